@@ -1,0 +1,117 @@
+# dialens. `make demo` shows it, `make test` checks it; both set up what they need.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# The theme announces its successor at every build.
+export NO_MKDOCS_2_WARNING := 1
+
+# Stamps: what is installed is renewed when one of these files changes, and only then.
+PINS   := pyproject.toml constraints.txt
+VENV_MADE := $(VENV)/.stamp-venv
+CORE      := $(VENV)/.stamp-core
+DEV       := $(VENV)/.stamp-dev
+
+BROWSERS := chromium chromium-browser google-chrome
+OUTPUTS  := demo site dist build
+CACHES   := .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+
+# $(call apt_install,PACKAGES): install from Debian where that is allowed without asking.
+apt_install = { { if ! command -v apt-get; then false; \
+	elif [ "$$(id -u)" = 0 ]; then as=env; \
+	elif sudo -n true; then as="sudo -n env"; \
+	else false; fi; } >/dev/null 2>&1 \
+	&& echo "Installing $(1) with apt-get" \
+	&& $$as apt-get update -qq \
+	&& $$as DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
+		-o DPkg::Lock::Timeout=300 $(1) >/dev/null; }
+
+has_browser = { [ -n "$$CHROMIUM" ] || for name in $(BROWSERS); do \
+	command -v $$name >/dev/null 2>&1 && break; done; }
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.NOTPARALLEL:
+.PHONY: help demo test check format docs bench hooks chromium constraints clean distclean
+
+help: ## this list
+	@echo "dialens: conversational agents through a human lens"
+	@echo
+	@grep -E '^[a-z]+:.*## ' Makefile | sed -E 's/^([a-z]+):.*## (.*)/\1|\2/' \
+		| while IFS='|' read -r name what; do printf '  make %-12s %s\n' "$$name" "$$what"; done
+
+demo: $(CORE) ## install into .venv, score the bundled corpus, write demo/report.html
+	@$(BIN)/dialens demo -o demo
+
+test: $(DEV) ## everything that CI checks, quickest first
+	@$(MAKE) --no-print-directory check
+	$(BIN)/pytest -m "not slow and not browser"
+	@$(MAKE) --no-print-directory chromium
+	$(BIN)/pytest -m "slow or browser"
+
+check: $(DEV) ## format, lint, types and the import contract
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(DEV) ## format the code and mend what the linter can mend
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+docs: $(DEV) ## build the documentation into site/
+	$(BIN)/mkdocs build --strict
+
+bench: $(CORE) ## speed and memory, as ratios
+	$(BIN)/python benchmarks/score.py
+
+hooks: $(DEV) ## run the fast checks before every commit
+	$(BIN)/pre-commit install
+
+chromium:
+	@if $(has_browser); then exit 0; fi; \
+	if $(call apt_install,chromium fonts-liberation) && $(has_browser); then exit 0; fi; \
+	echo "No Chromium, and it cannot be installed from here. On Debian: apt-get install chromium." >&2; \
+	echo "Another place: make test CHROMIUM=/path/to/chromium" >&2; \
+	if [ "$$CI" = true ]; then echo "CI=true, so this is a failure." >&2; exit 1; fi; \
+	echo "The browser tests will be skipped." >&2
+
+constraints: ## pin the newest versions that fit pyproject.toml
+	@rm -rf .lab/constraints
+	@$(PYTHON) -m venv .lab/constraints
+	@.lab/constraints/bin/python -m pip install --quiet '.[dev]'
+	@{ echo "# What dialens is tested with: core and dev. Refreshed by 'make constraints'."; \
+		.lab/constraints/bin/python -m pip freeze --exclude dialens; } > .lab/constraints.txt
+	@mv .lab/constraints.txt constraints.txt
+	@rm -rf .lab/constraints
+	@echo "constraints.txt: $$(grep -c == constraints.txt) packages"
+
+clean: ## remove what make built, and caches (not out/, your results)
+	rm -rf $(OUTPUTS) $(CACHES)
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+distclean: clean ## the same, and .venv
+	rm -rf $(VENV)
+
+$(VENV_MADE):
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "dialens needs Python 3.11 or newer; $(PYTHON) is not. Try: make PYTHON=python3.12" >&2; \
+		exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || $(call apt_install,python3-venv) || { \
+		echo "$(PYTHON) cannot make virtual environments. On Debian: apt-get install python3-venv" >&2; \
+		exit 1; }
+	@$(PYTHON) -m venv --clear $(VENV)
+	@touch $@
+
+$(CORE): $(PINS) | $(VENV_MADE)
+	@echo "Installing dialens into $(VENV) (a minute or two, the first time)"
+	@$(PIP) install --quiet -c constraints.txt -e .
+	@touch $@
+
+$(DEV): $(PINS) | $(VENV_MADE)
+	@echo "Installing dialens and its test tools into $(VENV) (a minute or two, the first time)"
+	@$(PIP) install --quiet -c constraints.txt -e '.[dev]'
+	@touch $(CORE) $@

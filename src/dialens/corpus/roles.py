@@ -1,0 +1,65 @@
+"""Who is the agent? What the names of speakers and roles say, the same for every format."""
+
+import re
+from collections.abc import Iterable
+
+UNKNOWN = "unknown"
+"""The agent's name where the source gives none."""
+
+_AGENT_WORDS = frozenset(
+    {"agent", "ai", "assistant", "bot", "chatbot", "chatgpt", "gpt", "model", "system"}
+)
+_PARTNER_WORDS = frozenset({"customer", "human", "partner", "patient", "person", "user", "worker"})
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_ROLES = {
+    "agent": "agent",
+    "assistant": "agent",
+    "bot": "agent",
+    "partner": "partner",
+    "user": "partner",
+    "human": "partner",
+}
+ROLE_NAMES = tuple(_ROLES)
+
+
+def sounds_like_agent(name: str) -> bool:
+    """Whether a speaker's name says that a machine speaks.
+
+    Example:
+        >>> [sounds_like_agent(name) for name in ("Bot", "SupportBot", "bot_2", "Abbot", "Ai")]
+        [True, True, True, False, True]
+    """
+    return any(word.lower() in _AGENT_WORDS for word in _WORD.findall(name))
+
+
+def agent_among(speakers: Iterable[str]) -> str:
+    """The speaker under study: the first whose name says so, else the second to speak.
+
+    Where someone is plainly the other side (`User`, `Human`), the first who is not is the agent.
+
+    Example:
+        >>> agent_among(["Bot", "Ann"]), agent_among(["A", "B"]), agent_among(["Ada", "User"])
+        ('Bot', 'B', 'Ada')
+    """
+    names = list(dict.fromkeys(speakers))
+    named = [name for name in names if sounds_like_agent(name)]
+    others = [
+        name
+        for name in names
+        if not any(word.lower() in _PARTNER_WORDS for word in _WORD.findall(name))
+    ]
+    if named:
+        return named[0]
+    if len(others) < len(names) and others:
+        return others[0]
+    return names[min(1, len(names) - 1)]
+
+
+def role_of(name: str) -> str | None:
+    """Our role for a word that other formats use, or None.
+
+    Example:
+        >>> role_of("Assistant"), role_of("user"), role_of("narrator")
+        ('agent', 'partner', None)
+    """
+    return _ROLES.get(name.strip().lower())

@@ -1,0 +1,265 @@
+"""Bytes of a source, whatever it is packed in, and the records in them with their line numbers."""
+
+import bz2
+import gzip
+import lzma
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import IO
+
+import msgspec
+import zstandard
+
+from dialens.corpus.intake import RecordError
+from dialens.errors import DialensError
+
+MAX_RECORD_BYTES = 64 * 1024 * 1024
+_CHUNK = 1 << 20
+_HEAD = 1 << 16
+_ZSTD_WINDOW = 2**31
+_PACKINGS = {
+    b"\x1f\x8b": "gzip",
+    b"BZh": "bzip2",
+    b"\xfd7zXZ\x00": "xz",
+    b"\x28\xb5\x2f\xfd": "zstandard",
+}
+_UNPACK_ERRORS = (EOFError, OSError, lzma.LZMAError, zstandard.ZstdError)
+
+
+@dataclass(frozen=True)
+class Record:
+    """The bytes of one record and the line on which it begins (from 1)."""
+
+    line: int
+    raw: bytes
+    problem: RecordError | None = None
+    number: int = 0
+    """The place among the file's records (from 1), for those that have no id of their own."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file or folder to read conversations from.
+
+    `label` replaces the stem where files of the same name are read from several folders.
+    """
+
+    path: Path
+    label: str | None = None
+
+    @cached_property
+    def is_folder(self) -> bool:
+        """Whether it is a folder."""
+        return self.path.is_dir()
+
+    @cached_property
+    def stem(self) -> str:
+        """The name without its endings, the fallback for ids and systems."""
+        return self.label or self.path.name.split(".")[0] or self.path.name
+
+    @cached_property
+    def head(self) -> bytes:
+        """The first 64 KiB, unpacked, without a byte order mark; empty for a folder."""
+        if self.is_folder:
+            return b""
+        with self.open() as stream:
+            return stream.read(_HEAD).removeprefix(b"\xef\xbb\xbf")
+
+    @cached_property
+    def first(self) -> dict[str, object] | None:
+        """The first JSON object in the file (in its top-level array, if it is one), or None."""
+        if self.is_folder or self.head.lstrip()[:1] not in (b"{", b"["):
+            return None
+        try:
+            record = next(json_records(self), None)
+            value = msgspec.json.decode(record.raw) if record else None
+        except (RecordError, msgspec.DecodeError, UnicodeDecodeError):
+            return None
+        return value if isinstance(value, dict) else None
+
+    def open(self) -> IO[bytes]:
+        """Open for reading, unpacked by what the first bytes say, not by the name."""
+        try:
+            with self.path.open("rb") as file:
+                magic = file.read(6)
+        except OSError as error:
+            raise DialensError(f"{self.path} cannot be read: {error.strerror}.") from error
+        packing = next((name for mark, name in _PACKINGS.items() if magic.startswith(mark)), None)
+        match packing:
+            case "gzip":
+                return gzip.open(self.path, "rb")  # type: ignore[return-value]
+            case "bzip2":
+                return bz2.open(self.path, "rb")
+            case "xz":
+                return lzma.open(self.path, "rb")
+            case "zstandard":
+                return zstandard.open(  # type: ignore[no-any-return]
+                    self.path, "rb", dctx=zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW)
+                )
+            case _:
+                return self.path.open("rb")
+
+    def chunks(self) -> Iterator[bytes]:
+        """The unpacked bytes in pieces; a damaged archive is an error that says how far it got."""
+        with self.open() as stream:
+            done = 0
+            while True:
+                try:
+                    chunk = stream.read(_CHUNK)
+                except _UNPACK_ERRORS as error:
+                    raise DialensError(
+                        f"{self.path} is damaged after {done:,} bytes of content ({error}). "
+                        "It was probably cut off while copying: fetch it again."
+                    ) from error
+                if not chunk:
+                    return
+                if not done:
+                    chunk = chunk.removeprefix(b"\xef\xbb\xbf")
+                done += len(chunk) or 1
+                yield chunk
+
+
+def lines(source: Source) -> Iterator[Record]:
+    """The lines that are not blank. One too long to be held has a `problem` instead of bytes.
+
+    Example:
+        >>> import tempfile
+        >>> path = Path(tempfile.mkdtemp()) / "a.txt"
+        >>> _ = path.write_bytes(b"one\\n\\ntwo")
+        >>> [(record.line, record.raw) for record in lines(Source(path))]
+        [(1, b'one'), (3, b'two')]
+    """
+    count = 0
+    for line, raw, problem in _all_lines(source):
+        if problem or (raw and not raw.isspace()):
+            count += 1
+            yield Record(line, raw, problem, count)
+
+
+def _all_lines(source: Source) -> Iterator[tuple[int, bytes, RecordError | None]]:
+    number = 1
+    parts: list[bytes] = []
+    held = dropped = 0
+    for chunk in source.chunks():
+        *ended, rest = chunk.split(b"\n")
+        for piece in ended:
+            parts.append(piece)
+            yield number, *_joined(parts, dropped)
+            parts, held, dropped = [], 0, 0
+            number += 1
+        parts.append(rest)
+        held += len(rest)
+        if held > MAX_RECORD_BYTES:
+            parts, held, dropped = [], 0, dropped + held
+    yield number, *_joined(parts, dropped)
+
+
+def _joined(parts: list[bytes], dropped: int) -> tuple[bytes, RecordError | None]:
+    raw = b"".join(parts).removesuffix(b"\r")
+    size = dropped + len(raw)
+    return (b"", too_long(size)) if dropped or size > MAX_RECORD_BYTES else (raw, None)
+
+
+def json_records(source: Source) -> Iterator[Record]:
+    """The JSON values of a file: one a line, one after another, or the elements of one array.
+
+    A value cut off by the end of the file is given as it is; decoding it says so.
+
+    Example:
+        >>> import tempfile
+        >>> path = Path(tempfile.mkdtemp()) / "a.json"
+        >>> _ = path.write_text('[{"a": 1},\\n {"a": "]"}]')
+        >>> [(record.line, record.raw) for record in json_records(Source(path))]
+        [(1, b'{"a": 1}'), (2, b'{"a": "]"}')]
+    """
+    start = source.head.lstrip()
+    if start.startswith(b"[") or (start.startswith(b"{") and _spread_over_lines(start)):
+        return _json_values(source, base=1 if start.startswith(b"[") else 0)
+    return lines(source)
+
+
+def _spread_over_lines(start: bytes) -> bool:
+    first, newline, _ = start.partition(b"\n")
+    if not newline:
+        return False
+    try:
+        msgspec.json.decode(first)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return first.rstrip()[-1:] in (b"{", b"[", b",")
+    return False
+
+
+_STRUCTURE = re.compile(rb'["\[\]{}]')
+_IN_STRING = re.compile(rb'"|\\.', re.DOTALL)
+
+
+def _json_values(source: Source, *, base: int) -> Iterator[Record]:
+    """Split at the brackets that close a value at nesting depth `base`, without decoding."""
+    depth = 0
+    in_string = False
+    line = 1
+    count = 0
+    parts: list[bytes] = []
+    held = dropped = began = 0
+    carry = b""
+    for fresh in source.chunks():
+        chunk = carry + fresh
+        carry = b""
+        start = at = counted = 0
+        while True:
+            found = (_IN_STRING if in_string else _STRUCTURE).search(chunk, at)
+            if found is None:
+                break
+            at = found.end()
+            mark = found.group()
+            if mark == b'"':
+                in_string = not in_string
+            elif in_string:
+                continue
+            elif mark in b"[{":
+                if depth == base:
+                    start = found.start()
+                    line += chunk.count(b"\n", counted, start)
+                    counted = start
+                    began, parts, held, dropped = line, [], 0, 0
+                depth += 1
+            else:
+                depth -= 1
+                if depth == base:
+                    raw = b"".join(parts) + chunk[start:at]
+                    size = dropped + len(raw)
+                    large = dropped or size > MAX_RECORD_BYTES
+                    count += 1
+                    yield Record(
+                        began, b"" if large else raw, too_long(size) if large else None, count
+                    )
+                    parts, held, dropped = [], 0, 0
+        if in_string and chunk.endswith(b"\\") and at < len(chunk):
+            chunk, carry = chunk[:-1], b"\\"  # an escape cut in two: look again with the rest
+        line += chunk.count(b"\n", counted)
+        if depth > base:
+            parts.append(chunk[start:])
+            held += len(parts[-1])
+            if held > MAX_RECORD_BYTES:
+                parts, held, dropped = [], 0, dropped + held
+    if depth > base:
+        problem = too_long(dropped + held) if dropped else None
+        yield Record(began, b"" if dropped else b"".join(parts) + carry, problem, count + 1)
+    elif depth > 0:
+        cut = RecordError(
+            "the file ends before its array is closed",
+            remedy="It was probably cut off: fetch it again, or read what is whole "
+            "with --on-error skip.",
+        )
+        yield Record(line, b"", cut, count + 1)
+
+
+def too_long(size: int) -> RecordError:
+    """What is said of a record of `size` bytes that is not even held."""
+    return RecordError(
+        f"holds a record of more than {MAX_RECORD_BYTES // 2**20} MiB ({size:,} bytes read)",
+        remedy="One record is one conversation: split it, or leave it out with --on-error skip.",
+    )

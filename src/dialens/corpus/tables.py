@@ -1,0 +1,134 @@
+"""The tables every conversation becomes: turns, references, ratings."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import polars as pl
+
+_TIME = pl.Datetime("us", "UTC")
+_Columns = dict[str, pl.DataType | type[pl.DataType]]
+
+ROLES = ("agent", "partner")
+RATER_KINDS = ("human", "llm", "simulated")
+LEVELS = ("turn", "dialog", "agent", "system")
+
+_TURNS: _Columns = {
+    "system": pl.String,
+    "agent": pl.String,
+    "dialog": pl.String,
+    "turn": pl.Int32,
+    "speaker": pl.String,
+    "role": pl.String,
+    "text": pl.String,
+    "created_at": _TIME,
+    "reply_to": pl.String,
+    "meta": pl.String,
+}
+TURNS = pl.Schema(_TURNS)
+"""One row an utterance; `meta` is a JSON object with whatever else the source knew."""
+
+REFERENCES = pl.Schema({"dialog": pl.String, "turn": pl.Int32, "text": pl.String})
+"""One row a reference response for a turn."""
+
+_RATINGS: _Columns = {
+    "study": pl.String,
+    "rater": pl.String,
+    "rater_kind": pl.String,
+    "level": pl.String,
+    "system": pl.String,
+    "agent": pl.String,
+    "dialog": pl.String,
+    "turn": pl.Int32,
+    "quality": pl.String,
+    "scale": pl.String,
+    "value": pl.Float64,
+    "normalised": pl.Float64,
+    "condition": pl.String,
+    "factors": pl.String,
+    "position": pl.Int32,
+    "order": pl.Int32,
+    "anchor": pl.String,
+    "shown_at": _TIME,
+    "answered_at": _TIME,
+    "active_ms": pl.Int64,
+}
+RATINGS = pl.Schema(_RATINGS)
+"""One row a judgement by one rater, with what was on the screen; `scale` and `factors` are JSON."""
+
+SCHEMAS = {"turns": TURNS, "ratings": RATINGS, "references": REFERENCES}
+
+
+@dataclass(frozen=True)
+class Tables:
+    """A batch of whole dialogues: every turn of a dialogue is in the same batch, in order."""
+
+    turns: pl.DataFrame
+    ratings: pl.DataFrame
+    references: pl.DataFrame
+
+    @classmethod
+    def of(
+        cls,
+        turns: pl.DataFrame | None = None,
+        ratings: pl.DataFrame | None = None,
+        references: pl.DataFrame | None = None,
+    ) -> "Tables":
+        """Tables of which some may be empty.
+
+        Example:
+            >>> Tables.of().turns.height
+            0
+        """
+        return cls(
+            TURNS.to_frame() if turns is None else turns,
+            RATINGS.to_frame() if ratings is None else ratings,
+            REFERENCES.to_frame() if references is None else references,
+        )
+
+
+def whole_dialogs(chunks: Iterable[pl.DataFrame], *, rows: int) -> Iterator[pl.DataFrame]:
+    """Cut a stream of rows anew into tables of about `rows`, no dialogue in two of them.
+
+    Where a table ends depends on the rows alone, not on the chunks in which they come. The rows
+    of a dialogue must stand together.
+
+    Example:
+        >>> frame = pl.DataFrame({"dialog": ["x", "x", "y", "y", "y", "z"]})
+        >>> [part.height for part in whole_dialogs([frame], rows=3)]
+        [2, 3, 1]
+        >>> [part.height for part in whole_dialogs(frame.iter_slices(1), rows=3)]
+        [2, 3, 1]
+    """
+    waiting: list[pl.DataFrame] = []
+    held = 0
+    for chunk in chunks:
+        if chunk.height == 0:
+            continue
+        waiting.append(chunk)
+        held += chunk.height
+        if held <= rows:
+            continue
+        table = pl.concat(waiting)
+        cuts = _cuts(table["dialog"], rows)
+        for start, end in zip([0, *cuts], cuts, strict=False):
+            yield table.slice(start, end - start)
+        rest = table.slice(cuts[-1] if cuts else 0)
+        waiting, held = [rest], rest.height
+    if held:
+        yield pl.concat(waiting)
+
+
+def _cuts(dialog: pl.Series, rows: int) -> list[int]:
+    """Where to end tables: at the last border within `rows` of the one before, or the next one."""
+    borders = (dialog != dialog.shift()).arg_true().to_list()
+    cuts: list[int] = []
+    last = place = 0
+    for border in [*borders, dialog.len()]:
+        if border - last > rows and place > last:
+            cuts.append(place)
+            last = place
+        if border - last > rows and border < dialog.len():
+            cuts.append(border)
+            last = border
+        place = border
+    return cuts

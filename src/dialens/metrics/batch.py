@@ -1,0 +1,148 @@
+"""A batch of whole dialogues, tokenised once for every feature."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from scipy import sparse
+
+from dialens.metrics.state import Floats
+from dialens.text import Vocabulary, WordTable, tokenise
+
+Ints = NDArray[np.int64]
+WordWeights = Callable[[pl.Series], Floats]
+
+
+class Words:
+    """What a run knows of words: their ids, and what each adds to every count of words.
+
+    The columns of all word counts lie in one table, so that one sparse product counts them all.
+    """
+
+    def __init__(self, weights: dict[str, WordWeights]) -> None:
+        """`weights` gives rows of numbers for words, by the name under which they are counted."""
+        self.vocabulary = Vocabulary()
+        self.table = WordTable(self.vocabulary, list(weights.values()))
+        self.columns = dict(zip(weights, self.table.columns, strict=True))
+
+
+@dataclass(frozen=True)
+class TurnBatch:
+    """Turns of whole dialogues in order, with their tokens as word ids.
+
+    Attributes:
+        turns: Columns system, agent, dialog, turn, role, text.
+        known: What the run knows of words.
+    """
+
+    turns: pl.DataFrame
+    known: Words
+    _made: dict[str, Floats] = field(default_factory=dict, repr=False)
+
+    def once(self, name: str, make: "Callable[[TurnBatch], Floats]") -> Floats:
+        """What `make` gives for this batch, made once for all who ask under the same name."""
+        if name not in self._made:
+            self._made[name] = make(self)
+        return self._made[name]
+
+    @cached_property
+    def _tokens(self) -> tuple[NDArray[np.uint32], Ints]:
+        tokens = self.turns.select(tokenise("text")).to_series()
+        ends = tokens.list.len().cast(pl.Int64).cum_sum().to_numpy()
+        offsets = np.concatenate([np.zeros(1, np.int64), ends])
+        return self.known.vocabulary.encode(tokens.explode(empty_as_null=False)), offsets
+
+    @property
+    def words(self) -> NDArray[np.uint32]:
+        """The word ids of all turns, one after another."""
+        return self._tokens[0]
+
+    @property
+    def offsets(self) -> Ints:
+        """Turn i has the words from offsets[i] up to offsets[i + 1]."""
+        return self._tokens[1]
+
+    @cached_property
+    def _word_sums(self) -> Floats:
+        words = self.words.astype(np.int32)
+        table = self.known.table.matrix()
+        shape = (self.turns.height, len(table))
+        counts = sparse.csr_array((np.ones(len(words)), words, self.offsets), shape=shape)
+        return np.asarray(counts @ table)
+
+    def word_sums(self, name: str) -> Floats:
+        """The sums over each turn's words of what is counted under `name`."""
+        return self._word_sums[:, self.known.columns[name]]
+
+    @cached_property
+    def is_agent(self) -> NDArray[np.bool_]:
+        """Which turns are the agent's."""
+        return (self.turns["role"] == "agent").to_numpy()
+
+    @cached_property
+    def dialog_starts(self) -> Ints:
+        """The row on which each dialogue begins."""
+        changed = self.turns["dialog"].ne_missing(self.turns["dialog"].shift())
+        changed[0] = True
+        return np.flatnonzero(changed.to_numpy())
+
+    @cached_property
+    def dialog_of_turn(self) -> Ints:
+        """The number of the dialogue each turn belongs to."""
+        lengths = np.diff(np.append(self.dialog_starts, self.turns.height))
+        return np.repeat(np.arange(len(self.dialog_starts)), lengths)
+
+    @cached_property
+    def turn_in_dialog(self) -> Ints:
+        """The place of each turn in its dialogue, from 0."""
+        return np.arange(self.turns.height) - self.dialog_starts[self.dialog_of_turn]
+
+    @cached_property
+    def opening_keys(self) -> pl.Series:
+        """For each dialogue a hash of what was said before the agent's first turn, or null.
+
+        Dialogues with the same key answered the same context and can be compared in pairs.
+        """
+        spoken = np.cumsum(self.is_agent)
+        first = spoken[self.dialog_starts] - self.is_agent[self.dialog_starts]
+        opening = spoken == first[self.dialog_of_turn]
+        said = self.turns.select("text", dialog_number=pl.Series(self.dialog_of_turn))
+        keys = (
+            said.filter(pl.Series(opening))
+            .group_by("dialog_number")
+            .agg(pl.col("text").str.join("\x1f").hash().alias("context"))
+        )
+        numbers = pl.DataFrame({"dialog_number": np.arange(len(self.dialog_starts))})
+        return numbers.join(keys, on="dialog_number", how="left", maintain_order="left")["context"]
+
+    def by_dialog(self, rows: Floats) -> Floats:
+        """Sums over the turns of each dialogue."""
+        return np.add.reduceat(rows, self.dialog_starts, axis=0)
+
+    def before(self, rows: Floats, *, prompt: str) -> Floats:
+        """For every turn, the sum of `rows` over its prompt.
+
+        Features are multiples of 2⁻²⁰, so running sums are exact and may be subtracted.
+        """
+        shifted = np.zeros_like(rows)
+        shifted[1:] = rows[:-1]
+        if prompt == "last":
+            shifted[self.dialog_starts] = 0
+            return shifted
+        running = np.cumsum(shifted, axis=0)
+        return running - running[self.dialog_starts][self.dialog_of_turn]
+
+
+def group_sums(rows: Floats, groups: Ints, count: int) -> Floats:
+    """Sums of rows by group, for `count` groups.
+
+    Example:
+        >>> group_sums(np.array([[1.0], [2.0], [3.0]]), np.array([0, 1, 0]), 2).tolist()
+        [[4.0], [2.0]]
+    """
+    one = np.ones(len(groups))
+    member = sparse.csr_array((one, (groups, np.arange(len(groups)))), shape=(count, len(groups)))
+    return np.asarray(member @ rows)

@@ -1,0 +1,92 @@
+"""Every metric by name: ours, and those that other packages bring."""
+
+import difflib
+from collections.abc import Iterable, Sequence
+from importlib.metadata import entry_points
+
+from dialens.errors import DialensError
+from dialens.metrics import emotion, style, surface
+from dialens.metrics.card import MetricCard
+
+GROUP = "dialens.metrics"
+
+_OURS: tuple[MetricCard, ...] = (
+    emotion.emotional_entropy,
+    emotion.emotion_matching,
+    style.LANGUAGE_STYLE_MATCHING,
+    *style.PARTS,
+    *emotion.SHARES,
+    *emotion.VARIATIONS,
+    surface.specificity,
+    surface.question,
+    surface.length,
+    *surface.DISTINCT,
+    surface.random,
+)
+
+
+def metrics() -> dict[str, MetricCard]:
+    """All metrics by name, ours first; two of one name are refused.
+
+    Example:
+        >>> metrics()["question"].family
+        'surface'
+    """
+    known: dict[str, MetricCard] = {}
+    for card in (*_OURS, *_theirs()):
+        if card.name in known:
+            raise DialensError(
+                f"Two metrics are called {card.name!r}. "
+                f"Rename the one an installed package brings under {GROUP!r}."
+            )
+        known[card.name] = card
+    return known
+
+
+def _theirs() -> Iterable[MetricCard]:
+    for entry in entry_points(group=GROUP):
+        try:
+            loaded = entry.load()
+        except Exception as error:
+            raise DialensError(
+                f"The metric {entry.name!r} ({entry.value}) of an installed package cannot be "
+                f"loaded: {error}. Update or remove that package."
+            ) from error
+        cards = [loaded] if isinstance(loaded, MetricCard) else list(loaded)
+        for card in cards:
+            if not isinstance(card, MetricCard):
+                raise DialensError(
+                    f"The entry point {entry.name!r} ({entry.value}) gives {type(card).__name__}; "
+                    "it must give what @dialens.metrics.metric makes, or a list of those."
+                )
+            yield card
+
+
+def select(names: Sequence[str] | None = None) -> list[MetricCard]:
+    """The metrics or whole families that are named; all of them if none is.
+
+    Example:
+        >>> [card.name for card in select(["question", "baseline"])]
+        ['question', 'random']
+    """
+    known = metrics()
+    if names is None:
+        return list(known.values())
+    families = {card.family for card in known.values()}
+    chosen: dict[str, MetricCard] = {}
+    for name in names:
+        if name == "all":
+            chosen |= known
+        elif name in families:
+            chosen |= {card.name: card for card in known.values() if card.family == name}
+        elif name in known:
+            chosen[name] = known[name]
+        else:
+            raise DialensError(_unknown(name, [*known, *families, "all"]))
+    return list(chosen.values())
+
+
+def _unknown(name: str, known: list[str]) -> str:
+    near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
+    hint = f" Did you mean {' or '.join(near)}?" if near else ""
+    return f"There is no metric or family {name!r}.{hint} `dialens metrics` lists them."

@@ -1,0 +1,347 @@
+"""The engine: every feature once per turn, every level from the same sums, batch by batch."""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+import polars as pl
+
+from dialens.metrics.batch import Ints, TurnBatch, Words, group_sums
+from dialens.metrics.card import Metric
+from dialens.metrics.features import Feature, Merger, Sums, WordCount
+from dialens.metrics.state import Floats, State, Values
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+UNITS = ("system", "agent", "dialog", "turn")
+MAX_POSITION = 20
+
+
+@dataclass(frozen=True)
+class Column:
+    """A metric's values for the units of one level.
+
+    Attributes:
+        value: NaN where missing.
+        n: How many of the agent's turns stand behind each value.
+        n_missing: How many of its turns gave none.
+        values: The same values with their codes and reasons.
+        missing: Turns without a value by reason (units × reasons); None at turn level.
+    """
+
+    values: Values
+    n: Ints
+    n_missing: Ints
+    missing: Ints | None = None
+    turn_reasons: tuple[str, ...] = ()
+
+    def reason(self) -> pl.Series:
+        """Why a value, or some turns behind it, are missing; null where nothing is.
+
+        A turn has one reason; a larger unit lists its own, if it has one, and counts its turns'.
+        """
+        own = pl.Series([None, *self.values.reasons], dtype=pl.String).gather(self.values.code)
+        if self.missing is None or not self.missing.any():
+            return own.alias("reason")
+        counted = pl.DataFrame(self.missing, schema=[f"m{i}" for i in range(len(self.turn_reasons))])
+        parts = [
+            pl.when(pl.col(f"m{i}") > 0).then(pl.format(f"{{}} turns: {reason}", pl.col(f"m{i}")))
+            for i, reason in enumerate(self.turn_reasons)
+        ]
+        joined = counted.with_columns(own=own).select(
+            pl.concat_str("own", *parts, separator="; ", ignore_nulls=True).alias("reason")
+        )
+        return joined.to_series().replace("", None)
+
+
+@dataclass(frozen=True)
+class Part:
+    """Scores of some units of one level.
+
+    Attributes:
+        level: turn, dialog, agent, system, or position (the n-th turn of an agent in its dialogues).
+        units: Who they are: columns system, agent, dialog, turn, null above a unit's level.
+        columns: By metric name.
+        state: The summed features behind them (not kept for turns).
+        contexts: For dialogues, a key of what the agent was first given to answer.
+    """
+
+    level: str
+    units: pl.DataFrame
+    columns: Mapping[str, Column]
+    state: State | None = None
+    contexts: pl.Series | None = None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is computed in one pass."""
+
+    metrics: tuple[Metric, ...]
+    prompt: str = "context"
+
+    @property
+    def features(self) -> dict[str, Feature]:
+        """All features by name, each once."""
+        return {f.name: f for metric in self.metrics for f in metric.definition.features}
+
+    @property
+    def compared(self) -> set[str]:
+        """Names of the features that some metric holds against the other side."""
+        return {
+            feature.name
+            for metric in self.metrics
+            if "partner" in metric.card.needs
+            for feature in metric.definition.features
+        }
+
+    def at(self, level: str) -> list[Metric]:
+        """The metrics that are defined on a level."""
+        return [metric for metric in self.metrics if level in metric.card.levels]
+
+
+def score_parts(
+    batches: Iterable[pl.DataFrame],
+    plan: Plan,
+    *,
+    threads: int = 2,
+    advance: Callable[[int], None] = lambda _: None,
+) -> Iterator[Part]:
+    """Scores as they are ready: turns and dialogs batch by batch, agents and systems at the end.
+
+    The numbers do not depend on the size of the batches or the number of threads.
+    """
+    features = plan.features
+    known = Words({f.name: f.weights for f in features.values() if isinstance(f, WordCount)})
+    groups = _Groups(plan)
+    for batch, turns, dialogs, positions in _in_order(
+        lambda turns: _score_batch(TurnBatch(turns, known), plan), batches, threads
+    ):
+        groups.add(batch, dialogs, positions)
+        yield turns
+        yield dialogs
+        advance(batch.turns.height)
+    yield from groups.parts()
+
+
+def _in_order(work: Callable[[T], R], items: Iterable[T], threads: int) -> Iterator[R]:
+    """Map with threads, a few items ahead, results in the order of the items."""
+    waiting: deque[Future[R]] = deque()
+    with ThreadPoolExecutor(threads) as pool:
+        try:
+            for item in items:
+                waiting.append(pool.submit(work, item))
+                if len(waiting) > threads:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()
+
+
+def _score_batch(batch: TurnBatch, plan: Plan) -> tuple[TurnBatch, Part, Part, "_Positions"]:
+    features = plan.features
+    counts = {name: feature.turns(batch) for name, feature in features.items()}
+    rows = np.flatnonzero(batch.is_agent)
+    before = {name: batch.before(counts[name], prompt=plan.prompt)[rows] for name in plan.compared}
+    ones = np.ones((batch.turns.height, 1))
+    asked = batch.before(ones, prompt=plan.prompt)[rows, 0].astype(np.int64)
+    turn_state = State({name: made[rows] for name, made in counts.items()}, before, asked)
+    turns = Part(
+        "turn",
+        batch.turns.select(UNITS)[rows],
+        {metric.name: _turn_column(metric, turn_state) for metric in plan.at("turn")},
+    )
+
+    partner = ~batch.is_agent
+    own = {name: f.dialogs(batch, counts[name], batch.is_agent) for name, f in features.items()}
+    other = {name: features[name].dialogs(batch, counts[name], partner) for name in plan.compared}
+    answered = batch.by_dialog(partner.astype(np.int64))
+    dialog_state = State(own, other, answered)
+    of_turn = batch.dialog_of_turn[rows]
+    of_dialog = {
+        metric.name: _larger_column(
+            metric,
+            dialog_state,
+            batch.by_dialog(batch.is_agent.astype(np.int64)),
+            turns.columns.get(metric.name),
+            of_turn,
+        )
+        for metric in plan.at("dialog")
+    }
+    units = batch.turns.select(*UNITS[:3], pl.lit(None, pl.Int32).alias("turn"))
+    dialogs = Part(
+        "dialog", units[batch.dialog_starts], of_dialog, dialog_state, batch.opening_keys
+    )
+    return batch, turns, dialogs, _Positions.of(batch, rows, turn_state)
+
+
+def _turn_column(metric: Metric, state: State) -> Column:
+    values = metric.definition.compute(state)
+    there = (values.code == 0).astype(np.int64)
+    return Column(values, there, 1 - there)
+
+
+def _larger_column(
+    metric: Metric, state: State, agent_turns: Ints, turns: Column | None, unit_of_turn: Ints
+) -> Column:
+    """The column of a larger level; `turns` and `unit_of_turn` say what its turns lacked."""
+    values = metric.definition.compute(state)
+    if turns is None:
+        n = agent_turns
+        if metric.definition.turns is not None:
+            n = metric.definition.turns(state).astype(np.int64)
+        return Column(values, n, agent_turns - n)
+    reasons = turns.values.reasons
+    lacking = np.flatnonzero(turns.values.code)
+    cell = unit_of_turn[lacking] * len(reasons) + turns.values.code[lacking] - 1
+    counted = np.bincount(cell, minlength=len(agent_turns) * len(reasons))
+    missing = counted.reshape(len(agent_turns), len(reasons))
+    n_missing = missing.sum(axis=1)
+    return Column(values, agent_turns - n_missing, n_missing, missing, reasons)
+
+
+class _Groups:
+    """Adds batches up to agents, systems, and positions within dialogues."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._agents: dict[tuple[str, str], int] = {}
+        self._own: dict[str, Merger] = {n: f.merger() for n, f in plan.features.items()}
+        self._other: dict[str, Sums] = {name: Sums() for name in plan.compared}
+        self._turns = Sums()
+        self._missing: dict[str, Sums] = {metric.name: Sums() for metric in plan.at("turn")}
+        self._reasons: dict[str, tuple[str, ...]] = {}
+        self._positions: list[_Positions] = []
+
+    def add(self, batch: TurnBatch, dialogs: Part, positions: "_Positions") -> None:
+        state = dialogs.state
+        assert state is not None
+        pairs = list(dialogs.units.select("system", "agent").iter_rows())
+        group = np.array([self._agents.setdefault(pair, len(self._agents)) for pair in pairs])
+        count = len(self._agents)
+        for name, merger in self._own.items():
+            merger.add(batch, state.own[name], group, count)
+        for name, sums in self._other.items():
+            sums.add(batch, state.other[name], group, count)
+        agent_turns = batch.by_dialog(batch.is_agent.astype(np.float64))
+        both = np.column_stack([agent_turns, state.other_turns.astype(np.float64)])
+        self._turns.add(batch, both, group, count)
+        for name, sums in self._missing.items():
+            column = dialogs.columns[name]
+            assert column.missing is not None
+            self._reasons[name] = column.turn_reasons
+            sums.add(batch, column.missing.astype(np.float64), group, count)
+        self._positions.append(positions.grouped(group))
+        if len(self._positions) > 1:
+            self._positions = [_Positions.merged(self._positions)]
+
+    def parts(self) -> Iterator[Part]:
+        if not self._agents:
+            return
+        pairs = list(self._agents)
+        systems = list(dict.fromkeys(system for system, _ in pairs))
+        yield self._part("agent", np.arange(len(pairs)), pairs)
+        to_system = np.array([systems.index(system) for system, _ in pairs])
+        yield self._part("system", to_system, [(system, None) for system in systems])
+        yield self._positions[0].part(self._plan, pairs)
+
+    def _part(self, level: str, groups: Ints, names: list[tuple[str, str | None]]) -> Part:
+        count = len(names)
+        agent_turns, other_turns = self._turns.result(groups, count).T.astype(np.int64)
+        state = State(
+            {name: merger.result(groups, count) for name, merger in self._own.items()},
+            {name: sums.result(groups, count) for name, sums in self._other.items()},
+            other_turns,
+        )
+        columns = {}
+        for metric in self._plan.at(level):
+            column = _larger_column(metric, state, agent_turns, None, groups)
+            if metric.name in self._missing:
+                missing = self._missing[metric.name].result(groups, count).astype(np.int64)
+                lacking = missing.sum(axis=1)
+                column = Column(
+                    column.values,
+                    agent_turns - lacking,
+                    lacking,
+                    missing,
+                    self._reasons[metric.name],
+                )
+            columns[metric.name] = column
+        return Part(level, _unit_frame(names), columns, state)
+
+
+def _unit_frame(names: list[tuple[str, str | None]]) -> pl.DataFrame:
+    units = pl.DataFrame(names, schema={"system": pl.String, "agent": pl.String}, orient="row")
+    return units.with_columns(dialog=pl.lit(None, pl.String), turn=pl.lit(None, pl.Int32))
+
+
+@dataclass(frozen=True)
+class _Positions:
+    """Sums by group of dialogues and by the how-manieth turn of the agent it is."""
+
+    group: Ints
+    position: Ints
+    own: Mapping[str, Floats]
+    other: Mapping[str, Floats]
+    turns: Floats
+
+    @classmethod
+    def of(cls, batch: TurnBatch, rows: Ints, state: State) -> "_Positions":
+        """Still by turn: the group is the dialogue's number in the batch."""
+        so_far = np.cumsum(batch.is_agent)
+        first = so_far[batch.dialog_starts] - batch.is_agent[batch.dialog_starts]
+        position = so_far[rows] - first[batch.dialog_of_turn[rows]] - 1
+        turns = np.column_stack([np.ones(len(rows)), state.other_turns.astype(np.float64)])
+        kept = position < MAX_POSITION
+        cut = {name: made[kept] for name, made in state.own.items()}
+        seen = {name: made[kept] for name, made in state.other.items()}
+        group = batch.dialog_of_turn[rows][kept]
+        return cls(group, position[kept], cut, seen, turns[kept])
+
+    def grouped(self, groups: Ints) -> "_Positions":
+        """The same by the groups of the dialogues, added up."""
+        return _Positions(groups[self.group], self.position, self.own, self.other, self.turns)._sum()
+
+    @classmethod
+    def merged(cls, parts: "list[_Positions]") -> "_Positions":
+        return cls(
+            np.concatenate([part.group for part in parts]),
+            np.concatenate([part.position for part in parts]),
+            _stacked([part.own for part in parts]),
+            _stacked([part.other for part in parts]),
+            np.concatenate([part.turns for part in parts]),
+        )._sum()
+
+    def _sum(self) -> "_Positions":
+        cells, inverse = np.unique(self.group * MAX_POSITION + self.position, return_inverse=True)
+        count = len(cells)
+        return _Positions(
+            cells // MAX_POSITION,
+            cells % MAX_POSITION,
+            {name: group_sums(rows, inverse, count) for name, rows in self.own.items()},
+            {name: group_sums(rows, inverse, count) for name, rows in self.other.items()},
+            group_sums(self.turns, inverse, count),
+        )
+
+    def part(self, plan: Plan, pairs: list[tuple[str, str]]) -> Part:
+        """Metrics whose features add up, pooled over the turns at each position."""
+        state = State(self.own, self.other, self.turns[:, 1].astype(np.int64))
+        agent_turns = self.turns[:, 0].astype(np.int64)
+        units = _unit_frame([pairs[number] for number in self.group.tolist()])
+        columns = {
+            metric.name: _larger_column(metric, state, agent_turns, None, self.group)
+            for metric in plan.at("turn")
+            if all(feature.adds_up for feature in metric.definition.features)
+        }
+        numbered = units.with_columns(turn=pl.Series(self.position, dtype=pl.Int32))
+        return Part("position", numbered, columns, state)
+
+
+def _stacked(parts: list[Mapping[str, Floats]]) -> dict[str, Floats]:
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}

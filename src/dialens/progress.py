@@ -1,0 +1,65 @@
+"""Progress for people: a bar on a terminal, a plain line now and then in a log."""
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TaskProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+_LOG_EVERY_S = 10.0
+
+Advance = Callable[[int], None]
+
+
+@contextmanager
+def progress(label: str, *, total: int | None = None, unit: str = "turns") -> Iterator[Advance]:
+    """Yield a function that is told how many more units are done.
+
+    On a terminal a bar is drawn on standard error and disappears at the end; elsewhere a line is
+    printed every ten seconds, so that a log of a short run stays empty.
+
+    Example:
+        >>> with progress("Scoring", total=2) as advance:
+        ...     advance(2)
+    """
+    console = Console(stderr=True)
+    if console.is_terminal:
+        columns = [
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TaskProgressColumn() if total else MofNCompleteColumn(),
+            TextColumn(unit),
+            TimeElapsedColumn(),
+            TimeRemainingColumn(),
+        ]
+        with Progress(*columns, console=console, transient=True) as bar:
+            task = bar.add_task(label, total=total)
+            yield lambda count: bar.advance(task, count)
+        return
+    started = last = time.monotonic()
+    done = 0
+
+    def advance(count: int) -> None:
+        nonlocal done, last
+        done += count
+        now = time.monotonic()
+        if now - last < _LOG_EVERY_S:
+            return
+        last = now
+        of = f" of {total:,}" if total else ""
+        rate = done / (now - started)
+        print(f"{label}: {done:,}{of} {unit}, {rate:,.0f} a second", file=sys.stderr, flush=True)
+
+    yield advance
