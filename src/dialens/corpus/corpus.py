@@ -147,7 +147,7 @@ def write_corpus(
 
 
 def write_rejects(intake: Intake, path: Path) -> None:
-    """One JSON object a line for every record that was left out: file, line, field, reason, seen."""
+    """One JSON object a line for every record left out: file, line, field, reason, seen."""
     pl.DataFrame([vars(reject) for reject in intake.rejects]).write_ndjson(path)
 
 

@@ -106,6 +106,15 @@ def message(file: Path, line: int, error: RecordError) -> str:
     return f"{place}{name}{error.what}{seen}.\n{remedy}"
 
 
+def not_utf8(error: UnicodeDecodeError) -> RecordError:
+    """What is said of bytes that are not text."""
+    return RecordError(
+        f"holds bytes that are not UTF-8 at byte {error.start:,} of the record",
+        seen=error.object[error.start : error.start + 8],
+        remedy="Save the file as UTF-8, or leave such records out with --on-error skip.",
+    )
+
+
 def shorten(value: object) -> str:
     """What was seen, in at most eighty characters."""
     if value is None:

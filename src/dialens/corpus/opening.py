@@ -18,13 +18,13 @@ from dialens.storage import sha256_file
 def read(
     path: str | Path,
     *,
-    format: str | None = None,  # noqa: A002 - the word users know from --format
+    format: str | None = None,
     on_error: str = "stop",
     spool: Path | None = None,
     intake: Intake | None = None,
     advance: Advance | None = None,
 ) -> Corpus:
-    """Read conversations from a file or a folder, in any format that `dialens formats` lists.
+    r"""Read conversations from a file or a folder, in any format that `dialens formats` lists.
 
     Args:
         path: A file (packed with gzip, bzip2, xz or zstandard, or plain) or a folder.
@@ -37,7 +37,7 @@ def read(
     Example:
         >>> import tempfile
         >>> path = Path(tempfile.mkdtemp()) / "talk.txt"
-        >>> _ = path.write_text("A: hello\\nB: hello to you\\n")
+        >>> _ = path.write_text("A: hello\nB: hello to you\n")
         >>> read(path).turns.collect()["text"].to_list()
         ['hello', 'hello to you']
     """
@@ -46,11 +46,12 @@ def read(
     if reader.name == "corpus":
         return Corpus.open(source.path)
     intake = intake or Intake(OnError(on_error))
-    parts = _filled(reader.read(source, intake), source, intake, advance if spool is None else None)
+    parts = filled(reader.read(source, intake), source, intake, advance if spool is None else None)
     origin = describe(source, reader)
     if spool is not None:
         return write_corpus(parts, spool, source=origin, intake=intake, advance=advance)
-    return Corpus.from_tables(parts, {"source": origin, "counts": {"rejected": intake.rejected}})
+    held = list(parts)
+    return Corpus.from_tables(held, {"source": origin, "counts": {"rejected": intake.rejected}})
 
 
 def describe(source: Source, reader: Reader) -> dict[str, Any]:
@@ -65,9 +66,10 @@ def describe(source: Source, reader: Reader) -> dict[str, Any]:
     return entry
 
 
-def _filled(
+def filled(
     parts: Iterator[Tables], source: Source, intake: Intake, advance: Advance | None
 ) -> Iterator[Tables]:
+    """The batches themselves; a source without any turn is an error."""
     turns = 0
     for part in parts:
         turns += part.turns.height

@@ -1,5 +1,6 @@
 """From a source to tables: the contract of a reader, the driver they share, and sniffing."""
 
+import difflib
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -9,11 +10,13 @@ from typing import Protocol
 import msgspec
 
 from dialens.corpus.dialogue import Dialogue, batches
-from dialens.corpus.intake import Intake, RecordError
+from dialens.corpus.intake import Intake, RecordError, message, not_utf8
 from dialens.corpus.source import Record, Source, json_records
 from dialens.corpus.tables import ROLES, Tables
 from dialens.errors import DialensError
 
+_MISSING = re.compile(r"missing required field `(.+)`")
+_STEP = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
 _AT = re.compile(r" - at `(?:key in )?(.+)`$")
 
 
@@ -27,11 +30,19 @@ class Reader(Protocol):
     """
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """What `--format` takes."""
+        ...
+
     @property
-    def summary(self) -> str: ...
+    def summary(self) -> str:
+        """One line."""
+        ...
+
     @property
-    def example(self) -> str: ...
+    def example(self) -> str:
+        """A small complete file."""
+        ...
 
     def recognises(self, source: Source) -> bool:
         """Whether the content looks like this format."""
@@ -73,7 +84,7 @@ class RecordReader:
                 for talk in talks:
                     intake.claim(talk.dialog, source.path, record.line)
             except (RecordError, msgspec.MsgspecError, UnicodeDecodeError) as error:
-                intake.reject(source.path, record.line, _as_record_error(error, record))
+                intake.reject(source.path, record.line, as_record_error(error, record))
                 continue
             yield from talks
 
@@ -103,22 +114,15 @@ def check(talk: Dialogue) -> None:
             )
 
 
-def _as_record_error(error: Exception, record: Record) -> RecordError:
+def as_record_error(error: Exception, record: Record) -> RecordError:
+    """What went wrong in decoding a record, in our words."""
     if isinstance(error, RecordError):
         return error
     if isinstance(error, UnicodeDecodeError):
-        bad = error.object[error.start : error.start + 8]
-        return RecordError(
-            f"holds bytes that are not UTF-8 at byte {error.start:,} of the record",
-            seen=bad,
-            remedy="Save the file as UTF-8, or leave such records out with --on-error skip.",
-        )
+        return not_utf8(error)
     text = str(error)
     if isinstance(error, msgspec.ValidationError):
-        place = _AT.search(text)
-        what = _AT.sub("", text)
-        name = place.group(1).removeprefix("$.").removeprefix("$") if place else ""
-        return RecordError(f"is wrong: {what[:1].lower()}{what[1:]}", field=name)
+        return _invalid(text, record)
     if "utf-8" in text.lower():
         return RecordError(
             "holds bytes that are not UTF-8",
@@ -142,6 +146,32 @@ def _as_record_error(error: Exception, record: Record) -> RecordError:
     return RecordError(f"is not valid JSON ({text})", seen=record.raw[:80].decode(errors="replace"))
 
 
+def _invalid(text: str, record: Record) -> RecordError:
+    """What msgspec found wrong: the field by its path, and what stood there."""
+    place = _AT.search(text)
+    path = place.group(1).removeprefix("$").removeprefix(".") if place else ""
+    what = _AT.sub("", text)
+    seen = _value_at(record.raw, path)
+    missing = _MISSING.search(what)
+    if missing:
+        name = f"{path}.{missing.group(1)}" if path else missing.group(1)
+        return RecordError("is missing", field=name, seen=seen)
+    return RecordError(f"is wrong: {what[:1].lower()}{what[1:]}", field=path, seen=seen)
+
+
+def _value_at(raw: bytes, path: str) -> object:
+    """What stands at `a.b[0]`; as far as the path is plain, since msgspec writes `[...]` for keys."""
+    value: object = json.loads(raw)
+    for index, key in _STEP.findall(path):
+        if index and isinstance(value, list) and int(index) < len(value):
+            value = value[int(index)]
+        elif key and isinstance(value, dict) and key in value:
+            value = value[key]
+        else:
+            break
+    return value
+
+
 def _has_half_a_pair(raw: bytes) -> bool:
     """Whether the record is whole JSON but for a lone surrogate, which msgspec calls truncated."""
     try:
@@ -151,22 +181,51 @@ def _has_half_a_pair(raw: bytes) -> bool:
     return True
 
 
+def _refuse_broken_json(source: Source) -> None:
+    """Say what is wrong with the first record, where the file looks like JSON and is not."""
+    if source.first is not None or source.head.lstrip()[:1] not in (b"{", b"["):
+        return
+    record = next(json_records(source), None)
+    if record is None:
+        return
+    try:
+        msgspec.json.decode(record.raw)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        problem = record.problem or as_record_error(error, record)
+        raise DialensError(message(source.path, record.line, problem)) from error
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """A hint at the known name nearest to a mistaken one, or nothing.
+
+    Example:
+        >>> did_you_mean("opnai", ["openai", "csv"]), did_you_mean("x", ["csv"])
+        ('Did you mean openai? ', '')
+    """
+    near = difflib.get_close_matches(name, list(known), n=1)
+    return f"Did you mean {near[0]}? " if near else ""
+
+
 def choose(source: Source, name: str | None, readers: Iterable[Reader]) -> Reader:
     """The reader called `name`, or the first that recognises the content."""
     readers = list(readers)
+    if not source.path.exists():
+        raise DialensError(f"{source.path} does not exist.")
     if name is not None:
         for reader in readers:
             if reader.name == name:
                 return reader
-        known = ", ".join(reader.name for reader in readers)
-        raise DialensError(f"There is no format {name!r}. Known formats: {known}.")
-    if not source.path.exists():
-        raise DialensError(f"{source.path} does not exist.")
+        known = [reader.name for reader in readers]
+        raise DialensError(
+            f"There is no format {name!r}. {did_you_mean(name, known)}"
+            f"Known formats: {', '.join(known)}."
+        )
     if not source.is_folder and not source.head.strip():
         raise DialensError(f"{source.path} is empty: there is no conversation in it.")
     for reader in readers:
         if reader.recognises(source):
             return reader
+    _refuse_broken_json(source)
     raise DialensError(
         f"{source.path} is in no format that dialens recognises. It begins with: "
         f"{source.head[:80].decode(errors='replace')!r}.\n"

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import IO
 
@@ -19,6 +20,7 @@ from dialens.errors import DialensError
 MAX_RECORD_BYTES = 64 * 1024 * 1024
 _CHUNK = 1 << 20
 _HEAD = 1 << 16
+_SNIFFED = 20
 _ZSTD_WINDOW = 2**31
 _PACKINGS = {
     b"\x1f\x8b": "gzip",
@@ -65,20 +67,25 @@ class Source:
         """The first 64 KiB, unpacked, without a byte order mark; empty for a folder."""
         if self.is_folder:
             return b""
-        with self.open() as stream:
-            return stream.read(_HEAD).removeprefix(b"\xef\xbb\xbf")
+        return next(self.chunks(), b"")[:_HEAD]
 
     @cached_property
     def first(self) -> dict[str, object] | None:
-        """The first JSON object in the file (in its top-level array, if it is one), or None."""
+        """The first JSON object in the file (in its top-level array, if it is one), or None.
+
+        Records that cannot be decoded are passed over: what they are wrong in is said later, by
+        the reader of the format that the others show.
+        """
         if self.is_folder or self.head.lstrip()[:1] not in (b"{", b"["):
             return None
-        try:
-            record = next(json_records(self), None)
-            value = msgspec.json.decode(record.raw) if record else None
-        except (RecordError, msgspec.DecodeError, UnicodeDecodeError):
-            return None
-        return value if isinstance(value, dict) else None
+        for record in islice(json_records(self), _SNIFFED):
+            try:
+                value = msgspec.json.decode(record.raw)
+            except (msgspec.DecodeError, UnicodeDecodeError):
+                continue
+            if isinstance(value, dict):
+                return value
+        return None
 
     def open(self) -> IO[bytes]:
         """Open for reading, unpacked by what the first bytes say, not by the name."""
@@ -123,23 +130,24 @@ class Source:
 
 
 def lines(source: Source) -> Iterator[Record]:
-    """The lines that are not blank. One too long to be held has a `problem` instead of bytes.
+    r"""The lines that are not blank. One too long to be held has a `problem` instead of bytes.
 
     Example:
         >>> import tempfile
         >>> path = Path(tempfile.mkdtemp()) / "a.txt"
-        >>> _ = path.write_bytes(b"one\\n\\ntwo")
+        >>> _ = path.write_bytes(b"one\n\ntwo")
         >>> [(record.line, record.raw) for record in lines(Source(path))]
         [(1, b'one'), (3, b'two')]
     """
     count = 0
-    for line, raw, problem in _all_lines(source):
+    for line, raw, problem in all_lines(source):
         if problem or (raw and not raw.isspace()):
             count += 1
-            yield Record(line, raw, problem, count)
+            yield Record(line, raw.removesuffix(b"\r"), problem, count)
 
 
-def _all_lines(source: Source) -> Iterator[tuple[int, bytes, RecordError | None]]:
+def all_lines(source: Source) -> Iterator[tuple[int, bytes, RecordError | None]]:
+    """Every line, blank ones too, with its number; only the line feed at its end is taken off."""
     number = 1
     parts: list[bytes] = []
     held = dropped = 0
@@ -158,20 +166,20 @@ def _all_lines(source: Source) -> Iterator[tuple[int, bytes, RecordError | None]
 
 
 def _joined(parts: list[bytes], dropped: int) -> tuple[bytes, RecordError | None]:
-    raw = b"".join(parts).removesuffix(b"\r")
+    raw = parts[0] if len(parts) == 1 else b"".join(parts)
     size = dropped + len(raw)
     return (b"", too_long(size)) if dropped or size > MAX_RECORD_BYTES else (raw, None)
 
 
 def json_records(source: Source) -> Iterator[Record]:
-    """The JSON values of a file: one a line, one after another, or the elements of one array.
+    r"""The JSON values of a file: one a line, one after another, or the elements of one array.
 
     A value cut off by the end of the file is given as it is; decoding it says so.
 
     Example:
         >>> import tempfile
         >>> path = Path(tempfile.mkdtemp()) / "a.json"
-        >>> _ = path.write_text('[{"a": 1},\\n {"a": "]"}]')
+        >>> _ = path.write_text('[{"a": 1},\n {"a": "]"}]')
         >>> [(record.line, record.raw) for record in json_records(Source(path))]
         [(1, b'{"a": 1}'), (2, b'{"a": "]"}')]
     """

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TypeVar, cast
 
 import numpy as np
 import polars as pl
@@ -13,6 +14,7 @@ from dialens.metrics.state import Floats
 from dialens.text import Vocabulary, WordTable, tokenise
 
 Ints = NDArray[np.int64]
+T = TypeVar("T")
 WordWeights = Callable[[pl.Series], Floats]
 
 
@@ -40,13 +42,13 @@ class TurnBatch:
 
     turns: pl.DataFrame
     known: Words
-    _made: dict[str, Floats] = field(default_factory=dict, repr=False)
+    _made: dict[str, object] = field(default_factory=dict, repr=False)
 
-    def once(self, name: str, make: "Callable[[TurnBatch], Floats]") -> Floats:
+    def once(self, name: str, make: "Callable[[TurnBatch], T]") -> T:
         """What `make` gives for this batch, made once for all who ask under the same name."""
         if name not in self._made:
             self._made[name] = make(self)
-        return self._made[name]
+        return cast(T, self._made[name])
 
     @cached_property
     def _tokens(self) -> tuple[NDArray[np.uint32], Ints]:
@@ -106,9 +108,9 @@ class TurnBatch:
 
         Dialogues with the same key answered the same context and can be compared in pairs.
         """
-        spoken = np.cumsum(self.is_agent)
-        first = spoken[self.dialog_starts] - self.is_agent[self.dialog_starts]
-        opening = spoken == first[self.dialog_of_turn]
+        spoken: Ints = np.cumsum(self.is_agent)
+        first: Ints = spoken[self.dialog_starts] - self.is_agent[self.dialog_starts]
+        opening: NDArray[np.bool_] = spoken == first[self.dialog_of_turn]
         said = self.turns.select("text", dialog_number=pl.Series(self.dialog_of_turn))
         keys = (
             said.filter(pl.Series(opening))
@@ -120,7 +122,12 @@ class TurnBatch:
 
     def by_dialog(self, rows: Floats) -> Floats:
         """Sums over the turns of each dialogue."""
-        return np.add.reduceat(rows, self.dialog_starts, axis=0)
+        sums: Floats = np.add.reduceat(rows, self.dialog_starts, axis=0)
+        return sums
+
+    def turns_by_dialog(self, which: NDArray[np.bool_]) -> Ints:
+        """How many of these turns each dialogue has."""
+        return np.bincount(self.dialog_of_turn[which], minlength=len(self.dialog_starts))
 
     def before(self, rows: Floats, *, prompt: str) -> Floats:
         """For every turn, the sum of `rows` over its prompt.

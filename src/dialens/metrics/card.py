@@ -108,7 +108,7 @@ def metric(
     family: str,
     levels: tuple[str, ...] = LEVELS,
     needs: tuple[str, ...] = (),
-    range: tuple[float | None, float | None] = (None, None),  # noqa: A002 - the word of the card
+    range: tuple[float | None, float | None] = (None, None),
     higher_is_better: bool | None = None,
     citation: str = "",
     licence: str = "Apache-2.0",
@@ -122,6 +122,7 @@ def metric(
         ...     def value(batch):
         ...         loud = batch.turns["text"].str.contains("!").to_numpy()
         ...         return loud.astype(float)
+        ...
         ...     return turn_mean("shouting", value)
         >>> shouting.name, shouting.levels
         ('shouting', ('turn', 'dialog', 'agent', 'system'))

@@ -140,7 +140,9 @@ def _share(column: int) -> Callable[[Resources], Definition]:
     return make
 
 
-def _variation(base: str, of_turns: Callable[[Floats], Floats]) -> Callable[[Resources], Definition]:
+def _variation(
+    base: str, of_turns: Callable[[Floats], Floats]
+) -> Callable[[Resources], Definition]:
     def make(resources: Resources) -> Definition:
         feature = lexicon_feature("emotion", resources.emotion)
 

@@ -24,14 +24,19 @@ class Feature(Protocol):
     """Counts of a turn that merge into counts of anything larger.
 
     Attributes:
-        name: The key in `State.own` and `State.other`; within a run equal names mean equal features.
+        name: The key in `State.own` and `State.other`; equal names mean equal features in a run.
         adds_up: Whether the counts of dialogues may be added, so that they can be resampled.
     """
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """The key in a state."""
+        ...
+
     @property
-    def adds_up(self) -> bool: ...
+    def adds_up(self) -> bool:
+        """Whether dialogues may be resampled."""
+        ...
 
     def turns(self, batch: TurnBatch) -> Floats:
         """One row a turn of the batch, whoever spoke it."""
@@ -160,25 +165,38 @@ class DistinctNgrams:
         return f"distinct-{self.n}"
 
     def keys(self, batch: TurnBatch) -> tuple[NDArray[np.uint64], Ints]:
-        """Every n-gram as a number, and the turn it stands in; none runs across turns."""
-        words = batch.words.astype(np.uint64)
+        """Every n-gram of the agent as a number, and the turn it stands in; none crosses turns."""
+        return batch.once(f"{self.name} keys", self._keys)
+
+    def _keys(self, batch: TurnBatch) -> tuple[NDArray[np.uint64], Ints]:
         turn = np.repeat(np.arange(batch.turns.height), np.diff(batch.offsets))
+        words = batch.words.astype(np.uint64)
+        kept = batch.is_agent[turn]
         if self.n == 1:
-            return words, turn
-        inside = turn[1:] == turn[:-1]
-        return (words[:-1] << np.uint64(32) | words[1:])[inside], turn[:-1][inside]
+            return words[kept], turn[kept]
+        kept = kept[1:] & (turn[1:] == turn[:-1])
+        pairs = words[:-1][kept] << np.uint64(32) | words[1:][kept]
+        return pairs, turn[:-1][kept]
 
     def turns(self, batch: TurnBatch) -> Floats:
-        """Different and all n-grams of each turn."""
+        """Different and all n-grams of each turn of the agent; the partner's are not counted."""
         keys, turn = self.keys(batch)
-        return count_distinct(keys, turn, batch.turns.height)
+        _, of_turn = distinct_pairs(keys, turn, batch.turns.height)
+        return _counted(of_turn, turn, batch.turns.height)
 
     def dialogs(self, batch: TurnBatch, turns: Floats, keep: NDArray[np.bool_]) -> Floats:
-        """Different and all n-grams of the turns that are kept."""
+        """Different and all n-grams of each dialogue."""
+        _, turn = self.keys(batch)
+        _, of_dialog = self.in_dialogs(batch)
+        return _counted(of_dialog, batch.dialog_of_turn[turn], len(batch.dialog_starts))
+
+    def in_dialogs(self, batch: TurnBatch) -> tuple[NDArray[np.uint64], Ints]:
+        """Each different n-gram of each dialogue, once, and the dialogue's number."""
+        return batch.once(f"{self.name} in dialogs", self._in_dialogs)
+
+    def _in_dialogs(self, batch: TurnBatch) -> tuple[NDArray[np.uint64], Ints]:
         keys, turn = self.keys(batch)
-        kept = keep[turn]
-        dialog = batch.dialog_of_turn[turn[kept]]
-        return count_distinct(keys[kept], dialog, len(batch.dialog_starts))
+        return distinct_pairs(keys, batch.dialog_of_turn[turn], len(batch.dialog_starts))
 
     def merger(self) -> Merger:
         """Unions."""
@@ -196,13 +214,16 @@ class _Unions:
 
     def add(self, batch: TurnBatch, dialogs: Floats, groups: Ints, count: int) -> None:
         self._total.add(batch, dialogs, groups, count)
-        keys, turn = self._feature.keys(batch)
-        kept = batch.is_agent[turn]
-        keys, group = keys[kept], groups[batch.dialog_of_turn[turn[kept]]]
-        for number in np.unique(group).tolist():
+        keys, dialog = self._feature.in_dialogs(batch)
+        group = groups[dialog]
+        order = np.argsort(group, kind="stable")
+        if not len(keys):
+            return
+        numbers, starts = np.unique(group[order], return_index=True)
+        for number, some in zip(numbers.tolist(), np.split(keys[order], starts[1:]), strict=True):
             waiting = self._waiting.setdefault(number, [])
-            waiting.append(_unique(keys[group == number]))
-            if sum(map(len, waiting)) > len(self._sets.get(number, ())):
+            waiting.append(some)
+            if sum(map(len, waiting)) > 2 * len(self._sets.get(number, ())):
                 self._compact(number)
 
     def _compact(self, number: int) -> None:
@@ -215,38 +236,52 @@ class _Unions:
             self._compact(number)
         total = self._total.result(groups, count)
         for target in range(count):
-            members = [self._sets[g] for g in np.flatnonzero(groups == target) if g in self._sets]
+            members = [
+                self._sets[g] for g in np.flatnonzero(groups == target).tolist() if g in self._sets
+            ]
             total[target, 0] = len(_unique(np.concatenate(members))) if members else 0
         return total
 
 
 def _unique(keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Sorted and distinct; plain sorting is several times faster here than hashing."""
+    """Sorted and distinct; sorting is faster here than hashing."""
     keys = np.sort(keys)
     if not len(keys):
         return keys
-    return keys[np.append(True, keys[1:] != keys[:-1])]
+    fresh = np.append(np.array([True]), keys[1:] != keys[:-1])
+    distinct: NDArray[np.uint64] = keys[fresh]
+    return distinct
 
 
-def count_distinct(keys: NDArray[np.uint64], groups: Ints, count: int) -> Floats:
-    """For each of `count` groups, how many different keys and how many keys.
+def distinct_pairs(
+    keys: NDArray[np.uint64], groups: Ints, count: int
+) -> tuple[NDArray[np.uint64], Ints]:
+    """Each different key of each group once, with its group; groups are below `count`.
+
+    A key is two words of 32 bits. While both fit into 23, group and key are packed into one number,
+    which sorts several times faster than pairs do.
 
     Example:
-        >>> count_distinct(np.array([7, 7, 8], np.uint64), np.array([0, 0, 1]), 2).tolist()
-        [[1.0, 2.0], [1.0, 1.0]]
+        >>> keys, groups = distinct_pairs(np.array([7, 7, 8], np.uint64), np.array([0, 0, 1]), 2)
+        >>> keys.tolist(), groups.tolist()
+        ([7, 8], [0, 1])
     """
-    total = np.bincount(groups, minlength=count).astype(np.float64)
     if not len(keys):
-        return np.column_stack([total, total])
-    mask = np.uint64(2**_PACKED_BITS - 1)
+        return keys, groups
     high, low = keys >> np.uint64(32), keys & np.uint64(2**32 - 1)
-    if max(high.max(), low.max()) <= mask and count <= 2 ** (64 - 2 * _PACKED_BITS):
+    if max(high.max(), low.max()) < 2**_PACKED_BITS and count <= 2 ** (64 - 2 * _PACKED_BITS):
         shift = np.uint64(_PACKED_BITS)
-        packed = _unique(((groups.astype(np.uint64) << shift | high) << shift) | low)
-        kept = (packed >> np.uint64(2 * _PACKED_BITS)).astype(np.int64)
-    else:
-        kept = pl.DataFrame({"group": groups, "key": keys}).unique()["group"].to_numpy()
-    return np.column_stack([np.bincount(kept, minlength=count).astype(np.float64), total])
+        packed = _unique((groups.astype(np.uint64) << shift | high) << shift | low)
+        fits = np.uint64(2**_PACKED_BITS - 1)
+        back = (packed >> shift & fits) << np.uint64(32) | packed & fits
+        return back, (packed >> np.uint64(2 * _PACKED_BITS)).astype(np.int64)
+    pairs = pl.DataFrame({"group": groups, "key": keys}).unique().sort("group", "key")
+    return pairs["key"].to_numpy(), pairs["group"].to_numpy()
+
+
+def _counted(distinct: Ints, groups: Ints, count: int) -> Floats:
+    different = np.bincount(distinct, minlength=count)
+    return np.column_stack([different, np.bincount(groups, minlength=count)]).astype(np.float64)
 
 
 @dataclass(frozen=True)

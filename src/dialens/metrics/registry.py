@@ -62,8 +62,8 @@ def _theirs() -> Iterable[MetricCard]:
             yield card
 
 
-def select(names: Sequence[str] | None = None) -> list[MetricCard]:
-    """The metrics or whole families that are named; all of them if none is.
+def select(names: Sequence[str | MetricCard] | None = None) -> list[MetricCard]:
+    """The metrics or whole families that are named, or given as cards; all of them if none is.
 
     Example:
         >>> [card.name for card in select(["question", "baseline"])]
@@ -75,7 +75,9 @@ def select(names: Sequence[str] | None = None) -> list[MetricCard]:
     families = {card.family for card in known.values()}
     chosen: dict[str, MetricCard] = {}
     for name in names:
-        if name == "all":
+        if isinstance(name, MetricCard):
+            chosen[name.name] = name
+        elif name == "all":
             chosen |= known
         elif name in families:
             chosen |= {card.name: card for card in known.values() if card.family == name}

@@ -12,7 +12,7 @@ from polars.io.plugins import register_io_source
 
 from dialens.corpus import LEVELS, Corpus
 from dialens.errors import DialensError
-from dialens.metrics.card import Resources
+from dialens.metrics.card import MetricCard, Resources
 from dialens.metrics.registry import select
 from dialens.metrics.scoring import UNITS, Part, Plan, score_parts
 from dialens.metrics.state import Floats, State
@@ -51,6 +51,7 @@ class Scores:
         states: One row a dialogue: its summed features, from which agents can be resampled.
         positions: Values pooled over the n-th turns of an agent; `turn` is n, from 0.
         signatures: Metric name to signature.
+        cards: The metrics themselves, for scores that were just made; found by name otherwise.
 
     Example:
         >>> from dialens.corpus import Dialogue, Turn
@@ -64,6 +65,7 @@ class Scores:
     states: pl.LazyFrame
     positions: pl.DataFrame
     signatures: dict[str, str]
+    cards: tuple[MetricCard, ...] = ()
 
     @classmethod
     def open(cls, folder: str | Path) -> "Scores":
@@ -96,7 +98,7 @@ class Scores:
 def score(
     corpus: Corpus,
     *,
-    metrics: Sequence[str] | None = None,
+    metrics: Sequence[str | MetricCard] | None = None,
     levels: Sequence[str] = LEVELS,
     resources: Resources | None = None,
     threads: int | None = None,
@@ -106,7 +108,7 @@ def score(
 
     Args:
         corpus: What `dialens.read` gives.
-        metrics: Names of metrics or families; all if not given.
+        metrics: Names of metrics or families, or cards of your own; all if not given.
         levels: Which of turn, dialog, agent, system to keep.
         resources: Lexicons, prompt and seed, where the defaults will not do.
         threads: How many batches are worked on at once; as many as there are cores if not given.
@@ -133,14 +135,15 @@ def score(
     states = pl.concat([state_table(part) for part in kept if part.level == "dialog"])
     positions = pl.concat([long(part, signatures) for part in kept if part.level == "position"])
     lazy = register_io_source(table, schema=SCORES)
-    return Scores(lazy, states.lazy(), positions, signatures)
+    cards = tuple(metric.card for metric in plan.metrics)
+    return Scores(lazy, states.lazy(), positions, signatures, cards)
 
 
 def score_into(
     corpus: Corpus,
     folder: Path,
     *,
-    metrics: Sequence[str] | None = None,
+    metrics: Sequence[str | MetricCard] | None = None,
     levels: Sequence[str] = LEVELS,
     resources: Resources | None = None,
     threads: int | None = None,
@@ -169,7 +172,7 @@ def score_into(
     return Scores.open(folder)
 
 
-def make_plan(names: Sequence[str] | None, resources: Resources) -> Plan:
+def make_plan(names: Sequence[str | MetricCard] | None, resources: Resources) -> Plan:
     """The metrics by those names, bound to the resources."""
     if resources.prompt not in ("context", "last"):
         raise DialensError(f"The prompt is `context` or `last`, not {resources.prompt!r}.")
@@ -205,7 +208,8 @@ def long(part: Part, signatures: Mapping[str, str]) -> pl.DataFrame:
 def state_table(part: Part) -> pl.DataFrame:
     """The sums behind the dialogues of a part, a column a number."""
     state = part.state
-    assert state is not None and part.contexts is not None
+    assert state is not None
+    assert part.contexts is not None
     made = {"other_turns": state.other_turns.astype(np.float64)}
     for side, counts in (("own", state.own), ("other", state.other)):
         for name, rows in counts.items():

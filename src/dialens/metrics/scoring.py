@@ -1,7 +1,7 @@
 """The engine: every feature once per turn, every level from the same sums, batch by batch."""
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TypeVar
@@ -47,7 +47,9 @@ class Column:
         own = pl.Series([None, *self.values.reasons], dtype=pl.String).gather(self.values.code)
         if self.missing is None or not self.missing.any():
             return own.alias("reason")
-        counted = pl.DataFrame(self.missing, schema=[f"m{i}" for i in range(len(self.turn_reasons))])
+        counted = pl.DataFrame(
+            self.missing, schema=[f"m{i}" for i in range(len(self.turn_reasons))]
+        )
         parts = [
             pl.when(pl.col(f"m{i}") > 0).then(pl.format(f"{{}} turns: {reason}", pl.col(f"m{i}")))
             for i, reason in enumerate(self.turn_reasons)
@@ -63,7 +65,7 @@ class Part:
     """Scores of some units of one level.
 
     Attributes:
-        level: turn, dialog, agent, system, or position (the n-th turn of an agent in its dialogues).
+        level: turn, dialog, agent, system, or position (the n-th turn of an agent in dialogues).
         units: Who they are: columns system, agent, dialog, turn, null above a unit's level.
         columns: By metric name.
         state: The summed features behind them (not kept for turns).
@@ -161,14 +163,13 @@ def _score_batch(batch: TurnBatch, plan: Plan) -> tuple[TurnBatch, Part, Part, "
     partner = ~batch.is_agent
     own = {name: f.dialogs(batch, counts[name], batch.is_agent) for name, f in features.items()}
     other = {name: features[name].dialogs(batch, counts[name], partner) for name in plan.compared}
-    answered = batch.by_dialog(partner.astype(np.int64))
-    dialog_state = State(own, other, answered)
+    dialog_state = State(own, other, batch.turns_by_dialog(partner))
     of_turn = batch.dialog_of_turn[rows]
     of_dialog = {
         metric.name: _larger_column(
             metric,
             dialog_state,
-            batch.by_dialog(batch.is_agent.astype(np.int64)),
+            batch.turns_by_dialog(batch.is_agent),
             turns.columns.get(metric.name),
             of_turn,
         )
@@ -229,8 +230,8 @@ class _Groups:
             merger.add(batch, state.own[name], group, count)
         for name, sums in self._other.items():
             sums.add(batch, state.other[name], group, count)
-        agent_turns = batch.by_dialog(batch.is_agent.astype(np.float64))
-        both = np.column_stack([agent_turns, state.other_turns.astype(np.float64)])
+        agent_turns = batch.turns_by_dialog(batch.is_agent)
+        both = np.column_stack([agent_turns, state.other_turns]).astype(np.float64)
         self._turns.add(batch, both, group, count)
         for name, sums in self._missing.items():
             column = dialogs.columns[name]
@@ -251,7 +252,7 @@ class _Groups:
         yield self._part("system", to_system, [(system, None) for system in systems])
         yield self._positions[0].part(self._plan, pairs)
 
-    def _part(self, level: str, groups: Ints, names: list[tuple[str, str | None]]) -> Part:
+    def _part(self, level: str, groups: Ints, names: Sequence[tuple[str, str | None]]) -> Part:
         count = len(names)
         agent_turns, other_turns = self._turns.result(groups, count).T.astype(np.int64)
         state = State(
@@ -276,7 +277,7 @@ class _Groups:
         return Part(level, _unit_frame(names), columns, state)
 
 
-def _unit_frame(names: list[tuple[str, str | None]]) -> pl.DataFrame:
+def _unit_frame(names: Sequence[tuple[str, str | None]]) -> pl.DataFrame:
     units = pl.DataFrame(names, schema={"system": pl.String, "agent": pl.String}, orient="row")
     return units.with_columns(dialog=pl.lit(None, pl.String), turn=pl.lit(None, pl.Int32))
 
@@ -294,7 +295,7 @@ class _Positions:
     @classmethod
     def of(cls, batch: TurnBatch, rows: Ints, state: State) -> "_Positions":
         """Still by turn: the group is the dialogue's number in the batch."""
-        so_far = np.cumsum(batch.is_agent)
+        so_far: Ints = np.cumsum(batch.is_agent)
         first = so_far[batch.dialog_starts] - batch.is_agent[batch.dialog_starts]
         position = so_far[rows] - first[batch.dialog_of_turn[rows]] - 1
         turns = np.column_stack([np.ones(len(rows)), state.other_turns.astype(np.float64)])
@@ -306,7 +307,9 @@ class _Positions:
 
     def grouped(self, groups: Ints) -> "_Positions":
         """The same by the groups of the dialogues, added up."""
-        return _Positions(groups[self.group], self.position, self.own, self.other, self.turns)._sum()
+        return _Positions(
+            groups[self.group], self.position, self.own, self.other, self.turns
+        )._sum()
 
     @classmethod
     def merged(cls, parts: "list[_Positions]") -> "_Positions":

@@ -18,8 +18,6 @@ from dialens.text import VERSION, is_word
 _ENDEX = "Xu et al. 2022 (EnDex), doi:10.18653/v1/2022.findings-emnlp.359"
 
 
-
-
 def _words(words: pl.Series) -> Floats:
     return words.to_frame("w").select(is_word("w").cast(pl.Float64)).to_numpy()
 
@@ -65,7 +63,9 @@ def specificity(resources: Resources) -> Definition:
     def value(batch: TurnBatch) -> Floats:
         return batch.word_sums(counted.name)[:, 0]
 
-    return turn_mean("specificity", value, features=(counted,), uses={"tok": VERSION, "lex": lexicon})
+    return turn_mean(
+        "specificity", value, features=(counted,), uses={"tok": VERSION, "lex": lexicon}
+    )
 
 
 @metric(
@@ -115,7 +115,7 @@ DISTINCT = (_distinct(1), _distinct(2))
     citation=_ENDEX,
 )
 def random(resources: Resources) -> Definition:
-    """Uniform on [0, 1), fixed by seed, dialog and turn, so that the order of rows is irrelevant."""
+    """Uniform on [0, 1), fixed by seed, dialog and turn, whatever the order of rows."""
 
     def value(batch: TurnBatch) -> Floats:
         names = batch.turns["dialog"].gather(batch.dialog_starts)

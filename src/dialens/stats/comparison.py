@@ -9,16 +9,16 @@ import polars as pl
 from scipy import stats
 
 from dialens.errors import DialensError
-from dialens.metrics import Metric, Resources, Scores, Values, make_plan, state_of
+from dialens.metrics import Scores, Values, select
 from dialens.stats.bootstrap import (
     Floats,
-    Ints,
+    Resampled,
     cluster_sums,
     coarsened,
-    interval,
+    left_out_sums,
     resampled_sums,
-    two_sided_p,
 )
+from dialens.stats.dialog_sums import DialogSums, Group
 
 RESAMPLES = 2_000
 _MOST_UNDEFINED = 0.05
@@ -65,85 +65,38 @@ COMPARISONS = pl.Schema(
 
 
 @dataclass(frozen=True)
-class _Group:
-    """The dialogues of one agent or system."""
+class _Draws:
+    """Every metric of a group, from its dialogues drawn anew and with clusters left out."""
 
-    system: str
-    agent: str | None
-    rows: Ints
+    replicates: Mapping[str, Floats]
+    pulls: Mapping[str, Floats]
 
-    @property
-    def name(self) -> str:
-        return self.system if self.agent is None else f"{self.system} / {self.agent}"
+    @classmethod
+    def of(
+        cls, sums: DialogSums, clusters: Floats, resamples: int, rng: np.random.Generator
+    ) -> "_Draws | None":
+        """From the sums of clusters; None if there are fewer than two to draw from."""
+        if len(clusters) < 2:
+            return None
+        return cls.computed(sums, resampled_sums(clusters, resamples, rng), left_out_sums(clusters))
 
+    @classmethod
+    def computed(cls, sums: DialogSums, drawn: Floats, left_out: Floats) -> "_Draws":
+        """From sums drawn anew and sums with a cluster left out."""
+        left = {name: values.value for name, values in sums.values(left_out).items()}
+        return cls(
+            {name: values.value for name, values in sums.values(drawn).items()},
+            {name: _mean(values) - values for name, values in left.items()},
+        )
 
-class _Sums:
-    """The dialogues of a run as rows of numbers that may be added, and the metrics over them."""
-
-    def __init__(self, scores: Scores) -> None:
-        self.frame = scores.states.collect()
-        plan = make_plan(list(scores.signatures), Resources())
-        self.metrics = plan.metrics
-        names = [name for name in self.frame.columns if name == "other_turns" or "|" in name]
-        self._names = names
-        numbers = self.frame.select(names).to_numpy().astype(np.float64)
-        state = state_of(dict(zip(names, numbers.T, strict=True)))
-        self._mean_columns: dict[str, int] = {}
-        extra = []
-        for metric in self.metrics:
-            if not adds_up(metric):
-                self._mean_columns[metric.name] = len(names) + len(extra)
-                values = metric.definition.compute(state)
-                extra += [np.nan_to_num(values.value), (values.code == 0).astype(np.float64)]
-        self.rows = np.column_stack([numbers, *extra]) if extra else numbers
-
-    def values(self, sums: Floats) -> dict[str, Values]:
-        """Every metric from sums of rows (one row a group or a resample)."""
-        state = state_of(dict(zip(self._names, sums.T, strict=False)))
-        made = {}
-        for metric in self.metrics:
-            at = self._mean_columns.get(metric.name)
-            if at is None:
-                made[metric.name] = metric.definition.compute(state)
-            else:
-                total, n = sums[:, at], sums[:, at + 1]
-                mean = np.divide(total, n, out=np.zeros_like(total), where=n > 0)
-                made[metric.name] = Values.where(mean, no_dialog_with_a_value=n == 0)
-        return made
-
-    def basis(self, metric: Metric) -> str:
-        return "mean of dialogs" if metric.name in self._mean_columns else "pooled"
-
-    def groups(self, level: str) -> list[_Group]:
-        keys = ["system"] if level == "system" else ["system", "agent"]
-        frame = self.frame.select(*keys).with_row_index("row")
-        return [
-            _Group(key[0], key[1] if len(key) > 1 else None, part["row"].to_numpy().astype(np.int64))
-            for key, part in frame.group_by(keys, maintain_order=True)
-        ]
-
-    def keyed(self, rows: Ints) -> bool:
-        """Whether contexts tell these dialogues apart, so that they can be drawn by context.
-
-        Chat logs that all begin with "hi" share an opening but not a context: keys count only if
-        there are at least half as many as dialogues.
-        """
-        keys = self.frame["context"].gather(rows)
-        return not keys.null_count() and keys.n_unique() * 2 >= len(rows)
-
-    def clusters(self, rows: Ints, *, by_context: bool) -> Ints:
-        """A number for each dialogue; those with the same number are drawn together."""
-        if not by_context:
-            return rows
-        return self.frame["context"].gather(rows).rank("dense").cast(pl.Int64).to_numpy()
+    def of_metric(self, name: str, estimate: float) -> Resampled:
+        """One metric by itself."""
+        return Resampled(estimate, self.replicates[name], self.pulls[name])
 
 
-def adds_up(metric: Metric) -> bool:
-    """Whether a metric's sums may be resampled.
-
-    Sets of n-grams may not: drawing a dialogue twice adds nothing to a union.
-    """
-    return all(feature.adds_up for feature in metric.definition.features)
+def _mean(values: Floats) -> float:
+    there = values[~np.isnan(values)]
+    return float(there.mean()) if len(there) else float("nan")
 
 
 def intervals(
@@ -159,22 +112,26 @@ def intervals(
     Dialogues that answer the same context are drawn together. Metrics over sets (distinct-n) are
     given as the mean of the dialogues' values: a union cannot be resampled.
     """
-    sums = _Sums(scores)
+    sums = DialogSums(scores)
     rows: list[dict[str, object]] = []
     for number, group in enumerate(sums.groups(level)):
         rng = np.random.default_rng([seed, number])
-        point = sums.values(sums.rows[group.rows].sum(axis=0, keepdims=True))
-        drawn = _replicates(sums, group, resamples, rng)
+        point = sums.values(sums.total(group))
+        draws = _alone(sums, group, resamples, rng)
         for metric in sums.metrics:
-            estimate = _estimate(point[metric.name])
-            low, high, reason = _bounds(drawn, metric.name, estimate, confidence)
+            name = metric.name
+            value, reason = _estimate(point[name])
+            low = high = None
+            if value is not None:
+                drawn = draws.of_metric(name, value) if draws else None
+                low, high, _, reason = _bounds(drawn, confidence)
             rows.append(
                 {
                     "level": level,
                     "system": group.system,
                     "agent": group.agent,
-                    "metric": metric.name,
-                    "value": estimate[0],
+                    "metric": name,
+                    "value": value,
                     "low": low,
                     "high": high,
                     "n_dialogs": len(group.rows),
@@ -205,36 +162,38 @@ def compare(
         scores: What `dialens.score` or `Scores.open` gives.
         level: `agent` or `system`.
         baseline: Compare everyone with this one only.
-        metrics: Only these.
+        metrics: Names of metrics or families; all that were scored if not given.
         resamples: How many times dialogues are drawn.
         seed: Of the draw.
         confidence: Of the intervals.
     """
-    sums = _Sums(scores)
+    sums = DialogSums(scores)
+    chosen = {card.name for card in select(metrics)} if metrics else set(scores.signatures)
     groups = sums.groups(level)
-    chosen = [metric for metric in sums.metrics if metrics is None or metric.name in metrics]
     alone = [
-        _replicates(sums, group, resamples, np.random.default_rng([seed, number]))
+        _alone(sums, group, resamples, np.random.default_rng([seed, number]))
         for number, group in enumerate(groups)
     ]
-    points = [sums.values(sums.rows[group.rows].sum(axis=0, keepdims=True)) for group in groups]
+    points = [sums.values(sums.total(group)) for group in groups]
     rows: list[dict[str, object]] = []
     for a, b in _pairs(groups, baseline, level):
         shared = _shared_contexts(sums, groups[a], groups[b])
+        draws = alone[a], alone[b]
         if shared:
             rng = np.random.default_rng([seed, a, b])
-            drawn_a, drawn_b = _paired_replicates(sums, groups[a], groups[b], resamples, rng)
-        else:
-            drawn_a, drawn_b = alone[a], alone[b]
-        for metric in chosen:
+            draws = _together(sums, groups[a], groups[b], resamples, rng)
+        for metric in sums.metrics:
             name = metric.name
+            if name not in chosen:
+                continue
             value_a, why_a = _estimate(points[a][name])
             value_b, why_b = _estimate(points[b][name])
-            gap = None if value_a is None or value_b is None else value_a - value_b
-            apart: dict[str, Floats] | None = None
-            if drawn_a is not None and drawn_b is not None:
-                apart = {name: drawn_a[name] - drawn_b[name]}
-            low, high, reason = _bounds(apart, name, (gap, why_a or why_b), confidence)
+            gap = low = high = p = None
+            reason = why_a or why_b
+            if value_a is not None and value_b is not None:
+                gap = value_a - value_b
+                apart = _difference(gap, *draws, name, paired=shared > 0)
+                low, high, p, reason = _bounds(apart, confidence)
             rows.append(
                 {
                     "level": level,
@@ -246,7 +205,7 @@ def compare(
                     "difference": gap,
                     "low": low,
                     "high": high,
-                    "p": None if low is None or apart is None else two_sided_p(apart[name]),
+                    "p": p,
                     "n_a": len(groups[a].rows),
                     "n_b": len(groups[b].rows),
                     "paired": shared > 0,
@@ -269,22 +228,22 @@ def _corrected(table: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _pairs(groups: list[_Group], baseline: str | None, level: str) -> list[tuple[int, int]]:
+def _pairs(groups: list[Group], baseline: str | None, level: str) -> list[tuple[int, int]]:
     if len(groups) < 2:
         raise DialensError(
             f"There is only one {level} in these scores ({groups[0].name}): nothing to compare. "
-            "Score a corpus with several, or look at `--level`."
+            "Score a corpus with several, or choose another --level."
         )
     if baseline is None:
         return list(combinations(range(len(groups)), 2))
-    matching = [i for i, g in enumerate(groups) if baseline in (g.name, g.agent, g.system)]
+    matching = [i for i, g in enumerate(groups) if baseline in (g.name, g.agent or g.system)]
     if len(matching) != 1:
         names = ", ".join(group.name for group in groups)
         raise DialensError(f"The baseline {baseline!r} must name one {level} of: {names}.")
     return [(i, matching[0]) for i in range(len(groups)) if i != matching[0]]
 
 
-def _shared_contexts(sums: _Sums, a: _Group, b: _Group) -> int:
+def _shared_contexts(sums: DialogSums, a: Group, b: Group) -> int:
     """How many contexts both answered; 0 if they are not the better part of either's dialogues."""
     if not (sums.keyed(a.rows) and sums.keyed(b.rows)):
         return 0
@@ -294,20 +253,17 @@ def _shared_contexts(sums: _Sums, a: _Group, b: _Group) -> int:
     return shared if 2 * shared >= max(len(keys_a), len(keys_b)) and shared > 1 else 0
 
 
-def _replicates(
-    sums: _Sums, group: _Group, resamples: int, rng: np.random.Generator
-) -> dict[str, Floats] | None:
+def _alone(
+    sums: DialogSums, group: Group, resamples: int, rng: np.random.Generator
+) -> _Draws | None:
     clusters = sums.clusters(group.rows, by_context=sums.keyed(group.rows))
-    clusters = coarsened(clusters, rng)
-    if len(np.unique(clusters)) < 2:
-        return None
-    drawn = resampled_sums(cluster_sums(sums.rows[group.rows], clusters), resamples, rng)
-    return {name: values.value for name, values in sums.values(drawn).items()}
+    totals = cluster_sums(sums.rows[group.rows], coarsened(clusters, rng))
+    return _Draws.of(sums, totals, resamples, rng)
 
 
-def _paired_replicates(
-    sums: _Sums, a: _Group, b: _Group, resamples: int, rng: np.random.Generator
-) -> tuple[dict[str, Floats], dict[str, Floats]]:
+def _together(
+    sums: DialogSums, a: Group, b: Group, resamples: int, rng: np.random.Generator
+) -> tuple[_Draws, _Draws]:
     """Draw contexts; each brings the dialogues of both, side by side in one row."""
     both = np.concatenate([a.rows, b.rows])
     clusters = coarsened(sums.clusters(both, by_context=True), rng)
@@ -315,12 +271,26 @@ def _paired_replicates(
     side_by_side = np.zeros((len(both), 2 * width))
     side_by_side[: len(a.rows), :width] = sums.rows[a.rows]
     side_by_side[len(a.rows) :, width:] = sums.rows[b.rows]
-    drawn = resampled_sums(cluster_sums(side_by_side, clusters), resamples, rng)
-    first, second = (sums.values(half) for half in (drawn[:, :width], drawn[:, width:]))
+    totals = cluster_sums(side_by_side, clusters)
+    drawn = resampled_sums(totals, resamples, rng)
+    left_out = left_out_sums(totals)
+    first, second = slice(None, width), slice(width, None)
     return (
-        {name: values.value for name, values in first.items()},
-        {name: values.value for name, values in second.items()},
+        _Draws.computed(sums, drawn[:, first], left_out[:, first]),
+        _Draws.computed(sums, drawn[:, second], left_out[:, second]),
     )
+
+
+def _difference(
+    gap: float, a: _Draws | None, b: _Draws | None, name: str, *, paired: bool
+) -> Resampled | None:
+    if a is None or b is None:
+        return None
+    if paired:
+        pulls = a.pulls[name] - b.pulls[name]
+    else:
+        pulls = np.concatenate([a.pulls[name], -b.pulls[name]])
+    return Resampled(gap, a.replicates[name] - b.replicates[name], pulls)
 
 
 def _estimate(values: Values) -> tuple[float | None, str | None]:
@@ -330,18 +300,12 @@ def _estimate(values: Values) -> tuple[float | None, str | None]:
 
 
 def _bounds(
-    drawn: Mapping[str, Floats] | None,
-    name: str,
-    estimate: tuple[float | None, str | None],
-    confidence: float,
-) -> tuple[float | None, float | None, str | None]:
-    """Low, high, or why there is no interval."""
-    if estimate[0] is None:
-        return None, None, estimate[1]
+    drawn: Resampled | None, confidence: float
+) -> tuple[float | None, float | None, float | None, str | None]:
+    """Low, high and p, or why there are none."""
     if drawn is None:
-        return None, None, "needs at least two dialogs of each"
-    undefined = float(np.isnan(drawn[name]).mean())
-    if undefined > _MOST_UNDEFINED:
-        return None, None, f"not defined in {undefined:.0%} of the resamples"
-    low, high = interval(drawn[name], confidence)
-    return low, high, None
+        return None, None, None, "needs at least two dialogs of each"
+    if drawn.undefined > _MOST_UNDEFINED:
+        return None, None, None, f"not defined in {drawn.undefined:.0%} of the resamples"
+    low, high = drawn.interval(confidence)
+    return low, high, drawn.two_sided_p(), None

@@ -5,9 +5,9 @@ WildChat) read alike. `user` is the partner, `assistant` the agent; `system`, `d
 and `function` messages are kept beside the turns (see `_messages`).
 
 Optional keys name the conversation: `id` (or `dialog`, `conversation_id` …), `model` (or `agent`)
-and `system`. Since others put a prompt under `system`, it is taken for a system's name only in a
-record that has an id and a model as well, as our own writer makes them, and if it is one short
-line.
+and `system`, the latter also within `metadata`, where our own writer puts it. Since others keep a
+prompt under `system`, at the top it is taken for a name only if it is one short line in a record
+that has an id and a model as well.
 """
 
 from collections.abc import Iterable
@@ -40,7 +40,9 @@ _DECODER = msgspec.json.Decoder(dict[str, object])
 def _recognises(source: Source) -> bool:
     first = source.first or {}
     held = next((first[key] for key in _LISTS if key in first), None)
-    return isinstance(held, list) and all(isinstance(item, dict) and "role" in item for item in held)
+    return isinstance(held, list) and all(
+        isinstance(item, dict) and "role" in item for item in held
+    )
 
 
 def _parse(record: Record, source: Source) -> Iterable[Dialogue]:
@@ -52,20 +54,29 @@ def _parse(record: Record, source: Source) -> Iterable[Dialogue]:
     if not turns:
         raise RecordError("holds no message of a user or an assistant", field=field)
     dialog, agent = name_in(held, _IDS), name_in(held, _AGENTS)
-    system = held.get("system")
-    named = dialog is not None and agent is not None and _is_name(system)
-    used = [field, *_IDS, *_AGENTS, *(["system"] if named else [])]
-    keep_record(turns, held, used)
+    system = _system(held, labelled=dialog is not None and agent is not None)
+    keep_record(turns, held, (field, *_IDS, *_AGENTS))
     yield Dialogue(
-        system=str(system) if named else source.stem,
+        system=system or source.stem,
         agent=agent or UNKNOWN,
         dialog=dialog or f"{source.stem}-{record.number}",
         turns=turns,
     )
 
 
-def _is_name(value: object) -> bool:
-    return isinstance(value, str) and 0 < len(value) <= _LONGEST_NAME and "\n" not in value
+def _system(held: dict[str, object], *, labelled: bool) -> str | None:
+    """Take the system's name out of a record, if it has one."""
+    noted = held.get("metadata")
+    if isinstance(noted, dict) and isinstance(noted.get("system"), str):
+        held["metadata"] = {key: value for key, value in noted.items() if key != "system"}
+        if not held["metadata"]:
+            del held["metadata"]
+        return str(noted["system"])
+    name = held.get("system")
+    if labelled and isinstance(name, str) and len(name) <= _LONGEST_NAME and "\n" not in name:
+        del held["system"]
+        return name
+    return None
 
 
 OPENAI = RecordReader(

@@ -1,0 +1,38 @@
+"""`dialens demo`: the whole tour on a bundled corpus."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dialens.cli.options import shown
+from dialens.cli.score import score_to
+from dialens.corpus import LEVELS, demo_path
+from dialens.metrics import Resources, select
+
+
+def demo(
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write.")] = Path("demo"),
+) -> None:
+    """Score the bundled conversations and write a report to look at.
+
+    Three variants of one invented companion, each in the same situations. Nothing is fetched.
+
+    [bold]Example[/]
+
+      dialens demo -o demo
+    """
+    print(
+        "Scoring the bundled corpus: invented conversations with three variants of one companion."
+    )
+    score_to(
+        demo_path(),
+        output,
+        chosen=[card.name for card in select()],
+        levels=list(LEVELS),
+        resources=Resources(),
+    )
+    print(
+        f"\nLook at {shown(output / 'report.html')}: the table of agents, their emotions, ", end=""
+    )
+    print("and, further down, every dialogue with the words that drove its scores.")

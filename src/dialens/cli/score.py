@@ -1,0 +1,166 @@
+"""`dialens score`: conversations in, scores and a report out."""
+
+import shutil
+from pathlib import Path
+from typing import Annotated
+
+import polars as pl
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from dialens.cli.options import (
+    Force,
+    Format,
+    OnErrorOption,
+    Seed,
+    level_names,
+    make_resources,
+    names,
+    shown,
+)
+from dialens.corpus import Corpus, Intake, OnError, read, write_rejects
+from dialens.metrics import Resources, Scores, score_into, select
+from dialens.progress import progress
+from dialens.report import Recorder, write_report
+from dialens.storage import atomic_folder
+
+RUN = "run.json"
+_HEADLINES = (
+    "emotional_entropy",
+    "emotion_matching",
+    "language_style_matching",
+    "question",
+    "specificity",
+    "distinct_2",
+)
+
+
+def score(
+    corpus: Annotated[Path, typer.Argument(metavar="CORPUS", help="File or folder to read.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write.")] = Path("out"),
+    metrics: Annotated[
+        list[str] | None,
+        typer.Option("--metrics", "-m", help="Metrics or families, with commas; all by default."),
+    ] = None,
+    levels: Annotated[
+        list[str] | None,
+        typer.Option("--levels", help="Of turn, dialog, agent, system; all by default."),
+    ] = None,
+    lexicon: Annotated[
+        list[str] | None,
+        typer.Option("--lexicon", help="KIND=FILE, to use your own: emotion, style or stop."),
+    ] = None,
+    prompt: Annotated[
+        str,
+        typer.Option(
+            help="What a turn answers: the whole `context` before it, or the `last` turn."
+        ),
+    ] = "context",
+    seed: Seed = 0,
+    threads: Annotated[
+        int | None, typer.Option(min=1, help="Batches worked on at once; one a core by default.")
+    ] = None,
+    format: Format = None,
+    on_error: OnErrorOption = OnError.STOP,
+    force: Force = False,
+) -> None:
+    """Score conversations at every level and write a report.
+
+    Writes scores.parquet (one row a value), report.html (to look at) and run.json (what was done,
+    with what) into the output folder.
+
+    [bold]Examples[/]
+
+      dialens score chats.jsonl -o out
+      dialens score logs/ -o out --on-error skip
+      dialens score corpus -o out --metrics emotion,language_style_matching --levels agent,system
+      dialens score corpus -o out --lexicon emotion=NRC-Hashtag-Emotion-Lexicon-v0.2.txt
+    """
+    chosen = [card.name for card in select(names(metrics))]
+    kept = level_names(levels)
+    resources = make_resources(lexicon, prompt, seed)
+    score_to(
+        corpus,
+        output,
+        chosen=chosen,
+        levels=kept,
+        resources=resources,
+        threads=threads,
+        format=format,
+        on_error=on_error,
+        force=force,
+    )
+
+
+def score_to(
+    source: Path,
+    output: Path,
+    *,
+    chosen: list[str],
+    levels: list[str],
+    resources: Resources,
+    threads: int | None = None,
+    format: str | None = None,
+    on_error: OnError = OnError.STOP,
+    force: bool = False,
+) -> None:
+    """Read, score, report; the output folder appears when all of it is done."""
+    intake = Intake(on_error)
+    recorder = Recorder(seed=resources.seed)
+    with atomic_folder(output, marker=RUN, force=force) as scratch:
+        spool = scratch / ".spool"
+        with recorder.step("read"), progress("Reading") as advance:
+            corpus = read(source, format=format, intake=intake, spool=spool, advance=advance)
+        turns = int(corpus.manifest["counts"]["turns"])
+        with recorder.step("score"), progress("Scoring", total=turns) as advance:
+            scores = score_into(
+                corpus,
+                scratch,
+                metrics=chosen,
+                levels=levels,
+                resources=resources,
+                threads=threads,
+                advance=advance,
+            )
+        run = recorder.finish(corpus=corpus, scores=scores, resources=resources, intake=intake)
+        run.write(scratch / RUN)
+        with progress("Writing the report", unit="parts"):
+            write_report(scores, corpus, scratch / "report.html", run=run, resources=resources)
+        if intake.rejects:
+            write_rejects(intake, scratch / "rejects.jsonl")
+        shutil.rmtree(spool, ignore_errors=True)
+    summarise(Scores.open(output), corpus, output, intake)
+
+
+def summarise(scores: Scores, corpus: Corpus, output: Path, intake: Intake) -> None:
+    """A few lines on what was scored and where to look."""
+    counts = corpus.manifest["counts"]
+    print(
+        f"Scored {counts['turns']:,} turns in {counts['dialogs']:,} dialogs of "
+        f"{counts['agents']:,} agents with {len(scores.signatures):,} metrics."
+    )
+    if intake.rejected:
+        print(f"Left out {intake.rejected:,} records: see {shown(output / 'rejects.jsonl')}.")
+    _print_agents(scores)
+    print(f"\nReport: {shown(output / 'report.html')}   (open it in a browser)")
+    print(f"Scores: {shown(output / 'scores.parquet')}   Run record: {shown(output / RUN)}")
+    if counts["agents"] > 1:
+        print(f"Next:   dialens compare {shown(output)}")
+
+
+def _print_agents(scores: Scores) -> None:
+    rows = scores.table.filter(pl.col("level") == "agent").collect()
+    if not rows.height:
+        return
+    present = rows["metric"].unique()
+    shown_metrics = [name for name in _HEADLINES if name in present]
+    shown_metrics = shown_metrics or present.sort().to_list()[: len(_HEADLINES)]
+    wide = scores.wide("agent")
+    table = Table("agent", *shown_metrics, box=None, pad_edge=False, header_style="bold")
+    for row in wide.head(12).iter_rows(named=True):
+        values = [row[name] for name in shown_metrics]
+        table.add_row(row["agent"], *("–" if v is None else f"{v:.3f}" for v in values))
+    Console().print("", table)
+    if wide.height > 12:
+        print(f"… and {wide.height - 12:,} more agents")

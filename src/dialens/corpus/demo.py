@@ -1,0 +1,14 @@
+"""The corpus that comes with the package: invented conversations, to show what dialens shows."""
+
+from importlib.resources import files
+from pathlib import Path
+
+
+def demo_path() -> Path:
+    """Where the bundled corpus lies (OpenAI messages; its card lies beside it).
+
+    Example:
+        >>> demo_path().name
+        'demo.jsonl'
+    """
+    return Path(str(files("dialens.corpus") / "demo.jsonl"))

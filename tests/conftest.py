@@ -1,0 +1,83 @@
+"""What every test may ask for: a real browser and, where it is there, the shared data.
+
+A test that takes `chromium` or `shared_data` gets the marker of the same purpose by itself.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+import pytest
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+ROOT = Path(__file__).resolve().parents[1]
+SHARED_DATA = ROOT.parent / "shared" / "data"
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+MARKER_OF_FIXTURE = {"chromium": "browser", "shared_data": "shared"}
+
+# A test page gets nothing from outside, and the browser itself calls nobody.
+CHROMIUM_FLAGS = [
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-default-apps",
+    "--disable-domain-reliability",
+    "--disable-sync",
+    "--no-first-run",
+    "--no-pings",
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE localhost, EXCLUDE 127.0.0.1",
+]
+
+
+@pytest.hookimpl(tryfirst=True)  # before `-m` chooses
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        for fixture in getattr(item, "fixturenames", ()):
+            if fixture in MARKER_OF_FIXTURE:
+                item.add_marker(MARKER_OF_FIXTURE[fixture])
+        if item.get_closest_marker("shared") and not SHARED_DATA.is_dir():
+            item.add_marker(pytest.mark.skip(reason="there is no ../shared/data here"))
+
+
+def component_missing(what: str, remedy: str) -> NoReturn:
+    """Skip on somebody's laptop, fail on CI: a component that CI lost must not go unnoticed."""
+    message = f"{what} is missing: {remedy}"
+    if os.environ.get("CI") == "true":
+        pytest.fail(message)
+    pytest.skip(message)
+
+
+@pytest.fixture(scope="session")
+def repository() -> Path:
+    """The root of the working tree."""
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The folder with the shared data sets."""
+    return SHARED_DATA
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    """The system's Chromium, headless; open a page with `chromium.new_page()`."""
+    from playwright.sync_api import sync_playwright
+
+    names = [os.environ["CHROMIUM"]] if os.environ.get("CHROMIUM") else BROWSERS
+    executable = next(filter(None, map(shutil.which, names)), None)
+    if executable is None:
+        component_missing(
+            f"Chromium ({', '.join(names)})",
+            "`make test` installs it where it may; or apt-get install chromium; "
+            "or set CHROMIUM to the path of the program",
+        )
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=executable, args=CHROMIUM_FLAGS)
+        yield browser
+        browser.close()

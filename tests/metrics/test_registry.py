@@ -1,0 +1,59 @@
+"""Finding metrics: by name, by family, from other packages."""
+
+from importlib.metadata import EntryPoint
+
+import numpy as np
+import pytest
+
+from dialens.corpus import Corpus, Dialogue, Turn
+from dialens.errors import DialensError
+from dialens.metrics import MetricCard, metric, metrics, registry, score, select, turn_mean
+
+
+@metric("shouting", meaning="Share of turns that shout", family="surface", range=(0.0, 1.0))
+def shouting(resources):  # type: ignore[no-untyped-def]
+    def value(batch):  # type: ignore[no-untyped-def]
+        return batch.turns["text"].str.contains("!").to_numpy().astype(np.float64)
+
+    return turn_mean("shouting", value)
+
+
+TWO = [shouting]
+WRONG = "not a card"
+
+
+def provide(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+    entry = EntryPoint("theirs", value, registry.GROUP)
+    monkeypatch.setattr(registry, "entry_points", lambda group: [entry])
+
+
+@pytest.mark.parametrize("name", ["shouting", "TWO"])
+def test_metrics_of_other_packages(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    provide(monkeypatch, f"{__name__}:{name}")
+    assert isinstance(metrics()["shouting"], MetricCard)
+
+
+def test_a_name_that_is_taken_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    taken = metric("length", meaning="X", family="x")(lambda resources: None)  # type: ignore[arg-type,return-value]
+    monkeypatch.setattr("tests.metrics.test_registry.TWO", [taken])
+    provide(monkeypatch, f"{__name__}:TWO")
+    with pytest.raises(DialensError, match="'length'"):
+        metrics()
+
+
+@pytest.mark.parametrize("value", ["no.such.module:x", f"{__name__}:WRONG"])
+def test_a_broken_package_is_named(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+    provide(monkeypatch, value)
+    with pytest.raises(DialensError, match="theirs"):
+        metrics()
+
+
+def test_did_you_mean() -> None:
+    with pytest.raises(DialensError, match="Did you mean emotional_entropy"):
+        select(["emotional_entropi"])
+
+
+def test_a_card_of_ones_own() -> None:
+    talk = [Turn("B", "agent", "hey!"), Turn("B", "agent", "hm")]
+    scores = score(Corpus.of([Dialogue("s", "b", "d", talk)]), metrics=[shouting, "length"])
+    assert scores.wide("agent").select("shouting", "length").row(0) == (0.5, 1.0)

@@ -1,0 +1,250 @@
+"""The project as a whole: what is shipped, pinned, licensed and documented."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tomllib
+import zipfile
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+# Folders of a working tree that hold nothing of the project's own (for trees without git).
+NOT_OURS = {".git", ".venv", ".lab", "demo", "out", "site", "dist", "build", "__pycache__"}
+
+# Spelled in pieces, so that this file is not its own first finding.
+FOREIGN = {
+    "registry address": re.compile(
+        "|".join(
+            [
+                "index" + "-url",
+                "find" + "-links",
+                re.escape("pypi.org/" + "simple"),
+                re.escape("files." + "pythonhosted.org"),
+            ]
+        )
+    ),
+    "path of one machine": re.compile(r"(?<![\w.~-])/(?:home|Users|root|opt)/\w|file:///\w"),
+    "path of a Windows machine": re.compile(r"\b[A-Z]:\\Users\\"),
+}
+
+PERMISSIVE = {
+    "0BSD",
+    "Apache-2.0",
+    "BSD-2-Clause",
+    "BSD-3-Clause",
+    "CC0-1.0",
+    "ISC",
+    "MIT",
+    "MPL-2.0",  # file by file, no claim on the program that uses it
+    "PSF-2.0",
+    "Unlicense",
+    "Zlib",
+}
+
+# How metadata older than SPDX expressions spells the licences above.
+CLASSIFIERS = {
+    "License :: OSI Approved :: Apache Software License": "Apache-2.0",
+    "License :: OSI Approved :: BSD License": "BSD-3-Clause",
+    "License :: OSI Approved :: ISC License (ISCL)": "ISC",
+    "License :: OSI Approved :: MIT License": "MIT",
+    "License :: OSI Approved :: Mozilla Public License 2.0 (MPL 2.0)": "MPL-2.0",
+    "License :: OSI Approved :: Python Software Foundation License": "PSF-2.0",
+}
+
+
+@pytest.fixture(scope="module")
+def project(repository: Path) -> dict[str, Any]:
+    return tomllib.loads((repository / "pyproject.toml").read_text("utf-8"))["project"]
+
+
+def own_files(root: Path) -> list[Path]:
+    """What git tracks or would track; without git, everything that is not an output."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=root,
+        capture_output=True,
+        check=False,
+    )
+    if listed.returncode == 0 and listed.stdout:
+        names = listed.stdout.decode().rstrip("\0").split("\0")
+        found = [root / name for name in names]
+    else:
+        found = [
+            path for path in root.rglob("*") if NOT_OURS.isdisjoint(path.relative_to(root).parts)
+        ]
+    return [path for path in found if path.is_file()]
+
+
+def test_no_addresses_or_paths_of_one_machine(repository: Path) -> None:
+    found = []
+    foreign = {**FOREIGN, "path of this machine": re.compile(re.escape(f"{repository}/"))}
+    for path in own_files(repository):
+        try:
+            lines = path.read_text("utf-8").splitlines()
+        except UnicodeDecodeError:
+            continue  # a binary file
+        found += [
+            f"{path.relative_to(repository)}:{number}: {what}"
+            for number, line in enumerate(lines, 1)
+            for what, pattern in foreign.items()
+            if pattern.search(line)
+        ]
+    assert not found, "\n".join(found)
+
+
+def test_every_requirement_is_pinned(repository: Path, project: dict[str, Any]) -> None:
+    lines = (repository / "constraints.txt").read_text("utf-8").splitlines()
+    pins = [line for line in lines if line and not line.startswith("#")]
+    malformed = [pin for pin in pins if not re.fullmatch(r"[A-Za-z0-9._-]+==[0-9][\w.!]*", pin)]
+    assert not malformed
+    pinned = {canonicalize_name(pin.split("==")[0]): pin.split("==")[1] for pin in pins}
+    for line in project["dependencies"] + project["optional-dependencies"]["dev"]:
+        requirement = Requirement(line)
+        version = pinned.get(canonicalize_name(requirement.name))
+        assert version is not None, f"{requirement.name} is not in constraints.txt"
+        assert requirement.specifier.contains(version), f"{line} against {version}"
+
+
+def core_distributions(project: dict[str, Any]) -> dict[str, metadata.Distribution]:
+    """Everything that `pip install dialens` brings here, found by following the requirements."""
+    found: dict[str, metadata.Distribution] = {}
+    waiting = [Requirement(line) for line in project["dependencies"]]
+    while waiting:
+        requirement = waiting.pop()
+        if canonicalize_name(requirement.name) in found:
+            continue
+        distribution = metadata.distribution(requirement.name)
+        found[canonicalize_name(requirement.name)] = distribution
+        for line in distribution.requires or ():
+            needed = Requirement(line)
+            extras = requirement.extras or {""}
+            if needed.marker is None or any(needed.marker.evaluate({"extra": e}) for e in extras):
+                waiting.append(needed)
+    return found
+
+
+def test_core_is_lean(project: dict[str, Any]) -> None:
+    heavy = {"pydantic", "pyarrow", "pandas", "torch", "transformers"}
+    assert heavy.isdisjoint(core_distributions(project))
+
+
+def declared_licence(about: metadata.PackageMetadata) -> str:
+    """The licence as an SPDX expression, from the best field there is.
+
+    The free-text `License` field counts only as a short name: some packages put the licences
+    of the compiler runtime they bundle into it, which says nothing about the package.
+    """
+    if expression := about.get("License-Expression"):
+        return expression
+    classifiers = [c for c in about.get_all("Classifier") or () if c.startswith("License ::")]
+    if classifiers:
+        return " AND ".join(CLASSIFIERS.get(name, name) for name in classifiers)
+    text = (about.get("License") or "").strip()
+    return text if text and "\n" not in text else "none declared"
+
+
+def is_permissive(expression: str) -> bool:
+    """Whether everything joined by AND is permissive, given the choice that OR leaves."""
+    plain = expression.replace("(", " ").replace(")", " ")
+    if "(" in expression and " OR " in plain:
+        return False  # nested choices are for a person to read
+    return any(
+        all(part.split(" WITH ")[0].strip() in PERMISSIVE for part in choice.split(" AND "))
+        for choice in plain.split(" OR ")
+    )
+
+
+@pytest.mark.parametrize(
+    ("expression", "permissive"),
+    [
+        ("MIT", True),
+        ("Apache-2.0 OR GPL-3.0-only", True),
+        ("BSD-3-Clause AND MIT", True),
+        ("Apache-2.0 WITH LLVM-exception", True),
+        ("GPL-3.0-or-later", False),
+        ("MIT AND AGPL-3.0-only", False),
+        ("LGPL-3.0-or-later", False),
+        ("License :: OSI Approved :: GNU General Public License v3 (GPLv3)", False),
+        ("none declared", False),
+    ],
+)
+def test_licences_are_read_as_they_are_meant(expression: str, *, permissive: bool) -> None:
+    assert is_permissive(expression) is permissive
+
+
+def test_core_dependencies_are_permissively_licensed(project: dict[str, Any]) -> None:
+    licences = {
+        name: declared_licence(distribution.metadata)
+        for name, distribution in core_distributions(project).items()
+    }
+    refused = {name: text for name, text in licences.items() if not is_permissive(text)}
+    assert not refused
+
+
+@pytest.mark.slow
+def test_wheel_holds_the_whole_package(repository: Path, tmp_path: Path) -> None:
+    built = subprocess.run(
+        [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(tmp_path)],
+        cwd=repository,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert built.returncode == 0, built.stdout + built.stderr
+    (wheel,) = tmp_path.glob("*.whl")
+    shipped = set(zipfile.ZipFile(wheel).namelist())
+    package = repository / "src" / "dialens"
+    expected = {
+        path.relative_to(package.parent).as_posix()
+        for path in package.rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    assert "dialens/py.typed" in expected
+    assert expected <= shipped
+    assert any(name.endswith("/licenses/LICENSE") for name in shipped)
+    outside = {n for n in shipped if not n.startswith("dialens/") and ".dist-info/" not in n}
+    assert not outside
+
+
+@pytest.fixture(scope="module")
+def site(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The documentation, built strictly: a warning is an error."""
+    folder = tmp_path_factory.mktemp("site")
+    built = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)],
+        cwd=repository,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert built.returncode == 0, built.stdout + built.stderr
+    return folder
+
+
+@pytest.mark.slow
+def test_documentation_builds_without_warnings(site: Path, repository: Path) -> None:
+    pages = {path.stem for path in (repository / "docs").glob("*.md")}
+    assert pages <= {path.stem for path in site.glob("*.html")}
+
+
+@pytest.mark.browser
+def test_documentation_asks_nothing_of_the_network(site: Path, chromium: Browser) -> None:
+    page = chromium.new_page()
+    requested: list[str] = []
+    page.on("request", lambda request: requested.append(request.url))
+    for path in sorted(site.glob("*.html")):
+        page.goto(path.as_uri())
+        page.wait_for_load_state("networkidle")
+    page.close()
+    assert requested
+    assert [url for url in requested if not url.startswith(("file:", "data:", "blob:"))] == []
