@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable
+from functools import cache
 
 import polars as pl
 from scipy import stats
@@ -20,6 +21,7 @@ from dialens.text import (
 Counts = dict[str, float]
 
 
+@cache
 def weights_of(lexicon: Lexicon, token: str) -> dict[str, float]:
     row = lexicon.weights(pl.Series([token]))[0]
     return {name: float(w) for name, w in zip(lexicon.categories, row, strict=True) if w}

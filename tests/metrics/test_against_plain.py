@@ -33,10 +33,11 @@ def check(row: dict[str, float | None], own: list[str], other: list[str]) -> Non
 @given(corpora())
 def test_every_level(talks: list[Dialogue]) -> None:
     corpus = Corpus.of(talks)
+    at = {level: values(corpus, level) for level in ("turn", "dialog", "agent", "system")}
     for talk in talks:
         for number, turn in enumerate(talk.turns):
             if turn.role == "agent":
-                row = values(corpus, "turn")[talk.system, talk.agent, talk.dialog, number]
+                row = at["turn"][talk.system, talk.agent, talk.dialog, number]
                 before = [earlier.text for earlier in talk.turns[:number]]
                 check(row, [turn.text], before)
                 same(row["specificity"], plain.specificity(turn.text))
@@ -48,7 +49,7 @@ def test_every_level(talks: list[Dialogue]) -> None:
         groups.setdefault((talk.system,), []).append(talk)
     levels = {3: "dialog", 2: "agent", 1: "system"}
     for key, members in groups.items():
-        row = values(corpus, levels[len(key)])[key]
+        row = at[levels[len(key)]][key]
         check(row, plain.said(members, "agent"), plain.said(members, "partner"))
 
 

@@ -36,7 +36,7 @@ def test_batches_and_threads_do_not_matter(talks: list[Dialogue], batch: int) ->
 
 @settings(max_examples=15, deadline=None)
 @given(corpora(), st.randoms(use_true_random=False))
-def test_the_order_of_dialogues_does_not_matter(talks, random) -> None:  # type: ignore[no-untyped-def]
+def test_the_order_of_dialogues_does_not_matter(talks, random) -> None:
     shuffled = random.sample(talks, len(talks))
     assert_frame_equal(table(talks), table(shuffled), abs_tol=1e-12)
 

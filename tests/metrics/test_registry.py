@@ -11,8 +11,8 @@ from dialens.metrics import MetricCard, metric, metrics, registry, score, select
 
 
 @metric("shouting", meaning="Share of turns that shout", family="surface", range=(0.0, 1.0))
-def shouting(resources):  # type: ignore[no-untyped-def]
-    def value(batch):  # type: ignore[no-untyped-def]
+def shouting(resources):
+    def value(batch):
         return batch.turns["text"].str.contains("!").to_numpy().astype(np.float64)
 
     return turn_mean("shouting", value)
@@ -34,7 +34,7 @@ def test_metrics_of_other_packages(monkeypatch: pytest.MonkeyPatch, name: str) -
 
 
 def test_a_name_that_is_taken_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    taken = metric("length", meaning="X", family="x")(lambda resources: None)  # type: ignore[arg-type,return-value]
+    taken = metric("length", meaning="X", family="x")(lambda resources: None)
     monkeypatch.setattr("tests.metrics.test_registry.TWO", [taken])
     provide(monkeypatch, f"{__name__}:TWO")
     with pytest.raises(DialensError, match="'length'"):

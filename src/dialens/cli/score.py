@@ -22,10 +22,9 @@ from dialens.cli.options import (
 from dialens.corpus import Corpus, Intake, OnError, read, write_rejects
 from dialens.metrics import Resources, Scores, score_into, select
 from dialens.progress import progress
-from dialens.report import Recorder, write_report
+from dialens.report import RUN, Recorder, write_report
 from dialens.storage import atomic_folder
 
-RUN = "run.json"
 _HEADLINES = (
     "emotional_entropy",
     "emotion_matching",
@@ -107,7 +106,8 @@ def score_to(
 ) -> None:
     """Read, score, report; the output folder appears when all of it is done."""
     intake = Intake(on_error)
-    recorder = Recorder(seed=resources.seed)
+    arguments = {"corpus": source, "metrics": chosen, "levels": levels, "on_error": on_error}
+    recorder = Recorder("score", arguments, seed=resources.seed)
     with atomic_folder(output, marker=RUN, force=force) as scratch:
         spool = scratch / ".spool"
         with recorder.step("read"), progress("Reading") as advance:
@@ -123,10 +123,18 @@ def score_to(
                 threads=threads,
                 advance=advance,
             )
-        run = recorder.finish(corpus=corpus, scores=scores, resources=resources, intake=intake)
-        run.write(scratch / RUN)
-        with progress("Writing the report", unit="parts"):
-            write_report(scores, corpus, scratch / "report.html", run=run, resources=resources)
+        reasons = [reject.reason for reject in intake.rejects]
+        recorder.observe(corpus=corpus, scores=scores, resources=resources, rejected=reasons)
+        with recorder.step("report"), progress("Writing the report", unit="parts"):
+            write_report(
+                scores,
+                corpus,
+                scratch / "report.html",
+                run=recorder.record(),
+                resources=resources,
+                seed=resources.seed,
+            )
+        recorder.finish(scratch / RUN)
         if intake.rejects:
             write_rejects(intake, scratch / "rejects.jsonl")
         shutil.rmtree(spool, ignore_errors=True)

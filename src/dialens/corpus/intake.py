@@ -82,7 +82,8 @@ class Intake:
         if dialog in self.dialogs:
             first, where = self.dialogs[dialog]
             raise RecordError(
-                f"is a duplicate: that dialog already stands in {first}, line {where}",
+                f"is a duplicate: that dialog already stands in {first}"
+                + (f", line {where}" if where else ""),
                 field="dialog",
                 seen=dialog,
                 remedy="Give every conversation an id of its own, or leave the later one out "

@@ -2,6 +2,7 @@
 
 import difflib
 import json
+import math
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -112,6 +113,21 @@ def check(talk: Dialogue) -> None:
                 remedy="Use `agent` for the one under study and `partner` for the other side, "
                 "or leave such records out with --on-error skip.",
             )
+    _check_judgements(talk)
+
+
+def _check_judgements(talk: Dialogue) -> None:
+    for number, rating in enumerate(talk.ratings):
+        if rating.turn is not None and not 0 <= rating.turn < len(talk.turns):
+            place = f"ratings[{number}].turn"
+            raise RecordError("is not a turn of the dialogue", field=place, seen=rating.turn)
+        if not math.isfinite(rating.value):
+            place = f"ratings[{number}].value"
+            raise RecordError("is not a number", field=place, seen=rating.value)
+    for number, reference in enumerate(talk.references):
+        if not 0 <= reference.turn < len(talk.turns):
+            place = f"references[{number}].turn"
+            raise RecordError("is not a turn of the dialogue", field=place, seen=reference.turn)
 
 
 def as_record_error(error: Exception, record: Record) -> RecordError:
@@ -160,7 +176,7 @@ def _invalid(text: str, record: Record) -> RecordError:
 
 
 def _value_at(raw: bytes, path: str) -> object:
-    """What stands at `a.b[0]`; as far as the path is plain, since msgspec writes `[...]` for keys."""
+    """What stands at `a.b[0]`, as far as the path is plain (msgspec writes `[...]` for keys)."""
     value: object = json.loads(raw)
     for index, key in _STEP.findall(path):
         if index and isinstance(value, list) and int(index) < len(value):

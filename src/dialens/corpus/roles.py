@@ -10,6 +10,7 @@ _AGENT_WORDS = frozenset(
     {"agent", "ai", "assistant", "bot", "chatbot", "chatgpt", "gpt", "model", "system"}
 )
 _PARTNER_WORDS = frozenset({"customer", "human", "partner", "patient", "person", "user", "worker"})
+_BOT = re.compile(r"(?<!^ab)(?<!^tal)bot$")
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _ROLES = {
     "agent": "agent",
@@ -26,10 +27,11 @@ def sounds_like_agent(name: str) -> bool:
     """Whether a speaker's name says that a machine speaks.
 
     Example:
-        >>> [sounds_like_agent(name) for name in ("Bot", "SupportBot", "bot_2", "Abbot", "Ai")]
-        [True, True, True, False, True]
+        >>> [sounds_like_agent(name) for name in ("SupportBot", "bot_2", "helpbot", "Abbot")]
+        [True, True, True, False]
     """
-    return any(word.lower() in _AGENT_WORDS for word in _WORD.findall(name))
+    words = [word.lower() for word in _WORD.findall(name)]
+    return any(word in _AGENT_WORDS or _BOT.search(word) for word in words)
 
 
 def agent_among(speakers: Iterable[str]) -> str:

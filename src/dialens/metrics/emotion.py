@@ -1,6 +1,6 @@
 """States: which emotions an agent's words carry, how mixed they are, and whether they answer.
 
-Giorgi et al., *Psychological Metrics for Dialog System Evaluation*, arXiv:2305.14757; the
+Giorgi et al., *Human-Centered Metrics for Dialog System Evaluation*, arXiv:2305.14757; the
 emotions are Plutchik's eight.
 """
 

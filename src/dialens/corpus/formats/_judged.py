@@ -9,7 +9,7 @@ from dialens.corpus.intake import RecordError
 Scores = float | str | None | list[float | str | None]
 _NOT_GIVEN = re.compile(r"\s*(n/?a\b.*)?\s*$", re.IGNORECASE | re.DOTALL)
 _NAMED = re.compile(r"(?P<name>user|system|human|model|bot)\s*:\s?(?P<text>.*)$", re.IGNORECASE)
-_SIDES = ("A", "B")
+SIDES = ("A", "B")
 
 
 def context_turns(context: str) -> list[Turn]:
@@ -28,7 +28,7 @@ def context_turns(context: str) -> list[Turn]:
     lines = [line for line in lines if line.strip()]
     if not lines or not _NAMED.match(lines[0]):
         return [
-            Turn(_SIDES[number % 2], "partner", line.strip()) for number, line in enumerate(lines)
+            Turn(SIDES[number % 2], "partner", line.strip()) for number, line in enumerate(lines)
         ]
     turns: list[Turn] = []
     for line in lines:

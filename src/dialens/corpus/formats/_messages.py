@@ -45,38 +45,79 @@ def turns_of(
     turns: list[Turn] = []
     aside: list[Message] = []
     for number, message in enumerate(messages):
-        place = f"{field}[{number}]"
-        if not isinstance(message, dict):
-            raise _wrong(place, "an object", message)
-        role_key = _present(message, role_keys, place)
-        text_key = _present(message, text_keys, place, required=False)
-        word = message[role_key]
-        if not isinstance(word, str):
-            raise _wrong(f"{place}.{role_key}", "a string", word)
-        if word.lower() not in roles:
-            raise RecordError(
-                "is not a known role",
-                field=f"{place}.{role_key}",
-                seen=word,
-                remedy=f"Known roles: {', '.join(roles)}. Mend the record, or leave such records "
-                "out with --on-error skip.",
-            )
-        role = roles[word.lower()]
-        content = message.get(text_key)
-        if role is None or (content is None and any(message.get(key) for key in _CALLS)):
-            aside.append(_plain(message, role_key, text_key))
-            continue
-        if content is None and text_key not in message and "refusal" not in message:
-            raise RecordError("is missing", field=f"{place}.{text_keys[0]}", seen=message)
-        meta = _meta(message, role_key, text_key, aside)
-        text = _text(content, message, f"{place}.{text_key}")
-        name = message.get("name")
-        speaker = name if isinstance(name, str) and name else speaker_of[role]
-        turns.append(Turn(speaker, role, text, meta=meta))
-        aside = []
+        turn = _plain_turn(message, roles, role_keys[0], text_keys[0], speaker_of)
+        if turn is not None:
+            turn.meta = {"before": aside} if aside else None
+        else:
+            place = f"{field}[{number}]"
+            turn = _turn(message, place, roles, role_keys, text_keys, speaker_of, aside)
+        if turn is not None:
+            turns.append(turn)
+            aside = []
     if aside and turns:
         turns[-1].meta = {**(turns[-1].meta or {}), "after": aside}
     return turns
+
+
+def _plain_turn(
+    message: object,
+    roles: Mapping[str, str | None],
+    role_key: str,
+    text_key: str,
+    speaker_of: Mapping[str, str],
+) -> Turn | None:
+    """The turn of a message that has a role and a text and nothing else, as nearly all have.
+
+    Only for speed: `_turn` says the same of them in three times the time.
+    """
+    if not isinstance(message, dict) or len(message) != 2:
+        return None
+    word, text = message.get(role_key), message.get(text_key)
+    if not isinstance(word, str) or not isinstance(text, str):
+        return None
+    role = roles.get(word)
+    return Turn(speaker_of[role], role, text) if role else None
+
+
+def _turn(
+    message: object,
+    place: str,
+    roles: Mapping[str, str | None],
+    role_keys: Sequence[str],
+    text_keys: Sequence[str],
+    speaker_of: Mapping[str, str],
+    aside: list[Message],
+) -> Turn | None:
+    """The turn of any message, or None when it is no turn and was put `aside`."""
+    if not isinstance(message, dict):
+        raise _wrong(place, "an object", message)
+    role_key = _present(message, role_keys, place)
+    text_key = _present(message, text_keys, place, required=False)
+    word = message[role_key]
+    if not isinstance(word, str):
+        raise _wrong(f"{place}.{role_key}", "a string", word)
+    if word.lower() not in roles:
+        raise RecordError(
+            "is not a known role",
+            field=f"{place}.{role_key}",
+            seen=word,
+            remedy=f"Known roles: {', '.join(roles)}. Mend the record, or leave such records "
+            "out with --on-error skip.",
+        )
+    role = roles[word.lower()]
+    content = message.get(text_key)
+    if role is None or (content is None and any(message.get(key) for key in _CALLS)):
+        aside.append(_plain(message, role_key, text_key))
+        return None
+    if content is None and text_key not in message and "refusal" not in message:
+        raise RecordError("is missing", field=f"{place}.{text_keys[0]}", seen=message)
+    name = message.get("name")
+    return Turn(
+        speaker=name if isinstance(name, str) and name else speaker_of[role],
+        role=role,
+        text=_text(content, message, f"{place}.{text_key}"),
+        meta=_meta(message, role_key, text_key, aside),
+    )
 
 
 def _present(message: Message, keys: Sequence[str], place: str, *, required: bool = True) -> str:

@@ -3,7 +3,7 @@
 Required are `dialog`, `text`, and `role` or `speaker`. What is missing is filled: `turn` by the
 order of the rows, `role` from the speakers' names as in a transcript, `agent` from the agent's
 speaker, `system` from the file's name. Columns that are not ours go to `meta`. An empty cell is
-an empty text under `text` and nothing anywhere else.
+an empty text under `text` and nothing anywhere else. A time without a zone is taken to be UTC.
 
 `NAME.ratings.csv` and `NAME.references.csv` beside `NAME.csv` are read with it.
 """
@@ -77,9 +77,9 @@ def beside(path: Path, kind: str) -> Path:
 
 
 def _header(source: Source, delimiter: str) -> list[str]:
-    if source.is_folder or b"\x00" in source.head:
-        return []
     line = source.head.split(b"\n", 1)[0].decode(errors="replace")
+    if "\x00" in line:
+        return []
     try:
         cells = next(csv.reader([line.rstrip("\r")], delimiter=delimiter), [])
     except csv.Error:

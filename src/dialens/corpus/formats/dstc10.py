@@ -10,7 +10,7 @@ from collections.abc import Iterable
 import msgspec
 
 from dialens.corpus.dialogue import Dialogue, Reference, Turn
-from dialens.corpus.formats._judged import Scores, context_turns, ratings_of, without_name
+from dialens.corpus.formats._judged import SIDES, Scores, context_turns, ratings_of, without_name
 from dialens.corpus.reading import RecordReader
 from dialens.corpus.roles import UNKNOWN, agent_among
 from dialens.corpus.source import Record, Source
@@ -54,10 +54,8 @@ def _recognises_turns(source: Source) -> bool:
 def _recognises_dialogs(source: Source) -> bool:
     first = source.first or {}
     said = first.get("dialog", first.get("dialogue"))
-    return (
-        isinstance(said, list)
-        and bool(said)
-        and all(isinstance(item, dict) and {"speaker", "text"} <= item.keys() for item in said)
+    return isinstance(said, list) and any(
+        isinstance(item, dict) and {"speaker", "text"} <= item.keys() for item in said
     )
 
 
@@ -74,7 +72,8 @@ def _name(unit: _Unit, record: Record, source: Source) -> str:
 def _parse_turn(record: Record, source: Source) -> Iterable[Dialogue]:
     unit = _TURN.decode(record.raw)
     context = context_turns(unit.context)
-    spoken_by, response = without_name(unit.response)
+    named = bool(context) and context[0].speaker not in SIDES
+    spoken_by, response = without_name(unit.response) if named else (None, unit.response.strip())
     references = [unit.reference] if isinstance(unit.reference, str) else unit.reference or []
     speaker = spoken_by or unit.model or "agent"
     yield Dialogue(

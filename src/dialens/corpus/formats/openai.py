@@ -39,9 +39,9 @@ _DECODER = msgspec.json.Decoder(dict[str, object])
 
 def _recognises(source: Source) -> bool:
     first = source.first or {}
-    held = next((first[key] for key in _LISTS if key in first), None)
-    return isinstance(held, list) and all(
-        isinstance(item, dict) and "role" in item for item in held
+    held = first.get("conversation")
+    return "messages" in first or (
+        isinstance(held, list) and any(isinstance(item, dict) and "role" in item for item in held)
     )
 
 

@@ -30,9 +30,7 @@ _IDS = ("dialog_id", "conversation_id", "assignment_id")
 def _recognises(source: Source) -> bool:
     held = (source.first or {}).get("dialog")
     acts = [act for _, act in _acts(held)] if isinstance(held, list) else []
-    return bool(acts) and all(
-        isinstance(act, dict) and {"id", "text"} <= act.keys() for act in acts
-    )
+    return any(isinstance(act, dict) and {"id", "text"} <= act.keys() for act in acts)
 
 
 def _acts(dialog: list[Any]) -> Iterator[tuple[str, Any]]:
@@ -92,7 +90,10 @@ class ParlaiReader(RecordReader):
 
 
 def _metadata(source: Source) -> dict[str, Any] | None:
-    path = source.path.with_name(source.path.name.split(".")[0] + ".metadata")
+    path = source.path
+    if path.suffix in (".gz", ".bz2", ".xz", ".zst"):
+        path = path.with_suffix("")
+    path = path.with_suffix(".metadata")
     try:
         held = _DECODER.decode(path.read_bytes())
     except (OSError, msgspec.DecodeError):

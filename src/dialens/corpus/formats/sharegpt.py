@@ -31,10 +31,7 @@ _DECODER = msgspec.json.Decoder(dict[str, object])
 
 
 def _recognises(source: Source) -> bool:
-    held = (source.first or {}).get("conversations")
-    return isinstance(held, list) and all(
-        isinstance(item, dict) and ("from" in item or "role" in item) for item in held
-    )
+    return "conversations" in (source.first or {})
 
 
 def _parse(record: Record, source: Source) -> Iterable[Dialogue]:

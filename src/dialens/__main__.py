@@ -1,0 +1,5 @@
+"""`python -m dialens` is `dialens`."""
+
+from dialens.cli import main
+
+main()

@@ -1,0 +1,228 @@
+"""The commands as a user runs them: what they print, what they write, what they refuse."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from dialens.cli.app import main
+from dialens.corpus import demo_path
+from dialens.metrics import SCORES, metrics
+
+
+class Ran:
+    """What a command left behind."""
+
+    def __init__(self, status: int, out: str, error: str) -> None:
+        self.status, self.out, self.error = status, out, error
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path):
+    """Run `dialens` with arguments, in a folder of its own."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "160")
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+
+    def command(*arguments: object) -> Ran:
+        monkeypatch.setattr(sys, "argv", ["dialens", *map(str, arguments)])
+        try:
+            main()
+            status = 0
+        except SystemExit as stop:
+            status = int(stop.code or 0)
+        got = capsys.readouterr()
+        return Ran(status, got.out, got.err)
+
+    return command
+
+
+def lines(*records: object) -> str:
+    return "".join(json.dumps(record) + "\n" for record in records)
+
+
+def talk(identity: str, *said: Sequence[str]) -> dict[str, object]:
+    messages = [{"role": role, "content": text} for role, text in said]
+    return {"id": identity, "model": "bot", "messages": messages}
+
+
+GOOD = talk("d1", ("user", "How are you?"), ("assistant", "Happy, thanks! And you?"))
+
+
+def test_help_reads_well(run) -> None:
+    for command in ("demo", "score", "compare", "convert", "metrics", "formats"):
+        assert command in run("--help").out
+        shown = run(command, "--help")
+        assert shown.status == 0
+        assert "Example" in shown.out
+        assert f"dialens {command}" in shown.out
+
+
+def test_score_then_compare(run, tmp_path: Path) -> None:
+    done = run("score", demo_path(), "-o", "out")
+    assert done.status == 0, done.error
+    assert "report.html" in done.out
+    table = pl.read_parquet(tmp_path / "out/scores.parquet")
+    assert dict(table.schema) == dict(SCORES)
+    spoken = sum(
+        message["role"] == "assistant"
+        for line in demo_path().read_text().splitlines()
+        for message in json.loads(line)["messages"]
+    )
+    turn_level = [card.name for card in metrics().values() if "turn" in card.levels]
+    rows = table.filter(level="turn").group_by("metric").len()
+    assert dict(rows.iter_rows()) == dict.fromkeys(turn_level, spoken)
+    assert set(table["level"].unique()) == {"turn", "dialog", "agent", "system"}
+    record = json.loads((tmp_path / "out/run.json").read_text())
+    assert record["counts"]["dialogs"] == 42
+    assert record["signatures"].keys() == metrics().keys()
+    assert not list((tmp_path / "out").glob(".*"))
+
+    compared = run("compare", "out", "--metrics", "surface", "--resamples", "200")
+    assert compared.status == 0, compared.error
+    assert "corrected over" in compared.out
+    pairs = pl.read_parquet(tmp_path / "out/comparison.parquet")
+    assert pairs.filter(metric="question")["paired"].to_list() == [True] * 3
+    assert (tmp_path / "out/comparison.html").exists()
+
+
+def test_the_same_command_writes_the_same_bytes(run, tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        assert run("score", demo_path(), "-o", name, "-m", "emotion,random").status == 0
+    one, two = ((tmp_path / name / "scores.parquet").read_bytes() for name in ("one", "two"))
+    assert one == two
+
+
+def test_metrics_and_levels_are_chosen(run, tmp_path: Path) -> None:
+    done = run("score", demo_path(), "-m", "length,question", "--levels", "agent")
+    assert done.status == 0, done.error
+    table = pl.read_parquet(tmp_path / "out/scores.parquet")
+    assert set(table["metric"]) == {"length", "question"}
+    assert set(table["level"]) == {"agent"}
+
+
+def test_a_lexicon_of_ones_own(run, tmp_path: Path) -> None:
+    eight = ["anger", "anticipation", "disgust", "fear", "joy", "sadness", "surprise", "trust"]
+    rows = "".join(
+        f"{emotion}\t{'happy' if emotion == 'joy' else emotion}\t1.0\n" for emotion in eight
+    )
+    (tmp_path / "NRC.txt").write_text(rows)
+    (tmp_path / "a.jsonl").write_text(lines(GOOD))
+    done = run("score", "a.jsonl", "--lexicon", "emotion=NRC.txt", "-m", "emotion")
+    assert done.status == 0, done.error
+    joy = pl.read_parquet(tmp_path / "out/scores.parquet").filter(metric="joy_share", level="turn")
+    assert joy["value"].to_list() == [1.0]
+    assert "NRC" in joy["signature"][0]
+
+
+BAD = {
+    "malformed line": (lines(GOOD) + '{"messages": [', "a.jsonl, line 2"),
+    "missing field": (lines(GOOD, {"id": "x"}), "a.jsonl, line 2"),
+    "wrong type": (lines(GOOD, talk("x", ("user", 7))), "messages[0].content"),
+    "unknown role": (lines(GOOD, talk("x", ("narrator", "hm"))), "narrator"),
+    "duplicate id": (lines(GOOD, GOOD), "duplicate"),
+    "invalid utf-8": (lines(GOOD).encode() + b'{"messages": "\xff\xfe"}\n', "UTF-8"),
+    "empty file": ("", "a.jsonl is empty"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_is_named_and_leaves_nothing(run, tmp_path: Path, case: str) -> None:
+    content, wanted = BAD[case]
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    done = run("score", "a.jsonl", "-o", "out")
+    assert done.status == 2
+    said = re.sub(r"\s+", " ", done.error)
+    assert wanted in said
+    assert "a.jsonl" in said
+    assert "Traceback" not in done.error
+    assert [p.name for p in tmp_path.iterdir()] == ["a.jsonl"]
+
+
+@pytest.mark.parametrize("case", [case for case in BAD if case != "empty file"])
+def test_bad_records_can_be_left_out(run, tmp_path: Path, case: str) -> None:
+    content, _ = BAD[case]
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    done = run("score", "a.jsonl", "-o", "out", "--on-error", "skip")
+    assert done.status == 0, done.error
+    assert "Left out 1 records" in done.out
+    (reject,) = (tmp_path / "out/rejects.jsonl").read_text().splitlines()
+    assert json.loads(reject)["line"] == 2
+    record = json.loads((tmp_path / "out/run.json").read_text())
+    assert record["counts"]["rejected"] == 1
+    assert record["counts"]["dialogs"] == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "wanted"),
+    [
+        (["score", "nowhere.jsonl"], "nowhere.jsonl does not exist"),
+        (["score", "a.jsonl", "-m", "emotional_entropi"], "Did you mean emotional_entropy"),
+        (["score", "a.jsonl", "--levels", "sentence"], "no level 'sentence'"),
+        (["score", "a.jsonl", "--lexicon", "x.tsv"], "KIND=FILE"),
+        (["score", "a.jsonl", "--prompt", "first"], "`context` or `last`"),
+        (["score", "a.jsonl", "--format", "word"], "no format 'word'"),
+        (["compare", "nowhere"], "holds no scores"),
+        (["metrics", "beauty"], "no metric or family 'beauty'"),
+        (["formats", "word"], "no format 'word'"),
+    ],
+)
+def test_mistakes_on_the_command_line(run, tmp_path: Path, arguments, wanted: str) -> None:
+    (tmp_path / "a.jsonl").write_text(lines(GOOD))
+    done = run(*arguments)
+    assert done.status == 2
+    assert wanted in re.sub(r"\s+", " ", done.error)
+    assert not (tmp_path / "out").exists()
+
+
+def test_somebody_elses_folder_is_not_replaced(run, tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out/thesis.txt").write_text("three years")
+    refused = run("score", demo_path(), "-o", "out", "-m", "length")
+    assert refused.status == 2
+    assert (tmp_path / "out/thesis.txt").read_text() == "three years"
+    assert run("score", demo_path(), "-o", "out", "-m", "length", "--force").status == 0
+    again = run("score", demo_path(), "-o", "out", "-m", "length")
+    assert again.status == 0
+
+
+def test_convert_and_the_catalogues(run, tmp_path: Path) -> None:
+    done = run("convert", demo_path(), "corpus")
+    assert done.status == 0, done.error
+    assert "42 dialogs" in done.out
+    assert run("convert", "corpus", "back.jsonl").status == 0
+    assert len((tmp_path / "back.jsonl").read_text().splitlines()) == 42
+    assert "openai" in run("formats").out
+    assert "messages" in run("formats", "openai").out
+    assert "emotional_entropy" in run("metrics").out
+    assert "nats" in run("metrics", "emotional_entropy").out
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run_leaves_no_debris(tmp_path: Path, number: signal.Signals) -> None:
+    said = "we were happy to walk the dog and cook, but never very sad . " * 40
+    with (tmp_path / "big.jsonl").open("w") as file:
+        for i in range(20_000):
+            file.write(lines(talk(f"d{i}", ("user", said), ("assistant", said))))
+    command = [sys.executable, "-m", "dialens", "score", "big.jsonl", "-o", "out"]
+    with subprocess.Popen(command, cwd=tmp_path, env=os.environ, stderr=subprocess.PIPE) as process:
+        deadline = time.monotonic() + 60
+        while not list(tmp_path.glob(".out.*")) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert process.poll() is None, "it was over before it could be interrupted"
+        process.send_signal(number)
+        _, error = process.communicate(timeout=60)
+    assert process.returncode == 128 + number
+    assert b"Traceback" not in error
+    assert [p.name for p in tmp_path.iterdir()] == ["big.jsonl"]

@@ -1,0 +1,81 @@
+"""The tables, the corpus made of them, and batches that cut no dialogue in two."""
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dialens.corpus import Corpus, Dialogue, Rating, Turn, read
+from dialens.corpus.intake import RecordError
+from dialens.corpus.tables import RATINGS, REFERENCES, TURNS, whole_dialogs
+
+
+@given(st.lists(st.integers(1, 6), min_size=1, max_size=12), st.integers(1, 8), st.integers(1, 8))
+def test_batches_are_whole_and_do_not_depend_on_the_chunks(
+    lengths: list[int], rows: int, chunk: int
+) -> None:
+    dialog = [f"d{number}" for number, length in enumerate(lengths) for _ in range(length)]
+    frame = pl.DataFrame({"dialog": dialog})
+    parts = list(whole_dialogs(frame.iter_slices(chunk), rows=rows))
+    assert [part["dialog"].to_list() for part in parts] == [
+        part["dialog"].to_list() for part in whole_dialogs([frame], rows=rows)
+    ]
+    assert pl.concat(parts).equals(frame)
+    seen: set[str] = set()
+    for part in parts:
+        ids = set(part["dialog"])
+        assert not ids & seen
+        seen |= ids
+        assert part.height <= rows or len(ids) == 1
+
+
+def test_tables_have_the_columns_of_the_design() -> None:
+    corpus = Corpus.of([Dialogue("s", "b", "d", [Turn("B", "agent", "x")], [Rating("q", 1.0)])])
+    assert corpus.turns.collect_schema() == TURNS
+    assert corpus.ratings.collect_schema() == RATINGS
+    assert corpus.references.collect_schema() == REFERENCES
+
+
+@pytest.mark.parametrize(
+    ("talk", "what"),
+    [
+        (Dialogue("s", "b", "d", []), "holds no turn"),
+        (Dialogue("s", "b", "", [Turn("B", "agent", "x")]), "is empty"),
+        (Dialogue("s", "b", "d", [Turn("B", "boss", "x")]), "is not a role"),
+        (
+            Dialogue("s", "b", "d", [Turn("B", "agent", "x")], [Rating("q", 1.0, turn=1)]),
+            "is not a turn",
+        ),
+        (
+            Dialogue("s", "b", "d", [Turn("B", "agent", "x")], [Rating("q", float("nan"))]),
+            "is not a number",
+        ),
+    ],
+)
+def test_dialogues_made_by_hand_are_checked(talk: Dialogue, what: str) -> None:
+    with pytest.raises(RecordError, match=what):
+        Corpus.of([talk])
+    fine = Dialogue("s", "b", "d", [Turn("B", "agent", "x")])
+    with pytest.raises(RecordError, match="duplicate"):
+        Corpus.of([fine, fine])
+
+
+def test_a_manifest_says_where_it_came_from(tmp_path: Path) -> None:
+    path = tmp_path / "t.txt"
+    path.write_text("User: hi\nBot: ho\n")
+    manifest = read(path, spool=tmp_path / "spool").manifest
+    assert manifest["source"]["name"] == "t.txt"
+    assert manifest["source"]["format"] == "transcript"
+    assert len(manifest["source"]["sha256"]) == 64
+    assert manifest["counts"] == {
+        "systems": 1,
+        "agents": 1,
+        "dialogs": 1,
+        "turns": 2,
+        "ratings": 0,
+        "references": 0,
+        "rejected": 0,
+    }
+    assert set(manifest["files"]) == {"turns.parquet", "ratings.parquet", "references.parquet"}

@@ -1,0 +1,295 @@
+"""Every reader does what a reader must. A new one only needs a sample in `samples.py`."""
+
+import bz2
+import gzip
+import lzma
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+import pytest
+import zstandard
+from polars.testing import assert_frame_equal
+
+from dialens.corpus import Corpus, Intake, OnError, convert, formats, read
+from dialens.corpus.formats.registry import READERS
+from dialens.corpus.reading import Reader, choose
+from dialens.corpus.source import Source
+from dialens.errors import DialensError
+from tests.corpus.samples import PARQUET, SAMPLES, TALKS, TEXT_SAMPLES, Break, Sample, corpus_folder
+
+NO_TEXT_FILE = ("corpus", "convokit", "parquet", "files")
+PACKINGS: dict[str, Callable[[bytes], bytes]] = {
+    "gz": gzip.compress,
+    "bz2": bz2.compress,
+    "xz": lzma.compress,
+    "zst": zstandard.ZstdCompressor().compress,
+}
+
+
+@pytest.fixture(params=SAMPLES, ids=lambda sample: sample.name)
+def sample(request: pytest.FixtureRequest) -> Sample:
+    return request.param
+
+
+@pytest.fixture(params=TEXT_SAMPLES, ids=lambda sample: sample.name)
+def text_sample(request: pytest.FixtureRequest) -> Sample:
+    return request.param
+
+
+def spoken(corpus: Corpus) -> list[tuple[str, str]]:
+    return corpus.turns.select("role", "text").collect().rows()
+
+
+def expected(sample: Sample) -> list[tuple[str, str]]:
+    """A battle holds every conversation twice."""
+    twice = 2 if sample.name == "arena" else 1
+    return [row for talk in TALKS for _ in range(twice) for row in sample.expected((talk,))]
+
+
+def tables(corpus: Corpus) -> list[pl.DataFrame]:
+    return [frame.collect() for frame in (corpus.turns, corpus.ratings, corpus.references)]
+
+
+def test_every_format_has_a_sample() -> None:
+    assert {sample.name for sample in SAMPLES} | {"corpus"} == {entry.name for entry in formats()}
+
+
+@pytest.mark.parametrize(
+    "reader",
+    [reader for reader in READERS if reader.name not in NO_TEXT_FILE],
+    ids=lambda reader: reader.name,
+)
+def test_the_example_shown_to_users_can_be_read(reader: Reader, tmp_path: Path) -> None:
+    path = tmp_path / "example"
+    path.write_text(reader.example)
+    assert choose(Source(path), None, READERS).name == reader.name
+    assert read(path).turns.collect().height >= 2
+
+
+def test_content_alone_shows_the_format(sample: Sample, tmp_path: Path) -> None:
+    source, _ = sample.build(tmp_path)
+    assert choose(Source(source), None, READERS).name == sample.name
+
+
+def test_turns_are_read_in_any_script_and_even_if_empty(sample: Sample, tmp_path: Path) -> None:
+    source, _ = sample.build(tmp_path)
+    corpus = read(source)
+    assert spoken(corpus) == expected(sample)
+    assert (
+        corpus.turns.collect()
+        .select(pl.all().exclude("created_at", "reply_to", "meta"))
+        .select(pl.any_horizontal(pl.all().is_null()).any())
+        .item()
+        is False
+    )
+
+
+def test_ids_come_from_the_source_or_its_name(sample: Sample, tmp_path: Path) -> None:
+    source, _ = sample.build(tmp_path)
+    ids = read(source).turns.collect()["dialog"].unique(maintain_order=True).to_list()
+    if sample.name == "arena":
+        assert ids == [f"{talk.id}-{side}" for talk in TALKS for side in "ab"]
+    elif sample.has_ids:
+        assert ids == [talk.id for talk in TALKS]
+    else:
+        stem = source.name.split(".")[0]
+        assert all(name.startswith(f"{stem}-{number}") for number, name in enumerate(ids, 1))
+
+
+def test_explicit_format_reads_the_same(sample: Sample, tmp_path: Path) -> None:
+    source, _ = sample.build(tmp_path)
+    assert spoken(read(source, format=sample.name)) == expected(sample)
+
+
+@pytest.mark.parametrize("target", ["corpus", "csv", "convokit"])
+def test_written_and_read_again_it_is_the_same(sample: Sample, target: str, tmp_path: Path) -> None:
+    source, _ = sample.build(tmp_path)
+    out = tmp_path / ("out.csv" if target == "csv" else "out")
+    summary = convert(source, out, to=target)
+    before, after = tables(read(source)), tables(read(out))
+    assert summary.left_out == []
+    assert summary.turns == before[0].height
+    for one, other in zip(before, after, strict=True):
+        assert_frame_equal(one, other)
+
+
+def test_spooled_and_held_are_the_same(sample: Sample, tmp_path: Path) -> None:
+    source, _ = sample.build(tmp_path)
+    spooled = read(source, spool=tmp_path / "spool")
+    for one, other in zip(tables(read(source)), tables(spooled), strict=True):
+        assert_frame_equal(one, other)
+
+
+@pytest.mark.parametrize("packing", PACKINGS)
+def test_packed_files_are_unpacked(text_sample: Sample, packing: str, tmp_path: Path) -> None:
+    source, file = text_sample.build(tmp_path)
+    file.write_bytes(PACKINGS[packing](file.read_bytes()))
+    assert spoken(read(source)) == expected(text_sample)
+
+
+def test_byte_order_mark_and_carriage_returns_do_not_matter(
+    text_sample: Sample, tmp_path: Path
+) -> None:
+    source, file = text_sample.build(tmp_path)
+    file.write_bytes(b"\xef\xbb\xbf" + file.read_bytes().replace(b"\n", b"\r\n"))
+    assert spoken(read(source)) == expected(text_sample)
+
+
+def test_a_missing_line_end_at_the_end_does_not_matter(text_sample: Sample, tmp_path: Path) -> None:
+    source, file = text_sample.build(tmp_path)
+    file.write_bytes(file.read_bytes().rstrip(b"\n"))
+    assert spoken(read(source)) == expected(text_sample)
+
+
+def all_breaks() -> list[object]:
+    return [
+        pytest.param(sample, broken, id=f"{sample.name}-{kind}".replace(" ", "-"))
+        for sample in SAMPLES
+        for kind, broken in sample.breaks.items()
+    ]
+
+
+@pytest.mark.parametrize(("sample", "broken"), all_breaks())
+def test_a_broken_record_is_named(
+    sample: Sample, broken: Callable[[], Break], tmp_path: Path
+) -> None:
+    case = broken()
+    source, file = sample.place(tmp_path, case.data)
+    with pytest.raises(DialensError) as caught:
+        read(source, format=sample.name)
+    said = str(caught.value)
+    unit = "row" if sample is PARQUET else "line"
+    assert said.startswith(f"{file}, {unit} {case.line}: ")
+    assert f"`{case.field}" in said if case.field else "cells" in said
+    assert "--on-error skip" in said
+
+
+@pytest.mark.parametrize(("sample", "broken"), all_breaks())
+def test_a_broken_record_can_be_left_out(
+    sample: Sample, broken: Callable[[], Break], tmp_path: Path
+) -> None:
+    case = broken()
+    source, file = sample.place(tmp_path, case.data)
+    intake = Intake(OnError.SKIP)
+    corpus = read(source, format=sample.name, intake=intake)
+    twice = 2 if sample.name == "arena" else 1
+    assert corpus.turns.collect()["dialog"].n_unique() == twice * case.survive
+    assert intake.rejected == 1
+    (reject,) = intake.rejects
+    assert (reject.file, reject.line) == (str(file), case.line)
+    assert reject.field.startswith(case.field)
+    assert reject.reason
+    assert corpus.manifest["counts"]["rejected"] == 1
+
+
+def test_bytes_that_are_not_utf8_are_named(text_sample: Sample, tmp_path: Path) -> None:
+    source, file = text_sample.build(tmp_path)
+    data = file.read_bytes()
+    at = data.index(b"A little.")
+    file.write_bytes(data[:at] + b"\xff\xfe" + data[at:])
+    # In a transcript the record is a conversation, named by its first line.
+    line = 4 if text_sample.name == "transcript" else data.count(b"\n", 0, at) + 1
+    with pytest.raises(DialensError, match=rf"{file}, line {line}: .*UTF-8"):
+        read(source)
+    intake = Intake(OnError.SKIP)
+    read(source, intake=intake)
+    assert intake.rejected == 1
+
+
+@pytest.mark.parametrize(
+    "text_sample",
+    [sample for sample in TEXT_SAMPLES if sample.truncation_shows],
+    ids=lambda sample: sample.name,
+)
+def test_a_cut_off_file_is_noticed(text_sample: Sample, tmp_path: Path) -> None:
+    source, file = text_sample.build(tmp_path)
+    data = file.read_bytes().rstrip()
+    file.write_bytes(data[: data.rindex(b"Say nothing") + 4])
+    with pytest.raises(DialensError, match=rf"^{file}, line \d+"):
+        read(source)
+    intake = Intake(OnError.SKIP)
+    corpus = read(source, intake=intake)
+    assert intake.rejected >= 1
+    if text_sample.name != "convokit":  # whose conversations go on to the end of the file
+        assert spoken(corpus)[:2] == expected(text_sample)[:2]
+
+
+def test_a_cut_off_archive_is_noticed(text_sample: Sample, tmp_path: Path) -> None:
+    source, file = text_sample.build(tmp_path)
+    packed = gzip.compress(file.read_bytes(), mtime=0)
+    file.write_bytes(packed[:-12])
+    with pytest.raises(DialensError, match="damaged"):
+        read(source, format=text_sample.name)
+
+
+@pytest.mark.parametrize(
+    "sample", [sample for sample in SAMPLES if sample.has_ids], ids=lambda sample: sample.name
+)
+def test_an_id_met_twice_is_named(sample: Sample, tmp_path: Path) -> None:
+    source, file = sample.build(tmp_path, (TALKS[0], TALKS[1], TALKS[0]))
+    with pytest.raises(DialensError) as caught:
+        read(source)
+    said = str(caught.value)
+    assert said.startswith(f"{file}, ")
+    assert "d1" in said
+    assert any(word in said for word in ("duplicate", "out of sequence"))
+
+
+def test_an_empty_file_is_named(sample: Sample, tmp_path: Path) -> None:
+    source, _ = sample.place(tmp_path, b"")
+    for chosen in (None, sample.name):
+        with pytest.raises(DialensError, match=str(source)):
+            read(source, format=chosen)
+
+
+def test_empty_array_or_header_only_holds_no_conversation(tmp_path: Path) -> None:
+    for name, data in {"a.json": b"[]\n", "a.csv": b"dialog,role,text\n"}.items():
+        (tmp_path / name).write_bytes(data)
+        chosen = "csv" if name.endswith("csv") else "openai"
+        with pytest.raises(DialensError, match="holds no conversation"):
+            read(tmp_path / name, format=chosen)
+
+
+def test_nothing_left_is_an_error_that_counts(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"messages": 1}\n{"messages": 2}\n')
+    with pytest.raises(DialensError, match="2 records were left out"):
+        read(path, format="openai", on_error="skip")
+
+
+def test_a_source_that_is_not_there_or_not_known(tmp_path: Path) -> None:
+    with pytest.raises(DialensError, match="does not exist"):
+        read(tmp_path / "nowhere.csv")
+    with pytest.raises(DialensError, match="does not exist"):
+        read(tmp_path / "nowhere.csv", format="csv")
+    (tmp_path / "poem").write_text("Two roads diverged in a yellow wood\nAnd sorry I could not\n")
+    with pytest.raises(DialensError, match=r"in no format that dialens recognises.*Two roads"):
+        read(tmp_path / "poem")
+    with pytest.raises(DialensError, match=r"no format 'opnai'.*Did you mean openai"):
+        read(tmp_path / "poem", format="opnai")
+
+
+def test_our_own_folder(tmp_path: Path) -> None:
+    folder = corpus_folder(tmp_path)
+    assert choose(Source(folder), None, READERS).name == "corpus"
+    assert spoken(read(folder)) == SAMPLES[0].expected()
+    with (folder / "turns.parquet").open("ab") as file:
+        file.write(b"x")
+    with pytest.raises(
+        DialensError, match=r"turns\.parquet is not the file its manifest describes"
+    ):
+        read(folder)
+    (folder / "turns.parquet").unlink()
+    with pytest.raises(DialensError, match=r"turns\.parquet is missing"):
+        read(folder)
+
+
+def test_a_corpus_among_other_files(tmp_path: Path) -> None:
+    folder = corpus_folder(tmp_path / "logs")
+    (folder.parent / "b.txt").write_text("User: hi\nBot: ho\n")
+    corpus = read(tmp_path / "logs")
+    assert corpus.turns.collect()["dialog"].unique(maintain_order=True).to_list() == [
+        "b-1",
+        *(talk.id for talk in TALKS),
+    ]
