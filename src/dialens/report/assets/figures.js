@@ -1,0 +1,71 @@
+"use strict";
+const page = JSON.parse(document.getElementById("data").textContent);
+
+/* Elements are made from text nodes only: nothing a user wrote is ever read as HTML. */
+function make(tag, attributes, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes || {})) {
+    if (value !== null && value !== undefined && value !== false) element.setAttribute(name, value);
+  }
+  for (const child of children) if (child !== null && child !== undefined) element.append(child);
+  return element;
+}
+
+const narrow = matchMedia("(max-width: 560px)");
+const drawn = new Map();
+
+async function draw(figure) {
+  const choice = figure.querySelector("[data-choice]");
+  const charts = page.figures[figure.dataset.figure] || {};
+  const chart = charts[choice ? choice.value : ""];
+  const place = figure.querySelector(".drawing");
+  if (drawn.has(figure)) { drawn.get(figure).finalize(); drawn.delete(figure); }
+  if (!chart) { place.textContent = "No dialogue here has a value for this."; return; }
+  place.setAttribute("aria-label", chart.alt);
+  figure.querySelector("figcaption").textContent = chart.note;
+  const pick = figure.querySelector("[data-pick]");
+  if (pick) pick.hidden = !chart.pick;
+  numbers(figure, chart);
+  const axisY = { ...page.config.axisY, labelLimit: narrow.matches ? 96 : 210 };
+  const legend = { ...page.config.legend, columns: narrow.matches ? 2 : 6 };
+  const made = await vegaEmbed(place, chart.spec, {
+    actions: false, renderer: "svg", ast: true, config: { ...page.config, axisY, legend },
+    tooltip: { disableDefaultStyle: false },
+  });
+  drawn.set(figure, made);
+  if (pick && chart.pick) made.view.signal("pick", Number(pick.querySelector("select").value)).run();
+  made.view.addEventListener("click", (event, item) => {
+    const dialog = item && item.datum && item.datum.dialog;
+    if (dialog !== undefined) document.dispatchEvent(new CustomEvent("dialens:open", { detail: dialog }));
+  });
+}
+
+function numbers(figure, chart) {
+  const details = figure.querySelector(".behind");
+  const fill = () => {
+    if (!details.open) return;
+    const head = make("tr", null, ...chart.columns.map((text) => make("th", { scope: "col" }, text)));
+    const rows = chart.rows.map((row) => make("tr", null, ...row.map((value, column) =>
+      column ? make("td", null, String(value)) : make("th", { scope: "row" }, String(value)))));
+    details.querySelector(".scroller").replaceChildren(
+      make("table", null, make("thead", null, head), make("tbody", null, ...rows)));
+  };
+  details.ontoggle = fill;
+  fill();
+}
+
+function startFigures() {
+  for (const figure of document.querySelectorAll("[data-figure]")) {
+    const choice = figure.querySelector("[data-choice]");
+    if (choice) choice.addEventListener("change", () => draw(figure));
+    const pick = figure.querySelector("[data-pick] select");
+    if (pick) pick.addEventListener("change", () => {
+      const made = drawn.get(figure);
+      if (made) made.view.signal("pick", Number(pick.value)).run();
+    });
+    const fold = figure.closest("details.fold");
+    if (!fold || fold.open) draw(figure);
+    else fold.addEventListener("toggle", () => draw(figure), { once: true });
+  }
+  narrow.addEventListener("change", () => { for (const figure of [...drawn.keys()]) draw(figure); });
+}

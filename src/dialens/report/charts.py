@@ -1,0 +1,122 @@
+"""The charts, as Vega-Lite specifications made with Altair.
+
+Colours are CSS variables of the page, so that light, dark and print follow by themselves. Names of
+agents travel as data and parameters, never inside an expression.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import altair as alt
+
+Drawing = alt.Chart | alt.LayerChart | alt.FacetChart
+
+FEW_AGENTS = 6
+_FONT = "ui-sans-serif, system-ui, 'Segoe UI', Roboto, 'Liberation Sans', sans-serif"
+
+CONFIG: dict[str, Any] = {
+    "background": "transparent",
+    "aria": False,
+    "font": _FONT,
+    "view": {"stroke": None},
+    "axis": {
+        "domainColor": "var(--line-strong)",
+        "gridColor": "var(--line)",
+        "tickColor": "var(--line-strong)",
+        "labelColor": "var(--ink-soft)",
+        "titleColor": "var(--ink-soft)",
+        "labelFontSize": 12,
+        "titleFontSize": 12,
+        "titleFontWeight": "normal",
+        "titlePadding": 10,
+        "labelPadding": 6,
+    },
+    "axisY": {"domain": False, "ticks": False},
+    "legend": {
+        "labelColor": "var(--ink)",
+        "titleColor": "var(--ink-soft)",
+        "labelFontSize": 12,
+        "symbolSize": 90,
+        "symbolOpacity": 1,
+        "orient": "top",
+        "direction": "horizontal",
+        "columns": 6,
+        "labelLimit": 220,
+        "title": None,
+    },
+    "range": {"category": [f"var(--agent-{number})" for number in range(1, FEW_AGENTS + 1)]},
+    "style": {
+        "quiet": {"color": "var(--quiet)", "fill": "var(--quiet)", "stroke": "var(--quiet)"},
+        "picked": {"color": "var(--accent)", "fill": "var(--accent)", "stroke": "var(--accent)"},
+        "zero": {"stroke": "var(--ink-soft)", "strokeDash": [3, 3]},
+    },
+}
+"""Handed to the renderer with every chart."""
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A chart and what stands for it where it cannot be seen.
+
+    Attributes:
+        spec: Vega-Lite.
+        alt: One sentence that says what is shown.
+        columns: Heads of the table of numbers behind it.
+        rows: That table.
+        note: What a reader should know: samples, bins, what was left out.
+    """
+
+    spec: dict[str, Any]
+    alt: str
+    columns: Sequence[str] = ()
+    rows: Sequence[Sequence[Any]] = ()
+    note: str = ""
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As the page's script reads it."""
+        return {
+            "spec": self.spec,
+            "alt": self.alt,
+            "columns": list(self.columns),
+            "rows": [list(row) for row in self.rows],
+            "note": self.note,
+            **self.extra,
+        }
+
+
+def inline(rows: Sequence[Mapping[str, Any]]) -> alt.InlineData:
+    """Rows as data inside the specification."""
+    return alt.InlineData(values=[dict(row) for row in rows])
+
+
+def specification(chart: Drawing) -> dict[str, Any]:
+    """The finished specification, as wide as its place on the page."""
+    made: dict[str, Any] = chart.properties(width="container").to_dict(validate=True)
+    made.pop("config", None)
+    made["autosize"] = {"type": "fit-x", "contains": "padding"}
+    return made
+
+
+def row_axis(count: int, names: str = "names") -> alt.Y:
+    """A vertical axis of rows 0 … count - 1, labelled from the parameter `names`.
+
+    Rows are numbers, not names: shapes can then rise above their row, names that occur twice stay
+    apart, and no name is ever read as an expression.
+    """
+    axis = alt.Axis(
+        values=list(range(count)),
+        labelExpr=f"{names}[datum.value]",
+        grid=True,
+        title=None,
+    )
+    scale = alt.Scale(domain=[count - 0.35, -0.85], nice=False, zero=False)
+    return alt.Y("row:Q", axis=axis, scale=scale)
+
+
+def value_axis(title: str, *, percent: bool, domain: Sequence[float]) -> alt.X:
+    """A horizontal axis of values."""
+    scale = alt.Scale(zero=False, nice=False, domain=domain)
+    axis = alt.Axis(title=title, format="%" if percent else "~g", tickCount=6, labelOverlap=True)
+    return alt.X("x:Q", axis=axis, scale=scale)

@@ -1,0 +1,173 @@
+"""What stands out, in sentences that say no more than the numbers do."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dialens.report.digest import Digest, Estimate, Unit
+from dialens.report.wording import cards, counted, is_baseline, label, listed
+
+_FEW_DIALOGS = 10
+_MOST = 3
+_MUCH_MISSING = 0.2
+
+
+@dataclass(frozen=True)
+class End:
+    """One of the two agents of a finding, with its place on the metric's axis in percent."""
+
+    name: str
+    number: int
+    value: str
+    interval: str
+    dialogs: int
+    at: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Two agents whose intervals lie apart, the ends of a metric's range."""
+
+    metric: str
+    heading: str
+    sentence: str
+    higher: End
+    lower: End
+    size: float
+
+
+def headline(digest: Digest, agent_turns: int | None = None) -> str:
+    """Who was scored, in one sentence."""
+    agents, systems = len(digest.agents), len(digest.systems) or 1
+    turns = agent_turns or sum(unit.turns or 0 for unit in digest.agents)
+    dialogs = sum(unit.dialogs for unit in digest.agents)
+    who = counted(agents, "agent")
+    if agents == 1:
+        who = digest.agents[0].name
+    elif systems > 1:
+        who = f"{who} of {counted(systems, 'system')}"
+    spoken = (
+        f"{counted(turns, 'turn')} of {'its' if agents == 1 else 'their'} own in " if turns else ""
+    )
+    return (
+        f"{who}, {spoken}{counted(dialogs, 'dialogue')}, "
+        f"scored on {counted(len(digest.metrics), 'metric')}"
+    )
+
+
+def findings(digest: Digest) -> list[Finding]:
+    """In each family of metrics the widest gap between agents whose intervals do not overlap.
+
+    For every headline metric its highest and lowest agents are held against each other; the size
+    is their difference in standard deviations of single dialogues, so that metrics with different
+    units can be ranked. Agents with fewer than ten dialogues take part only if all are so small.
+    """
+    found = []
+    for name in digest.headline:
+        if is_baseline(name):
+            continue
+        pair = _ends(digest.agents, name)
+        if pair is None:
+            continue
+        top, bottom = pair
+        a, b = top.estimates[name], bottom.estimates[name]
+        gap = (a.value or 0.0) - (b.value or 0.0)
+        size = gap / digest.spread[name] if digest.spread[name] else 0.0
+        found.append(_finding(digest, name, top, bottom, size))
+    found.sort(key=lambda finding: -finding.size)
+    known = cards(digest.headline)
+    family = {name: known[name].family if name in known else name for name in digest.headline}
+    widest = {family[finding.metric]: finding for finding in reversed(found)}
+    return [finding for finding in found if finding in widest.values()][:_MOST]
+
+
+def _ends(agents: Sequence[Unit], name: str) -> tuple[Unit, Unit] | None:
+    sure = [unit for unit in agents if unit.estimates[name].sure]
+    large = [unit for unit in sure if unit.dialogs >= _FEW_DIALOGS]
+    sure = large if len(large) > 1 else sure
+    if len(sure) < 2:
+        return None
+    top = max(sure, key=lambda unit: _known(unit.estimates[name].value))
+    bottom = min(sure, key=lambda unit: _known(unit.estimates[name].value))
+    apart = _known(top.estimates[name].low) > _known(bottom.estimates[name].high)
+    return (top, bottom) if apart else None
+
+
+def _known(number: float | None) -> float:
+    assert number is not None
+    return number
+
+
+def _finding(digest: Digest, name: str, top: Unit, bottom: Unit, size: float) -> Finding:
+    higher, lower = (_end(digest, name, unit) for unit in (top, bottom))
+    dialogs = (
+        f"{counted(higher.dialogs, 'dialogue')} each"
+        if higher.dialogs == lower.dialogs
+        else f"{higher.dialogs:,} and {counted(lower.dialogs, 'dialogue')}"
+    )
+    sentence = (
+        f"{higher.name} {higher.value} ({higher.interval}) differs from "
+        f"{lower.name} {lower.value} ({lower.interval}); {dialogs}"
+    )
+    return Finding(name, label(name), sentence, higher, lower, size)
+
+
+def _end(digest: Digest, name: str, unit: Unit) -> End:
+    scale, estimate = digest.scales[name], unit.estimates[name]
+    return End(
+        unit.name,
+        unit.number,
+        scale.text(estimate.value),
+        scale.interval(estimate.low, estimate.high),
+        unit.dialogs,
+        scale.place(_known(estimate.value)),
+        scale.place(_known(estimate.low)),
+        scale.place(_known(estimate.high)),
+    )
+
+
+def caution(digest: Digest, found: Sequence[Finding]) -> str:
+    """How the differences were picked, and what that means."""
+    if len(digest.agents) < 2:
+        return "With one agent there is nothing to compare; its values stand in the table below."
+    looked_at = sum(not is_baseline(name) for name in digest.headline)
+    if not found:
+        return (
+            f"On none of {counted(looked_at, 'headline metric')} do the 95 % intervals of the "
+            "highest and the lowest agent lie apart: nothing stands out."
+        )
+    return (
+        f"These are the widest gaps of their kind among {counted(looked_at, 'headline metric')} "
+        f"and {counted(len(digest.agents), 'agent')}, picked by looking; the numbers in brackets "
+        "are 95 % intervals over dialogues. They say that agents differ, not which is better. "
+        "For tests that are corrected for looking at many pairs, run dialens compare."
+    )
+
+
+def gaps(digest: Digest) -> str:
+    """Where many turns gave no value, in one sentence; empty if nowhere."""
+    parts = []
+    for name in digest.headline:
+        lacking = [
+            (unit, _share_missing(unit.estimates[name]))
+            for unit in digest.agents
+            if _share_missing(unit.estimates[name]) > _MUCH_MISSING
+            and (unit.dialogs >= _FEW_DIALOGS or len(digest.agents) == 1)
+        ]
+        worst = sorted(lacking, key=lambda pair: -pair[1])
+        named = [f"{unit.name} ({share:.0%})".replace("%", " %") for unit, share in worst[:3]]
+        more = [f"{len(worst) - 3} more"] if len(worst) > 3 else []
+        if worst:
+            parts.append(f"{label(name).lower()} for {listed([*named, *more])}")
+    if not parts:
+        return ""
+    return (
+        f"Mind the gaps: {'; '.join(parts)}. That share of the turns has no value, and the "
+        "scores rest on the others."
+    )
+
+
+def _share_missing(estimate: Estimate) -> float:
+    total = (estimate.n or 0) + estimate.missing
+    return estimate.missing / total if total else 0.0

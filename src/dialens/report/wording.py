@@ -1,0 +1,215 @@
+"""How metrics, numbers and counts are put into words, the same on every page."""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from dialens.metrics import MetricCard
+from dialens.metrics import metrics as known_metrics
+
+HEADLINE = (
+    "emotional_entropy",
+    "emotion_matching",
+    "language_style_matching",
+    "specificity",
+    "question",
+    "length",
+    "distinct_2",
+)
+"""What the first table, the distributions and the list of dialogues show, where it was computed."""
+
+_MOST_HEADLINES = 8
+_BASELINES = ("random",)
+_LABELS = {
+    "language_style_matching": "Style matching",
+    "question": "Questions",
+    "specificity": "Content words",
+    "length": "Words a turn",
+    "distinct_1": "Distinct words",
+    "distinct_2": "Distinct word pairs",
+    "random": "Random numbers",
+}
+_HIGHER = {
+    "emotional_entropy": "mixes emotions more evenly",
+    "emotion_matching": "follows the emotions of the other side more closely",
+    "language_style_matching": "matches the style of the other side more closely",
+    "specificity": "uses more content words a turn",
+    "question": "asks in more of its turns",
+    "length": "writes longer turns",
+    "distinct_1": "repeats its words less",
+    "distinct_2": "repeats its word pairs less",
+}
+_FAMILIES = {
+    "emotion": "Emotions",
+    "style": "Style matching by kind of function word",
+    "variation": "How much states vary within a dialogue",
+    "surface": "Words and phrases",
+    "baseline": "Baseline",
+}
+
+
+def label(name: str) -> str:
+    """A metric's name for a heading.
+
+    Example:
+        >>> label("language_style_matching"), label("style_matching_articles"), label("joy_share")
+        ('Style matching', 'Articles', 'Joy')
+    """
+    if name in _LABELS:
+        return _LABELS[name]
+    short = name.removeprefix("style_matching_").removesuffix("_share")
+    if name.endswith("_variation"):
+        short = name.removesuffix("_variation").removesuffix("_share")
+    return short.replace("_", " ").capitalize()
+
+
+def long_label(name: str) -> str:
+    """The same where no heading tells what it belongs to.
+
+    Example:
+        >>> long_label("style_matching_articles"), long_label("joy_share_variation")
+        ('Style matching: articles', 'Variation of joy')
+    """
+    if name.startswith("style_matching_"):
+        return f"Style matching: {label(name).lower()}"
+    if name.endswith("_variation"):
+        return f"Variation of {label(name).lower()}"
+    return f"Share of {label(name).lower()}" if name.endswith("_share") else label(name)
+
+
+def higher(name: str) -> str:
+    """What an agent with the higher value does, as a predicate.
+
+    Example:
+        >>> higher("question"), higher("joy_share")
+        ('asks in more of its turns', 'has a higher share of joy')
+    """
+    known = _HIGHER.get(name)
+    if known:
+        return known
+    text = long_label(name)
+    return f"has a higher {text[0].lower()}{text[1:]}"
+
+
+def family_label(family: str) -> str:
+    """The heading of a family of metrics."""
+    return _FAMILIES.get(family, family.replace("_", " ").capitalize())
+
+
+def family_order(family: str) -> tuple[int, str]:
+    """Where a family stands: ours in their order, then the others by name."""
+    ours = list(_FAMILIES)
+    return (ours.index(family) if family in ours else len(ours), family)
+
+
+def cards(names: Iterable[str]) -> dict[str, MetricCard]:
+    """The cards of metrics by name, as far as they are installed here."""
+    known = known_metrics()
+    return {name: known[name] for name in names if name in known}
+
+
+def headline_metrics(names: Sequence[str]) -> list[str]:
+    """Which metrics come first: ours, then those that other packages bring.
+
+    Example:
+        >>> headline_metrics(["joy_share", "length", "question", "random"])
+        ['question', 'length']
+        >>> headline_metrics(["joy_share"])
+        ['joy_share']
+    """
+    chosen = [name for name in HEADLINE if name in names]
+    ours = set(_FAMILIES)
+    theirs = [name for name, card in cards(names).items() if card.family not in ours]
+    return (chosen + theirs)[:_MOST_HEADLINES] or list(names)[:_MOST_HEADLINES]
+
+
+def is_baseline(name: str) -> bool:
+    """Whether a metric is there to be beaten, and says nothing of an agent."""
+    return name in _BASELINES
+
+
+def counted(number: int, noun: str, plural: str | None = None) -> str:
+    """A number and what is counted.
+
+    Example:
+        >>> counted(1, "agent"), counted(1200, "dialogue"), counted(2, "is", "are")
+        ('1 agent', '1,200 dialogues', '2 are')
+    """
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def listed(parts: Sequence[str]) -> str:
+    """Words joined as in a sentence.
+
+    Example:
+        >>> listed(["joy", "fear", "trust"]), listed(["joy"])
+        ('joy, fear and trust', 'joy')
+    """
+    if len(parts) < 2:
+        return "".join(parts)
+    return f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How the values of one metric are written and where they lie on its axis.
+
+    Attributes:
+        metric: Its name.
+        percent: Whether values are shares, written in percent.
+        decimals: As many as the intervals allow to be told apart.
+        low: Left end of the axis.
+        high: Right end.
+    """
+
+    metric: str
+    percent: bool
+    decimals: int
+    low: float
+    high: float
+
+    @classmethod
+    def of(
+        cls, metric: str, bounds: Iterable[tuple[float | None, float | None, float | None]]
+    ) -> "Scale":
+        """The scale for rows of value, low and high.
+
+        Example:
+            >>> scale = Scale.of("question", [(0.4, 0.35, 0.45)])
+            >>> scale.text(0.4), scale.interval(0.35, 0.45)
+            ('40.0 %', '35.0 to 45.0')
+        """
+        rows = list(bounds)
+        percent = metric == "question" or metric.endswith("_share")
+        seen = [number for row in rows for number in row if number is not None]
+        low, high = (min(seen), max(seen)) if seen else (0.0, 1.0)
+        margin = (high - low) * 0.06 or abs(high) * 0.05 or 0.5
+        widths = sorted(r[2] - r[1] for r in rows if r[1] is not None and r[2] is not None)
+        width = (widths[len(widths) // 2] if widths else 0.0) * (100 if percent else 1)
+        needed = 1 - math.floor(math.log10(width / 2)) if width > 0 else 2
+        least, most = (1, 2) if percent else (1 if high > 5 else 2, 3)
+        return cls(metric, percent, min(max(needed - 1, least), most), low - margin, high + margin)
+
+    def number(self, value: float) -> str:
+        """The value without its unit; a true minus sign, no negative zero."""
+        text = f"{value * 100 if self.percent else value:,.{self.decimals}f}"
+        if text.startswith("-"):
+            text = text[1:] if not text.strip("-0.,") else f"−{text[1:]}"
+        return text
+
+    def text(self, value: float | None) -> str:
+        """The value with its unit, or a dash."""
+        if value is None:
+            return "–"
+        return f"{self.number(value)} %" if self.percent else self.number(value)
+
+    def interval(self, low: float | None, high: float | None) -> str:
+        """Both ends in words."""
+        if low is None or high is None:
+            return ""
+        return f"{self.number(low)} to {self.number(high)}"
+
+    def place(self, value: float) -> float:
+        """Where a value lies on the axis, in percent of its length."""
+        share = (value - self.low) / (self.high - self.low)
+        return round(100 * min(max(share, 0.0), 1.0), 1)
