@@ -165,7 +165,8 @@ def _print_agents(scores: Scores) -> None:
     shown_metrics = [name for name in _HEADLINES if name in present]
     shown_metrics = shown_metrics or present.sort().to_list()[: len(_HEADLINES)]
     wide = scores.wide("agent")
-    table = Table("agent", *shown_metrics, box=None, pad_edge=False, header_style="bold")
+    labels = [name.replace("_", " ") for name in shown_metrics]
+    table = Table("agent", *labels, box=None, pad_edge=False, header_style="bold")
     for row in wide.head(12).iter_rows(named=True):
         values = [row[name] for name in shown_metrics]
         table.add_row(row["agent"], *("–" if v is None else f"{v:.3f}" for v in values))
