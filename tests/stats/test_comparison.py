@@ -81,8 +81,8 @@ def test_one_dialogue_has_no_interval_but_a_reason() -> None:
 
 def test_a_baseline_and_its_mistakes() -> None:
     scores = scored({"a": [1.0, 2], "b": [2.0, 3], "c": [4.0, 6]})
-    assert compare(scores, baseline="b")["b"].to_list() == ["s / b", "s / b"]
-    with pytest.raises(DialensError, match="must name one agent of: s / a, s / b, s / c"):
+    assert compare(scores, baseline="b")["b"].to_list() == ["b", "b"]
+    with pytest.raises(DialensError, match="must name one agent of: a, b, c"):
         compare(scores, baseline="d")
     with pytest.raises(DialensError, match="only one system"):
         compare(scores, level="system")

@@ -6,6 +6,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from dialens.corpus import LEVELS
 from dialens.corpus import formats as all_formats
 from dialens.errors import DialensError
 from dialens.metrics import MetricCard, Resources, select
@@ -33,7 +34,8 @@ def metrics(
             family = card.family
             table.add_section()
             table.add_row(f"[bold]{family}[/]")
-        table.add_row(f"  {card.name}", card.meaning, " ".join(card.levels))
+        levels = "all" if card.levels == LEVELS else ", ".join(card.levels)
+        table.add_row(f"  {card.name}", card.meaning, levels)
     Console().print(table)
 
 

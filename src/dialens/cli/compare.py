@@ -63,7 +63,8 @@ def compare(
 
 
 def _print(table: pl.DataFrame) -> None:
-    shown_rows = table.drop_nulls("p").sort("p", maintain_order=True).head(_SHOWN)
+    clear = -pl.col("difference").abs() / (pl.col("high") - pl.col("low"))
+    shown_rows = table.drop_nulls("p").sort("p", clear).head(_SHOWN)
     columns = (
         "metric",
         "a",

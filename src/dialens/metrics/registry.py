@@ -13,9 +13,9 @@ GROUP = "dialens.metrics"
 _OURS: tuple[MetricCard, ...] = (
     emotion.emotional_entropy,
     emotion.emotion_matching,
+    *emotion.SHARES,
     style.LANGUAGE_STYLE_MATCHING,
     *style.PARTS,
-    *emotion.SHARES,
     *emotion.VARIATIONS,
     surface.specificity,
     surface.question,

@@ -115,7 +115,7 @@ class Resampled:
     def two_sided_p(self) -> float:
         """The smallest 1 − confidence at which the interval leaves zero out.
 
-        One is added above and below (Davison & Hinkley 1997, §4.2), so it is never zero.
+        Never below one in the number of replicates: so many draws cannot tell it from less.
         """
         there = self._there
         if not np.any(there):  # every replicate is exactly zero: the two are the same
@@ -123,7 +123,7 @@ class Resampled:
         below = self._share_below(0.0)
         away = special.ndtri(below) - self._bias
         z = away / max(1 + self._acceleration * away, 0.1) - self._bias
-        return float(min(1.0, 2 * special.ndtr(-abs(z))))
+        return float(np.clip(2 * special.ndtr(-abs(z)), 1 / (len(there) + 1), 1.0))
 
     @property
     def _there(self) -> Floats:

@@ -11,16 +11,12 @@ from dialens.stats.bootstrap import Floats, Ints
 
 @dataclass(frozen=True)
 class Group:
-    """The dialogues of one agent or system."""
+    """The dialogues of one agent or system; `name` says which, no longer than it must."""
 
     system: str
     agent: str | None
+    name: str
     rows: Ints
-
-    @property
-    def name(self) -> str:
-        """System and agent, as people would write them."""
-        return self.system if self.agent is None else f"{self.system} / {self.agent}"
 
 
 class DialogSums:
@@ -70,11 +66,15 @@ class DialogSums:
     def groups(self, level: str) -> list[Group]:
         """The agents or systems, in the order in which they were read."""
         keys = ["system"] if level == "system" else ["system", "agent"]
+        names = ["agent"] if level == "agent" and self.frame["system"].n_unique() == 1 else keys
         frame = self.frame.select(*keys).with_row_index("row")
-        return [
-            Group(key[0], key[1] if len(key) > 1 else None, part["row"].to_numpy().astype(np.int64))
-            for key, part in frame.group_by(keys, maintain_order=True)
-        ]
+        groups = []
+        for _, part in frame.group_by(keys, maintain_order=True):
+            who = part.row(0, named=True)
+            name = " / ".join(who[key] for key in names)
+            rows = part["row"].to_numpy().astype(np.int64)
+            groups.append(Group(who["system"], who.get("agent"), name, rows))
+        return groups
 
     def keyed(self, rows: Ints) -> bool:
         """Whether contexts tell these dialogues apart, so that they can be drawn by context.
