@@ -19,19 +19,19 @@ from dialens.cli.options import (
     names,
     shown,
 )
-from dialens.corpus import Corpus, Intake, OnError, read, write_rejects
+from dialens.corpus import Intake, OnError, read, write_rejects
 from dialens.metrics import Resources, Scores, score_into, select
 from dialens.progress import progress
-from dialens.report import RUN, Recorder, write_report
+from dialens.report import RUN, Recorder, Summary, write_report
 from dialens.storage import atomic_folder
 
 _HEADLINES = (
     "emotional_entropy",
     "emotion_matching",
     "language_style_matching",
-    "question",
     "specificity",
-    "distinct_2",
+    "question",
+    "length",
 )
 
 
@@ -126,7 +126,7 @@ def score_to(
         reasons = [reject.reason for reject in intake.rejects]
         recorder.observe(corpus=corpus, scores=scores, resources=resources, rejected=reasons)
         with recorder.step("report"), progress("Writing the report", unit="parts"):
-            write_report(
+            summary = write_report(
                 scores,
                 corpus,
                 scratch / "report.html",
@@ -138,29 +138,30 @@ def score_to(
         if intake.rejects:
             write_rejects(intake, scratch / "rejects.jsonl")
         shutil.rmtree(spool, ignore_errors=True)
-    summarise(Scores.open(output), corpus, output, intake)
+    _print(Scores.open(output), summary, output, intake)
 
 
-def summarise(scores: Scores, corpus: Corpus, output: Path, intake: Intake) -> None:
-    """A few lines on what was scored and where to look."""
-    counts = corpus.manifest["counts"]
-    print(
-        f"Scored {counts['turns']:,} turns in {counts['dialogs']:,} dialogs of "
-        f"{counts['agents']:,} agents with {len(scores.signatures):,} metrics."
-    )
+def _print(scores: Scores, summary: Summary, output: Path, intake: Intake) -> None:
+    """A few lines on what was scored, what stands out and where to look."""
+    print(f"{summary.headline}.")
     if intake.rejected:
         print(f"Left out {intake.rejected:,} records: see {shown(output / 'rejects.jsonl')}.")
-    _print_agents(scores)
+    agents = _print_agents(scores)
+    if summary.findings:
+        print("\nWhat stands out (95 % intervals over dialogues):")
+        for sentence in summary.findings:
+            print(f"  {sentence}.")
     print(f"\nReport: {shown(output / 'report.html')}   (open it in a browser)")
     print(f"Scores: {shown(output / 'scores.parquet')}   Run record: {shown(output / RUN)}")
-    if counts["agents"] > 1:
+    if agents > 1:
         print(f"Next:   dialens compare {shown(output)}")
 
 
-def _print_agents(scores: Scores) -> None:
+def _print_agents(scores: Scores) -> int:
+    """A table of agents and headline metrics; how many agents there are."""
     rows = scores.table.filter(pl.col("level") == "agent").collect()
     if not rows.height:
-        return
+        return 0
     present = rows["metric"].unique()
     shown_metrics = [name for name in _HEADLINES if name in present]
     shown_metrics = shown_metrics or present.sort().to_list()[: len(_HEADLINES)]
@@ -173,3 +174,4 @@ def _print_agents(scores: Scores) -> None:
     Console().print("", table)
     if wide.height > 12:
         print(f"… and {wide.height - 12:,} more agents")
+    return wide.height

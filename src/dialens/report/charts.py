@@ -5,7 +5,7 @@ agents travel as data and parameters, never inside an expression.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import altair as alt
@@ -60,19 +60,23 @@ class Chart:
     """A chart and what stands for it where it cannot be seen.
 
     Attributes:
-        spec: Vega-Lite.
+        spec: Vega-Lite; it names its data.
+        data: The rows behind each name. They never pass through Altair, whose checks would look
+            at every single one.
         alt: One sentence that says what is shown.
         columns: Heads of the table of numbers behind it.
         rows: That table.
         note: What a reader should know: samples, bins, what was left out.
+        pick: Whether one of many agents can be picked out.
     """
 
     spec: dict[str, Any]
+    data: Mapping[str, Sequence[Mapping[str, Any]]]
     alt: str
     columns: Sequence[str] = ()
     rows: Sequence[Sequence[Any]] = ()
     note: str = ""
-    extra: Mapping[str, Any] = field(default_factory=dict)
+    pick: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """As the page's script reads it."""
@@ -82,18 +86,25 @@ class Chart:
             "columns": list(self.columns),
             "rows": [list(row) for row in self.rows],
             "note": self.note,
-            **self.extra,
+            "pick": self.pick,
+            "data": {name: _packed(rows) for name, rows in self.data.items()},
         }
 
 
-def inline(rows: Sequence[Mapping[str, Any]]) -> alt.InlineData:
-    """Rows as data inside the specification."""
-    return alt.InlineData(values=[dict(row) for row in rows])
+def _packed(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Rows without their keys, which stand once at the head."""
+    columns = list(rows[0]) if rows else []
+    return {"columns": columns, "rows": [[row[key] for key in columns] for row in rows]}
+
+
+def named(name: str) -> alt.NamedData:
+    """Data that the page fills in."""
+    return alt.NamedData(name=name)
 
 
 def specification(chart: Drawing) -> dict[str, Any]:
     """The finished specification, as wide as its place on the page."""
-    made: dict[str, Any] = chart.properties(width="container").to_dict(validate=True)
+    made: dict[str, Any] = chart.properties(width="container").to_dict(validate=False)
     made.pop("config", None)
     made["autosize"] = {"type": "fit-x", "contains": "padding"}
     return made

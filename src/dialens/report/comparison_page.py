@@ -8,7 +8,7 @@ from typing import Any
 import altair as alt
 import polars as pl
 
-from dialens.report.charts import CONFIG, Chart, inline, specification
+from dialens.report.charts import CONFIG, Chart, named, specification
 from dialens.report.shell import write_page
 from dialens.report.wording import (
     Scale,
@@ -169,8 +169,8 @@ def _method(table: pl.DataFrame) -> str:
     return (
         f"Intervals are 95 % bootstrap intervals over dialogues. {how}. P-values are corrected "
         f"after Benjamini and Hochberg over the whole family of {family} tests on this page; a "
-        "corrected p below 0.05 means that among all differences so marked about one in twenty "
-        "is expected to be chance. A difference says nothing about which side is better."
+        "corrected p below 0.05 means that among all differences so marked no more than about one "
+        "in twenty is expected to be chance. A difference says nothing about which side is better."
     )
 
 
@@ -187,7 +187,11 @@ def _told(
             continue
         row = below.sort(pl.col("difference").abs(), descending=True).row(0, named=True)
         others = below.height - 1
-        more = f" {counted(others, 'other pair')} on this metric too." if others else ""
+        more = (
+            f" {counted(others, 'other pair has', 'other pairs have')} such a p here."
+            if others
+            else ""
+        )
         claim, numbers = _sentence(row, scales[name])
         sentences.append((claim, numbers + more))
     return sentences
@@ -286,8 +290,8 @@ def _forest(table: pl.DataFrame, name: str, scale: Scale) -> Chart:
         alt.Tooltip("p:N", title="corrected p"),
         alt.Tooltip("family:Q", title="tests in the family"),
     ]
-    base = alt.Chart(inline(shown)).encode(y=y)
-    zero = alt.Chart(inline([{"x": 0}])).mark_rule(style="zero").encode(x=x)
+    base = alt.Chart(named("rows")).encode(y=y)
+    zero = alt.Chart(named("zero")).mark_rule(style="zero").encode(x=x)
     line = base.mark_rule(strokeWidth=3, strokeCap="round").encode(
         x=alt.X("low:Q"), x2="high:Q", color=colour, tooltip=tooltip
     )
@@ -304,6 +308,7 @@ def _forest(table: pl.DataFrame, name: str, scale: Scale) -> Chart:
         note += f" The {counted(rest, 'pair')} not drawn stand in the table."
     return Chart(
         specification(chart),
+        {"rows": shown, "zero": [{"x": 0}]},
         f"Differences in {long_label(name).lower()} between {counted(len(shown), 'pair')}, with "
         "95 % intervals, the largest first. The numbers stand in the table below the chart.",
         ("Pair", "Difference", "95 % interval", "Corrected p", "Family"),

@@ -1,12 +1,13 @@
 """How a metric is distributed over the dialogues of each agent: dots if few, shapes if many."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import altair as alt
 import numpy as np
 import polars as pl
 
-from dialens.report.charts import Chart, inline, row_axis, specification, value_axis
+from dialens.report.charts import Chart, named, row_axis, specification, value_axis
 from dialens.report.digest import Digest
 from dialens.report.wording import cards, counted, label
 
@@ -45,10 +46,11 @@ def distribution_chart(digest: Digest, name: str, *, seed: int = 0) -> Chart | N
     largest = int(summary["n"].max())  # type: ignore[arg-type]
     dots = frame.height <= _MOST_DOTS and largest <= _MOST_DOTS_OF_ONE
     domain = _domain(frame["x"])
+    parts, data = _body(frame, domain, seed, dots=dots)
     count = len(chosen)
     y = row_axis(count)
     x = value_axis(label(name), percent=scale.percent, domain=domain)
-    base = alt.Chart(inline(boxes)).encode(y=y)
+    base = alt.Chart(named("boxes")).encode(y=y)
     tooltip = [
         alt.Tooltip("middle:Q", title="median", format=".3~f"),
         alt.Tooltip("low:Q", title="lower quartile", format=".3~f"),
@@ -63,7 +65,7 @@ def distribution_chart(digest: Digest, name: str, *, seed: int = 0) -> Chart | N
         strokeWidth=2, opacity=1, clip=True,
     )  # fmt: skip
     layers = alt.layer(
-        *(part.encode(x=x, y=y) for part in _body(frame, domain, seed, dots=dots)),
+        *(part.encode(x=x, y=y) for part in parts),
         box.encode(x=alt.X("low:Q"), x2="high:Q", tooltip=tooltip),
         median.encode(x=alt.X("middle:Q"), tooltip=tooltip),
     )
@@ -90,6 +92,7 @@ def distribution_chart(digest: Digest, name: str, *, seed: int = 0) -> Chart | N
     told = f"{meaning[name].meaning}. " if name in meaning else ""
     return Chart(
         specification(layers),
+        {"boxes": boxes, **data},
         f"{label(name)} of single dialogues, one row an agent. {told}"
         "The numbers stand in the table below the chart.",
         ("Agent", "Dialogues", "Lower quartile", "Median", "Upper quartile"),
@@ -118,13 +121,18 @@ def _rows(digest: Digest, name: str) -> list[int]:
 
 def _body(
     frame: pl.DataFrame, domain: Sequence[float], seed: int, *, dots: bool
-) -> list[alt.Chart]:
+) -> tuple[list[alt.Chart], dict[str, list[dict[str, Any]]]]:
     """Dots for all, or shapes for agents with many dialogues and dots for the others."""
-    if dots:
-        return [_dots(frame, seed)]
-    many = frame.filter(pl.len().over("row") >= _FEW)
-    few = frame.filter(pl.len().over("row") < _FEW)
-    return [_shapes(many, domain), *([_dots(few, seed)] if few.height else [])]
+    few = frame if dots else frame.filter(pl.len().over("row") < _FEW)
+    many = frame.clear() if dots else frame.filter(pl.len().over("row") >= _FEW)
+    parts, data = [], {}
+    if many.height:
+        parts.append(_shapes())
+        data["shapes"] = _shape_rows(many, domain)
+    if few.height:
+        parts.append(_dots())
+        data["dots"] = _dot_rows(few, seed)
+    return parts, data
 
 
 def _domain(values: pl.Series) -> list[float]:
@@ -140,26 +148,34 @@ def _domain(values: pl.Series) -> list[float]:
     return [low - margin, high + margin]
 
 
-def _dots(frame: pl.DataFrame, seed: int) -> alt.Chart:
+def _dot_rows(frame: pl.DataFrame, seed: int) -> list[dict[str, Any]]:
+    """Dialogues strewn above the line of their agent."""
     rng = np.random.default_rng([seed, 2])
     lift = 0.16 + 0.5 * rng.random(frame.height)
-    points = frame.select(
+    return frame.select(
         "dialog", x=pl.col("x").round(5), row=(pl.col("row") - pl.Series(lift)).round(3)
-    )
+    ).to_dicts()
+
+
+def _dots() -> alt.Chart:
+    tooltip = [
+        alt.Tooltip("dialog:N", title="dialogue"),
+        alt.Tooltip("x:Q", format=".3~f", title="value"),
+    ]
     chart: alt.Chart = (
-        alt.Chart(inline(points.to_dicts()))
+        alt.Chart(named("dots"))
         .mark_circle(size=34, color="var(--accent)", opacity=0.45, cursor="pointer", clip=True)
-        .encode(
-            tooltip=[
-                alt.Tooltip("dialog:N", title="dialogue"),
-                alt.Tooltip("x:Q", format=".3~f", title="value"),
-            ]
-        )
+        .encode(tooltip=tooltip)
     )
     return chart
 
 
-def _shapes(frame: pl.DataFrame, domain: Sequence[float]) -> alt.Chart:
+def _shape_rows(frame: pl.DataFrame, domain: Sequence[float]) -> list[dict[str, Any]]:
+    """The outline of a histogram above the line of each agent.
+
+    Rows are scaled by the square root of the tallest: one agent that always gives the same value
+    would otherwise flatten all others.
+    """
     low, high = domain
     width = (high - low) / _BINS
     binned = (
@@ -174,19 +190,20 @@ def _shapes(frame: pl.DataFrame, domain: Sequence[float]) -> alt.Chart:
         cells.join(binned, on=["row", "bin"], how="left")
         .join(totals, on="row")
         .with_columns(share=pl.col("count").fill_null(0) / pl.col("n"))
+        .with_columns(peak=pl.col("share").max().over("row"))
+        .with_columns(scale=(pl.col("peak") * pl.col("peak").max()).sqrt())
         .sort("row", "bin")
     )
-    # Rows are scaled by the square root of the tallest: one agent that always gives the same
-    # value would otherwise flatten all others.
-    peaks = heights.group_by("row").agg(peak=pl.col("share").max())
-    tallest = float(peaks["peak"].max() or 1.0)  # type: ignore[arg-type]
-    shapes = heights.join(peaks, on="row").sort("row", "bin").select(
-        x=(low + (pl.col("bin") + 0.5) * width).round(5).clip(low, high),
+    return heights.select(
+        x=(low + (pl.col("bin") + 0.5) * width).clip(low, high).round(5),
         base="row",
-        row=(pl.col("row") - 0.8 * pl.col("share") / (pl.col("peak") * tallest).sqrt()).round(3),
-    )  # fmt: skip
+        row=(pl.col("row") - 0.8 * pl.col("share") / pl.col("scale")).round(3),
+    ).to_dicts()
+
+
+def _shapes() -> alt.Chart:
     chart: alt.Chart = (
-        alt.Chart(inline(shapes.to_dicts()))
+        alt.Chart(named("shapes"))
         .mark_area(
             interpolate="monotone",
             color="var(--accent)",

@@ -2,7 +2,7 @@
 
 import altair as alt
 
-from dialens.report.charts import FEW_AGENTS, Chart, Drawing, inline, specification
+from dialens.report.charts import FEW_AGENTS, Chart, Drawing, named, specification
 from dialens.report.digest import Digest, Estimate
 from dialens.report.wording import label
 from dialens.text import PLUTCHIK
@@ -14,6 +14,7 @@ def emotion_chart(digest: Digest) -> Chart | None:
     """A grouped dot plot for a few agents; for many, all of them quiet and one picked out."""
     names = [f"{emotion}_share" for emotion in PLUTCHIK if f"{emotion}_share" in digest.metrics]
     rows = []
+    any_large = any(unit.dialogs >= _FEW_DIALOGS for unit in digest.agents)
     for unit in digest.agents:
         for name in names:
             estimate = unit.estimates[name]
@@ -22,9 +23,8 @@ def emotion_chart(digest: Digest) -> Chart | None:
             rows.append(
                 {
                     "emotion": label(name),
-                    "agent": unit.name,
                     "number": unit.number,
-                    "small": int(unit.dialogs < _FEW_DIALOGS),
+                    "small": int(any_large and unit.dialogs < _FEW_DIALOGS),
                     "x": round(estimate.value, 5),
                     "low": None if estimate.low is None else round(estimate.low, 5),
                     "high": None if estimate.high is None else round(estimate.high, 5),
@@ -34,24 +34,25 @@ def emotion_chart(digest: Digest) -> Chart | None:
         return None
     order = [label(name) for name in names]
     few = len(digest.agents) <= FEW_AGENTS
-    chart = _grouped(digest, rows, order) if few else _picked(rows, order)
+    chart = _grouped(digest, order) if few else _picked(order)
     table = [
         (unit.name, *(_text(digest, unit.estimates[name], name) for name in names))
         for unit in digest.agents
     ]
     note = "Lines are 95 % intervals over dialogues. Shares of the eight emotions add up to 100 %."
     if not few:
-        small = sum(unit.dialogs < _FEW_DIALOGS for unit in digest.agents)
+        small = any_large and any(unit.dialogs < _FEW_DIALOGS for unit in digest.agents)
         but = f" with at least {_FEW_DIALOGS} dialogues" if small else ""
         note = f"Every agent{but} is a tick; one is picked out with its interval. {note}"
     return Chart(
         specification(chart),
+        {"rows": rows},
         "Share of each of eight emotions in the words of every agent, with 95 % intervals. "
         "The numbers stand in the table below the chart.",
         ("Agent", *order),
         table,
         note,
-        {} if few else {"pick": True},
+        pick=not few,
     )
 
 
@@ -84,7 +85,7 @@ def _axes(order: list[str]) -> tuple[alt.X, alt.Y]:
     return x, y
 
 
-def _grouped(digest: Digest, rows: list[dict[str, object]], order: list[str]) -> Drawing:
+def _grouped(digest: Digest, order: list[str]) -> Drawing:
     x, y = _axes(order)
     agents = [unit.name for unit in digest.agents]
     several = len(agents) > 1
@@ -92,7 +93,7 @@ def _grouped(digest: Digest, rows: list[dict[str, object]], order: list[str]) ->
         domain=agents
     )
     offset = alt.YOffset("agent:N", sort=agents).scale(domain=agents, paddingOuter=0.9)
-    base = alt.Chart(inline(rows)).encode(y=y, yOffset=offset, color=colour, tooltip=_TOOLTIP)
+    base = alt.Chart(named("rows")).encode(y=y, yOffset=offset, color=colour, tooltip=_TOOLTIP)
     lines = base.mark_rule(strokeWidth=2.5, strokeCap="round", opacity=0.55)
     dots = base.mark_circle(size=62, opacity=1)
     shape = alt.Shape("agent:N", sort=agents).scale(domain=agents)
@@ -103,9 +104,9 @@ def _grouped(digest: Digest, rows: list[dict[str, object]], order: list[str]) ->
     )
 
 
-def _picked(rows: list[dict[str, object]], order: list[str]) -> Drawing:
+def _picked(order: list[str]) -> Drawing:
     x, y = _axes(order)
-    base = alt.Chart(inline(rows)).encode(y=y, tooltip=_TOOLTIP)
+    base = alt.Chart(named("rows")).encode(y=y, tooltip=_TOOLTIP)
     others = base.transform_filter("!datum.small")
     all_of_them = others.mark_tick(thickness=2, size=20, style="quiet", opacity=0.5).encode(x=x)
     one = base.transform_filter("datum.number === pick")

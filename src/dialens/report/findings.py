@@ -1,12 +1,18 @@
 """What stands out, in sentences that say no more than the numbers do."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+
+from scipy import stats
 
 from dialens.report.digest import Digest, Estimate, Unit
 from dialens.report.wording import cards, counted, is_baseline, label, listed
 
 _FEW_DIALOGS = 10
+_TOO_FEW_DIALOGS = 5
+_CHANCE = 0.05
+_Z = 1.96
 _MOST = 3
 _MUCH_MISSING = 0.2
 
@@ -61,13 +67,15 @@ def findings(digest: Digest) -> list[Finding]:
 
     For every headline metric its highest and lowest agents are held against each other; the size
     is their difference in standard deviations of single dialogues, so that metrics with different
-    units can be ranked. Agents with fewer than ten dialogues take part only if all are so small.
+    units can be ranked. The two ends of many agents lie apart by chance alone: a gap counts only
+    if it would still be surprising among all pairs and metrics that were looked at (Bonferroni).
     """
     found = []
+    looks = _looked_at(digest) * len(digest.agents) * (len(digest.agents) - 1) // 2
     for name in digest.headline:
         if is_baseline(name):
             continue
-        pair = _ends(digest.agents, name)
+        pair = _ends(digest.agents, name, looks)
         if pair is None:
             continue
         top, bottom = pair
@@ -82,16 +90,39 @@ def findings(digest: Digest) -> list[Finding]:
     return [finding for finding in found if finding in widest.values()][:_MOST]
 
 
-def _ends(agents: Sequence[Unit], name: str) -> tuple[Unit, Unit] | None:
-    sure = [unit for unit in agents if unit.estimates[name].sure]
+def _looked_at(digest: Digest) -> int:
+    return sum(not is_baseline(name) for name in digest.headline)
+
+
+def _ends(agents: Sequence[Unit], name: str, looks: int) -> tuple[Unit, Unit] | None:
+    sure = [u for u in agents if u.dialogs >= _TOO_FEW_DIALOGS and _sound(u.estimates[name])]
     large = [unit for unit in sure if unit.dialogs >= _FEW_DIALOGS]
     sure = large if len(large) > 1 else sure
     if len(sure) < 2:
         return None
     top = max(sure, key=lambda unit: _known(unit.estimates[name].value))
     bottom = min(sure, key=lambda unit: _known(unit.estimates[name].value))
-    apart = _known(top.estimates[name].low) > _known(bottom.estimates[name].high)
-    return (top, bottom) if apart else None
+    return (top, bottom) if _apart(top, bottom, name, looks) else None
+
+
+def _sound(estimate: Estimate) -> bool:
+    """Whether the value lies within its own interval, as it may not where dialogues are few."""
+    return estimate.sure and _known(estimate.low) <= _known(estimate.value) <= _known(estimate.high)
+
+
+def _apart(top: Unit, bottom: Unit, name: str, looks: int) -> bool:
+    a, b = top.estimates[name], bottom.estimates[name]
+    if _known(a.low) <= _known(b.high):
+        return False
+    error = math.hypot(_error(a, top.dialogs), _error(b, bottom.dialogs))
+    needed = float(stats.t.isf(_CHANCE / (2 * looks), top.dialogs + bottom.dialogs - 2))
+    return _known(a.value) - _known(b.value) > needed * error
+
+
+def _error(estimate: Estimate, dialogs: int) -> float:
+    """The standard error that an interval stands for, widened for a small number of dialogues."""
+    width = _known(estimate.high) - _known(estimate.low)
+    return width / (2 * _Z) * math.sqrt(dialogs / (dialogs - 1))
 
 
 def _known(number: float | None) -> float:
@@ -131,17 +162,18 @@ def caution(digest: Digest, found: Sequence[Finding]) -> str:
     """How the differences were picked, and what that means."""
     if len(digest.agents) < 2:
         return "With one agent there is nothing to compare; its values stand in the table below."
-    looked_at = sum(not is_baseline(name) for name in digest.headline)
+    looked_at = counted(_looked_at(digest), "headline metric")
+    agents = counted(len(digest.agents), "agent")
     if not found:
         return (
-            f"On none of {counted(looked_at, 'headline metric')} do the 95 % intervals of the "
-            "highest and the lowest agent lie apart: nothing stands out."
+            f"On none of {looked_at} do the highest and the lowest of {agents} lie further apart "
+            "than chance can put them: nothing stands out."
         )
     return (
-        f"These are the widest gaps of their kind among {counted(looked_at, 'headline metric')} "
-        f"and {counted(len(digest.agents), 'agent')}, picked by looking; the numbers in brackets "
-        "are 95 % intervals over dialogues. They say that agents differ, not which is better. "
-        "For tests that are corrected for looking at many pairs, run dialens compare."
+        f"These are the widest gaps of their kind among {looked_at} and {agents}, and wider than "
+        "looking at so many pairs would bring about by chance. The numbers in brackets are 95 % "
+        "intervals over dialogues. They say that agents differ, not which is better. "
+        "For every pair with a corrected test, run dialens compare."
     )
 
 

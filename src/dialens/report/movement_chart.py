@@ -3,12 +3,13 @@
 import altair as alt
 import polars as pl
 
-from dialens.report.charts import FEW_AGENTS, Chart, inline, specification
+from dialens.report.charts import FEW_AGENTS, Chart, named, specification
 from dialens.report.digest import Digest
 from dialens.report.wording import counted, label, long_label
 
 _FEW = 10
 _SHARE_OF_START = 0.1
+_MOST_ROWS = 400
 
 
 def moving_metrics(digest: Digest) -> list[str]:
@@ -39,7 +40,6 @@ def movement_chart(digest: Digest, name: str) -> Chart | None:
     scale = digest.scales[name]
     rows = [
         {
-            "agent": digest.agents[row["agent"]].name,
             "number": row["agent"],
             "turn": row["turn"] + 1,
             "y": round(row["value"], 5),
@@ -81,7 +81,7 @@ def movement_chart(digest: Digest, name: str) -> Chart | None:
         alt.Tooltip("y:Q", title=label(name), format=".1%" if scale.percent else ".3~f"),
         alt.Tooltip("n:Q", title="dialogues", format=","),
     ]
-    base = alt.Chart(inline(rows)).encode(x=x, y=y)
+    base = alt.Chart(named("rows")).encode(x=x, y=y)
     fade = alt.Opacity("faint:Q", legend=None).scale(domain=[0, 1], range=[1, 0.22])
     if few:
         agents = [unit.name for unit in digest.agents]
@@ -122,10 +122,14 @@ def movement_chart(digest: Digest, name: str) -> Chart | None:
         note += " Later turns than the twentieth are not shown."
     return Chart(
         specification(chart),
+        {"rows": rows},
         f"{long_label(name)} by the agent's turn, from the first to number {last}, for "
         f"{counted(len(digest.agents), 'agent')}. The numbers stand in the table below the chart.",
         ("Agent", "Turn", label(name), "Dialogues"),
-        [(r["agent"], r["turn"], scale.text(r["y"]), r["n"]) for r in rows][:400],
+        [
+            (digest.agents[r["number"]].name, r["turn"], scale.text(r["y"]), r["n"])
+            for r in rows[:_MOST_ROWS]
+        ],
         note,
-        {} if few else {"pick": True},
+        pick=not few,
     )

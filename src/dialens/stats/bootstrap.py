@@ -95,7 +95,7 @@ class Resampled:
         return float(np.isnan(self.replicates).mean())
 
     def interval(self, confidence: float) -> tuple[float, float]:
-        """Low and high.
+        """Low and high; the estimate always lies within.
 
         Example:
             >>> rng = np.random.default_rng(0)
@@ -110,7 +110,7 @@ class Resampled:
             special.ndtr(bias + (bias + z) / max(1 - pull * (bias + z), 0.1)) for z in (tail, -tail)
         ]
         low, high = np.nanquantile(self.replicates, ends)
-        return float(low), float(high)
+        return float(min(low, self.estimate)), float(max(high, self.estimate))
 
     def two_sided_p(self) -> float:
         """The smallest 1 − confidence at which the interval leaves zero out.
@@ -131,7 +131,12 @@ class Resampled:
 
     @property
     def _bias(self) -> float:
-        return float(special.ndtri(self._share_below(self.estimate)))
+        """How far the estimate lies from the middle of the replicates, in standard deviations.
+
+        Beyond one, nearly all replicates lie on one side (a match close to its ceiling, say): the
+        correction would be an extrapolation, and is held there.
+        """
+        return float(np.clip(special.ndtri(self._share_below(self.estimate)), -1.0, 1.0))
 
     def _share_below(self, value: float) -> float:
         """The share of replicates below a value, ties halved, kept away from 0 and 1."""

@@ -162,13 +162,17 @@ def compare(
         scores: What `dialens.score` or `Scores.open` gives.
         level: `agent` or `system`.
         baseline: Compare everyone with this one only.
-        metrics: Names of metrics or families; all that were scored if not given.
+        metrics: Names of metrics or families; if not given, all that were scored, without
+            baselines, which would only widen the family that is corrected for.
         resamples: How many times dialogues are drawn.
         seed: Of the draw.
         confidence: Of the intervals.
     """
     sums = DialogSums(scores)
-    chosen = {card.name for card in select(metrics)} if metrics else set(scores.signatures)
+    if metrics:
+        chosen = {card.name for card in select(metrics)}
+    else:
+        chosen = {metric.name for metric in sums.metrics if metric.card.family != "baseline"}
     groups = sums.groups(level)
     alone = [
         _alone(sums, group, resamples, np.random.default_rng([seed, number]))

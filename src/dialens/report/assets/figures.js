@@ -20,7 +20,8 @@ async function draw(figure) {
   const chart = charts[choice ? choice.value : ""];
   const place = figure.querySelector(".drawing");
   if (drawn.has(figure)) { drawn.get(figure).finalize(); drawn.delete(figure); }
-  if (!chart) { place.textContent = "No dialogue here has a value for this."; return; }
+  const canvas = place.firstElementChild;
+  if (!chart) { canvas.textContent = "No dialogue here has a value for this."; return; }
   place.setAttribute("aria-label", chart.alt);
   figure.querySelector("figcaption").textContent = chart.note;
   const pick = figure.querySelector("[data-pick]");
@@ -28,7 +29,8 @@ async function draw(figure) {
   numbers(figure, chart);
   const axisY = { ...page.config.axisY, labelLimit: narrow.matches ? 96 : 210 };
   const legend = { ...page.config.legend, columns: narrow.matches ? 2 : 6 };
-  const made = await vegaEmbed(place, chart.spec, {
+  const spec = { ...chart.spec, datasets: unpacked(chart.data) };
+  const made = await vegaEmbed(canvas, spec, {
     actions: false, renderer: "svg", ast: true, config: { ...page.config, axisY, legend },
     tooltip: { disableDefaultStyle: false },
   });
@@ -38,6 +40,14 @@ async function draw(figure) {
     const dialog = item && item.datum && item.datum.dialog;
     if (dialog !== undefined) document.dispatchEvent(new CustomEvent("dialens:open", { detail: dialog }));
   });
+}
+
+/* Rows travel without keys, and agents as numbers. */
+function unpacked(data) {
+  return Object.fromEntries(Object.entries(data).map(([name, { columns, rows }]) => [name, rows.map((row) => {
+    const made = Object.fromEntries(columns.map((column, place) => [column, row[place]]));
+    return "number" in made ? { ...made, agent: page.agents[made.number] } : made;
+  })]));
 }
 
 function numbers(figure, chart) {

@@ -28,6 +28,7 @@ function startTalks() {
     const text = (percent ? value * 100 : value).toFixed(percent ? 0 : decimals).replace(/^-(?=[0.]*$)/, "");
     return text.replace("-", "\u2212") + (percent ? "\u2009%" : "");
   };
+  const heaviest = Math.max(1e-9, ...talks.words.flatMap(([, emotions]) => Object.values(emotions).map(Math.abs)));
   const plural = (number, noun) => `${number} ${noun}${number === 1 ? "" : "s"}`;
   const textOf = (dialog) => {
     dialog.lower ??= `${dialog.id}\n${dialog.turns.map((turn) => turn.text).join("\n")}`.toLowerCase();
@@ -60,7 +61,8 @@ function startTalks() {
       ? plural(dialog.turns.length + (dialog.more || 0), "turn")
       : format(talks.sortMetrics[metric].name, dialog.values[metric]);
     const button = make("button", { type: "button", class: "item", "data-number": number },
-      make("span", { class: "name", dir: "auto", title: dialog.id }, page.agents.length > 1 ? `${page.agents[dialog.agent]}` : dialog.id),
+      make("span", { class: "name", dir: "auto", title: dialog.id }, ...(page.agents.length > 1
+        ? [page.agents[dialog.agent], " ", make("small", { class: "soft" }, dialog.id)] : [dialog.id])),
       make("span", { class: "figure" }, about),
       make("span", { class: "start", dir: "auto" }, first.text.slice(0, 120) || "(says nothing)"));
     button.addEventListener("click", () => { open(number); enter(); });
@@ -177,9 +179,8 @@ function startTalks() {
       felt.sort((a, b) => Math.abs(b[1]) - Math.abs(a[1]));
       const [main, weight] = state.only === null ? felt[0] : felt.find(([index]) => index === state.only) || [];
       if (main === undefined) return null;
-      const share = Math.abs(weight) / felt.reduce((sum, [, one]) => sum + Math.abs(one), 0);
       const title = felt.map(([index, one]) => `${talks.emotions[index]} ${one}`).join(", ");
-      return { colour: main, deep: 12 + 45 * share, tag: talks.emotions[main], title: `${token}: ${title}` };
+      return { colour: main, deep: 8 + 52 * Math.sqrt(Math.abs(weight) / heaviest), tag: talks.emotions[main], title: `${token}: ${title}` };
     }
     if (state.lens === "style") {
       if (!styles.length || (state.only !== null && !styles.includes(state.only))) return null;

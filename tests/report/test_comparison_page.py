@@ -1,0 +1,70 @@
+"""The comparison: sentences that name their family, charts and every test."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+
+from dialens import Corpus, compare, score
+from dialens.report import write_comparison
+from dialens.stats import COMPARISONS
+from tests.report.conftest import Visitor
+from tests.report.material import FLAT, HOSTILE, talk, two_agents
+
+
+def test_every_claim_names_its_interval_and_family(tmp_path: Path) -> None:
+    table = compare(score(two_agents()))
+    summary = write_comparison(table, tmp_path / "c.html", title="Two")
+    tests = table["p_adjusted"].drop_nulls().len()
+    assert summary.headline.startswith("2 agents, 1 pair, 35 metrics: ")
+    assert summary.headline.endswith(f"of {tests} tests have a corrected p below 0.05.")
+    (asked,) = (sentence for sentence in summary.sentences if "asks in more" in sentence)
+    assert asked.startswith("asker asks in more of its turns than teller: 100.0 % against 0.0 %, ")
+    for sentence in summary.sentences:
+        assert "95 % interval" in sentence
+        assert "corrected p" in sentence
+        assert f"family of {tests} tests" in sentence
+    assert "significant" not in (tmp_path / "c.html").read_text().split("<script>")[0]
+
+
+def test_a_negative_difference_is_told_the_other_way_round(tmp_path: Path) -> None:
+    row = {
+        "level": "agent", "metric": "length", "a": "s / x", "b": "s / y", "value_a": 3.0,
+        "value_b": 5.0, "difference": -2.0, "low": -3.0, "high": -1.0, "p": 0.01,
+        "p_adjusted": 0.02, "family": 4, "n_a": 9, "n_b": 8, "paired": False, "n_shared": 0,
+        "basis": "pooled", "reason": None,
+    }  # fmt: skip
+    table = pl.DataFrame([row], schema=COMPARISONS)
+    summary = write_comparison(table, tmp_path / "c.html", title="x")
+    assert summary.sentences == (
+        "y writes longer turns than x: 5.00 against 3.00, difference 2.00 "
+        "(95 % interval 1.00 to 3.00), corrected p = 0.020, family of 4 tests.",
+    )
+
+
+def test_without_any_difference_nothing_is_claimed(tmp_path: Path) -> None:
+    alike = [talk(agent, n, FLAT) for agent in ("one", "two") for n in range(6)]
+    summary = write_comparison(compare(score(Corpus.of(alike))), tmp_path / "c.html", title="x")
+    assert summary.sentences == ()
+    assert "No difference on the headline metrics" in (tmp_path / "c.html").read_text()
+
+
+def test_the_page_works_in_a_browser(tmp_path: Path, visit: Visitor) -> None:
+    talks = [
+        talk(a, n, FLAT[:k]) for k, a in enumerate((HOSTILE, "two", "three"), 1) for n in range(9)
+    ]
+    write_comparison(compare(score(Corpus.of(talks))), tmp_path / "c.html", title=HOSTILE)
+    for width, scheme in ((1280, "light"), (390, "dark")):
+        seen = visit(tmp_path / "c.html", width=width, scheme=scheme)
+        page = seen.page
+        page.wait_for_function("document.querySelectorAll('.drawing svg').length === 3")
+        assert page.locator(".drawing svg .mark-symbol path").count() >= 9
+        folded = page.locator("details.fold").last
+        folded.locator("summary").first.click()
+        folded.locator(".drawing svg").wait_for()
+        assert seen.wide() <= 0
+        assert page.evaluate("window.broken") is None
+    page.locator("table.plain thead button", has_text="Corrected p").click()
+    first = page.locator("table.plain tbody tr").first.locator("td").nth(7)
+    assert first.inner_text() == "1.000"
