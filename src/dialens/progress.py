@@ -29,7 +29,7 @@ def progress(label: str, *, total: int | None = None, unit: str = "turns") -> It
     On a terminal a bar is drawn on standard error and disappears at the end; elsewhere a line is
     printed every ten seconds, so that a log of a short run stays empty.
 
-    Example:
+    Examples:
         >>> with progress("Scoring", total=2) as advance:
         ...     advance(2)
     """

@@ -24,7 +24,7 @@ _ROW_GROUP = 131_072
 def atomic_file(path: Path) -> Iterator[Path]:
     """Give a scratch path beside `path`; it takes that name only if the block succeeds.
 
-    Example:
+    Examples:
         >>> folder = Path(tempfile.mkdtemp())
         >>> with atomic_file(folder / "a.txt") as scratch:
         ...     _ = scratch.write_text("whole")
@@ -53,7 +53,7 @@ def atomic_folder(path: Path, *, marker: str, force: bool = False) -> Iterator[P
     An existing folder is replaced when it is empty or holds `marker`, the file by which our own
     earlier output is known; anything else is somebody's data and is refused unless `force`.
 
-    Example:
+    Examples:
         >>> target = Path(tempfile.mkdtemp()) / "out"
         >>> with atomic_folder(target, marker="run.json") as scratch:
         ...     _ = (scratch / "run.json").write_text("{}")
@@ -97,7 +97,7 @@ def _umask() -> int:
 def sha256_file(path: Path) -> str:
     """The hex SHA-256 of a file, read in pieces.
 
-    Example:
+    Examples:
         >>> p = Path(tempfile.mkdtemp()) / "empty"
         >>> p.touch()
         >>> sha256_file(p)[:8]
@@ -113,7 +113,7 @@ class TableSink:
     Polars pulls its input, and a reader pushes several tables at once; a thread with a short
     queue turns the one into the other.
 
-    Example:
+    Examples:
         >>> p = Path(tempfile.mkdtemp()) / "t.parquet"
         >>> with TableSink(p, pl.Schema({"a": pl.Int64})) as sink:
         ...     sink.write(pl.DataFrame({"a": [1]}))

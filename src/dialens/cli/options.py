@@ -30,7 +30,7 @@ Resamples = Annotated[
 def names(given: list[str] | None) -> list[str] | None:
     """Names from repeated options and commas alike.
 
-    Example:
+    Examples:
         >>> names(["a,b", "c"]), names(None)
         (['a', 'b', 'c'], None)
     """

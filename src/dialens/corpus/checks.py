@@ -104,7 +104,7 @@ DIALOGS = (
 def problems(turns: pl.DataFrame, checks: Iterable[Check]) -> list[Problem]:
     """The first broken rule of every dialog that breaks one, in the order of their lines.
 
-    Example:
+    Examples:
         >>> frame = pl.DataFrame(
         ...     {"dialog": ["d", "d"], "turn": [0, 2], "system": "s", "agent": "b", LINE: [2, 3]}
         ... )

@@ -77,7 +77,7 @@ def convert(
         intake: Keeps account of what was left out, when the caller wants to see it.
         advance: Told how many more turns have been read.
 
-    Example:
+    Examples:
         >>> import tempfile
         >>> folder = Path(tempfile.mkdtemp())
         >>> _ = (folder / "talk.txt").write_text("User: hello\nBot: hello to you\n")
@@ -112,7 +112,7 @@ def convert(
 def formats() -> list[Format]:
     """Every format, in the order in which a source is sniffed.
 
-    Example:
+    Examples:
         >>> [entry.name for entry in formats() if entry.writes]
         ['corpus', 'convokit', 'openai', 'csv']
     """

@@ -33,7 +33,7 @@ class Corpus:
         references: One row a reference response.
         manifest: Where it came from, how much there is, hashes.
 
-    Example:
+    Examples:
         >>> from dialens.corpus import Turn
         >>> corpus = Corpus.of([Dialogue("s", "bot", "d1", [Turn("B", "agent", "hey")])])
         >>> corpus.turns.collect().height
@@ -81,7 +81,7 @@ class Corpus:
     def batches(self, *, turns: int = _BATCH_TURNS) -> Iterator[pl.DataFrame]:
         """The turns in batches of about `turns` rows, no dialogue cut in two.
 
-        Example:
+        Examples:
             >>> from dialens.corpus import Turn
             >>> talk = [Turn("U", "partner", "hi"), Turn("B", "agent", "hey")]
             >>> corpus = Corpus.of([Dialogue("s", "b", name, talk) for name in "xyz"])

@@ -7,7 +7,7 @@ from pathlib import Path
 def demo_path() -> Path:
     """Where the bundled corpus lies (OpenAI messages; its card lies beside it).
 
-    Example:
+    Examples:
         >>> demo_path().name
         'demo.jsonl'
     """

@@ -65,7 +65,7 @@ class Dialogue:
 def tables(dialogues: Iterable[Dialogue]) -> Tables:
     """Dialogues as tables, in their order.
 
-    Example:
+    Examples:
         >>> talk = Dialogue(
         ...     "s", "bot", "d1", [Turn("U", "partner", "hi"), Turn("B", "agent", "hey")]
         ... )
@@ -129,7 +129,7 @@ def _references(talks: list[Dialogue]) -> pl.DataFrame:
 def batches(dialogues: Iterable[Dialogue], *, turns: int = _BATCH_TURNS) -> Iterator[Tables]:
     """Tables of about `turns` turns each, no dialogue cut in two.
 
-    Example:
+    Examples:
         >>> talk = Dialogue("s", "bot", "d1", [Turn("B", "agent", "hey")])
         >>> [batch.turns.height for batch in batches([talk, talk, talk], turns=2)]
         [2, 1]

@@ -56,7 +56,7 @@ class Reject:
 class Intake:
     """Keeps account while sources are read: which dialogs were met, and what was left out.
 
-    Example:
+    Examples:
         >>> intake = Intake(OnError.SKIP)
         >>> intake.reject(Path("a.jsonl"), 3, RecordError("is not text", field="text", seen=7))
         >>> intake.rejected, intake.rejects[0].reason
@@ -95,7 +95,7 @@ class Intake:
 def message(file: Path, line: int, error: RecordError) -> str:
     """The whole sentence: file, line, field, what was seen, what to do.
 
-    Example:
+    Examples:
         >>> print(message(Path("a.jsonl"), 3, RecordError("is not text", field="text", seen=7)))
         a.jsonl, line 3: field `text` is not text; seen: 7.
         Mend the record, or leave such records out with --on-error skip.

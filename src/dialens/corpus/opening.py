@@ -34,7 +34,7 @@ def read(
         intake: Keeps account of what was left out, when the caller wants to see it.
         advance: Told how many more turns have been read.
 
-    Example:
+    Examples:
         >>> import tempfile
         >>> path = Path(tempfile.mkdtemp()) / "talk.txt"
         >>> _ = path.write_text("A: hello\nB: hello to you\n")

@@ -93,7 +93,7 @@ class RecordReader:
 def check(talk: Dialogue) -> None:
     """Refuse a dialogue that breaks a rule of the hierarchy.
 
-    Example:
+    Examples:
         >>> from dialens.corpus.dialogue import Turn
         >>> check(Dialogue("s", "b", "d1", [Turn("B", "narrator", "hm")]))
         Traceback (most recent call last):
@@ -214,7 +214,7 @@ def _refuse_broken_json(source: Source) -> None:
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """A hint at the known name nearest to a mistaken one, or nothing.
 
-    Example:
+    Examples:
         >>> did_you_mean("opnai", ["openai", "csv"]), did_you_mean("x", ["csv"])
         ('Did you mean openai? ', '')
     """

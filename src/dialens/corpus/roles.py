@@ -26,7 +26,7 @@ ROLE_NAMES = tuple(_ROLES)
 def sounds_like_agent(name: str) -> bool:
     """Whether a speaker's name says that a machine speaks.
 
-    Example:
+    Examples:
         >>> [sounds_like_agent(name) for name in ("SupportBot", "bot_2", "helpbot", "Abbot")]
         [True, True, True, False]
     """
@@ -39,7 +39,7 @@ def agent_among(speakers: Iterable[str]) -> str:
 
     Where someone is plainly the other side (`User`, `Human`), the first who is not is the agent.
 
-    Example:
+    Examples:
         >>> agent_among(["Bot", "Ann"]), agent_among(["A", "B"]), agent_among(["Ada", "User"])
         ('Bot', 'B', 'Ada')
     """
@@ -60,7 +60,7 @@ def agent_among(speakers: Iterable[str]) -> str:
 def role_of(name: str) -> str | None:
     """Our role for a word that other formats use, or None.
 
-    Example:
+    Examples:
         >>> role_of("Assistant"), role_of("user"), role_of("narrator")
         ('agent', 'partner', None)
     """

@@ -132,7 +132,7 @@ class Source:
 def lines(source: Source) -> Iterator[Record]:
     r"""The lines that are not blank. One too long to be held has a `problem` instead of bytes.
 
-    Example:
+    Examples:
         >>> import tempfile
         >>> path = Path(tempfile.mkdtemp()) / "a.txt"
         >>> _ = path.write_bytes(b"one\n\ntwo")
@@ -176,7 +176,7 @@ def json_records(source: Source) -> Iterator[Record]:
 
     A value cut off by the end of the file is given as it is; decoding it says so.
 
-    Example:
+    Examples:
         >>> import tempfile
         >>> path = Path(tempfile.mkdtemp()) / "a.json"
         >>> _ = path.write_text('[{"a": 1},\n {"a": "]"}]')

@@ -75,7 +75,7 @@ class Tables:
     ) -> "Tables":
         """Tables of which some may be empty.
 
-        Example:
+        Examples:
             >>> Tables.of().turns.height
             0
         """
@@ -92,7 +92,7 @@ def whole_dialogs(chunks: Iterable[pl.DataFrame], *, rows: int) -> Iterator[pl.D
     Where a table ends depends on the rows alone, not on the chunks in which they come. The rows
     of a dialogue must stand together.
 
-    Example:
+    Examples:
         >>> frame = pl.DataFrame({"dialog": ["x", "x", "y", "y", "y", "z"]})
         >>> [part.height for part in whole_dialogs([frame], rows=3)]
         [2, 3, 1]

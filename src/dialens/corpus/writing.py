@@ -227,7 +227,7 @@ WRITERS: tuple[Writer, ...] = (CorpusWriter(), OpenAIWriter(), ConvoKitWriter(),
 def writer_for(target: Path, name: str | None) -> Writer:
     """The writer called `name`, or the one that the target's ending asks for.
 
-    Example:
+    Examples:
         >>> writer_for(Path("talks.jsonl.gz"), None).name, writer_for(Path("talks"), None).name
         ('openai', 'corpus')
     """

@@ -146,7 +146,7 @@ class TurnBatch:
 def group_sums(rows: Floats, groups: Ints, count: int) -> Floats:
     """Sums of rows by group, for `count` groups.
 
-    Example:
+    Examples:
         >>> group_sums(np.array([[1.0], [2.0], [3.0]]), np.array([0, 1, 0]), 2).tolist()
         [[4.0], [2.0]]
     """

@@ -116,7 +116,7 @@ def metric(
 ) -> Callable[[Callable[[Resources], Definition]], MetricCard]:
     """Declare a metric over the function that binds it to a run's resources.
 
-    Example:
+    Examples:
         >>> @metric("shouting", meaning="Share of turns that shout", family="surface")
         ... def shouting(resources):
         ...     def value(batch):

@@ -30,7 +30,7 @@ def _uses(resources: Resources, *, prompt: bool = False) -> dict[str, str]:
 def shares(counts: Floats) -> Floats:
     """Emotion sums scaled to 1, zeros where there are none.
 
-    Example:
+    Examples:
         >>> shares(np.array([[1.0, 3.0, 0, 0, 0, 0, 0, 0, 2.0, 9.0]]))[0, :3].tolist()
         [0.25, 0.75, 0.0]
     """
@@ -41,7 +41,7 @@ def shares(counts: Floats) -> Floats:
 def entropy(share: Floats) -> Floats:
     """Shannon entropy in nats of each row.
 
-    Example:
+    Examples:
         >>> entropy(np.array([[0.5, 0.5], [1.0, 0.0]])).round(4).tolist()
         [0.6931, 0.0]
     """
@@ -55,7 +55,7 @@ def spearman(first: Floats, second: Floats) -> tuple[Floats, Floats]:
 
     Where that spread is 0, one side is constant and the correlation is not defined.
 
-    Example:
+    Examples:
         >>> value, spread = spearman(np.array([[1.0, 2.0, 3.0]]), np.array([[1.0, 3.0, 2.0]]))
         >>> value.tolist()
         [0.5]

@@ -118,7 +118,7 @@ def lexicon_feature(name: str, lexicon: Lexicon) -> WordCount:
     Weights are rounded to multiples of 2⁻²⁰ (a millionth): sums are then exact in floating point,
     and the same whatever the order of rows, the size of batches or the number of threads.
 
-    Example:
+    Examples:
         >>> smile = Lexicon.from_entries("smile", [("happy", "joy", 0.5)])
         >>> lexicon_feature("smile", smile).weights(pl.Series(["happy", "day"])).tolist()
         [[0.5, 1.0, 1.0], [0.0, 0.0, 1.0]]
@@ -261,7 +261,7 @@ def distinct_pairs(
     A key is two words of 32 bits. While both fit into 23, group and key are packed into one number,
     which sorts several times faster than pairs do.
 
-    Example:
+    Examples:
         >>> keys, groups = distinct_pairs(np.array([7, 7, 8], np.uint64), np.array([0, 0, 1]), 2)
         >>> keys.tolist(), groups.tolist()
         ([7, 8], [0, 1])

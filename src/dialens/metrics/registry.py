@@ -28,7 +28,7 @@ _OURS: tuple[MetricCard, ...] = (
 def metrics() -> dict[str, MetricCard]:
     """All metrics by name, ours first; two of one name are refused.
 
-    Example:
+    Examples:
         >>> metrics()["question"].family
         'surface'
     """
@@ -65,7 +65,7 @@ def _theirs() -> Iterable[MetricCard]:
 def select(names: Sequence[str | MetricCard] | None = None) -> list[MetricCard]:
     """The metrics or whole families that are named, or given as cards; all of them if none is.
 
-    Example:
+    Examples:
         >>> [card.name for card in select(["question", "baseline"])]
         ['question', 'random']
     """

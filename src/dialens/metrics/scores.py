@@ -53,7 +53,7 @@ class Scores:
         signatures: Metric name to signature.
         cards: The metrics themselves, for scores that were just made; found by name otherwise.
 
-    Example:
+    Examples:
         >>> from dialens.corpus import Dialogue, Turn
         >>> talk = [Turn("U", "partner", "How are you?"), Turn("B", "agent", "Glad you ask!")]
         >>> scores = score(Corpus.of([Dialogue("s", "bot", "d1", talk)]), metrics=["length"])

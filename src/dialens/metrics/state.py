@@ -45,7 +45,7 @@ class Values:
     def where(cls, value: Floats, **missing: NDArray[np.bool_]) -> Self:
         """Values with the first reason that applies, in the order given (`_` stands for a space).
 
-        Example:
+        Examples:
             >>> got = Values.where(np.array([1.0, 2.0]), no_word=np.array([False, True]))
             >>> got.value.tolist(), got.code.tolist(), got.reasons
             ([1.0, nan], [0, 1], ('no word',))
@@ -60,7 +60,7 @@ class Values:
 def ratio(top: Floats, bottom: Floats) -> Floats:
     """Division that gives 0 where the bottom is 0, for values that are masked there anyway.
 
-    Example:
+    Examples:
         >>> ratio(np.array([1.0, 1.0]), np.array([2.0, 0.0])).tolist()
         [0.5, 0.0]
     """

@@ -21,7 +21,7 @@ _K = len(FUNCTION_WORD_CATEGORIES)
 def matching(own: Floats, other: Floats) -> Floats:
     """1 − |a − b| / (a + b + 0.0001) of two shares.
 
-    Example:
+    Examples:
         >>> matching(np.array([0.1, 0.0]), np.array([0.1, 0.1])).round(3).tolist()
         [1.0, 0.001]
     """

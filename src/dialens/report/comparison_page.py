@@ -126,7 +126,7 @@ def write_comparison(table: pl.DataFrame, path: Path, *, title: str) -> Comparis
 def _short_names(table: pl.DataFrame) -> pl.DataFrame:
     """Without the system's name where all share it.
 
-    Example:
+    Examples:
         >>> names = pl.DataFrame({"a": ["s / x"], "b": ["s / y"], "level": ["agent"]})
         >>> _short_names(names).select("a", "b").row(0)
         ('x', 'y')
@@ -216,7 +216,7 @@ def _sentence(row: Mapping[str, Any], scale: Scale) -> tuple[str, str]:
 def _p(value: float | None, equals: str = "") -> str:
     """A p-value in words.
 
-    Example:
+    Examples:
         >>> _p(0.0001), _p(0.0321), _p(None)
         ('< 0.001', '0.032', '–')
     """

@@ -49,7 +49,7 @@ def sample_dialogs(dialogs: pl.DataFrame, most: int, seed: int) -> Sample:
         most: How many at most.
         seed: Of the draw.
 
-    Example:
+    Examples:
         >>> frame = pl.DataFrame({"agent": [0, 0, 0, 0, 1], "dialog": list("abcde")})
         >>> drawn = sample_dialogs(frame, 3, seed=0)
         >>> len(drawn.dialogs), "e" in drawn.dialogs, drawn.total
@@ -278,7 +278,7 @@ class _Words:
 def _utf16_places(text: str) -> Sequence[int]:
     """The place of each character, and of the end, as JavaScript counts.
 
-    Example:
+    Examples:
         >>> list(_utf16_places("a😀b"))
         [0, 1, 3, 4]
     """

@@ -74,7 +74,7 @@ def write_report(
         max_dialogs: How many dialogues can be opened at most; a sample is drawn if there are more.
         seed: Of the sample and the intervals.
 
-    Example:
+    Examples:
         >>> import tempfile
         >>> from dialens.corpus import Dialogue, Turn
         >>> from dialens.metrics import score

@@ -49,7 +49,7 @@ class RunRecord:
         lexicons: By use (emotion, style, stop): name, hash, licence, source, number of terms.
         signatures: Of the metrics.
 
-    Example:
+    Examples:
         >>> record = Recorder("score", {"corpus": "talks.jsonl"}, seed=7).record()
         >>> record.command, record.seed, record.ended
         ('score', 7, None)
@@ -81,7 +81,7 @@ class RunRecord:
     def open(cls, path: Path) -> Self:
         """A record that was written before.
 
-        Example:
+        Examples:
             >>> import tempfile
             >>> path = Path(tempfile.mkdtemp()) / "run.json"
             >>> written = Recorder("score").finish(path)
@@ -94,7 +94,7 @@ class RunRecord:
 class Recorder:
     """Keeps the record of a run while it goes on.
 
-    Example:
+    Examples:
         >>> recorder = Recorder("score", {"corpus": "talks.jsonl"})
         >>> with recorder.step("read"):
         ...     pass

@@ -53,7 +53,7 @@ def write_page(template: str, path: Path, data: dict[str, Any], **context: Any) 
 def script_json(data: Any) -> str:
     r"""JSON that is safe inside a script element, whatever text it holds.
 
-    Example:
+    Examples:
         >>> script_json({"text": "</script><!-- & "})
         '{"text":"\\u003c/script\\u003e\\u003c!-- \\u0026 "}'
     """

@@ -51,7 +51,7 @@ _FAMILIES = {
 def label(name: str) -> str:
     """A metric's name for a heading.
 
-    Example:
+    Examples:
         >>> label("language_style_matching"), label("style_matching_articles"), label("joy_share")
         ('Style matching', 'Articles', 'Joy')
     """
@@ -66,7 +66,7 @@ def label(name: str) -> str:
 def long_label(name: str) -> str:
     """The same where no heading tells what it belongs to.
 
-    Example:
+    Examples:
         >>> long_label("style_matching_articles"), long_label("joy_share_variation")
         ('Style matching: articles', 'Variation of joy')
     """
@@ -80,7 +80,7 @@ def long_label(name: str) -> str:
 def higher(name: str) -> str:
     """What an agent with the higher value does, as a predicate.
 
-    Example:
+    Examples:
         >>> higher("question"), higher("joy_share")
         ('asks in more of its turns', 'has a higher share of joy')
     """
@@ -111,7 +111,7 @@ def cards(names: Iterable[str]) -> dict[str, MetricCard]:
 def headline_metrics(names: Sequence[str]) -> list[str]:
     """Which metrics come first: ours, then those that other packages bring.
 
-    Example:
+    Examples:
         >>> headline_metrics(["joy_share", "length", "question", "random"])
         ['question', 'length']
         >>> headline_metrics(["joy_share"])
@@ -131,7 +131,7 @@ def is_baseline(name: str) -> bool:
 def counted(number: int, noun: str, plural: str | None = None) -> str:
     """A number and what is counted.
 
-    Example:
+    Examples:
         >>> counted(1, "agent"), counted(1200, "dialogue"), counted(2, "is", "are")
         ('1 agent', '1,200 dialogues', '2 are')
     """
@@ -141,7 +141,7 @@ def counted(number: int, noun: str, plural: str | None = None) -> str:
 def listed(parts: Sequence[str]) -> str:
     """Words joined as in a sentence.
 
-    Example:
+    Examples:
         >>> listed(["joy", "fear", "trust"]), listed(["joy"])
         ('joy, fear and trust', 'joy')
     """
@@ -174,7 +174,7 @@ class Scale:
     ) -> "Scale":
         """The scale for rows of value, low and high.
 
-        Example:
+        Examples:
             >>> scale = Scale.of("question", [(0.4, 0.35, 0.45)])
             >>> scale.text(0.4), scale.interval(0.35, 0.45)
             ('40.0 %', '35.0 to 45.0')

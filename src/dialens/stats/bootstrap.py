@@ -17,7 +17,7 @@ _CELLS_AT_ONCE = 4_000_000
 def cluster_sums(rows: Floats, clusters: Ints) -> Floats:
     """Rows added up by cluster, clusters in ascending order.
 
-    Example:
+    Examples:
         >>> cluster_sums(np.array([[1.0], [2.0], [4.0]]), np.array([5, 7, 5])).tolist()
         [[5.0], [2.0]]
     """
@@ -43,7 +43,7 @@ def coarsened(clusters: Ints, rng: np.random.Generator) -> Ints:
 def resampled_sums(sums: Floats, resamples: int, rng: np.random.Generator) -> Floats:
     """Sums over clusters drawn with replacement, as many as there are, `resamples` times.
 
-    Example:
+    Examples:
         >>> rng = np.random.default_rng(0)
         >>> resampled_sums(np.array([[2.0], [2.0]]), 3, rng).tolist()
         [[4.0], [4.0], [4.0]]
@@ -64,7 +64,7 @@ def _draws(count: int, resamples: int, rng: np.random.Generator) -> Iterator[Flo
 def left_out_sums(sums: Floats) -> Floats:
     """The total without each cluster in turn, for the jackknife.
 
-    Example:
+    Examples:
         >>> left_out_sums(np.array([[1.0], [2.0], [4.0]])).tolist()
         [[6.0], [5.0], [3.0]]
     """
@@ -97,7 +97,7 @@ class Resampled:
     def interval(self, confidence: float) -> tuple[float, float]:
         """Low and high; the estimate always lies within.
 
-        Example:
+        Examples:
             >>> rng = np.random.default_rng(0)
             >>> draws = Resampled(0.0, rng.normal(size=20_000), np.array([-1.0, 1.0]))
             >>> low, high = draws.interval(0.95)

@@ -37,7 +37,7 @@ FUNCTION_WORD_CATEGORIES = (
 def emotion_lexicon() -> Lexicon:
     """Return the shipped emotion lexicon, weighted, over Plutchik's eight emotions.
 
-    Example:
+    Examples:
         >>> import polars as pl
         >>> lexicon = emotion_lexicon()
         >>> weights = lexicon.weights(pl.Series(["thanks", "scary"]))
@@ -51,7 +51,7 @@ def emotion_lexicon() -> Lexicon:
 def function_words() -> Lexicon:
     """Return nine classes of function words; a word may stand in several.
 
-    Example:
+    Examples:
         >>> import polars as pl
         >>> words = function_words()
         >>> row = words.weights(pl.Series(["don't"]))[0]
@@ -68,7 +68,7 @@ def stop_words() -> Lexicon:
     Punctuation is not among them: what counts as content is a *word* (see
     :func:`dialens.text.tokens.is_word`) that is not a stop word.
 
-    Example:
+    Examples:
         >>> import polars as pl
         >>> stop_words().weights(pl.Series(["the", "castle"])).ravel().tolist()
         [1.0, 0.0]
@@ -79,7 +79,7 @@ def stop_words() -> Lexicon:
 def card(stem: str) -> dict[str, Any]:
     """Return the card of a list: ``emotion_goemotions``, ``function_words``, ``stop_words``.
 
-    Example:
+    Examples:
         >>> card("function_words")["licence"]
         'Apache-2.0'
     """

@@ -86,7 +86,7 @@ class Lexicon:
             source: Where the words came from.
             notes: Remarks of the reader, kept before those made here.
 
-        Example:
+        Examples:
             >>> mood = Lexicon.from_entries("mood", [("happ*", "joy", 1), ("sad", "sadness", 1)])
             >>> mood.weights(pl.Series(["happy", "sad", "table"])).tolist()
             [[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]]
@@ -139,7 +139,7 @@ class Lexicon:
     def select(self, categories: Sequence[str]) -> Lexicon:
         """Return the lexicon with only these categories, in this order.
 
-        Example:
+        Examples:
             >>> both = Lexicon.from_entries("x", [("a", "one", 1), ("b", "two", 1)])
             >>> both.select(["two"]).categories
             ('two',)
@@ -153,7 +153,7 @@ class Lexicon:
         Args:
             words: Tokens as the tokeniser gives them (lower case). Null matches nothing.
 
-        Example:
+        Examples:
             >>> nested = [("happ*", "joy", 0.5), ("happen", "change", 0.2)]
             >>> weighted = Lexicon.from_entries("weighted", nested)
             >>> weighted.weights(pl.Series(["happen", "happy"])).tolist()

@@ -57,7 +57,7 @@ def read_lexicon(
         DialensError: The file is missing, of no known format, or malformed; the message says
             which line, what was seen and what to do.
 
-    Example:
+    Examples:
         >>> import tempfile
         >>> folder = Path(tempfile.mkdtemp())
         >>> file = folder / "mood.tsv"
@@ -106,7 +106,7 @@ def as_emotion_lexicon(lexicon: Lexicon) -> Lexicon:
     Raises:
         DialensError: An emotion is missing, or has no word with a positive weight.
 
-    Example:
+    Examples:
         >>> words = [(f"word{i}", emotion.upper(), 1.0) for i, emotion in enumerate(PLUTCHIK)]
         >>> as_emotion_lexicon(Lexicon.from_entries("x", words)).categories[:3]
         ('anger', 'anticipation', 'disgust')
@@ -143,7 +143,7 @@ def as_emotion_lexicon(lexicon: Lexicon) -> Lexicon:
 def read_emotion_lexicon(path: str | Path, *, name: str | None = None) -> Lexicon:
     """Read a lexicon and require Plutchik's eight emotions (``--lexicon emotion=FILE[::TABLE]``).
 
-    Example:
+    Examples:
         >>> read_emotion_lexicon("nowhere.txt")
         Traceback (most recent call last):
         dialens.errors.DialensError: nowhere.txt: no such file; check the path of the lexicon

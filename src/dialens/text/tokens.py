@@ -65,7 +65,7 @@ _WORD_START: Final = r"^['@#/]?[\p{L}\p{N}]"
 def normalise(expr: pl.Expr | str) -> pl.Expr:
     """Return the text as the tokeniser sees it: lower case, plain apostrophes.
 
-    Example:
+    Examples:
         >>> import polars as pl
         >>> pl.DataFrame({"text": ["It’s ME"]}).select(normalise("text")).item()
         "it's me"
@@ -77,7 +77,7 @@ def normalise(expr: pl.Expr | str) -> pl.Expr:
 def tokenise(expr: pl.Expr | str) -> pl.Expr:
     """Return the tokens of a text column as ``List(String)``; null stays null.
 
-    Example:
+    Examples:
         >>> import polars as pl
         >>> turns = pl.DataFrame({"text": ["Don’t go!! :)", None]})
         >>> turns.select(tokenise("text"))["text"].to_list()
@@ -89,7 +89,7 @@ def tokenise(expr: pl.Expr | str) -> pl.Expr:
 def tokenise_texts(texts: Sequence[str]) -> list[list[str]]:
     """Return the tokens of each text.
 
-    Example:
+    Examples:
         >>> tokenise_texts(["it 's 10:30 , ok ?", ""])
         [['it', "'s", '10:30', ',', 'ok', '?'], []]
     """
@@ -105,7 +105,7 @@ def is_word(expr: pl.Expr | str) -> pl.Expr:
     ``'s``, ``@anna``, ``#1`` and URLs, and leaves out emoticons (``:d``, ``<3``) and HTML entities,
     whose letters and digits are drawings.
 
-    Example:
+    Examples:
         >>> import polars as pl
         >>> tokens = pl.DataFrame({"token": ["don't", "'s", "42", "!!", ":d", "<3", "猫"]})
         >>> tokens.select(is_word("token"))["token"].to_list()
@@ -120,7 +120,7 @@ def spans(text: str) -> list[tuple[int, int, str]]:
 
     The tokens are those of :func:`tokenise`, so a report highlights exactly what was counted.
 
-    Example:
+    Examples:
         >>> spans("İt’s OK")
         [(0, 4, "i̇t's"), (5, 7, 'ok')]
     """
@@ -130,7 +130,7 @@ def spans(text: str) -> list[tuple[int, int, str]]:
 def spans_of_texts(texts: Sequence[str]) -> list[list[tuple[int, int, str]]]:
     """Return the :func:`spans` of each text, with one call to Polars for all of them.
 
-    Example:
+    Examples:
         >>> spans_of_texts(["Hi !", ""])
         [[(0, 2, 'hi'), (3, 4, '!')], []]
     """

@@ -23,7 +23,7 @@ class Vocabulary:
     Polars keeps the mapping (a ``Categorical`` over categories of its own), so encoding runs at
     the speed of a hash table in Rust.
 
-    Example:
+    Examples:
         >>> vocabulary = Vocabulary()
         >>> vocabulary.encode(pl.Series(["a", "b", "a"])).tolist()
         [0, 1, 0]

@@ -21,7 +21,7 @@ class WordTable:
     Extractors must treat words one by one (the same word always gives the same row); then the
     table does not depend on how the words arrived in batches. Safe to use from several threads.
 
-    Example:
+    Examples:
         >>> from dialens.text.lexicon import Lexicon
         >>> vocabulary = Vocabulary()
         >>> joy = Lexicon.from_entries("joy", [("happ*", "joy", 1)])

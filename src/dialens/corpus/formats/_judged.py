@@ -18,7 +18,7 @@ def context_turns(context: str) -> list[Turn]:
     Without names two speakers are taken to alternate. All of them are the partner's: they were
     given to the agent, and stand in as many units as there are responses.
 
-    Example:
+    Examples:
         >>> [(turn.speaker, turn.text) for turn in context_turns("hi\nhello\n")]
         [('A', 'hi'), ('B', 'hello')]
         >>> [(turn.speaker, turn.text) for turn in context_turns("User: hi\nthere\nSystem: yes")]
@@ -43,7 +43,7 @@ def context_turns(context: str) -> list[Turn]:
 def without_name(said: str) -> tuple[str | None, str]:
     """A response and the `Speaker: ` before it, if there is one.
 
-    Example:
+    Examples:
         >>> without_name("System: It depends: on what?"), without_name("Note: this stays")
         (('System', 'It depends: on what?'), (None, 'Note: this stays'))
     """
@@ -62,7 +62,7 @@ def ratings_of(
 ) -> Iterator[Rating]:
     """One rating a score; what was answered with «N/A» or left empty is missing, not zero.
 
-    Example:
+    Examples:
         >>> given = {"Overall": [3, "N/A (no errors)", 4]}
         >>> [rating.value for rating in ratings_of(given, study="s", turn=None)]
         [3.0, 4.0]

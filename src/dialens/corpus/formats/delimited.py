@@ -68,7 +68,7 @@ class DelimitedReader:
 def beside(path: Path, kind: str) -> Path:
     """Where the ratings or references of a CSV stand.
 
-    Example:
+    Examples:
         >>> beside(Path("talks.csv.gz"), "ratings").name
         'talks.ratings.csv'
     """
