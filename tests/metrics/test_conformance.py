@@ -148,7 +148,7 @@ def test_reasons_are_counted_at_larger_levels() -> None:
     scores = score(Corpus.of([Dialogue("s", "b", "d", talk)]), metrics=["emotional_entropy"])
     rows = scores.table.filter(pl.col("level") == "dialog").collect().row(0, named=True)
     assert (rows["n"], rows["n_missing"]) == (1, 1)
-    assert rows["reason"] == "1 turns: no emotion word"
+    assert rows["reason"] == "no emotion word ×1"
     turns = scores.table.filter(pl.col("level") == "turn").collect()
     assert turns["reason"].to_list() == ["no emotion word", None]
 

@@ -1,6 +1,5 @@
 """From a source to tables: the contract of a reader, the driver they share, and sniffing."""
 
-import difflib
 import json
 import math
 import re
@@ -14,7 +13,7 @@ from dialens.corpus.dialogue import Dialogue, batches
 from dialens.corpus.intake import Intake, RecordError, message, not_utf8
 from dialens.corpus.source import Record, Source, json_records
 from dialens.corpus.tables import ROLES, Tables
-from dialens.errors import DialensError
+from dialens.errors import DialensError, did_you_mean
 
 _MISSING = re.compile(r"missing required field `(.+)`")
 _STEP = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
@@ -209,17 +208,6 @@ def _refuse_broken_json(source: Source) -> None:
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         problem = record.problem or as_record_error(error, record)
         raise DialensError(message(source.path, record.line, problem)) from error
-
-
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """A hint at the known name nearest to a mistaken one, or nothing.
-
-    Examples:
-        >>> did_you_mean("opnai", ["openai", "csv"]), did_you_mean("x", ["csv"])
-        ('Did you mean openai? ', '')
-    """
-    near = difflib.get_close_matches(name, list(known), n=1)
-    return f"Did you mean {near[0]}? " if near else ""
 
 
 def choose(source: Source, name: str | None, readers: Iterable[Reader]) -> Reader:

@@ -20,9 +20,8 @@ from dialens.corpus.formats.convokit import OURS
 from dialens.corpus.formats.delimited import beside
 from dialens.corpus.formats.openai import SPEAKERS
 from dialens.corpus.intake import Intake
-from dialens.corpus.reading import did_you_mean
 from dialens.corpus.tables import RATINGS, REFERENCES, TURNS, Tables
-from dialens.errors import DialensError
+from dialens.errors import DialensError, did_you_mean
 from dialens.storage import atomic_file, atomic_folder
 
 _ENCODER = msgspec.json.Encoder()

@@ -1,10 +1,9 @@
 """Every metric by name: ours, and those that other packages bring."""
 
-import difflib
 from collections.abc import Iterable, Sequence
 from importlib.metadata import entry_points
 
-from dialens.errors import DialensError
+from dialens.errors import DialensError, did_you_mean
 from dialens.metrics import emotion, style, surface
 from dialens.metrics.card import MetricCard
 
@@ -84,11 +83,8 @@ def select(names: Sequence[str | MetricCard] | None = None) -> list[MetricCard]:
         elif name in known:
             chosen[name] = known[name]
         else:
-            raise DialensError(_unknown(name, [*known, *families, "all"]))
+            hint = did_you_mean(name, [*known, *families, "all"])
+            raise DialensError(
+                f"There is no metric or family {name!r}. {hint}`dialens metrics` lists them."
+            )
     return list(chosen.values())
-
-
-def _unknown(name: str, known: list[str]) -> str:
-    near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
-    hint = f" Did you mean {' or '.join(near)}?" if near else ""
-    return f"There is no metric or family {name!r}.{hint} `dialens metrics` lists them."

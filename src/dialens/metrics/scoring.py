@@ -26,11 +26,11 @@ class Column:
     """A metric's values for the units of one level.
 
     Attributes:
-        value: NaN where missing.
+        values: What was computed, and why not where it was not.
         n: How many of the agent's turns stand behind each value.
         n_missing: How many of its turns gave none.
-        values: The same values with their codes and reasons.
-        missing: Turns without a value by reason (units × reasons); None at turn level.
+        missing: Turns without a value by reason (units × `turn_reasons`); None for turns.
+        turn_reasons: What those reasons are.
     """
 
     values: Values
@@ -51,7 +51,7 @@ class Column:
             self.missing, schema=[f"m{i}" for i in range(len(self.turn_reasons))]
         )
         parts = [
-            pl.when(pl.col(f"m{i}") > 0).then(pl.format(f"{{}} turns: {reason}", pl.col(f"m{i}")))
+            pl.when(pl.col(f"m{i}") > 0).then(pl.format(f"{reason} ×{{}}", pl.col(f"m{i}")))
             for i, reason in enumerate(self.turn_reasons)
         ]
         joined = counted.with_columns(own=own).select(
