@@ -82,9 +82,9 @@ chromium:
 constraints: ## pin the newest versions that fit pyproject.toml
 	@rm -rf .lab/constraints
 	@$(PYTHON) -m venv .lab/constraints
-	@.lab/constraints/bin/python -m pip install --quiet '.[dev]'
-	@{ echo "# What dialens is tested with: core and dev. Refreshed by 'make constraints'."; \
-		.lab/constraints/bin/python -m pip freeze --exclude dialens; } > .lab/constraints.txt
+	@.lab/constraints/bin/python -m pip install --quiet '.[dev,train]'
+	@{ echo "# What dialens is tested with: core, train and dev. Refreshed by 'make constraints'."; \
+		.lab/constraints/bin/python -m pip freeze --exclude dialens | sed 's/+cpu$$//'; } > .lab/constraints.txt
 	@mv .lab/constraints.txt constraints.txt
 	@rm -rf .lab/constraints
 	@echo "constraints.txt: $$(grep -c == constraints.txt) packages"
@@ -113,5 +113,5 @@ $(CORE): $(PINS) | $(VENV_MADE)
 
 $(DEV): $(PINS) | $(VENV_MADE)
 	@echo "Installing dialens and its test tools into $(VENV) (a minute or two, the first time)"
-	@$(PIP) install --quiet -c constraints.txt -e '.[dev]'
+	@$(PIP) install --quiet -c constraints.txt -e '.[dev,train]'
 	@touch $(CORE) $@

@@ -3,7 +3,15 @@
 from dialens.corpus import Corpus, read
 from dialens.errors import DialensError
 from dialens.metrics import Resources, Scores, score
-from dialens.stats import compare, intervals
+from dialens.stats import (
+    compare,
+    fit_mixed,
+    intervals,
+    load_ratings,
+    measure_agreement,
+    power_curve,
+    validate,
+)
 
 __version__ = "0.1.0"
 
@@ -14,7 +22,12 @@ __all__ = [
     "Scores",
     "__version__",
     "compare",
+    "fit_mixed",
     "intervals",
+    "load_ratings",
+    "measure_agreement",
+    "power_curve",
     "read",
     "score",
+    "validate",
 ]

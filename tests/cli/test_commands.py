@@ -57,8 +57,14 @@ def talk(identity: str, *said: Sequence[str]) -> dict[str, object]:
 GOOD = talk("d1", ("user", "How are you?"), ("assistant", "Happy, thanks! And you?"))
 
 
+COMMANDS = (
+    *("demo", "score", "compare", "validate", "agreement", "power"),
+    *("convert", "metrics", "formats"),
+)
+
+
 def test_help_reads_well(run) -> None:
-    for command in ("demo", "score", "compare", "convert", "metrics", "formats"):
+    for command in COMMANDS:
         assert command in run("--help").out
         shown = run(command, "--help")
         assert shown.status == 0

@@ -9,7 +9,17 @@ from rich.console import Console
 from rich.text import Text
 
 import dialens
-from dialens.cli import catalogues, compare, convert, demo, score
+from dialens.cli import (
+    agreement,
+    catalogues,
+    compare,
+    convert,
+    demo,
+    power,
+    score,
+    study,
+    validate,
+)
 from dialens.errors import DialensError
 
 app = typer.Typer(
@@ -36,6 +46,10 @@ def root(
 app.command("demo")(demo.demo)
 app.command("score")(score.score)
 app.command("compare")(compare.compare)
+app.command("validate")(validate.validate)
+app.command("agreement")(agreement.agreement)
+app.command("power")(power.power)
+app.add_typer(study.app, name="study")
 app.command("convert")(convert.convert)
 app.command("metrics")(catalogues.metrics)
 app.command("formats")(catalogues.formats)

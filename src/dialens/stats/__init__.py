@@ -1,8 +1,27 @@
-"""Which numbers may be trusted: intervals and comparisons.
+"""Which numbers may be trusted: intervals, comparisons, agreement, bias, validation, power.
 
 May import `metrics` and everything below; `report` and the command line build on it.
 """
 
+from dialens.stats.agreement import Agreement, measure_agreement
 from dialens.stats.comparison import COMPARISONS, INTERVALS, RESAMPLES, compare, intervals
+from dialens.stats.mixed import MixedFit, fit_mixed
+from dialens.stats.power import power_curve
+from dialens.stats.ratings import load_ratings
+from dialens.stats.validation import Validation, validate
 
-__all__ = ["COMPARISONS", "INTERVALS", "RESAMPLES", "compare", "intervals"]
+__all__ = [
+    "COMPARISONS",
+    "INTERVALS",
+    "RESAMPLES",
+    "Agreement",
+    "MixedFit",
+    "Validation",
+    "compare",
+    "fit_mixed",
+    "intervals",
+    "load_ratings",
+    "measure_agreement",
+    "power_curve",
+    "validate",
+]

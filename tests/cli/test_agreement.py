@@ -1,0 +1,136 @@
+"""`dialens agreement` as a user runs it, and the page it leaves."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+import typer
+from typer.testing import CliRunner, Result
+
+from dialens.cli.agreement import agreement
+from dialens.errors import DialensError
+from dialens.stats.agreement import STATISTICS
+
+CORE = (
+    "quality", "group", "statistic", "value", "low", "high",
+    "n_items", "n_raters", "n_ratings", "n_missing",
+)  # fmt: skip
+
+
+def run(*arguments: object) -> Result:
+    app = typer.Typer()
+    app.command()(agreement)
+    return CliRunner(env={"COLUMNS": "120"}).invoke(app, [str(part) for part in arguments])
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    rng = np.random.default_rng(0)
+    rows = []
+    for arm in ("anchor", "none"):
+        for quality in ("readable", "coherent"):
+            items = rng.normal(size=12)
+            raters = rng.normal(size=5)
+            for i, item in enumerate(items):
+                for j, rater in enumerate(raters):
+                    value = 100 * np.exp(item + rater + 0.5 * rng.normal())
+                    if (i * j) % 7 != 3:
+                        rows.append((f"d{i}", f"{arm}{j}", quality, arm, round(value, 2)))
+    path = tmp_path / "ratings.csv"
+    columns = ["dialog", "rater", "quality", "condition", "value"]
+    pl.DataFrame(rows, schema=columns, orient="row").write_csv(path)
+    return path
+
+
+def test_rows_page_and_record(table: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    ran = run(
+        table, "--by", "condition", "--normalise", "log", "-o", out, "--resamples", 100, "--seed", 3
+    )
+    assert ran.exit_code == 0, ran.output
+    rows = json.loads((out / "agreement.json").read_text())
+    assert len(rows) == 4 * len(STATISTICS)
+    assert all(set(CORE) <= row.keys() for row in rows)
+    assert {row["group"] for row in rows} == {"condition=anchor", "condition=none"}
+    assert all(row["value"] is not None or row["reason"] for row in rows)
+    forms = [row for row in rows if row["statistic"] == "ICC(2,k)"]
+    assert all(row["low"] < row["value"] < row["high"] for row in forms)
+    assert json.loads((out / "run.json").read_text())["seed"] == 3
+    assert {row["rater"] for row in json.loads((out / "raters.json").read_text())} == {
+        f"{arm}{j}" for arm in ("anchor", "none") for j in range(5)
+    }
+    assert {row["target"] for row in json.loads((out / "panel.json").read_text())} == {
+        0.7,
+        0.8,
+        0.9,
+    }
+    assert pl.read_csv(out / "agreement.csv").height == len(rows)
+    assert "coherent, condition=anchor: 5" in ran.output
+    assert "ICC(2,k) 0." in ran.output
+    page = (out / "agreement.html").read_text()
+    assert "reliability is" in page
+    assert "http://" not in page.split("<script")[0]
+
+
+def test_one_quality_prints_everything(table: Path, tmp_path: Path) -> None:
+    ran = run(table, "-q", "readable", "-o", tmp_path / "out", "--resamples", 100, "--target", 0.95)
+    assert ran.exit_code == 0, ran.output
+    assert "alpha_ordinal" in ran.output
+    assert "Not computed: cohen_kappa, cohen_kappa_linear, cohen_kappa_quadratic" in ran.output
+    again = run(table, "-q", "readable", "-o", tmp_path / "out", "--resamples", 100)
+    assert again.exit_code == 0, "our own output is replaced"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--by", "arm"], "no column or factor 'arm'.*condition"),
+        (["-q", "witty"], "No ratings of 'witty'"),
+        (["--normalise", "rank"], "normalised by `log`"),
+        (["--target", "1.5"], "--target lies between 0 and 1"),
+    ],
+)
+def test_mistakes_are_explained(table: Path, options: list[str], message: str) -> None:
+    out = table.parent / "out"
+    ran = run(table, *options, "-o", out, "--resamples", 100)
+    assert isinstance(ran.exception, DialensError)
+    with pytest.raises(DialensError, match=message):
+        raise ran.exception
+    assert not out.exists()
+
+
+def test_nothing_of_somebody_elses_is_replaced(table: Path) -> None:
+    theirs = table.parent / "theirs"
+    theirs.mkdir()
+    (theirs / "thesis.tex").touch()
+    ran = run(table, "-o", theirs, "--resamples", 100)
+    assert isinstance(ran.exception, DialensError)
+    assert (theirs / "thesis.tex").exists()
+
+
+def test_numbers_nobody_can_agree_on_still_give_a_page(tmp_path: Path) -> None:
+    path = tmp_path / "r.csv"
+    path.write_text("item,rater,quality,value\na,r,<b>odd</b>,1\nb,r,<b>odd</b>,2\n")
+    ran = run(path, "-o", tmp_path / "out", "--resamples", 100)
+    assert ran.exit_code == 0, ran.output
+    assert "there is only one rater" in ran.output
+    page = (tmp_path / "out" / "agreement.html").read_text()
+    assert "agreement cannot be computed" in page
+    assert "<b>odd</b>" not in page
+
+
+def test_the_page_draws_its_charts(table: Path, tmp_path: Path, chromium) -> None:
+    out = tmp_path / "out"
+    assert run(table, "--by", "condition", "-o", out, "--resamples", 100).exit_code == 0
+    page = chromium.new_page(viewport={"width": 400, "height": 800})
+    faults: list[str] = []
+    page.on("pageerror", lambda error: faults.append(str(error)))
+    page.on("console", lambda said: faults.append(said.text) if said.type == "error" else None)
+    page.goto((out / "agreement.html").as_uri())
+    page.wait_for_selector(".drawing svg")
+    page.wait_for_function("document.querySelectorAll('.drawing svg').length === 3")
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    page.close()
+    assert not faults
