@@ -150,7 +150,7 @@ class MixedSystem:
         start = np.array([1.0 if low == 0.0 else 0.0 for low, _ in self.bounds])
         if float(self.solve(start * 0).residual) < 1e-20 * self.n:
             raise DialensError("The response does not vary, so there is no variance to share out.")
-        options: Any = {"initial_tr_radius": 0.5, "final_tr_radius": 1e-6, "maxfev": 600}
+        options: Any = {"initial_tr_radius": 0.5, "final_tr_radius": 2e-5, "maxfev": 600}
 
         def value_at(theta: Floats) -> float:
             return self.criterion(np.maximum(theta, self._lower), reml=reml)
