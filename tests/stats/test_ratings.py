@@ -122,3 +122,21 @@ def test_what_cannot_be_read_is_named(tmp_path: Path, content: str, message: str
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(DialensError, match="does not exist"):
         load_ratings(tmp_path / "nothing.csv")
+
+
+def test_a_factor_called_like_a_column_is_the_level_when_asked_for(tmp_path: Path) -> None:
+    """`anchor` is the value that was shown; grouping by it means the condition."""
+    rows = [
+        {
+            "item": "i",
+            "rater": "r",
+            "value": 1,
+            "anchor": "100",
+            "factors": '{"anchor": "numerical"}',
+        },
+        {"item": "j", "rater": "r", "value": 2, "anchor": None, "factors": '{"anchor": "none"}'},
+    ]
+    path = tmp_path / "ratings.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert load_ratings(path)["anchor"].to_list() == ["100", None]
+    assert load_ratings(path, factors=["anchor"])["anchor"].to_list() == ["numerical", "none"]

@@ -7,6 +7,7 @@ import typer
 
 from dialens.cli.options import Force, Resamples, Seed, shown
 from dialens.errors import DialensError
+from dialens.report import RUN, Recorder
 from dialens.report.bias_page import ANALYSIS, StudySummary, write_study
 from dialens.stats.bias import Draws, analyse_study, read_study
 from dialens.storage import atomic_folder
@@ -61,16 +62,18 @@ def analyze(
       dialens study analyze ratings.csv --normalise none -o analysis
       dialens study analyze ratings.csv --factor layout=setup --where method=likert
     """
-    data = read_study(
-        export,
-        factors=_pairs(factor, "--factor"),
-        where=_pairs(where, "--where"),
-        normalise=normalise,
-    )
+    factors, kept = _pairs(factor, "--factor"), _pairs(where, "--where")
+    arguments = {"export": export, "factor": factors, "where": kept, "normalise": normalise}
+    recorder = Recorder("study analyze", arguments | {"resamples": resamples}, seed=seed)
+    with recorder.step("read"):
+        data = read_study(export, factors=factors, where=kept, normalise=normalise)
     draws = Draws(resamples=resamples, seed=seed)
-    analysis = analyse_study(data, draws=draws, progress=lambda step: print(f"… {step}"))
+    with recorder.step("analyse"):
+        analysis = analyse_study(data, draws=draws, progress=lambda step: print(f"… {step}"))
     with atomic_folder(output, marker=ANALYSIS, force=force) as scratch:
-        summary = write_study(analysis, scratch, title=f"Study: {export.stem}")
+        with recorder.step("report"):
+            summary = write_study(analysis, scratch, title=f"Study: {export.stem}")
+        recorder.finish(scratch / RUN)
     _print(summary, output)
 
 

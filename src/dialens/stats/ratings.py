@@ -80,7 +80,7 @@ def load_ratings(
             f"{source.path} holds no ratings. Agreement needs a corpus with ratings, or a table "
             "with the columns dialog (or item), rater, quality and value."
         )
-    ratings = _with_factors(ratings)
+    ratings = _with_factors(ratings, factors)
     return _with_meta(ratings, corpus, factors, source)
 
 
@@ -238,8 +238,12 @@ def _ragged(source: Source, content: bytes, delimiter: str, error: Exception) ->
     return f"{source.path} cannot be read as a table: {error}."
 
 
-def _with_factors(ratings: pl.DataFrame) -> pl.DataFrame:
-    """The keys of the JSON in `factors` as columns."""
+def _with_factors(ratings: pl.DataFrame, wanted: Sequence[str]) -> pl.DataFrame:
+    """The keys of the JSON in `factors` as columns.
+
+    A factor may be called like a column of ours: `anchor` is the value shown there, the level here.
+    Whoever asks for it by name means the level.
+    """
     texts = ratings["factors"].drop_nulls().unique()
     told: dict[str, dict[str, Any]] = {}
     for text in texts:
@@ -249,13 +253,13 @@ def _with_factors(ratings: pl.DataFrame) -> pl.DataFrame:
             continue
         told[text] = value if isinstance(value, dict) else {}
     keys = reduce(lambda seen, one: seen | dict.fromkeys(one), told.values(), dict[str, None]())
-    new = [key for key in keys if key not in ratings.columns]
+    new = [key for key in keys if key not in ratings.columns or key in wanted]
     columns = []
     for key in new:
         given = {text: one.get(key) for text, one in told.items()}
         values = [given.get(text) for text in ratings["factors"]]
         columns.append(_column(key, values))
-    return ratings.hstack(columns) if columns else ratings
+    return ratings.with_columns(columns)
 
 
 def _column(name: str, values: list[Any]) -> pl.Series:
