@@ -69,10 +69,11 @@ class TurnBatch:
 
     @cached_property
     def _word_sums(self) -> Floats:
-        words = self.words.astype(np.int32)
+        words = self.words.view(np.int32)
         table = self.known.table.matrix()
         shape = (self.turns.height, len(table))
-        counts = sparse.csr_array((np.ones(len(words)), words, self.offsets), shape=shape)
+        offsets = self.offsets.astype(np.int32)
+        counts = sparse.csr_array((np.ones(len(words)), words, offsets), shape=shape, copy=False)
         return np.asarray(counts @ table)
 
     def word_sums(self, name: str) -> Floats:
@@ -129,18 +130,22 @@ class TurnBatch:
         """How many of these turns each dialogue has."""
         return np.bincount(self.dialog_of_turn[which], minlength=len(self.dialog_starts))
 
-    def before(self, rows: Floats, *, prompt: str) -> Floats:
-        """For every turn, the sum of `rows` over its prompt.
+    def before(self, rows: Floats, at: Ints, *, prompt: str) -> Floats:
+        """For the turns `at`, the sum of `rows` over their prompts.
 
         Features are multiples of 2⁻²⁰, so running sums are exact and may be subtracted.
         """
-        shifted = np.zeros_like(rows)
-        shifted[1:] = rows[:-1]
+        starts = self.dialog_starts[self.dialog_of_turn[at]]
         if prompt == "last":
-            shifted[self.dialog_starts] = 0
-            return shifted
-        running = np.cumsum(shifted, axis=0)
-        return running - running[self.dialog_starts][self.dialog_of_turn]
+            before = rows[at - 1]
+            before[at == starts] = 0
+            return before
+        running = np.cumsum(rows, axis=0)
+        before = running[at - 1] - running[starts - 1]
+        first = starts == 0  # nothing precedes the first dialogue of a batch
+        before[first] = running[at[first] - 1]
+        before[at == starts] = 0
+        return before
 
 
 def group_sums(rows: Floats, groups: Ints, count: int) -> Floats:

@@ -132,7 +132,8 @@ def _share(column: int) -> Callable[[Resources], Definition]:
 
         def compute(state: State) -> Values:
             counts = state.own[feature.name]
-            share = ratio(counts[:, column], counts[:, :_K].sum(axis=1))
+            total = state.once("emotion total", lambda: counts[:, :_K].sum(axis=1))
+            share = ratio(counts[:, column], total)
             return Values.where(share, no_emotion_word=counts[:, _HITS] == 0)
 
         return Definition((feature,), compute, _uses(resources))

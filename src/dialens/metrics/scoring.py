@@ -150,9 +150,10 @@ def _score_batch(batch: TurnBatch, plan: Plan) -> tuple[TurnBatch, Part, Part, "
     features = plan.features
     counts = {name: feature.turns(batch) for name, feature in features.items()}
     rows = np.flatnonzero(batch.is_agent)
-    before = {name: batch.before(counts[name], prompt=plan.prompt)[rows] for name in plan.compared}
-    ones = np.ones((batch.turns.height, 1))
-    asked = batch.before(ones, prompt=plan.prompt)[rows, 0].astype(np.int64)
+    before = {name: batch.before(counts[name], rows, prompt=plan.prompt) for name in plan.compared}
+    asked = batch.turn_in_dialog[rows]
+    if plan.prompt == "last":
+        asked = np.minimum(asked, 1)
     turn_state = State({name: made[rows] for name, made in counts.items()}, before, asked)
     turns = Part(
         "turn",
@@ -165,11 +166,12 @@ def _score_batch(batch: TurnBatch, plan: Plan) -> tuple[TurnBatch, Part, Part, "
     other = {name: features[name].dialogs(batch, counts[name], partner) for name in plan.compared}
     dialog_state = State(own, other, batch.turns_by_dialog(partner))
     of_turn = batch.dialog_of_turn[rows]
+    agent_turns = batch.turns_by_dialog(batch.is_agent)
     of_dialog = {
         metric.name: _larger_column(
             metric,
             dialog_state,
-            batch.turns_by_dialog(batch.is_agent),
+            agent_turns,
             turns.columns.get(metric.name),
             of_turn,
         )

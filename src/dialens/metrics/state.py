@@ -1,7 +1,7 @@
 """Summed features, and values that may be missing for a reason."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Self
 
 import numpy as np
@@ -25,6 +25,13 @@ class State:
     own: Mapping[str, Floats]
     other: Mapping[str, Floats]
     other_turns: NDArray[np.int64]
+    _made: dict[str, Floats] = field(default_factory=dict, repr=False, compare=False)
+
+    def once(self, name: str, make: Callable[[], Floats]) -> Floats:
+        """What several metrics need of the same units, made by the first that asks."""
+        if name not in self._made:
+            self._made[name] = make()
+        return self._made[name]
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,12 @@ def matching(own: Floats, other: Floats) -> Floats:
     return agreement
 
 
+def _shares(counts: Floats) -> Floats:
+    """Shares of all tokens, categories × units."""
+    categories = np.ascontiguousarray(counts[:, :_K].T)
+    return ratio(categories, np.broadcast_to(counts[:, -1], categories.shape))
+
+
 def _make(columns: slice) -> Callable[[Resources], Definition]:
     def make(resources: Resources) -> Definition:
         feature = lexicon_feature("style", resources.style)
@@ -36,12 +42,9 @@ def _make(columns: slice) -> Callable[[Resources], Definition]:
         def compute(state: State) -> Values:
             own, other = state.own[feature.name], state.other[feature.name]
             own_tokens, other_tokens = own[:, -1], other[:, -1]
-            parts = [
-                matching(ratio(own[:, c], own_tokens), ratio(other[:, c], other_tokens))
-                for c in range(_K)[columns]
-            ]
+            parts = state.once("style matching", lambda: matching(_shares(own), _shares(other)))
             return Values.where(
-                np.mean(parts, axis=0),
+                parts[columns].mean(axis=0),
                 nothing_to_answer=state.other_turns == 0,
                 no_word=own_tokens == 0,
                 no_word_in_the_prompt=other_tokens == 0,
