@@ -1,0 +1,80 @@
+"""What a model reads: single texts or (context, reply) pairs, cut to fit and turned into ids."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+TextInput: TypeAlias = str | tuple[str, str]
+"""A text, or a pair of context and reply."""
+
+_LONGEST_TEXT = 4000  # characters; far beyond the tokens any of our encoders takes
+_CHUNK = 4096
+
+
+@dataclass(frozen=True)
+class EncodedInputs:
+    """Token ids of each input, where its second segment begins, and whether it was cut."""
+
+    ids: list[list[int]]
+    second: list[int]
+    cut: list[bool]
+
+
+def special_tokens(tokenizer: Tokenizer) -> tuple[int, int, bool]:
+    """Return begin and end token, and whether a pair has two end tokens between (MPNet)."""
+    begin, end = tokenizer.token_to_id("<s>"), tokenizer.token_to_id("</s>")
+    if begin is not None and end is not None:
+        return begin, end, True
+    begin, end = tokenizer.token_to_id("[CLS]"), tokenizer.token_to_id("[SEP]")
+    if begin is None or end is None:
+        raise ValueError("the tokenizer has neither <s> </s> nor [CLS] [SEP]")
+    return begin, end, False
+
+
+def encode_inputs(
+    tokenizer: Tokenizer, inputs: Sequence[TextInput], *, longest: int
+) -> EncodedInputs:
+    """Encode inputs to at most ``longest`` tokens.
+
+    A single text loses its end. In a pair the reply may take up to three quarters of the room
+    before it loses its end; the context gets what is left and loses its *beginning*, because what
+    was said last matters most.
+    """
+    begin, end, double = special_tokens(tokenizer)
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    ids: list[list[int]] = []
+    second: list[int] = []
+    cut: list[bool] = []
+    for start in range(0, len(inputs), _CHUNK):
+        chunk = inputs[start : start + _CHUNK]
+        replies = [one if isinstance(one, str) else one[1] for one in chunk]
+        contexts = ["" if isinstance(one, str) else one[0] for one in chunk]
+        bodies = _ids(tokenizer, [text[:_LONGEST_TEXT] for text in replies])
+        befores = _ids(tokenizer, [text[-_LONGEST_TEXT:] for text in contexts])
+        for one, body, before in zip(chunk, bodies, befores, strict=True):
+            if isinstance(one, str):
+                kept = body[: longest - 2]
+                ids.append([begin, *kept, end])
+                second.append(len(kept) + 2)
+                cut.append(len(kept) < len(body))
+                continue
+            room = longest - (4 if double else 3)
+            most = max(room - len(before), (3 * room) // 4)
+            kept = body[:most]
+            left = room - len(kept)
+            tail = before[len(before) - left :] if len(before) > left else before
+            middle = [end, end] if double else [end]
+            ids.append([begin, *tail, *middle, *kept, end])
+            second.append(1 + len(tail) + len(middle))
+            cut.append(len(kept) < len(body) or len(tail) < len(before))
+    return EncodedInputs(ids, second, cut)
+
+
+def _ids(tokenizer: Tokenizer, texts: list[str]) -> list[list[int]]:
+    return [one.ids for one in tokenizer.encode_batch_fast(texts, add_special_tokens=False)]

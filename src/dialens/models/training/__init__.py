@@ -1,0 +1,1 @@
+"""Training of the models that ship (extra ``train``): each module is one step and one command."""

@@ -1,0 +1,180 @@
+r"""Measures an exported model as it will run: int8, through the package's own runtime.
+
+    python -m dialens.models.training.assess --model FOLDER --emotions FOLDER --judged FOLDER \
+        --before logits.npz --tasks emotion toxicity engagement --out metrics.json
+
+Thresholds are chosen on development parts only. ``--before`` holds the student's logits before
+quantisation (written by ``distil``), so that the cost of quantisation is stated in the metric.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dialens.models.inputs import TextInput
+from dialens.models.runtime import Model, Precision
+from dialens.models.store import load
+from dialens.models.training.emotion import read_goemotions, read_labels
+from dialens.models.training.engagement import CONTEXT_TURNS
+from dialens.models.training.judged import baselines, compare, read_judged
+from dialens.models.training.measures import (
+    auc,
+    best_thresholds,
+    f1_by_label,
+    macro_f1,
+    measured,
+    pearson,
+    sigmoid,
+    spearman,
+)
+from dialens.models.training.toxicity import read_toxicity
+from dialens.models.training.transfer import HEADS
+
+_log = logging.getLogger(__name__)
+_TRUSTS = (0.0, 10.0, 30.0, 60.0, 100.0)
+
+
+def choose_thresholds(chances: np.ndarray, truth: np.ndarray) -> tuple[np.ndarray, float]:
+    """Choose how much to lean on calibration by five folds of the development part."""
+    fold = np.arange(len(truth)) % 5
+    best, chosen = -1.0, _TRUSTS[0]
+    for trust in _TRUSTS:
+        guess = np.zeros_like(truth)
+        for one in range(5):
+            rest = fold != one
+            thresholds = best_thresholds(chances[rest], truth[rest], trust=trust)
+            guess[~rest] = chances[~rest] >= thresholds
+        value = macro_f1(guess, truth)
+        if value > best:
+            best, chosen = value, trust
+    return best_thresholds(chances, truth, trust=chosen), chosen
+
+
+def assess_emotion(model: Model, folder: Path, before: Any) -> dict[str, Any]:
+    """Return thresholds and F1 on GoEmotions' test part."""
+    names = read_labels(folder)
+    (dev, dev_truth), (test, truth) = (read_goemotions(folder, part) for part in ("dev", "test"))
+    thresholds, trust = choose_thresholds(model.predict(dev), dev_truth)
+    guess = model.predict(test) >= thresholds
+    value = measured(lambda rows: macro_f1(guess[rows], truth[rows]), len(truth), draws=500)
+    found: dict[str, Any] = {
+        "thresholds": [round(float(one), 4) for one in thresholds],
+        "trust": trust,
+        "test macro-F1": value.as_dict(),
+        "test F1 by label": {
+            name: round(float(one), 3)
+            for name, one in zip(names, f1_by_label(guess, truth), strict=True)
+        },
+    }
+    if before is not None:
+        part = HEADS["emotion"]
+        own, _ = choose_thresholds(sigmoid(before["emotion dev"][:, part]), dev_truth)
+        earlier = sigmoid(before["emotion test"][:, part]) >= own
+        found["test macro-F1 before quantisation"] = round(macro_f1(earlier, truth), 4)
+    return found
+
+
+def assess_toxicity(model: Model, folder: Path, before: Any) -> dict[str, Any]:
+    """Return AUC on the held-out parts and a threshold that favours precision."""
+    data = read_toxicity(folder)
+    part = {name: np.flatnonzero(data.part == i) for name, i in (("dev", 1), ("test", 2))}
+    score = {n: model.predict([data.texts[i] for i in r])[:, 0] for n, r in part.items()}
+    threshold = precise_threshold(score["dev"], data.toxic[part["dev"]], data.origin[part["dev"]])
+    found: dict[str, Any] = {"thresholds": [round(threshold, 4)]}
+    for origin, name in ((0, "tweets"), (1, "comments")):
+        rows = data.origin[part["test"]] == origin
+        scores, truth = score["test"][rows], data.toxic[part["test"]][rows]
+        value = measured(
+            lambda i, s=scores, t=truth: auc(s[i], t[i]),  # type: ignore[misc]
+            len(truth),
+            draws=500,
+        )
+        found[f"test AUC, {name}"] = value.as_dict()
+        hit = scores >= threshold
+        found[f"at the threshold, {name}"] = {
+            "recall": round(float(hit[truth].mean()), 3),
+            "false alarms": round(float(hit[~truth].mean()), 3),
+            "n": len(truth),
+        }
+        if before is not None:
+            earlier = before["toxicity test"][:, HEADS["toxicity"]][rows, 0]
+            found[f"test AUC before quantisation, {name}"] = round(auc(earlier, truth), 4)
+    return found
+
+
+def precise_threshold(
+    scores: np.ndarray, toxic: np.ndarray, origin: np.ndarray, *, precision: float = 0.95
+) -> float:
+    """Return the lowest threshold with that precision if half of the texts were toxic."""
+    for threshold in np.arange(0.5, 0.995, 0.005):
+        reached = []
+        for one in np.unique(origin):
+            hit = scores[origin == one] >= threshold
+            truth = toxic[origin == one]
+            true, false = hit[truth].mean(), hit[~truth].mean()
+            reached.append(true / max(true + false, 1e-9))
+        if np.mean(reached) >= precision:
+            return float(threshold)
+    return 0.995
+
+
+def assess_engagement(model: Model, folder: Path, before: Any) -> dict[str, Any]:
+    """Return correlations with human judgement beside those of the plain baselines."""
+    found: dict[str, Any] = {}
+    for one in read_judged(folder):
+        inputs: list[TextInput] = list(one.inputs(CONTEXT_TURNS))
+        entry: dict[str, Any] = dict(compare(model.predict(inputs)[:, 0], one))
+        if before is not None:
+            earlier = sigmoid(before[f"{one.name}|{CONTEXT_TURNS}"][:, HEADS["engagement"]][:, 0])
+            entry["before quantisation"] = {
+                "pearson": round(pearson(earlier, one.mean), 4),
+                "spearman": round(spearman(earlier, one.mean), 4),
+            }
+        entry["baselines"] = {
+            name: {
+                "pearson": round(pearson(values, one.mean), 4),
+                "spearman": round(spearman(values, one.mean), 4),
+            }
+            for name, values in baselines(one.replies).items()
+        }
+        found[one.name] = entry
+    return found
+
+
+def main() -> None:
+    """Measure and write."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--model", type=Path, required=True)
+    parser.add_argument("--emotions", type=Path, required=True)
+    parser.add_argument("--judged", type=Path, required=True)
+    parser.add_argument("--before", type=Path)
+    parser.add_argument("--tasks", nargs="+", default=list(HEADS))
+    parser.add_argument("--precision", choices=("int8", "fp32"), default="int8")
+    parser.add_argument("--out", type=Path, required=True)
+    given = parser.parse_args()
+    logging.basicConfig(level=logging.INFO, format="%(message)s")
+    before = np.load(given.before) if given.before else None
+    precision: Precision = "fp32" if given.precision == "fp32" else "int8"
+    found: dict[str, Any] = {}
+    for task in given.tasks:
+        model = load(given.model, task, precision=precision)
+        if not isinstance(model, Model):
+            raise TypeError("an exported folder is needed")
+        if task == "emotion":
+            found[task] = assess_emotion(model, given.emotions / "goemotions", before)
+        elif task == "toxicity":
+            found[task] = assess_toxicity(model, given.emotions, before)
+        else:
+            found[task] = assess_engagement(model, given.judged, before)
+        _log.info("%s", json.dumps(found[task]))
+        given.out.write_text(json.dumps(found, indent=1))
+
+
+if __name__ == "__main__":
+    main()

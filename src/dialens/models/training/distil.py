@@ -1,0 +1,127 @@
+r"""Students: one small encoder with the heads of all tasks, taught by the ensembles.
+
+python -m dialens.models.training.distil --transfer FILE --encoder FOLDER --layers 0 2 4 6 \
+        --posts FILE --emotions FOLDER --out FOLDER
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from dialens.models.inputs import TextInput
+from dialens.models.training.emotion import read_goemotions
+from dialens.models.training.endex import load_posts
+from dialens.models.training.engagement import CONTEXT_TURNS, LONGEST, makers, validation_value
+from dialens.models.training.judged import read_judged
+from dialens.models.training.pairs import validation_pairs
+from dialens.models.training.toxicity import read_toxicity
+from dialens.models.training.transfer import HEADS, OUTPUTS, load_transfer
+
+_log = logging.getLogger(__name__)
+
+
+def column_weights() -> np.ndarray:
+    """Return the weight of each column in the loss: the tasks count about the same."""
+    weights = np.ones(OUTPUTS, dtype=np.float32)
+    weights[HEADS["emotion"]] = 0.5
+    return weights
+
+
+def _reference_texts(emotions: Path, judged: Path | None) -> dict[str, list[TextInput]]:
+    # What the shipped int8 model is compared with: the same inputs, before quantisation.
+    toxic = read_toxicity(emotions)
+    found: dict[str, list[TextInput]] = {
+        "emotion dev": list(read_goemotions(emotions / "goemotions", "dev")[0]),
+        "emotion test": list(read_goemotions(emotions / "goemotions", "test")[0]),
+        "toxicity test": [toxic.texts[i] for i in np.flatnonzero(toxic.part == 2)],
+    }
+    for one in read_judged(judged) if judged else []:
+        for turns in (1, CONTEXT_TURNS):
+            found[f"{one.name}|{turns}"] = list(one.inputs(turns))
+    return found
+
+
+def main() -> None:
+    """Train a student."""
+    import torch
+
+    from dialens.models.training.encoder import Encoder, load_encoder, save_encoder
+    from dialens.models.training.fit import Plan, best_device, fit, predict
+    from dialens.models.training.measures import auc, best_thresholds, macro_f1, sigmoid
+    from dialens.models.training.tokens import tokenise
+
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--transfer", type=Path, nargs="+", required=True)
+    parser.add_argument("--encoder", type=Path, required=True, help="where the student starts")
+    parser.add_argument("--layers", type=int, nargs="+", help="layers it keeps; all if not given")
+    parser.add_argument("--posts", type=Path, required=True)
+    parser.add_argument("--judged", type=Path, help="folder of human judgements, for measuring")
+    parser.add_argument("--emotions", type=Path, required=True)
+    parser.add_argument("--epochs", type=int, default=3)
+    parser.add_argument("--batch", type=int, default=128)
+    parser.add_argument("--rate", type=float, default=1e-4)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seconds", type=float, help="time for training")
+    parser.add_argument("--limit", type=int)
+    parser.add_argument("--resume", action="store_true", help="keep and use checkpoints")
+    parser.add_argument("--out", type=Path, required=True)
+    given = parser.parse_args()
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
+    inputs, targets = load_transfer(given.transfer)
+    table = tokenise(given.encoder, inputs, longest=LONGEST)
+    _, valid = makers(load_posts(given.posts, given.limit))
+    checks = validation_pairs(valid, most=3000)
+    check_tables = {
+        name: tokenise(given.encoder, one.inputs, longest=LONGEST) for name, one in checks.items()
+    }
+    texts, truth = read_goemotions(given.emotions / "goemotions", "dev")
+    emotion_table = tokenise(given.encoder, texts, longest=LONGEST)
+    toxic = read_toxicity(given.emotions)
+    rows = np.flatnonzero(toxic.part == 1)
+    toxic_table = tokenise(given.encoder, [toxic.texts[i] for i in rows], longest=LONGEST)
+
+    def value(model: Encoder) -> float:
+        chances = sigmoid(predict(model, emotion_table)[:, HEADS["emotion"]])
+        f1 = macro_f1(chances >= best_thresholds(chances, truth), truth)
+        scores = {
+            name: predict(model, one)[:, HEADS["engagement"]][:, 0]
+            for name, one in check_tables.items()
+        }
+        engagement = validation_value(scores, checks)
+        toxicity = auc(predict(model, toxic_table)[:, HEADS["toxicity"]][:, 0], toxic.toxic[rows])
+        _log.info("emotion %.4f engagement %.4f toxicity %.4f", f1, engagement, toxicity)
+        return f1 + engagement + 0.2 * toxicity
+
+    torch.manual_seed(given.seed)
+    model = load_encoder(given.encoder, OUTPUTS, layers=given.layers, dropout=0.05)
+    model = model.to(best_device())
+    plan = Plan(epochs=given.epochs, batch=given.batch, rate=given.rate, seed=given.seed)
+    plan = replace(plan, seconds=given.seconds)
+    result = fit(
+        model,
+        table,
+        targets,
+        plan,
+        evaluate=value,
+        weights=column_weights(),
+        checkpoint=given.out / "state.pt" if given.resume else None,
+    )
+    save_encoder(model, given.out)
+    logits = {
+        part: predict(model, tokenise(given.encoder, texts, longest=LONGEST))
+        for part, texts in _reference_texts(given.emotions, given.judged).items()
+    }
+    np.savez(given.out / "logits.npz", **logits)  # type: ignore[arg-type, unused-ignore]
+    report = {"history": result.history, "seconds": result.seconds, "inputs": len(inputs)}
+    (given.out / "report.json").write_text(json.dumps(report, indent=1))
+    _log.info("%s", report)
+
+
+if __name__ == "__main__":
+    main()

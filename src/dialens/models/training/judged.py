@@ -1,0 +1,88 @@
+"""Replies that people have judged: read them, and compare a model with the plain baselines.
+
+These sets are for measuring only; nothing in this package trains on them or chooses by them.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from dialens.errors import DialensError
+from dialens.models.training.measures import measured, partial, pearson, spearman
+from dialens.models.training.reddit import content_words
+
+SETS = (
+    ("better", "engagement"),
+    ("grade_dailydialog", "coherence"),
+    ("usr_personachat", "Engaging"),
+    ("usr_personachat", "Overall"),
+)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Units of one set with the mean judgement of one quality."""
+
+    name: str
+    contexts: list[list[str]]
+    replies: list[str]
+    mean: np.ndarray
+
+    def inputs(self, turns: int) -> list[tuple[str, str]]:
+        """Return pairs whose context is the last ``turns`` turns."""
+        pairs = zip(self.contexts, self.replies, strict=True)
+        return [("\n".join(context[-turns:]), reply) for context, reply in pairs]
+
+
+def read_judged(folder: Path) -> list[Judged]:
+    """Read the sets of :data:`SETS` from a folder of ``*.jsonl.gz``."""
+    found = []
+    for name, quality in SETS:
+        file = folder / f"{name}.jsonl.gz"
+        if not file.exists():
+            raise DialensError(f"{file} is missing: it holds the judgements of {quality}")
+        with gzip.open(file, "rt", encoding="utf-8") as lines:
+            units = [json.loads(line) for line in lines]
+        units = [unit for unit in units if quality in unit["ratings"]]
+        found.append(
+            Judged(
+                name=f"{name}: {quality}",
+                contexts=[[turn["text"] for turn in unit["context"]] for unit in units],
+                replies=[unit["response"] for unit in units],
+                mean=np.array([float(np.mean(unit["ratings"][quality])) for unit in units]),
+            )
+        )
+    return found
+
+
+def baselines(replies: list[str], *, seed: int = 0) -> dict[str, np.ndarray]:
+    """Return Random, Question, Specificity and its logarithm for some replies."""
+    words = np.array([float(content_words(reply)) for reply in replies])
+    return {
+        "Random": np.random.default_rng(seed).random(len(replies)),
+        "Question": np.array([float("?" in reply) for reply in replies]),
+        "Specificity": words,
+        "log Specificity": np.log1p(words),
+    }
+
+
+def compare(scores: np.ndarray, judged: Judged) -> dict[str, dict[str, float | int]]:
+    """Return correlations with judgement, with intervals, and the one given log length."""
+    truth = judged.mean
+    length = np.log1p([len(reply.split()) for reply in judged.replies])
+    n = len(truth)
+    return {
+        "pearson": measured(lambda rows: pearson(scores[rows], truth[rows]), n).as_dict(),
+        "spearman": measured(lambda rows: spearman(scores[rows], truth[rows]), n).as_dict(),
+        "pearson given log length": measured(
+            lambda rows: partial(scores[rows], truth[rows], length[rows]), n
+        ).as_dict(),
+        "pearson with log length": measured(
+            lambda rows: pearson(scores[rows], length[rows]), n
+        ).as_dict(),
+    }

@@ -1,0 +1,25 @@
+"""Traits of a writer from text: personality and empathy, by linear models that ship or are fitted.
+
+>>> from dialens.models import traits
+>>> "agreeableness" in traits.shipped()
+True
+
+:func:`load` gives a model by name or folder, :meth:`TraitModel.predict` scores texts, :func:`fit`
+trains one from labelled text with cross-validation by person. What the shipped ones are worth, on
+what data and under which terms stands in their cards (``load(name).card``).
+"""
+
+from dialens.models.traits_fitting import TraitFit, fit
+from dialens.models.traits_model import TraitModel, load, save, shipped
+from dialens.models.traits_report import Correlation, TraitReport
+
+__all__ = [
+    "Correlation",
+    "TraitFit",
+    "TraitModel",
+    "TraitReport",
+    "fit",
+    "load",
+    "save",
+    "shipped",
+]

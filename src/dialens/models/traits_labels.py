@@ -1,0 +1,128 @@
+"""Labelled texts, put in order: who wrote what, and whether the label belongs to person or text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from scipy import sparse
+
+from dialens.errors import DialensError
+
+Vector = NDArray[np.float64]
+Rows = NDArray[np.intp]
+_FEWEST_PEOPLE_A_FOLD = 2
+
+
+@dataclass(frozen=True, eq=False)
+class Labelled:
+    """Texts with a label, and the units a model is fitted on.
+
+    Attributes:
+        texts: The texts, sorted by person, so that the order of the user's rows does not matter.
+        text_person: Whose text it is, as a row of ``names``.
+        text_target: The label of each text (that of its person, if the unit is ``person``).
+        names: The people.
+        unit: ``person`` or ``text``.
+        unit_person: Whose unit it is.
+        unit_target: The label of each unit.
+        n_dropped: Rows without text, label or person.
+    """
+
+    texts: pl.Series = field(repr=False)
+    text_person: Rows = field(repr=False)
+    text_target: Vector = field(repr=False)
+    names: pl.Series = field(repr=False)
+    unit: str
+    unit_person: Rows = field(repr=False)
+    unit_target: Vector = field(repr=False)
+    n_dropped: int
+
+    def pool(self, texts: sparse.csr_array) -> sparse.csr_array:
+        """Sum rows of texts to rows of units."""
+        if self.unit == "text":
+            return texts
+        place = (self.text_person, np.arange(len(self.text_person)))
+        shape = (len(self.names), len(self.text_person))
+        whose = sparse.csr_array((np.ones(len(self.text_person)), place), shape=shape)
+        pooled = sparse.csr_array(whose @ texts)
+        pooled.sort_indices()
+        return pooled
+
+    def by_person(self, units: Vector) -> Vector:
+        """Average units to people, leaving out NaN; NaN for a person with nothing else."""
+        known = ~np.isnan(units)
+        total = np.bincount(self.unit_person[known], units[known], minlength=len(self.names))
+        n = np.bincount(self.unit_person[known], minlength=len(self.names))
+        mean: Vector = np.divide(total, n, out=np.full(len(n), np.nan), where=n > 0)
+        return mean
+
+    @property
+    def person_target(self) -> Vector:
+        """The label of each person (mean over texts, if the unit is ``text``)."""
+        return self.by_person(self.unit_target)
+
+
+def labelled(table: pl.DataFrame, *, text: str, target: str, group: str, folds: int) -> Labelled:
+    """Check a table and put it in order.
+
+    Rows in which text, target or group is null are left out and counted. If the target never varies
+    within a group it is a trait and the unit is the person, else it is a state and the unit is the
+    text.
+
+    Raises:
+        DialensError: A column is missing, the target is not numeric or constant, or there are fewer
+            than two people a fold.
+
+    Examples:
+        >>> table = pl.DataFrame({"who": ["b", "a", "b", "c"], "says": ["x", "y", "z", None]})
+        >>> data = labelled(
+        ...     table.with_columns(score=pl.Series([1, 2, 1, 3])),
+        ...     text="says",
+        ...     target="score",
+        ...     group="who",
+        ...     folds=1,
+        ... )
+        >>> data.unit, data.names.to_list(), data.unit_target.tolist(), data.n_dropped
+        ('person', ['a', 'b'], [2.0, 1.0], 1)
+    """
+    for column in (text, target, group):
+        if column not in table.columns:
+            raise DialensError(
+                f"the table has no column {column!r}; its columns are {', '.join(table.columns)}"
+            )
+    if not table.schema[target].is_numeric():
+        raise DialensError(
+            f"the target {target!r} is of type {table.schema[target]}; it must be numeric"
+        )
+    rows = table.select(
+        text=pl.col(text).cast(pl.String),
+        target=pl.col(target).cast(pl.Float64).fill_nan(None),
+        group=pl.col(group).cast(pl.String),
+    ).drop_nulls()
+    rows = rows.sort("group", "text", "target")
+    names = rows["group"].unique().sort()
+    if len(names) < max(2, folds * _FEWEST_PEOPLE_A_FOLD):
+        raise DialensError(
+            f"{len(names)} people in the column {group!r} are too few for {folds} folds; "
+            f"give more people or at most {len(names) // _FEWEST_PEOPLE_A_FOLD} folds"
+        )
+    if rows["target"].n_unique() < 2:
+        raise DialensError(f"the target {target!r} is {rows['target'][0]} in every row")
+    person = rows["group"].rank("dense").to_numpy().astype(np.intp) - 1
+    values = rows["target"].to_numpy()
+    varies = rows.group_by("group").agg(n=pl.col("target").n_unique())["n"].max()
+    trait = varies == 1
+    first = np.unique(person, return_index=True)[1]
+    return Labelled(
+        texts=rows["text"],
+        text_person=person,
+        text_target=values,
+        names=names,
+        unit="person" if trait else "text",
+        unit_person=np.arange(len(names)) if trait else person,
+        unit_target=values[first] if trait else values,
+        n_dropped=table.height - rows.height,
+    )

@@ -1,0 +1,147 @@
+"""How well a trait model predicts people it has not seen: correlations with intervals.
+
+Intervals are percentile intervals of a bootstrap over *people*: all texts of a person enter or
+leave a resample together, because texts of one person are not independent. Resampling works on
+per-person sums, so no prediction is computed twice.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Correlation:
+    """Pearson's r with a 95 % interval; ``None`` where it is not defined.
+
+    Attributes:
+        value: The correlation.
+        low: Lower end of the interval.
+        high: Upper end of the interval.
+        n: Number of pairs (people, or texts).
+        n_missing: Pairs left out because there was no prediction.
+    """
+
+    value: float | None
+    low: float | None
+    high: float | None
+    n: int
+    n_missing: int = 0
+
+    def __str__(self) -> str:
+        """One line for a terminal."""
+        if self.value is None or self.low is None or self.high is None:
+            return f"not defined (n = {self.n})"
+        return f"{self.value:.3f} [{self.low:.3f}, {self.high:.3f}] (n = {self.n})"
+
+
+@dataclass(frozen=True)
+class TraitReport:
+    """Cross-validation by person of one trait model.
+
+    Attributes:
+        target: What was predicted.
+        features: Feature blocks that were offered.
+        unit: ``person`` (texts of a person pooled) or ``text``.
+        folds: Number of folds.
+        seed: Seed of folds and bootstrap.
+        n_persons: People.
+        n_texts: Texts.
+        by_person: r of the out-of-fold prediction of people (mean over texts if unit is ``text``).
+        by_text: r of the out-of-fold prediction of single texts.
+        per_fold: r within each held-out fold, at the level of ``unit``.
+        baseline: r of the best line on the logarithm of the number of tokens, by the same folds.
+        penalties: Penalty chosen inside the training part of each fold.
+        topic_weights: Weight of the topic block chosen there.
+    """
+
+    target: str
+    features: tuple[str, ...]
+    unit: str
+    folds: int
+    seed: int
+    n_persons: int
+    n_texts: int
+    by_person: Correlation
+    by_text: Correlation
+    per_fold: tuple[float | None, ...]
+    baseline: Correlation
+    penalties: tuple[float, ...]
+    topic_weights: tuple[float, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Everything as plain values, for JSON."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        """A few lines for a terminal."""
+        folds = ", ".join("–" if r is None else f"{r:.2f}" for r in self.per_fold)
+        return "\n".join(
+            [
+                f"{self.target}: ridge over {' + '.join(self.features)}, "
+                f"{self.folds} folds by person, seed {self.seed}",
+                f"  r by person  {self.by_person}",
+                f"  r by text    {self.by_text}",
+                f"  r per fold   {folds}",
+                f"  length only  {self.baseline}",
+            ]
+        )
+
+
+def correlation(
+    truth: Vector,
+    predicted: Vector,
+    person: NDArray[np.intp],
+    *,
+    seed: int,
+    resamples: int = 2000,
+) -> Correlation:
+    """Correlate, with a bootstrap interval over people.
+
+    Args:
+        truth: What was measured.
+        predicted: What was predicted; NaN is left out and counted.
+        person: Whose value it is, as numbers from 0.
+        seed: Seed of the resampling.
+        resamples: How many.
+
+    Examples:
+        >>> truth = np.array([1.0, 2.0, 3.0, 4.0])
+        >>> print(correlation(truth, 2 * truth, np.arange(4), seed=1))
+        1.000 [1.000, 1.000] (n = 4)
+    """
+    known = np.isfinite(predicted) & np.isfinite(truth)
+    missing = int((~known).sum())
+    y, p = truth[known], predicted[known]
+    y, p = y - (y.mean() if len(y) else 0.0), p - (p.mean() if len(p) else 0.0)
+    _, person = np.unique(person[known], return_inverse=True)
+    people = int(person.max()) + 1 if len(person) else 0
+    columns = (np.ones_like(y), y, p, y * y, p * p, y * p)
+    sums = np.stack([np.bincount(person, c, minlength=people) for c in columns], axis=1)
+    value = float(_r(sums.sum(axis=0))) if len(y) else np.nan
+    if people < 3 or not np.isfinite(value):
+        return Correlation(None, None, None, len(y), missing)
+    draws = np.random.default_rng(seed).multinomial(
+        people, np.full(people, 1 / people), size=resamples
+    )
+    values = _r((draws.astype(np.float64) @ sums).T)
+    values = values[np.isfinite(values)]
+    if not len(values):
+        return Correlation(value, None, None, len(y), missing)
+    low, high = np.quantile(values, [0.025, 0.975])
+    return Correlation(value, float(low), float(high), len(y), missing)
+
+
+def _r(sums: Vector) -> Vector:
+    n, y, p, yy, pp, yp = sums
+    spread = (yy - y * y / n) * (pp - p * p / n)
+    tiny = 1e-12 * np.abs(yy * pp)
+    root = np.sqrt(np.where(spread > tiny, spread, np.nan))
+    result: Vector = np.clip((yp - y * p / n) / root, -1.0, 1.0)
+    return result
