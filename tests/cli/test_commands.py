@@ -191,6 +191,15 @@ def test_mistakes_on_the_command_line(run, tmp_path: Path, arguments, wanted: st
     assert not (tmp_path / "out").exists()
 
 
+def test_a_corpus_without_an_agent_says_so(run, tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text(lines(talk("d1", ("user", "Hello?"))))
+    done = run("score", "a.jsonl")
+    assert done.status == 0, done.error
+    assert "No turn in this corpus is an agent's" in done.out
+    values = pl.read_parquet(tmp_path / "out/scores.parquet")["value"]
+    assert values.null_count() == len(values)
+
+
 def test_somebody_elses_folder_is_not_replaced(run, tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out/thesis.txt").write_text("three years")

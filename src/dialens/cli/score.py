@@ -162,6 +162,11 @@ def _print_agents(scores: Scores) -> int:
     rows = scores.table.filter(pl.col("level") == "agent").collect()
     if not rows.height:
         return 0
+    if not (rows["n"] + rows["n_missing"]).sum():
+        print(
+            "No turn in this corpus is an agent's, so every value is missing. Name the roles "
+            "(assistant, bot, agent) in the data, or choose the format with --format."
+        )
     present = rows["metric"].unique()
     shown_metrics = [name for name in _HEADLINES if name in present]
     shown_metrics = shown_metrics or present.sort().to_list()[: len(_HEADLINES)]
