@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dialens.corpus import Corpus, Dialogue, Rating, Turn, read
+from dialens.corpus import Corpus, Dialogue, Rating, Turn, dialogue, read
 from dialens.corpus.intake import RecordError
 from dialens.corpus.tables import RATINGS, REFERENCES, TURNS, whole_dialogs
 
@@ -79,3 +79,10 @@ def test_a_manifest_says_where_it_came_from(tmp_path: Path) -> None:
         "rejected": 0,
     }
     assert set(manifest["files"]) == {"turns.parquet", "ratings.parquet", "references.parquet"}
+
+
+def test_long_turns_make_small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Memory follows the text: a few long turns fill a batch as many short ones do."""
+    monkeypatch.setattr(dialogue, "_BATCH_CHARACTERS", 100)
+    talks = [Dialogue("s", "b", f"d{i}", [Turn("B", "agent", "x" * 60)]) for i in range(5)]
+    assert [part.turns.height for part in dialogue.batches(talks)] == [2, 2, 1]

@@ -11,6 +11,7 @@ import polars as pl
 from dialens.corpus.tables import RATINGS, REFERENCES, TURNS, Tables
 
 _BATCH_TURNS = 65_536
+_BATCH_CHARACTERS = 16_000_000
 
 
 @dataclass(slots=True)
@@ -127,7 +128,7 @@ def _references(talks: list[Dialogue]) -> pl.DataFrame:
 
 
 def batches(dialogues: Iterable[Dialogue], *, turns: int = _BATCH_TURNS) -> Iterator[Tables]:
-    """Tables of about `turns` turns each, no dialogue cut in two.
+    """Tables of about `turns` turns each, fewer where turns are long, no dialogue cut in two.
 
     Examples:
         >>> talk = Dialogue("s", "bot", "d1", [Turn("B", "agent", "hey")])
@@ -135,13 +136,14 @@ def batches(dialogues: Iterable[Dialogue], *, turns: int = _BATCH_TURNS) -> Iter
         [2, 1]
     """
     waiting: list[Dialogue] = []
-    count = 0
+    count = size = 0
     for talk in dialogues:
         waiting.append(talk)
         count += len(talk.turns)
-        if count >= turns:
+        size += sum(len(turn.text) for turn in talk.turns)
+        if count >= turns or size >= _BATCH_CHARACTERS:
             yield tables(waiting)
-            waiting, count = [], 0
+            waiting, count, size = [], 0, 0
     if waiting:
         yield tables(waiting)
 

@@ -40,6 +40,9 @@ TABLE = "scores.parquet"
 STATES = "states.parquet"
 POSITIONS = "positions.parquet"
 METRICS = "metrics.json"
+_MOST_TURNS = 100_000
+_BATCH_CHARACTERS = 16_000_000
+_LOOKED_AT = 2_000
 
 
 @dataclass(frozen=True)
@@ -183,8 +186,17 @@ def _parts(
     corpus: Corpus, plan: Plan, threads: int | None, advance: Callable[[int], None]
 ) -> Iterator[Part]:
     columns = corpus.turns.select(*UNITS, "role", "text")
-    batches = replace(corpus, turns=columns).batches()
+    batches = replace(corpus, turns=columns).batches(turns=_batch_size(corpus))
     return score_parts(batches, plan, threads=threads or pl.thread_pool_size(), advance=advance)
+
+
+def _batch_size(corpus: Corpus) -> int:
+    """Turns a batch: fewer where turns are long, so that memory follows text and not rows."""
+    looked_at = corpus.turns.select("text").head(_LOOKED_AT).collect()["text"]
+    characters = looked_at.str.len_bytes().mean()
+    if not isinstance(characters, float):
+        return _MOST_TURNS
+    return int(min(_MOST_TURNS, max(1, _BATCH_CHARACTERS // max(characters, 1.0))))
 
 
 def long(part: Part, signatures: Mapping[str, str]) -> pl.DataFrame:

@@ -113,12 +113,10 @@ class Digest:
         }
 
     @cached_property
-    def spread(self) -> dict[str, float]:
-        """The standard deviation of each headline metric over all dialogues; 0 if unknown."""
-        return {
-            name: float(deviation) if (deviation := self.dialogs[name].std()) is not None else 0.0  # type: ignore[arg-type]
-            for name in self.headline
-        }
+    def spread(self) -> dict[str, float | None]:
+        """The standard deviation of each headline metric over all dialogues, where there is one."""
+        found = {name: self.dialogs[name].std() for name in self.headline}
+        return {name: one if isinstance(one, float) else None for name, one in found.items()}
 
     @property
     def several_systems(self) -> bool:

@@ -81,7 +81,8 @@ def findings(digest: Digest) -> list[Finding]:
         top, bottom = pair
         a, b = top.estimates[name], bottom.estimates[name]
         gap = (a.value or 0.0) - (b.value or 0.0)
-        size = gap / digest.spread[name] if digest.spread[name] else 0.0
+        spread = digest.spread[name]
+        size = gap / spread if spread else 0.0
         found.append(_finding(digest, name, top, bottom, size))
     found.sort(key=lambda finding: -finding.size)
     known = cards(digest.headline)
