@@ -1,14 +1,19 @@
 """Bytes to records: any packing, any chunk size, any length of line."""
 
+import bz2
+import gzip
 import json
+import lzma
+import random
 from pathlib import Path
 from typing import Any
 
 import pytest
+import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dialens.corpus import Intake, OnError, read, source
+from dialens.corpus import Intake, OnError, read, source, unpacking
 from dialens.corpus.intake import RecordError
 from dialens.corpus.source import Source, json_records, lines
 from dialens.errors import DialensError
@@ -87,7 +92,7 @@ def test_a_record_too_long_is_not_held(
     array: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(source, "MAX_RECORD_BYTES", 300)
-    monkeypatch.setattr(source, "_CHUNK", 100)
+    monkeypatch.setattr(unpacking, "_UNPACKED", 100)
     talk = '{"id": "%s", "messages": [{"role": "assistant", "content": "%s"}]}'
     talks = [
         talk % ("a", "x"),
@@ -112,7 +117,7 @@ def test_a_csv_line_and_a_transcript_too_long_are_not_held(
 
     monkeypatch.setattr(source, "MAX_RECORD_BYTES", 300)
     monkeypatch.setattr(transcript, "MAX_RECORD_BYTES", 300)
-    monkeypatch.setattr(source, "_CHUNK", 100)
+    monkeypatch.setattr(unpacking, "_UNPACKED", 100)
     table = tmp_path / "a.csv"
     table.write_text("dialog,role,text\nd,user,x\ne,user," + "y" * 1000 + "\nf,user,z\n")
     with pytest.raises(DialensError, match=rf"{table}, line 3: holds a record of more than"):
@@ -168,3 +173,20 @@ def test_a_first_record_that_is_broken_does_not_hide_the_format(tmp_path: Path) 
     path.write_text('{"messages": nonsense}\n')
     with pytest.raises(DialensError, match=rf"{path}, line 1: is not valid JSON"):
         read(path)
+
+
+@pytest.mark.parametrize("packing", ["zst", "gz", "bz2", "xz"])
+def test_a_cut_off_archive_is_not_read_as_whole(packing: str, tmp_path: Path) -> None:
+    pack = {
+        "zst": zstandard.compress,
+        "gz": gzip.compress,
+        "bz2": bz2.compress,
+        "xz": lzma.compress,
+    }[packing]
+    path = tmp_path / f"a.jsonl.{packing}"
+    packed = pack(random.Random(0).randbytes(200_000))
+    path.write_bytes(packed)
+    assert sum(map(len, Source(path).chunks())) == 200_000
+    path.write_bytes(packed[: len(packed) // 2])
+    with pytest.raises(DialensError, match="damaged after"):
+        list(Source(path).chunks())

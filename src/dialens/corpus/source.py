@@ -1,34 +1,21 @@
 """Bytes of a source, whatever it is packed in, and the records in them with their line numbers."""
 
-import bz2
-import gzip
-import lzma
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import IO
 
 import msgspec
-import zstandard
 
 from dialens.corpus.intake import RecordError
+from dialens.corpus.unpacking import DAMAGE, MAGIC_BYTES, packing_of, unpacked_pieces
 from dialens.errors import DialensError
 
 MAX_RECORD_BYTES = 64 * 1024 * 1024
-_CHUNK = 1 << 20
 _HEAD = 1 << 16
 _SNIFFED = 20
-_ZSTD_WINDOW = 2**31
-_PACKINGS = {
-    b"\x1f\x8b": "gzip",
-    b"BZh": "bzip2",
-    b"\xfd7zXZ\x00": "xz",
-    b"\x28\xb5\x2f\xfd": "zstandard",
-}
-_UNPACK_ERRORS = (EOFError, OSError, lzma.LZMAError, zstandard.ZstdError)
 
 
 @dataclass(frozen=True)
@@ -87,41 +74,26 @@ class Source:
                 return value
         return None
 
-    def open(self) -> IO[bytes]:
-        """Open for reading, unpacked by what the first bytes say, not by the name."""
-        try:
-            with self.path.open("rb") as file:
-                magic = file.read(6)
-        except OSError as error:
-            raise DialensError(f"{self.path} cannot be read: {error.strerror}.") from error
-        packing = next((name for mark, name in _PACKINGS.items() if magic.startswith(mark)), None)
-        match packing:
-            case "gzip":
-                return gzip.open(self.path, "rb")  # type: ignore[return-value]
-            case "bzip2":
-                return bz2.open(self.path, "rb")
-            case "xz":
-                return lzma.open(self.path, "rb")
-            case "zstandard":
-                return zstandard.open(  # type: ignore[no-any-return]
-                    self.path, "rb", dctx=zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW)
-                )
-            case _:
-                return self.path.open("rb")
-
     def chunks(self) -> Iterator[bytes]:
         """The unpacked bytes in pieces; a damaged archive is an error that says how far it got."""
-        with self.open() as stream:
+        try:
+            stream = self.path.open("rb")
+        except OSError as error:
+            raise DialensError(f"{self.path} cannot be read: {error.strerror}.") from error
+        with stream:
+            packing = packing_of(stream.read(MAGIC_BYTES))
+            stream.seek(0)
+            pieces = unpacked_pieces(stream, packing)
             done = 0
             while True:
                 try:
-                    chunk = stream.read(_CHUNK)
-                except _UNPACK_ERRORS as error:
+                    chunk = next(pieces, None)
+                except DAMAGE as error:
                     raise DialensError(
                         f"{self.path} is damaged after {done:,} bytes of content ({error}). "
                         "It was probably cut off while copying: fetch it again."
                     ) from error
-                if not chunk:
+                if chunk is None:
                     return
                 if not done:
                     chunk = chunk.removeprefix(b"\xef\xbb\xbf")
