@@ -32,10 +32,12 @@ apt_install = { { if ! command -v apt-get; then false; \
 has_browser = { [ -n "$$CHROMIUM" ] || for name in $(BROWSERS); do \
 	command -v $$name >/dev/null 2>&1 && break; done; }
 
+has_java = { [ -n "$$JAVA_HOME" ] || command -v java >/dev/null 2>&1; }
+
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test check format docs bench hooks chromium constraints clean distclean
+.PHONY: help demo test check format docs bench hooks chromium java constraints clean distclean
 
 help: ## this list
 	@echo "dialens: conversational agents through a human lens"
@@ -47,7 +49,7 @@ demo: $(CORE) ## install into .venv, score the bundled corpus, write demo/report
 	@$(BIN)/dialens demo -o demo
 
 test: $(DEV) ## everything that CI checks, quickest first
-	@$(MAKE) --no-print-directory check
+	@$(MAKE) --no-print-directory check java
 	$(BIN)/pytest -m "not slow and not browser"
 	@$(MAKE) --no-print-directory chromium
 	$(BIN)/pytest -m "slow or browser"
@@ -67,6 +69,7 @@ docs: $(DEV) ## build the documentation into site/
 
 bench: $(CORE) ## speed and memory, as ratios
 	$(BIN)/python benchmarks/score.py
+	@if $(BIN)/python -c 'import torch' 2>/dev/null; then $(BIN)/python benchmarks/models.py; fi
 
 hooks: $(DEV) ## run the fast checks before every commit
 	$(BIN)/pre-commit install
@@ -79,11 +82,18 @@ chromium:
 	if [ "$$CI" = true ]; then echo "CI=true, so this is a failure." >&2; exit 1; fi; \
 	echo "The browser tests will be skipped." >&2
 
+java:
+	@if $(has_java); then exit 0; fi; \
+	if $(call apt_install,openjdk-17-jre-headless) && $(has_java); then exit 0; fi; \
+	echo "No Java, and it cannot be installed from here. On Debian: apt-get install openjdk-17-jre-headless." >&2; \
+	if [ "$$CI" = true ]; then echo "CI=true, so this is a failure." >&2; exit 1; fi; \
+	echo "The tests on Spark will be skipped." >&2
+
 constraints: ## pin the newest versions that fit pyproject.toml
 	@rm -rf .lab/constraints
 	@$(PYTHON) -m venv .lab/constraints
-	@.lab/constraints/bin/python -m pip install --quiet '.[dev,train]'
-	@{ echo "# What dialens is tested with: core, train and dev. Refreshed by 'make constraints'."; \
+	@.lab/constraints/bin/python -m pip install --quiet '.[dev,train,spark]'
+	@{ echo "# What dialens is tested with: core, train, spark and dev. Refreshed by 'make constraints'."; \
 		.lab/constraints/bin/python -m pip freeze --exclude dialens | sed 's/+cpu$$//'; } > .lab/constraints.txt
 	@mv .lab/constraints.txt constraints.txt
 	@rm -rf .lab/constraints
@@ -113,5 +123,5 @@ $(CORE): $(PINS) | $(VENV_MADE)
 
 $(DEV): $(PINS) | $(VENV_MADE)
 	@echo "Installing dialens and its test tools into $(VENV) (a minute or two, the first time)"
-	@$(PIP) install --quiet -c constraints.txt -e '.[dev,train]'
+	@$(PIP) install --quiet -c constraints.txt -e '.[dev,train,spark]'
 	@touch $(CORE) $@

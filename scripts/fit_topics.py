@@ -27,6 +27,7 @@ import json
 import lzma
 import re
 from collections.abc import Iterator
+from dataclasses import asdict, dataclass
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -45,6 +46,7 @@ from dialens.text.tokens import VERSION, tokenise
 
 LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 WORD = r"^[a-z][a-z'\-]*$"
+RESAMPLES = 2000
 SMALLEST_WEIGHT = 0.01  # of P(topic | word); what is below is noise and would fill the table
 
 
@@ -127,10 +129,23 @@ def mixture_of(words: np.ndarray, times: np.ndarray, prior: np.ndarray, rounds: 
     return mixture
 
 
+@dataclass(frozen=True)
+class Perplexity:
+    """Of held-out words, with an interval over texts: the words of one text belong together."""
+
+    value: float
+    low: float
+    high: float
+    n: int
+
+    def as_metric(self) -> dict[str, float | int]:
+        return asdict(self)
+
+
 def perplexity(
     sizes: np.ndarray, held: sparse.csr_array, *, seed: int, alpha: float, eta: float
-) -> tuple[float, int]:
-    """Return the perplexity per word of the second halves of documents, and how many words.
+) -> Perplexity:
+    """Return the perplexity per word of the second halves of documents.
 
     ``sizes`` are counts, words × topics; the prior over topics is proportional to their size.
     """
@@ -139,14 +154,18 @@ def perplexity(
     first = held.copy()
     first.data = rng.binomial(held.data.astype(int), 0.5).astype(np.float32)
     second = sparse.csr_array(held - first)
-    total, n = 0.0, 0
+    likelihood, words = np.zeros(held.shape[0]), np.zeros(held.shape[0])
     for row in range(held.shape[0]):
         seen = slice(first.indptr[row], first.indptr[row + 1])
         mixture = mixture_of(beta[first.indices[seen]], first.data[seen], prior, 30)
         wanted = slice(second.indptr[row], second.indptr[row + 1])
-        total += float(second.data[wanted] @ np.log(beta[second.indices[wanted]] @ mixture))
-        n += int(second.data[wanted].sum())
-    return float(np.exp(-total / n)), n
+        likelihood[row] = second.data[wanted] @ np.log(beta[second.indices[wanted]] @ mixture)
+        words[row] = second.data[wanted].sum()
+    drawn = np.random.default_rng(seed).integers(0, len(words), (RESAMPLES, len(words)))
+    values = np.exp(-likelihood[drawn].sum(axis=1) / words[drawn].sum(axis=1))
+    low, high = np.quantile(values, [0.025, 0.975])
+    value = np.exp(-likelihood.sum() / words.sum())
+    return Perplexity(float(value), float(low), float(high), int(words.sum()))
 
 
 def parameters(sizes: np.ndarray, alpha: float, eta: float) -> tuple[np.ndarray, np.ndarray]:
@@ -240,21 +259,24 @@ def main() -> None:
 
     options = {"alpha": given.alpha, "eta": given.eta}
     share = np.asarray(documents.sum(axis=0)).reshape(-1, 1)
-    one, n = perplexity(share, held, seed=given.seed, **options)
+    one = perplexity(share, held, seed=given.seed, **options)
     sizes = starting_point(documents, given.topics, given.seed)
-    start = perplexity(sizes, held, seed=given.seed, **options)[0]
-    print(f"held-out perplexity: one topic {one:.1f}, start {start:.1f} ({n} words)", flush=True)
+    start = perplexity(sizes, held, seed=given.seed, **options)
+    print(
+        f"held-out perplexity: one topic {one.value:.1f}, start {start.value:.1f} ({one.n} words)",
+        flush=True,
+    )
     step = ((64 + number) ** -0.6 for number in count())
     fitted = start
     for number in range(given.passes):
         after = one_pass(
             sizes, documents, batch=given.batch, rounds=given.rounds, step=step, **options
         )
-        value = perplexity(after, held, seed=given.seed, **options)[0]
-        print(f"pass {number + 1}: held-out perplexity {value:.1f}", flush=True)
-        if value > fitted:
+        found = perplexity(after, held, seed=given.seed, **options)
+        print(f"pass {number + 1}: held-out perplexity {found.value:.1f}", flush=True)
+        if found.value > fitted.value:
             break
-        sizes, fitted = after, value
+        sizes, fitted = after, found
 
     given_word = sizes / np.maximum(sizes.sum(axis=1, keepdims=True), 1e-9)
     given_word[given_word < SMALLEST_WEIGHT] = 0.0
@@ -288,10 +310,10 @@ def main() -> None:
         "seed": given.seed,
         "tokeniser": VERSION,
         "metrics": {
-            "held_out_perplexity": {"value": fitted, "low": None, "high": None, "n": n},
-            "held_out_perplexity_unigram": {"value": one, "low": None, "high": None, "n": n},
-            "words": {"value": len(table.terms), "low": None, "high": None, "n": len(tokens)},
+            "held_out_perplexity": fitted.as_metric(),
+            "held_out_perplexity_unigram": one.as_metric(),
         },
+        "words": len(table.terms),
         "intended_use": "Topic loadings of conversational English, as features of trait models.",
         "limits": "Themes of a few large subreddits (news, films, games, television, books) in "
         "2015; English only; offensive words and topics included because people use them; topics "

@@ -171,10 +171,6 @@ def compared(table: pl.DataFrame, name: str, embeddings: np.ndarray | None, seed
     return found
 
 
-def metric(one: traits.Correlation) -> dict[str, Any]:
-    return {"value": one.value, "low": one.low, "high": one.high, "n": one.n}
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True)
@@ -204,21 +200,20 @@ def main() -> None:
         level = "by_text" if state else "by_person"
         best = max(offered, key=lambda one: getattr(found[one].report, level).value or -1.0)
         fitted, report = found[best], found[best].report
-        metrics = {
-            "r_person": metric(report.by_person),
-            "r_text": metric(report.by_text),
-            "baseline_length_r_person": metric(report.baseline),
-        }
+        metrics = report.as_metrics()
         for other in offered:
             label = f"{level.replace('by', 'r')}_{other.replace('+', '_')}"
-            metrics[label] = metric(getattr(found[other].report, level))
+            metrics[label] = getattr(found[other].report, level).as_metric()
         if "embeddings" in found:
-            metrics[f"{level.replace('by', 'r')}_sentence_embeddings"] = metric(found["embeddings"])
+            metrics[f"{level.replace('by', 'r')}_sentence_embeddings"] = found[
+                "embeddings"
+            ].as_metric()
         weak = report.by_person.low is None or report.by_person.low <= 0
         card = {
             "name": f"traits_{name}",
             "task": "regression",
             "labels": [name],
+            "licence": "Apache-2.0" if state else "research use, as the data it was fitted on",
             "data": [{**source, "n": report.n_texts, "persons": report.n_persons}],
             "command": "python scripts/fit_traits.py --data DATA --out OUT "
             f"--seed {given.seed} --only {name}",
@@ -226,6 +221,7 @@ def main() -> None:
             "validation": "ten folds by person, penalty chosen inside the training part; the kind "
             "of features was chosen by these figures, which flatters the best one a little",
             "features": best,
+            "headline": report.headline,
             "metrics": metrics,
             "per_fold": list(report.per_fold),
             "topic_table_offered": table_hash,

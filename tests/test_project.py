@@ -53,6 +53,7 @@ PERMISSIVE = {
 
 # How metadata older than SPDX expressions spells the licences above.
 CLASSIFIERS = {
+    "3-Clause BSD License": "BSD-3-Clause",
     "License :: OSI Approved :: Apache Software License": "Apache-2.0",
     "License :: OSI Approved :: BSD License": "BSD-3-Clause",
     "License :: OSI Approved :: ISC License (ISCL)": "ISC",
@@ -150,7 +151,7 @@ def declared_licence(about: metadata.PackageMetadata) -> str:
     if classifiers:
         return " AND ".join(CLASSIFIERS.get(name, name) for name in classifiers)
     text = (about.get("License") or "").strip()
-    return text if text and "\n" not in text else "none declared"
+    return CLASSIFIERS.get(text, text) if text and "\n" not in text else "none declared"
 
 
 def is_permissive(expression: str) -> bool:

@@ -210,7 +210,7 @@ def test_missing_predictions_are_counted() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"target": "mood"}, "no column 'mood'; its columns are who, says, warmth"),
+        ({"target": "mood"}, r"no column 'mood'\. Its columns are who, says, warmth"),
         ({"target": "says"}, "must be numeric"),
         ({"folds": 50}, "too few for 50 folds"),
         ({"features": ["smiles"]}, "choose 'ngrams', 'topics' or both"),

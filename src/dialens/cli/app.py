@@ -15,9 +15,12 @@ from dialens.cli import (
     compare,
     convert,
     demo,
+    engagement,
+    models,
     power,
     score,
     study,
+    traits,
     validate,
 )
 from dialens.errors import DialensError
@@ -50,9 +53,12 @@ app.command("validate")(validate.validate)
 app.command("agreement")(agreement.agreement)
 app.command("power")(power.power)
 app.add_typer(study.app, name="study")
+app.add_typer(engagement.app, name="engagement")
+app.add_typer(traits.app, name="traits")
 app.command("convert")(convert.convert)
 app.command("metrics")(catalogues.metrics)
 app.command("formats")(catalogues.formats)
+app.command("models")(models.models)
 
 
 def main() -> None:

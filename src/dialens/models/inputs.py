@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
+from dialens.errors import DialensError
+
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
@@ -36,6 +38,59 @@ def special_tokens(tokenizer: Tokenizer) -> tuple[int, int, bool]:
     return begin, end, False
 
 
+def make_plain(tokenizer: Tokenizer) -> None:
+    """Turn off cutting and padding that a tokenizer's file may ask for; both are done here.
+
+    Nothing is set that is right already: a tokenizer must not be changed while another thread
+    encodes with it.
+    """
+    if tokenizer.truncation is not None:
+        tokenizer.no_truncation()
+    if tokenizer.padding is not None:
+        tokenizer.no_padding()
+
+
+def is_pair(one: object) -> bool:
+    """Tell whether an input is a (context, reply) pair.
+
+    Examples:
+        >>> is_pair(("How are you?", "Fine.")), is_pair("Fine.")
+        (True, False)
+    """
+    return (
+        isinstance(one, tuple | list)
+        and len(one) == 2
+        and isinstance(one[0], str)
+        and isinstance(one[1], str)
+    )
+
+
+def check_inputs(inputs: Sequence[TextInput], *, pair: bool | None, what: str) -> None:
+    """Refuse inputs of the wrong kind before anything is computed.
+
+    Args:
+        inputs: What is to be read.
+        pair: Whether pairs are read; ``None`` where both will do, but not mixed.
+        what: Reads them, for the message.
+
+    Raises:
+        DialensError: Names the first input that does not fit.
+
+    Examples:
+        >>> check_inputs(["Hello.", ("Hello.", "Hi!")], pair=None, what="my model")
+        Traceback (most recent call last):
+        dialens.errors.DialensError: my model reads single texts; input 1 is tuple
+    """
+    if isinstance(inputs, str):
+        raise DialensError(f"{what} reads a list of inputs; a single text was given: put it in [ ]")
+    for place, one in enumerate(inputs):
+        if pair is None:
+            pair = is_pair(one)
+        if not (is_pair(one) if pair else isinstance(one, str)):
+            wanted = "(context, reply) pairs" if pair else "single texts"
+            raise DialensError(f"{what} reads {wanted}; input {place} is {type(one).__name__}")
+
+
 def encode_inputs(
     tokenizer: Tokenizer, inputs: Sequence[TextInput], *, longest: int
 ) -> EncodedInputs:
@@ -46,8 +101,7 @@ def encode_inputs(
     was said last matters most.
     """
     begin, end, double = special_tokens(tokenizer)
-    tokenizer.no_truncation()
-    tokenizer.no_padding()
+    make_plain(tokenizer)
     ids: list[list[int]] = []
     second: list[int] = []
     cut: list[bool] = []

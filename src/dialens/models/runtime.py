@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
-from dialens.errors import DialensError
-from dialens.models.card import ModelCard, Task, check_file
-from dialens.models.inputs import TextInput, encode_inputs
-
-if TYPE_CHECKING:
-    from onnxruntime import InferenceSession
-    from tokenizers import Tokenizer
+from dialens.errors import DialensError, did_you_mean
+from dialens.models.card import ModelCard, Task
+from dialens.models.inputs import TextInput, check_inputs, encode_inputs
+from dialens.models.sessions import ALSO, OpenModel, open_model
+from dialens.progress import progress
 
 Precision = Literal["int8", "fp32"]
 Advance = Callable[[int], None]
+
+EMBEDDING = "embedding"
+"""The output of our graphs that holds the mean of the last hidden states."""
 
 _ROWS = 16  # sorted batches of 16 beat 64 on mixed lengths
 _TOKENS = 1024  # short texts may share a larger batch
@@ -27,6 +28,9 @@ _WORTH_A_BAR = 256
 
 class Model:
     """One task of one model folder. Nothing is read before the first use.
+
+    Models of the same folder, precision and number of threads share what they have loaded, and
+    give it back when the last of them is gone. A model may be used from several threads.
 
     Args:
         card: Of the model's folder.
@@ -44,17 +48,15 @@ class Model:
         precision: Precision = "int8",
         threads: int = 0,
     ) -> None:
-        if task not in card.tasks:
-            names = ", ".join(card.tasks)
-            raise DialensError(f"model {card.name!r} has no task {task!r}; it has: {names}")
         if precision not in ("int8", "fp32"):
             raise DialensError(f"precision {precision!r} is neither int8 nor fp32")
+        if threads < 0:
+            raise DialensError(f"threads is {threads}; give 0 (as many as there are) or more")
         self.card = card
-        self.task: Task = card.tasks[task]
-        self.precision = precision
+        self.task: Task = _task(card, task)
+        self.precision: Precision = precision
         self.threads = threads
-        self._session: InferenceSession | None = None
-        self._tokenizer: Tokenizer | None = None
+        self._open: OpenModel | None = None
 
     def __repr__(self) -> str:
         return f"Model({self.card.name!r}, {self.task.name!r}, {self.precision})"
@@ -69,45 +71,132 @@ class Model:
         """What to write beside a score: model, hash of its weights, task and precision."""
         return f"{self.card.signature}|{self.task.name}|{self.precision}"
 
-    def predict(self, inputs: Sequence[TextInput], *, label: str | None = None) -> np.ndarray:
+    @property
+    def loaded(self) -> bool:
+        """Whether the weights have been read."""
+        return self._open is not None
+
+    def predict(
+        self,
+        inputs: Sequence[TextInput],
+        *,
+        label: str | None = None,
+        advance: Advance | None = None,
+    ) -> np.ndarray:
         """Return one row of probabilities per input, one column per label.
 
         Args:
             inputs: Texts, or (context, reply) pairs where the task reads pairs.
             label: Of the progress bar; none is shown for short jobs.
+            advance: Told how many more inputs are done, for a progress bar of the caller's own;
+                none is shown then.
         """
-        return self._activated(self.run(inputs, self.task.name, label=label))
+        return self.predict_many(inputs, [self.task.name], label=label, advance=advance)[
+            self.task.name
+        ]
 
-    def embed(self, texts: Sequence[TextInput], *, label: str | None = None) -> np.ndarray:
-        """Return the mean of the last hidden states of each text."""
-        return self.run(texts, "embedding", label=label)
+    def predict_many(
+        self,
+        inputs: Sequence[TextInput],
+        tasks: Sequence[str],
+        *,
+        label: str | None = None,
+        advance: Advance | None = None,
+    ) -> dict[str, np.ndarray]:
+        """Return the probabilities of several tasks of this folder from one pass of the encoder.
 
-    def decide(self, inputs: Sequence[TextInput]) -> list[tuple[str, ...]]:
+        Args:
+            inputs: As :meth:`predict` takes them; all tasks must read the same kind.
+            tasks: Names of tasks.
+            label: Of the progress bar.
+            advance: Told how many more inputs are done.
+
+        Raises:
+            DialensError: The folder has no such task, or it does not read such inputs.
+        """
+        chosen = [_task(self.card, name) for name in tasks]
+        for task in chosen:
+            check_inputs(inputs, pair=task.pair, what=task.name)
+        raw = self.run_many(inputs, [task.output for task in chosen], label=label, advance=advance)
+        return {task.name: activated(raw[task.output], task.activation) for task in chosen}
+
+    def embed(
+        self,
+        inputs: Sequence[TextInput],
+        *,
+        label: str | None = None,
+        advance: Advance | None = None,
+    ) -> np.ndarray:
+        """Return the mean of the last hidden states of each input, whatever the task reads."""
+        return self.run_many(inputs, [EMBEDDING], label=label, advance=advance)[EMBEDDING]
+
+    def decide(
+        self, inputs: Sequence[TextInput], *, advance: Advance | None = None
+    ) -> list[tuple[str, ...]]:
         """Return the labels whose probability reaches the threshold the card gives."""
-        chosen = self.predict(inputs) >= np.array(self.task.thresholds)
+        chosen = self.predict(inputs, advance=advance) >= np.array(self.task.thresholds)
         names = np.array(self.task.labels)
         return [tuple(names[row].tolist()) for row in chosen]
 
     def run(
-        self, inputs: Sequence[TextInput], output: str, *, label: str | None = None
+        self,
+        inputs: Sequence[TextInput],
+        output: str,
+        *,
+        label: str | None = None,
+        advance: Advance | None = None,
     ) -> np.ndarray:
-        """Return one output of the graph for all inputs, in their order."""
-        self._check(inputs)
-        session, tokenizer = self._loaded()
-        width = session.get_outputs()[[o.name for o in session.get_outputs()].index(output)]
-        found = np.empty((len(inputs), int(width.shape[1])), dtype=np.float32)
-        title = label or f"Model {self.card.name}: {self.task.name}"
-        with self._progress(title, len(inputs)) as advance:
-            for start in range(0, len(inputs), _WINDOW):
-                window = inputs[start : start + _WINDOW]
-                encoded = encode_inputs(tokenizer, window, longest=self.card.longest)
-                for rows in length_sorted([len(one) for one in encoded.ids]):
-                    feed = self._feed([encoded.ids[i] for i in rows], encoded.second, rows)
-                    found[start + rows] = session.run([output], feed)[0]
-                    advance(len(rows))
-        return found
+        """Return one output of the graph, before any activation, in the order of the inputs."""
+        return self.run_many(inputs, [output], label=label, advance=advance)[output]
 
-    def _feed(self, ids: list[list[int]], second: list[int], rows: np.ndarray) -> dict[str, object]:
+    def run_many(
+        self,
+        inputs: Sequence[TextInput],
+        outputs: Sequence[str],
+        *,
+        label: str | None = None,
+        advance: Advance | None = None,
+    ) -> dict[str, np.ndarray]:
+        """Return several outputs of the graph from one pass, before any activation.
+
+        Args:
+            inputs: Texts or pairs, not mixed; the caller sees to it that the outputs read them.
+            outputs: Names of outputs: the folder's tasks, and ``embedding``.
+            label: Of the progress bar; none is shown for short jobs.
+            advance: Told how many more inputs are done; replaces the bar.
+
+        Raises:
+            DialensError: There is no such output, or inputs are mixed.
+        """
+        check_inputs(inputs, pair=None, what=self.card.name)
+        found = self._loaded()
+        for output in outputs:
+            if output not in found.widths:
+                raise DialensError(
+                    f"{self.card.folder} has no output {output!r}. "
+                    f"{did_you_mean(output, found.widths)}It has: {', '.join(found.widths)}"
+                )
+        names = list(outputs)
+        rows = len(inputs)
+        made = {name: np.empty((rows, found.widths[name]), dtype=np.float32) for name in names}
+        title = label or f"Model {self.card.name}: {self.task.name}"
+        with shown_progress(title, rows, advance) as tell:
+            for start in range(0, rows, _WINDOW):
+                window = inputs[start : start + _WINDOW]
+                encoded = encode_inputs(found.tokenizer, window, longest=self.card.longest)
+                for batch in length_sorted([len(one) for one in encoded.ids]):
+                    feed = self._feed([encoded.ids[i] for i in batch], encoded.second, batch)
+                    feed = {name: feed[name] for name in found.inputs}
+                    for name, value in zip(names, found.session.run(names, feed), strict=True):
+                        if made[name].shape[1] != value.shape[1]:  # the graph did not tell
+                            made[name] = np.empty((rows, value.shape[1]), dtype=np.float32)
+                        made[name][start + batch] = value
+                    tell(len(batch))
+        return made
+
+    def _feed(
+        self, ids: list[list[int]], second: list[int], rows: np.ndarray
+    ) -> dict[str, np.ndarray]:
         shape = (len(ids), max(len(one) for one in ids))
         feed = {
             "ids": np.full(shape, self.card.pad, dtype=np.int64),
@@ -118,63 +207,39 @@ class Model:
             feed["ids"][place, : len(one)] = one
             feed["mask"][place, : len(one)] = 1
             feed["types"][place, second[row] : len(one)] = 1
-        return {name: feed[name] for name in self.card.inputs}
+        feed.update({other: feed[name] for name, other in ALSO.items()})
+        return feed
 
-    def _activated(self, logits: np.ndarray) -> np.ndarray:
-        if self.task.activation == "sigmoid":
-            result: np.ndarray = 1 / (1 + np.exp(-logits))
-            return result
-        if self.task.activation == "softmax":
-            powers = np.exp(logits - logits.max(axis=1, keepdims=True))
-            shares: np.ndarray = powers / powers.sum(axis=1, keepdims=True)
-            return shares
-        return logits
-
-    def _check(self, inputs: Sequence[TextInput]) -> None:
-        for place, one in enumerate(inputs):
-            pair = not isinstance(one, str)
-            if pair != self.task.pair:
-                wanted = "(context, reply) pairs" if self.task.pair else "single texts"
-                raise DialensError(
-                    f"{self.task.name} reads {wanted}; input {place} is {type(one).__name__}"
-                )
-
-    def _loaded(self) -> tuple[InferenceSession, Tokenizer]:
-        if self._session is None or self._tokenizer is None:
-            self._session, self._tokenizer = open_session(self.card, self.precision, self.threads)
-        return self._session, self._tokenizer
-
-    def _progress(self, title: str, total: int) -> contextlib.AbstractContextManager[Advance]:
-        if total < _WORTH_A_BAR:
-            return contextlib.nullcontext(lambda _: None)
-        from dialens.progress import progress
-
-        return progress(title, total=total, unit="texts")
+    def _loaded(self) -> OpenModel:
+        if self._open is None:
+            self._open = open_model(self.card, self.precision, self.threads)
+        return self._open
 
 
-def open_session(
-    card: ModelCard, precision: str, threads: int
-) -> tuple[InferenceSession, Tokenizer]:
-    """Check the files a session needs against the card, and open them."""
-    import onnxruntime
-    from tokenizers import Tokenizer
+def _task(card: ModelCard, name: str) -> Task:
+    if name not in card.tasks:
+        raise DialensError(
+            f"model {card.name!r} has no task {name!r}. {did_you_mean(name, card.tasks)}"
+            f"It has: {', '.join(card.tasks)}"
+        )
+    return card.tasks[name]
 
-    graph = f"{precision}.onnx"
-    if graph not in card.files:
-        have = ", ".join(name for name in card.files if name.endswith(".onnx"))
-        raise DialensError(f"{card.folder} has no {graph}; it has: {have}")
-    needed = {graph, "tokenizer.json", *(n for n in card.files if n.endswith((".bin", ".data")))}
-    for name in sorted(needed):
-        if name not in card.files:
-            raise DialensError(f"{card.folder / 'card.json'} lists no {name}")
-        check_file(card.folder / name, card.files[name])
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
-    options.log_severity_level = 3
-    session = onnxruntime.InferenceSession(
-        str(card.folder / graph), options, providers=["CPUExecutionProvider"]
-    )
-    return session, Tokenizer.from_file(str(card.folder / "tokenizer.json"))
+
+def activated(logits: np.ndarray, activation: str) -> np.ndarray:
+    """Return what a task's numbers mean: ``sigmoid``, ``softmax``, or the logits themselves.
+
+    Examples:
+        >>> activated(np.array([[0.0, 0.0]]), "softmax").tolist()
+        [[0.5, 0.5]]
+    """
+    if activation == "sigmoid":
+        result: np.ndarray = 1 / (1 + np.exp(-np.clip(logits, -80, 80)))
+        return result
+    if activation == "softmax":
+        powers = np.exp(logits - logits.max(axis=1, keepdims=True, initial=-np.inf))
+        shares: np.ndarray = powers / powers.sum(axis=1, keepdims=True)
+        return shares
+    return logits
 
 
 def length_sorted(lengths: Sequence[int]) -> Iterator[np.ndarray]:
@@ -191,3 +256,14 @@ def length_sorted(lengths: Sequence[int]) -> Iterator[np.ndarray]:
         size = max(_ROWS, _TOKENS // max(1, int(known[order[start]])))
         yield order[start : start + size]
         start += size
+
+
+def shown_progress(
+    title: str, total: int, advance: Advance | None
+) -> contextlib.AbstractContextManager[Advance]:
+    """Give the caller's own way to tell progress, else a bar where the job is worth one."""
+    if advance is not None:
+        return contextlib.nullcontext(advance)
+    if total < _WORTH_A_BAR:
+        return contextlib.nullcontext(lambda _: None)
+    return progress(title, total=total, unit="texts")

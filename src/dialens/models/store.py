@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import difflib
+import contextlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dialens.errors import DialensError
-from dialens.models.card import ModelCard, check_file, read_card
+from dialens.errors import DialensError, did_you_mean
+from dialens.models.card import ModelCard, read_card
+from dialens.models.classifiers import CLASSIFICATION, onnx_graph, plain_onnx_card
 from dialens.models.runtime import Model, Precision
 
 if TYPE_CHECKING:
@@ -32,7 +33,12 @@ def list_models(folder: Path = SHIPPED) -> list[Listed]:
     """Return every task of every model in a folder; reads cards only.
 
     ``name`` is what :func:`load` takes: the task for its default size, ``task-size`` for another.
-    The default of a task is the size that did better on held-out data, as its card says.
+    The default of a task is the size that did better on held-out data, as its card says. Topics and
+    trait models are in :func:`~dialens.models.catalogue`.
+
+    Examples:
+        >>> all(one.task in one.card.tasks for one in list_models())
+        True
     """
     found = []
     for card in _cards(folder):
@@ -54,12 +60,14 @@ def load(
 ) -> Model | TorchModel:
     """Return a model by name (``emotion``, ``engagement-small``) or from a user's own folder.
 
-    A folder with a ``card.json`` and ONNX files runs on ONNX Runtime; a Hugging Face
+    A folder with a ``card.json`` and ONNX files runs on ONNX Runtime, and so does an exported
+    classifier (``config.json``, ``tokenizer.json``, ``model.onnx``); a Hugging Face
     sequence-classification folder (``config.json``, ``model.safetensors``) needs the ``train``
     extra. Weights are read at the first use, not here.
 
     Args:
-        name: A name of :func:`list_models`, or a folder.
+        name: A name of :func:`list_models`, or a folder. A name goes before a folder of the same
+            name in the current place; write ``./emotion`` for that.
         task: Of a folder with several tasks; not needed where there is one.
         precision: ``int8`` or ``fp32``.
         threads: CPU threads; 0 leaves the choice to ONNX Runtime.
@@ -67,41 +75,37 @@ def load(
 
     Raises:
         DialensError: If there is no such model.
+
+    Examples:
+        >>> load("emotoin")
+        Traceback (most recent call last):
+        dialens.errors.DialensError: no model 'emotoin', and no such folder. ...
     """
     path = Path(name)
+    named = isinstance(name, str)  # Path("./emotion") forgets its dot, the string does not
+    listed = list_models(folder)
+    for one in listed if named else ():
+        if name in (one.name, f"{one.task}-{one.size}"):
+            return Model(one.card, one.task, precision=precision, threads=threads)
     if path.is_dir():
         return _from_folder(path, task, precision, threads)
-    listed = list_models(folder)
-    for one in listed:
-        if str(name) in (one.name, f"{one.task}-{one.size}"):
-            return Model(one.card, one.task, precision=precision, threads=threads)
     names = [one.name for one in listed]
-    near = difflib.get_close_matches(str(name), names, n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(names) or 'none'}"
-    raise DialensError(f"no model {str(name)!r}, and no such folder; {hint}")
-
-
-def verify(folder: Path = SHIPPED) -> list[tuple[str, str | None]]:
-    """Check every file of every model by its hash; return (file, what is wrong or None)."""
-    found: list[tuple[str, str | None]] = []
-    for card in _cards(folder):
-        for name, sha256 in card.files.items():
-            try:
-                check_file(card.folder / name, sha256)
-            except DialensError as error:
-                found.append((f"{card.name}/{name}", str(error)))
-            else:
-                found.append((f"{card.name}/{name}", None))
-    return found
+    raise DialensError(
+        f"no model {str(name)!r}, and no such folder. {did_you_mean(str(name), names)}"
+        f"There are: {', '.join(names) or 'none'} (`dialens models` checks them)"
+    )
 
 
 def _cards(folder: Path) -> list[ModelCard]:
     # Other kinds of models (topics, traits) live in the same place with cards of their own shape.
-    cards = []
+    # A card that cannot be read must not keep the other models from loading; `verify` names it.
+    found = []
     for file in sorted(folder.glob("*/card.json")):
-        if (file.parent / "tokenizer.json").exists():
-            cards.append(read_card(file.parent))
-    return cards
+        if b'"tasks"' not in file.read_bytes():
+            continue
+        with contextlib.suppress(DialensError):
+            found.append(read_card(file.parent))
+    return found
 
 
 def _from_folder(
@@ -114,11 +118,15 @@ def _from_folder(
                 raise DialensError(f"{path} has several tasks ({', '.join(card.tasks)}): name one")
             task = next(iter(card.tasks))
         return Model(card, task, precision=precision, threads=threads)
-    if (path / "config.json").exists() and (path / "model.safetensors").exists():
-        from dialens.models.huggingface import TorchModel
+    if (path / "config.json").exists():
+        if onnx_graph(path) is not None:
+            card = plain_onnx_card(path)
+            return Model(card, task or CLASSIFICATION, precision=precision, threads=threads)
+        from dialens.models.huggingface import WEIGHTS, TorchModel
 
-        return TorchModel(path, threads=threads)
+        if any((path / name).exists() for name in WEIGHTS):
+            return TorchModel(path, threads=threads)
     raise DialensError(
         f"{path} is no model: it needs card.json with ONNX files, or config.json, tokenizer files "
-        "and model.safetensors of a Hugging Face classifier"
+        "and model.onnx or model.safetensors of a Hugging Face classifier"
     )

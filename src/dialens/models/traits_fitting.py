@@ -266,6 +266,7 @@ def _report(
         topic_weights=tuple(
             choice.weights[-1] if "topics" in features else 0.0 for choice in outcome.choices
         ),
+        dropped=data.dropped,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -9,7 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy import sparse
 
-from dialens.errors import DialensError
+from dialens.errors import DialensError, did_you_mean
 
 Vector = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -28,7 +29,7 @@ class Labelled:
         unit: ``person`` or ``text``.
         unit_person: Whose unit it is.
         unit_target: The label of each unit.
-        n_dropped: Rows without text, label or person.
+        dropped: How many rows were left out for want of a text, a label or a person.
     """
 
     texts: pl.Series = field(repr=False)
@@ -38,7 +39,12 @@ class Labelled:
     unit: str
     unit_person: Rows = field(repr=False)
     unit_target: Vector = field(repr=False)
-    n_dropped: int
+    dropped: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def n_dropped(self) -> int:
+        """How many rows were left out."""
+        return sum(self.dropped.values())
 
     def pool(self, texts: sparse.csr_array) -> sparse.csr_array:
         """Sum rows of texts to rows of units."""
@@ -68,9 +74,9 @@ class Labelled:
 def labelled(table: pl.DataFrame, *, text: str, target: str, group: str, folds: int) -> Labelled:
     """Check a table and put it in order.
 
-    Rows in which text, target or group is null are left out and counted. If the target never varies
-    within a group it is a trait and the unit is the person, else it is a state and the unit is the
-    text.
+    Rows without text (null or blank), target or group are left out and counted by the first that
+    is missing. If the target never varies within a group it is a trait and the unit is the person,
+    else it is a state and the unit is the text.
 
     Raises:
         DialensError: A column is missing, the target is not numeric or constant, or there are fewer
@@ -91,26 +97,35 @@ def labelled(table: pl.DataFrame, *, text: str, target: str, group: str, folds: 
     for column in (text, target, group):
         if column not in table.columns:
             raise DialensError(
-                f"the table has no column {column!r}; its columns are {', '.join(table.columns)}"
+                f"the table has no column {column!r}. {did_you_mean(column, table.columns)}"
+                f"Its columns are {', '.join(table.columns)}"
             )
-    if not table.schema[target].is_numeric():
-        raise DialensError(
-            f"the target {target!r} is of type {table.schema[target]}; it must be numeric"
+    kind = table.schema[target]
+    if not (kind.is_numeric() or kind == pl.Boolean):
+        raise DialensError(f"the target {target!r} is of type {kind}; it must be numeric")
+    rows, dropped = _without_gaps(
+        table.select(
+            text=pl.col(text).cast(pl.String),
+            target=pl.col(target).cast(pl.Float64).fill_nan(None),
+            group=pl.col(group).cast(pl.String),
         )
-    rows = table.select(
-        text=pl.col(text).cast(pl.String),
-        target=pl.col(target).cast(pl.Float64).fill_nan(None),
-        group=pl.col(group).cast(pl.String),
-    ).drop_nulls()
+    )
+    if rows["target"].is_infinite().any():
+        raise DialensError(f"the target {target!r} holds infinite values; mend or leave them out")
     rows = rows.sort("group", "text", "target")
     names = rows["group"].unique().sort()
     if len(names) < max(2, folds * _FEWEST_PEOPLE_A_FOLD):
+        gaps = "".join(f", {n} rows with {what} left out" for what, n in dropped.items())
+        most = len(names) // _FEWEST_PEOPLE_A_FOLD
+        remedy = f"give more people or at most {most} folds" if most > 1 else "give more people"
         raise DialensError(
-            f"{len(names)} people in the column {group!r} are too few for {folds} folds; "
-            f"give more people or at most {len(names) // _FEWEST_PEOPLE_A_FOLD} folds"
+            f"{len(names)} people in the column {group!r} are too few for {folds} folds"
+            f" ({rows.height} usable texts{gaps}); {remedy}"
         )
     if rows["target"].n_unique() < 2:
-        raise DialensError(f"the target {target!r} is {rows['target'][0]} in every row")
+        raise DialensError(
+            f"the target {target!r} is {rows['target'][0]:g} in every row: there is nothing to fit"
+        )
     person = rows["group"].rank("dense").to_numpy().astype(np.intp) - 1
     values = rows["target"].to_numpy()
     varies = rows.group_by("group").agg(n=pl.col("target").n_unique())["n"].max()
@@ -124,5 +139,22 @@ def labelled(table: pl.DataFrame, *, text: str, target: str, group: str, folds: 
         unit="person" if trait else "text",
         unit_person=np.arange(len(names)) if trait else person,
         unit_target=values[first] if trait else values,
-        n_dropped=table.height - rows.height,
+        dropped=dropped,
     )
+
+
+def _without_gaps(rows: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, int]]:
+    """Leave out rows in which something is missing; count each by the first thing missing."""
+    blank = pl.col("text").is_null() | (pl.col("text").str.strip_chars() == "")
+    missing = {
+        "no text": blank,
+        "no target": pl.col("target").is_null(),
+        "no group": pl.col("group").is_null() | (pl.col("group").str.strip_chars() == ""),
+    }
+    dropped = {}
+    for what, gap in missing.items():
+        kept = rows.filter(~gap)
+        if kept.height < rows.height:
+            dropped[what] = rows.height - kept.height
+        rows = kept
+    return rows, dropped

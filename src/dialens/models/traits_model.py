@@ -27,7 +27,7 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy import sparse
 
-from dialens.errors import DialensError
+from dialens.errors import DialensError, did_you_mean
 from dialens.models import topics as topic_tables
 from dialens.models.topics import CARD_FILE, TopicTable, checked_card
 from dialens.models.topics_counts import Texts, as_tokens, count_matrix, ngrams, scale_rows
@@ -206,19 +206,25 @@ def load(path: str | Path, *, topics: TopicTable | None = None) -> TraitModel:
 
     Args:
         path: A folder written by :func:`save`, or the name of a model that comes with the package
-            (``agreeableness``).
-        topics: The topic table the model was fitted with; by default the one that ships.
+            (``agreeableness``; write ``./agreeableness`` for a folder of that name).
+        topics: The topic table the model was fitted with; by default the file that the card names,
+            or the table that ships.
 
     Raises:
         DialensError: There is no such model, it is damaged, or it needs another topic table.
+
+    Examples:
+        >>> np.isnan(load("agreeableness").predict(["I love to help.", "Qzx"])).tolist()
+        [False, True]
     """
     folder = Path(path)
-    if not folder.is_dir() and (SHIPPED / f"traits_{path}").is_dir():
+    names = shipped()
+    if isinstance(path, str) and path in names:
         folder = SHIPPED / f"traits_{path}"
     if not folder.is_dir():
-        names = ", ".join(shipped())
         raise DialensError(
-            f"there is no trait model {str(path)!r}: neither a folder nor one of {names}"
+            f"there is no trait model {str(path)!r}: neither a folder nor one of "
+            f"{', '.join(names)}. {did_you_mean(str(path), names)}".rstrip()
         )
     file = folder / MODEL_FILE
     card = checked_card(folder, file)
@@ -246,7 +252,12 @@ def load(path: str | Path, *, topics: TopicTable | None = None) -> TraitModel:
 
 
 def shipped() -> list[str]:
-    """Return the names of the trait models that come with the package."""
+    """Return the names of the trait models that come with the package.
+
+    Examples:
+        >>> "openness" in shipped()
+        True
+    """
     return sorted(
         one.parent.name[len("traits_") :] for one in SHIPPED.glob(f"traits_*/{CARD_FILE}")
     )
@@ -258,7 +269,7 @@ def _fitting_table(
     wanted = card.get("topics_sha256")
     if wanted is None:
         return None
-    table = topics or topic_tables.load()
+    table = topics or topic_tables.load(card.get("topics_file"))
     if table.sha256 != wanted:
         raise DialensError(
             f"{folder}: the model was fitted with another topic table (hash {wanted[:12]}…) than "

@@ -7,7 +7,8 @@ per-person sums, so no prediction is computed twice.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,10 @@ class Correlation:
     n: int
     n_missing: int = 0
 
+    def as_metric(self) -> dict[str, float | int | None]:
+        """The figure as a card writes it."""
+        return {"value": self.value, "low": self.low, "high": self.high, "n": self.n}
+
     def __str__(self) -> str:
         """One line for a terminal."""
         if self.value is None or self.low is None or self.high is None:
@@ -59,6 +64,7 @@ class TraitReport:
         baseline: r of the best line on the logarithm of the number of tokens, by the same folds.
         penalties: Penalty chosen inside the training part of each fold.
         topic_weights: Weight of the topic block chosen there.
+        dropped: Rows left out, by what they lacked.
     """
 
     target: str
@@ -74,24 +80,41 @@ class TraitReport:
     baseline: Correlation
     penalties: tuple[float, ...]
     topic_weights: tuple[float, ...]
+    dropped: Mapping[str, int] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
         """Everything as plain values, for JSON."""
         return asdict(self)
 
+    @property
+    def headline(self) -> str:
+        """The name, among :meth:`as_metrics`, of the figure at the level that was fitted."""
+        return f"r_{self.unit}"
+
+    def as_metrics(self) -> dict[str, Any]:
+        """The figures as a card writes them."""
+        return {
+            "r_person": self.by_person.as_metric(),
+            "r_text": self.by_text.as_metric(),
+            "baseline_length_r_person": self.baseline.as_metric(),
+        }
+
     def __str__(self) -> str:
         """A few lines for a terminal."""
         folds = ", ".join("–" if r is None else f"{r:.2f}" for r in self.per_fold)
-        return "\n".join(
-            [
-                f"{self.target}: ridge over {' + '.join(self.features)}, "
-                f"{self.folds} folds by person, seed {self.seed}",
-                f"  r by person  {self.by_person}",
-                f"  r by text    {self.by_text}",
-                f"  r per fold   {folds}",
-                f"  length only  {self.baseline}",
-            ]
-        )
+        lines = [
+            f"{self.target}: ridge over {' + '.join(self.features)}, "
+            f"{self.folds} folds by person, seed {self.seed}",
+            f"  {self.n_texts:,} texts of {self.n_persons:,} people; one label a {self.unit}",
+            f"  r by person  {self.by_person}",
+            f"  r by text    {self.by_text}",
+            f"  r per fold   {folds}",
+            f"  length only  {self.baseline}",
+        ]
+        if self.dropped:
+            gaps = ", ".join(f"{n:,} with {what}" for what, n in self.dropped.items())
+            lines.append(f"  left out     {gaps}")
+        return "\n".join(lines)
 
 
 def correlation(

@@ -17,11 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from dialens.models.inputs import TextInput
+from dialens.models.engagement import EngagementScorer
 from dialens.models.runtime import Model, Precision
 from dialens.models.store import load
+from dialens.models.training.chats import CONTEXT_TURNS
 from dialens.models.training.emotion import read_goemotions, read_labels
-from dialens.models.training.engagement import CONTEXT_TURNS
 from dialens.models.training.judged import baselines, compare, read_judged
 from dialens.models.training.measures import (
     auc,
@@ -34,7 +34,7 @@ from dialens.models.training.measures import (
     spearman,
 )
 from dialens.models.training.toxicity import read_toxicity
-from dialens.models.training.transfer import HEADS
+from dialens.models.training.transfer import HEADS, broken
 
 _log = logging.getLogger(__name__)
 _TRUSTS = (0.0, 10.0, 30.0, 60.0, 100.0)
@@ -126,25 +126,43 @@ def precise_threshold(
 
 def assess_engagement(model: Model, folder: Path, before: Any) -> dict[str, Any]:
     """Return correlations with human judgement beside those of the plain baselines."""
+    scorer = EngagementScorer(model)
     found: dict[str, Any] = {}
     for one in read_judged(folder):
-        inputs: list[TextInput] = list(one.inputs(CONTEXT_TURNS))
-        entry: dict[str, Any] = dict(compare(model.predict(inputs)[:, 0], one))
+        found_logits = model.run_many(one.inputs(CONTEXT_TURNS), scorer.formula.tasks)
+        logits = {task: values[:, 0].astype(float) for task, values in found_logits.items()}
+        entry: dict[str, Any] = dict(compare(scorer.combine(logits, one.replies), one))
+        entry["parts"] = {
+            task: _correlations(sigmoid(values), one.mean) for task, values in logits.items()
+        }
         if before is not None:
-            earlier = sigmoid(before[f"{one.name}|{CONTEXT_TURNS}"][:, HEADS["engagement"]][:, 0])
-            entry["before quantisation"] = {
-                "pearson": round(pearson(earlier, one.mean), 4),
-                "spearman": round(spearman(earlier, one.mean), 4),
-            }
+            earlier = before[f"{one.name}|{CONTEXT_TURNS}"].astype(float)
+            parts = {task: earlier[:, HEADS[task].start] for task in scorer.formula.tasks}
+            entry["before quantisation"] = _correlations(
+                scorer.combine(parts, one.replies), one.mean
+            )
         entry["baselines"] = {
-            name: {
-                "pearson": round(pearson(values, one.mean), 4),
-                "spearman": round(spearman(values, one.mean), 4),
-            }
-            for name, values in baselines(one.replies).items()
+            name: _correlations(values, one.mean) for name, values in baselines(one.replies).items()
         }
         found[one.name] = entry
     return found
+
+
+def _correlations(scores: np.ndarray, truth: np.ndarray) -> dict[str, float]:
+    return {
+        "pearson": round(pearson(scores, truth), 4),
+        "spearman": round(spearman(scores, truth), 4),
+    }
+
+
+def assess_validity(model: Model, folder: Path) -> dict[str, Any]:
+    """Return how well comments are told from the same comments broken by rule."""
+    texts, _ = read_goemotions(folder, "test")
+    kept = [text for text in texts if len(text.split()) > 5]
+    scores = model.predict(kept + broken(kept, np.random.default_rng(0)))[:, 0]
+    truth = np.repeat([1.0, 0.0], len(kept))
+    value = measured(lambda rows: auc(scores[rows], truth[rows]), len(truth), draws=500)
+    return {"AUC, comments against broken ones": value.as_dict()}
 
 
 def main() -> None:
@@ -154,7 +172,7 @@ def main() -> None:
     parser.add_argument("--emotions", type=Path, required=True)
     parser.add_argument("--judged", type=Path, required=True)
     parser.add_argument("--before", type=Path)
-    parser.add_argument("--tasks", nargs="+", default=list(HEADS))
+    parser.add_argument("--tasks", nargs="+", required=True)
     parser.add_argument("--precision", choices=("int8", "fp32"), default="int8")
     parser.add_argument("--out", type=Path, required=True)
     given = parser.parse_args()
@@ -170,6 +188,8 @@ def main() -> None:
             found[task] = assess_emotion(model, given.emotions / "goemotions", before)
         elif task == "toxicity":
             found[task] = assess_toxicity(model, given.emotions, before)
+        elif task == "validity":
+            found[task] = assess_validity(model, given.emotions / "goemotions")
         else:
             found[task] = assess_engagement(model, given.judged, before)
         _log.info("%s", json.dumps(found[task]))

@@ -15,11 +15,11 @@ from pathlib import Path
 import numpy as np
 
 from dialens.models.inputs import TextInput
+from dialens.models.training.chats import CONTEXT_TURNS, read_appeal
 from dialens.models.training.emotion import read_goemotions
 from dialens.models.training.endex import load_posts
-from dialens.models.training.engagement import CONTEXT_TURNS, LONGEST, makers, validation_value
-from dialens.models.training.judged import read_judged
-from dialens.models.training.pairs import validation_pairs
+from dialens.models.training.engagement import CHATS, LONGEST, Material, validation_value
+from dialens.models.training.judged import DEVELOPMENT, SETS, read_judged
 from dialens.models.training.toxicity import read_toxicity
 from dialens.models.training.transfer import HEADS, OUTPUTS, load_transfer
 
@@ -30,10 +30,14 @@ def column_weights() -> np.ndarray:
     """Return the weight of each column in the loss: the tasks count about the same."""
     weights = np.ones(OUTPUTS, dtype=np.float32)
     weights[HEADS["emotion"]] = 0.5
+    for task in ("width", "depth", "validity"):
+        weights[HEADS[task]] = 0.3
     return weights
 
 
-def _reference_texts(emotions: Path, judged: Path | None) -> dict[str, list[TextInput]]:
+def _reference_texts(
+    emotions: Path, judged: Path | None, chats: Path | None
+) -> dict[str, list[TextInput]]:
     # What the shipped int8 model is compared with: the same inputs, before quantisation.
     toxic = read_toxicity(emotions)
     found: dict[str, list[TextInput]] = {
@@ -41,9 +45,10 @@ def _reference_texts(emotions: Path, judged: Path | None) -> dict[str, list[Text
         "emotion test": list(read_goemotions(emotions / "goemotions", "test")[0]),
         "toxicity test": [toxic.texts[i] for i in np.flatnonzero(toxic.part == 2)],
     }
-    for one in read_judged(judged) if judged else []:
-        for turns in (1, CONTEXT_TURNS):
-            found[f"{one.name}|{turns}"] = list(one.inputs(turns))
+    for one in read_judged(judged, (*SETS, *DEVELOPMENT)) if judged else []:
+        found[f"{one.name}|{CONTEXT_TURNS}"] = list(one.inputs(CONTEXT_TURNS))
+    if chats:
+        found[CHATS] = list(read_appeal(chats).part(held_out=True).inputs)
     return found
 
 
@@ -61,6 +66,7 @@ def main() -> None:
     parser.add_argument("--encoder", type=Path, required=True, help="where the student starts")
     parser.add_argument("--layers", type=int, nargs="+", help="layers it keeps; all if not given")
     parser.add_argument("--posts", type=Path, required=True)
+    parser.add_argument("--chats", type=Path, required=True, help="folder of rated chats")
     parser.add_argument("--judged", type=Path, help="folder of human judgements, for measuring")
     parser.add_argument("--emotions", type=Path, required=True)
     parser.add_argument("--epochs", type=int, default=3)
@@ -75,10 +81,20 @@ def main() -> None:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
     inputs, targets = load_transfer(given.transfer)
     table = tokenise(given.encoder, inputs, longest=LONGEST)
-    _, valid = makers(load_posts(given.posts, given.limit))
-    checks = validation_pairs(valid, most=3000)
+    posts = load_posts(given.posts, given.limit)
+    checks = {
+        task: Material(variant, posts, given.chats).checks(most=2000)
+        for task, variant in (
+            ("engagement", "nsr"),
+            ("relevance", "relevance"),
+            ("appeal", "appeal"),
+        )
+    }
     check_tables = {
-        name: tokenise(given.encoder, one.inputs, longest=LONGEST) for name, one in checks.items()
+        task: {
+            name: tokenise(given.encoder, one.inputs, longest=LONGEST) for name, one in s.items()
+        }
+        for task, s in checks.items()
     }
     texts, truth = read_goemotions(given.emotions / "goemotions", "dev")
     emotion_table = tokenise(given.encoder, texts, longest=LONGEST)
@@ -89,14 +105,16 @@ def main() -> None:
     def value(model: Encoder) -> float:
         chances = sigmoid(predict(model, emotion_table)[:, HEADS["emotion"]])
         f1 = macro_f1(chances >= best_thresholds(chances, truth), truth)
-        scores = {
-            name: predict(model, one)[:, HEADS["engagement"]][:, 0]
-            for name, one in check_tables.items()
+        pairs = {
+            task: validation_value(
+                {name: predict(model, one)[:, HEADS[task].start] for name, one in some.items()},
+                checks[task],
+            )
+            for task, some in check_tables.items()
         }
-        engagement = validation_value(scores, checks)
         toxicity = auc(predict(model, toxic_table)[:, HEADS["toxicity"]][:, 0], toxic.toxic[rows])
-        _log.info("emotion %.4f engagement %.4f toxicity %.4f", f1, engagement, toxicity)
-        return f1 + engagement + 0.2 * toxicity
+        _log.info("emotion %.4f toxicity %.4f %s", f1, toxicity, pairs)
+        return float(f1 + sum(pairs.values()) + 0.2 * toxicity)
 
     torch.manual_seed(given.seed)
     model = load_encoder(given.encoder, OUTPUTS, layers=given.layers, dropout=0.05)
@@ -115,7 +133,7 @@ def main() -> None:
     save_encoder(model, given.out)
     logits = {
         part: predict(model, tokenise(given.encoder, texts, longest=LONGEST))
-        for part, texts in _reference_texts(given.emotions, given.judged).items()
+        for part, texts in _reference_texts(given.emotions, given.judged, given.chats).items()
     }
     np.savez(given.out / "logits.npz", **logits)  # type: ignore[arg-type, unused-ignore]
     report = {"history": result.history, "seconds": result.seconds, "inputs": len(inputs)}

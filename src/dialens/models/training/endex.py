@@ -15,7 +15,7 @@ import logging
 import lzma
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -40,6 +40,8 @@ class Posts:
     score: np.ndarray
     z: np.ndarray
     rejected: dict[str, int]
+    reach: np.ndarray = field(default_factory=lambda: np.zeros((0, 2)))
+    """Replies, and how many answers deep the longest chain below goes; empty if not known."""
 
     def __len__(self) -> int:
         return len(self.text)
@@ -110,6 +112,7 @@ def make_posts(
         if group.any():
             dimensions[group] = _dimensions(table[group])
     score, z = _scores(dimensions, voted)
+    depth = _depths(parent)
     texts = [comments[i] for i in rows]
     above_rows = [int(parent[i]) for i in rows]
     return Posts(
@@ -120,8 +123,24 @@ def make_posts(
         dimensions=dimensions,
         score=score,
         z=z,
+        reach=np.array([(len(replies[i]), depth[i]) for i in rows]).reshape(-1, 2),
         rejected=dict(rejected),
     )
+
+
+def _depths(parent: np.ndarray) -> np.ndarray:
+    # Levels from the root downwards, then each level tells the one above; links into a cycle stop.
+    level = np.zeros(len(parent), dtype=np.int64)
+    for step in range(1, len(parent)):
+        below = (parent >= 0) & (level[parent] == step - 1) & (level == step - 1)
+        if not below.any() or step > 1000:
+            break
+        level[below] = step
+    depth = np.zeros(len(parent), dtype=np.int64)
+    for step in range(int(level.max(initial=0)), 0, -1):
+        rows = np.flatnonzero((level == step) & (parent >= 0))
+        np.maximum.at(depth, parent[rows], depth[rows] + 1)
+    return depth
 
 
 def popularity_adjusted(raw: np.ndarray, popularity: np.ndarray) -> np.ndarray:
@@ -180,6 +199,7 @@ def save_posts(posts: Posts, file: Path) -> None:
         "dimensions": np.round(posts.dimensions, 4).tolist(),
         "score": np.round(posts.score, 4).tolist(),
         "z": np.round(posts.z, 4).tolist(),
+        "reach": posts.reach.tolist(),
         "rejected": posts.rejected,
     }
     with lzma.open(file, "wt", encoding="utf-8", preset=6) as out:
@@ -199,6 +219,7 @@ def load_posts(file: Path, limit: int | None = None) -> Posts:
         dimensions=np.array(record["dimensions"][:limit], dtype=float),
         score=np.array(record["score"][:limit], dtype=float),
         z=np.array(record["z"][:limit], dtype=float),
+        reach=np.array(record["reach"][:limit], dtype=float),
         rejected=record["rejected"],
     )
 

@@ -1,12 +1,14 @@
 """Replies that people have judged: read them, and compare a model with the plain baselines.
 
-These sets are for measuring only; nothing in this package trains on them or chooses by them.
+:data:`SETS` are for reporting: nothing in this package trains on them or chooses by them. What is
+chosen by human judgement is chosen on :data:`DEVELOPMENT`.
 """
 
 from __future__ import annotations
 
 import gzip
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +23,13 @@ SETS = (
     ("grade_dailydialog", "coherence"),
     ("usr_personachat", "Engaging"),
     ("usr_personachat", "Overall"),
+)
+DEVELOPMENT = (
+    ("dailydialog_zhao", "appropriateness"),
+    ("dailydialog_gupta", "appropriateness"),
+    ("holistic_context", "context coherence"),
+    ("conture_turn", "overall impression"),
+    ("convai2_wild", "thumb"),
 )
 
 
@@ -39,16 +48,16 @@ class Judged:
         return [("\n".join(context[-turns:]), reply) for context, reply in pairs]
 
 
-def read_judged(folder: Path) -> list[Judged]:
-    """Read the sets of :data:`SETS` from a folder of ``*.jsonl.gz``."""
+def read_judged(folder: Path, sets: Sequence[tuple[str, str]] = SETS) -> list[Judged]:
+    """Read some sets of rated turns from a folder of ``*.jsonl.gz``."""
     found = []
-    for name, quality in SETS:
+    for name, quality in sets:
         file = folder / f"{name}.jsonl.gz"
         if not file.exists():
             raise DialensError(f"{file} is missing: it holds the judgements of {quality}")
         with gzip.open(file, "rt", encoding="utf-8") as lines:
             units = [json.loads(line) for line in lines]
-        units = [unit for unit in units if quality in unit["ratings"]]
+        units = [u for u in units if u["level"] == "turn" and quality in u["ratings"]]
         found.append(
             Judged(
                 name=f"{name}: {quality}",

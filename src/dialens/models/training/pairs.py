@@ -4,6 +4,8 @@ Variants: ``plain`` (EnDex), ``ns`` (+ rule-made negatives), ``nsr`` (+ random r
 from elsewhere in the thread) and ``soft``: every post with its z-score as a soft label, all
 negatives, and a part of the texts in the style of chat corpora. In ``soft`` the random
 replies are themselves posts, put under another context, so that length tells nothing there.
+``relevance`` is another task on the same posts: the reply that was given against one that was
+given elsewhere.
 """
 
 from __future__ import annotations
@@ -24,17 +26,21 @@ from dialens.models.training.negatives import (
     spoil,
 )
 
-VARIANTS = ("plain", "ns", "nsr", "soft")
+VARIANTS = ("plain", "ns", "nsr", "soft", "relevance")
 KAPPA = 1.0
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """(context, reply) pairs with a target and the kind of each: real, ns, random or thread."""
+    """(context, reply) pairs with a target and the kind of each: real, ns, random or thread.
+
+    ``row`` is the number of the post behind a real pair, -1 behind others, where it was asked for.
+    """
 
     inputs: list[tuple[str, str]]
     target: np.ndarray
     kind: np.ndarray
+    row: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.inputs)
@@ -88,6 +94,8 @@ class PairMaker:
         """
         if variant == "soft":
             return self._soft(most, seed)
+        if variant == "relevance":
+            return self._relevance(most, seed)
         generator = np.random.default_rng(seed)
         z = self.posts.z if positive == "score" else self._dimension_z(positive)
         high = self.rows[np.nan_to_num(z[self.rows], nan=-9.0) > KAPPA]
@@ -132,7 +140,21 @@ class PairMaker:
                 kinds.append(kind)
                 targets.append(0.03 if kind != "thread" else 0.08)
         inputs = [restyle(pair, generator) for pair in inputs]
-        return Pairs(inputs, np.array(targets), np.array(kinds))
+        made_up = np.full(len(inputs) - len(real), -1)
+        rows = np.concatenate([real, made_up])
+        return Pairs(inputs, np.array(targets), np.array(kinds), rows)
+
+    def _relevance(self, most: int, seed: int) -> Pairs:
+        generator = np.random.default_rng(seed)
+        inputs: list[tuple[str, str]] = []
+        kinds = np.repeat(["real", "random", "thread"], [most // 2, most // 4, most // 4])
+        for kind, row in zip(kinds, generator.choice(self.rows, len(kinds)), strict=True):
+            if kind == "real":
+                pair = self.context(int(row), generator), self.posts.text[int(row)]
+            else:
+                pair = self.negative(str(kind), int(row), PAPER_RULES, generator)
+            inputs.append(restyle(pair, generator))
+        return Pairs(inputs, (kinds == "real").astype(float), kinds)
 
     def _dimension_z(self, name: str) -> np.ndarray:
         values = self.posts.dimensions[:, DIMENSIONS.index(name)]

@@ -2,10 +2,11 @@ r"""The transfer set of a student: many texts and pairs with what the teachers s
 
     python -m dialens.models.training.transfer texts --posts FILE --encoder FOLDER \
         --emotions FOLDER --teachers FOLDER --out texts
-    python -m dialens.models.training.transfer pairs … --out pairs
+    python -m dialens.models.training.transfer pairs … --chats FOLDER --out pairs
 
 Columns of the targets are those of :data:`HEADS`. Texts of GoEmotions and of the toxicity sets keep
-half of their human label; Reddit's comments, unlabelled, have the teachers' word alone.
+half of their human label; Reddit's comments, unlabelled, have the teachers' word alone. What needs
+no teacher (a broken text is known to be broken, replies can be counted) is taken from the data.
 """
 
 from __future__ import annotations
@@ -19,10 +20,11 @@ from pathlib import Path
 import numpy as np
 
 from dialens.models.inputs import TextInput
+from dialens.models.training.chats import mismatched, read_appeal, read_human_replies
 from dialens.models.training.emotion import read_goemotions
-from dialens.models.training.endex import Posts, load_posts
+from dialens.models.training.endex import Posts, load_posts, normalised
 from dialens.models.training.engagement import LONGEST, makers
-from dialens.models.training.negatives import chat_style
+from dialens.models.training.negatives import chat_style, spoil
 from dialens.models.training.reactions import ensemble, teacher_folders
 from dialens.models.training.toxicity import read_toxicity
 
@@ -31,8 +33,15 @@ HEADS = {
     "emotion": slice(0, EMOTIONS),
     "toxicity": slice(EMOTIONS, 29),
     "engagement": slice(29, 30),
+    "relevance": slice(30, 31),
+    "appeal": slice(31, 32),
+    "width": slice(32, 33),
+    "depth": slice(33, 34),
+    "validity": slice(34, 35),
 }
-OUTPUTS = 30
+OUTPUTS = 35
+PAIR_TEACHERS = ("engagement", "relevance", "appeal")
+BREAKING = ("insert", "delete", "loop", "shuffle")
 
 _log = logging.getLogger(__name__)
 
@@ -71,7 +80,8 @@ def texts_taught(
     comments = [
         chat_style(pool[i]) if generator.random() < 0.2 else pool[i] for i in map(int, chosen)
     ]
-    texts = emotion_texts + [toxic.texts[i] for i in rows] + comments
+    spoilt = broken(comments[: len(comments) // 3], generator)
+    texts = emotion_texts + [toxic.texts[i] for i in rows] + comments + spoilt
     table = tokenise(encoder, texts, longest=96)
     _log.info("%d texts", len(texts))
     targets = np.full((len(texts), OUTPUTS), np.nan, dtype=np.float32)
@@ -82,23 +92,64 @@ def texts_taught(
     targets[:first, emotion] = (targets[:first, emotion] + emotion_truth) / 2
     human = toxic.toxic[rows][:, None]
     targets[first:second, toxicity] = (targets[first:second, toxicity] + human) / 2
+    targets[second : second + len(comments), HEADS["validity"]] = 0.97
+    targets[second + len(comments) :, HEADS["validity"]] = 0.03
     # GoEmotions twice: its labels are the only human word on emotion.
     return texts + emotion_texts, np.concatenate([targets, targets[:first]])
 
 
+def broken(texts: Sequence[str], generator: np.random.Generator) -> list[str]:
+    """Return the texts, each spoilt by one of :data:`BREAKING`."""
+    words = [word for text in texts[:2000] for word in text.split()] or ["the"]
+    return [
+        spoil(BREAKING[int(generator.integers(len(BREAKING)))], text, "", words, [], generator)
+        for text in texts
+    ]
+
+
 def pairs_taught(
-    posts: Posts, teachers: list[Path], encoder: Path, *, most: int
+    posts: Posts,
+    teachers: dict[str, list[Path]],
+    encoder: Path,
+    chats: Path,
+    *,
+    most: int,
+    limit: int | None = None,
 ) -> tuple[list[tuple[str, str]], np.ndarray]:
-    """Return pairs with the engagement teachers' probabilities."""
+    """Return pairs of Reddit and of chats with the teachers' probabilities."""
     from dialens.models.training.tokens import tokenise
 
     train, _ = makers(posts)
     pairs = train.draw("soft", most=most, seed=1234)
-    _log.info("%d pairs", len(pairs))
-    targets = np.full((len(pairs), OUTPUTS), np.nan, dtype=np.float32)
-    table = tokenise(encoder, pairs.inputs, longest=LONGEST)
-    targets[:, HEADS["engagement"]] = ensemble(teachers, table, 1)
-    return pairs.inputs, targets
+    liked = read_appeal(chats).part(held_out=False).inputs[:limit]
+    human = read_human_replies(chats).part(held_out=False)
+    generator = np.random.default_rng(5)
+    some = generator.permutation(len(human.inputs))[: most // 10]
+    given = [human.inputs[int(i)] for i in some]
+    strangers = mismatched(human, seed=3).inputs
+    elsewhere = [strangers[int(i)] for i in some]
+    inputs = pairs.inputs + liked + given + elsewhere
+    _log.info("%d pairs, %d of them from chats", len(inputs), len(inputs) - len(pairs))
+    targets = np.full((len(inputs), OUTPUTS), np.nan, dtype=np.float32)
+    table = tokenise(encoder, inputs, longest=LONGEST)
+    for task, folders in teachers.items():
+        targets[:, HEADS[task]] = ensemble(folders, table, 1)
+        _log.info("%s: %d teachers", task, len(folders))
+    if pairs.row is not None and len(posts.reach):
+        real = np.flatnonzero(pairs.row >= 0)
+        for column, task in enumerate(("width", "depth")):
+            reached = normalised(posts.reach[:, column])[pairs.row[real]]
+            targets[real, HEADS[task].start] = reached
+    return inputs, targets
+
+
+def best_teachers(folder: Path, most: int) -> list[Path]:
+    """Return the seeds' folders that did best in validation."""
+    value = {
+        one: json.loads((one / "report.json").read_text())["validation"]
+        for one in teacher_folders(folder)
+    }
+    return sorted(value, key=lambda one: -value[one])[:most]
 
 
 def main() -> None:
@@ -109,7 +160,9 @@ def main() -> None:
     parser.add_argument("--encoder", type=Path, required=True)
     parser.add_argument("--emotions", type=Path, required=True, help="folder of the labelled sets")
     parser.add_argument("--teachers", type=Path, required=True)
-    parser.add_argument("--engagement", default="soft", help="which variant teaches")
+    parser.add_argument("--chats", type=Path, help="folder of rated chats, for pairs")
+    parser.add_argument("--engagement", nargs="+", default=["nsr"], help="which variants teach")
+    parser.add_argument("--seeds", type=int, default=4, help="of each, the best by validation")
     parser.add_argument("--most", type=int, default=150000)
     parser.add_argument("--limit", type=int)
     parser.add_argument("--out", type=Path, required=True)
@@ -127,8 +180,23 @@ def main() -> None:
         )
         save_transfer(given.out, texts, targets)
     else:
-        folders = teacher_folders(given.teachers / given.engagement)
-        pairs, targets = pairs_taught(posts, folders, given.encoder, most=given.most)
+        variants = {
+            "engagement": given.engagement,
+            "relevance": ["relevance"],
+            "appeal": ["appeal"],
+        }
+        teachers = {
+            task: [f for one in names for f in best_teachers(given.teachers / one, given.seeds)]
+            for task, names in variants.items()
+        }
+        pairs, targets = pairs_taught(
+            posts,
+            teachers,
+            given.encoder,
+            given.chats,
+            most=given.most,
+            limit=given.limit,
+        )
         save_transfer(given.out, pairs, targets)
     _log.info("done")
 
