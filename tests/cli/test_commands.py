@@ -15,7 +15,8 @@ import pytest
 
 from dialens.cli.app import main
 from dialens.corpus import demo_path
-from dialens.metrics import SCORES, metrics
+from dialens.metrics import SCORES, metrics, model_set
+from tests.metrics.tiny_models import make_model, tiny_folder
 
 
 class Ran:
@@ -45,6 +46,13 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp
     return command
 
 
+@pytest.fixture(autouse=True)
+def tiny_models(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tiny models in the place of those that ship: what they say does not matter here."""
+    if request.node.get_closest_marker("slow") is None:
+        monkeypatch.setattr(model_set, "SHIPPED", tiny_folder())
+
+
 def lines(*records: object) -> str:
     return "".join(json.dumps(record) + "\n" for record in records)
 
@@ -59,7 +67,7 @@ GOOD = talk("d1", ("user", "How are you?"), ("assistant", "Happy, thanks! And yo
 
 COMMANDS = (
     *("demo", "score", "compare", "validate", "agreement", "power"),
-    *("convert", "metrics", "formats"),
+    *("convert", "metrics", "formats", "models"),
 )
 
 
@@ -98,6 +106,46 @@ def test_score_then_compare(run, tmp_path: Path) -> None:
     pairs = pl.read_parquet(tmp_path / "out/comparison.parquet")
     assert pairs.filter(metric="question")["paired"].to_list() == [True] * 3
     assert (tmp_path / "out/comparison.html").exists()
+
+
+def test_models_are_announced_and_all_metrics_have_values(run, tmp_path: Path) -> None:
+    done = run("score", demo_path(), "-o", "out")
+    assert done.status == 0, done.error
+    assert (
+        "Models: emotion and toxicity (small, int8), engagement and relevance (base" in done.error
+    )
+    assert "7 traits (linear); a few seconds for" in done.error
+    assert "No values" not in done.error
+    for column in ("engagement", "empathic", "agreeableness", "toxicity"):
+        assert column in done.out
+    table = pl.read_parquet(tmp_path / "out/scores.parquet")
+    empty = table.filter(level="agent").group_by("metric").agg(pl.col("value").null_count() > 0)
+    assert not empty["value"].any()
+    compared = run("compare", "out", "--metrics", "engagement,empathy", "--resamples", "200")
+    assert compared.status == 0, compared.error
+    pairs = pl.read_parquet(tmp_path / "out/comparison.parquet")
+    assert pairs.filter(metric="engagement").height == 3
+
+
+def test_without_models(run, tmp_path: Path) -> None:
+    done = run("score", demo_path(), "--models", "none")
+    assert done.status == 0, done.error
+    assert "Models" not in done.error
+    record = json.loads((tmp_path / "out/run.json").read_text())
+    wanted = [card.name for card in metrics().values() if "model" not in card.needs]
+    assert record["arguments"]["metrics"] == wanted
+    assert list(record["signatures"]) == wanted
+
+
+def test_a_model_of_ones_own(run, tmp_path: Path) -> None:
+    own = make_model(tmp_path / "mine", {"rudeness": ["polite", "rude"]}, {}, seed=3)
+    (tmp_path / "a.jsonl").write_text(lines(GOOD))
+    done = run("score", "a.jsonl", "-m", "toxicity", "--model", f"toxicity={own}")
+    assert done.status == 0, done.error
+    assert "Models: toxicity (mine, int8)" in done.error
+    table = pl.read_parquet(tmp_path / "out/scores.parquet")
+    assert table["signature"].str.contains("model:mine:", literal=True).all()
+    assert table["value"].null_count() == 0
 
 
 def test_the_same_command_writes_the_same_bytes(run, tmp_path: Path) -> None:
@@ -177,6 +225,10 @@ def test_bad_records_can_be_left_out(run, tmp_path: Path, case: str) -> None:
         (["score", "a.jsonl", "--levels", "sentence"], "no level 'sentence'"),
         (["score", "a.jsonl", "--lexicon", "x.tsv"], "KIND=FILE"),
         (["score", "a.jsonl", "--prompt", "first"], "`context` or `last`"),
+        (["score", "a.jsonl", "--models", "huge"], "default, small, base, none; seen: 'huge'"),
+        (["score", "a.jsonl", "--models", "none", "-m", "toxicity"], "`--models none` leaves"),
+        (["score", "a.jsonl", "--model", "x"], "TASK=FOLDER"),
+        (["score", "a.jsonl", "--model", "toxic=x"], "Did you mean toxicity"),
         (["score", "a.jsonl", "--format", "word"], "no format 'word'"),
         (["compare", "nowhere"], "holds no scores"),
         (["metrics", "beauty"], "no metric or family 'beauty'"),
@@ -221,6 +273,21 @@ def test_convert_and_the_catalogues(run, tmp_path: Path) -> None:
     assert "messages" in run("formats", "openai").out
     assert "emotional_entropy" in run("metrics").out
     assert "nats" in run("metrics", "emotional_entropy").out
+
+
+@pytest.mark.slow
+def test_the_demo_with_the_models_that_ship(run, tmp_path: Path) -> None:
+    done = run("demo", "-o", "out")
+    assert done.status == 0, done.error
+    assert "No values" not in done.error
+    table = pl.read_parquet(tmp_path / "out/scores.parquet").filter(level="agent")
+    by_agent = {
+        metric: dict(table.filter(metric=metric).select("agent", "value").iter_rows())
+        for metric in ("engagement", "emotion_caring", "toxicity")
+    }
+    assert by_agent["engagement"]["warm"] > by_agent["engagement"]["curt"]
+    assert by_agent["emotion_caring"]["warm"] > by_agent["emotion_caring"]["curt"]
+    assert max(by_agent["toxicity"].values()) < 0.3
 
 
 @pytest.mark.slow

@@ -54,7 +54,7 @@ def rated(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     corpus = folder / "made.jsonl"
     corpus.write_text("".join(json.dumps(line) + "\n" for line in lines))
     scored = folder / "scores"
-    assert run("score", corpus, "-o", scored).exit_code == 0
+    assert run("score", corpus, "-o", scored, "--models", "none").exit_code == 0
     return corpus, scored
 
 

@@ -8,9 +8,11 @@ from dialens.metrics import score
 from tests.metrics import plain
 from tests.metrics.strategies import corpora
 
+LEXICAL = ["emotion", "style", "surface"]
+
 
 def values(corpus: Corpus, level: str) -> dict[tuple[str, ...], dict[str, float | None]]:
-    rows = score(corpus).wide(level).iter_rows(named=True)
+    rows = score(corpus, metrics=LEXICAL).wide(level).iter_rows(named=True)
     units = ("system", "agent", "dialog", "turn")
     return {tuple(row[u] for u in units if row[u] is not None): row for row in rows}
 

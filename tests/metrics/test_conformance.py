@@ -2,6 +2,7 @@
 
 import math
 import string
+from functools import cache
 
 import polars as pl
 import pytest
@@ -10,17 +11,25 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 from dialens.corpus import LEVELS, Corpus, Dialogue, Turn
-from dialens.metrics import MetricCard, Resources, make_plan, metrics, score
+from dialens.metrics import MetricCard, ModelSet, Resources, make_plan, metrics, score
 from dialens.metrics.scores import long
 from dialens.metrics.scoring import score_parts
 from tests.metrics.strategies import corpora
+from tests.metrics.tiny_models import tiny_folder
 
 CARDS = list(metrics().values())
 NAMES = [card.name for card in CARDS]
+ENCODED = ("engagement", "emotion_classifier", "toxicity")
+
+
+@cache
+def tiny_models() -> ModelSet:
+    """Loaded once; remembers nothing, so that every batch goes through the models."""
+    return ModelSet(folder=tiny_folder(), remember=0)
 
 
 def table(talks: list[Dialogue], *, batch: int = 1000, threads: int = 1) -> pl.DataFrame:
-    plan = make_plan(None, Resources())
+    plan = make_plan(None, Resources(models=tiny_models()))
     signatures = {metric.name: metric.signature for metric in plan.metrics}
     batches = Corpus.of(talks).batches(turns=batch)
     parts = score_parts(batches, plan, threads=threads)
@@ -28,17 +37,27 @@ def table(talks: list[Dialogue], *, batch: int = 1000, threads: int = 1) -> pl.D
     return rows.sort("metric", "level", "system", "agent", "dialog", "turn")
 
 
+def assert_same(one: pl.DataFrame, two: pl.DataFrame) -> None:
+    """Equal to the last digit, and within what int8 may differ by where an encoder was asked."""
+    encoded = [card.name for card in CARDS if card.family in ENCODED]
+    for chosen, tolerance in (
+        (pl.col("metric").is_in(encoded), 1e-3),
+        (~pl.col("metric").is_in(encoded), 1e-12),
+    ):
+        assert_frame_equal(one.filter(chosen), two.filter(chosen), abs_tol=tolerance)
+
+
 @settings(max_examples=15, deadline=None)
 @given(corpora(), st.integers(1, 4))
 def test_batches_and_threads_do_not_matter(talks: list[Dialogue], batch: int) -> None:
-    assert_frame_equal(table(talks), table(talks, batch=batch, threads=2), abs_tol=1e-12)
+    assert_same(table(talks), table(talks, batch=batch, threads=2))
 
 
 @settings(max_examples=15, deadline=None)
 @given(corpora(), st.randoms(use_true_random=False))
 def test_the_order_of_dialogues_does_not_matter(talks, random) -> None:
     shuffled = random.sample(talks, len(talks))
-    assert_frame_equal(table(talks), table(shuffled), abs_tol=1e-12)
+    assert_same(table(talks), table(shuffled))
 
 
 @settings(max_examples=15, deadline=None)

@@ -69,6 +69,14 @@ class Visit:
         page.goto(path.as_uri())
         page.wait_for_function("document.querySelectorAll('.drawing svg').length > 0")
 
+    def drawn(self) -> None:
+        """Waits until every chart is there that is not folded away."""
+        self.page.wait_for_function(
+            """() => [...document.querySelectorAll('[data-figure]')]
+              .filter((figure) => !figure.closest('details.fold:not([open])'))
+              .every((figure) => figure.querySelector('.drawing').textContent)"""
+        )
+
     @property
     def foreign(self) -> list[str]:
         return [u for u in self.requests if not u.startswith(("file:", "data:", "blob:"))]

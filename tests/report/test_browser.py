@@ -15,7 +15,7 @@ from tests.report.material import FLAT, HOSTILE, silent, talk
 def test_opens_from_disk_with_all_its_charts(two_agents_report: Path, visit: Visitor) -> None:
     seen = visit(two_agents_report)
     page = seen.page
-    page.wait_for_function("document.querySelectorAll('.drawing svg').length === 3")
+    seen.drawn()
     assert page.title() == "Two · dialens"
     assert page.locator("[data-figure=distribution] .mark-symbol path").count() >= 24
     assert page.locator("[data-figure=emotions] .mark-symbol path").count() >= 16
@@ -55,7 +55,7 @@ def test_drill_down_by_mouse(two_agents_report: Path, visit: Visitor) -> None:
     own.first.locator("summary").click()
     deep = own.first.locator(".deep")
     deep.wait_for()  # the browser tells of an opened element a little later
-    assert deep.locator("dt", has_text="Emotional entropy").count() == 1
+    assert deep.locator("dt:text-is('Emotional entropy')").count() == 1
     assert "Counted:" in deep.inner_text()
     assert page.url.endswith("#dialogue=teller-2")
 
@@ -122,7 +122,7 @@ def test_tables_sort_by_keyboard_and_tell_why(make: Make, visit: Visitor) -> Non
         talk(a, n, FLAT[:k]) for k, a in enumerate(("one", "two", "three"), 1) for n in range(4)
     ]
     page = visit(make(Corpus.of([*talks, *silent(3)])).path).page
-    head = page.locator("#agents thead button", has_text="Emotional entropy")
+    head = page.locator("#agents thead button:text-is('Emotional entropy')")
     head.focus()
     page.keyboard.press("Enter")
     assert page.locator("#agents th[aria-sort=descending]").count() == 1
@@ -131,7 +131,7 @@ def test_tables_sort_by_keyboard_and_tell_why(make: Make, visit: Visitor) -> Non
     page.keyboard.press("Enter")
     assert page.locator("#agents th[aria-sort=ascending]").count() == 1
     assert names.last.inner_text() == "silent"
-    why = page.locator("#agents .why").first
+    why = page.locator("#agents .why[aria-label*='no emotion word']").first
     why.focus()
     assert "without a value" in page.locator("#hint").inner_text()
     assert "no emotion word" in (why.get_attribute("aria-label") or "")
@@ -174,7 +174,7 @@ def test_charts_follow_the_scheme_while_open(two_agents_report: Path, visit: Vis
 def test_phone(two_agents_report: Path, visit: Visitor) -> None:
     seen = visit(two_agents_report, width=390, height=844, scheme="dark")
     page = seen.page
-    page.wait_for_function("document.querySelectorAll('.drawing svg').length === 3")
+    seen.drawn()
     assert seen.wide() <= 0
     assert not page.locator(".talk").is_visible()
     page.locator(".item").nth(1).click()
@@ -193,7 +193,7 @@ def test_hostile_text_does_nothing(make: Make, visit: Visitor) -> None:
     long = Dialogue("s", "x" * 300, "y" * 300, [Turn("z" * 300, "agent", "w" * 3000)])
     seen = visit(make(Corpus.of([*bad, long]), title=HOSTILE).path, width=390, height=844)
     page = seen.page
-    page.wait_for_function("document.querySelectorAll('.drawing svg').length === 3")
+    seen.drawn()
     page.locator(".item").first.click()
     assert HOSTILE in page.locator(".turn.own .bubble").first.inner_text()
     page.locator(".turn.own summary").first.click()

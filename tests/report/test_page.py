@@ -15,6 +15,7 @@ import pytest
 
 from dialens import Corpus, DialensError, Resources, score
 from dialens.corpus import Dialogue, Turn
+from dialens.metrics import metrics
 from dialens.report import write_report
 from dialens.text import Lexicon
 from tests.report.conftest import Make
@@ -32,7 +33,8 @@ def embedded(path: Path) -> dict[str, Any]:
 def test_the_summary_counts_and_finds(make: Make) -> None:
     summary = make(two_agents())
     assert (
-        summary.headline == "2 agents, 48 turns of their own in 24 dialogues, scored on 35 metrics"
+        summary.headline
+        == f"2 agents, 48 turns of their own in 24 dialogues, scored on {len(metrics())} metrics"
     )
     asked = [sentence for sentence in summary.findings if sentence.startswith("Questions")]
     assert asked == [
@@ -56,10 +58,20 @@ def test_agents_that_are_alike_are_not_told_apart(make: Make) -> None:
 def test_one_agent_one_dialogue_one_turn(make: Make) -> None:
     corpus = Corpus.of([Dialogue("s", "only", "d", [Turn("B", "agent", "Hello there.")])])
     summary = make(corpus)
-    assert summary.headline == "only, 1 turn of its own in 1 dialogue, scored on 35 metrics"
+    everything = f"scored on {len(metrics())} metrics"
+    assert summary.headline == f"only, 1 turn of its own in 1 dialogue, {everything}"
     page = summary.path.read_text()
     assert "nothing to follow from turn to turn" in page
     assert "nothing to answer" in page
+
+
+def test_a_metric_that_no_agent_has_does_not_come_first(make: Make) -> None:
+    """Nobody speaks before the agent, so there is nothing to match."""
+    talks = [Dialogue("s", "bot", f"d{n}", [Turn("B", "agent", FLAT[n])]) for n in range(3)]
+    path = make(Corpus.of(talks), metrics=["language_style_matching", "length"]).path
+    assert list(embedded(path)["figures"]["distribution"]) == ["length"]
+    told = path.read_text().split("<script>")[0]
+    assert "Not shown, since no agent has a value: style matching (nothing to answer)." in told
 
 
 def test_a_handful_of_metrics_is_enough(make: Make) -> None:

@@ -8,7 +8,7 @@ import typer
 from dialens.cli.options import shown
 from dialens.cli.score import score_to
 from dialens.corpus import LEVELS, demo_path
-from dialens.metrics import Resources, select
+from dialens.metrics import ModelSet, Resources, select
 
 
 def demo(
@@ -16,7 +16,8 @@ def demo(
 ) -> None:
     """Score the bundled conversations and write a report to look at.
 
-    Three variants of one invented companion, each in the same situations. Nothing is fetched.
+    Three variants of one invented companion, each in the same situations, scored with the small
+    models, which take seconds. Nothing is fetched.
 
     [bold]Example[/]
 
@@ -30,9 +31,8 @@ def demo(
         output,
         chosen=[card.name for card in select()],
         levels=list(LEVELS),
-        resources=Resources(),
+        resources=Resources(models=ModelSet("small")),
     )
-    print(
-        f"\nLook at {shown(output / 'report.html')}: the table of agents, their emotions, ", end=""
-    )
+    page = shown(output / "report.html")
+    print(f"\nLook at {page}: agents side by side, their emotions and character, ", end="")
     print("and, further down, every dialogue with the words that drove its scores.")

@@ -7,7 +7,7 @@ import typer
 
 from dialens.corpus import LEVELS, OnError
 from dialens.errors import DialensError
-from dialens.metrics import Resources
+from dialens.metrics import ModelSet, Resources
 from dialens.text import Lexicon, read_emotion_lexicon, read_lexicon
 
 Format = Annotated[
@@ -24,6 +24,23 @@ Force = Annotated[bool, typer.Option("--force", help="Replace the output even if
 Seed = Annotated[int, typer.Option("--seed", help="Of everything that is drawn.")]
 Resamples = Annotated[
     int, typer.Option("--resamples", min=100, help="How many times dialogues are drawn.")
+]
+
+Models = Annotated[
+    str,
+    typer.Option(
+        "--models",
+        help="Size of the models that score: default, small, base, or none to do without.",
+    ),
+]
+OwnModels = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--model",
+        metavar="TASK=FOLDER",
+        help="A model of your own (folder or name) for emotion, toxicity, engagement, relevance "
+        "or a trait.",
+    ),
 ]
 
 
@@ -48,8 +65,16 @@ def level_names(given: list[str] | None) -> list[str]:
     return chosen
 
 
-def make_resources(lexicons: list[str] | None, prompt: str, seed: int) -> Resources:
-    """What `--lexicon`, `--prompt` and `--seed` ask for, defaults for the rest."""
+def make_resources(
+    lexicons: list[str] | None,
+    prompt: str,
+    seed: int,
+    *,
+    models: str = "default",
+    own_models: list[str] | None = None,
+    threads: int | None = None,
+) -> Resources:
+    """What `--lexicon`, `--prompt`, `--seed` and `--models` ask for, defaults for the rest."""
     given: dict[str, Lexicon] = {}
     for entry in lexicons or []:
         kind, equals, path = entry.partition("=")
@@ -58,7 +83,18 @@ def make_resources(lexicons: list[str] | None, prompt: str, seed: int) -> Resour
                 f"--lexicon takes KIND=FILE with KIND emotion, style or stop; seen: {entry!r}."
             )
         given[kind] = read_emotion_lexicon(path) if kind == "emotion" else read_lexicon(path)
-    return Resources(**given, prompt=prompt, seed=seed)
+    chosen = ModelSet(models, _own_models(own_models), threads=threads or 0)
+    return Resources(**given, prompt=prompt, seed=seed, models=chosen)
+
+
+def _own_models(given: list[str] | None) -> dict[str, str]:
+    found = {}
+    for entry in given or []:
+        task, equals, place = entry.partition("=")
+        if not equals or not place:
+            raise DialensError(f"--model takes TASK=FOLDER or TASK=NAME; seen: {entry!r}.")
+        found[task] = place
+    return found
 
 
 def shown(path: Path) -> str:

@@ -1,6 +1,8 @@
 """`dialens score`: conversations in, scores and a report out."""
 
 import shutil
+import sys
+from itertools import accumulate
 from pathlib import Path
 from typing import Annotated
 
@@ -12,7 +14,9 @@ from rich.table import Table
 from dialens.cli.options import (
     Force,
     Format,
+    Models,
     OnErrorOption,
+    OwnModels,
     Seed,
     level_names,
     make_resources,
@@ -20,12 +24,17 @@ from dialens.cli.options import (
     shown,
 )
 from dialens.corpus import Intake, OnError, read, write_rejects
-from dialens.metrics import Resources, Scores, score_into, select
+from dialens.metrics import Resources, Scores, forecast, make_plan, score_into
 from dialens.progress import progress
 from dialens.report import RUN, Recorder, Summary, write_report
+from dialens.stats import write_trait_profile
 from dialens.storage import atomic_folder
 
 _HEADLINES = (
+    "engagement",
+    "empathic_concern",
+    "agreeableness",
+    "toxicity",
     "emotional_entropy",
     "emotion_matching",
     "language_style_matching",
@@ -33,6 +42,9 @@ _HEADLINES = (
     "question",
     "length",
 )
+_NUMBER = 6  # characters of a value
+_GAP = 2
+_MOST_AGENTS = 12
 
 
 def score(
@@ -50,6 +62,8 @@ def score(
         list[str] | None,
         typer.Option("--lexicon", help="KIND=FILE, to use your own: emotion, style or stop."),
     ] = None,
+    models: Models = "default",
+    model: OwnModels = None,
     prompt: Annotated[
         str,
         typer.Option(
@@ -74,15 +88,19 @@ def score(
       dialens score chats.jsonl -o out
       dialens score logs/ -o out --on-error skip
       dialens score corpus -o out --metrics emotion,language_style_matching --levels agent,system
+      dialens score corpus -o out --models none
       dialens score corpus -o out --lexicon emotion=NRC-Hashtag-Emotion-Lexicon-v0.2.txt
+      dialens score corpus -o out --model toxicity=my-classifier/
     """
-    chosen = [card.name for card in select(names(metrics))]
     kept = level_names(levels)
-    resources = make_resources(lexicon, prompt, seed)
+    resources = make_resources(
+        lexicon, prompt, seed, models=models, own_models=model, threads=threads
+    )
+    plan = make_plan(names(metrics), resources)
     score_to(
         corpus,
         output,
-        chosen=chosen,
+        chosen=[one.name for one in plan.metrics],
         levels=kept,
         resources=resources,
         threads=threads,
@@ -106,13 +124,24 @@ def score_to(
 ) -> None:
     """Read, score, report; the output folder appears when all of it is done."""
     intake = Intake(on_error)
-    arguments = {"corpus": source, "metrics": chosen, "levels": levels, "on_error": on_error}
+    arguments = {
+        "corpus": source,
+        "metrics": chosen,
+        "levels": levels,
+        "models": resources.models.size,
+        "own_models": resources.models.own,
+        "on_error": on_error,
+    }
     recorder = Recorder("score", arguments, seed=resources.seed)
     with atomic_folder(output, marker=RUN, force=force) as scratch:
         spool = scratch / ".spool"
         with recorder.step("read"), progress("Reading") as advance:
             corpus = read(source, format=format, intake=intake, spool=spool, advance=advance)
         turns = int(corpus.manifest["counts"]["turns"])
+        with recorder.step("load models"):
+            expected = forecast(corpus, make_plan(chosen, resources))
+        if expected is not None:
+            print(*expected.lines(), sep="\n", file=sys.stderr, flush=True)
         with recorder.step("score"), progress("Scoring", total=turns) as advance:
             scores = score_into(
                 corpus,
@@ -123,6 +152,8 @@ def score_to(
                 threads=threads,
                 advance=advance,
             )
+        with recorder.step("trait profile"):
+            write_trait_profile(scores, scratch, seed=resources.seed)
         reasons = [reject.reason for reject in intake.rejects]
         recorder.observe(corpus=corpus, scores=scores, resources=resources, rejected=reasons)
         with recorder.step("report"), progress("Writing the report", unit="parts"):
@@ -167,16 +198,33 @@ def _print_agents(scores: Scores) -> int:
             "No turn in this corpus is an agent's, so every value is missing. Name the roles "
             "(assistant, bot, agent) in the data, or choose the format with --format."
         )
-    present = rows["metric"].unique()
-    shown_metrics = [name for name in _HEADLINES if name in present]
-    shown_metrics = shown_metrics or present.sort().to_list()[: len(_HEADLINES)]
+    console = Console()
+    present = rows.filter(pl.col("value").is_not_null())["metric"].unique()
+    present = present if len(present) else rows["metric"].unique()
+    shown_metrics = [name for name in _HEADLINES if name in present] or present.sort().to_list()
     wide = scores.wide("agent")
+    names_take = max(map(len, wide["agent"].head(_MOST_AGENTS).to_list()), default=0)
+    shown_metrics = _fitting(shown_metrics, console.width - max(names_take, len("agent")))
     labels = [name.replace("_", " ") for name in shown_metrics]
-    table = Table("agent", *labels, box=None, pad_edge=False, header_style="bold")
-    for row in wide.head(12).iter_rows(named=True):
+    table = Table("agent", box=None, pad_edge=False, header_style="bold")
+    for text in labels:
+        table.add_column(text, min_width=max(map(len, text.split())))
+    for row in wide.head(_MOST_AGENTS).iter_rows(named=True):
         values = [row[name] for name in shown_metrics]
         table.add_row(row["agent"], *("–" if v is None else f"{v:.3f}" for v in values))
-    Console().print("", table)
-    if wide.height > 12:
-        print(f"… and {wide.height - 12:,} more agents")
+    console.print("", table)
+    if wide.height > _MOST_AGENTS:
+        print(f"… and {wide.height - _MOST_AGENTS:,} more agents")
     return wide.height
+
+
+def _fitting(metrics: list[str], room: int) -> list[str]:
+    """As many metrics from the first on as have room beside each other, one at least.
+
+    Examples:
+        >>> _fitting(["emotional_entropy", "question", "length"], 22)
+        ['emotional_entropy', 'question']
+    """
+    widths = [max(_NUMBER, *map(len, name.split("_"))) + _GAP for name in metrics]
+    kept = [name for name, end in zip(metrics, accumulate(widths), strict=True) if end <= room]
+    return kept[: len(_HEADLINES)] or metrics[:1]

@@ -4,7 +4,15 @@ May import `models`, `text` and `corpus`; `stats` and `report` build on what it 
 """
 
 from dialens.metrics.batch import TurnBatch
-from dialens.metrics.card import Definition, Metric, MetricCard, Resources, metric, turn_mean
+from dialens.metrics.card import (
+    Definition,
+    Metric,
+    MetricCard,
+    Resources,
+    metric,
+    turn_mean,
+    with_models,
+)
 from dialens.metrics.features import (
     DistinctNgrams,
     Feature,
@@ -13,17 +21,23 @@ from dialens.metrics.features import (
     WordCount,
     lexicon_feature,
 )
+from dialens.metrics.model_emotion import LABELS as EMOTION_LABELS
+from dialens.metrics.model_forecast import Forecast, forecast
+from dialens.metrics.model_set import ModelSet
 from dialens.metrics.registry import metrics, select
 from dialens.metrics.scores import SCORES, Scores, make_plan, score, score_into, state_of
 from dialens.metrics.state import State, Values
 
 __all__ = [
+    "EMOTION_LABELS",
     "SCORES",
     "Definition",
     "DistinctNgrams",
     "Feature",
+    "Forecast",
     "Metric",
     "MetricCard",
+    "ModelSet",
     "Resources",
     "Scores",
     "Spread",
@@ -32,6 +46,7 @@ __all__ = [
     "TurnValue",
     "Values",
     "WordCount",
+    "forecast",
     "lexicon_feature",
     "make_plan",
     "metric",
@@ -41,4 +56,5 @@ __all__ = [
     "select",
     "state_of",
     "turn_mean",
+    "with_models",
 ]

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
+from threading import Lock
 from typing import TypeVar, cast
 
 import numpy as np
@@ -29,6 +30,15 @@ class Words:
         self.vocabulary = Vocabulary()
         self.table = WordTable(self.vocabulary, list(weights.values()))
         self.columns = dict(zip(weights, self.table.columns, strict=True))
+        self._others: dict[str, WordTable] = {}
+        self._lock = Lock()
+
+    def table_of(self, name: str, weights: WordWeights) -> WordTable:
+        """A table of its own for what is looked up by word but not summed, made at first asking."""
+        with self._lock:
+            if name not in self._others:
+                self._others[name] = WordTable(self.vocabulary, [weights])
+            return self._others[name]
 
 
 @dataclass(frozen=True)
@@ -49,6 +59,10 @@ class TurnBatch:
         if name not in self._made:
             self._made[name] = make(self)
         return cast(T, self._made[name])
+
+    def has(self, name: str) -> bool:
+        """Whether something was made under that name."""
+        return name in self._made
 
     @cached_property
     def _tokens(self) -> tuple[NDArray[np.uint32], Ints]:

@@ -1,12 +1,15 @@
 """What a metric says of itself, and how it is made ready for a run."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+
+import numpy as np
 
 from dialens.corpus import LEVELS
 from dialens.metrics.batch import TurnBatch
 from dialens.metrics.features import Feature, TurnValue
+from dialens.metrics.model_set import ModelSet
 from dialens.metrics.state import Floats, State, Values, ratio
 from dialens.text import Lexicon, emotion_lexicon, function_words, stop_words
 
@@ -21,6 +24,7 @@ class Resources:
         stop: Words that carry no content.
         prompt: Whether a turn answers the whole `context` before it or only the `last` turn.
         seed: For metrics that draw.
+        models: Which models are used, and of what size.
     """
 
     emotion: Lexicon = field(default_factory=emotion_lexicon)
@@ -28,6 +32,7 @@ class Resources:
     stop: Lexicon = field(default_factory=stop_words)
     prompt: str = "context"
     seed: int = 0
+    models: ModelSet = field(default_factory=ModelSet, compare=False)
 
 
 @dataclass(frozen=True)
@@ -39,12 +44,14 @@ class Definition:
         compute: Summed features in, values out; the same function at every level.
         uses: What the value depends on beside the text, for the signature.
         turns: How many turns stand behind a value, for a metric that single turns do not have.
+        tasks: What models are asked for.
     """
 
     features: tuple[Feature, ...]
     compute: Callable[[State], Values]
     uses: Mapping[str, str] = field(default_factory=dict)
     turns: Callable[[State], Floats] | None = None
+    tasks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -57,7 +64,7 @@ class MetricCard:
         family: The group it is selected with.
         make: Binds it to the resources of a run.
         levels: Where it is defined.
-        needs: What it cannot do without, beside the agent's words.
+        needs: What it cannot do without, beside the agent's words: `partner`, `model`.
         range: Lowest and highest possible value.
         higher_is_better: Or None, where neither is.
         citation: Where it comes from.
@@ -166,3 +173,20 @@ def turn_mean(
         return Values.where(ratio(total, n), **{missing.replace(" ", "_"): n == 0})
 
     return Definition((*features, feature), compute, uses or {})
+
+
+def with_models(definition: Definition, models: ModelSet, tasks: tuple[str, ...]) -> Definition:
+    """A definition that models stand behind: they sign its values, and their failure is a reason.
+
+    Where a model was tried and could not be used, every value is missing and says why.
+    """
+
+    def compute(state: State) -> Values:
+        reasons = [reason for reason in map(models.failed, tasks) if reason is not None]
+        if reasons:
+            height = len(state.other_turns)
+            return Values(np.full(height, np.nan), np.ones(height, np.uint8), (reasons[0],))
+        return definition.compute(state)
+
+    signed = {"model": "+".join(models.signature(task) for task in tasks)}
+    return replace(definition, compute=compute, uses={**definition.uses, **signed}, tasks=tasks)

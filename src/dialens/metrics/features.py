@@ -83,7 +83,7 @@ class Sums:
         return group_sums(self._total, groups, count)
 
 
-class _Additive:
+class Additive:
     """What adding features share."""
 
     adds_up = True
@@ -98,7 +98,7 @@ class _Additive:
 
 
 @dataclass(frozen=True)
-class WordCount(_Additive):
+class WordCount(Additive):
     """Summed numbers of a turn's words.
 
     `weights` gives the numbers of each distinct word; it is asked once per word of a run.
@@ -133,7 +133,7 @@ def lexicon_feature(name: str, lexicon: Lexicon) -> WordCount:
 
 
 @dataclass(frozen=True)
-class TurnValue(_Additive):
+class TurnValue(Additive):
     """A value that each turn has by itself, and larger units as the mean of their turns.
 
     Columns: the value (0 where missing) and whether there is one.

@@ -4,15 +4,30 @@ from collections.abc import Iterable, Sequence
 from importlib.metadata import entry_points
 
 from dialens.errors import DialensError, did_you_mean
-from dialens.metrics import emotion, style, surface
+from dialens.metrics import (
+    emotion,
+    model_emotion,
+    model_engagement,
+    model_toxicity,
+    model_traits,
+    style,
+    surface,
+)
 from dialens.metrics.card import MetricCard
 
 GROUP = "dialens.metrics"
 
 _OURS: tuple[MetricCard, ...] = (
+    model_engagement.engagement,
+    *model_engagement.PARTS,
+    *model_traits.CARDS,
     emotion.emotional_entropy,
     emotion.emotion_matching,
     *emotion.SHARES,
+    model_emotion.emotional_entropy_classifier,
+    model_emotion.emotion_matching_classifier,
+    *model_emotion.EMOTIONS,
+    model_toxicity.toxicity,
     style.LANGUAGE_STYLE_MATCHING,
     *style.PARTS,
     *emotion.VARIATIONS,

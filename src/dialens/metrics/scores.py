@@ -13,6 +13,7 @@ from polars.io.plugins import register_io_source
 from dialens.corpus import LEVELS, Corpus
 from dialens.errors import DialensError
 from dialens.metrics.card import MetricCard, Resources
+from dialens.metrics.model_set import ENCODER_TASKS
 from dialens.metrics.registry import select
 from dialens.metrics.scoring import UNITS, Part, Plan, score_parts
 from dialens.metrics.state import Floats, State
@@ -41,6 +42,7 @@ STATES = "states.parquet"
 POSITIONS = "positions.parquet"
 METRICS = "metrics.json"
 _MOST_TURNS = 100_000
+_TURNS_FOR_ENCODERS = 4_096  # encoders take minutes for what words take a second for
 _BATCH_CHARACTERS = 16_000_000
 _LOOKED_AT = 2_000
 
@@ -113,7 +115,7 @@ def score(
         corpus: What `dialens.read` gives.
         metrics: Names of metrics or families, or cards of your own; all if not given.
         levels: Which of turn, dialog, agent, system to keep.
-        resources: Lexicons, prompt and seed, where the defaults will not do.
+        resources: Lexicons, models, prompt and seed, where the defaults will not do.
         threads: How many batches are worked on at once; as many as there are cores if not given.
         advance: Told how many more turns are done.
     """
@@ -176,17 +178,36 @@ def score_into(
 
 
 def make_plan(names: Sequence[str | MetricCard] | None, resources: Resources) -> Plan:
-    """The metrics by those names, bound to the resources."""
+    """The metrics by those names, bound to the resources; without those of models if it has none.
+
+    Examples:
+        >>> from dialens.metrics import ModelSet
+        >>> plan = make_plan(["toxicity", "length"], Resources(models=ModelSet("none")))
+        >>> [metric.name for metric in plan.metrics]
+        ['length']
+    """
     if resources.prompt not in ("context", "last"):
         raise DialensError(f"The prompt is `context` or `last`, not {resources.prompt!r}.")
-    return Plan(tuple(card.bind(resources) for card in select(names)), resources.prompt)
+    cards = select(names)
+    if resources.models.size == "none":
+        cards = [card for card in cards if "model" not in card.needs]
+        if not cards:
+            raise DialensError(
+                "All the metrics that were asked for need models, and `--models none` leaves those "
+                "out. Choose other metrics, or --models default."
+            )
+    bound = tuple(card.bind(resources) for card in cards)
+    return Plan(bound, resources.prompt, resources.models)
 
 
 def _parts(
     corpus: Corpus, plan: Plan, threads: int | None, advance: Callable[[int], None]
 ) -> Iterator[Part]:
     columns = corpus.turns.select(*UNITS, "role", "text")
-    batches = replace(corpus, turns=columns).batches(turns=_batch_size(corpus))
+    size = _batch_size(corpus)
+    if any(task in ENCODER_TASKS for task in plan.tasks):
+        size = min(size, _TURNS_FOR_ENCODERS)
+    batches = replace(corpus, turns=columns).batches(turns=size)
     return score_parts(batches, plan, threads=threads or pl.thread_pool_size(), advance=advance)
 
 

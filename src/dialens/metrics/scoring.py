@@ -12,6 +12,8 @@ import polars as pl
 from dialens.metrics.batch import Ints, TurnBatch, Words, group_sums
 from dialens.metrics.card import Metric
 from dialens.metrics.features import Feature, Merger, Sums, WordCount
+from dialens.metrics.model_pass import run_models
+from dialens.metrics.model_set import ModelSet
 from dialens.metrics.state import Floats, State, Values
 
 T = TypeVar("T")
@@ -81,10 +83,17 @@ class Part:
 
 @dataclass(frozen=True)
 class Plan:
-    """What is computed in one pass."""
+    """What is computed in one pass.
+
+    Attributes:
+        metrics: Bound to the resources of the run.
+        prompt: What a turn is held against.
+        models: The models of the run, where a metric needs one.
+    """
 
     metrics: tuple[Metric, ...]
     prompt: str = "context"
+    models: ModelSet | None = None
 
     @property
     def features(self) -> dict[str, Feature]:
@@ -101,6 +110,15 @@ class Plan:
             for feature in metric.definition.features
         }
 
+    @property
+    def tasks(self) -> dict[str, bool]:
+        """What models are asked for, and whether of everyone's turns or the agent's alone."""
+        asked: dict[str, bool] = {}
+        for metric in self.metrics:
+            for task in metric.definition.tasks:
+                asked[task] = asked.get(task, False) or "partner" in metric.card.needs
+        return asked
+
     def at(self, level: str) -> list[Metric]:
         """The metrics that are defined on a level."""
         return [metric for metric in self.metrics if level in metric.card.levels]
@@ -115,18 +133,29 @@ def score_parts(
 ) -> Iterator[Part]:
     """Scores as they are ready: turns and dialogs batch by batch, agents and systems at the end.
 
-    The numbers do not depend on the size of the batches or the number of threads.
+    The numbers do not depend on the size of the batches or the number of threads. Models run here,
+    one batch after the other, while threads work on batches that models have seen.
     """
+    tasks = plan.tasks
     features = plan.features
     known = Words({f.name: f.weights for f in features.values() if isinstance(f, WordCount)})
     groups = _Groups(plan)
+
+    def seen_by_models() -> Iterator[TurnBatch]:
+        for turns in batches:
+            batch = TurnBatch(turns, known)
+            if tasks and plan.models is not None:
+                run_models(batch, plan.models, tasks, advance)
+            yield batch
+
     for batch, turns, dialogs, positions in _in_order(
-        lambda turns: _score_batch(TurnBatch(turns, known), plan), batches, threads
+        lambda batch: _score_batch(batch, plan), seen_by_models(), threads
     ):
         groups.add(batch, dialogs, positions)
         yield turns
         yield dialogs
-        advance(batch.turns.height)
+        if not tasks:
+            advance(batch.turns.height)
     yield from groups.parts()
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import polars as pl
 
+from dialens.report.bias_remarks import rater_word
 from dialens.report.bias_wording import bounds, number, told, with_family
 from dialens.report.wording import counted, listed
 from dialens.stats.bias import FLAGS, StudyAnalysis
@@ -117,6 +118,11 @@ def _finding(
 
 
 def _agreement(analysis: StudyAnalysis) -> Iterator[Finding]:
+    kappas = analysis.categories.filter(pl.col("statistic") == "fleiss_kappa")
+    for row in kappas.drop_nulls("value").iter_rows(named=True):
+        claim = f"Fleiss’ kappa of {row['quality']} is {number(row['value'], digits=2)}"
+        size = f"{counted(row['n_items'], 'item')}, {counted(row['n_ratings'], 'rating')}"
+        yield Finding("agreement", claim, f"{bounds(row)} over items; {size}", clear=True)
     table = analysis.table("table5")
     if table.height:
         main = table.filter(pl.col("form") == "ICC(2,k)", pl.col("value").is_not_null())
@@ -245,7 +251,8 @@ def headline(analysis: StudyAnalysis) -> str:
     tests = int(rows["p_adjusted"].is_not_null().sum())
     below = int((rows["p_adjusted"] < 0.05).sum())
     size = (
-        f"{counted(data.raters.height, 'rater')}, {counted(data.ratings.height, 'rating')} of "
+        f"{counted(data.raters.height, rater_word(data))}, "
+        f"{counted(data.ratings.height, 'rating')} of "
         f"{counted(data.ratings['item'].n_unique(), 'item')}"
     )
     if not tests:

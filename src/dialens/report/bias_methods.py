@@ -1,5 +1,6 @@
 """A methods paragraph and a codebook that can go into a paper."""
 
+from dialens.report.bias_remarks import rater_word
 from dialens.report.wording import counted, listed
 from dialens.stats.bias import StudyAnalysis
 
@@ -48,7 +49,8 @@ def methods(analysis: StudyAnalysis) -> list[str]:
         scale = "Ratings were taken as given, without normalisation. "
     flagged = len(analysis.flags.any_flag)
     return [
-        f"{counted(data.raters.height, 'rater')} gave {counted(ratings.height, 'rating')} of "
+        f"{counted(data.raters.height, rater_word(data))} gave "
+        f"{counted(ratings.height, 'rating')} of "
         f"{counted(ratings['item'].n_unique(), 'item')} on {listed(data.qualities)}. {design}"
         "Means are means of participants’ means; intervals are bias-corrected and accelerated "
         f"bootstrap intervals (Efron 1987; {draws.resamples:,} resamples, seed {draws.seed}) over "

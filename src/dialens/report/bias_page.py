@@ -20,6 +20,7 @@ from dialens.report.bias_charts import (
 )
 from dialens.report.bias_findings import Finding, findings, headline
 from dialens.report.bias_methods import CODEBOOK, methods
+from dialens.report.bias_remarks import Remark, all_simulated, who_rated
 from dialens.report.bias_tables import Shown, shown_tables
 from dialens.report.charts import CONFIG, Chart
 from dialens.report.shell import write_page
@@ -38,16 +39,19 @@ class StudySummary:
         headline: How large the study is, and how many effects stand out.
         findings: The sentences.
         size: Bytes of the report.
+        remarks: What has to be known before the first number.
     """
 
     folder: Path
     headline: str
     findings: tuple[Finding, ...]
     size: int
+    remarks: tuple[Remark, ...] = ()
 
     def lines(self) -> list[str]:
         """The summary as lines of text."""
-        return [f"{self.headline}.", *(f"  {found.text}" for found in self.findings)]
+        above = [line for remark in self.remarks for line in remark.lines()]
+        return [*above, f"{self.headline}.", *(f"  {found.text}" for found in self.findings)]
 
 
 @dataclass(frozen=True)
@@ -78,18 +82,30 @@ class _Section:
     tables: Sequence[Shown] = field(default_factory=list)
 
 
-def write_study(analysis: StudyAnalysis, folder: Path, *, title: str) -> StudySummary:
+def write_study(
+    analysis: StudyAnalysis,
+    folder: Path,
+    *,
+    title: str,
+    remarks: Sequence[Remark] = (),
+    put_in: Sequence[str] = (),
+) -> StudySummary:
     """Write analysis.json, tables as CSV and LaTeX, and report.html into a folder.
 
     Args:
         analysis: What `analyse_study` gives.
         folder: Where; made if it is not there.
         title: Heading of the report.
+        remarks: What else has to be known before the first number.
+        put_in: What is known of how raters were simulated, one line each.
     """
+    above = (*who_rated(analysis.data, put_in), *remarks)
+    if all_simulated(analysis.data):
+        title = f"{title} (simulated data)"
     told = findings(analysis)
     tables = shown_tables(analysis)
     head = headline(analysis)
-    _write_json(analysis, told, folder / ANALYSIS)
+    _write_json(analysis, told, above, folder / ANALYSIS)
     for key, table in tables.items():
         if table.data.height:
             with atomic_file(folder / "tables" / f"{key}.csv") as scratch:
@@ -110,16 +126,20 @@ def write_study(analysis: StudyAnalysis, folder: Path, *, title: str) -> StudySu
         },
         title=title,
         headline=head,
+        remarks=above,
         sections=sections,
         methods=methods(analysis),
         codebook=CODEBOOK,
     )
-    return StudySummary(folder, head, tuple(told), size)
+    return StudySummary(folder, head, tuple(told), size, above)
 
 
-def _write_json(analysis: StudyAnalysis, told: Sequence[Finding], path: Path) -> None:
+def _write_json(
+    analysis: StudyAnalysis, told: Sequence[Finding], above: Sequence[Remark], path: Path
+) -> None:
     content = {
         "headline": headline(analysis),
+        "remarks": [vars(remark) for remark in above],
         "findings": [
             {"topic": f.topic, "claim": f.claim, "numbers": f.numbers, "clear": f.clear}
             for f in told
@@ -254,7 +274,7 @@ def _agreement_section(
     if forms:
         charts = {form: differences_chart(analysis, form) for form in forms}
         plots.append(_Plot("differences", "Differences of agreement", charts, "Form"))
-    keys = ("table5", "table6", "table7", "table8", "icc_differences")
+    keys = ("categories", "labels", "table5", "table6", "table7", "table8", "icc_differences")
     return _Section(
         "agreement",
         "Agreement between raters",

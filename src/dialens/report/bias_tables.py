@@ -78,6 +78,8 @@ def shown_tables(analysis: StudyAnalysis) -> dict[str, Shown]:
         _effects(analysis),
         *_paper(analysis.paper),
         _differences(analysis),
+        _categories(analysis),
+        _labels(analysis),
         _splits(analysis),
         _pushes(analysis),
         _flags(analysis),
@@ -85,6 +87,41 @@ def shown_tables(analysis: StudyAnalysis) -> dict[str, Shown]:
         _variance(analysis),
     ]
     return {table.key: table for table in made}
+
+
+def _categories(analysis: StudyAnalysis) -> Shown:
+    data = analysis.categories
+    rows = [
+        (
+            row["quality"],
+            row["also"] or row["statistic"],
+            number(row["value"], digits=2),
+            interval(row["low"], row["high"], digits=2),
+            f"{row['n_items'] or 0:,}",
+            f"{row['n_ratings'] or 0:,}",
+            row["reason"] or "",
+        )
+        for row in data.iter_rows(named=True)
+    ]
+    heads = ("Quality", "Statistic", "Value", "95 % interval", "Items", "Ratings", "Why not")
+    note = "Intervals over items. 1 is perfect agreement, 0 what chance would give."
+    return Shown("categories", "Agreement on categories", heads, rows, note, data)
+
+
+def _labels(analysis: StudyAnalysis) -> Shown:
+    data = analysis.labels
+    rows = [
+        (
+            row["item"],
+            row["quality"],
+            "split" if row["label"] is None else f"{row['label']:g}",
+            number(row["share"], percent=True),
+            f"{row['n_raters']:,}",
+        )
+        for row in data.iter_rows(named=True)
+    ]
+    heads = ("Item", "Quality", "Label", "Said so", "Raters")
+    return Shown("labels", "What most raters said", heads, rows, "", data)
 
 
 def _effects(analysis: StudyAnalysis) -> Shown:

@@ -79,7 +79,8 @@ def write_comparison(table: pl.DataFrame, path: Path, *, title: str) -> Comparis
     """
     table = _short_names(table)
     metrics = table["metric"].unique(maintain_order=True).to_list()
-    first = headline_metrics(metrics)
+    compared = table.filter(pl.col("difference").is_not_null())["metric"]
+    first = headline_metrics(compared.unique(maintain_order=True).to_list() or metrics)
     ordered = [*first, *(name for name in metrics if name not in first)]
     scales = {name: _scale(table.filter(pl.col("metric") == name), name) for name in ordered}
     told = _told(table, first, scales)

@@ -58,7 +58,8 @@ class Digest:
         agents: In the order in which they were met.
         systems: The same for systems; empty where there is only one.
         metrics: All that were computed.
-        headline: Those that come first.
+        headline: Those that come first, as far as any agent has a value.
+        silent: Those that would, had any agent one.
         dialogs: One row a dialogue: `agent` (its number), `dialog`, and the headline metrics.
         positions: Values by the agent's n-th turn, from 0.
     """
@@ -67,6 +68,7 @@ class Digest:
     systems: Sequence[Unit]
     metrics: Sequence[str]
     headline: Sequence[str]
+    silent: Sequence[str]
     dialogs: pl.DataFrame
     positions: pl.DataFrame
 
@@ -74,8 +76,8 @@ class Digest:
     def of(cls, scores: Scores, *, seed: int = 0) -> "Digest":
         """The digest of a run; `seed` is that of the bootstrap."""
         names = list(scores.signatures)
-        headline = headline_metrics(names)
         agents = _units(scores, "agent", seed)
+        headline, silent = _with_values(headline_metrics(names), agents)
         systems = _units(scores, "system", seed) if len({a.system for a in agents}) > 1 else []
         numbers = pl.DataFrame(
             {
@@ -92,7 +94,7 @@ class Digest:
             numbers, on=_AGENT, how="left", maintain_order="left"
         ).select("metric", "turn", "value", "n", "n_missing", agent="number")
         kept = dialogs.select("dialog", *headline, agent="number")
-        return cls(agents, systems, names, headline, kept, positions)
+        return cls(agents, systems, names, headline, silent, kept, positions)
 
     @cached_property
     def scales(self) -> dict[str, Scale]:
@@ -122,6 +124,14 @@ class Digest:
     def several_systems(self) -> bool:
         """Whether agents need their system's name to be told apart."""
         return bool(self.systems)
+
+
+def _with_values(
+    names: Sequence[str], agents: Sequence[Unit]
+) -> tuple[Sequence[str], Sequence[str]]:
+    """Metrics that some agent has and those that none has; all of them where none has any."""
+    there = [n for n in names if any(unit.estimates[n].value is not None for unit in agents)]
+    return (there, [n for n in names if n not in there]) if there else (names, [])
 
 
 def _units(scores: Scores, level: str, seed: int) -> list[Unit]:

@@ -5,6 +5,7 @@ run has kept, and puts the highlighted words and the numbers beside them on the 
 tokens are those of the tokeniser, the weights those of the lexicons that were counted with.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,11 +16,13 @@ import polars as pl
 from dialens.corpus import Corpus
 from dialens.errors import DialensError
 from dialens.metrics import Resources, Scores, make_plan, score
-from dialens.report.wording import cards, label, long_label
+from dialens.report.wording import cards, family_label, label, long_label
 from dialens.text import is_word, spans_of_texts
 
 _MOST_TURNS = 200
 _MOST_CHARACTERS = 6_000
+_MOST_UNFOLDED = 12
+_FEWEST_FOLDED = 3
 _WORD, _CONTENT, _QUESTION = 1, 2, 4
 
 
@@ -128,12 +131,28 @@ def drilldown(
         "words": words.table(),
         "emotions": list(resources.emotion.categories),
         "styles": [name.replace("_", " ") for name in resources.style.categories],
-        "turnMetrics": [{"name": n, "label": long_label(n)} for n in per_turn],
+        "turnMetrics": _turn_metrics(per_turn, headline),
         "sortMetrics": [{"name": n, "label": label(n)} for n in headline],
         "reasons": reasons,
         "prompt": resources.prompt,
         "lenses": _lenses(names),
     }
+
+
+def _turn_metrics(names: Sequence[str], headline: Sequence[str]) -> list[dict[str, str]]:
+    """Metrics of a turn with the family they are folded under: none for those that come first.
+
+    Nothing is folded where there are few metrics, and no family of one or two.
+    """
+    families = {name: card.family for name, card in cards(names).items() if name not in headline}
+    sizes = Counter(families.values())
+    few = len(names) <= _MOST_UNFOLDED
+
+    def group(name: str) -> str:
+        family = families.get(name, "")
+        return "" if few or sizes[family] < _FEWEST_FOLDED else family_label(family)
+
+    return [{"name": name, "label": long_label(name), "group": group(name)} for name in names]
 
 
 def _check_resources(scores: Scores, resources: Resources) -> None:

@@ -8,6 +8,7 @@ from scipy import stats
 
 from dialens.report.digest import Digest, Estimate, Unit
 from dialens.report.wording import cards, counted, is_baseline, label, listed
+from dialens.stats import TRAIT_FAMILIES
 
 _FEW_DIALOGS = 10
 _TOO_FEW_DIALOGS = 5
@@ -170,16 +171,19 @@ def caution(digest: Digest, found: Sequence[Finding]) -> str:
             f"On none of {looked_at} do the highest and the lowest of {agents} lie further apart "
             "than chance can put them: nothing stands out."
         )
+    known = cards(finding.metric for finding in found)
+    traits = any(card.family in TRAIT_FAMILIES for card in known.values())
     return (
         f"These are the widest gaps of their kind among {looked_at} and {agents}, and wider than "
         "looking at so many pairs would bring about by chance. The numbers in brackets are 95 % "
         "intervals over dialogues. They say that agents differ, not which is better. "
-        "For every pair with a corrected test, run dialens compare."
+        + ("Traits are research-grade: see Character for what they are worth. " if traits else "")
+        + "For every pair with a corrected test, run dialens compare."
     )
 
 
 def gaps(digest: Digest) -> str:
-    """Where many turns gave no value, in one sentence; empty if nowhere."""
+    """Which metrics have no value, and where many turns gave none; empty if nowhere."""
     parts = []
     for name in digest.headline:
         lacking = [
@@ -193,12 +197,25 @@ def gaps(digest: Digest) -> str:
         more = [f"{len(worst) - 3} more"] if len(worst) > 3 else []
         if worst:
             parts.append(f"{label(name).lower()} for {listed([*named, *more])}")
-    if not parts:
-        return ""
-    return (
-        f"Mind the gaps: {'; '.join(parts)}. That share of the turns has no value, and the "
-        "scores rest on the others."
-    )
+    told = _silent(digest)
+    if parts:
+        told.append(
+            f"Mind the gaps: {'; '.join(parts)}. That share of the turns has no value, and the "
+            "scores rest on the others."
+        )
+    return " ".join(told)
+
+
+def _silent(digest: Digest) -> list[str]:
+    """Which metrics nobody has a value of, each with the reason, in one sentence."""
+    if not digest.silent:
+        return []
+    parts = []
+    for name in digest.silent:
+        # A reason may come with how often it was met, "no emotion word ×3": here it is always.
+        why = digest.agents[0].estimates[name].why.split("; ")[0].split(" ×")[0]
+        parts.append(f"{label(name).lower()} ({why.replace(' (', ': ').rstrip(')')})")
+    return [f"Not shown, since no agent has a value: {'; '.join(parts)}."]
 
 
 def _share_missing(estimate: Estimate) -> float:

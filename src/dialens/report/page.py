@@ -13,10 +13,12 @@ from dialens.report.distribution_chart import distribution_chart
 from dialens.report.drilldown import Sample, drilldown, sample_dialogs
 from dialens.report.emotion_chart import emotion_chart
 from dialens.report.findings import caution, findings, gaps, headline
+from dialens.report.model_emotion_chart import model_emotion_chart
 from dialens.report.movement_chart import longest, movement_chart, moving_metrics
 from dialens.report.run_record import RunRecord
 from dialens.report.shell import write_page
 from dialens.report.tables import headline_table, other_tables, system_table
+from dialens.report.trait_section import Character, character
 from dialens.report.wording import cards, counted, label, long_label
 
 
@@ -94,6 +96,8 @@ def write_report(
     talks = drilldown(
         scores, corpus, sample, numbers, headline=digest.headline, resources=resources
     )
+    traits = character(digest, scores, seed=seed)
+    figures = _figures(digest, traits, seed)
     found = findings(digest)
     first = headline(digest)
     title = title or _title(run)
@@ -102,7 +106,7 @@ def write_report(
         path,
         {
             "config": CONFIG,
-            "figures": _figures(digest, seed),
+            "figures": figures,
             "agents": [unit.name for unit in digest.agents],
             "talks": talks,
             "formats": _formats(digest),
@@ -122,6 +126,8 @@ def write_report(
         agents=[unit.name for unit in digest.agents],
         digest=digest,
         longest=longest(digest),
+        character=traits,
+        classified="classified" in figures,
     )
     return Summary(
         path,
@@ -141,14 +147,17 @@ def _title(run: RunRecord) -> str:
     return name or "Conversations"
 
 
-def _figures(digest: Digest, seed: int) -> dict[str, dict[str, Any]]:
+def _figures(digest: Digest, traits: Character | None, seed: int) -> dict[str, dict[str, Any]]:
     """Charts by the id of their place, and within it by the choice of a metric."""
     made: dict[str, dict[str, Chart | None]] = {
         "distribution": {
             name: distribution_chart(digest, name, seed=seed) for name in digest.headline
         },
         "emotions": {"": emotion_chart(digest)},
+        "classified": {"": model_emotion_chart(digest)},
     }
+    if traits:
+        made |= {place: {"": chart} for place, chart in traits.charts.items()}
     if longest(digest) > 1:
         made["movement"] = {name: movement_chart(digest, name) for name in moving_metrics(digest)}
     return {

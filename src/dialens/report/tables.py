@@ -59,6 +59,12 @@ class Table:
     heads: Sequence[Head]
     rows: Sequence[Row]
 
+    @property
+    def size(self) -> str:
+        """How many metrics, and whether there is anything to see."""
+        seen = any(cell.sort is not None for row in self.rows for cell in row.cells)
+        return counted(len(self.heads), "metric") + ("" if seen else ", no values")
+
 
 def headline_table(digest: Digest) -> Table:
     """Agents by headline metrics."""

@@ -4,10 +4,14 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from dialens.metrics import MetricCard
+from dialens.metrics import EMOTION_LABELS, MetricCard
 from dialens.metrics import metrics as known_metrics
 
 HEADLINE = (
+    "engagement",
+    "empathic_concern",
+    "agreeableness",
+    "toxicity",
     "emotional_entropy",
     "emotion_matching",
     "language_style_matching",
@@ -18,7 +22,7 @@ HEADLINE = (
 )
 """What the first table, the distributions and the list of dialogues show, where it was computed."""
 
-_MOST_HEADLINES = 8
+_MOST_HEADLINES = 12
 _BASELINES = ("random",)
 _LABELS = {
     "language_style_matching": "Style matching",
@@ -28,6 +32,9 @@ _LABELS = {
     "distinct_1": "Distinct words",
     "distinct_2": "Distinct word pairs",
     "random": "Random numbers",
+    "engagement_reactions": "Reactions",
+    "emotional_entropy_classifier": "Emotional entropy (27 emotions)",
+    "emotion_matching_classifier": "Emotion matching (27 emotions)",
 }
 _HIGHER = {
     "emotional_entropy": "mixes emotions more evenly",
@@ -38,9 +45,27 @@ _HIGHER = {
     "length": "writes longer turns",
     "distinct_1": "repeats its words less",
     "distinct_2": "repeats its word pairs less",
+    "engagement": "engages more by the model",
+    "engagement_reactions": "would draw more reactions by the model",
+    "relevance": "stays closer to what was said by the model",
+    "toxicity": "sounds more toxic to the model",
+    "emotional_entropy_classifier": "mixes emotions more evenly by the classifier",
+    "emotion_matching_classifier": "follows the other side's emotions more by the classifier",
+    "agreeableness": "writes like more agreeable people",
+    "openness": "writes like more open people",
+    "conscientiousness": "writes like more conscientious people",
+    "extraversion": "writes like more extraverted people",
+    "neuroticism": "writes like more neurotic people",
+    "empathic_concern": "writes like people with more empathic concern",
+    "state_empathy": "writes like people who feel more empathy at the moment",
 }
 _FAMILIES = {
+    "engagement": "Engagement and its parts",
+    "personality": "Personality",
+    "empathy": "Empathy",
+    "toxicity": "Toxicity",
     "emotion": "Emotions",
+    "emotion_classifier": "Emotions by a classifier",
     "style": "Style matching by kind of function word",
     "variation": "How much states vary within a dialogue",
     "surface": "Words and phrases",
@@ -58,6 +83,8 @@ def label(name: str) -> str:
     if name in _LABELS:
         return _LABELS[name]
     short = name.removeprefix("style_matching_").removesuffix("_share")
+    if _is_probability(name):
+        short = name.removeprefix("emotion_")
     if name.endswith("_variation"):
         short = name.removesuffix("_variation").removesuffix("_share")
     return short.replace("_", " ").capitalize()
@@ -74,7 +101,14 @@ def long_label(name: str) -> str:
         return f"Style matching: {label(name).lower()}"
     if name.endswith("_variation"):
         return f"Variation of {label(name).lower()}"
+    if _is_probability(name):
+        return f"Probability of {label(name).lower()}"
     return f"Share of {label(name).lower()}" if name.endswith("_share") else label(name)
+
+
+def _is_probability(name: str) -> bool:
+    """Whether a metric is the classifier's probability of an emotion."""
+    return name.startswith("emotion_") and name not in ("emotion_matching", *_LABELS)
 
 
 def higher(name: str) -> str:
@@ -112,8 +146,8 @@ def headline_metrics(names: Sequence[str]) -> list[str]:
     """Which metrics come first: ours, then those that other packages bring.
 
     Examples:
-        >>> headline_metrics(["joy_share", "length", "question", "random"])
-        ['question', 'length']
+        >>> headline_metrics(["joy_share", "length", "question", "random", "toxicity"])
+        ['toxicity', 'question', 'length']
         >>> headline_metrics(["joy_share"])
         ['joy_share']
     """
@@ -180,7 +214,8 @@ class Scale:
             ('40.0 %', '35.0 to 45.0')
         """
         rows = list(bounds)
-        percent = metric == "question" or metric.endswith("_share")
+        shares = ("question", "toxicity", *(f"emotion_{label}" for label in EMOTION_LABELS))
+        percent = metric in shares or metric.endswith("_share")
         seen = [number for row in rows for number in row if number is not None]
         low, high = (min(seen), max(seen)) if seen else (0.0, 1.0)
         margin = (high - low) * 0.06 or abs(high) * 0.05 or 0.5

@@ -8,14 +8,24 @@ from dialens.stats.comparison import COMPARISONS, INTERVALS, RESAMPLES, compare,
 from dialens.stats.mixed import MixedFit, fit_mixed
 from dialens.stats.power import power_curve
 from dialens.stats.ratings import load_ratings
+from dialens.stats.trait_profiles import (
+    TRAIT_FAMILIES,
+    TRAIT_PROFILE,
+    TraitProfile,
+    trait_profile,
+    write_trait_profile,
+)
 from dialens.stats.validation import Validation, validate
 
 __all__ = [
     "COMPARISONS",
     "INTERVALS",
     "RESAMPLES",
+    "TRAIT_FAMILIES",
+    "TRAIT_PROFILE",
     "Agreement",
     "MixedFit",
+    "TraitProfile",
     "Validation",
     "compare",
     "fit_mixed",
@@ -23,5 +33,7 @@ __all__ = [
     "load_ratings",
     "measure_agreement",
     "power_curve",
+    "trait_profile",
     "validate",
+    "write_trait_profile",
 ]

@@ -6,7 +6,14 @@ from dataclasses import dataclass
 from dialens.errors import DialensError
 from dialens.metrics import metrics as known_metrics
 
-PSYCHOLOGICAL_FAMILIES = ("emotion", "style", "variation", "trait", "traits", "personality")
+PSYCHOLOGICAL_FAMILIES = (
+    "emotion",
+    "emotion_classifier",
+    "style",
+    "variation",
+    "personality",
+    "empathy",
+)
 """Families that look at a speaker as at a person; every other family is automatic."""
 
 _FIVE = (

@@ -261,17 +261,26 @@ function startTalks() {
 
   /* Everything about one turn, and the words that counted. */
   function deep(turn) {
-    const rows = talks.turnMetrics.map(({ name, label }, index) => {
+    const row = ({ name, label }, index) => {
       const why = turn.why && turn.why[index] !== undefined ? ` ${talks.reasons[turn.why[index]]}` : "";
       return make("div", null, make("dt", null, label), make("dd", null, format(name, turn.values[index]) + why));
+    };
+    const groups = new Map();
+    talks.turnMetrics.forEach((metric, index) => {
+      if (!groups.has(metric.group)) groups.set(metric.group, []);
+      groups.get(metric.group).push(row(metric, index));
     });
+    const first = groups.get("") || [];
+    groups.delete("");
+    const others = [...groups].map(([name, rows]) => make("details", null,
+      make("summary", null, `${name} · ${rows.length}`), make("dl", null, ...rows)));
     const words = new Set();
     for (let i = 2; i < turn.tokens.length; i += 3) {
       const seen = look(talks.words[turn.tokens[i]], turn.own);
       if (seen) words.add(seen.title);
     }
     const counted = words.size ? make("p", { dir: "auto" }, `Counted: ${[...words].slice(0, 60).join("; ")}.`) : null;
-    return make("div", { class: "deep" }, make("dl", null, ...rows), counted);
+    return make("div", { class: "deep" }, make("dl", null, ...first), ...others, counted);
   }
 
   /* Where everything comes together */

@@ -5,6 +5,7 @@
 
 from dialens.stats.bias.analysis import StudyAnalysis, analyse_study, variance_shares
 from dialens.stats.bias.answers import preferred, ranking
+from dialens.stats.bias.categories import category_agreement, majority_labels
 from dialens.stats.bias.cells import CellMeans, Draws, Interval
 from dialens.stats.bias.consistency import consistency, consistency_differences
 from dialens.stats.bias.data import Note, StudyData, read_study, splits, study_data
@@ -26,11 +27,13 @@ __all__ = [
     "StudyAnalysis",
     "StudyData",
     "analyse_study",
+    "category_agreement",
     "cell_means",
     "consistency",
     "consistency_differences",
     "effects",
     "flag_raters",
+    "majority_labels",
     "paper_tables",
     "preferred",
     "pushes",

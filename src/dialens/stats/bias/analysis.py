@@ -7,6 +7,7 @@ from typing import Any
 import polars as pl
 
 from dialens.errors import DialensError
+from dialens.stats.bias.categories import category_agreement, majority_labels
 from dialens.stats.bias.cells import USUAL, Draws
 from dialens.stats.bias.consistency import consistency_differences
 from dialens.stats.bias.data import Note, StudyData
@@ -50,6 +51,8 @@ class StudyAnalysis:
         robustness: The main effects without them.
         variance: How the variance is shared between levels, per quality.
         notes: What could not be computed or was left out, and why.
+        categories: Fleiss' kappa and Krippendorff's alpha of qualities judged in categories.
+        labels: What most raters said of each item, where ratings are labels.
     """
 
     data: StudyData
@@ -63,6 +66,8 @@ class StudyAnalysis:
     robustness: pl.DataFrame
     variance: pl.DataFrame
     notes: tuple[Note, ...]
+    categories: pl.DataFrame
+    labels: pl.DataFrame
 
     def table(self, key: str) -> pl.DataFrame:
         """A table of the paper by key, e.g. `table5`; empty if it could not be made."""
@@ -90,6 +95,8 @@ class StudyAnalysis:
             "consistency_differences": self.consistency_differences.to_dicts(),
             "split_effects": self.split_effects.to_dicts(),
             "pushes": self.pushes.to_dicts(),
+            "category_agreement": self.categories.to_dicts(),
+            "labels": self.labels.to_dicts(),
             "variance": self.variance.to_dicts(),
             "flags": {
                 flag: {"meaning": FLAGS[flag], "raters": self.flags.flagged(flag)} for flag in FLAGS
@@ -142,6 +149,7 @@ def _analysed(data: StudyData, draws: Draws, tell: Callable[[str], None]) -> Stu
     tell("differences of agreement")
     differences = consistency_differences(data, draws=draws)
     groups = split_effects(data, draws=draws)
+    categories = category_agreement(data, draws=draws)
     tell("what else pushes raters")
     other = pushes(data, draws=draws)
     flags = flag_raters(data)
@@ -165,6 +173,8 @@ def _analysed(data: StudyData, draws: Draws, tell: Callable[[str], None]) -> Stu
         robust,
         shares,
         tuple(dict.fromkeys(notes)),
+        categories,
+        majority_labels(data),
     )
 
 

@@ -1,0 +1,492 @@
+"""Metrics with models behind them against plain loops over what the models say of single texts."""
+
+import math
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from itertools import count
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats
+
+from dialens.corpus import Corpus, Dialogue, Turn
+from dialens.errors import DialensError
+from dialens.metrics import ModelSet, Resources, Scores, forecast, make_plan, score
+from dialens.metrics.model_emotion import LABELS
+from dialens.models import load
+from dialens.models.engagement import EngagementScorer, context
+from dialens.models.traits_model import TraitModel
+from dialens.models.traits_model import load as load_trait
+from dialens.models.traits_model import save as save_trait
+from tests.metrics import plain
+from tests.metrics.tiny_models import FORMULA, add_facts, make_model, tiny_folder
+
+UNKNOWN = " qqzzqq qqzzqq qqzzqq "  # keeps n-grams from crossing turns; no model knows it
+
+
+def said(*turns: str) -> list[Turn]:
+    """Turns written as `agent: text` or `partner: text`."""
+    found = []
+    for turn in turns:
+        role, _, text = turn.partition(":")
+        found.append(Turn(role, role, text.strip()))
+    return found
+
+
+TALKS = [
+    Dialogue(
+        "s",
+        "a",
+        "d1",
+        said(
+            "partner: i love the cat", "agent: wow you never hate it", "agent: the zebra is happy"
+        ),
+    ),
+    Dialogue("s", "a", "d2", said("agent: hope", "partner: we're sad !", "agent: do not hate ?")),
+    Dialogue("s", "b", "d3", said("partner: thanks", "agent: i love it , i do", "agent:")),
+    Dialogue("t", "c", "d4", said("agent: all the cat", "agent: scared of it all")),
+]
+
+
+@pytest.fixture(scope="module")
+def models() -> ModelSet:
+    return ModelSet(folder=tiny_folder())
+
+
+@pytest.fixture(scope="module")
+def scores(models: ModelSet) -> Scores:
+    return score(Corpus.of(TALKS), resources=Resources(models=models))
+
+
+def values(scores: Scores, level: str, name: str) -> dict[tuple[object, ...], float | None]:
+    rows = scores.wide(level).iter_rows(named=True)
+    keys = ("system", "agent", "dialog", "turn")
+    return {tuple(r[k] for k in keys if r[k] is not None): r[name] for r in rows}
+
+
+def groups() -> Iterator[tuple[str, tuple[object, ...], list[Dialogue]]]:
+    for talk in TALKS:
+        yield "dialog", (talk.system, talk.agent, talk.dialog), [talk]
+    for pair in {(talk.system, talk.agent) for talk in TALKS}:
+        yield "agent", pair, [t for t in TALKS if (t.system, t.agent) == pair]
+    for system in {talk.system for talk in TALKS}:
+        yield "system", (system,), [t for t in TALKS if t.system == system]
+
+
+def probabilities(texts: list[str]) -> np.ndarray:
+    """Of each text by itself."""
+    model = load("emotion", folder=tiny_folder())
+    read = [text for text in texts if text]
+    if not read:
+        return np.zeros((0, 28))
+    return np.concatenate([model.predict([text]) for text in read])
+
+
+def entropy(texts: list[str]) -> float | None:
+    found = probabilities(texts)
+    return float(stats.entropy(found[:, :27].sum(axis=0))) if len(found) else None
+
+
+def matching(own: list[str], other: list[str]) -> float | None:
+    a, b = probabilities(own), probabilities(other)
+    if not len(a) or not len(b):
+        return None
+    return float(stats.spearmanr(a[:, :27].sum(axis=0), b[:, :27].sum(axis=0)).statistic)
+
+
+def same(got: float | None, wanted: float | None) -> None:
+    assert got == (None if wanted is None else pytest.approx(wanted, abs=1e-3))
+
+
+def test_emotions_of_turns(scores: Scores) -> None:
+    got = {
+        name: values(scores, "turn", name)
+        for name in (
+            "emotion_joy",
+            "emotion_neutral",
+            "emotional_entropy_classifier",
+            "emotion_matching_classifier",
+        )
+    }
+    for talk in TALKS:
+        for number, turn in enumerate(talk.turns):
+            if turn.role != "agent":
+                continue
+            key = (talk.system, talk.agent, talk.dialog, number)
+            found = probabilities([turn.text])
+            joy = found[0, LABELS.index("joy")] if turn.text else None
+            same(got["emotion_joy"][key], joy)
+            same(got["emotion_neutral"][key], found[0, 27] if turn.text else None)
+            same(got["emotional_entropy_classifier"][key], entropy([turn.text]))
+            before = [earlier.text for earlier in talk.turns[:number]]
+            same(got["emotion_matching_classifier"][key], matching([turn.text], before))
+
+
+def test_emotions_of_larger_units_come_from_summed_probabilities(scores: Scores) -> None:
+    for level, key, talks in groups():
+        own, other = plain.said(talks, "agent"), plain.said(talks, "partner")
+        found = probabilities(own)
+        got = lambda name: values(scores, level, name)[key]  # noqa: B023, E731
+        same(got("emotion_joy"), found[:, LABELS.index("joy")].mean())
+        same(got("emotional_entropy_classifier"), entropy(own))
+        same(got("emotion_matching_classifier"), matching(own, other))
+
+
+def test_toxicity_is_the_mean_of_turns(scores: Scores) -> None:
+    model = load("toxicity", folder=tiny_folder())
+    for level, key, talks in groups():
+        texts = [text for text in plain.said(talks, "agent") if text]
+        wanted = np.mean([model.predict([text])[0, 0] for text in texts])
+        same(values(scores, level, "toxicity")[key], float(wanted))
+
+
+def logit(task: str, pair: tuple[str, str]) -> float:
+    return float(load(task, folder=tiny_folder()).run([pair], task)[0, 0])
+
+
+def engagement(before: str, reply: str) -> float:
+    """The formula, written out."""
+    parts = {
+        "engagement": logit("engagement", (before, reply)),
+        "relevance": logit("relevance", (before, reply)),
+        "log_specificity": math.log(1 + plain.specificity(reply)),
+    }
+    z = 0.0
+    for name, weight in FORMULA["terms"].items():
+        middle, spread = FORMULA["center"].get(name, 0.0), FORMULA["spread"].get(name, 1.0)
+        z += weight * (parts[name] - middle) / spread
+    return 1 / (1 + math.exp(-z))
+
+
+def replies(talk: Dialogue) -> Iterator[tuple[int, str, str]]:
+    """The agent's turns that can be scored, each with the two turns before it."""
+    for number, turn in enumerate(talk.turns):
+        if turn.role == "agent" and number and turn.text:
+            before = [earlier.text for earlier in talk.turns[max(0, number - 2) : number]]
+            yield number, "\n".join(before), turn.text
+
+
+def test_engagement_follows_its_formula(scores: Scores) -> None:
+    got = values(scores, "turn", "engagement")
+    reactions = values(scores, "turn", "engagement_reactions")
+    relevance = values(scores, "turn", "relevance")
+    for talk in TALKS:
+        for number, before, reply in replies(talk):
+            key = (talk.system, talk.agent, talk.dialog, number)
+            same(got[key], engagement(before, reply))
+            same(reactions[key], 1 / (1 + math.exp(-logit("engagement", (before, reply)))))
+            same(relevance[key], 1 / (1 + math.exp(-logit("relevance", (before, reply)))))
+    for level, key, talks in groups():
+        found = [engagement(b, r) for talk in talks for _, b, r in replies(talk)]
+        same(values(scores, level, "engagement")[key], sum(found) / len(found))
+
+
+def test_the_scorer_alone_gives_the_same() -> None:
+    pairs = [(before, reply) for talk in TALKS for _, before, reply in replies(talk)]
+    scorer = EngagementScorer.load(folder=tiny_folder())
+    wanted = [engagement(*pair) for pair in pairs]
+    np.testing.assert_allclose(scorer.score(pairs), wanted, atol=1e-3)
+    small = EngagementScorer.load("engagement-small", folder=tiny_folder())
+    chances = load("engagement-small", folder=tiny_folder()).predict(pairs)[:, 0]
+    np.testing.assert_allclose(small.score(pairs), chances, atol=1e-3)
+    assert context(["a", "b", "c"]) == "b\nc"
+
+
+@pytest.mark.parametrize("name", ["agreeableness", "state_empathy", "neuroticism"])
+def test_traits_of_turns_dialogues_and_agents(scores: Scores, name: str) -> None:
+    model = load_trait(name)
+    for talk in TALKS:
+        for number, turn in enumerate(talk.turns):
+            if turn.role == "agent":
+                wanted = float(model.predict([turn.text])[0])
+                got = values(scores, "turn", name)[talk.system, talk.agent, talk.dialog, number]
+                same(got, None if math.isnan(wanted) else wanted)
+    for level, key, talks in groups():
+        pooled = [UNKNOWN.join(plain.said([talk], "agent")) for talk in talks]
+        same(values(scores, level, name)[key], float(np.mean(model.predict(pooled))))
+
+
+def test_reasons(scores: Scores) -> None:
+    rows = scores.table.filter(pl.col("level") == "turn").collect()
+
+    def reason(metric: str, dialog: str, turn: int) -> str | None:
+        found = rows.filter(metric=metric, dialog=dialog, turn=turn).row(0, named=True)
+        return found["reason"]
+
+    for metric in ("engagement", "engagement_reactions", "relevance"):
+        assert reason(metric, "d2", 0) == "no turn before it"
+        assert reason(metric, "d3", 2) == "no text"
+        assert reason(metric, "d3", 1) is None
+    assert reason("toxicity", "d3", 2) == "no text"
+    assert reason("emotion_joy", "d3", 2) == "no text"
+    assert reason("emotional_entropy_classifier", "d3", 2) == "no text"
+    assert reason("emotion_matching_classifier", "d2", 0) == "nothing to answer"
+    assert reason("emotion_matching_classifier", "d3", 2) == "no text"
+    assert reason("agreeableness", "d3", 2) == "no word the model knows"
+    (row,) = (
+        scores.table.filter(pl.col("level") == "agent", pl.col("agent") == "b")
+        .filter(pl.col("metric") == "engagement")
+        .collect()
+        .iter_rows(named=True)
+    )
+    assert (row["n"], row["n_missing"], row["reason"]) == (1, 1, "no text ×1")
+
+
+def test_signatures_name_the_weights(scores: Scores) -> None:
+    small, base = (load(f"engagement-{size}", folder=tiny_folder()) for size in ("small", "base"))
+    assert small.card.signature in scores.signatures["emotion_joy"]
+    assert small.card.signature in scores.signatures["toxicity"]
+    assert base.card.signature in scores.signatures["engagement"]
+    assert "formula@" in scores.signatures["engagement"]
+    chosen = Resources(models=ModelSet("small", folder=tiny_folder()))
+    (metric,) = make_plan(["engagement_reactions"], chosen).metrics
+    assert small.card.signature in metric.signature
+    trait = load_trait("openness").card["files"]["model.npz"]
+    assert trait[:8] in scores.signatures["openness"]
+
+
+def test_tasks_of_one_folder_share_a_pass(models: ModelSet) -> None:
+    assert models.encoder("emotion") is models.encoder("toxicity")
+    assert models.encoder("engagement") is models.encoder("relevance")
+    assert models.encoder("emotion") is not models.encoder("engagement")
+
+
+def test_only_the_turns_that_are_needed_are_read() -> None:
+    corpus = Corpus.of(TALKS)
+    models = ModelSet(folder=tiny_folder())
+    score(corpus, metrics=["toxicity", "emotion_joy"], resources=Resources(models=models))
+    encoder = models.encoder("toxicity")
+    own, other = plain.said(TALKS, "agent"), plain.said(TALKS, "partner")
+    assert models.fresh(encoder, [text for text in own if text]) == []
+    assert models.fresh(encoder, other) == other
+    assert models.failed("engagement") is None
+    assert not models._encoders.keys() & {"engagement", "relevance"}
+    score(corpus, metrics=["emotion_classifier"], resources=Resources(models=models))
+    assert models.fresh(encoder, other) == []
+
+
+def test_memory_is_bounded_and_only_saves_work(models: ModelSet, scores: Scores) -> None:
+    little = ModelSet(folder=tiny_folder(), remember=2)
+    again = score(Corpus.of(TALKS), resources=Resources(models=little))
+    texts = [text for text in plain.said(TALKS, "agent") if text]
+    assert len(little.fresh(little.encoder("emotion"), texts)) >= len(texts) - 2
+    for one, two in zip(scores.wide("turn"), again.wide("turn"), strict=True):
+        if one.dtype == pl.Float64:
+            np.testing.assert_allclose(one.to_numpy(), two.to_numpy(), atol=1e-3)
+
+
+def test_progress_counts_every_turn_once() -> None:
+    steps: list[int] = []
+    talks = [
+        Dialogue("s", "a", f"d{i}", said(f"partner: cat {i}", f"agent: dog {i} zebra"))
+        for i in range(300)
+    ]
+    chosen = Resources(models=ModelSet(folder=tiny_folder()))
+    score(Corpus.of(talks), metrics=["engagement"], resources=chosen, advance=steps.append)
+    assert sum(steps) == 600
+    assert len(steps) > 1
+    assert all(step > 0 for step in steps)
+
+
+def test_what_cannot_be_loaded_is_missing_and_the_rest_goes_on(tmp_path: Path) -> None:
+    folder = tmp_path / "models"
+    shutil.copytree(tiny_folder(), folder, symlinks=True)
+    (folder / "small" / "weights.bin").write_bytes(b"not weights")
+    models = ModelSet(folder=folder)
+    resources = Resources(models=models)
+    made = score(
+        Corpus.of(TALKS), metrics=["toxicity", "engagement", "length"], resources=resources
+    )
+    wide = made.wide("agent")
+    assert wide["toxicity"].null_count() == wide.height
+    assert wide["engagement"].null_count() == 0
+    assert wide["length"].null_count() == 0
+    rows = made.table.filter(pl.col("metric") == "toxicity").collect()
+    assert rows["reason"].str.contains("weights.bin is damaged", literal=True).all()
+    told = forecast(Corpus.of(TALKS), make_plan(["toxicity", "engagement"], resources))
+    assert told is not None
+    assert "No values for toxicity" in told.lines()[1]
+    assert "weights.bin is damaged" in told.lines()[1]
+
+
+def test_an_empty_installation_says_what_is_missing(tmp_path: Path) -> None:
+    resources = Resources(models=ModelSet(folder=tmp_path))
+    made = score(
+        Corpus.of(TALKS), metrics=["emotion_joy", "openness", "length"], resources=resources
+    )
+    rows = made.table.filter(pl.col("level") == "turn").collect()
+    by_metric = {name: rows.filter(metric=name)["reason"][0] for name in made.signatures}
+    assert "no model for emotion is installed" in by_metric["emotion_joy"]
+    assert "no model for openness" in by_metric["openness"]
+    assert by_metric["length"] is None
+    assert made.signatures["emotion_joy"] == "emotion_joy|v1|model:none"
+
+
+def test_models_of_ones_own(tmp_path: Path) -> None:
+    few = make_model(tmp_path / "few", {"emotion": ["joy", "anger", "neutral"]}, {}, seed=5)
+    two = make_model(
+        tmp_path / "two", {"insults": ["fine", "bad"]}, {}, seed=6, activation="softmax"
+    )
+    kind = TraitModel(
+        "kindness",
+        pl.Series(["love", "hate"]),
+        np.ones(2),
+        np.array([1.0, -1.0]),
+        1,
+        np.zeros(0),
+        np.zeros(0),
+        np.zeros(0),
+        3.0,
+    )
+    save_trait(kind, tmp_path / "kind")
+    own = {"emotion": few, "toxicity": two, "agreeableness": tmp_path / "kind"}
+    resources = Resources(models=ModelSet(own=own, folder=tiny_folder()))
+    made = score(
+        Corpus.of(TALKS),
+        metrics=["emotion_classifier", "toxicity", "agreeableness"],
+        resources=resources,
+    )
+    rows = made.table.filter(pl.col("level") == "turn", pl.col("dialog") == "d1").collect()
+    got = {name: rows.filter(metric=name).row(0, named=True) for name in made.signatures}
+    text = TALKS[0].turns[1].text
+    joy, anger, _ = load(few).predict([text])[0].tolist()
+    same(got["emotion_joy"]["value"], joy)
+    assert got["emotion_grief"]["value"] is None
+    assert got["emotion_grief"]["reason"] == "the model has no such label"
+    same(got["emotional_entropy_classifier"]["value"], float(stats.entropy([joy, anger])))
+    same(got["toxicity"]["value"], float(load(two).predict([text])[0, 1]))
+    assert got["agreeableness"]["value"] == 2.0  # one "hate" of unit length
+    assert "few:" in made.signatures["emotion_joy"]
+    assert "kindness@" in made.signatures["agreeableness"]
+
+
+@pytest.mark.slow
+def test_a_hugging_face_classifier_of_ones_own(tmp_path: Path) -> None:
+    transformers = import_module("transformers")
+    source = tiny_folder() / "small" / "tokenizer.json"
+    tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_file=str(source), pad_token="[PAD]")
+    shape = transformers.BertConfig(
+        vocab_size=80,
+        hidden_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=16,
+        num_labels=2,
+    )
+    folder = tmp_path / "classifier"
+    transformers.BertForSequenceClassification(shape).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    own = {"toxicity": folder, "engagement": folder}
+    resources = Resources(models=ModelSet(own=own, folder=tiny_folder()))
+    made = score(Corpus.of(TALKS), metrics=["toxicity", "engagement"], resources=resources)
+    model = load(folder)
+    before, text = (turn.text for turn in TALKS[0].turns[:2])
+    key = ("s", "a", "d1", 1)
+    same(values(made, "turn", "toxicity")[key], float(model.predict([text])[0, 1]))
+    wanted = float(model.predict([(before, text)])[0, 1])
+    same(values(made, "turn", "engagement")[key], wanted)
+    assert "classifier:" in made.signatures["toxicity"]
+
+
+def test_a_model_that_reads_something_else_is_refused() -> None:
+    resources = Resources(
+        models=ModelSet(own={"toxicity": "engagement-base"}, folder=tiny_folder())
+    )
+    made = score(Corpus.of(TALKS), metrics=["toxicity"], resources=resources)
+    reasons = made.table.collect()["reason"]
+    assert reasons.str.contains("reads pairs of context and reply", literal=True).all()
+
+
+def test_the_formula_reads_its_own_folder(tmp_path: Path) -> None:
+    """A relevance model of the user's own changes `relevance`, not `engagement`."""
+    own = make_model(tmp_path / "own", {}, {"relevance": ["relevant"]}, seed=9)
+    resources = Resources(models=ModelSet(own={"relevance": own}, folder=tiny_folder()))
+    made = score(Corpus.of(TALKS), metrics=["engagement"], resources=resources)
+    pair = (TALKS[0].turns[0].text, TALKS[0].turns[1].text)
+    key = ("s", "a", "d1", 1)
+    same(values(made, "turn", "engagement")[key], engagement(*pair))
+    same(values(made, "turn", "relevance")[key], float(load(own).predict([pair])[0, 0]))
+
+
+def test_a_broken_formula_is_named(tmp_path: Path) -> None:
+    folder = make_model(tmp_path / "m", {}, {"engagement": ["engaging"]}, seed=1)
+    add_facts(folder, engagement_formula={"terms": {"charm": 1.0}})
+    with pytest.raises(DialensError, match="names 'charm'"):
+        EngagementScorer.load(str(folder))
+    add_facts(folder, engagement_formula={"terms": {"engagement": "much"}})
+    with pytest.raises(DialensError, match="cannot be read"):
+        EngagementScorer.load(str(folder))
+
+
+def test_a_size_that_a_task_lacks_is_its_default() -> None:
+    base = ModelSet("base", folder=tiny_folder())
+    assert base.encoder("emotion").size == "small, int8"
+    assert base.encoder("engagement").size == "base, int8"
+    small = ModelSet("small", folder=tiny_folder())
+    assert small.encoder("engagement").size == "small, int8"
+    assert small.encoder("relevance").size == "base, int8"
+
+
+def test_without_models() -> None:
+    none = Resources(models=ModelSet("none"))
+    names = [metric.name for metric in make_plan(None, none).metrics]
+    assert "length" in names
+    assert not {"engagement", "emotion_joy", "openness", "toxicity"} & set(names)
+    with pytest.raises(DialensError, match="leaves those out"):
+        make_plan(["engagement"], none)
+
+
+def test_a_forecast_says_what_and_how_long(models: ModelSet) -> None:
+    ticks = count()
+    plan = make_plan(
+        ["toxicity", "emotion_joy", "engagement"], Resources(models=ModelSet(folder=tiny_folder()))
+    )
+    talks = [
+        Dialogue("s", "a", f"d{i}", said(f"partner: cat {i}", f"agent: dog {i}"))
+        for i in range(5000)
+    ]
+    told = forecast(Corpus.of(talks), plan, timer=lambda: float(next(ticks)))
+    assert told is not None
+    # 64 texts are tried, 8 of them to warm up: one tick for 56 of 5,000 of the agent's turns.
+    assert [use.seconds for use in told.encoders] == [pytest.approx(5000 / 56)] * 2
+    (line,) = told.lines()
+    assert line == (
+        "Models: emotion and toxicity (small, int8), engagement and relevance (base, int8); "
+        "about 3 min for 10,000 turns. Without: --models none."
+    )
+    assert forecast(Corpus.of(talks), make_plan(["length"], Resources())) is None
+
+
+def test_a_forecast_offers_the_faster_size() -> None:
+    """A clock on which the small encoders are twenty times faster than the base one."""
+    times = iter([0.0, 20.0, 20.0, 21.0])
+    plan = make_plan(["engagement_reactions"], Resources(models=ModelSet(folder=tiny_folder())))
+    talks = [
+        Dialogue("s", "a", f"d{i}", said(f"partner: cat {i}", f"agent: dog {i}"))
+        for i in range(1000)
+    ]
+    told = forecast(Corpus.of(talks), plan, timer=lambda: next(times))
+    assert told is not None
+    assert told.faster == pytest.approx(1000 / 56)
+    assert "about 6 min for 2,000 turns. Faster: --models small (about 20 s)" in told.lines()[0]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import dialens",
+        "import dialens; dialens.metrics.metrics()",
+        "import dialens; from dialens.corpus import demo_path; from dialens.metrics import *; "
+        "score(dialens.read(demo_path()), resources=Resources(models=ModelSet('none')))",
+        "import dialens; from dialens.corpus import demo_path; from dialens.metrics import *; "
+        "score(dialens.read(demo_path()), metrics=['personality'])",
+    ],
+)
+def test_onnxruntime_is_not_loaded_for_nothing(code: str) -> None:
+    check = f"{code}; import sys; assert not {{'onnxruntime', 'torch'}} & sys.modules.keys()"
+    subprocess.run([sys.executable, "-c", check], check=True)
