@@ -1,0 +1,102 @@
+"""DuckDB as the engine of labelling: one machine, out of core, memory capped."""
+
+import shutil
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import duckdb
+import polars as pl
+
+from dialens.engagement.label_options import EngineOptions
+from dialens.engagement.neural import Scorer, ShardPlan, cut, score_shards
+from dialens.errors import DialensError
+from dialens.progress import Advance
+
+_BATCH = 32_768
+_BESIDES = 400 * 2**20  # Python, its packages and Parquet buffers, which DuckDB does not count
+
+
+class DuckdbEngine:
+    """Statements run in DuckDB; models in a pool of processes."""
+
+    name = "duckdb"
+
+    def __init__(self, options: EngineOptions, scratch: Path) -> None:
+        """Open a database in memory that spills into `scratch`."""
+        self._threads = options.threads
+        self._scores = scratch / "scores"
+        spill = scratch / "spill"
+        self._connection = duckdb.connect(
+            config={
+                "memory_limit": f"{max(options.memory - _BESIDES, options.memory // 2)}B",
+                "threads": options.threads,
+                "temp_directory": str(spill),
+                # Rows without ORDER BY may come in any order: nothing is buffered to keep it.
+                "preserve_insertion_order": False,
+            }
+        )
+        self._connection.execute("SET enable_progress_bar = false")
+
+    def table(self, name: str, parts: Sequence[Path]) -> None:
+        """Call Parquet files by a name."""
+        files = ", ".join(_quoted(part) for part in parts)
+        self.view(name, f"SELECT * FROM read_parquet([{files}])")
+
+    def view(self, name: str, sql: str) -> None:
+        """Call a query by a name."""
+        self._connection.execute(f"CREATE OR REPLACE VIEW {name} AS {sql}")
+
+    def write(self, sql: str, folder: Path) -> None:
+        """Run a query into one Parquet file."""
+        file = _quoted(folder / "part-00000.parquet")
+        self._run(f"COPY ({sql}) TO {file} (FORMAT parquet, COMPRESSION lz4_raw)")
+
+    def score(
+        self,
+        texts: Sequence[Path],
+        scorer: Scorer,
+        plan: ShardPlan,
+        folder: Path,
+        advance: Advance,
+    ) -> None:
+        """Score texts in a pool of processes; shards scored before are not done again."""
+        shards = cut(_batches(texts, plan.texts), plan.digits)
+        found = score_shards(shards, scorer, self._scores, processes=self._threads, advance=advance)
+        for number, path in enumerate(found):
+            shutil.copyfile(path, folder / f"part-{number:05d}.parquet")
+
+    def versions(self) -> dict[str, str]:
+        """The version of DuckDB."""
+        return {"duckdb": duckdb.__version__}
+
+    def close(self) -> None:
+        """Close the database."""
+        self._connection.close()
+
+    def _run(self, sql: str) -> None:
+        try:
+            self._connection.execute(sql)
+        except duckdb.OutOfMemoryException as error:
+            raise DialensError(
+                f"DuckDB needs more memory than --memory allows: {_first_line(error)}. Give more, "
+                "or fewer --threads, and run the same command again: finished steps are kept."
+            ) from error
+        except duckdb.IOException as error:
+            raise DialensError(
+                f"Labelling cannot go on: {_first_line(error)}. Make room on the disk, and run the "
+                "same command again: finished steps are kept."
+            ) from error
+
+
+def _batches(parts: Sequence[Path], rows: int) -> Iterator[pl.DataFrame]:
+    table = pl.scan_parquet(list(parts))
+    for start in range(0, rows, _BATCH):
+        yield table.slice(start, _BATCH).collect()
+
+
+def _quoted(path: Path) -> str:
+    return "'" + str(path).replace("'", "''") + "'"
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0].rstrip(". ")

@@ -1,0 +1,216 @@
+"""Dumps as bytes: unpacked in a thread ahead of the reader, cut into blocks of whole lines.
+
+Where a block ends depends on the content alone (the first line end after a number of bytes, or a
+number of lines), never on how the bytes arrived, so that shards are the same however often a run
+was interrupted.
+"""
+
+import queue
+import threading
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from dialens.corpus.unpacking import DAMAGE, MAGIC_BYTES, packing_of, unpacked_pieces
+from dialens.errors import DialensError
+
+BLOCK_BYTES = 8 * 1024 * 1024
+BLOCK_LINES = 20_000
+MAX_LINE_BYTES = 64 * 1024 * 1024
+_PATIENCE_S = 0.2
+
+Item = TypeVar("Item")
+Position = Callable[[int], None]
+
+
+class DamagedArchive(DialensError):
+    """An archive cannot be unpacked to its end."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """Whole lines of a dump.
+
+    Attributes:
+        number: Which block of the source it is, from 0.
+        first_line: The number of its first line, from 1.
+        data: The lines, each with its line feed except perhaps the last of the file.
+        damage: Set on the last block of an archive that could not be unpacked any further.
+    """
+
+    number: int
+    first_line: int
+    data: bytes
+    damage: str | None = None
+
+
+def packing(path: Path) -> str:
+    """How a file is packed, told by its first bytes: gzip, bzip2, xz, zstandard or plain.
+
+    Examples:
+        >>> import tempfile
+        >>> file = Path(tempfile.mkdtemp()) / "a.json"
+        >>> _ = file.write_bytes(gzip.compress(b"{}"))
+        >>> packing(file)
+        'gzip'
+    """
+    try:
+        with path.open("rb") as file:
+            magic = file.read(MAGIC_BYTES)
+    except IsADirectoryError as error:
+        raise DialensError(
+            f"{path} is a folder. Name the dumps in it, for example {path}/*.zst."
+        ) from error
+    except OSError as error:
+        raise DialensError(
+            f"{path} cannot be read: {error.strerror}. Check the name and the permissions."
+        ) from error
+    return packing_of(magic)
+
+
+def unpacked(path: Path, position: Position | None = None) -> Iterator[bytes]:
+    """The unpacked bytes in pieces; `position` is told how far the packed file has been read.
+
+    Raises:
+        DamagedArchive: The archive is cut off or broken; says after how many bytes of content.
+    """
+    kind = packing(path)
+    done = 0
+    with path.open("rb") as raw:
+        pieces = unpacked_pieces(raw, kind)
+        while True:
+            try:
+                piece = next(pieces, None)
+            except DAMAGE as error:
+                raise DamagedArchive(
+                    f"{path} is damaged after {done:,} bytes of content ({error}). It was probably "
+                    "cut off while copying: fetch it again, or take what is whole with "
+                    "--on-error skip. Finished shards are kept."
+                ) from error
+            if piece is None:
+                return
+            if not done:
+                piece = piece.removeprefix(b"\xef\xbb\xbf")
+            done += len(piece)
+            if position is not None:
+                position(raw.tell())
+            yield piece
+
+
+def blocks(
+    pieces: Iterable[bytes],
+    *,
+    name: str = "",
+    salvage: bool = False,
+    block_bytes: int = BLOCK_BYTES,
+    block_lines: int = BLOCK_LINES,
+) -> Iterator[Block]:
+    r"""Cut pieces of a file into blocks of whole lines.
+
+    Args:
+        pieces: The bytes, cut anywhere.
+        name: Of the file, for errors.
+        salvage: Give the whole lines before a damage, and say so on the last block.
+        block_bytes: A block ends with the line that reaches this size,
+        block_lines: or after this many lines.
+
+    Examples:
+        >>> [block.data for block in blocks([b"on", b"e\ntwo\n\nfo", b"ur"], block_bytes=5)]
+        [b'one\ntwo\n', b'\nfour']
+    """
+    held = bytearray()
+    number, line = 0, 1
+    damage: str | None = None
+    arriving = iter(pieces)
+    ended = False
+    while not ended:
+        try:
+            piece = next(arriving, None)
+        except DamagedArchive as error:
+            if not salvage:
+                raise
+            damage = str(error)
+            piece = None
+            del held[held.rfind(b"\n") + 1 :]  # the line that was cut off
+        ended = piece is None
+        held += piece or b""
+        while end := _end_of_block(held, block_bytes, block_lines, ended=ended):
+            data = bytes(memoryview(held)[:end])
+            del held[:end]
+            yield Block(number, line, data)
+            number += 1
+            line += data.count(b"\n")
+        if len(held) > MAX_LINE_BYTES + block_bytes:
+            longest = line + held.count(b"\n")
+            raise DialensError(
+                f"{name}, line {longest:,} holds more than {MAX_LINE_BYTES // 2**20} MiB. "
+                "A dump has one record a line: is this one JSON array, or another kind of file?"
+            )
+    if damage is not None:
+        yield Block(number, line, b"", damage)
+
+
+def _end_of_block(held: bytearray, block_bytes: int, block_lines: int, *, ended: bool) -> int:
+    """Where the first block in `held` ends, 0 if that cannot be said yet or nothing is left."""
+    end = held.find(b"\n", block_bytes - 1) + 1
+    if not end:
+        if not ended:
+            return 0
+        end = len(held)
+    if held.count(b"\n", 0, end) > block_lines:
+        end = 0
+        for _ in range(block_lines):
+            end = held.index(b"\n", end) + 1
+    return end
+
+
+def ahead(items: Iterable[Item], depth: int = 3) -> Generator[Item]:
+    """The same items, made in a thread that runs up to `depth` items ahead.
+
+    Unpacking and Polars let go of Python's lock, so stages chained with this run side by side.
+
+    Examples:
+        >>> list(ahead(range(3)))
+        [0, 1, 2]
+    """
+    ready: queue.Queue[tuple[Item | None, BaseException | None]] = queue.Queue(maxsize=depth)
+    stopped = threading.Event()
+
+    def put(item: Item | None, error: BaseException | None = None) -> None:
+        while not stopped.is_set():
+            try:
+                ready.put((item, error), timeout=_PATIENCE_S)
+            except queue.Full:
+                continue
+            return
+
+    def make() -> None:
+        with closing(_each(items)) as made:  # so that a stage before this one stops, too
+            try:
+                for item in made:
+                    put(item)
+                    if stopped.is_set():
+                        return
+                put(None, StopIteration())
+            except BaseException as error:  # raised again where the items are taken
+                put(None, error)
+
+    thread = threading.Thread(target=make, daemon=True)
+    thread.start()
+    try:
+        while True:
+            item, error = ready.get()
+            if isinstance(error, StopIteration):
+                return
+            if error is not None:
+                raise error
+            yield item  # type: ignore[misc]
+    finally:
+        stopped.set()
+        thread.join()
+
+
+def _each(items: Iterable[Item]) -> Generator[Item]:
+    yield from items

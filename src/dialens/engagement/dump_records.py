@@ -1,0 +1,329 @@
+"""Lines of a dump as tables of comments and submissions, with what is wrong in the rest.
+
+Pushshift, Arctic Shift, PRAW and the plain threads file differ in types and keys, not in meaning:
+times are numbers or text, `edited` is a boolean or a time, a thread is a `link_id` or a `thread`.
+What a record is, is told by its keys: a comment has a thread to stand in, a submission a title; in
+a plain threads file the row without a parent is the submission. Every line is decoded into a typed
+record, so that a value of the wrong type is an error with a place and not a surprise later on.
+"""
+
+import json
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from itertools import compress
+from operator import attrgetter
+from typing import Annotated, Any, Final
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from dialens.corpus.intake import RecordError
+from dialens.engagement.dump import Block
+
+_Whole = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+_Key = Annotated[str, msgspec.Meta(min_length=1)]
+_Time = int | float | str
+_LATEST: Final = 2**53
+_INTEGERS: Final = frozenset((int, type(None)))
+_LENGTH_BITS: Final = 32
+_KEYS_NAMED: Final = 12
+DELETED_AUTHOR: Final = "[deleted]"
+
+
+class Record(msgspec.Struct, gc=False):
+    """What is read of a record; all its other keys are passed over."""
+
+    id: _Key
+    parent_id: str | None = None
+    link_id: _Key | None = None
+    thread: _Key | None = None
+    subreddit: str | None = None
+    created_utc: _Time | None = None
+    date: str | None = None
+    retrieved_on: _Time | None = None
+    retrieved_utc: _Time | None = None
+    score: _Whole | None = None
+    score_hidden: bool | None = None
+    hide_score: bool | None = None
+    controversiality: bool | _Whole | None = None
+    edited: bool | int | float | None = None
+    author: str | msgspec.UnsetType | None = msgspec.UNSET
+    body: str | None = None
+    title: str | None = None
+    selftext: str | None = None
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A line that cannot be read, and why."""
+
+    line: int
+    error: RecordError
+
+
+@dataclass(frozen=True)
+class Decoded:
+    """The records of a block by kind, as dumped, and the lines that could not be read."""
+
+    comments: pl.DataFrame
+    submissions: pl.DataFrame
+    problems: list[Problem]
+
+
+_DECODER = msgspec.json.Decoder(Record)
+
+
+def decode(block: Block) -> Decoded:
+    r"""Decode the lines of a block; blank ones are passed over.
+
+    Examples:
+        >>> lines = b'{"id": "c", "link_id": "t3_s", "body": "Hi"}\n{"id": "s", "title": "T"}\n{'
+        >>> decoded = decode(Block(0, 1, lines))
+        >>> decoded.comments.height, decoded.submissions.height, decoded.problems[0].line
+        (1, 1, 3)
+    """
+    lines = block.data.split(b"\n")
+    if not lines[-1]:
+        lines.pop()
+    return _decode_at_once(block.data, lines) or _decode_one_by_one(lines, block.first_line)
+
+
+def _decode_at_once(data: bytes, lines: list[bytes]) -> Decoded | None:
+    """All lines together, if nothing is wrong in any; None to look closer."""
+    try:
+        records = _DECODER.decode_lines(data)
+        # Values are found by their brackets, not by lines: there must be as many of each.
+        if len(records) != len(lines):
+            return None
+        if None not in _values(records, "link_id"):  # comments all, as in most files
+            return Decoded(_comments(records, lines), _submissions([], []), [])
+        kinds = [_is_submission(record) for record in records]
+        if None in kinds:
+            return None
+        return _of_kinds(records, lines, kinds, [])
+    except (msgspec.DecodeError, ValueError, OverflowError):
+        return None
+
+
+def _decode_one_by_one(lines: list[bytes], first_line: int) -> Decoded:
+    records: list[Record] = []
+    read: list[bytes] = []
+    kinds: list[bool | None] = []
+    problems: list[Problem] = []
+    for number, line in enumerate(lines, start=first_line):
+        if not line or line.isspace():
+            continue
+        try:
+            record = _decode_line(line)
+            kind = _is_submission(record)
+            if kind is None:
+                raise _neither(msgspec.json.decode(line))
+        except RecordError as error:
+            problems.append(Problem(number, error))
+            continue
+        records.append(record)
+        read.append(line)
+        kinds.append(kind)
+    return _of_kinds(records, read, kinds, problems)
+
+
+def _of_kinds(
+    records: list[Record],
+    lines: list[bytes],
+    is_submission: list[bool | None],
+    problems: list[Problem],
+) -> Decoded:
+    is_comment = [not kind for kind in is_submission]
+    return Decoded(
+        _comments(list(compress(records, is_comment)), list(compress(lines, is_comment))),
+        _submissions(list(compress(records, is_submission)), list(compress(lines, is_submission))),
+        problems,
+    )
+
+
+def _decode_line(line: bytes) -> Record:
+    try:
+        record = _DECODER.decode(line)
+    except UnicodeDecodeError as error:
+        raise RecordError(
+            "holds bytes that are not UTF-8",
+            remedy="Save the file as UTF-8, or leave such records out with --on-error skip.",
+        ) from error
+    except msgspec.ValidationError as error:
+        raise _of_wrong_type(error, line) from error
+    except msgspec.DecodeError as error:
+        record = _with_halved_characters(line, error)
+    for name in ("created_utc", "retrieved_on", "retrieved_utc", "date"):
+        value = getattr(record, name)
+        try:
+            _seconds(value) if name != "date" else _midnight(value)
+        except (ValueError, OverflowError) as error:
+            raise RecordError("is not a time", field=name, seen=value) from error
+    return record
+
+
+def _of_wrong_type(error: msgspec.ValidationError, line: bytes) -> RecordError:
+    what, _, place = str(error).partition(" - at `$")
+    field = place.strip("`.")
+    if "missing required field" in what or not field:
+        value = msgspec.json.decode(line)
+        return _neither(value) if isinstance(value, dict) else _no_object(value)
+    return RecordError(f"has the wrong type: {what[0].lower()}{what[1:]}", field=field)
+
+
+def _no_object(value: object) -> RecordError:
+    kind = "a JSON array" if isinstance(value, list) else f"a JSON {type(value).__name__}"
+    return RecordError(
+        f"holds {kind} where a record was expected",
+        remedy="A dump has one JSON object a line. Is this another kind of file?",
+    )
+
+
+def _with_halved_characters(line: bytes, error: msgspec.DecodeError) -> Record:
+    """Read a record with half a surrogate pair, as dumps of cut-off emoji have; `?` stands for it.
+
+    msgspec is strict about them where Python's own parser is not.
+    """
+    broken = RecordError(
+        f"is not JSON ({error})",
+        remedy="If it is the last line the file was cut off: fetch it again. Or leave such "
+        "records out with --on-error skip.",
+    )
+    try:
+        value = json.loads(line)
+        return _DECODER.decode(json.dumps(value, ensure_ascii=False).encode(errors="replace"))
+    except (ValueError, RecursionError):
+        raise broken from error
+
+
+def _is_submission(record: Record) -> bool | None:
+    """What a record is; None if it is neither a submission nor a comment in a thread."""
+    if record.link_id is not None:
+        return False
+    if record.title is not None:
+        return True
+    if record.thread is not None:
+        return None if record.body is None else record.parent_id is None
+    return False if (record.parent_id or "").startswith("t3_") else None
+
+
+def _neither(value: dict[str, Any]) -> RecordError:
+    seen = ", ".join(list(value)[:_KEYS_NAMED]) + (", …" if len(value) > _KEYS_NAMED else "")
+    return RecordError(
+        f"is neither a comment nor a submission: its keys are {seen or 'none'}",
+        remedy="A comment has id, link_id, parent_id and body; a submission has id and title. "
+        "Name Reddit dumps (RC_*, RS_*, PRAW or Arctic Shift files), or leave such records out "
+        "with --on-error skip.",
+    )
+
+
+def _seconds(value: _Time | None) -> int | None:
+    if value is None:
+        return None
+    seconds = int(float(value)) if isinstance(value, str) else int(value)
+    if not -_LATEST < seconds < _LATEST:
+        raise OverflowError("beyond what a clock shows")
+    return seconds
+
+
+def _midnight(day: str | None) -> int | None:
+    if day is None:
+        return None
+    found = date.fromisoformat(day)
+    return int(datetime(found.year, found.month, found.day, tzinfo=UTC).timestamp())
+
+
+def _comments(records: list[Record], lines: list[bytes]) -> pl.DataFrame:
+    threads = _values(records, "link_id")
+    if None in threads:
+        threads = [record.link_id or record.thread or record.parent_id for record in records]
+    return pl.DataFrame(
+        [
+            *_common(records, lines),
+            pl.Series("parent_id", _values(records, "parent_id"), pl.String),
+            pl.Series("thread", threads, pl.String),
+            _scores(records, hidden="score_hidden"),
+            _flags("controversial", _values(records, "controversiality")),
+            _flags("edited", _values(records, "edited")),
+            pl.Series("body", _values(records, "body"), pl.String),
+        ]
+    )
+
+
+def _submissions(records: list[Record], lines: list[bytes]) -> pl.DataFrame:
+    # In a plain threads file the submission's title is in `body`.
+    titles = [record.body if record.title is None else record.title for record in records]
+    return pl.DataFrame(
+        [
+            *_common(records, lines),
+            _scores(records, hidden="hide_score"),
+            pl.Series("title", titles, pl.String),
+            pl.Series("selftext", _values(records, "selftext"), pl.String),
+        ]
+    )
+
+
+def _common(records: list[Record], lines: list[bytes]) -> list[pl.Series]:
+    return [
+        pl.Series("id", _values(records, "id"), pl.String),
+        pl.Series("subreddit", _values(records, "subreddit"), pl.String),
+        _times("created", records, "created_utc", _days),
+        _times("retrieved", records, "retrieved_on", lambda given: _values(given, "retrieved_utc")),
+        _authors(_values(records, "author")),
+        _row_keys(lines),
+    ]
+
+
+def _values(records: list[Record], name: str) -> list[Any]:
+    return list(map(attrgetter(name), records))
+
+
+def _times(
+    name: str, records: list[Record], field: str, otherwise: Callable[[list[Record]], list[Any]]
+) -> pl.Series:
+    values = _values(records, field)
+    if None in values:
+        others = otherwise(records)
+        values = [
+            other if value is None else value for value, other in zip(values, others, strict=True)
+        ]
+    if not _INTEGERS.issuperset(map(type, values)):
+        values = [_seconds(value) for value in values]
+    return pl.Series(name, values, pl.Int64, strict=True)
+
+
+def _days(records: list[Record]) -> list[Any]:
+    days = _values(records, "date")
+    return days if days.count(None) == len(days) else [_midnight(day) for day in days]
+
+
+def _scores(records: list[Record], *, hidden: str) -> pl.Series:
+    scores = _values(records, "score")
+    flags = _values(records, hidden)
+    if True in flags:  # what is shown of a hidden score is not the score
+        scores = [None if flag else score for score, flag in zip(scores, flags, strict=True)]
+    return pl.Series("score", scores, pl.Int64)
+
+
+def _flags(name: str, values: list[Any]) -> pl.Series:
+    if values.count(0) == len(values):  # false, too: the usual case by far
+        return pl.repeat(False, len(values), eager=True).alias(name)
+    return pl.Series(name, [None if value is None else bool(value) for value in values], pl.Boolean)
+
+
+def _authors(values: list[Any]) -> pl.Series:
+    if None in values or msgspec.UNSET in values:
+        # Null is how PRAW says that the account is gone; no key at all says nothing.
+        gone = {None: DELETED_AUTHOR, msgspec.UNSET: None}
+        values = [gone.get(value, value) for value in values]
+    return pl.Series("author", values, pl.String)
+
+
+def _row_keys(lines: list[bytes]) -> pl.Series:
+    """A number for each line that is the same on every machine, and differs where lines do."""
+    lengths = np.fromiter(map(len, lines), np.int64, len(lines))
+    sums = np.fromiter(map(zlib.crc32, lines), np.int64, len(lines))
+    return pl.Series("row_key", (lengths << _LENGTH_BITS) | sums, pl.Int64)

@@ -1,0 +1,261 @@
+"""One dump into shards: Parquet files of bounded size, each with a marker when it is whole.
+
+A shard is a fixed number of blocks, and blocks end where the content says (see
+:mod:`dialens.engagement.dump`): the same dump gives the same shards, byte for byte, whatever the
+number of workers and however often a run was cut short. A marker is written after its files, so a
+shard with a marker is finished; one without is made again.
+"""
+
+import json
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final
+
+import polars as pl
+
+from dialens.corpus import OnError
+from dialens.corpus.intake import RecordError, message
+from dialens.engagement import reddit_text
+from dialens.engagement.dump import Block, Position, ahead, blocks, unpacked
+from dialens.engagement.dump_records import Decoded, Problem, decode
+from dialens.engagement.ingest_rows import comment_rows, submission_rows
+from dialens.engagement.tables import (
+    COMMENTS_FOLDER,
+    DONE_FOLDER,
+    REJECTS_FOLDER,
+    SUBMISSIONS_FOLDER,
+)
+from dialens.errors import DialensError
+from dialens.storage import atomic_file, sha256_file
+from dialens.text import VERSION, stop_words
+
+SHARD_BLOCKS: Final = 12
+"""Blocks in a shard: at most about 96 MiB of a dump and 240,000 records."""
+SOURCE_MARKER: Final = "source-{key}.json"
+_SHARD: Final = "part-{key}-{number:05d}"
+_ROW_GROUP: Final = 122_880
+_NAMED_BY: Final = 12
+
+
+def layout() -> str:
+    """What the bytes of a shard depend on besides the dump; shards of two layouts do not mix.
+
+    Examples:
+        >>> layout().split()[0]
+        'shards-1'
+    """
+    return f"shards-1 {reddit_text.VERSION} {VERSION} {stop_words().sha256[:12]}"
+
+
+@dataclass(frozen=True)
+class Dump:
+    """A file to read, known by its content."""
+
+    path: Path
+    size: int
+    sha256: str
+
+    @property
+    def key(self) -> str:
+        """What its shards are named by."""
+        return self.sha256[:_NAMED_BY]
+
+
+@dataclass
+class _Shard:
+    """What has been read of the shard that is being made."""
+
+    number: int
+    first_line: int
+    last_line: int = 0
+    comments: list[pl.DataFrame] = field(default_factory=list)
+    submissions: list[pl.DataFrame] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+
+
+def read_markers(work: Path, key: str) -> dict[int, dict[str, Any]]:
+    """The markers of a dump's finished shards, by number, whose files are there and whole in size.
+
+    Examples:
+        >>> read_markers(Path("nowhere"), "0123456789ab")
+        {}
+    """
+    found = {}
+    for path in sorted((work / DONE_FOLDER).glob(f"part-{key}-*.json")):
+        marker = read_marker(path)
+        files = marker.get("files", {}).items()
+        if marker and all(_size(work / name) == about["bytes"] for name, about in files):
+            found[int(marker["shard"])] = marker
+    return found
+
+
+def read_marker(path: Path) -> dict[str, Any]:
+    """A marker; empty if somebody has damaged it, so that what it stood for is made again.
+
+    Examples:
+        >>> import tempfile
+        >>> path = Path(tempfile.mkdtemp()) / "part-0-00000.json"
+        >>> _ = path.write_text("{")
+        >>> read_marker(path)
+        {}
+    """
+    try:
+        marker = json.loads(path.read_bytes())
+    except ValueError:
+        return {}
+    return marker if isinstance(marker, dict) else {}
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.is_file() else -1
+
+
+def ingest_dump(
+    dump: Dump, work: Path, *, on_error: OnError, position: Position | None = None
+) -> dict[str, Any]:
+    """Make the shards of a dump that are not there yet; return the source's own marker.
+
+    Args:
+        dump: The file.
+        work: The folder to write to.
+        on_error: At a record that cannot be read, stop, or leave it out and list it.
+        position: Told how many bytes of the file have been read.
+
+    Raises:
+        DialensError: The dump cannot be read, or the shards cannot be written; those that are
+            finished stay.
+    """
+    finished = read_markers(work, dump.key)
+    shard: _Shard | None = None
+    shards = 0
+    with closing(_decoded(dump, finished, on_error, position)) as read:
+        for block, lines, decoded in read:
+            shards = block.number // SHARD_BLOCKS + 1
+            if shard is not None and shard.number != shards - 1:
+                _write(shard, dump, work)
+                shard = None
+            if decoded is None:
+                continue
+            shard = shard or _Shard(shards - 1, block.first_line)
+            _add(shard, block, lines, decoded)
+            if on_error is OnError.STOP and shard.problems:
+                problem = shard.problems[0]
+                raise DialensError(message(dump.path, problem.line, problem.error))
+    if shard is not None:
+        _write(shard, dump, work)
+    return _finish(dump, work, on_error, shards)
+
+
+def _decoded(
+    dump: Dump, finished: Mapping[int, object], on_error: OnError, position: Position | None
+) -> Generator[tuple[Block, int, Decoded | None]]:
+    """Blocks without their bytes, their number of lines, and what is in them; None if finished."""
+    salvage = on_error is OnError.SKIP
+    pieces = unpacked(dump.path, position)
+    cut = ahead(blocks(pieces, name=str(dump.path), salvage=salvage))
+
+    def read() -> Iterator[tuple[Block, int, Decoded | None]]:
+        with closing(cut):
+            for block in cut:
+                known = block.number // SHARD_BLOCKS in finished
+                lines = block.data.count(b"\n") + (not block.data.endswith(b"\n"))
+                yield replace(block, data=b""), lines, None if known else decode(block)
+
+    return ahead(read())
+
+
+def _add(shard: _Shard, block: Block, lines: int, decoded: Decoded) -> None:
+    shard.last_line = block.first_line + lines - 1
+    shard.problems += decoded.problems
+    if block.damage is not None:
+        shard.problems.append(Problem(block.first_line, RecordError(block.damage)))
+    if decoded.comments.height:
+        shard.comments.append(comment_rows(decoded.comments))
+    if decoded.submissions.height:
+        shard.submissions.append(submission_rows(decoded.submissions))
+
+
+def _write(shard: _Shard, dump: Dump, work: Path) -> None:
+    name = _SHARD.format(key=dump.key, number=shard.number)
+    files = {}
+    rows = {COMMENTS_FOLDER: 0, SUBMISSIONS_FOLDER: 0}
+    try:
+        for folder, parts in (
+            (COMMENTS_FOLDER, shard.comments),
+            (SUBMISSIONS_FOLDER, shard.submissions),
+        ):
+            if parts:
+                table = pl.concat(parts, rechunk=True)
+                rows[folder] = table.height
+                path = work / folder / f"{name}.parquet"
+                with atomic_file(path) as scratch:
+                    table.write_parquet(scratch, compression="snappy", row_group_size=_ROW_GROUP)
+                files[f"{folder}/{path.name}"] = {
+                    "bytes": path.stat().st_size,
+                    "sha256": sha256_file(path),
+                }
+        _write_rejects(shard.problems, dump, work / REJECTS_FOLDER / f"{name}.jsonl")
+        marker = {
+            "layout": layout(),
+            "sha256": dump.sha256,
+            "shard": shard.number,
+            "first_line": shard.first_line,
+            "last_line": shard.last_line,
+            **rows,
+            "rejects": len(shard.problems),
+            "files": files,
+        }
+        _write_json(work / DONE_FOLDER / f"{name}.json", marker)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise DialensError(
+            f"{work} cannot be written to: {error}. Make room or name another folder, and run the "
+            "same command again: finished shards are kept."
+        ) from error
+
+
+def _write_rejects(problems: list[Problem], dump: Dump, path: Path) -> None:
+    path.unlink(missing_ok=True)
+    if not problems:
+        return
+    with atomic_file(path) as scratch, scratch.open("w", encoding="utf-8") as file:
+        for problem in problems:
+            reject = {
+                "file": dump.path.name,
+                "line": problem.line,
+                "field": problem.error.field,
+                "reason": problem.error.what,
+            }
+            file.write(json.dumps(reject, ensure_ascii=False) + "\n")
+
+
+def _write_json(path: Path, content: Mapping[str, Any]) -> None:
+    with atomic_file(path) as scratch:
+        scratch.write_text(
+            json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8"
+        )
+
+
+def _finish(dump: Dump, work: Path, on_error: OnError, shards: int) -> dict[str, Any]:
+    """Count what the shards hold, and mark the source as read to its end."""
+    markers = read_markers(work, dump.key)
+    totals = {
+        name: sum(marker[name] for marker in markers.values())
+        for name in (COMMENTS_FOLDER, SUBMISSIONS_FOLDER, REJECTS_FOLDER)
+    }
+    if not any(totals.values()) and on_error is OnError.STOP:
+        raise DialensError(
+            f"{dump.path} is empty: it holds no record. Fetch it again, or leave it out."
+        )
+    marker = {
+        "layout": layout(),
+        "source": dump.path.name,
+        "size": dump.size,
+        "sha256": dump.sha256,
+        "shards": shards,
+        "lines": max((marker["last_line"] for marker in markers.values()), default=0),
+        **totals,
+    }
+    _write_json(work / DONE_FOLDER / SOURCE_MARKER.format(key=dump.key), marker)
+    return marker

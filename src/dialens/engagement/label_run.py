@@ -1,0 +1,118 @@
+"""Runs the steps one after another and remembers which are done.
+
+Every finished table leaves a marker with a key: a hash over the shards, the options and all
+statements up to its own. A run that was killed finds the markers, and does only the rest.
+"""
+
+import hashlib
+import json
+import shutil
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from dialens.engagement.label_engine import Engine, parts_of
+from dialens.engagement.neural import Scorer, ShardPlan
+from dialens.engagement.steps import BY_NAME, statement
+from dialens.errors import DialensError
+from dialens.progress import Advance
+from dialens.storage import atomic_file
+
+
+@dataclass(frozen=True)
+class Done:
+    """A finished table: its rows, the time it took, and whether an earlier run had made it."""
+
+    rows: int
+    seconds: float
+    reused: bool
+
+
+@dataclass
+class Runner:
+    """Steps of one labelling.
+
+    Attributes:
+        engine: What computes.
+        folder: Where tables and markers are kept.
+        key: Of everything so far; at the beginning, of the data.
+        done: Tables by name.
+    """
+
+    engine: Engine
+    folder: Path
+    key: str
+    done: dict[str, Done] = field(default_factory=dict)
+
+    def step(self, name: str, parameters: Mapping[str, object]) -> Done | None:
+        """Run a step unless it is done; views have nothing to show."""
+        sql = statement(name, parameters)
+        self._extend(name, sql)
+        if BY_NAME[name].kind == "view":
+            self.engine.view(name, sql)
+            return None
+        return self._make(name, lambda folder: self.engine.write(sql, folder))
+
+    def score(self, name: str, texts: str, scorer: Scorer | None, advance: Advance) -> Done:
+        """Score the texts of a table; without a scorer the table of scores is empty."""
+        plan = ShardPlan.of(self.done[texts].rows)
+        self._extend(name, scorer.signature if scorer else "none", str(plan.digits))
+
+        def make(folder: Path) -> None:
+            if scorer is None or plan.texts == 0:
+                empty = pl.DataFrame(schema={"text_key": pl.String, "micro": pl.Int64})
+                empty.write_parquet(folder / "part-00000.parquet")
+            else:
+                self.engine.score(self.parts(texts), scorer, plan, folder, advance)
+
+        return self._make(name, make)
+
+    def read(self, name: str) -> list[dict[str, Any]]:
+        """The rows of a small table."""
+        return pl.concat([pl.read_parquet(part) for part in self.parts(name)]).to_dicts()
+
+    def parts(self, name: str) -> list[Path]:
+        """The Parquet files of a table, in their order."""
+        return parts_of(self.folder / name)
+
+    def _extend(self, *more: str) -> None:
+        self.key = hashlib.sha256("\0".join((self.key, *more)).encode()).hexdigest()
+
+    def _make(self, name: str, make: Callable[[Path], None]) -> Done:
+        folder, marker = self.folder / name, self.folder / f"{name}.json"
+        done = self._found(marker, folder)
+        if done is None:
+            started = time.perf_counter()
+            partial = self.folder / f"{name}.partial"
+            for old in (partial, folder):
+                shutil.rmtree(old, ignore_errors=True)
+            marker.unlink(missing_ok=True)
+            try:
+                partial.mkdir(parents=True)
+                make(partial)
+                partial.rename(folder)
+                rows = pl.scan_parquet(parts_of(folder)).select(pl.len()).collect().item()
+                done = Done(rows, time.perf_counter() - started, reused=False)
+                about = {"key": self.key, "rows": done.rows, "seconds": round(done.seconds, 3)}
+                with atomic_file(marker) as scratch:
+                    scratch.write_text(json.dumps(about) + "\n", encoding="utf-8")
+            except OSError as error:
+                raise DialensError(
+                    f"{self.folder} cannot be written to: {error.strerror or error}. Make room, "
+                    "and run the same command again: finished steps are kept."
+                ) from error
+        self.done[name] = done
+        self.engine.table(name, self.parts(name))
+        return done
+
+    def _found(self, marker: Path, folder: Path) -> Done | None:
+        if not (marker.is_file() and folder.is_dir()):
+            return None
+        about = json.loads(marker.read_bytes())
+        if about["key"] != self.key:
+            return None
+        return Done(about["rows"], about["seconds"], reused=True)

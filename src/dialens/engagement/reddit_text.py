@@ -1,0 +1,187 @@
+"""What a reader sees of a comment, and what can be told from its text: counts and flags.
+
+All of it is computed here, once, when a dump is read: text functions differ between engines
+(lower-casing ``İ`` changes token counts), so the later steps see ids and numbers only.
+
+Words are those of :mod:`dialens.text`. Tokens never span white space, so a text is split at its
+blanks and every distinct piece is tokenised once: the same counts at half the time.
+"""
+
+import html
+from collections.abc import Callable
+from typing import Final
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from dialens.text import Vocabulary, is_word, stop_words, tokenise
+
+_Pairs = NDArray[np.int64]
+
+VERSION: Final = "reddit-text-1"
+"""Name of these readings; change it when a cleaned text, a count or a flag can change."""
+
+ASCII_LETTERS: Final = 0.9
+"""English: at least this share of the letters is ASCII, and"""
+ENGLISH_STOP_WORDS: Final = 0.12
+"""at least this share of the words are English stop words,"""
+ENGLISH_FROM_WORDS: Final = 8
+"""which is asked of texts with this many words; English ones have about one in two."""
+
+GONE: Final = ("[deleted]", "[removed]")
+
+# Python counts U+001C to U+001F as white space, Rust does not.
+_SPACE = r"[\s\x1c-\x1f]"
+_NOT_SPACE = r"[^\s\x1c-\x1f]"
+_NEEDS_CLEANING = r"[*_~^`#\[]|https?://|www\."
+_LINK = r"\[([^\]]*)\]\([^)]*\)"
+_URL = rf"(?:https?://|www\.){_NOT_SPACE}+"
+_WIDE_SPACE = rf"[\s\x1c-\x1f--\x20]{_SPACE}*|\x20{_SPACE}+"
+# Marks go, except the last of a run before white space: `^` and `#` there are no mark-up, nor is
+# a mark that stands alone. Two blanks between words, so that two lone marks share none.
+_MARKS = r"[*_~^`#]*([\^#])(\x20|$)|(^|\x20)([*_~`])(\x20|$)|[*_~^`#]+"
+_MARKS_KEPT = "${1}${2}${3}${4}${5}"
+_QUOTED_LINE = rf"(?:^|[\n\r\x0b\x0c\x1c-\x1e\u{{85}}\u{{2028}}\u{{2029}}]){_SPACE}*>"
+_BOT_NAME = r"(?i:^automoderator$|bot$|^bot|_bot)"
+_BOT_TEXT = r"(?i:(?-u:\b)I(?:'| a)m a bot(?-u:\b)|performed automatically|beep boop)"
+_HALF = 32
+_LOWER_HALF = 2**_HALF - 1
+_LETTER = r"\p{L}"
+_ASCII_LETTER = "[A-Za-z]"
+
+
+def clean(raw: pl.Series) -> pl.Series:
+    r"""Return the words a reader would see: links and mark-up resolved, white space collapsed.
+
+    The same as :func:`dialens.models.training.reddit.clean`, text by text.
+
+    Examples:
+        >>> clean(pl.Series(["**See** [this](http://x.y) &amp; that\n\nhttp://x.y"])).to_list()
+        ['See this & that']
+    """
+    text = _replaced(raw, raw.str.contains("&", literal=True), _unescaped)
+    text = _replaced(text, text.str.contains(_NEEDS_CLEANING), _without_marks)
+    return text.str.replace_all(_WIDE_SPACE, " ").str.strip_chars(" ")
+
+
+def _replaced(
+    text: pl.Series, where: pl.Series, change: Callable[[pl.Series], pl.Series]
+) -> pl.Series:
+    # Most comments hold no mark-up at all: the costly passes see only those that do.
+    rows = where.arg_true()
+    # `scatter` writes in place: the text as dumped is still needed.
+    return text.clone().scatter(rows, change(text.gather(rows))) if len(rows) else text
+
+
+def _unescaped(text: pl.Series) -> pl.Series:
+    # Twice, because dumps hold `&amp;gt;` where the reader saw `>`.
+    return pl.Series(
+        text.name, [html.unescape(html.unescape(raw)) for raw in text], dtype=pl.String
+    )
+
+
+def _without_marks(text: pl.Series) -> pl.Series:
+    return (
+        text.str.replace_all(_LINK, "${1}")
+        .str.replace_all(_URL, " ")
+        .str.replace_all(f"{_SPACE}+", "  ")
+        .str.replace_all(_MARKS, _MARKS_KEPT)
+    )
+
+
+def is_gone(raw: pl.Series) -> pl.Series:
+    """Whether nothing but the note of a deletion is left of a text; so it is with null.
+
+    Examples:
+        >>> is_gone(pl.Series(["[deleted]", " [removed]", "gone", None])).to_list()
+        [True, True, False, True]
+    """
+    return raw.str.strip_chars().is_in(GONE).fill_null(True)
+
+
+def has_quote(raw: pl.Series) -> pl.Series:
+    r"""Whether a text as dumped holds `&gt;` or a line that begins with `>`.
+
+    Examples:
+        >>> has_quote(pl.Series(["&gt; he said", "No.\n >No?", "a > b"])).to_list()
+        [True, True, False]
+    """
+    found = raw.str.contains("&gt;", literal=True)
+    lines = raw.str.contains(">", literal=True)  # few have any: the costly look is for them
+    if lines.any():
+        lines = lines.clone().scatter(
+            lines.arg_true(), raw.filter(lines).str.contains(_QUOTED_LINE)
+        )
+    return found | lines
+
+
+def is_bot(author: pl.Series, raw: pl.Series) -> pl.Series:
+    """Whether the name or the text says that a program wrote it; no name says nothing.
+
+    Examples:
+        >>> is_bot(pl.Series(["AutoModerator", "anna", None]), pl.Series(["", "", ""])).to_list()
+        [True, False, False]
+        >>> is_bot(pl.Series(["anna"]), pl.Series(["Beep boop, I am a bot."])).to_list()
+        [True]
+    """
+    return author.str.contains(_BOT_NAME).fill_null(False) | raw.str.contains(_BOT_TEXT)
+
+
+def count_words(text: pl.Series) -> pl.DataFrame:
+    """Count words and words that are not stop words in cleaned texts, and tell English ones.
+
+    A text is taken for English unless too few of its letters are ASCII or, in a text long enough
+    to tell, too few of its words are English stop words. A text without letters is not refused.
+
+    Args:
+        text: What :func:`clean` returns; no nulls.
+
+    Returns:
+        The columns `words`, `content_words` and `english`.
+
+    Examples:
+        >>> count_words(pl.Series(["It's the best pizza in Naples!", "Привет"])).rows()
+        [(6, 3, True), (1, 1, False)]
+    """
+    if not len(text):
+        schema = {"words": pl.Int32, "content_words": pl.Int32, "english": pl.Boolean}
+        return pl.DataFrame(schema=schema)
+    pieces = text.str.split(" ")
+    vocabulary = Vocabulary()
+    ids = vocabulary.encode(pieces.explode())
+    starts = np.zeros(len(text), dtype=np.int64)
+    np.cumsum(pieces.list.len().to_numpy()[:-1], out=starts[1:])
+    pairs = (np.add.reduceat(pair[ids], starts) for pair in _counts_of_pieces(vocabulary.words()))
+    (words, content), (letters, ascii_letters) = (
+        (pair & _LOWER_HALF, pair >> _HALF) for pair in pairs
+    )
+    english = ascii_letters >= ASCII_LETTERS * letters
+    english &= (words < ENGLISH_FROM_WORDS) | (words - content >= ENGLISH_STOP_WORDS * words)
+    return pl.DataFrame(
+        {
+            "words": words.astype(np.int32),
+            "content_words": content.astype(np.int32),
+            "english": english,
+        }
+    )
+
+
+def _counts_of_pieces(pieces: pl.Series) -> tuple[_Pairs, _Pairs]:
+    """Words and those that are not stop words, letters and those in ASCII, of each piece.
+
+    Two counts share a number, since gathering and summing cost more than the counting.
+    """
+    tokens = pieces.to_frame("piece").select(tokenise("piece")).to_series()
+    of_piece = np.repeat(np.arange(len(pieces)), tokens.list.len().to_numpy())
+    token = tokens.explode(empty_as_null=False)
+    word = token.to_frame("token").select(is_word("token")).to_series().to_numpy()
+    content = word & (stop_words().weights(token)[:, 0] == 0)
+    words, contents = (
+        np.bincount(of_piece[kind], minlength=len(pieces)) for kind in (word, content)
+    )
+    letters, ascii_letters = (
+        pieces.str.count_matches(kind).to_numpy().astype(np.int64)
+        for kind in (_LETTER, _ASCII_LETTER)
+    )
+    return words | (contents << _HALF), letters | (ascii_letters << _HALF)

@@ -1,0 +1,25 @@
+-- Comments with a reply: the first reason against each, or none. Reasons that need a model or the
+-- reactions themselves come later (`weighed`).
+SELECT
+  c.id, c.parent_id, c.parent_is_submission, c.thread, c.subreddit, c.created, c.score,
+  c.controversial, c.replies, c.speaking_replies, c.most_content_words, c.edited_replies,
+  c.edit_unknown_replies,
+  CASE WHEN c.parent_is_submission THEN s.score ELSE up.score END AS parent_score,
+  CASE WHEN c.parent_is_submission THEN s.replies ELSE up.replies END AS parent_replies,
+  CASE
+    WHEN NOT c.parent_is_submission
+      AND (c.parent_id = c.id OR (NOT up.parent_is_submission AND up.parent_id = c.id))
+      THEN 'part of a cycle'
+    WHEN up.id IS NULL AND s.id IS NULL THEN 'no parent in the data'
+    WHEN c.replies < $min_replies THEN 'fewer than $min_replies replies'
+    WHEN NOT coalesce($subreddit_chosen, FALSE) THEN 'subreddit not chosen'
+    WHEN c.deleted THEN 'deleted or removed'
+    WHEN up.deleted OR s.deleted THEN 'parent deleted or removed'
+    WHEN c.bot THEN 'bot'
+    WHEN c.quote THEN 'quote'
+    WHEN c.blank THEN 'empty'
+    WHEN $english_only AND NOT c.english THEN 'not English'
+  END AS reason
+FROM reacted AS c
+LEFT JOIN reacted AS up ON up.id = c.parent_id AND NOT c.parent_is_submission
+LEFT JOIN submission_parents AS s ON s.id = c.parent_id AND c.parent_is_submission

@@ -1,0 +1,73 @@
+"""`dialens engagement ingest` as a person runs it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from dialens.cli.engagement import app
+from dialens.engagement import tables
+from dialens.errors import DialensError
+from tests.engagement.dumps import comment, conversation, submission, write_dump
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(app, ["ingest", *map(str, arguments)], catch_exceptions=True)
+
+
+@pytest.fixture
+def dumps(tmp_path: Path) -> list[Path]:
+    comments, submissions = conversation(seed=8, comments=200)
+    return [
+        write_dump(tmp_path / "RC_2006-01.zst", comments),
+        write_dump(tmp_path / "RS_2006-01.bz2", submissions),
+    ]
+
+
+def test_ingest_says_what_it_did(dumps: list[Path], tmp_path: Path) -> None:
+    result = run(*dumps, "-o", tmp_path / "work")
+    assert result.exit_code == 0
+    assert "200 comments and 10 submissions of 2 dumps in 2 shards" in result.stdout
+    again = run(*dumps, "-o", tmp_path / "work")
+    assert "RC_2006-01.zst: there already, not read again." in again.stdout
+    record = json.loads((tmp_path / "work" / tables.INGEST_RECORD).read_bytes())
+    assert record["counts"] == {"comments": 200, "submissions": 10, "rejects": 0, "shards": 2}
+    assert [source["source"] for source in record["sources"]] == [
+        "RC_2006-01.zst",
+        "RS_2006-01.bz2",
+    ]
+    assert str(tmp_path) not in json.dumps(record)
+
+
+def test_dry_run_writes_nothing(dumps: list[Path], tmp_path: Path) -> None:
+    result = run(*dumps, "-o", tmp_path / "work", "--dry-run")
+    assert result.exit_code == 0
+    assert "About 210 rows" in result.stdout
+    assert "Nothing was written." in result.stdout
+    assert not (tmp_path / "work").exists()
+
+
+def test_skipped_records_are_told(tmp_path: Path) -> None:
+    dump = write_dump(tmp_path / "RC.gz", [comment(), "{", submission()])
+    stopped = run(dump, "-o", tmp_path / "work")
+    assert isinstance(stopped.exception, DialensError)
+    assert "line 2" in str(stopped.exception)
+    result = run(dump, "-o", tmp_path / "work", "--on-error", "skip")
+    assert "1 record was left out; see" in result.stdout
+    planned = run(dump, "-o", tmp_path / "other", "--dry-run")
+    assert "This would stop the run:" in planned.stdout
+
+
+def test_files_that_are_not_there_are_told(tmp_path: Path) -> None:
+    result = run(tmp_path / "RC_2099-01.zst", "-o", tmp_path / "work")
+    assert isinstance(result.exception, DialensError)
+    assert "RC_2099-01.zst cannot be read: No such file" in str(result.exception)
+
+
+def test_help_has_examples() -> None:
+    result = run("--help")
+    assert result.exit_code == 0
+    assert "dialens engagement ingest RC_2006-0*.bz2" in result.stdout

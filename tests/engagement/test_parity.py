@@ -1,0 +1,187 @@
+"""The same dumps on DuckDB, on Spark in one process and on a cluster: equal row by row."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+from dialens.engagement.ingest import ingest
+from dialens.engagement.label import Models, label
+from dialens.engagement.label_options import EngineOptions, LabelOptions
+from dialens.engagement.neural import LexiconScorer
+from tests.conftest import component_missing
+from tests.engagement.dumps import conversation, write_dump
+from tests.engagement.hand_made import (
+    COMMENTS,
+    SUBMISSIONS,
+    Written,
+    write_work,
+)
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),  # of py4j's own sockets
+]
+
+MEMORY = 600 * 2**20
+WORKERS = 2
+PATIENCE_S = 60
+SPARK_CLASS = Path(sys.executable).with_name("spark-class")
+
+
+@pytest.fixture(scope="module")
+def java():
+    pytest.importorskip("pyspark", reason="the extra spark is not installed")
+    from dialens.engagement.spark_engine import check_java
+    from dialens.errors import DialensError
+
+    try:
+        check_java()
+    except DialensError as error:
+        component_missing("Java", str(error))
+
+
+@pytest.fixture(scope="module")
+def work(tmp_path_factory):
+    """Two dumps of comments that overlap and one of submissions, through the real ingest."""
+    folder = tmp_path_factory.mktemp("parity")
+    comments, submissions = conversation(seed=5, comments=3_000)
+    half = len(comments) // 2
+    write_dump(folder / "RC_1.zst", comments[: half + 100])
+    write_dump(folder / "RC_2.bz2", comments[half:])
+    write_dump(folder / "RS_1.gz", submissions)
+    ingest(
+        [folder / name for name in ("RC_1.zst", "RC_2.bz2", "RS_1.gz")], folder / "work", workers=1
+    )
+    return folder / "work"
+
+
+MODELS = Models(LexiconScorer(), None)
+OPTIONS = LabelOptions(kappa=0.5)
+
+
+@pytest.fixture(scope="module")
+def expected(work):
+    red = work.parent / "red-duckdb"
+    return label(work, red, models=MODELS, options=OPTIONS, engine=EngineOptions(threads=2)).folder
+
+
+@pytest.fixture(scope="module")
+def cluster(java, tmp_path_factory) -> Iterator[str]:
+    """A master and two workers, each a process of its own, on loopback."""
+    folder = tmp_path_factory.mktemp("cluster")
+    port = _free_port()
+    url = f"spark://127.0.0.1:{port}"
+    started = []
+    variables = {
+        **os.environ,
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_DAEMON_MEMORY": "256m",
+        "PYSPARK_PYTHON": sys.executable,
+    }
+
+    def start(name: str, kind: str, *arguments: str) -> Path:
+        log = folder / f"{name}.log"
+        started.append(
+            subprocess.Popen(
+                [SPARK_CLASS, f"org.apache.spark.deploy.{kind}", *arguments],
+                env=variables,
+                stdout=log.open("wb"),
+                stderr=subprocess.STDOUT,
+            )
+        )
+        return log
+
+    network = ("--host", "127.0.0.1", "--webui-port", "0")
+    try:
+        log = start("master", "master.Master", *network, "--port", str(port))
+        _wait_for(log, "I have been elected leader", 1)
+        for number in range(WORKERS):
+            start(
+                f"worker{number}",
+                "worker.Worker",
+                *network,
+                *("--cores", "1", "--memory", "700m", "--work-dir", str(folder), url),
+            )
+        _wait_for(log, "Registering worker", WORKERS)
+        yield url
+    finally:
+        for process in started:
+            process.kill()
+            process.wait()
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _wait_for(log: Path, line: str, times: int) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while log.read_text(errors="replace").count(line) < times:
+        assert time.monotonic() < deadline, log.read_text(errors="replace")[-2_000:]
+        time.sleep(0.1)
+
+
+def assert_same(found: Path, expected: Path) -> None:
+    for name in ("posts", "train", "validation"):
+        ours, theirs = (pl.read_parquet(red / f"{name}.parquet") for red in (found, expected))
+        exact = [column for column, kind in theirs.schema.items() if not kind.is_float()]
+        assert ours.select(exact).equals(theirs.select(exact)), name
+        assert_frame_equal(ours, theirs, check_exact=False, rel_tol=0, abs_tol=1e-9)
+    ours, theirs = (pl.read_parquet(red / "rejected" / "*.parquet") for red in (found, expected))
+    assert ours.equals(theirs)
+    cards = [json.loads((red / "card.json").read_text()) for red in (found, expected)]
+    for name in ("counts", "reasons", "missing", "subreddits", "dates", "steps"):
+        assert cards[0][name] == cards[1][name]
+
+
+def test_there_is_something_to_compare(expected):
+    card = json.loads((expected / "card.json").read_text())
+    assert card["counts"]["comment_duplicates"] == 100
+    assert min(card["counts"]["engaging"], card["counts"]["not_engaging"]) >= 20
+    assert card["steps"]["emotion_texts"] > 1_024  # more than one shard for the model
+
+
+def test_spark_on_this_machine(java, work, expected):
+    engine = EngineOptions(engine="spark", master="local[2]", memory=MEMORY)
+    red = work.parent / "red-local"
+    assert_same(label(work, red, models=MODELS, options=OPTIONS, engine=engine).folder, expected)
+
+
+def test_spark_on_a_cluster_of_two_workers(cluster, work, expected, monkeypatch):
+    monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+    engine = EngineOptions(engine="spark", master=cluster, memory=MEMORY)
+    red = work.parent / "red-cluster"
+    assert_same(label(work, red, models=MODELS, options=OPTIONS, engine=engine).folder, expected)
+
+
+def test_by_hand_on_spark(java, tmp_path):
+    """The dump worked out by hand in test_label, with toxicity, on Spark."""
+    from pyspark import cloudpickle
+
+    import tests.engagement.hand_made as module
+
+    work = write_work(tmp_path / "work", COMMENTS, SUBMISSIONS)
+    options = LabelOptions(kappa=0.8, subreddits=("books",), english=True)
+    models = Models(Written("p"), Written("t"))
+    mine = label(work, tmp_path / "duckdb", models=models, options=options).folder
+    engine = EngineOptions(engine="spark", master="local[2]", memory=MEMORY)
+    cloudpickle.register_pickle_by_value(module)  # the workers do not see the tests
+    try:
+        red = label(work, tmp_path / "spark", models=models, options=options, engine=engine).folder
+    finally:
+        cloudpickle.unregister_pickle_by_value(module)
+    assert_same(red, mine)
+    labels = pl.read_parquet(red / "posts.parquet").select("id", "label")
+    assert dict(labels.iter_rows()) == {"a": 1, "b": 0, "n": None, "x": 0}
