@@ -9,9 +9,10 @@ import pytest
 
 from dialens.engagement.label import Models, label
 from dialens.engagement.label_options import EngineOptions, LabelOptions
-from dialens.engagement.neural import POSITIVE_EMOTIONS, emotion_scorer, toxicity_scorer
+from dialens.engagement.neural import emotion_scorer, toxicity_scorer
 from dialens.errors import DialensError
 from dialens.models import load
+from dialens.models.emotions import POSITIVE_EMOTIONS
 from tests.engagement.hand_made import write_work
 from tests.engagement.test_label_command import forest
 

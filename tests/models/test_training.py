@@ -12,6 +12,7 @@ import tokenizers
 import torch
 
 from dialens.models import load
+from dialens.models.emotions import POSITIVE_EMOTIONS
 from dialens.models.engagement import Formula
 from dialens.models.training import (
     chats,
@@ -294,7 +295,7 @@ def test_every_command_in_miniature(tmp_path, monkeypatch):
     data = tmp_path / "emotions"
     folder = data / "goemotions"
     folder.mkdir(parents=True)
-    names = [*emotion.POSITIVE, *"abcdefghijklmno", "neutral"]
+    names = [*POSITIVE_EMOTIONS, *"abcdefghijklmno", "neutral"]
     (folder / "labels.txt").write_text("\n".join(names))
     for part, count in (("train", 80), ("dev", 40), ("test", 40)):
         lines = [f"{t}\t{i % 28}\tid" for i, t in enumerate(sentences(count, seed=count))]

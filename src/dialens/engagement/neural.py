@@ -20,25 +20,11 @@ from numpy.typing import NDArray
 
 from dialens.errors import DialensError
 from dialens.models import Model, load, read_card
+from dialens.models.emotions import POSITIVE_EMOTIONS
 from dialens.progress import Advance
 from dialens.storage import atomic_file
 from dialens.text import emotion_lexicon, tokenise_texts
 
-POSITIVE_EMOTIONS: Final = (
-    "admiration",
-    "amusement",
-    "approval",
-    "caring",
-    "desire",
-    "excitement",
-    "gratitude",
-    "joy",
-    "love",
-    "optimism",
-    "pride",
-    "relief",
-)
-"""The positive categories of GoEmotions (Demszky et al. 2020)."""
 MICRO: Final = 1_000_000
 _LEXICON_POSITIVE: Final = ("joy", "trust", "anticipation")
 _SHARD_TEXTS: Final = 8_192

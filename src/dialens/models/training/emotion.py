@@ -17,21 +17,6 @@ import numpy as np
 
 from dialens.errors import DialensError
 
-POSITIVE = (
-    "admiration",
-    "amusement",
-    "approval",
-    "caring",
-    "desire",
-    "excitement",
-    "gratitude",
-    "joy",
-    "love",
-    "optimism",
-    "pride",
-    "relief",
-)
-
 _log = logging.getLogger(__name__)
 
 

@@ -15,7 +15,8 @@ from pathlib import Path
 
 import numpy as np
 
-from dialens.models.training.emotion import POSITIVE, read_goemotions, read_labels
+from dialens.models.emotions import POSITIVE_EMOTIONS
+from dialens.models.training.emotion import read_goemotions, read_labels
 from dialens.models.training.measures import auc, spearman
 from dialens.models.training.reddit import load_comments
 from dialens.models.training.toxicity import read_toxicity
@@ -41,7 +42,7 @@ def main() -> None:
     dev, dev_labels = read_goemotions(folder, "dev")
     toxic = read_toxicity(given.emotions)
     texts = [one.text for one in load_comments(given.comments)[: given.limit]]
-    columns = [names.index(name) for name in POSITIVE]
+    columns = [names.index(name) for name in POSITIVE_EMOTIONS]
     words = TfidfVectorizer(ngram_range=(1, 2), min_df=3, sublinear_tf=True, max_features=120000)
     seen = words.fit_transform(train)
     checked, wanted = words.transform(dev), words.transform(texts)

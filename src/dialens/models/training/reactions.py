@@ -44,7 +44,8 @@ def ensemble(folders: list[Path], table: object, outputs: int) -> np.ndarray:
 
 def main() -> None:
     """Predict for all comments."""
-    from dialens.models.training.emotion import POSITIVE, read_labels
+    from dialens.models.emotions import POSITIVE_EMOTIONS
+    from dialens.models.training.emotion import read_labels
     from dialens.models.training.reddit import load_comments
     from dialens.models.training.tokens import tokenise
 
@@ -64,7 +65,7 @@ def main() -> None:
     names = read_labels(given.goemotions)
     emotion = ensemble(teacher_folders(given.emotion, given.teachers), table, len(names))
     toxic = ensemble(teacher_folders(given.toxicity, 1), table, 1)[:, 0]
-    positive = emotion[:, [names.index(name) for name in POSITIVE]].sum(1)
+    positive = emotion[:, [names.index(name) for name in POSITIVE_EMOTIONS]].sum(1)
     given.out.parent.mkdir(parents=True, exist_ok=True)
     np.savez(given.out, emotion=emotion.astype(np.float16), positive=positive, toxic=toxic)
     _log.info("%d comments, positive %.3f, toxic %.3f", len(texts), positive.mean(), toxic.mean())
