@@ -161,7 +161,17 @@ def catalogue(folder: Path = SHIPPED) -> Catalogue:
     if not entries and not unreadable:
         raise DialensError(f"{folder} holds no model: neither card.json nor folders with one.")
     order = (_ENCODER, _TRAIT, _TOPICS, _CLASSIFIER)
-    entries.sort(key=lambda one: (order.index(one.kind), one.task, not one.default, one.name))
+    # Ingredients stand below what they are part of.
+    entries.sort(
+        key=lambda one: (
+            order.index(one.kind),
+            one.part_of or one.task,
+            bool(one.part_of),
+            one.task,
+            not one.default,
+            one.name,
+        )
+    )
     return Catalogue(tuple(entries), unreadable)
 
 
