@@ -32,12 +32,13 @@ apt_install = { { if ! command -v apt-get; then false; \
 has_browser = { [ -n "$$CHROMIUM" ] || for name in $(BROWSERS); do \
 	command -v $$name >/dev/null 2>&1 && break; done; }
 
+has_postgres = { command -v initdb || ls /usr/lib/postgresql/*/bin/initdb; } >/dev/null 2>&1
 has_java = { [ -n "$$JAVA_HOME" ] || command -v java >/dev/null 2>&1; }
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test check format docs bench hooks chromium java constraints clean distclean
+.PHONY: help demo test check format docs bench hooks chromium java postgres constraints clean distclean
 
 help: ## this list
 	@echo "dialens: conversational agents through a human lens"
@@ -49,7 +50,7 @@ demo: $(CORE) ## install into .venv, score the bundled corpus, write demo/report
 	@$(BIN)/dialens demo -o demo
 
 test: $(DEV) ## everything that CI checks, quickest first
-	@$(MAKE) --no-print-directory check java
+	@$(MAKE) --no-print-directory check java postgres
 	$(BIN)/pytest -m "not slow and not browser"
 	@$(MAKE) --no-print-directory chromium
 	$(BIN)/pytest -m "slow or browser"
@@ -89,11 +90,18 @@ java:
 	if [ "$$CI" = true ]; then echo "CI=true, so this is a failure." >&2; exit 1; fi; \
 	echo "The tests on Spark will be skipped." >&2
 
+postgres:
+	@if $(has_postgres); then exit 0; fi; \
+	if $(call apt_install,postgresql) && $(has_postgres); then exit 0; fi; \
+	echo "No PostgreSQL server, and it cannot be installed from here. On Debian: apt-get install postgresql." >&2; \
+	if [ "$$CI" = true ]; then echo "CI=true, so this is a failure." >&2; exit 1; fi; \
+	echo "The tests of studies on PostgreSQL will be skipped." >&2
+
 constraints: ## pin the newest versions that fit pyproject.toml
 	@rm -rf .lab/constraints
 	@$(PYTHON) -m venv .lab/constraints
-	@.lab/constraints/bin/python -m pip install --quiet '.[dev,train,spark]'
-	@{ echo "# What dialens is tested with: core, train, spark and dev. Refreshed by 'make constraints'."; \
+	@.lab/constraints/bin/python -m pip install --quiet '.[dev,train,spark,studies]'
+	@{ echo "# What dialens is tested with: core, train, spark, studies and dev. Refreshed by 'make constraints'."; \
 		.lab/constraints/bin/python -m pip freeze --exclude dialens | sed 's/+cpu$$//'; } > .lab/constraints.txt
 	@mv .lab/constraints.txt constraints.txt
 	@rm -rf .lab/constraints
@@ -123,5 +131,5 @@ $(CORE): $(PINS) | $(VENV_MADE)
 
 $(DEV): $(PINS) | $(VENV_MADE)
 	@echo "Installing dialens and its test tools into $(VENV) (a minute or two, the first time)"
-	@$(PIP) install --quiet -c constraints.txt -e '.[dev,train,spark]'
+	@$(PIP) install --quiet -c constraints.txt -e '.[dev,train,spark,studies]'
 	@touch $(CORE) $@

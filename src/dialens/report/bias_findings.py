@@ -129,9 +129,12 @@ def _agreement(analysis: StudyAnalysis) -> Iterator[Finding]:
         for quality in main["quality"].unique(maintain_order=True):
             part = main.filter(pl.col("quality") == quality).sort("value")
             low, high = part.row(0, named=True), part.row(-1, named=True)
-            claim = (
-                f"Agreement on {quality} lies between {low['value']:.2f} and {high['value']:.2f}"
-            )
+            least, most = (number(row["value"], digits=2) for row in (low, high))
+            if part.height == 1:
+                claim = f"Agreement on {quality} is {least}"
+                yield Finding("agreement", claim, f"ICC(2,k), {bounds(low)}", clear=True)
+                continue
+            claim = f"Agreement on {quality} lies between {least} and {most}"
             ends = f"lowest with {_cell(low)} ({bounds(low)}), highest with {_cell(high)}"
             yield Finding("agreement", claim, f"ICC(2,k), {ends} ({bounds(high)})", clear=True)
     rows = analysis.consistency_differences
@@ -207,7 +210,9 @@ def _raters(analysis: StudyAnalysis) -> Iterator[Finding]:
     if "effect" not in rows.columns:
         return
     scopes = rows["quality"].drop_nulls().unique(maintain_order=True).to_list()
-    scope = _ALL if _ALL in scopes else scopes[0] if scopes else None
+    if not scopes:
+        return
+    scope = _ALL if _ALL in scopes else scopes[0]
     for effect in ("anchor", "layout"):
         part = rows.filter(pl.col("effect") == effect, pl.col("quality") == scope)
         everybody = part.filter(pl.col("left_out") == "nobody")

@@ -19,6 +19,8 @@ CODEBOOK: dict[str, str] = {
     "form, also": "form of the ICC after Shrout & Fleiss (1979) and McGraw & Wong (1996)",
     "f, df1, df2": "F test of no agreement, where every rater judged every item",
     "test": "whether p comes from that F test or from the draws",
+    "statistic, also": "name of a coefficient of agreement on categories",
+    "label, share": "what most raters said of an item, and how many of them (table labels)",
     "n_raters, n_items, n_ratings": "how many the number rests on",
     "n_missing": "cells of raters × items without a rating",
     "mean": "mean of participants’ means",
@@ -31,6 +33,15 @@ CODEBOOK: dict[str, str] = {
     "reason": "why a number is missing",
 }
 """Columns of the tables and what they mean."""
+
+
+def _labels(analysis: StudyAnalysis) -> str:
+    if not analysis.categories.height:
+        return ""
+    return (
+        "Where ratings are categories, agreement is also given as Fleiss’ kappa (Fleiss 1971) and "
+        "Krippendorff’s alpha, with bootstrap intervals over items. "
+    )
 
 
 def methods(analysis: StudyAnalysis) -> list[str]:
@@ -61,9 +72,10 @@ def methods(analysis: StudyAnalysis) -> list[str]:
         "The anchor’s pull is the difference between anchored and unanchored means divided by the "
         "distance from the unanchored mean to the anchor’s value. "
         f"{scale}Agreement is the intraclass correlation ICC(2,k) with missing cells by variance "
-        "components; all six forms are in the tables. Because ICC(2,k) grows with the number of "
-        "raters and counts differences of level, which normalisation removes only where no "
-        "modulus was shown, conditions are compared by ICC(2,1) and ICC(3,1) as well.",
+        f"components; all six forms are in the tables. {_labels(analysis)}Because ICC(2,k) grows "
+        "with the number of raters and counts differences of level, which normalisation removes "
+        "only where no modulus was shown, conditions are compared by ICC(2,1) and ICC(3,1) as "
+        "well.",
         "P-values were corrected within each table (effects, differences of agreement, groups of "
         "raters, other pushes) after Benjamini and Hochberg (1995); the size of the family stands "
         f"beside every corrected p. No rater was removed; {flagged} with unusual answering "

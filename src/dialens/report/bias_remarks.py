@@ -30,8 +30,9 @@ class Remark:
     warning: bool = False
 
     def lines(self) -> list[str]:
-        """For a terminal."""
-        return [f"{self.title}: {self.text}", *(f"  {line}" for line in self.details)]
+        """For a terminal; details only where they matter."""
+        below = self.details if self.warning else ()
+        return [f"{self.title}: {self.text}", *(f"  {line}" for line in below)]
 
 
 def kinds_of(data: StudyData) -> dict[str, int]:

@@ -78,8 +78,7 @@ def shown_tables(analysis: StudyAnalysis) -> dict[str, Shown]:
         _effects(analysis),
         *_paper(analysis.paper),
         _differences(analysis),
-        _categories(analysis),
-        _labels(analysis),
+        *_labelled(analysis),
         _splits(analysis),
         _pushes(analysis),
         _flags(analysis),
@@ -87,6 +86,14 @@ def shown_tables(analysis: StudyAnalysis) -> dict[str, Shown]:
         _variance(analysis),
     ]
     return {table.key: table for table in made}
+
+
+def _labelled(analysis: StudyAnalysis) -> Iterator[Shown]:
+    """Tables that only studies with categories have."""
+    if analysis.categories.height:
+        yield _categories(analysis)
+    if analysis.labels.height:
+        yield _labels(analysis)
 
 
 def _categories(analysis: StudyAnalysis) -> Shown:

@@ -1,0 +1,195 @@
+"""The tables of a study's database, in SQLAlchemy Core; `migrations` brings a database up to them.
+
+Answers and events are only ever added. A session holds nothing but its cell, its seed and how far
+the participant is: the screens follow from those (`studies.flow`), so a restart loses nothing.
+"""
+
+from datetime import UTC, datetime, timedelta
+
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    Column,
+    Dialect,
+    Float,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+)
+from sqlalchemy.types import TypeDecorator
+
+LIVE, COMPLETED, EXPIRED, RESTARTED = "live", "completed", "expired", "restarted"
+SESSION_STATES = (LIVE, COMPLETED, EXPIRED, RESTARTED)
+OPEN, PAUSED, CLOSED = "open", "paused", "closed"
+CELL_STATES = (OPEN, PAUSED, CLOSED)
+RESUME_POLICIES = ("resume", "restart", "block")
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+class Moment(TypeDecorator[datetime]):
+    """A point in time as microseconds since 1970 UTC: the same, exactly, in every database."""
+
+    impl = BigInteger
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> int | None:
+        """From a time with its zone."""
+        if value is None:
+            return None
+        if value.tzinfo is None:
+            raise ValueError(f"{value!r} has no time zone; give times in UTC.")
+        return (value - _EPOCH) // _MICROSECOND
+
+    def process_result_value(self, value: int | None, dialect: Dialect) -> datetime | None:
+        """To a time in UTC."""
+        return None if value is None else _EPOCH + timedelta(microseconds=value)
+
+
+metadata = MetaData(
+    naming_convention={
+        "pk": "pk_%(table_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "ck": "ck_%(table_name)s_%(constraint_name)s",
+    }
+)
+
+
+def _one_of(column: str, values: tuple[str, ...]) -> CheckConstraint:
+    listed = ", ".join(f"'{value}'" for value in values)
+    return CheckConstraint(f"{column} IN ({listed})", name=column)
+
+
+settings = Table(
+    "settings",
+    metadata,
+    Column("name", String(64), primary_key=True),
+    Column("value", Text, nullable=False),
+)
+
+studies = Table(
+    "studies",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("hash", String(128), nullable=False, unique=True),
+    Column("name", String(200), nullable=False),
+    Column("version", String(64), nullable=False),
+    Column("definition", Text, nullable=False),
+    Column("resume", String(16), nullable=False),
+    Column("stale_after_s", Float, nullable=False),
+    Column("longest_s", Float),
+    Column("registered_at", Moment, nullable=False),
+    UniqueConstraint("name", "version"),
+    _one_of("resume", RESUME_POLICIES),
+)
+
+cells = Table(
+    "cells",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("study_id", ForeignKey(studies.c.id), nullable=False),
+    Column("name", String(400), nullable=False),
+    Column("place", Integer, nullable=False),
+    Column("target", Integer, nullable=False),
+    Column("state", String(16), nullable=False),
+    UniqueConstraint("study_id", "name"),
+    _one_of("state", CELL_STATES),
+)
+
+participants = Table(
+    "participants",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("study_id", ForeignKey(studies.c.id), nullable=False),
+    Column("pseudonym", String(32), nullable=False, unique=True),
+    Column("recruiter", String(64), nullable=False),
+    Column("rater_kind", String(16), nullable=False),
+    Column("worker_sealed", LargeBinary),
+    Column("worker_mark", String(64)),
+    Column("arrived_at", Moment, nullable=False),
+    UniqueConstraint("study_id", "recruiter", "worker_mark"),
+)
+
+sessions = Table(
+    "sessions",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("participant_id", ForeignKey(participants.c.id), nullable=False, index=True),
+    Column("cell_id", ForeignKey(cells.c.id), nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("seed", BigInteger, nullable=False),
+    Column("position", Integer, nullable=False),
+    Column("state", String(16), nullable=False),
+    Column("started_at", Moment, nullable=False),
+    Column("reached_at", Moment, nullable=False),
+    Column("seen_at", Moment, nullable=False),
+    Column("ended_at", Moment),
+    Column("code", String(64)),
+    UniqueConstraint("participant_id", "attempt"),
+    Index(None, "cell_id", "state"),
+    _one_of("state", SESSION_STATES),
+)
+
+tokens = Table(
+    "tokens",
+    metadata,
+    Column("hash", String(64), primary_key=True),
+    Column("session_id", ForeignKey(sessions.c.id), nullable=False, index=True),
+    Column("issued_at", Moment, nullable=False),
+)
+
+submissions = Table(
+    "submissions",
+    metadata,
+    Column("session_id", ForeignKey(sessions.c.id), primary_key=True),
+    Column("screen", String(200), primary_key=True),
+    Column("position", Integer, nullable=False),
+    Column("kind", String(32), nullable=False),
+    Column("key", String(64), nullable=False),
+    Column("presented", Text, nullable=False),
+    Column("shown_at", Moment),
+    Column("submitted_at", Moment),
+    Column("displayed_at", Moment),
+    Column("received_at", Moment, nullable=False),
+    Column("active_ms", BigInteger),
+    UniqueConstraint("session_id", "position"),
+)
+"""`shown_at` and `submitted_at` are what the client's clock said, the others are the server's."""
+
+answers = Table(
+    "answers",
+    metadata,
+    Column("session_id", ForeignKey(sessions.c.id), primary_key=True),
+    Column("screen", String(200), primary_key=True),
+    Column("field", String(200), primary_key=True),
+    Column("place", Integer, nullable=False),
+    Column("instrument", String(64), nullable=False),
+    Column("quality", Text),
+    Column("item", Text),
+    Column("response", Text),
+    Column("asked", Text, nullable=False),
+    Column("value", Text, nullable=False),
+)
+
+events = Table(
+    "events",
+    metadata,
+    Column("session_id", ForeignKey(sessions.c.id), primary_key=True),
+    Column("page", String(64), primary_key=True),
+    Column("serial", Integer, primary_key=True),
+    Column("screen", String(200), nullable=False),
+    Column("kind", String(32), nullable=False),
+    Column("field", String(200)),
+    Column("client_at", Moment, nullable=False),
+    Column("server_at", Moment, nullable=False),
+    Column("detail", Text),
+)

@@ -1,0 +1,106 @@
+"""`dialens study export`, `status` and `forget` as a researcher runs them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+import typer
+from typer.testing import CliRunner, Result
+
+from dialens.cli.study_export import export
+from dialens.cli.study_forget import forget
+from dialens.cli.study_status import status
+from dialens.errors import DialensError
+from dialens.studies.store import KEY_VARIABLE, Store
+from dialens.studies.study import load_study
+from tests.studies.store.people import NOON
+from tests.studies.store.test_export import take
+
+STUDY = """\
+study: tea
+title: How good are these replies?
+targets: 1
+items:
+  inline:
+    - {id: c1, context: [Tea or coffee?], responses: {plain: Tea., warm: "Tea, always!"}}
+    - {id: c2, context: [Milk?], responses: {plain: "No.", warm: "Yes, please!"}}
+qualities:
+  coherence: {definition: How well it fits., instrument: magnitude}
+factors: {layout: [together, single]}
+consent: {text: We ask what you think of replies.}
+instructions: {text: Judge each reply.}
+"""
+
+
+def run(*arguments: object) -> Result:
+    app = typer.Typer()
+    for command in (export, forget, status):
+        app.command()(command)
+    return CliRunner(env={"COLUMNS": "120"}).invoke(app, [str(part) for part in arguments])
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A study that two people took."""
+    monkeypatch.delenv(KEY_VARIABLE, raising=False)
+    (tmp_path / "study.yaml").write_text(STUDY)
+    study = load_study(tmp_path)
+    with Store.open(f"sqlite:///{tmp_path / 'study.db'}") as store:
+        store.register(study, now=NOON)
+        take(store, study, "A1WORKER")
+        take(store, study, "A2WORKER", screens=3)
+    return tmp_path
+
+
+def test_export_and_forget(folder: Path) -> None:
+    target = folder / "export"
+    done = run("export", folder, "-o", target)
+    assert done.exit_code == 0, done.output
+    assert "2 participants" in done.stdout
+    raters = pl.read_parquet(target / "answers.parquet")["rater"].unique(maintain_order=True)
+    done = run("forget", raters[0], "--study", folder)
+    assert "deleted 1 sessions" in done.stdout
+    done = run("forget", "A2WORKER", "--worker", "mturk", "--study", folder)
+    assert raters[1] in done.stdout
+    assert "0 participants, 0 ratings" in run("export", folder, "-o", target).stdout
+
+
+def test_status(folder: Path) -> None:
+    done = run("status", folder)
+    assert done.exit_code == 0, done.output
+    assert "1 of 2 completed" in done.stdout
+    # The second person began long ago, so the session has expired by now.
+    assert "1 of 2 left at screen 4" in done.stdout
+    assert "layout=single" in done.stdout
+
+
+def test_the_file_may_have_been_edited_since(folder: Path) -> None:
+    (folder / "study.yaml").write_text(STUDY + "description: Now with a description.\n")
+    assert "1 of 2 completed" in run("status", folder).stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("forget", "nobody", "--study", "."), "no participant 'nobody'"),
+        (("forget", "A9", "--worker", "mturk", "--study", "."), "Nobody with this id"),
+        (("status", "elsewhere"), "does not exist"),
+        (("export", ".", "--db", "sqlite:///none.db"), "does not exist"),
+        (("export", ".", "--db", "mysql://x/y"), "sqlite:///path"),
+    ],
+)
+def test_mistakes_are_named(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], told: str
+) -> None:
+    monkeypatch.chdir(folder)
+    done = run(*arguments)
+    assert isinstance(done.exception, DialensError)
+    assert told in str(done.exception)
+
+
+def test_another_version_has_no_data(folder: Path) -> None:
+    (folder / "study.yaml").write_text(STUDY + "version: 2\n")
+    done = run("status", folder)
+    assert "tea version 1" in str(done.exception)

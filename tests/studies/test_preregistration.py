@@ -1,0 +1,116 @@
+"""What was announced stays announced, and differences are named."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dialens.errors import DialensError
+from dialens.studies.examples import TEA
+from dialens.studies.preregistration import (
+    differences,
+    preregister,
+    preregistration_markdown,
+    read_preregistration,
+)
+from dialens.studies.study import Study, study_of
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+PLANNED = TEA | {"hypotheses": ["Anchors pull."], "analysis_plan": "Intervals over people."}
+
+
+def planned(**changes: Any) -> Study:
+    return study_of(PLANNED | changes)
+
+
+def test_what_is_written_can_be_read_and_checked(tmp_path: Path) -> None:
+    made = preregister(planned(), now=NOW)
+    path = tmp_path / "p.json"
+    path.write_text(made.to_json(), encoding="utf-8")
+    assert read_preregistration(path) == made
+    # The hash is that of the rest of the file, as anybody can compute it.
+    data = json.loads(path.read_text(encoding="utf-8"))
+    told = data.pop("hash")
+    text = json.dumps(data, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    assert hashlib.sha256(text.encode()).hexdigest() == told
+
+
+def test_the_time_is_part_of_the_hash() -> None:
+    first, second = (preregister(planned(), now=NOW + timedelta(seconds=s)) for s in (0, 1))
+    assert first.hash != second.hash
+    elsewhere = NOW.astimezone(timezone(timedelta(hours=5)))
+    assert preregister(planned(), now=elsewhere).hash == first.hash
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda data: data.update(analysis_plan="Whatever works."),
+        lambda data: data.update(frozen_at="2025-01-01T00:00:00+00:00"),
+        lambda data: data["definition"]["items"].pop(),
+        lambda data: data.update(participants_before=5),
+    ],
+)
+def test_a_file_that_was_changed_is_refused(tmp_path: Path, change: Any) -> None:
+    data = json.loads(preregister(planned(), now=NOW).to_json())
+    change(data)
+    path = tmp_path / "p.json"
+    path.write_text(json.dumps(data), encoding="utf-8")
+    with pytest.raises(DialensError, match="was changed after it was made"):
+        read_preregistration(path)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"hash": "x"}', "not json"])
+def test_other_files_are_no_preregistration(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "p.json"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(DialensError, match="is no preregistration"):
+        read_preregistration(path)
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(DialensError, match="There is no preregistration"):
+        read_preregistration(tmp_path / "none.json")
+
+
+def test_late_is_late() -> None:
+    with pytest.raises(DialensError, match="3 people have taken part"):
+        preregister(planned(), now=NOW, participants_before=3)
+    made = preregister(planned(), now=NOW, participants_before=3, late=True)
+    assert "3 people had taken part by then" in preregistration_markdown(made)
+
+
+def test_something_has_to_be_announced() -> None:
+    with pytest.raises(DialensError, match="hypotheses"):
+        preregister(study_of(TEA), now=NOW)
+
+
+def test_differences_are_named() -> None:
+    made = preregister(planned(), now=NOW)
+    assert differences(made, planned()) == ()
+    scale = {"kind": "magnitude", "modulus": 50}
+    quality = {"definition": "How well it fits.", "instrument": scale}
+    items = [*TEA["items"]["inline"][1:], {**TEA["items"]["inline"][0], "id": "new"}]
+    items[0] = items[0] | {"standard": "I like coffee."}
+    changed = planned(
+        targets=30,
+        qualities={**TEA["qualities"], "coherence": quality},
+        items={"inline": items},
+    )
+    told = [str(one) for one in differences(made, changed)]
+    assert any(line.startswith("targets: announced nothing, found") for line in told)
+    assert any("qualities.coherence.instrument" in line for line in told)
+    assert "items: announced 6 items, found 1 changed (c2)" in told
+    assert "items: announced 6 items, found 1 left out (c1)" in told
+    assert "items: announced 6 items, found 1 added (new)" in told
+
+
+def test_the_order_of_qualities_counts() -> None:
+    made = preregister(planned(), now=NOW)
+    turned = dict(reversed(TEA["qualities"].items()))
+    assert differences(made, planned(qualities=turned))
