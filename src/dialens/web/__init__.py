@@ -1,0 +1,13 @@
+"""The pages of a study: what participants see in the browser, and what researchers watch.
+
+Stands on top, beside `dialens.cli`, and may import everything below; nothing imports it but the
+command that serves a study. `study_app` puts the application together, `participant` and
+`researcher` are its two kinds of pages, `api` says the same as JSON, `guard` keeps the door. What
+a participant gave is the store's (`dialens.studies.store`); no page remembers anything but a
+signed cookie. Needs the extra `studies`.
+"""
+
+from dialens.web.site import Site
+from dialens.web.study_app import study_app
+
+__all__ = ["Site", "study_app"]

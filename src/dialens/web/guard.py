@@ -1,0 +1,123 @@
+"""The door: bounds on what comes in and how slowly, headers on what goes out."""
+
+import asyncio
+from collections.abc import Mapping
+
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+MOST_BYTES = 1_048_576
+"""Of a request's body; the longest answers a study allows fit."""
+
+BODY_SECONDS = 20.0
+"""In which a body has to arrive."""
+
+_READING = ("GET", "HEAD", "OPTIONS")
+
+
+def security_headers(*, framed_by: tuple[str, ...] = ()) -> dict[str, str]:
+    """Headers of every page: nothing from elsewhere, nothing inline, no frames.
+
+    Args:
+        framed_by: Sites that may show the pages within theirs, and take the last form.
+
+    Examples:
+        >>> "frame-ancestors 'none'" in security_headers()["content-security-policy"]
+        True
+    """
+    sites = " ".join(framed_by)
+    policy = {
+        "default-src": "'none'",
+        "script-src": "'self'",
+        "style-src": "'self'",
+        "img-src": "'self' data:",
+        "connect-src": "'self'",
+        "form-action": f"'self' {sites}".strip(),
+        "frame-ancestors": sites or "'none'",
+        "base-uri": "'none'",
+    }
+    headers = {
+        "content-security-policy": "; ".join(f"{name} {value}" for name, value in policy.items()),
+        "x-content-type-options": "nosniff",
+        "referrer-policy": "same-origin",
+        "permissions-policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
+        "cross-origin-opener-policy": "same-origin",
+        "cross-origin-resource-policy": "same-origin",
+    }
+    return headers if framed_by else headers | {"x-frame-options": "DENY"}
+
+
+class Guard:
+    """Wraps the application.
+
+    A request that another site made the browser send is refused by what the browser says of it
+    (`Sec-Fetch-Site`); forms carry a ticket besides, for browsers that say nothing.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        headers: Mapping[str, str],
+        most_bytes: int = MOST_BYTES,
+        body_seconds: float = BODY_SECONDS,
+    ) -> None:
+        self._app = app
+        self._headers = [(k.encode("latin-1"), v.encode("latin-1")) for k, v in headers.items()]
+        self._most_bytes = most_bytes
+        self._body_seconds = body_seconds
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle one connection."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        scope["dialens.refusal"] = self._refusal(scope)
+        await self._app(scope, self._bounded(receive), self._dressed(scope, send))
+
+    def _refusal(self, scope: Scope) -> HTTPException | None:
+        """Why the request is not handled at all; the application says it in its own words."""
+        told = dict(scope["headers"])
+        length = told.get(b"content-length", b"0")
+        if not length.isdigit() or int(length) > self._most_bytes:
+            return HTTPException(413, "This is too much at once.")
+        site = told.get(b"sec-fetch-site", b"same-origin")
+        if scope["method"] not in _READING and site not in (b"same-origin", b"none"):
+            return HTTPException(403, "This request came from another site.")
+        return None
+
+    def _bounded(self, receive: Receive) -> Receive:
+        seen, complete, until = 0, False, asyncio.get_running_loop().time() + self._body_seconds
+
+        async def bounded() -> Message:
+            nonlocal seen, complete
+            if complete:
+                return await receive()
+            try:
+                async with asyncio.timeout_at(until):
+                    message = await receive()
+            except TimeoutError as error:
+                raise HTTPException(408, "The request took too long.") from error
+            seen += len(message.get("body", b""))
+            if seen > self._most_bytes:
+                raise HTTPException(413, "This is too much at once.")
+            complete = not message.get("more_body", False)
+            return message
+
+        return bounded
+
+    def _dressed(self, scope: Scope, send: Send) -> Send:
+        async def dressed(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                own = {name.lower() for name, _ in message.get("headers", ())}
+                added = [pair for pair in self._headers if pair[0] not in own]
+                if b"cache-control" not in own:
+                    added.append((b"cache-control", b"no-store"))
+                if scope["scheme"] == "https":
+                    added.append((b"strict-transport-security", b"max-age=31536000"))
+                if message["status"] in (408, 413):
+                    added.append((b"connection", b"close"))
+                message["headers"] = [*message.get("headers", ()), *added]
+            await send(message)
+
+        return dressed

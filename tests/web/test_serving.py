@@ -1,0 +1,111 @@
+"""The real server: killed in the middle, and kept waiting by slow clients."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+
+import httpx
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from dialens.cli.study_serve import serve as command
+from dialens.errors import DialensError
+from dialens.web import Site, study_app
+from dialens.web.serving import PatientProtocol
+from tests.web.conftest import Serve, Visit, kept, running, tea
+from tests.web.people import Page
+
+
+class Hasty(PatientProtocol):
+    """Waits half a second for headers."""
+
+    header_seconds = 0.5
+
+
+@pytest.fixture
+def port(site: Site) -> Iterator[int]:
+    """A server in this process that is patient for half a second."""
+    with running(study_app(site, body_seconds=0.5), Hasty) as number:
+        yield number
+
+
+def _answer(line: socket.socket) -> bytes:
+    """Everything until the other side hangs up; a minute is an error."""
+    line.settimeout(60)
+    seen = b""
+    try:
+        while part := line.recv(65_536):
+            seen += part
+    except ConnectionResetError:
+        return seen
+    return seen
+
+
+def test_whoever_sends_no_headers_is_hung_up_on(port: int) -> None:
+    with socket.create_connection(("127.0.0.1", port)) as line:
+        assert _answer(line) == b""
+    with socket.create_connection(("127.0.0.1", port)) as line:
+        line.sendall(b"GET / HTTP/1.1\r\nHost: x\r\nX-Slow: ")
+        assert _answer(line) == b""
+
+
+def test_whoever_trickles_after_a_good_request_is_too(port: int) -> None:
+    with socket.create_connection(("127.0.0.1", port)) as line:
+        line.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+        line.settimeout(60)
+        assert line.recv(65_536).startswith(b"HTTP/1.1 200")
+        line.sendall(b"GET /healthz HTTP/1.1\r\nX-Slow: ")
+        assert _answer(line) == b""
+
+
+def test_a_body_that_does_not_come_is_not_waited_for(port: int) -> None:
+    head = (
+        b"POST /begin HTTP/1.1\r\nHost: x\r\nContent-Length: 500\r\n"
+        b"Content-Type: application/x-www-form-urlencoded\r\n\r\nticket="
+    )
+    with socket.create_connection(("127.0.0.1", port)) as line:
+        line.sendall(head)
+        assert b" 408 " in _answer(line).splitlines()[0]
+
+
+def test_others_are_served_meanwhile(port: int) -> None:
+    slow = [socket.create_connection(("127.0.0.1", port)) for _ in range(50)]
+    for line in slow:
+        line.sendall(b"POST /begin HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n")
+    assert httpx.get(f"http://127.0.0.1:{port}/healthz").json()["status"] == "ok"
+    for line in slow:
+        line.close()
+
+
+@pytest.mark.slow
+def test_a_killed_server_loses_nothing(serve: Serve) -> None:
+    server = serve(tea(factors={}, presentation={"anchor": "none"}))
+    with httpx.Client(base_url=server.url, follow_redirects=True) as client:
+        welcome = Page(client.get("/").text)
+        page = Page(client.post("/begin", data=welcome.hidden).text)
+        page = Page(client.post("/study", data=page.hidden | {"a:consent": "yes"}).text)
+        server.kill()
+        server.start()
+        again = Page(client.get("/study").text)
+        assert again.hidden["screen"] == page.hidden["screen"] == "instructions"
+        while "the-code" not in page.html:
+            form = page.hidden | dict.fromkeys(page.inputs, "60")
+            page = Page(client.post("/study", data=form).text)
+    with kept(server) as store:
+        (record,) = store.studies()
+        assert store.progress(record.hash)[0].completed == 1
+        assert store.answers_frame(record.hash).height == 1 + 2 * 3 * 2
+
+
+def test_a_wrong_study_is_told_before_anything_starts() -> None:
+    app = typer.Typer()
+    app.command()(command)
+    result = CliRunner().invoke(app, ["no-such-study"])
+    assert isinstance(result.exception, DialensError)
+    assert "no-such-study" in str(result.exception)
+
+
+def test_the_health_of_the_server(site: Site, visit: Visit) -> None:
+    assert visit(site).client.get("/healthz").json() == {"status": "ok", "study": "tea"}
