@@ -13,6 +13,7 @@ from dialens.errors import DialensError
 from dialens.progress import Advance
 
 _BATCH = 32_768
+_DICTIONARY = 2_000
 _BESIDES = 400 * 2**20  # Python, its packages and Parquet buffers, which DuckDB does not count
 
 
@@ -49,7 +50,9 @@ class DuckdbEngine:
     def write(self, sql: str, folder: Path) -> None:
         """Run a query into one Parquet file."""
         file = _quoted(folder / "part-00000.parquet")
-        self._run(f"COPY ({sql}) TO {file} (FORMAT parquet, COMPRESSION lz4_raw)")
+        # Ids and texts do not repeat: no dictionary of them is begun that would be thrown away.
+        how = f"FORMAT parquet, COMPRESSION lz4_raw, DICTIONARY_SIZE_LIMIT {_DICTIONARY}"
+        self._run(f"COPY ({sql}) TO {file} ({how})")
 
     def score(
         self,

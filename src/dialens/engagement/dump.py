@@ -7,7 +7,9 @@ was interrupted.
 
 import queue
 import threading
+from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +24,7 @@ MAX_LINE_BYTES = 64 * 1024 * 1024
 _PATIENCE_S = 0.2
 
 Item = TypeVar("Item")
+Made = TypeVar("Made")
 Position = Callable[[int], None]
 
 
@@ -50,7 +53,7 @@ def packing(path: Path) -> str:
     """How a file is packed, told by its first bytes: gzip, bzip2, xz, zstandard or plain.
 
     Examples:
-        >>> import tempfile
+        >>> import gzip, tempfile
         >>> file = Path(tempfile.mkdtemp()) / "a.json"
         >>> _ = file.write_bytes(gzip.compress(b"{}"))
         >>> packing(file)
@@ -120,8 +123,9 @@ def blocks(
         >>> [block.data for block in blocks([b"on", b"e\ntwo\n\nfo", b"ur"], block_bytes=5)]
         [b'one\ntwo\n', b'\nfour']
     """
-    held = bytearray()
-    number, line = 0, 1
+    arrived: list[bytes] = []
+    size = number = 0
+    line = 1
     damage: str | None = None
     arriving = iter(pieces)
     ended = False
@@ -133,17 +137,31 @@ def blocks(
                 raise
             damage = str(error)
             piece = None
-            del held[held.rfind(b"\n") + 1 :]  # the line that was cut off
+            held = b"".join(arrived)
+            arrived = [held[: held.rfind(b"\n") + 1]]  # without the line that was cut off
         ended = piece is None
-        held += piece or b""
-        while end := _end_of_block(held, block_bytes, block_lines, ended=ended):
-            data = bytes(memoryview(held)[:end])
-            del held[:end]
+        last = piece or b""
+        reach, size = block_bytes - 1 - size, size + len(last)
+        rest = b""
+        if not ended and len(last) < block_bytes:
+            # Joined up to the line feed where a block may end, so that its bytes are copied once.
+            end = last.find(b"\n", max(reach, 0)) + 1 if reach < len(last) else 0
+            last, rest = (last[:end], last[end:]) if end else (last, b"")
+            if not end and size <= MAX_LINE_BYTES + block_bytes:
+                arrived.append(last)
+                continue
+        held = b"".join((*arrived, last))
+        start = 0
+        while end := _end_of_block(held, start, block_bytes, block_lines, ended=ended):
+            data = held[start:end]
             yield Block(number, line, data)
             number += 1
             line += data.count(b"\n")
-        if len(held) > MAX_LINE_BYTES + block_bytes:
-            longest = line + held.count(b"\n")
+            start = end
+        arrived = [held[start:], rest]
+        size = len(arrived[0]) + len(rest)
+        if size > MAX_LINE_BYTES + block_bytes:
+            longest = line + arrived[0].count(b"\n")
             raise DialensError(
                 f"{name}, line {longest:,} holds more than {MAX_LINE_BYTES // 2**20} MiB. "
                 "A dump has one record a line: is this one JSON array, or another kind of file?"
@@ -152,15 +170,17 @@ def blocks(
         yield Block(number, line, b"", damage)
 
 
-def _end_of_block(held: bytearray, block_bytes: int, block_lines: int, *, ended: bool) -> int:
-    """Where the first block in `held` ends, 0 if that cannot be said yet or nothing is left."""
-    end = held.find(b"\n", block_bytes - 1) + 1
+def _end_of_block(
+    held: bytes, start: int, block_bytes: int, block_lines: int, *, ended: bool
+) -> int:
+    """Where the block that begins at `start` ends, 0 if that cannot be said yet or none is left."""
+    end = held.find(b"\n", start + block_bytes - 1) + 1
     if not end:
-        if not ended:
+        if not ended or start == len(held):
             return 0
         end = len(held)
-    if held.count(b"\n", 0, end) > block_lines:
-        end = 0
+    if held.count(b"\n", start, end) > block_lines:
+        end = start
         for _ in range(block_lines):
             end = held.index(b"\n", end) + 1
     return end
@@ -210,6 +230,38 @@ def ahead(items: Iterable[Item], depth: int = 3) -> Generator[Item]:
     finally:
         stopped.set()
         thread.join()
+
+
+def side_by_side(
+    function: Callable[[Item], Made], items: Iterable[Item], threads: int
+) -> Generator[Made]:
+    """What a function makes of each item, in their order, by several threads.
+
+    An item that cannot be had raises after everything before it was given.
+
+    Examples:
+        >>> list(side_by_side(abs, [-1, 2, -3], 2))
+        [1, 2, 3]
+    """
+    with closing(_each(items)) as given, ThreadPoolExecutor(threads) as pool:
+        begun: deque[Future[Made]] = deque()
+        failure: Exception | None = None
+        try:
+            while failure is None:
+                try:
+                    begun.append(pool.submit(function, next(given)))
+                except StopIteration:
+                    break
+                except Exception as error:  # raised again below
+                    failure = error
+                if len(begun) > threads:
+                    yield begun.popleft().result()
+            while begun:
+                yield begun.popleft().result()
+            if failure is not None:
+                raise failure
+        finally:
+            pool.shutdown(cancel_futures=True)
 
 
 def _each(items: Iterable[Item]) -> Generator[Item]:

@@ -141,7 +141,7 @@ def check_work(work: Path) -> None:
 
 
 def default_workers(dumps: Sequence[Dump]) -> int:
-    """As many processes as there are processors; fewer for little data or little memory.
+    """One process for two processors, which it keeps busy; fewer for little data or memory.
 
     Examples:
         >>> default_workers([])
@@ -152,7 +152,7 @@ def default_workers(dumps: Sequence[Dump]) -> int:
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     fitting = memory // _DECODER_BYTES if large else len(dumps)
     worth = sum(dump.size for dump in dumps) // _WORTH_A_PROCESS
-    return max(1, min(len(dumps), fitting, worth, os.cpu_count() or 1))
+    return max(1, min(len(dumps), fitting, worth, (os.cpu_count() or 1) // 2))
 
 
 def _dump(path: Path) -> Dump:

@@ -7,10 +7,11 @@ shard with a marker is finished; one without is made again.
 """
 
 import json
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any, Final
 
 import polars as pl
@@ -18,7 +19,7 @@ import polars as pl
 from dialens.corpus import OnError
 from dialens.corpus.intake import RecordError, message
 from dialens.engagement import reddit_text
-from dialens.engagement.dump import Block, Position, ahead, blocks, unpacked
+from dialens.engagement.dump import Block, Position, ahead, blocks, side_by_side, unpacked
 from dialens.engagement.dump_records import Decoded, Problem, decode
 from dialens.engagement.ingest_rows import comment_rows, submission_rows
 from dialens.engagement.tables import (
@@ -37,6 +38,8 @@ SOURCE_MARKER: Final = "source-{key}.json"
 _SHARD: Final = "part-{key}-{number:05d}"
 _ROW_GROUP: Final = 122_880
 _NAMED_BY: Final = 12
+_AT_ONCE: Final = 4
+_THREADS: Final = 2  # that make rows: about as much work as all the rest of reading a dump
 
 
 def layout() -> str:
@@ -44,9 +47,9 @@ def layout() -> str:
 
     Examples:
         >>> layout().split()[0]
-        'shards-1'
+        'shards-2'
     """
-    return f"shards-1 {reddit_text.VERSION} {VERSION} {stop_words().sha256[:12]}"
+    return f"shards-2 {reddit_text.VERSION} {VERSION} {stop_words().sha256[:12]}"
 
 
 @dataclass(frozen=True)
@@ -65,14 +68,22 @@ class Dump:
 
 @dataclass
 class _Shard:
-    """What has been read of the shard that is being made."""
+    """What has been read of the shard that is being made, or of a part of it."""
 
     number: int
     first_line: int
     last_line: int = 0
+    blocks: int = 0
     comments: list[pl.DataFrame] = field(default_factory=list)
     submissions: list[pl.DataFrame] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
+
+    def add(self, part: "_Shard") -> None:
+        """Go on with what was read next."""
+        self.last_line = part.last_line
+        self.comments += part.comments
+        self.submissions += part.submissions
+        self.problems += part.problems
 
 
 def read_markers(work: Path, key: str) -> dict[int, dict[str, Any]]:
@@ -130,16 +141,16 @@ def ingest_dump(
     finished = read_markers(work, dump.key)
     shard: _Shard | None = None
     shards = 0
-    with closing(_decoded(dump, finished, on_error, position)) as read:
-        for block, lines, decoded in read:
-            shards = block.number // SHARD_BLOCKS + 1
-            if shard is not None and shard.number != shards - 1:
+    with closing(_read(dump, finished, on_error, position)) as read:
+        for part in read:
+            shards = part.number + 1
+            if shard is not None and shard.number != part.number:
                 _write(shard, dump, work)
                 shard = None
-            if decoded is None:
+            if part.number in finished:
                 continue
-            shard = shard or _Shard(shards - 1, block.first_line)
-            _add(shard, block, lines, decoded)
+            shard = shard or _Shard(part.number, part.first_line)
+            shard.add(part)
             if on_error is OnError.STOP and shard.problems:
                 problem = shard.problems[0]
                 raise DialensError(message(dump.path, problem.line, problem.error))
@@ -148,33 +159,59 @@ def ingest_dump(
     return _finish(dump, work, on_error, shards)
 
 
-def _decoded(
+def _read(
     dump: Dump, finished: Mapping[int, object], on_error: OnError, position: Position | None
-) -> Generator[tuple[Block, int, Decoded | None]]:
-    """Blocks without their bytes, their number of lines, and what is in them; None if finished."""
-    salvage = on_error is OnError.SKIP
+) -> Generator[_Shard]:
+    """Parts of shards in order: unpacked, decoded, and made into rows, each ahead of the next.
+
+    Decoding holds Python's lock and is done by one thread; rows are made without it, by several.
+    """
     pieces = unpacked(dump.path, position)
-    cut = ahead(blocks(pieces, name=str(dump.path), salvage=salvage))
+    cut = ahead(blocks(pieces, name=str(dump.path), salvage=on_error is OnError.SKIP))
+    # A counter is one thread's at a time; it goes on to whoever makes the next rows.
+    counters: SimpleQueue[reddit_text.WordCounter] = SimpleQueue()
+    for _ in range(_THREADS):
+        counters.put(reddit_text.WordCounter())
 
-    def read() -> Iterator[tuple[Block, int, Decoded | None]]:
-        with closing(cut):
-            for block in cut:
-                known = block.number // SHARD_BLOCKS in finished
-                lines = block.data.count(b"\n") + (not block.data.endswith(b"\n"))
-                yield replace(block, data=b""), lines, None if known else decode(block)
+    def with_rows(part: _Shard) -> _Shard:
+        counter = counters.get()
+        try:
+            comments = [comment_rows(pl.concat(part.comments), counter)] if part.comments else []
+        finally:
+            counters.put(counter)
+        submissions = [submission_rows(table) for table in part.submissions]
+        return replace(part, comments=comments, submissions=submissions)
 
-    return ahead(read())
+    return ahead(side_by_side(with_rows, ahead(_decoded(cut, finished)), _THREADS))
 
 
-def _add(shard: _Shard, block: Block, lines: int, decoded: Decoded) -> None:
-    shard.last_line = block.first_line + lines - 1
-    shard.problems += decoded.problems
+def _decoded(cut: Generator[Block], finished: Mapping[int, object]) -> Generator[_Shard]:
+    """Several blocks at once, since to set up regular expressions for rows takes a while."""
+    with closing(cut):
+        part: _Shard | None = None
+        for block in cut:
+            number = block.number // SHARD_BLOCKS
+            if part is not None and (part.number != number or part.blocks == _AT_ONCE):
+                yield part
+                part = None
+            part = part or _Shard(number, block.first_line)
+            lines = block.data.count(b"\n") + (not block.data.endswith(b"\n"))
+            part.last_line = block.first_line + lines - 1
+            part.blocks += 1
+            if number not in finished:
+                _add(part, block, decode(block))
+        if part is not None:
+            yield part
+
+
+def _add(part: _Shard, block: Block, decoded: Decoded) -> None:
+    part.problems += decoded.problems
     if block.damage is not None:
-        shard.problems.append(Problem(block.first_line, RecordError(block.damage)))
+        part.problems.append(Problem(block.first_line, RecordError(block.damage)))
     if decoded.comments.height:
-        shard.comments.append(comment_rows(decoded.comments))
+        part.comments.append(decoded.comments)
     if decoded.submissions.height:
-        shard.submissions.append(submission_rows(decoded.submissions))
+        part.submissions.append(decoded.submissions)
 
 
 def _write(shard: _Shard, dump: Dump, work: Path) -> None:
@@ -187,11 +224,11 @@ def _write(shard: _Shard, dump: Dump, work: Path) -> None:
             (SUBMISSIONS_FOLDER, shard.submissions),
         ):
             if parts:
-                table = pl.concat(parts, rechunk=True)
+                table = pl.concat(parts)
                 rows[folder] = table.height
                 path = work / folder / f"{name}.parquet"
                 with atomic_file(path) as scratch:
-                    table.write_parquet(scratch, compression="snappy", row_group_size=_ROW_GROUP)
+                    table.write_parquet(scratch, compression="lz4", row_group_size=_ROW_GROUP)
                 files[f"{folder}/{path.name}"] = {
                     "bytes": path.stat().st_size,
                     "sha256": sha256_file(path),
