@@ -19,7 +19,7 @@ from dialens.web.researcher import SentToLogin, researcher_routes
 from dialens.web.site import Site
 from dialens.web.watching import Watch
 
-_THREADS = 8
+_THREADS = 4
 _TITLES = {
     403: "This did not work",
     404: "There is nothing here",
