@@ -11,11 +11,12 @@ import json
 import random
 import re
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from html import unescape
-from typing import TypeVar
+from typing import Any, TypeVar
 from urllib.parse import urlencode
 
 T = TypeVar("T")
@@ -28,6 +29,12 @@ _KIND = re.compile(r'<main id="main" class="page ([a-z]+)')
 _CODE = re.compile(r'<output class="the-code">([^<]*)<')
 _IDLE_S = 10.0  # servers hang up on connections that were quiet for long
 FORM = "application/x-www-form-urlencoded"
+
+
+def in_own_loop(work: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine in a thread of its own: a real browser's loop may run in this one."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, work).result()
 
 
 class Unexpected(Exception):

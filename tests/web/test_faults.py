@@ -22,7 +22,7 @@ import pytest
 from dialens.studies.store import Store
 from tests.studies.store.cluster import Cluster
 from tests.studies.store.conftest import cluster  # noqa: F401
-from tests.web.browsers import Browser, Tally, together, whole_form
+from tests.web.browsers import Browser, Tally, in_own_loop, together, whole_form
 from tests.web.conftest import tea
 from tests.web.servers import KEY, Command, Mortal, write_study
 
@@ -134,7 +134,7 @@ def test_the_server_is_killed_at_any_moment(tmp_path: Path) -> None:
             counts.append(len(crowd.acknowledged))
             server.start()
 
-        asyncio.run(crowd.suffer(ROUNDS, strike))
+        in_own_loop(crowd.suffer(ROUNDS, strike))
         server.kill()
         check(store, crowd)
         with store.database.reading() as connection:
@@ -164,7 +164,7 @@ def test_server_and_database_are_killed_in_turn(
             with Store.open(database, secrets=KEY) as store:
                 check(store, crowd)
 
-    asyncio.run(crowd.suffer(ROUNDS, strike))
+    in_own_loop(crowd.suffer(ROUNDS, strike))
     server.kill()
     with Store.open(database, secrets=KEY) as store:
         check(store, crowd)
@@ -183,7 +183,7 @@ def test_one_of_several_processes_is_killed(tmp_path: Path) -> None:
         def strike(_: int) -> None:
             os.kill(crowd.draw.choice(workers(server.process.pid)), signal.SIGKILL)
 
-        asyncio.run(crowd.suffer(2, strike))
+        in_own_loop(crowd.suffer(2, strike))
     finally:
         server.stop()
     with Store.open(database, secrets=KEY) as store:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import random
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +12,7 @@ import pytest
 from dialens.studies.export import export
 from dialens.studies.store import Store
 from tests.studies.store.conftest import cluster  # noqa: F401
-from tests.web.browsers import Browser, Tally, together, whole_form
+from tests.web.browsers import Browser, Tally, in_own_loop, together, whole_form
 from tests.web.conftest import tea
 from tests.web.servers import KEY, Command, write_study
 
@@ -59,7 +58,7 @@ def test_what_forty_people_sent_is_what_is_exported(
     server: Command, database: str, tmp_path: Path
 ) -> None:
     tally = Tally()
-    done = asyncio.run(crowd(server.port, tally))
+    done = in_own_loop(crowd(server.port, tally))
     assert (tally.lost, tally.refused) == (0, {})
     with Store.open(database, create=False, secrets=KEY) as store:
         study = store.studies()[0].hash
