@@ -1,7 +1,8 @@
 r"""The scale of engagement's parts: their centre and spread over replies of the development sets.
 
 The parts count the same: each is brought to a common scale and they are averaged. No weight is
-fitted, so nothing is tuned to a set; unit weights also travel better than fitted ones (Dawes 1979).
+fitted; unit weights travel better than fitted ones (Dawes 1979). That these four are the parts was
+decided with the reported sets in sight, as ``docs/models.md`` says.
 
 python -m dialens.models.training.formula --logits logits.npz --judged FOLDER --out formula.json
 """
