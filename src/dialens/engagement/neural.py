@@ -1,8 +1,8 @@
 """Emotion and toxicity of texts: whole numbers from a model, shard by shard.
 
 A shard is made of the texts whose MD5 begins with the same digits, in the order of their MD5: it
-depends on the texts alone. The scores of a user's quantised model may move with the texts that share
-a batch; with shards that are the same in every engine, so are the batches and the scores.
+depends on the texts alone. The scores of a user's quantised model may move with the texts that
+share a batch; with shards that are the same in every engine, so are the batches and the scores.
 """
 
 import hashlib

@@ -74,9 +74,9 @@ TASKS: dict[str, dict[str, Any]] = {
         "limits": "Learned from how Reddit's users reacted and from chats with agents of 2017 to "
         "2022. On PersonaChat-USR plain word count predicts 'Engaging' better; on "
         "GRADE-DailyDialog it is only weakly related to coherence, for which relevance alone is "
-        "the better number. Longer replies score higher, as they do with people. Its four parts were "
-        "put together with these sets in sight (not trained on them), so the figures flatter it. "
-        "English only; pairs are cut at 128 tokens.",
+        "the better number. Longer replies score higher, as they do with people. Its four parts "
+        "were put together with these sets in sight (not trained on them), so the figures flatter "
+        "it. English only; pairs are cut at 128 tokens.",
     },
     "relevance": {
         "labels": ["relevant"],
