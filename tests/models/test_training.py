@@ -18,7 +18,6 @@ from dialens.models.training import (
     chats,
     distil,
     emotion,
-    endex,
     engagement,
     export,
     formula,
@@ -28,9 +27,10 @@ from dialens.models.training import (
 from dialens.models.training.encoder import Encoder, load_encoder, save_encoder
 from dialens.models.training.fit import Plan, fit, predict
 from dialens.models.training.measures import auc, best_thresholds, partial, pearson, spearman
-from dialens.models.training.reddit import Comment, load_comments, write_comments
 from dialens.models.training.shape import Shape
 from dialens.models.training.tokens import TokenTable, tokenise
+from tests.engagement.dumps import conversation
+from tests.models.labelled import make_red
 
 pytestmark = pytest.mark.slow
 
@@ -141,7 +141,11 @@ def test_the_exported_graph_says_what_pytorch_says(tmp_path, family):
     save_encoder(model, source)
     weights = {name: value.numpy() for name, value in model.state_dict().items()}
     for name, value in weights.items():  # the stored values, so that only arithmetic differs
-        if value.ndim == 2 and name.split(".")[-2] in ("qkv", "out", "up", "down", "word"):
+        kind = name.split(".")[-2]
+        if value.ndim == 2 and kind in ("qkv", "out", "up", "down"):
+            values, scales = export.quantise_outputs(value)
+            weights[name] = values.astype(np.float32) * scales[:, None]
+        elif value.ndim == 2 and kind == "word":
             values, scales = export.quantise(value)
             blocks = values.reshape(*scales.shape, -1) * scales[..., None]
             weights[name] = blocks.reshape(value.shape).astype(np.float32)
@@ -173,56 +177,12 @@ def test_quantising_twice_changes_nothing():
     np.testing.assert_array_equal(export.quantise(back)[0], values)
 
 
-def comments():
-    generator = np.random.default_rng(0)
-    found = []
-    for thread in range(60):
-        start = len(found)
-        found.append(Comment(str(start), None, str(thread), "what is this game ?", 1, "noscore"))
-        for own in range(1, 8):
-            parent = str(start + int(generator.integers(0, own)))
-            text = sentences(1, seed=thread * 10 + own)[0]
-            found.append(Comment(str(start + own), parent, str(thread), text, int(own), "noscore"))
-    return found
-
-
-def test_endex_dimensions_follow_the_definitions():
-    rows = [
-        Comment("0", None, "0", "start", 1, "votes", score=10),
-        Comment("1", "0", "0", "a post", 1, "votes", score=4),
-        Comment("2", "1", "0", "a reply", 5, "votes", score=1, edited=True),
-        Comment("3", "1", "0", "another", 3, "votes", score=1),
-        Comment("4", "0", "0", "second post", 1, "votes", score=-3),
-        Comment("5", "4", "0", "its reply", 2, "votes", score=1),
-    ]
-    emotion_of = np.array([0, 0, 0.2, 0.6, 0, 1.4])
-    posts = endex.make_posts(rows, emotion_of)
-    assert posts.text == ["a post", "second post"]
-    # PV = 2·2 + 10 = 14 for both; M_re = 1.5: 2 + 14/1.5·2/14·2 and 1 + 14/1.5·1/14·1.
-    adjusted = np.array([2 + 4 / 1.5, 1 + 1 / 1.5])
-    alpha = np.median(adjusted)
-    np.testing.assert_allclose(posts.dimensions[:, 0], adjusted / (adjusted + alpha))
-    np.testing.assert_allclose(posts.dimensions[:, 1], [15 / 23.5, 2 / 10.5])
-    np.testing.assert_allclose(posts.dimensions[:, 2], [0.4, 1.0])
-    assert posts.dimensions[1, 3] == 0
-    weights = endex.WEIGHTS / 9
-    np.testing.assert_allclose(posts.score, posts.dimensions @ weights)
-
-
-def test_posts_survive_the_disk_and_split_by_thread(tmp_path):
-    posts = endex.make_posts(comments(), np.zeros(480))
-    endex.save_posts(posts, tmp_path / "posts.json.xz")
-    again = endex.load_posts(tmp_path / "posts.json.xz")
-    assert again.text == posts.text
-    np.testing.assert_allclose(again.z, posts.z, atol=1e-3)
-    train, valid = engagement.makers(posts)
-    assert not set(posts.thread[train.rows]) & set(posts.thread[valid.rows])
-
-
-def test_comments_survive_the_disk(tmp_path):
-    counts = write_comments(comments(), tmp_path / "c.xz")
-    assert counts["usable"] == 480
-    assert load_comments(tmp_path / "c.xz")[9].parent == "8"
+def test_products_stay_below_what_sixteen_bits_hold():
+    # Processors without VNNI add two products of an input (0 to 255) and a weight in 16 bits.
+    weight = np.random.default_rng(0).normal(0, 0.05, (8, 128)).astype(np.float32)
+    values, scales = export.quantise_outputs(weight)
+    assert 2 * 255 * np.abs(values.astype(int)).max() <= 2**15 - 1
+    assert np.abs(values * scales[:, None] - weight).max() <= scales.max() / 2 + 1e-9
 
 
 def test_measures_agree_with_other_libraries():
@@ -306,10 +266,8 @@ def test_every_command_in_miniature(tmp_path, monkeypatch):
     kinds = ("Toxic", "Not Toxic")
     rows = ["text,is_toxic"] + [f"{t},{kinds[i % 2]}" for i, t in enumerate(sentences(60, 2))]
     (data / "surge_toxicity_en.csv").write_text("\n".join(rows))
-    posts = tmp_path / "posts.json.xz"
-    generator = np.random.default_rng(0)
-    made = endex.make_posts(comments(), generator.random(480))
-    endex.save_posts(made, posts)
+    made = conversation(seed=0, comments=1500)
+    posts = make_red(tmp_path / "reddit", *made, "--emotion", "lexicon")
 
     def run(command, *arguments):
         monkeypatch.setattr(sys, "argv", ["x", *map(str, arguments)])

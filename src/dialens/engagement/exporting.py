@@ -93,8 +93,8 @@ def export_model(
             "chosen by": CHOSEN_BY,
             "over seeds": table.to_dicts(),
         },
-        "format": "int8 weights, one scale per block of 64; activations int8 per row and block "
-        "(int8.onnx) or float (fp32.onnx)",
+        "format": "int8 weights, one scale per output; activations int8 per token (int8.onnx) or "
+        "float (fp32.onnx)",
     }
     export(weights, out, {TASK: slice(0, 1)}, card)
     return _measured(out, results, data, plan, table)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Literal
 
 import numpy as np
 
 from dialens.errors import DialensError, did_you_mean
 from dialens.models.card import ModelCard, Task
-from dialens.models.inputs import TextInput, check_inputs, encode_inputs
+from dialens.models.inputs import EncodedInputs, TextInput, check_inputs, encode_inputs
 from dialens.models.sessions import ALSO, OpenModel, open_model
 from dialens.progress import progress
 
@@ -29,15 +31,15 @@ _WORTH_A_BAR = 256
 class Model:
     """One task of one model folder. Nothing is read before the first use.
 
-    Models of the same folder, precision and number of threads share what they have loaded, and
-    give it back when the last of them is gone. A model may be used from several threads.
+    Models of the same folder and precision share what they have loaded, and give it back when the
+    last of them is gone. A model may be used from several threads.
 
     Args:
         card: Of the model's folder.
         task: Which of its tasks.
         precision: ``int8`` (default) computes in int8. ``fp32`` computes in float *from the same
             stored int8 weights*; the weights before quantisation do not ship.
-        threads: CPU threads; 0 leaves the choice to ONNX Runtime.
+        threads: Batches worked on at once, each on one core; 0 takes all cores.
     """
 
     def __init__(
@@ -180,14 +182,26 @@ class Model:
         rows = len(inputs)
         made = {name: np.empty((rows, found.widths[name]), dtype=np.float32) for name in names}
         title = label or f"Model {self.card.name}: {self.task.name}"
-        with shown_progress(title, rows, advance) as tell:
+        workers = self.threads or len(os.sched_getaffinity(0))
+        # Batches side by side on a core each: within a batch, small steps leave cores idle.
+        with (
+            shown_progress(title, rows, advance) as tell,
+            ThreadPoolExecutor(workers) as pool,
+        ):
             for start in range(0, rows, _WINDOW):
                 window = inputs[start : start + _WINDOW]
                 encoded = encode_inputs(found.tokenizer, window, longest=self.card.longest)
-                for batch in length_sorted([len(one) for one in encoded.ids]):
+
+                def run(batch: np.ndarray, encoded: EncodedInputs = encoded) -> list[np.ndarray]:
                     feed = self._feed([encoded.ids[i] for i in batch], encoded.second, batch)
-                    feed = {name: feed[name] for name in found.inputs}
-                    for name, value in zip(names, found.session.run(names, feed), strict=True):
+                    values: list[np.ndarray] = found.session.run(
+                        names, {name: feed[name] for name in found.inputs}
+                    )
+                    return values
+
+                batches = list(length_sorted([len(one) for one in encoded.ids], parts=workers))
+                for batch, values in zip(batches, pool.map(run, batches), strict=True):
+                    for name, value in zip(names, values, strict=True):
                         if made[name].shape[1] != value.shape[1]:  # the graph did not tell
                             made[name] = np.empty((rows, value.shape[1]), dtype=np.float32)
                         made[name][start + batch] = value
@@ -212,7 +226,7 @@ class Model:
 
     def _loaded(self) -> OpenModel:
         if self._open is None:
-            self._open = open_model(self.card, self.precision, self.threads)
+            self._open = open_model(self.card, self.precision)
         return self._open
 
 
@@ -242,18 +256,25 @@ def activated(logits: np.ndarray, activation: str) -> np.ndarray:
     return logits
 
 
-def length_sorted(lengths: Sequence[int]) -> Iterator[np.ndarray]:
+def length_sorted(lengths: Sequence[int], *, parts: int = 1) -> Iterator[np.ndarray]:
     """Yield the rows of batches, long texts first, so that little is padding.
+
+    Args:
+        lengths: In tokens.
+        parts: How many batches there should be at least, where there are as many texts.
 
     Examples:
         >>> [rows.tolist() for rows in length_sorted([3, 500, 3])]
         [[1, 0, 2]]
+        >>> [rows.tolist() for rows in length_sorted([3, 500, 3], parts=2)]
+        [[1, 0], [2]]
     """
     known = np.asarray(lengths)
     order = np.argsort(-known, kind="stable")
+    most = -(-len(order) // parts)
     start = 0
     while start < len(order):
-        size = max(_ROWS, _TOKENS // max(1, int(known[order[start]])))
+        size = min(most, max(_ROWS, _TOKENS // max(1, int(known[order[start]]))))
         yield order[start : start + size]
         start += size
 

@@ -38,8 +38,8 @@ _OPEN: weakref.WeakValueDictionary[tuple[object, ...], OpenModel] = weakref.Weak
 _OPENING = threading.Lock()
 
 
-def open_model(card: ModelCard, precision: str, threads: int) -> OpenModel:
-    """Return the open model of a folder, precision and number of threads; open it if none is.
+def open_model(card: ModelCard, precision: str) -> OpenModel:
+    """Return the open model of a folder and precision; open it if none is.
 
     Files are checked against the card when they are opened. A folder whose files have changed
     since is another model.
@@ -55,11 +55,11 @@ def open_model(card: ModelCard, precision: str, threads: int) -> OpenModel:
             )
     seen = [(card.folder / name).stat() for name in names]
     stamps = tuple((one.st_mtime_ns, one.st_size) for one in seen)
-    key = (card.folder.resolve(), precision, threads, tuple(card.files.values()), stamps)
+    key = (card.folder.resolve(), precision, tuple(card.files.values()), stamps)
     with _OPENING:
         found = _OPEN.get(key)
         if found is None:
-            found = _OPEN[key] = _opened(card, precision, threads, names)
+            found = _OPEN[key] = _opened(card, precision, names)
         return found
 
 
@@ -76,19 +76,22 @@ def _needed(card: ModelCard, precision: str) -> list[str]:
     return sorted({graph, "tokenizer.json", *weights})
 
 
-def _opened(card: ModelCard, precision: str, threads: int, names: list[str]) -> OpenModel:
+def _opened(card: ModelCard, precision: str, names: list[str]) -> OpenModel:
     import onnxruntime
     from tokenizers import Tokenizer
 
     for name in names:
         check_file(card.folder / name, card.files[name])
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
+    options.intra_op_num_threads = 1  # several batches run at once
     options.log_severity_level = 3
     file = card.folder / card.graphs[precision]
     try:
         session = onnxruntime.InferenceSession(
-            str(file), options, providers=["CPUExecutionProvider"]
+            str(file),
+            options,
+            providers=["CPUExecutionProvider"],
+            disabled_optimizers=["SkipLayerNormFusion"],  # the fused node is the slower one on CPUs
         )
         tokenizer = Tokenizer.from_file(str(card.folder / "tokenizer.json"))
     except Exception as error:  # both libraries raise bare or private kinds

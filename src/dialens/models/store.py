@@ -70,7 +70,7 @@ def load(
             name in the current place; write ``./emotion`` for that.
         task: Of a folder with several tasks; not needed where there is one.
         precision: ``int8`` or ``fp32``.
-        threads: CPU threads; 0 leaves the choice to ONNX Runtime.
+        threads: Batches worked on at once, each on one core; 0 takes all cores.
         folder: Where named models live.
 
     Raises:

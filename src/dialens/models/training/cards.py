@@ -133,7 +133,8 @@ def notes(
             "pairs",
             "all_commands": "docs/models.md",
         },
-        "format": "int8 weights, one scale per block of 64; activations int8 per row and block "
+        "format": "int8 weights, one scale per output (the word table: per block of 64), within "
+        "±63 so that processors without VNNI do not overflow; activations int8 per token "
         "(int8.onnx) or float (fp32.onnx). The float weights before quantisation do not ship.",
     }
 

@@ -1,7 +1,7 @@
 r"""Students: one small encoder with the heads of all tasks, taught by the ensembles.
 
 python -m dialens.models.training.distil --transfer FILE --encoder FOLDER --layers 0 2 4 6 \
-        --posts FILE --emotions FOLDER --out FOLDER
+        --posts RED --emotions FOLDER --out FOLDER
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def main() -> None:
     parser.add_argument("--transfer", type=Path, nargs="+", required=True)
     parser.add_argument("--encoder", type=Path, required=True, help="where the student starts")
     parser.add_argument("--layers", type=int, nargs="+", help="layers it keeps; all if not given")
-    parser.add_argument("--posts", type=Path, required=True)
+    parser.add_argument("--posts", type=Path, nargs="+", required=True, help="RED folders")
     parser.add_argument("--chats", type=Path, required=True, help="folder of rated chats")
     parser.add_argument("--judged", type=Path, help="folder of human judgements, for measuring")
     parser.add_argument("--emotions", type=Path, required=True)

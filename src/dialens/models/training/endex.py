@@ -1,36 +1,48 @@
-"""EnDex labels: from reactions to an engagement score, a z-score and training pairs.
+"""Posts with their reactions, read from labelled datasets: what engagement is learned from.
 
-Follows Xu et al. (2022). What the paper leaves open is read as ``docs/methods.md`` says; two groups
-of sources are scored apart and pooled as z-scores, because one of them has no votes (its reply
-lists are cut at three, so a reply count there is "one, two, or more").
-
-    python -m dialens.models.training.endex --comments FILE --reactions FILE --out posts.json.xz
+`dialens engagement label` makes such a dataset (a RED folder) from Reddit dumps, after Xu et al.
+(2022). Read here are the columns of its tables that ``docs/engagement.md`` names; nothing is scored
+or labelled again. Several folders may be read together: each was scored among its own posts, so
+that a source without votes and one with votes are pooled as z-scores.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-import logging
-import lzma
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 
-from dialens.models.training.reddit import Comment, load_comments
+from dialens.errors import DialensError
 
-_log = logging.getLogger(__name__)
+DIMENSIONS = {"RE": "re_norm", "AE": "ae_norm", "EE": "ee", "BE": "be_norm"}
+"""EnDex's dimensions and the columns that hold them."""
 
-DIMENSIONS = ("RE", "AE", "EE", "BE")
-WEIGHTS = np.array([3.0, 3.0, 2.0, 1.0])
+NOT_LABELLED = -1
+
+_POSTS = "posts.parquet"
+_PARTS = {False: "train.parquet", True: "validation.parquet"}
+_NEEDED = ("id", "parent_id", "thread", "context", "text", "re", "score", "z", "label")
 
 
 @dataclass(frozen=True)
 class Posts:
-    """Posts with the four dimensions (NaN: not known), the score and its z within the source."""
+    """Accepted posts, their reactions and labels, one row each.
+
+    Attributes:
+        text: What was posted.
+        context: What it answers.
+        earlier: What that answers in turn, where it is an accepted post itself; otherwise empty.
+        thread: Number of the thread.
+        dimensions: RE, AE, EE, BE, normalised (NaN: not known).
+        score: Of EnDex.
+        z: The score among the posts of its dataset, standardised.
+        label: 1 engaging, 0 not, -1 between the classes.
+        held_out: Whether its thread is for validation.
+        reach: Replies, and how many answers deep the longest chain of posts below goes.
+    """
 
     text: list[str]
     context: list[str]
@@ -39,96 +51,95 @@ class Posts:
     dimensions: np.ndarray
     score: np.ndarray
     z: np.ndarray
-    rejected: dict[str, int]
-    reach: np.ndarray = field(default_factory=lambda: np.zeros((0, 2)))
-    """Replies, and how many answers deep the longest chain below goes; empty if not known."""
+    label: np.ndarray
+    held_out: np.ndarray
+    reach: np.ndarray
 
     def __len__(self) -> int:
         return len(self.text)
 
-    def held_out(self, share: int = 5) -> np.ndarray:
-        """Tell which posts belong to validation: whole threads, one in ``share``."""
-        result: np.ndarray = (self.thread * 2654435761 % 2**32) % share == 0
-        return result
 
+def load_posts(folders: Sequence[Path], limit: int | None = None) -> Posts:
+    """Read RED folders.
 
-def make_posts(
-    comments: Sequence[Comment],
-    positive_emotion: np.ndarray,
-    toxic: np.ndarray | None = None,
-    *,
-    toxic_above: float = 0.9,
-) -> Posts:
-    """Score every post: a comment with a parent and at least one reply in the data.
+    Threads of a validation table are held out whole, with the posts that were not labelled.
 
     Args:
-        comments: The table.
-        positive_emotion: For each comment, the summed probability of the positive emotions.
-        toxic: For each comment, the probability that it is toxic; None leaves toxic posts in.
-        toxic_above: Posts above this are left out.
+        folders: That `dialens engagement label` wrote.
+        limit: At most so many posts of each, the first in the order of ids.
+
+    Raises:
+        DialensError: A table is missing or lacks a column, or a thread is both for training and
+            for validation.
     """
-    place = {comment.key: index for index, comment in enumerate(comments)}
-    parent = np.array([place.get(one.parent or "", -1) for one in comments])
-    replies: dict[int, list[int]] = {}
-    for index, above in enumerate(parent):
-        if above >= 0:
-            replies.setdefault(int(above), []).append(index)
-    rejected: Counter[str] = Counter()
-    rows: list[int] = []
-    raw: list[tuple[float, float, float, float, float]] = []
-    for index, one in enumerate(comments):
-        above = int(parent[index])
-        if above < 0:
-            rejected["no parent in the data"] += 1
-            continue
-        below = replies.get(index)
-        if not below:
-            rejected["no reply in the data"] += 1
-            continue
-        reason = one.reason or comments[above].reason
-        if reason is None and toxic is not None and toxic[index] > toxic_above:
-            reason = "toxic"
-        if reason is not None:
-            rejected[reason] += 1
-            continue
-        ae = max(comments[i].content_words for i in below) + 10 * sum(
-            comments[i].edited for i in below
+    split: dict[bool, set[str]] = {False: set(), True: set()}
+    tables = []
+    for folder in folders:
+        tables.append(_with_links(_read(folder / _POSTS)).head(limit or 2**62))
+        for held_out, name in _PARTS.items():
+            split[held_out] |= set(_read(folder / name, ("thread",))["thread"])
+    shared = split[False] & split[True]
+    if shared:
+        raise DialensError(
+            f"{', '.join(map(str, folders))}: {len(shared):,} threads are both for training and "
+            f"for validation ({min(shared)!r} for one). Label all dumps with the same --seed and "
+            "--validation-share."
         )
-        ee = float(np.clip(np.mean(positive_emotion[below]), 0, 1))
-        be = popularity = np.nan
-        if one.source == "votes":
-            votes = comments[above].score
-            popularity = np.nan if votes is None else 2 * len(replies[above]) + votes
-            if not popularity > 0:
-                rejected["popularity cannot be ascertained"] += 1
-                continue
-            be = 0.0 if one.controversial else max(0.0, float(one.score or 0))
-        rows.append(index)
-        raw.append((len(below), be, ae, ee, popularity))
-    table = np.array(raw, dtype=float).reshape(-1, 5)
-    dimensions = np.full((len(rows), 4), np.nan)
-    voted = ~np.isnan(table[:, 1])
-    for group in (voted, ~voted):
-        if group.any():
-            dimensions[group] = _dimensions(table[group])
-    score, z = _scores(dimensions, voted)
-    depth = _depths(parent)
-    texts = [comments[i] for i in rows]
-    above_rows = [int(parent[i]) for i in rows]
+    table = pl.concat(tables)
     return Posts(
-        text=[one.text for one in texts],
-        context=[comments[i].text for i in above_rows],
-        earlier=[comments[int(parent[i])].text if parent[i] >= 0 else "" for i in above_rows],
-        thread=np.array([int(one.thread) for one in texts], dtype=np.int64),
-        dimensions=dimensions,
-        score=score,
-        z=z,
-        reach=np.array([(len(replies[i]), depth[i]) for i in rows]).reshape(-1, 2),
-        rejected=dict(rejected),
+        text=table["text"].to_list(),
+        context=table["context"].to_list(),
+        earlier=table["earlier"].to_list(),
+        thread=table["thread"].rank("dense").to_numpy().astype(np.int64),
+        dimensions=table.select(DIMENSIONS.values()).to_numpy(),
+        score=table["score"].to_numpy(),
+        z=table["z"].to_numpy(),
+        label=table["label"].to_numpy(),
+        held_out=table["thread"].is_in(sorted(split[True])).to_numpy(),
+        reach=table.select("re", "depth").to_numpy().astype(float),
     )
 
 
-def _depths(parent: np.ndarray) -> np.ndarray:
+def _read(file: Path, needed: Sequence[str] = (*_NEEDED, *DIMENSIONS.values())) -> pl.DataFrame:
+    if not file.exists():
+        raise DialensError(
+            f"{file} is missing: give a folder that `dialens engagement label` wrote."
+        )
+    table = pl.scan_parquet(file)
+    have = table.collect_schema().names()
+    missing = [name for name in needed if name not in have]
+    if missing:
+        raise DialensError(
+            f"{file} has no column {', '.join(missing)}; it has: {', '.join(have)}. "
+            "Give a folder that `dialens engagement label` wrote."
+        )
+    return table.select(needed).collect()
+
+
+def _with_links(posts: pl.DataFrame) -> pl.DataFrame:
+    posts = posts.sort("id").with_columns(
+        pl.col(*DIMENSIONS.values()).cast(pl.Float64).fill_null(float("nan")),
+        pl.col("label").fill_null(NOT_LABELLED),
+    )
+    place = pl.DataFrame({"parent_id": posts["id"], "above": np.arange(len(posts))})
+    above = posts.select("parent_id").join(place, on="parent_id", how="left", maintain_order="left")
+    before = above["above"].to_numpy()
+    known = above["above"].is_not_null().to_numpy()
+    parent = np.where(known, np.nan_to_num(before), -1).astype(np.int64)
+    contexts = posts["context"].to_list()
+    return posts.with_columns(
+        earlier=pl.Series([contexts[row] if row >= 0 else "" for row in parent], dtype=pl.String),
+        depth=1 + chain_depths(parent),  # a post has a reply, and the last one's is no post
+    )
+
+
+def chain_depths(parent: np.ndarray) -> np.ndarray:
+    """Return how many answers deep the longest chain below each row goes.
+
+    Examples:
+        >>> chain_depths(np.array([-1, 0, 1, 0])).tolist()
+        [2, 1, 0, 0]
+    """
     # Levels from the root downwards, then each level tells the one above; links into a cycle stop.
     level = np.zeros(len(parent), dtype=np.int64)
     for step in range(1, len(parent)):
@@ -141,105 +152,3 @@ def _depths(parent: np.ndarray) -> np.ndarray:
         rows = np.flatnonzero((level == step) & (parent >= 0))
         np.maximum.at(depth, parent[rows], depth[rows] + 1)
     return depth
-
-
-def popularity_adjusted(raw: np.ndarray, popularity: np.ndarray) -> np.ndarray:
-    """Return ``x + (M_pv / M_x)·(x / PV)·x``, M being medians (a zero one: the smallest above)."""
-    middle = float(np.median(raw))
-    if middle <= 0:
-        middle = float(raw[raw > 0].min()) if (raw > 0).any() else 1.0
-    result: np.ndarray = raw + np.median(popularity) / middle * (raw / popularity) * raw
-    return result
-
-
-def normalised(values: np.ndarray) -> np.ndarray:
-    """Return ``x / (x + α)``, α being the median (a zero one: the smallest above)."""
-    middle = float(np.median(values))
-    if middle <= 0:
-        middle = float(values[values > 0].min()) if (values > 0).any() else 1.0
-    result: np.ndarray = values / (values + middle)
-    return result
-
-
-def _dimensions(table: np.ndarray) -> np.ndarray:
-    replies, votes, attention, emotion, popularity = table.T
-    behaviour = np.full(len(table), np.nan)
-    if not np.isnan(votes).any():
-        replies = popularity_adjusted(replies, popularity)
-        behaviour = normalised(popularity_adjusted(votes, popularity))
-    return np.stack([normalised(replies), normalised(attention), emotion, behaviour], axis=1)
-
-
-def _scores(dimensions: np.ndarray, voted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    known = ~np.isnan(dimensions)
-    total = (np.nan_to_num(dimensions) * WEIGHTS).sum(1) / (known * WEIGHTS).sum(1)
-    z = np.zeros_like(total)
-    for group in (voted, ~voted):
-        if group.any():
-            spread = total[group].std()
-            z[group] = (total[group] - total[group].mean()) / (spread if spread > 0 else 1.0)
-    return total, z
-
-
-def save_posts(posts: Posts, file: Path) -> None:
-    """Write posts; a text that is here a post and there a context is written once."""
-    number: dict[str, int] = {}
-    columns = {
-        name: [number.setdefault(text, len(number)) for text in texts]
-        for name, texts in (
-            ("text", posts.text),
-            ("context", posts.context),
-            ("earlier", posts.earlier),
-        )
-    }
-    record = {
-        "texts": list(number),
-        **columns,
-        "thread": posts.thread.tolist(),
-        "dimensions": np.round(posts.dimensions, 4).tolist(),
-        "score": np.round(posts.score, 4).tolist(),
-        "z": np.round(posts.z, 4).tolist(),
-        "reach": posts.reach.tolist(),
-        "rejected": posts.rejected,
-    }
-    with lzma.open(file, "wt", encoding="utf-8", preset=6) as out:
-        json.dump(record, out, ensure_ascii=False)
-
-
-def load_posts(file: Path, limit: int | None = None) -> Posts:
-    """Read what :func:`save_posts` wrote, or the first posts of it."""
-    with lzma.open(file, "rt", encoding="utf-8") as lines:
-        record = json.load(lines)
-    texts = record["texts"]
-    return Posts(
-        text=[texts[i] for i in record["text"][:limit]],
-        context=[texts[i] for i in record["context"][:limit]],
-        earlier=[texts[i] for i in record["earlier"][:limit]],
-        thread=np.array(record["thread"][:limit], dtype=np.int64),
-        dimensions=np.array(record["dimensions"][:limit], dtype=float),
-        score=np.array(record["score"][:limit], dtype=float),
-        z=np.array(record["z"][:limit], dtype=float),
-        reach=np.array(record["reach"][:limit], dtype=float),
-        rejected=record["rejected"],
-    )
-
-
-def main() -> None:
-    """Score the posts of a table of comments."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--comments", type=Path, required=True)
-    parser.add_argument("--reactions", type=Path, required=True, help="from linear or reactions")
-    parser.add_argument("--out", type=Path, required=True)
-    given = parser.parse_args()
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
-    known = np.load(given.reactions)
-    posts = make_posts(load_comments(given.comments), known["positive"], known["toxic"])
-    save_posts(posts, given.out)
-    _log.info("%d posts; left out: %s", len(posts), posts.rejected)
-    _log.info("engaging %d, not engaging %d", (posts.z > 1).sum(), (posts.z < -1).sum())
-    length = np.log1p([len(text.split()) for text in posts.text])
-    _log.info("z with log length: %.3f", np.corrcoef(posts.z, length)[0, 1])
-
-
-if __name__ == "__main__":
-    main()

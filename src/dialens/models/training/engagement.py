@@ -4,7 +4,7 @@ Variants of engagement from reactions (``plain``, ``ns``, ``nsr``, ``soft``), ``
 reply that was given or one from elsewhere) and ``appeal`` (what people who chatted with agents
 liked). Each is measured on held-out threads and dialogues and on human judgement.
 
-python -m dialens.models.training.engagement --posts FILE --encoder FOLDER \
+python -m dialens.models.training.engagement --posts RED --encoder FOLDER \
         --judged FOLDER --variant nsr --seeds 0 1 2 --out FOLDER
 """
 
@@ -38,7 +38,7 @@ _log = logging.getLogger(__name__)
 
 def makers(posts: Posts) -> tuple[PairMaker, PairMaker]:
     """Return the pair makers of training and validation: split by thread."""
-    out = posts.held_out()
+    out = posts.held_out
     return PairMaker(posts, np.flatnonzero(~out)), PairMaker(posts, np.flatnonzero(out))
 
 
@@ -115,7 +115,7 @@ def main() -> None:
     from dialens.models.training.tokens import tokenise
 
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--posts", type=Path, required=True)
+    parser.add_argument("--posts", type=Path, nargs="+", required=True, help="RED folders")
     parser.add_argument("--encoder", type=Path, required=True)
     parser.add_argument("--judged", type=Path, help="folder of human judgements, for measuring")
     parser.add_argument("--variant", choices=(*VARIANTS, "appeal"), default="nsr")
@@ -134,7 +134,8 @@ def main() -> None:
     given = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
     posts = load_posts(given.posts, given.limit)
-    _log.info("%d posts; left out: %s", len(posts), posts.rejected)
+    engaging, dull = (int((posts.label == label).sum()) for label in (1, 0))
+    _log.info("%d posts; engaging %d, not engaging %d", len(posts), engaging, dull)
     material = Material(given.variant, posts, given.chats)
     checks = material.checks()
     tables = {

@@ -1,4 +1,4 @@
-"""Training and validation pairs for engagement, from scored posts.
+"""Training and validation pairs for engagement, from labelled posts.
 
 Variants: ``plain`` (EnDex), ``ns`` (+ rule-made negatives), ``nsr`` (+ random replies and replies
 from elsewhere in the thread) and ``soft``: every post with its z-score as a soft label, all
@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dialens.errors import DialensError
 from dialens.models.training.endex import DIMENSIONS, Posts
 from dialens.models.training.negatives import (
     ALL_RULES,
@@ -28,6 +29,7 @@ from dialens.models.training.negatives import (
 
 VARIANTS = ("plain", "ns", "nsr", "soft", "relevance")
 KAPPA = 1.0
+"""Standard deviations above the mean that make a post one of an ablation's positives."""
 
 
 @dataclass(frozen=True)
@@ -97,9 +99,9 @@ class PairMaker:
         if variant == "relevance":
             return self._relevance(most, seed)
         generator = np.random.default_rng(seed)
-        z = self.posts.z if positive == "score" else self._dimension_z(positive)
-        high = self.rows[np.nan_to_num(z[self.rows], nan=-9.0) > KAPPA]
-        low = self.rows[self.posts.z[self.rows] < -KAPPA]
+        engaging = self.posts.label == 1 if positive == "score" else self._led_by(positive)
+        high = self.rows[engaging[self.rows]]
+        low = self.rows[self.posts.label[self.rows] == 0]
         size = min(len(high), len(low), most // 2)
         high = generator.permutation(high)[:size]
         shares = {
@@ -156,9 +158,12 @@ class PairMaker:
             inputs.append(restyle(pair, generator))
         return Pairs(inputs, (kinds == "real").astype(float), kinds)
 
-    def _dimension_z(self, name: str) -> np.ndarray:
-        values = self.posts.dimensions[:, DIMENSIONS.index(name)]
-        result: np.ndarray = (values - np.nanmean(values)) / np.nanstd(values)
+    def _led_by(self, name: str) -> np.ndarray:
+        values = self.posts.dimensions[:, list(DIMENSIONS).index(name)]
+        known = values[~np.isnan(values)]
+        if not len(known):
+            raise DialensError(f"--positive {name}: no post has this dimension")
+        result: np.ndarray = values - known.mean() > KAPPA * known.std()
         return result
 
 
@@ -177,7 +182,7 @@ def validation_pairs(maker: PairMaker, *, most: int = 6000, seed: int = 7) -> di
     found = {"endex": plain}
     generator = np.random.default_rng(seed)
     real = [pair for pair, one in zip(plain.inputs, plain.target, strict=True) if one == 1]
-    high = maker.rows[maker.posts.z[maker.rows] > KAPPA]
+    high = maker.rows[maker.posts.label[maker.rows] == 1]
     for kind in ("ns", "random", "thread"):
         rows = generator.choice(high, len(real))
         bad = [maker.negative(kind, int(row), ALL_RULES, generator) for row in rows]

@@ -1,30 +1,24 @@
-"""Reddit files to one plain table of comments, and comments to posts with their reactions.
+"""Reddit files read comment by comment, as replies and what they answer.
 
-A stop-gap with the readings of EnDex (Xu et al. 2022) that training needs; the curation pipeline of
-:mod:`dialens.engagement` is the full one. Names of users are read to drop bots and go no further.
-
-    python -m dialens.models.training.reddit --data FOLDER --out comments.jsonl.xz
+For learning which of two replies drew more (:mod:`dialens.models.training.threads`). Labels of
+engagement come from `dialens engagement label`. Names of users are read to drop bots and go no
+further.
 """
 
 from __future__ import annotations
 
-import argparse
 import bz2
 import gzip
 import html
 import json
-import logging
 import lzma
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
 from dialens.errors import DialensError
-
-_log = logging.getLogger(__name__)
 
 _LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 _URL = re.compile(r"(?:https?://|www\.)\S+")
@@ -61,6 +55,8 @@ class Comment:
     edited: bool = False
     reason: str | None = None
     """Why it may not be used as a training text (it still counts as a reply), or None."""
+    created: float | None = None
+    """When it was posted, in seconds."""
 
 
 def content_words(text: str) -> int:
@@ -126,6 +122,7 @@ def _comment(row: dict[str, Any], source: str) -> Comment | None:
         controversial=bool(row.get("controversiality")),
         edited=row.get("edited") not in (False, None),
         reason=_reason(raw, text, str(row.get("author") or "")),
+        created=None if row.get("created_utc") is None else float(row["created_utc"]),
     )
 
 
@@ -168,67 +165,3 @@ def _opened(file: Path) -> IO[str]:
         decoder = zstandard.ZstdDecompressor(max_window_size=2**31)
         return io.TextIOWrapper(decoder.stream_reader(file.open("rb")), encoding="utf-8")
     return file.open(encoding="utf-8")
-
-
-def write_comments(comments: Iterable[Comment], file: Path) -> Counter[str]:
-    """Write the table, ids replaced by numbers; return how many are usable and why others not."""
-    rows = list({comment.key: comment for comment in comments}.values())
-    number = {comment.key: place for place, comment in enumerate(rows)}
-    threads: dict[str, int] = {}
-    counts: Counter[str] = Counter()
-    with lzma.open(file, "wt", encoding="utf-8", preset=4) as out:
-        for row in rows:
-            counts[row.reason or "usable"] += 1
-            record = [
-                number.get(row.parent or "", -1),
-                threads.setdefault(row.thread, len(threads)),
-                row.text,
-                row.content_words,
-                row.source,
-                row.score,
-                int(row.controversial),
-                int(row.edited),
-                row.reason,
-            ]
-            out.write(json.dumps(record, ensure_ascii=False) + "\n")
-    return counts
-
-
-def load_comments(file: Path) -> list[Comment]:
-    """Read what :func:`write_comments` wrote; keys are the row numbers."""
-    found = []
-    with lzma.open(file, "rt", encoding="utf-8") as lines:
-        for place, line in enumerate(lines):
-            parent, thread, text, words, source, score, controversial, edited, reason = json.loads(
-                line
-            )
-            found.append(
-                Comment(
-                    key=str(place),
-                    parent=None if parent < 0 else str(parent),
-                    thread=str(thread),
-                    text=text,
-                    content_words=words,
-                    source=source,
-                    score=score,
-                    controversial=bool(controversial),
-                    edited=bool(edited),
-                    reason=reason,
-                )
-            )
-    return found
-
-
-def main() -> None:
-    """Run the command."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, required=True, help="folder with the Reddit files")
-    parser.add_argument("--out", type=Path, required=True, help="where the table goes (.jsonl.xz)")
-    given = parser.parse_args()
-    logging.basicConfig(level=logging.INFO, format="%(message)s")
-    counts = write_comments(read_comments(given.data), given.out)
-    _log.info("%s", dict(counts.most_common()))
-
-
-if __name__ == "__main__":
-    main()

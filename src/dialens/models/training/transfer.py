@@ -1,6 +1,6 @@
 r"""The transfer set of a student: many texts and pairs with what the teachers say about them.
 
-    python -m dialens.models.training.transfer texts --posts FILE --encoder FOLDER \
+    python -m dialens.models.training.transfer texts --posts RED --encoder FOLDER \
         --emotions FOLDER --teachers FOLDER --out texts
     python -m dialens.models.training.transfer pairs … --chats FOLDER --out pairs
 
@@ -22,10 +22,10 @@ import numpy as np
 from dialens.models.inputs import TextInput
 from dialens.models.training.chats import mismatched, read_appeal, read_human_replies
 from dialens.models.training.emotion import read_goemotions
-from dialens.models.training.endex import Posts, load_posts, normalised
+from dialens.models.training.endex import Posts, load_posts
 from dialens.models.training.engagement import LONGEST, makers
 from dialens.models.training.negatives import chat_style, spoil
-from dialens.models.training.reactions import ensemble, teacher_folders
+from dialens.models.training.teachers import best_teachers, ensemble, teacher_folders
 from dialens.models.training.toxicity import read_toxicity
 
 EMOTIONS = 28
@@ -135,28 +135,29 @@ def pairs_taught(
     for task, folders in teachers.items():
         targets[:, HEADS[task]] = ensemble(folders, table, 1)
         _log.info("%s: %d teachers", task, len(folders))
-    if pairs.row is not None and len(posts.reach):
+    if pairs.row is not None:
         real = np.flatnonzero(pairs.row >= 0)
         for column, task in enumerate(("width", "depth")):
-            reached = normalised(posts.reach[:, column])[pairs.row[real]]
-            targets[real, HEADS[task].start] = reached
+            targets[real, HEADS[task].start] = reached(posts.reach[:, column])[pairs.row[real]]
     return inputs, targets
 
 
-def best_teachers(folder: Path, most: int) -> list[Path]:
-    """Return the seeds' folders that did best in validation."""
-    value = {
-        one: json.loads((one / "report.json").read_text())["validation"]
-        for one in teacher_folders(folder)
-    }
-    return sorted(value, key=lambda one: -value[one])[:most]
+def reached(counts: np.ndarray) -> np.ndarray:
+    """Return ``x / (x + α)`` as EnDex normalises reactions, α being the median.
+
+    Examples:
+        >>> reached(np.array([1.0, 3.0, 9.0])).tolist()
+        [0.25, 0.5, 0.75]
+    """
+    result: np.ndarray = counts / (counts + np.median(counts))
+    return result
 
 
 def main() -> None:
     """Ask the teachers."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("what", choices=("texts", "pairs"))
-    parser.add_argument("--posts", type=Path, required=True)
+    parser.add_argument("--posts", type=Path, nargs="+", required=True, help="RED folders")
     parser.add_argument("--encoder", type=Path, required=True)
     parser.add_argument("--emotions", type=Path, required=True, help="folder of the labelled sets")
     parser.add_argument("--teachers", type=Path, required=True)
