@@ -100,8 +100,8 @@ postgres:
 constraints: ## pin the newest versions that fit pyproject.toml
 	@rm -rf .lab/constraints
 	@$(PYTHON) -m venv .lab/constraints
-	@.lab/constraints/bin/python -m pip install --quiet '.[dev,train,spark,studies]'
-	@{ echo "# What dialens is tested with: core, train, spark, studies and dev. Refreshed by 'make constraints'."; \
+	@.lab/constraints/bin/python -m pip install --quiet '.[dev,train,spark,studies,metrics,agents]'
+	@{ echo "# What dialens is tested with: core, train, spark, studies, metrics, agents and dev. Refreshed by 'make constraints'."; \
 		.lab/constraints/bin/python -m pip freeze --exclude dialens | sed 's/+cpu$$//'; } > .lab/constraints.txt
 	@mv .lab/constraints.txt constraints.txt
 	@rm -rf .lab/constraints
@@ -131,5 +131,5 @@ $(CORE): $(PINS) | $(VENV_MADE)
 
 $(DEV): $(PINS) | $(VENV_MADE)
 	@echo "Installing dialens and its test tools into $(VENV) (a minute or two, the first time)"
-	@$(PIP) install --quiet -c constraints.txt -e '.[dev,train,spark,studies]'
+	@$(PIP) install --quiet -c constraints.txt -e '.[dev,train,spark,studies,metrics,agents]'
 	@touch $(CORE) $@

@@ -9,8 +9,9 @@ from ruamel.yaml import YAML
 
 from dialens.errors import DialensError
 from dialens.studies.examples import TEA
-from dialens.studies.files import read_design, read_yaml, study_schema
+from dialens.studies.files import read_design, study_schema
 from dialens.studies.study import Study, load_study, study_of
+from dialens.yaml_models import read_yaml
 
 GOOD = """\
 study: tea

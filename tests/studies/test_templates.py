@@ -13,13 +13,14 @@ from dialens.errors import DialensError
 from dialens.studies.check import estimate, preview
 from dialens.studies.codebook import RATING_COLUMNS, codebook, codebook_markdown
 from dialens.studies.examples import TEA
-from dialens.studies.files import SCHEMA, STUDY, read_yaml
+from dialens.studies.files import SCHEMA, STUDY
 from dialens.studies.flow import plan
 from dialens.studies.instruments import simulate, validate
 from dialens.studies.judgements import check_outcomes, rating_rows
 from dialens.studies.study import Study, study_of
 from dialens.studies.templates import TEMPLATES, load_template, write_template
 from dialens.studies.types import AnswerError
+from dialens.yaml_models import read_yaml
 
 
 @pytest.mark.parametrize("name", TEMPLATES)

@@ -10,6 +10,7 @@ from rich.text import Text
 
 import dialens
 from dialens.cli import (
+    agents,
     agreement,
     catalogues,
     compare,
@@ -54,6 +55,7 @@ app.command("agreement")(agreement.agreement)
 app.command("power")(power.power)
 app.add_typer(study.app, name="study")
 app.add_typer(engagement.app, name="engagement")
+app.add_typer(agents.app, name="agents")
 app.add_typer(traits.app, name="traits")
 app.command("convert")(convert.convert)
 app.command("metrics")(catalogues.metrics)

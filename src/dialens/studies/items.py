@@ -11,8 +11,8 @@ import polars as pl
 from dialens.corpus import read
 from dialens.errors import DialensError, did_you_mean
 from dialens.studies.design_items import GoldEntry, ItemEntry, Items, UtteranceEntry
-from dialens.studies.files import read_yaml, validated
 from dialens.studies.types import JSON
+from dialens.yaml_models import read_yaml, validated
 
 REFERENCE = "reference"
 _SIDES = ("A", "B")

@@ -1,0 +1,358 @@
+"""A trained agent from start to end: prepare, learn, measure, write; resumable (extra `train`)."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from dialens.agents.agent import AgentError, Message
+from dialens.agents.neural.conversations import Threads, TopicColumn, read_threads
+from dialens.agents.neural.examples import Examples
+from dialens.agents.neural.folder import read_agent, write_agent
+from dialens.agents.neural.guard import blocked_words
+from dialens.agents.neural.measures import Distinct, distinct
+from dialens.agents.neural.prepare import Prepared, prepare
+from dialens.agents.neural.shape import LearningPlan, Shape
+from dialens.agents.neural.subwords import Subwords
+from dialens.agents.neural.trained import TalkingSettings, TrainedAgent
+from dialens.errors import DialensError
+from dialens.models import topics as topic_tables
+from dialens.progress import Advance
+from dialens.storage import atomic_file, sha256_file
+
+if TYPE_CHECKING:
+    from dialens.agents.neural.fit import Perplexity, Progress
+
+STATE: Final = "state.json"
+EXAMPLES: Final = "examples.npz"
+SUBWORDS: Final = "subwords.json"
+FACTS: Final = "facts.json"
+
+_NEEDS: Final = ("torch", "tokenizers")
+INTENDED_USE: Final = (
+    "A small partner for demonstrations, tests of metrics and studies of how agents of this kind "
+    "come across; a baseline of the literature, not an assistant."
+)
+LIMITS: Final = (
+    "Learned from what people wrote: it may be wrong, rude or offensive, and knows nothing of "
+    "facts. Blocked words cannot be written and guard=toxicity has a model read every reply, but "
+    "what hurts is often said in harmless words: do not put it before people unattended. English "
+    "as in its data only; remembers a few turns."
+)
+
+
+@dataclass(frozen=True)
+class Source:
+    """What to learn from and how to read it.
+
+    Attributes:
+        path: A corpus, an ingested Reddit folder or a tab-separated file.
+        format: Of the corpus, or `tabbed`; sniffed if None.
+        topic_column: Where a tab-separated file has topic words.
+        held_out: Share of threads that is held out.
+        topics: A topic model of one's own; the shipped one if None.
+        licence: Of the data, for the card.
+    """
+
+    path: Path
+    format: str | None = None
+    topic_column: TopicColumn = "auto"
+    held_out: float = 0.03
+    topics: str | None = None
+    licence: str = "not stated"
+
+    def __post_init__(self) -> None:
+        if not 0 < self.held_out < 1:
+            raise DialensError(f"held_out is {self.held_out:g}; it must be between 0 and 1.")
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A context that was held out, what a person answered, and what the agent did."""
+
+    context: tuple[str, ...]
+    person: str
+    agent: str
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What a training gave.
+
+    Attributes:
+        perplexity: On all held-out replies.
+        distinct: Distinct-1 and distinct-2 of generated replies.
+        samples: Held-out contexts with their replies.
+        progress: The course of the training.
+        facts: Counts of the data.
+        held_back: Contexts that got no reply because of the guard.
+    """
+
+    perplexity: Perplexity
+    distinct: tuple[Distinct, ...]
+    samples: tuple[Sample, ...] = field(repr=False)
+    progress: Progress = field(repr=False)
+    facts: Mapping[str, Any] = field(repr=False)
+    held_back: int = 0
+
+
+def require_training() -> None:
+    """Say what is missing.
+
+    Raises:
+        DialensError: If the extra `train` is not installed.
+    """
+    absent = [name for name in _NEEDS if find_spec(name) is None]
+    if absent:
+        raise DialensError(
+            f"Training an agent needs {', '.join(absent)}: pip install 'dialens[train]'. "
+            "Talking with a trained agent does not."
+        )
+
+
+def open_state(folder: Path, about: Mapping[str, Any], *, restart: bool = False) -> bool:
+    """Open the state of a training, or begin one; tell whether there was one.
+
+    Args:
+        folder: Where checkpoints are.
+        about: What the training depends on: a state of another one is not gone on with.
+        restart: Throw an earlier state away.
+
+    Raises:
+        DialensError: The folder is somebody else's, or of another training.
+
+    Examples:
+        >>> import tempfile
+        >>> folder = Path(tempfile.mkdtemp()) / "bot.training"
+        >>> open_state(folder, {"seed": 0}), open_state(folder, {"seed": 0})
+        (False, True)
+    """
+    file = folder / STATE
+    if folder.exists() and not file.exists() and any(folder.iterdir()):
+        raise DialensError(f"{folder} exists and holds no training: move it away.")
+    if restart and folder.exists():
+        shutil.rmtree(folder)
+    wanted = json.loads(json.dumps(about))
+    if file.exists():
+        found = json.loads(file.read_text("utf-8"))
+        other = sorted(key for key in {*found, *wanted} if found.get(key) != wanted.get(key))
+        if other:
+            raise DialensError(
+                f"{folder} holds a training that was interrupted and differs in "
+                f"{', '.join(other)}. Give the same options to go on with it, or --restart to "
+                "begin anew."
+            )
+        return True
+    with atomic_file(file) as scratch:
+        scratch.write_text(json.dumps(wanted, indent=1), "utf-8")
+    return False
+
+
+def depends_on(source: Source, shape: Shape, plan: LearningPlan) -> dict[str, Any]:
+    """What the result of a training depends on, short enough to compare."""
+    how = {name: str(value) for name, value in vars(source).items() if name != "path"}
+    return {
+        "shape": shape.as_dict(),
+        "plan": asdict(plan),
+        "reading": how,
+        "data": fingerprint(source.path),
+    }
+
+
+def fingerprint(path: Path) -> str:
+    """Hash of a file, or of all files of a folder with their names."""
+    if path.is_file():
+        return sha256_file(path)
+    digest = hashlib.sha256()
+    for file in sorted(path.rglob("*")):
+        # Records of when and how a folder was made differ between equal folders.
+        if file.is_file() and file.suffix != ".json":
+            digest.update(f"{file.relative_to(path).as_posix()} {sha256_file(file)}\n".encode())
+    return digest.hexdigest()
+
+
+def prepare_state(
+    source: Source,
+    shape: Shape,
+    seed: int,
+    state: Path,
+    *,
+    advance: Advance | None = None,
+) -> tuple[Prepared, dict[str, Any]]:
+    """Prepare data once for a training; a training that goes on finds it in its state."""
+    if (state / FACTS).exists():
+        facts = json.loads((state / FACTS).read_text("utf-8"))
+        stored = Prepared(
+            Examples.load(state / EXAMPLES), Subwords.load(state / SUBWORDS), facts["left_out"]
+        )
+        return stored, facts
+    threads = read_threads(source.path, format=source.format, topic_column=source.topic_column)
+    table = topic_tables.load(source.topics)
+    found = prepare(
+        threads, shape, topics=table, held_out=source.held_out, seed=seed, advance=advance
+    )
+    found.examples.save(state / EXAMPLES)
+    found.subwords.save(state / SUBWORDS)
+    facts = {
+        "source": threads.source,
+        "turns": len(threads),
+        "threads": int(threads.threads.max()) + 1,
+        "replies": int((~found.examples.held_out).sum()),
+        "held_out_replies": int(found.examples.held_out.sum()),
+        "left_out": found.left_out,
+        "blocked": _blocked(threads),
+        "sha256": found.sha256,
+    }
+    with atomic_file(state / FACTS) as scratch:  # last: it says that the others are whole
+        scratch.write_text(json.dumps(facts), "utf-8")
+    return found, facts
+
+
+def _blocked(threads: Threads) -> list[str]:
+    return blocked_words(text for text in threads.texts if text)
+
+
+def train_agent(
+    source: Source,
+    shape: Shape,
+    plan: LearningPlan,
+    *,
+    state: Path,
+    folder: Path,
+    name: str,
+    command: str,
+    samples: int = 200,
+    preparing: Advance | None = None,
+    learning: Advance | None = None,
+) -> Trained:
+    """Train an agent, measure it and write its folder.
+
+    Args:
+        source: What to learn from.
+        shape: The network.
+        plan: How long and how fast.
+        state: Folder of checkpoints, opened by :func:`open_state`.
+        folder: Of the agent, for instance an atomic one.
+        name: What the card calls it.
+        command: That made it, for the card.
+        samples: Held-out contexts that are answered to measure distinct-n.
+        preparing: Told how many more turns were prepared.
+        learning: Told how many more replies were learned.
+
+    Raises:
+        DialensError: The extra `train` is missing, or there is nothing to learn from.
+    """
+    require_training()
+    from dialens.agents.neural.fit import best_device, fit, make_network, perplexity
+
+    prepared, facts = prepare_state(source, shape, plan.seed, state, advance=preparing)
+    shape = replace(shape, vocabulary=len(prepared.subwords))
+    examples = prepared.examples
+    model = make_network(shape, plan).to(best_device())
+    progress = fit(model, shape, examples, plan, state=state, advance=learning)
+    held = perplexity(model, shape, examples, examples.part(held_out=True))
+    table = topic_tables.load(source.topics)
+    card = make_card(name, shape, plan, source, facts, command)
+    weights = {key: value.detach().cpu().numpy() for key, value in model.state_dict().items()}
+    given: dict[str, Any] = {
+        "shape": shape,
+        "weights": weights,
+        "subwords": prepared.subwords,
+        "topic_table": examples.topic_table[: len(table.topics) + 1],
+        "blocked": facts["blocked"],
+        "own_topics": table if source.topics is not None else None,
+    }
+    write_agent(folder, card=card, **given)
+    agent = TrainedAgent(name, "default", {}, TalkingSettings(), read_agent(folder))
+    answered, held_back = answer(agent, examples, samples, seed=plan.seed)
+    spread = tuple(distinct([one.agent for one in answered], n) for n in (1, 2))
+    metrics = make_metrics(held, spread, len(answered))
+    write_agent(folder, card={**card, "metrics": metrics}, **given)
+    return Trained(held, spread, tuple(answered), progress, facts, held_back)
+
+
+def answer(
+    agent: TrainedAgent, examples: Examples, n: int, *, seed: int = 0
+) -> tuple[list[Sample], int]:
+    """Let an agent answer held-out contexts, and count those its guard left without a reply."""
+    apart = np.random.default_rng(seed).permutation(examples.part(held_out=True))[:n]
+    shape, words = agent.folder.shape, agent.folder.subwords
+    found, held_back = [], 0
+    for one in apart:
+        row = int(examples.replies[one])
+        above = examples.context(row, shape.context_turns)
+        turns = [words.text(examples.turn(turn, shape.turn_tokens)) for turn in above]
+        person = words.text(examples.turn(row, int(examples.lengths[one])))
+        roles = ("partner", "agent")
+        history = [
+            Message(roles[(len(turns) - place + 1) % 2], text)  # type: ignore[arg-type]
+            for place, text in enumerate(turns)
+        ]
+        try:
+            said = agent.reply(history, seed=seed).text
+        except AgentError:
+            held_back += 1
+            continue
+        found.append(Sample(tuple(turns), person, said))
+    return found, held_back
+
+
+def make_metrics(
+    held: Perplexity, spread: Sequence[Distinct], replies: int
+) -> dict[str, dict[str, float | int]]:
+    """Figures of a card."""
+    found: dict[str, dict[str, float | int]] = {
+        "held_out_perplexity": {
+            "value": held.value,
+            "n": held.tokens,
+            "replies": held.replies,
+        }
+    }
+    for one in spread:
+        if one.value is not None:
+            found[f"distinct_{one.n}"] = {"value": one.value, "n": one.of, "replies": replies}
+    return found
+
+
+def make_card(
+    name: str,
+    shape: Shape,
+    plan: LearningPlan,
+    source: Source,
+    facts: Mapping[str, Any],
+    command: str,
+) -> dict[str, Any]:
+    """What a folder says about itself, before it was measured."""
+    return {
+        "name": name,
+        "task": "agent",
+        "kind": shape.kind,
+        "licence": f"follows the data's: {source.licence}",
+        "data": [
+            {
+                "name": source.path.name,
+                "read_as": facts["source"],
+                "licence": source.licence,
+                "n": facts["turns"],
+                "threads": facts["threads"],
+                "replies": facts["replies"],
+                "held_out_replies": facts["held_out_replies"],
+                "left_out": facts["left_out"],
+            }
+        ],
+        "validation": f"{source.held_out:.0%} of the threads held out",
+        "command": command,
+        "seed": plan.seed,
+        "training": {key: value for key, value in asdict(plan).items() if value is not None},
+        "intended_use": INTENDED_USE,
+        "limits": LIMITS,
+        "research_grade": False,
+    }

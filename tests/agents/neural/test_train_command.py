@@ -1,0 +1,85 @@
+"""`dialens agents train` in miniature, from each kind of data, killed and gone on with."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from dialens.agents.agent import AgentSpec, Message
+from dialens.agents.neural import open_agent
+from dialens.agents.neural.folder import WEIGHTS
+from dialens.agents.neural.shape import KINDS
+from dialens.cli.agents import app
+from tests.agents.neural.test_conversations import ingested
+
+pytestmark = pytest.mark.slow
+SMALL = [
+    *("--vocabulary", "330", "--embedding", "16", "--hidden", "24", "--epochs", "2"),
+    *("--batch", "8", "--held-out", "0.2", "--samples", "4", "--checkpoint-every", "1"),
+]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.usefixtures("one_thread")
+def test_each_kind_is_trained_and_talks(kind: str, talks: Path, tmp_path: Path) -> None:
+    bot = tmp_path / "bot"
+    done = CliRunner().invoke(app, ["train", kind, str(talks), "-o", str(bot), *SMALL])
+    assert done.exit_code == 0, done.output
+    assert "held-out perplexity" in done.output
+    assert "distinct-2" in done.output
+    card = json.loads((bot / "card.json").read_text())
+    figures = card["metrics"]
+    assert figures["held_out_perplexity"]["value"] > 1
+    assert figures["held_out_perplexity"]["n"] > 0
+    assert 0 < figures["distinct_1"]["value"] <= 1
+    assert card["data"][0]["replies"] + card["data"][0]["held_out_replies"] == 48
+    assert not bot.with_name("bot.training").exists()
+    assert open_agent(AgentSpec(kind, str(bot))).reply([Message("partner", "tea?")]).text
+
+
+@pytest.mark.usefixtures("one_thread")
+def test_an_ingested_folder_is_learned_from(tmp_path: Path) -> None:
+    work = ingested(tmp_path / "work", order=list(range(7)))
+    done = CliRunner().invoke(
+        app, ["train", "hred", str(work), "-o", str(tmp_path / "bot"), *SMALL]
+    )
+    assert done.exit_code != 0  # all its replies are in one thread
+    assert "at least two threads" in str(done.exception)
+
+
+def test_kill_and_go_on_gives_the_same_weights(talks: Path, tmp_path: Path) -> None:
+    def command(name: str) -> list[str]:
+        program = "from dialens.cli.agents import app; app()"
+        given = ["train", "seq2seq", str(talks), "-o", str(tmp_path / name), *SMALL]
+        return [sys.executable, "-c", program, *given, "--epochs", "6"]
+
+    alone = {**os.environ, "OMP_NUM_THREADS": "1"}  # networks this small gain nothing by more
+    subprocess.run(command("whole"), check=True, capture_output=True, env=alone)
+    checkpoint = tmp_path / "killed.training" / "checkpoint.pt"
+    running = subprocess.Popen(
+        command("killed"), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=alone
+    )
+    while not checkpoint.exists() and running.poll() is None:
+        time.sleep(0.01)
+    running.send_signal(signal.SIGKILL)
+    running.wait()
+    assert checkpoint.exists()
+    again = subprocess.run(command("killed"), check=True, capture_output=True, text=True, env=alone)
+    assert "Going on with what" in again.stdout
+    whole, killed = (tmp_path / name / WEIGHTS for name in ("whole", "killed"))
+    assert whole.read_bytes() == killed.read_bytes()
+
+
+def test_what_is_wrong_is_said_before_anything_is_read(tmp_path: Path) -> None:
+    done = CliRunner().invoke(app, ["train", "sec2seq", str(tmp_path), "-o", str(tmp_path / "b")])
+    assert "Did you mean seq2seq?" in str(done.exception)
+    done = CliRunner().invoke(app, ["train", "hred", "nowhere", "-o", str(tmp_path / "b")])
+    assert "nowhere does not exist" in str(done.exception)

@@ -1,0 +1,244 @@
+"""What every agent promises, whatever its kind: one suite that all of them pass."""
+
+from __future__ import annotations
+
+import stat
+import sys
+from collections.abc import Callable, Generator, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from dialens.agents import Agent, AgentError, AgentSpec, Message, Reply, make_agent, streamed
+from dialens.agents.agent import KINDS
+from dialens.agents.neural.folder import SHIPPED
+from dialens.agents.registry import kinds
+from dialens.errors import DialensError
+from tests.agents import tiny_models
+from tests.agents.endpoint import Endpoint
+from tests.conftest import component_missing
+
+QUESTION = (Message("partner", "Do you like rain?"),)
+TALK = (
+    Message("partner", "Do you like rain?"),
+    Message("agent", "I do."),
+    Message("partner", "And snow?"),
+)
+SECRET = "sk-conformance-0123456789"
+
+BOT = """#!{python}
+import json, sys
+for line in sys.stdin:
+    asked = json.loads(line)
+    last = asked["history"][-1]["text"] if asked["history"] else "nothing"
+    said = f"{{len(asked['history'])}} turns, seed {{asked['seed']}}: {{last[:40]}}"
+    print(json.dumps({{"id": asked["id"], "piece": said[:5]}}), flush=True)
+    print(json.dumps({{"id": asked["id"], "piece": said[5:]}}), flush=True)
+    print(json.dumps({{"id": asked["id"], "done": True, "tokens_out": 7}}), flush=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("agents")
+
+
+@pytest.fixture(scope="module")
+def endpoint() -> Iterator[Endpoint]:
+    with Endpoint(key=SECRET) as served:
+        yield served
+
+
+def write_bot(folder: Path) -> str:
+    path = folder / "bot.py"
+    path.write_text(BOT.format(python=sys.executable))
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return str(path)
+
+
+def write_script(folder: Path) -> str:
+    path = folder / "lines.txt"
+    path.write_text("Hello there.\nI do, very much.\n\nGood day.\nNot at all.\n")
+    return str(path)
+
+
+def write_talk(folder: Path) -> str:
+    path = folder / "talk.txt"
+    path.write_text("User: Do you like rain?\nBot: I do.\nUser: And snow?\nBot: That too.\n")
+    return str(path)
+
+
+SPECS: dict[str, Callable[[Path], AgentSpec]] = {
+    "script": lambda folder: AgentSpec("script", write_script(folder)),
+    "replay": lambda folder: AgentSpec("replay", write_talk(folder)),
+    "command": lambda folder: AgentSpec("command", write_bot(folder)),
+    "command, kept": lambda folder: AgentSpec(
+        "command", write_bot(folder), parameters={"keep": True, "mood": "calm"}
+    ),
+    "openai": lambda folder: AgentSpec("openai", "echo", parameters={"key_variable": "TEST_KEY"}),
+    "transformers, chat": lambda folder: AgentSpec(
+        "transformers",
+        str(tiny_models.causal_folder(folder / "chat", template=tiny_models.CHAT_TEMPLATE)),
+        parameters={"max_tokens": 12},
+    ),
+    "transformers, plain": lambda folder: AgentSpec(
+        "transformers",
+        str(tiny_models.causal_folder(folder / "plain")),
+        parameters={"max_tokens": 12},
+    ),
+    "transformers, seq2seq": lambda folder: AgentSpec(
+        "transformers",
+        str(tiny_models.seq2seq_folder(folder / "seq2seq")),
+        parameters={"max_tokens": 12},
+    ),
+    "gguf": lambda folder: AgentSpec(
+        "gguf",
+        str(tiny_models.gguf_file(folder / "tiny.gguf")),
+        parameters={"max_tokens": 12, "persona": "You like rain."},
+    ),
+    "seq2seq": lambda folder: AgentSpec("seq2seq", ""),
+    "hred": lambda folder: AgentSpec("hred", ""),
+    "thred": lambda folder: AgentSpec("thred", ""),
+}
+
+
+def test_the_suite_knows_every_kind() -> None:
+    tried = {name.partition(",")[0] for name in SPECS}
+    assert tried | {"human"} == {name for name, kind in kinds().items() if kind.entry is None}
+
+
+@pytest.fixture(scope="module", params=SPECS)
+def spec(request: pytest.FixtureRequest, folder: Path, endpoint: Endpoint) -> AgentSpec:
+    kind = request.param.partition(",")[0]
+    if kind in ("seq2seq", "hred", "thred") and not (SHIPPED / kind).is_dir():
+        component_missing(f"the {kind} that ships", "it comes with the package")
+    if kind == "gguf" and (missing := kinds()["gguf"].why_not()):
+        component_missing("what reads GGUF files", missing)
+    made = SPECS[request.param](folder)
+    if kind == "openai":
+        made = replace(made, parameters={**made.parameters, "endpoint": endpoint.url})
+    return made
+
+
+@pytest.fixture(scope="module")
+def agent(spec: AgentSpec) -> Iterator[Agent]:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("TEST_KEY", SECRET)
+        made = make_agent(spec)
+        yield made
+        close = getattr(made, "close", None)
+        if callable(close):
+            close()
+
+
+def outcome(agent: Agent, history: list[Message]) -> tuple[str, str | None]:
+    """The answer, or the words and the kind of the failure."""
+    try:
+        return agent.reply(history, seed=1).text, None
+    except AgentError as error:
+        return str(error), error.kind
+
+
+def whole(pieces: Generator[str, None, Reply]) -> tuple[str, Reply]:
+    """All pieces, and the reply at the end."""
+    said = []
+    while True:
+        try:
+            said.append(next(pieces))
+        except StopIteration as end:
+            return "".join(said), end.value
+
+
+def test_it_is_an_agent_with_a_name(agent: Agent, spec: AgentSpec) -> None:
+    assert isinstance(agent, Agent)
+    assert agent.system
+    assert agent.name
+    assert set(agent.parameters) <= set(spec.parameters)
+    assert SECRET not in repr(agent)
+
+
+def test_it_takes_its_names_from_the_spec(spec: AgentSpec, agent: Agent) -> None:
+    named = make_agent(replace(spec, system="S", name="N"))
+    assert (named.system, named.name) == ("S", "N")
+
+
+def test_an_answer_says_what_it_took(agent: Agent) -> None:
+    reply = agent.reply(QUESTION, seed=1)
+    assert isinstance(reply, Reply)
+    assert reply.text
+    assert reply.text == reply.text.strip()
+    assert reply.seconds >= 0
+    assert reply.attempts >= 1
+    for count in (reply.tokens_in, reply.tokens_out):
+        assert count is None or count > 0
+
+
+@pytest.mark.parametrize("history", [QUESTION, TALK], ids=["first", "later"])
+def test_pieces_joined_are_the_answer(agent: Agent, history: tuple[Message, ...]) -> None:
+    text = agent.reply(history, seed=1).text
+    assert "".join(agent.stream(history, seed=1)) == text
+    said, reply = whole(streamed(agent, history, seed=1))
+    assert reply.text == said == text
+
+
+def test_the_same_question_and_seed_give_the_same_answer(agent: Agent) -> None:
+    assert agent.reply(TALK, seed=5).text == agent.reply(TALK, seed=5).text
+
+
+def test_several_may_ask_at_once(agent: Agent) -> None:
+    histories = [(Message("partner", f"Question {number % 3}?"),) for number in range(9)]
+    if type(agent).__name__ == "ReplayAgent":
+        histories = [QUESTION] * 9
+    alone = [agent.reply(history, seed=2).text for history in histories]
+    with ThreadPoolExecutor(4) as pool:
+        together = list(pool.map(lambda history: agent.reply(history, seed=2).text, histories))
+    assert together == alone
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        " \n",
+        "☂️ 雨が好き？ \N{FAMILY}",
+        "a\0b",
+        "word " * 3000,
+        '"}]\n\ndata: [DONE]',
+        "\x1b[2J",
+    ],
+    ids=["empty", "blank", "unicode", "nul", "long", "quotes", "control"],
+)
+def test_odd_messages_are_answered_or_refused_in_words(agent: Agent, text: str) -> None:
+    said, kind = outcome(agent, [Message("partner", text)])
+    assert said.strip()
+    assert kind in KINDS or kind is None
+
+
+def test_it_can_begin_or_says_why_not(agent: Agent) -> None:
+    said, kind = outcome(agent, [])
+    assert said.strip()
+    assert kind in KINDS or kind is None
+
+
+def test_a_stream_may_be_left(agent: Agent) -> None:
+    expected = agent.reply(QUESTION, seed=1).text
+    pieces = agent.stream(QUESTION, seed=1)
+    next(pieces)
+    pieces.close()  # type: ignore[attr-defined]
+    assert agent.reply(QUESTION, seed=1).text == expected
+
+
+def test_what_was_said_is_left_alone(agent: Agent) -> None:
+    history = list(TALK)
+    agent.reply(history, seed=1)
+    assert history == list(TALK)
+
+
+def test_unknown_settings_are_refused_without_their_value(spec: AgentSpec, agent: Agent) -> None:
+    slip = next(one.name for one in kinds()[spec.kind].declared) + "x"
+    wrong = replace(spec, parameters={**spec.parameters, slip: SECRET})
+    with pytest.raises(DialensError, match="Did you mean") as error:
+        make_agent(wrong)
+    assert SECRET not in str(error.value)

@@ -1,0 +1,353 @@
+"""Agents behind an endpoint: what they send, and everything that can go wrong."""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dialens.agents import Agent, AgentError, AgentSpec, Message
+from dialens.agents.openai_endpoint import EndpointAgent, open_agent
+from dialens.agents.rate_limit import RateLimit, shared_limit
+from dialens.errors import DialensError
+from tests.agents.endpoint import SEPARATORS, Endpoint
+
+KEY = "sk-test-SECRET-0123456789abcdef"
+QUESTION = [Message("partner", "Is it raining?")]
+BOTH = pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
+
+
+@pytest.fixture(scope="module")
+def endpoint() -> Iterator[Endpoint]:
+    with Endpoint(key=KEY) as served:
+        yield served
+
+
+def opened(
+    endpoint: Endpoint, model: str, *, slept: list[float] | None = None, **parameters: Any
+) -> EndpointAgent:
+    """An agent of the stand-in that notes its waits instead of waiting."""
+    settings = {"endpoint": endpoint.url, "key_variable": "KEY_OF_TESTS", **parameters}
+    return open_agent(
+        AgentSpec("openai", model, parameters=settings),
+        environment={"KEY_OF_TESTS": KEY},
+        sleep=(lambda seconds: None) if slept is None else slept.append,
+    )
+
+
+def asked(agent: Agent, *, stream: bool, seed: int = 0) -> str:
+    if stream:
+        return "".join(agent.stream(QUESTION, seed=seed))
+    return agent.reply(QUESTION, seed=seed).text
+
+
+def test_what_is_sent(endpoint: Endpoint) -> None:
+    agent = opened(
+        endpoint,
+        "echo",
+        persona="You are Ada.",
+        instruction="Show empathy.",
+        temperature=0.3,
+        max_tokens=50,
+    )
+    history = [*QUESTION, Message("agent", "A little."), Message("partner", "Still?")]
+    assert agent.reply(history, seed=9).text == "You said: Still? (9)"
+    sent = endpoint.requests[-1]
+    assert sent["messages"] == [
+        {"role": "system", "content": "You are Ada.\n\nShow empathy."},
+        {"role": "user", "content": "Is it raining?"},
+        {"role": "assistant", "content": "A little."},
+        {"role": "user", "content": "Still?"},
+    ]
+    assert (sent["temperature"], sent["max_tokens"], sent["seed"]) == (0.3, 50, 9)
+    assert "top_p" not in sent
+    assert "stream" not in sent
+    assert sent["authorization"] == f"Bearer {KEY}"
+
+
+def test_settings_make_agents_of_one_system(endpoint: Endpoint) -> None:
+    cool, warm = (opened(endpoint, "echo", temperature=value) for value in (0.2, 0.9))
+    assert cool.system == warm.system == "echo"
+    assert (cool.name, warm.name) == ("temperature=0.2", "temperature=0.9")
+    assert opened(endpoint, "echo", price_in=1, read_timeout=5).name == "echo"
+
+
+def test_cost_is_counted(endpoint: Endpoint) -> None:
+    reply = opened(endpoint, "words-20", price_in=2.0, price_out=10.0).reply(QUESTION)
+    assert (reply.tokens_in, reply.tokens_out) == (3, 20)
+    assert reply.cost == pytest.approx((3 * 2.0 + 20 * 10.0) / 1_000_000)
+    pieces = opened(endpoint, "words-20", price_in=2.0, price_out=10.0).stream(QUESTION)
+    for _ in range(20):
+        next(pieces)
+    with pytest.raises(StopIteration) as end:
+        next(pieces)
+    assert end.value.value.cost == pytest.approx(reply.cost)
+
+
+def test_cost_is_unknown_without_prices_or_counts(endpoint: Endpoint) -> None:
+    assert opened(endpoint, "echo").reply(QUESTION).cost is None
+    unsaid = opened(endpoint, "no-usage", price_in=1, price_out=1).reply(QUESTION)
+    assert (unsaid.tokens_in, unsaid.cost) == (None, None)
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("model", "kind", "words"),
+    [
+        ("no-such-model", "refused", "knows no model 'no-such-model'"),
+        ("status-400", "refused", "does not accept the request .400.: This is a test of errors"),
+        ("status-403", "refused", "refuses the key"),
+        ("status-429", "busy", "asks to slow down .429."),
+        ("status-500", "busy", "trouble of its own .500."),
+        ("status-503", "busy", "trouble of its own .503."),
+        ("quota", "refused", "used up its credit"),
+        ("redirect", "refused", "sends us elsewhere"),
+        ("cut", "malformed", "broke before the answer was whole"),
+        ("bad-json", "malformed", "not the JSON of a chat completion"),
+        ("surrogate", "malformed", "not the JSON of a chat completion"),
+        ("empty", "empty", "said nothing"),
+        ("blank", "empty", "said nothing"),
+        ("long-100000", "too_long", "more than 20,000 characters"),
+    ],
+)
+def test_troubles_have_a_kind_and_words(
+    endpoint: Endpoint, model: str, kind: str, words: str, *, stream: bool
+) -> None:
+    with pytest.raises(AgentError, match=words) as error:
+        asked(opened(endpoint, model, attempts=2), stream=stream)
+    assert error.value.kind == kind
+    assert KEY not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("model", "stream", "words"),
+    [
+        ("cut-clean", True, "cut off"),
+        ("cut-clean", False, "broke before the answer was whole"),
+        ("html", False, "not the JSON of a chat completion; seen: '<html>"),
+        ("html", True, "cut off"),
+        ("no-choices", False, "holds no message"),
+    ],
+)
+def test_malformed_answers(endpoint: Endpoint, model: str, words: str, *, stream: bool) -> None:
+    with pytest.raises(AgentError, match=words) as error:
+        asked(opened(endpoint, model, attempts=1), stream=stream)
+    assert error.value.kind == "malformed"
+
+
+def test_an_error_in_the_stream(endpoint: Endpoint) -> None:
+    with pytest.raises(AgentError, match="Something broke") as error:
+        asked(opened(endpoint, "error-event", attempts=1), stream=True)
+    assert error.value.kind == "failed"
+
+
+@BOTH
+def test_odd_but_whole_answers(endpoint: Endpoint, *, stream: bool) -> None:
+    assert asked(opened(endpoint, "no-done"), stream=stream) == "You said: Is it raining? (0)"
+    assert asked(opened(endpoint, "refusal"), stream=stream) == "I would rather not."
+    assert asked(opened(endpoint, "separators"), stream=stream) == SEPARATORS
+
+
+def test_a_longer_answer_by_setting(endpoint: Endpoint) -> None:
+    agent = opened(endpoint, "long-100000", longest_reply=100_000)
+    assert len(asked(agent, stream=True)) in (99_999, 100_000)  # a space at the end is cut off
+
+
+@BOTH
+def test_waits_grow_and_are_drawn_from_the_seed(endpoint: Endpoint, *, stream: bool) -> None:
+    slept: list[float] = []
+    again: list[float] = []
+    for notes in (slept, again):
+        agent = opened(endpoint, "status-503", slept=notes, attempts=5)
+        with pytest.raises(AgentError) as error:
+            asked(agent, stream=stream, seed=4)
+        assert error.value.attempts == 5
+    assert slept == again
+    for attempt, seconds in enumerate(slept):
+        assert 0.25 * 2**attempt <= seconds <= 0.75 * 2**attempt
+
+
+@BOTH
+def test_it_tries_again_and_succeeds(endpoint: Endpoint, *, stream: bool) -> None:
+    endpoint.counts.clear()
+    agent = opened(endpoint, "flaky-2")
+    if stream:
+        assert asked(agent, stream=True).startswith("You said")
+    else:
+        assert agent.reply(QUESTION).attempts == 3
+    assert endpoint.counts["flaky-2"] == 3
+
+
+def test_it_waits_as_long_as_it_is_asked_to(endpoint: Endpoint) -> None:
+    slept: list[float] = []
+    with pytest.raises(AgentError):
+        opened(endpoint, "status-429-wait-7", slept=slept, attempts=3).reply(QUESTION)
+    assert slept == [7.0, 7.0]
+
+
+def test_it_does_not_wait_longer_than_there_is_time(endpoint: Endpoint) -> None:
+    slept: list[float] = []
+    agent = opened(endpoint, "status-429-wait-500", slept=slept, total_timeout=60)
+    with pytest.raises(AgentError) as error:
+        agent.reply(QUESTION)
+    assert (slept, error.value.kind, error.value.attempts) == ([], "busy", 1)
+
+
+def test_what_cannot_be_mended_is_asked_once(endpoint: Endpoint) -> None:
+    endpoint.counts.clear()
+    for model in ("status-400", "status-403", "quota"):
+        with pytest.raises(AgentError) as error:
+            opened(endpoint, model).reply(QUESTION)
+        assert endpoint.counts[model] == 1
+        # A request may be refused for what was said in it; a key is refused for good.
+        assert error.value.lasting is (model != "status-400")
+
+
+def test_a_stream_that_broke_is_not_begun_anew(endpoint: Endpoint) -> None:
+    """What was passed on cannot be taken back."""
+    endpoint.counts.clear()
+    pieces = opened(endpoint, "cut").stream(QUESTION)
+    assert next(pieces) == "You"
+    with pytest.raises(AgentError) as error:
+        list(pieces)
+    assert error.value.kind == "malformed"
+    assert endpoint.counts["cut"] == 1
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("model", "settings", "words"),
+    [
+        ("silent", {"read_timeout": 0.2}, "no sign of life within 0.2 s .read_timeout."),
+        ("drip-0.05", {"total_timeout": 0.4}, "did not finish its answer within 0.4 s"),
+    ],
+)
+def test_timeouts(
+    endpoint: Endpoint, model: str, settings: dict[str, float], words: str, *, stream: bool
+) -> None:
+    with pytest.raises(AgentError, match=words) as error:
+        asked(opened(endpoint, model, attempts=1, **settings), stream=stream)
+    assert error.value.kind == "timeout"
+
+
+def test_nobody_there() -> None:
+    spec = AgentSpec("openai", "m", parameters={"endpoint": "http://127.0.0.1:9/v1"})
+    agent = open_agent(spec, environment={}, sleep=lambda seconds: None)
+    with pytest.raises(AgentError, match=r"127\.0\.0\.1 cannot be reached") as error:
+        agent.reply(QUESTION)
+    assert (error.value.kind, error.value.attempts) == ("unreachable", 5)
+
+
+def test_the_key_goes_nowhere_but_into_the_header(
+    endpoint: Endpoint, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    good = opened(endpoint, "echo")
+    good.reply(QUESTION)
+    wrong = open_agent(
+        AgentSpec("openai", "echo", parameters={"endpoint": endpoint.url, "key_variable": "WRONG"}),
+        environment={"WRONG": KEY + "x"},
+    )
+    seen = [repr(good), repr(good.settings), repr(wrong), json.dumps(dict(good.parameters))]
+    seen.append(good.identity)
+    with pytest.raises(AgentError, match="refuses the key") as error:
+        wrong.reply(QUESTION)
+    assert error.value.kind == "refused"
+    seen.append(str(error.value))
+    seen.append("".join(traceback.format_exception(error.value)))
+    seen.append(caplog.text)
+    assert "echo" in caplog.text or "chat/completions" in caplog.text
+    assert [text for text in seen if KEY in text] == []
+
+
+@pytest.mark.parametrize(
+    ("parameters", "environment", "words"),
+    [
+        ({}, {}, "no key in OPENAI_API_KEY"),
+        ({"key_variable": "MINE"}, {}, "no key in MINE"),
+        ({"key_variable": KEY}, {}, "not the name of an environment variable"),
+        ({"api_key": KEY}, {}, "no setting 'api_key'"),
+        ({"endpoint": f"https://u:{KEY}@host/v1"}, {}, "holds a name or password"),
+        ({"endpoint": f"https://host/v1?key={KEY}"}, {}, "holds a query"),
+        ({"endpoint": "ftp://host"}, {}, "not an address"),
+        ({"endpoint": "http://[::1"}, {}, "not an address"),
+        ({"temperature": 3}, {"OPENAI_API_KEY": KEY}, "temperature is from 0 to 2; seen: 3"),
+        ({"temperature": "hot"}, {"OPENAI_API_KEY": KEY}, "temperature takes a number"),
+        ({}, {"OPENAI_API_KEY": f"{KEY} and more"}, "odd characters"),
+    ],
+)
+def test_settings_that_cannot_be(
+    parameters: dict[str, str | float], environment: dict[str, str], words: str
+) -> None:
+    with pytest.raises(DialensError, match=words) as error:
+        open_agent(AgentSpec("openai", "m", parameters=parameters), environment=environment)
+    assert KEY not in str(error.value)
+
+
+def test_the_usual_key_is_not_sent_to_other_endpoints(endpoint: Endpoint) -> None:
+    spec = AgentSpec("openai", "echo", parameters={"endpoint": endpoint.url})
+    with pytest.raises(AgentError, match="refuses the key"):
+        open_agent(spec, environment={"OPENAI_API_KEY": KEY}).reply(QUESTION)
+    assert endpoint.requests[-1]["authorization"] == ""
+
+
+def test_the_endpoint_of_the_environment(endpoint: Endpoint) -> None:
+    environment = {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": endpoint.url + "/"}
+    agent = open_agent(AgentSpec("openai", "echo"), environment=environment)
+    assert agent.reply(QUESTION).text.startswith("You said")
+
+
+def test_tokens_are_limited_by_what_was_really_used() -> None:
+    """600 tokens a minute are 10 a second; 100 foreseen and 40 used leave 4 s to wait."""
+    now = [0.0]
+    slept: list[float] = []
+    limit = RateLimit(tokens=600, clock=lambda: now[0], sleep=slept.append)
+    limit.wait(tokens=100)
+    limit.settle(40 - 100)
+    limit.wait(tokens=100)
+    assert slept == [pytest.approx(4.0)]
+    now[0] = 4.0
+    limit.wait(tokens=100)
+    assert slept[-1] == pytest.approx(10.0)
+
+
+def test_requests_of_many_threads_are_spaced() -> None:
+    """60 a minute: ten at once wait 0, 1, … 9 s, whatever their order."""
+    slept: list[float] = []
+    limit = RateLimit(requests=60, clock=lambda: 100.0, sleep=slept.append)
+    threads = [threading.Thread(target=limit.wait) for _ in range(10)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(slept) == [pytest.approx(seconds) for seconds in range(1, 10)]
+
+
+def test_a_limit_is_the_accounts(endpoint: Endpoint) -> None:
+    one = opened(endpoint, "echo", temperature=0.1, requests_per_minute=6000)
+    two = opened(endpoint, "echo", temperature=0.9, requests_per_minute=6000)
+    assert one.limit is two.limit
+    assert one.limit is not opened(endpoint, "told", requests_per_minute=6000).limit
+    assert shared_limit("x", requests=1, tokens=1) is not one.limit
+
+
+def test_nothing_of_the_key_is_in_a_corpus(
+    endpoint: Endpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from dialens.agents.collect import collect
+    from dialens.agents.plan import Plan
+
+    monkeypatch.setenv("KEY_OF_TESTS", KEY)
+    settings = {"endpoint": endpoint.url, "key_variable": "KEY_OF_TESTS", "attempts": 1}
+    specs = tuple(AgentSpec("openai", model, parameters=settings) for model in ("echo", "quota"))
+    partners = (AgentSpec("openai", "words-5", parameters=settings),)
+    collect(Plan(specs, partners, turns=4, dialogues=2), tmp_path / "talks")
+    files = [path for path in (tmp_path / "talks").rglob("*") if path.is_file()]
+    assert {"failures.jsonl", "manifest.json"} <= {path.name for path in files}
+    assert [path for path in files if KEY.encode() in path.read_bytes()] == []
