@@ -15,7 +15,7 @@ import pytest
 
 from dialens.cli.app import main
 from dialens.corpus import demo_path
-from dialens.metrics import SCORES, metrics, model_set
+from dialens.metrics import SCORES, model_set, select
 from tests.metrics.tiny_models import make_model, tiny_folder
 
 
@@ -91,13 +91,13 @@ def test_score_then_compare(run, tmp_path: Path) -> None:
         for line in demo_path().read_text().splitlines()
         for message in json.loads(line)["messages"]
     )
-    turn_level = [card.name for card in metrics().values() if "turn" in card.levels]
+    turn_level = [card.name for card in select() if "turn" in card.levels]
     rows = table.filter(level="turn").group_by("metric").len()
     assert dict(rows.iter_rows()) == dict.fromkeys(turn_level, spoken)
     assert set(table["level"].unique()) == {"turn", "dialog", "agent", "system"}
     record = json.loads((tmp_path / "out/run.json").read_text())
     assert record["counts"]["dialogs"] == 42
-    assert record["signatures"].keys() == metrics().keys()
+    assert set(record["signatures"]) == {card.name for card in select()}
     assert not list((tmp_path / "out").glob(".*"))
 
     compared = run("compare", "out", "--metrics", "surface", "--resamples", "200")
@@ -132,7 +132,7 @@ def test_without_models(run, tmp_path: Path) -> None:
     assert done.status == 0, done.error
     assert "Models" not in done.error
     record = json.loads((tmp_path / "out/run.json").read_text())
-    wanted = [card.name for card in metrics().values() if "model" not in card.needs]
+    wanted = [card.name for card in select() if "model" not in card.needs]
     assert record["arguments"]["metrics"] == wanted
     assert list(record["signatures"]) == wanted
 

@@ -15,7 +15,7 @@ import pytest
 
 from dialens import Corpus, DialensError, Resources, score
 from dialens.corpus import Dialogue, Turn
-from dialens.metrics import metrics
+from dialens.metrics import select
 from dialens.report import write_report
 from dialens.text import Lexicon
 from tests.report.conftest import Make
@@ -34,7 +34,7 @@ def test_the_summary_counts_and_finds(make: Make) -> None:
     summary = make(two_agents())
     assert (
         summary.headline
-        == f"2 agents, 48 turns of their own in 24 dialogues, scored on {len(metrics())} metrics"
+        == f"2 agents, 48 turns of their own in 24 dialogues, scored on {len(select())} metrics"
     )
     asked = [sentence for sentence in summary.findings if sentence.startswith("Questions")]
     assert asked == [
@@ -58,7 +58,7 @@ def test_agents_that_are_alike_are_not_told_apart(make: Make) -> None:
 def test_one_agent_one_dialogue_one_turn(make: Make) -> None:
     corpus = Corpus.of([Dialogue("s", "only", "d", [Turn("B", "agent", "Hello there.")])])
     summary = make(corpus)
-    everything = f"scored on {len(metrics())} metrics"
+    everything = f"scored on {len(select())} metrics"
     assert summary.headline == f"only, 1 turn of its own in 1 dialogue, {everything}"
     page = summary.path.read_text()
     assert "nothing to follow from turn to turn" in page

@@ -1,5 +1,6 @@
 """Options that several commands share, and how their values are read."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -8,7 +9,13 @@ import typer
 from dialens.corpus import LEVELS, OnError
 from dialens.errors import DialensError
 from dialens.metrics import ModelSet, Resources
+from dialens.metrics import metrics as all_metrics
+from dialens.metrics.automatic.cache import ResultCache, default_folder
+from dialens.metrics.automatic.family import Family, Workshop
+from dialens.metrics.automatic.scorers import ScorerSet, check_names
 from dialens.text import Lexicon, read_emotion_lexicon, read_lexicon
+
+_DEVICES = ("auto", "cpu", "cuda")
 
 Format = Annotated[
     str | None,
@@ -42,6 +49,42 @@ OwnModels = Annotated[
         "or a trait.",
     ),
 ]
+Weights = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--weights",
+        metavar="NAME=FOLDER",
+        help="Weights of an automatic metric: a folder, or hub:ORGANISATION/NAME@REVISION.",
+    ),
+]
+MetricOptions = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--metric-option",
+        metavar="FAMILY.OPTION=VALUE",
+        help="A setting of an automatic metric; `dialens metrics FAMILY` lists them.",
+    ),
+]
+Device = Annotated[
+    str,
+    typer.Option("--device", help="Where automatic metrics run: auto (a GPU if any), cpu, cuda."),
+]
+AllowPickle = Annotated[
+    bool,
+    typer.Option(
+        "--allow-pickle", help="Load weights that are pickles: they can run code on this machine."
+    ),
+]
+Cache = Annotated[
+    Path | None,
+    typer.Option(
+        "--cache",
+        metavar="DIR",
+        help="Where results of automatic metrics are kept, so that a killed run goes on; "
+        "dialens in the user's cache folder by default.",
+    ),
+]
+NoCache = Annotated[bool, typer.Option("--no-cache", help="Keep no results.")]
 
 
 def names(given: list[str] | None) -> list[str] | None:
@@ -73,6 +116,7 @@ def make_resources(
     models: str = "default",
     own_models: list[str] | None = None,
     threads: int | None = None,
+    automatic: ScorerSet | None = None,
 ) -> Resources:
     """What `--lexicon`, `--prompt`, `--seed` and `--models` ask for, defaults for the rest."""
     given: dict[str, Lexicon] = {}
@@ -84,7 +128,61 @@ def make_resources(
             )
         given[kind] = read_emotion_lexicon(path) if kind == "emotion" else read_lexicon(path)
     chosen = ModelSet(models, _own_models(own_models), threads=threads or 0)
-    return Resources(**given, prompt=prompt, seed=seed, models=chosen)
+    plain = Resources(prompt=prompt, seed=seed, models=chosen, automatic=automatic or ScorerSet())
+    return replace(
+        plain,
+        emotion=given.get("emotion", plain.emotion),
+        style=given.get("style", plain.style),
+        stop=given.get("stop", plain.stop),
+    )
+
+
+def make_scorers(
+    *,
+    weights: list[str] | None = None,
+    options: list[str] | None = None,
+    device: str = "auto",
+    allow_pickle: bool = False,
+    cache: Path | None = None,
+    no_cache: bool = False,
+    threads: int | None = None,
+) -> ScorerSet:
+    """What `--weights`, `--metric-option`, `--device` and `--cache` ask for.
+
+    Examples:
+        >>> made = make_scorers(weights=["bert_score=models/x"], no_cache=True)
+        >>> made.workshop.weights["bert_score"]
+        'models/x'
+    """
+    if device not in _DEVICES:
+        raise DialensError(f"--device takes {', '.join(_DEVICES)}; seen: {device!r}.")
+    if cache is not None and no_cache:
+        raise DialensError("--cache and --no-cache exclude each other; give one of them.")
+    found = {}
+    for entry in weights or []:
+        name, equals, place = entry.partition("=")
+        if not equals or not name or not place:
+            raise DialensError(
+                f"--weights takes NAME=FOLDER or NAME=hub:ORGANISATION/NAME@REVISION; "
+                f"seen: {entry!r}."
+            )
+        found[name] = place
+    settings: dict[str, dict[str, str]] = {}
+    for entry in options or []:
+        name, equals, value = entry.partition("=")
+        family, point, option = name.partition(".")
+        if not equals or not point or not option:
+            raise DialensError(f"--metric-option takes FAMILY.OPTION=VALUE; seen: {entry!r}.")
+        settings.setdefault(family, {})[option] = value
+    workshop = Workshop(found, settings, threads, device, allow_pickle)
+    check_names(workshop, families().values())
+    return ScorerSet(workshop, ResultCache(None if no_cache else cache or default_folder()))
+
+
+def families() -> dict[str, Family]:
+    """The families of automatic metrics by name, other packages' among them."""
+    found = (card.scored_by for card in all_metrics().values())
+    return {family.name: family for family in found if family is not None}
 
 
 def _own_models(given: list[str] | None) -> dict[str, str]:

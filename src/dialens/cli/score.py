@@ -12,14 +12,21 @@ from rich.console import Console
 from rich.table import Table
 
 from dialens.cli.options import (
+    AllowPickle,
+    Cache,
+    Device,
     Force,
     Format,
+    MetricOptions,
     Models,
+    NoCache,
     OnErrorOption,
     OwnModels,
     Seed,
+    Weights,
     level_names,
     make_resources,
+    make_scorers,
     names,
     shown,
 )
@@ -52,7 +59,12 @@ def score(
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write.")] = Path("out"),
     metrics: Annotated[
         list[str] | None,
-        typer.Option("--metrics", "-m", help="Metrics or families, with commas; all by default."),
+        typer.Option(
+            "--metrics",
+            "-m",
+            help="Metrics or families, with commas; `automatic` for those of the field, `all` for "
+            "everything; all but the automatic ones by default.",
+        ),
     ] = None,
     levels: Annotated[
         list[str] | None,
@@ -64,6 +76,12 @@ def score(
     ] = None,
     models: Models = "default",
     model: OwnModels = None,
+    weights: Weights = None,
+    metric_option: MetricOptions = None,
+    device: Device = "auto",
+    allow_pickle: AllowPickle = False,
+    cache: Cache = None,
+    no_cache: NoCache = False,
     prompt: Annotated[
         str,
         typer.Option(
@@ -91,10 +109,26 @@ def score(
       dialens score corpus -o out --models none
       dialens score corpus -o out --lexicon emotion=NRC-Hashtag-Emotion-Lexicon-v0.2.txt
       dialens score corpus -o out --model toxicity=my-classifier/
+      dialens score corpus -o out --metrics all --weights bert_score=roberta-large/
+      dialens score corpus -o out --metrics bert_score --metric-option bert_score.layer=9
     """
     kept = level_names(levels)
     resources = make_resources(
-        lexicon, prompt, seed, models=models, own_models=model, threads=threads
+        lexicon,
+        prompt,
+        seed,
+        models=models,
+        own_models=model,
+        threads=threads,
+        automatic=make_scorers(
+            weights=weights,
+            options=metric_option,
+            device=device,
+            allow_pickle=allow_pickle,
+            cache=cache,
+            no_cache=no_cache,
+            threads=threads,
+        ),
     )
     plan = make_plan(names(metrics), resources)
     score_to(
@@ -130,6 +164,8 @@ def score_to(
         "levels": levels,
         "models": resources.models.size,
         "own_models": resources.models.own,
+        "weights": dict(resources.automatic.workshop.weights),
+        "metric_options": {k: dict(v) for k, v in resources.automatic.workshop.options.items()},
         "on_error": on_error,
     }
     recorder = Recorder("score", arguments, seed=resources.seed)

@@ -12,6 +12,7 @@ from dialens.cli.study_extra import studies_extra
 
 if TYPE_CHECKING:
     from dialens.studies.check import StudyEstimate
+    from dialens.studies.study import Study
 
 _MOST_CELLS = 24
 
@@ -38,7 +39,8 @@ def check(
       dialens study check anchoring/study.yaml --cell anchor=both,layout=separate --screens 12
     """
     with studies_extra():
-        from dialens.studies.check import estimate, preview
+        from dialens.studies.check import estimate, holds, preview
+        from dialens.studies.files import study_file
         from dialens.studies.study import load_study
     loaded = load_study(study)
     found = estimate(loaded, seed=seed)
@@ -46,9 +48,11 @@ def check(
     design = loaded.design
     print(f"{design.title} ({loaded.name}, version {design.version}, {loaded.hash[:12]})")
     print(
-        f"{len(loaded.items)} items; qualities: "
+        f"{holds(loaded)}; qualities: "
         + ", ".join(f"{name} ({q.instrument.kind})" for name, q in design.qualities.items())
     )
+    if design.conversations is not None:
+        _agents(loaded, study_file(study).parent)
     _cells(found)
     paid = f"; cost {found.cost:,.2f} {found.currency} with fees" if found.cost else ""
     if found.hourly is not None:
@@ -59,6 +63,17 @@ def check(
     if screens:
         print(f"\nA participant in {chosen} (seed {seed}):\n")
         print("\n".join(preview(loaded, chosen, seed=seed, most=screens)))
+
+
+def _agents(study: "Study", folder: Path) -> None:
+    """Say which agents there are, once each of them could be made; none is asked anything."""
+    from dialens.web.talking_agents import open_agents
+
+    made = open_agents(study, folder)
+    talks = study.design.conversations
+    assert talks is not None
+    told = [f"{one.name} ({one.agent})" for one in talks.agents if one.name in made]
+    print(f"Agents, all of which can be made: {', '.join(told)}")
 
 
 def _cells(found: "StudyEstimate") -> None:

@@ -36,6 +36,11 @@ def export(
         f"{done.participants:,} participants, {done.ratings:,} ratings, {done.answers:,} answers, "
         f"{done.events:,} events."
     )
+    if done.conversations:
+        print(
+            f"{done.conversations:,} conversations, {done.failures:,} failures of agents; next: "
+            f"dialens score {shown(output / 'conversations')}"
+        )
     for reason, count in done.left_out.items():
         print(f"  not among the ratings: {count:,} ({reason.replace('`', '')})")
     print(f"{shown(output)}: start with {shown(output / 'card.md')}")

@@ -49,6 +49,6 @@ def forget(
             gone = store.forget(name)
             print(
                 f"{name}: deleted {gone.sessions} sessions, {gone.screens} screens, "
-                f"{gone.answers} answers, {gone.events} events."
+                f"{gone.answers} answers, {gone.events} events, {gone.messages} messages."
             )
     print("Exports made earlier still hold their answers: make them again.")

@@ -29,6 +29,7 @@ def new(
       dialens study new --template pairwise -o mine && dialens study check mine
     """
     with studies_extra():
+        from dialens.studies.check import holds
         from dialens.studies.files import SCHEMA, STUDY
         from dialens.studies.templates import TEMPLATES, write_template
     if list_them:
@@ -41,8 +42,9 @@ def new(
     with atomic_folder(output, marker=STUDY) as scratch:
         study = write_template(template, scratch)
     print(
-        f"{shown(output / STUDY)}: {study.design.title} {len(study.items)} items, "
-        f"{len(study.cells)} cells.\n"
+        f"{shown(output / STUDY)}: {study.design.title} "
+        f"({holds(study)}, {len(study.cells)} cells)\n"
         f"{shown(output / SCHEMA)} lets an editor complete and check it.\n"
-        f"Fill in the contact, put in your items, then: dialens study check {shown(output)}"
+        f"Fill in the contact, put in your {'items' if study.items else 'agents'}, then: "
+        f"dialens study check {shown(output)}"
     )

@@ -50,16 +50,19 @@ def serve(
       dialens study serve anchoring --db postgresql://study@localhost/ratings --proxy 127.0.0.1
     """
     with studies_extra():
+        from dialens.studies.files import study_file
         from dialens.studies.store import Store
         from dialens.studies.study import load_study
         from dialens.web.serving import password_from
         from dialens.web.serving import serve as run
+        from dialens.web.talking_agents import open_agents
     password, made_up = password_from(os.environ)
     if password_file is not None:
         password, made_up = _read(password_file), False
     url = database_of(study, db)
     # Mistakes in the file or the database are told here, before any process starts.
     loaded = load_study(study)
+    open_agents(loaded, study_file(study).parent)
     with Store.open(url) as store:
         store.register(loaded, now=datetime.now(UTC))
     shown = f"[{host}]" if ":" in host else host

@@ -12,7 +12,7 @@ from dialens.cli.study_database import DatabaseOption, StudyPath, recorded_study
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dialens.studies.store import CellProgress
+    from dialens.studies.store import CellProgress, Store
 
 _MOST_SCREENS = 10
 
@@ -32,18 +32,38 @@ def status(study: StudyPath, db: DatabaseOption = None) -> None:
         cells = store.progress(record.hash)
         left = store.dropout(record.hash).filter(pl.col("left") > 0)
         times = store.times(record.hash)
+        agents = _agents(store, record.hash)
     wanted, done = sum(c.target for c in cells), sum(c.completed for c in cells)
     print(f"{record.name}, version {record.version}: {done:,} of {wanted:,} completed")
     _cells(cells)
     if times.completed_minutes is not None:
         active = f", {times.active_minutes:.1f} visible" if times.active_minutes else ""
         print(f"Median {times.completed_minutes:.1f} minutes to complete{active}.")
+    for line in agents:
+        print(line)
     worst = left.sort("left", "index", descending=[True, False])
     for row in worst.head(_MOST_SCREENS).iter_rows(named=True):
         name = row["screen"] or "not submitted by anybody yet"
         print(f"{row['left']:,} of {row['reached']:,} left at screen {row['index'] + 1} ({name})")
     if left.height > _MOST_SCREENS:
         print(f"… and at {left.height - _MOST_SCREENS} more screens.")
+
+
+def _agents(store: "Store", study: str) -> list[str]:
+    """How each agent did that participants talk with."""
+    from dialens.studies.store.talking import Talking, replies_by_agent
+
+    talking = Talking(store.database)
+    made = []
+    for one in replies_by_agent(talking.exchanges_frame(study), talking.failures_frame(study)):
+        median = one["median_seconds"]
+        took = "" if median is None else f", median {median:.1f} s"
+        reasons = ", ".join(f"{n:,} {reason}" for reason, n in one["failures"].items())
+        made.append(
+            f"{one['agent']}: {one['talks']:,} conversations, {one['replies']:,} replies{took}; "
+            + (f"failures: {reasons}" if reasons else "no failures")
+        )
+    return made
 
 
 def _cells(cells: "Sequence[CellProgress]") -> None:

@@ -53,10 +53,18 @@ def validate(
     ] = None,
     psychological: Annotated[
         list[str] | None,
-        typer.Option("--psychological", help="Metrics or families of the group P."),
+        typer.Option(
+            "--psychological",
+            help="Metrics or families of the group P; the five of Giorgi et al. (2023) by default.",
+        ),
     ] = None,
     automatic: Annotated[
-        list[str] | None, typer.Option("--automatic", help="Metrics or families of the group A.")
+        list[str] | None,
+        typer.Option(
+            "--automatic",
+            help="Metrics or families of the group A; the automatic metrics of the field that were "
+            "scored by default, or else everything not psychological.",
+        ),
     ] = None,
     raters: Annotated[
         list[str] | None,
@@ -82,6 +90,7 @@ def validate(
       dialens validate rated.jsonl scores -o validation
       dialens validate rated.jsonl scores --quality engaging --level turn
       dialens validate corpus scores --psychological emotion,style --automatic surface
+      dialens validate corpus scores --automatic automatic,engagement
     """
     kinds = names(raters) or ["human"]
     for kind in kinds:

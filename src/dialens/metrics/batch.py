@@ -48,10 +48,12 @@ class TurnBatch:
     Attributes:
         turns: Columns system, agent, dialog, turn, role, text.
         known: What the run knows of words.
+        references: What others said instead, for turns of these dialogues: dialog, turn, text.
     """
 
     turns: pl.DataFrame
     known: Words
+    references: pl.DataFrame | None = None
     _made: dict[str, object] = field(default_factory=dict, repr=False)
 
     def once(self, name: str, make: "Callable[[TurnBatch], T]") -> T:

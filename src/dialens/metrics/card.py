@@ -7,6 +7,8 @@ from functools import cached_property
 import numpy as np
 
 from dialens.corpus import LEVELS
+from dialens.metrics.automatic.family import Family
+from dialens.metrics.automatic.scorers import ScorerSet
 from dialens.metrics.batch import TurnBatch
 from dialens.metrics.features import Feature, TurnValue
 from dialens.metrics.model_set import ModelSet
@@ -25,6 +27,7 @@ class Resources:
         prompt: Whether a turn answers the whole `context` before it or only the `last` turn.
         seed: For metrics that draw.
         models: Which models are used, and of what size.
+        automatic: Weights, options and device of the automatic metrics.
     """
 
     emotion: Lexicon = field(default_factory=emotion_lexicon)
@@ -33,6 +36,7 @@ class Resources:
     prompt: str = "context"
     seed: int = 0
     models: ModelSet = field(default_factory=ModelSet, compare=False)
+    automatic: ScorerSet = field(default_factory=ScorerSet, compare=False)
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,7 @@ class Definition:
         uses: What the value depends on beside the text, for the signature.
         turns: How many turns stand behind a value, for a metric that single turns do not have.
         tasks: What models are asked for.
+        signed: What it depends on as well, but is known only when a run begins.
     """
 
     features: tuple[Feature, ...]
@@ -52,6 +57,7 @@ class Definition:
     uses: Mapping[str, str] = field(default_factory=dict)
     turns: Callable[[State], Floats] | None = None
     tasks: tuple[str, ...] = ()
+    signed: Callable[[], Mapping[str, str]] = dict
 
 
 @dataclass(frozen=True)
@@ -61,15 +67,18 @@ class MetricCard:
     Attributes:
         name: What `--metrics` takes and the `metric` column holds.
         meaning: One line.
-        family: The group it is selected with.
+        family: What it is selected with, together with its like.
         make: Binds it to the resources of a run.
         levels: Where it is defined.
-        needs: What it cannot do without, beside the agent's words: `partner`, `model`.
+        needs: What it cannot do without, beside the agent's words: `partner`, `model`,
+            `reference`, `context`, `weights`.
         range: Lowest and highest possible value.
         higher_is_better: Or None, where neither is.
         citation: Where it comes from.
         licence: Of the resources it uses by default.
         version: Raised when its numbers change.
+        groups: Larger groups that it is selected with.
+        scored_by: The family of automatic metrics that it is an output of, if it is one.
     """
 
     name: str
@@ -83,6 +92,8 @@ class MetricCard:
     citation: str = ""
     licence: str = "Apache-2.0"
     version: int = 1
+    groups: tuple[str, ...] = ()
+    scored_by: Family | None = None
 
     def bind(self, resources: Resources) -> "Metric":
         """The metric with the resources of a run."""
@@ -104,7 +115,8 @@ class Metric:
     @cached_property
     def signature(self) -> str:
         """Everything the numbers depend on, short enough for a footnote."""
-        uses = "".join(f"|{key}:{value}" for key, value in self.definition.uses.items())
+        depends = {**self.definition.uses, **self.definition.signed()}
+        uses = "".join(f"|{key}:{value}" for key, value in depends.items())
         return f"{self.name}|v{self.card.version}{uses}"
 
 

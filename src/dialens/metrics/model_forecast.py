@@ -1,7 +1,8 @@
 """Before a long run: which models it uses, what is missing, and about how long it will take.
 
-The rate of each encoder is measured on a small sample of the corpus itself (what it says is kept,
-so nothing is computed for the estimate alone) and carried over to all turns.
+The rate of each encoder, and of each automatic metric that is slow enough for its results to be
+kept, is measured on a small sample of the corpus itself (what it says is kept, so nothing is
+computed for the estimate alone) and carried over to all turns.
 """
 
 import time
@@ -12,14 +13,18 @@ import numpy as np
 import polars as pl
 
 from dialens.corpus import Corpus
+from dialens.metrics.automatic.family import Family
+from dialens.metrics.automatic.scorers import ScorerSet
+from dialens.metrics.automatic.units import units_of
 from dialens.metrics.batch import TurnBatch, Words
 from dialens.metrics.model_pass import encoder_inputs
 from dialens.metrics.model_set import ENCODER_TASKS, TRAITS, Encoder, ModelSet
-from dialens.metrics.scoring import UNITS, Plan
+from dialens.metrics.scoring import UNITS, Plan, open_scorers
 
 _LOOKED_AT = 2_000  # turns at the beginning, of which the sample is drawn
 _SAMPLE = 64
 _WARM_UP = 8
+_SAMPLED_UNITS = 16
 _WORTH_A_HINT = 60.0  # seconds
 _MUCH_FASTER = 0.7
 _NAMED = 3  # more are counted
@@ -43,6 +48,21 @@ class EncoderUse:
 
 
 @dataclass(frozen=True)
+class ScorerUse:
+    """A family of automatic metrics in a run.
+
+    Attributes:
+        name: Of the family.
+        replies: How many it scores, at most.
+        seconds: About how long that takes; nothing to speak of, if it was not measured.
+    """
+
+    name: str
+    replies: int
+    seconds: float
+
+
+@dataclass(frozen=True)
 class Forecast:
     """What a run with models will do.
 
@@ -52,6 +72,7 @@ class Forecast:
         turns: Turns of the corpus.
         missing: What cannot be used, and why, with the metrics that it leaves without values.
         faster: Seconds with `--models small`, where that is worth saying.
+        scorers: The automatic metrics in use, by family.
     """
 
     encoders: tuple[EncoderUse, ...]
@@ -59,6 +80,7 @@ class Forecast:
     turns: int
     missing: tuple[tuple[str, tuple[str, ...]], ...]
     faster: float | None = None
+    scorers: tuple[ScorerUse, ...] = ()
 
     @property
     def seconds(self) -> float:
@@ -92,6 +114,11 @@ class Forecast:
             if self.faster is not None:
                 small = f"Faster: --models small ({duration(self.faster)}), without"
             lines[-1] += f" {small}: --models none."
+        if self.scorers:
+            families = _listed([use.name for use in self.scorers])
+            slow = sum(use.seconds for use in self.scorers)
+            about = f"; {duration(slow)} for {self.scorers[0].replies:,} replies" if slow else ""
+            lines.append(f"Automatic metrics: {families}{about}.")
         for reason, metrics in self.missing:
             named = list(metrics[:_NAMED])
             if len(metrics) > _NAMED:
@@ -110,8 +137,8 @@ def forecast(
         plan: The metrics, bound to the resources that they will be scored with.
         timer: The clock.
     """
-    models = plan.models
-    if models is None or not plan.tasks:
+    models = plan.models if plan.tasks else None
+    if models is None and not plan.families:
         return None
     turns, spoken = (
         corpus.turns.select(turns=pl.len(), spoken=(pl.col("role") == "agent").sum())
@@ -119,9 +146,12 @@ def forecast(
         .row(0)
     )
     measure = _Measure(corpus, plan, turns, spoken, timer)
+    scorers = measure.scorers(plan)
+    if models is None:
+        return Forecast((), (), turns, _missing(plan), scorers=scorers)
     uses = measure.uses(models)
     traits = tuple(task for task in TRAITS if task in plan.tasks and models.ready(task))
-    made = Forecast(uses, traits, turns, _missing(plan, models))
+    made = Forecast(uses, traits, turns, _missing(plan), scorers=scorers)
     if made.seconds > _WORTH_A_HINT and models.size == "default":
         small = sum(use.seconds for use in measure.uses(models.of_size("small")))
         if small < made.seconds * _MUCH_FASTER:
@@ -136,7 +166,8 @@ class _Measure:
         self, corpus: Corpus, plan: Plan, turns: int, spoken: int, timer: Callable[[], float]
     ) -> None:
         frame = corpus.turns.select(*UNITS, "role", "text").head(_LOOKED_AT).collect()
-        self._batch = TurnBatch(frame, Words({})) if frame.height else None
+        references = open_scorers(corpus, plan)
+        self._batch = TurnBatch(frame, Words({}), references) if frame.height else None
         self._tasks = plan.tasks
         self._counts = {True: turns, False: spoken}
         self._timer = timer
@@ -146,6 +177,34 @@ class _Measure:
         tasks = [task for task in ENCODER_TASKS if task in self._tasks and models.ready(task)]
         encoders = {id(one): one for one in map(models.encoder, tasks)}.values()
         return tuple(self._use(models, one, tasks) for one in encoders)
+
+    def scorers(self, plan: Plan) -> tuple[ScorerUse, ...]:
+        """What each family of automatic metrics has to do."""
+        if plan.automatic is None:
+            return ()
+        return tuple(
+            ScorerUse(name, self._counts[False], self._seconds(family, plan.automatic))
+            for name, family in plan.families.items()
+            if plan.automatic.ready(family)
+        )
+
+    def _seconds(self, family: Family, scorers: ScorerSet) -> float:
+        """About how long a family takes; 0 for those whose results are not worth keeping."""
+        if self._batch is None or not family.cached:
+            return 0.0
+        units = units_of(self._batch)
+        which = units.scored(family)
+        if not which.any():
+            return 0.0
+        chosen = list(dict.fromkeys(units.of(family, which)))
+        places = np.linspace(0, len(chosen) - 1, min(_SAMPLED_UNITS, len(chosen))).astype(int)
+        sample = [chosen[place] for place in places.tolist()]
+        scorers.try_out(family, sample[:1])
+        measured = sample[1:] or sample
+        started = self._timer()
+        scorers.try_out(family, measured)
+        rate = (self._timer() - started) / len(measured)
+        return rate * self._counts[False] * float(which.mean())
 
     def _use(self, models: ModelSet, encoder: Encoder, tasks: Sequence[str]) -> EncoderUse:
         everyone = any(self._tasks.get(task, False) for task in encoder.heads)
@@ -170,12 +229,12 @@ class _Measure:
         return (self._timer() - started) / len(measured)
 
 
-def _missing(plan: Plan, models: ModelSet) -> tuple[tuple[str, tuple[str, ...]], ...]:
+def _missing(plan: Plan) -> tuple[tuple[str, tuple[str, ...]], ...]:
     by_reason: dict[str, list[str]] = {}
     for metric in plan.metrics:
-        for task in metric.definition.tasks:
-            if not models.ready(task):
-                by_reason.setdefault(str(models.failed(task)), []).append(metric.name)
+        reason = plan.lacking(metric)
+        if reason is not None:
+            by_reason.setdefault(reason, []).append(metric.name)
     return tuple((reason, tuple(names)) for reason, names in by_reason.items())
 
 

@@ -13,6 +13,9 @@ from dialens.metrics import (
     style,
     surface,
 )
+from dialens.metrics.automatic.cards import GROUP as AUTOMATIC
+from dialens.metrics.automatic.cards import cards_of
+from dialens.metrics.automatic.catalogue import FAMILIES
 from dialens.metrics.card import MetricCard
 
 GROUP = "dialens.metrics"
@@ -36,6 +39,7 @@ _OURS: tuple[MetricCard, ...] = (
     surface.length,
     *surface.DISTINCT,
     surface.random,
+    *(card for family in FAMILIES for card in cards_of(family)),
 )
 
 
@@ -77,7 +81,10 @@ def _theirs() -> Iterable[MetricCard]:
 
 
 def select(names: Sequence[str | MetricCard] | None = None) -> list[MetricCard]:
-    """The metrics or whole families that are named, or given as cards; all of them if none is.
+    """The metrics, families or groups that are named, or given as cards.
+
+    If none is, all but the group `automatic`: those need references, or weights of one's own.
+    `all` is everything.
 
     Examples:
         >>> [card.name for card in select(["question", "baseline"])]
@@ -85,8 +92,11 @@ def select(names: Sequence[str | MetricCard] | None = None) -> list[MetricCard]:
     """
     known = metrics()
     if names is None:
-        return list(known.values())
-    families = {card.family for card in known.values()}
+        return [card for card in known.values() if AUTOMATIC not in card.groups]
+    families: dict[str, dict[str, MetricCard]] = {}
+    for card in known.values():
+        for group in (card.family, *card.groups):
+            families.setdefault(group, {})[card.name] = card
     chosen: dict[str, MetricCard] = {}
     for name in names:
         if isinstance(name, MetricCard):
@@ -94,7 +104,7 @@ def select(names: Sequence[str | MetricCard] | None = None) -> list[MetricCard]:
         elif name == "all":
             chosen |= known
         elif name in families:
-            chosen |= {card.name: card for card in known.values() if card.family == name}
+            chosen |= families[name]
         elif name in known:
             chosen[name] = known[name]
         else:

@@ -15,7 +15,7 @@ from dialens.errors import DialensError
 from dialens.metrics.card import MetricCard, Resources
 from dialens.metrics.model_set import ENCODER_TASKS
 from dialens.metrics.registry import select
-from dialens.metrics.scoring import UNITS, Part, Plan, score_parts
+from dialens.metrics.scoring import UNITS, Part, Plan, open_scorers, score_parts
 from dialens.metrics.state import Floats, State
 from dialens.storage import TableSink
 
@@ -120,9 +120,10 @@ def score(
         advance: Told how many more turns are done.
     """
     plan = make_plan(metrics, resources or Resources())
+    references = open_scorers(corpus, plan)
     kept = [
         part
-        for part in _parts(corpus, plan, threads, advance)
+        for part in _parts(corpus, plan, references, threads, advance)
         if part.level in (*levels, "dialog", "position")
     ]
     signatures = {metric.name: metric.signature for metric in plan.metrics}
@@ -156,13 +157,14 @@ def score_into(
 ) -> Scores:
     """Score a corpus of any size into a folder, batch by batch; arguments as for `score`."""
     plan = make_plan(metrics, resources or Resources())
+    references = open_scorers(corpus, plan)
     signatures = {metric.name: metric.signature for metric in plan.metrics}
     folder.mkdir(parents=True, exist_ok=True)
     positions = [SCORES.to_frame()]
     states: TableSink | None = None
     with ExitStack() as stack:
         table = stack.enter_context(TableSink(folder / TABLE, SCORES))
-        for part in _parts(corpus, plan, threads, advance):
+        for part in _parts(corpus, plan, references, threads, advance):
             if part.level == "position":
                 positions.append(long(part, signatures))
             elif part.level in levels:
@@ -197,18 +199,28 @@ def make_plan(names: Sequence[str | MetricCard] | None, resources: Resources) ->
                 "out. Choose other metrics, or --models default."
             )
     bound = tuple(card.bind(resources) for card in cards)
-    return Plan(bound, resources.prompt, resources.models)
+    return Plan(bound, resources.prompt, resources.models, resources.automatic)
 
 
 def _parts(
-    corpus: Corpus, plan: Plan, threads: int | None, advance: Callable[[int], None]
+    corpus: Corpus,
+    plan: Plan,
+    references: pl.DataFrame | None,
+    threads: int | None,
+    advance: Callable[[int], None],
 ) -> Iterator[Part]:
     columns = corpus.turns.select(*UNITS, "role", "text")
     size = _batch_size(corpus)
-    if any(task in ENCODER_TASKS for task in plan.tasks):
+    if any(task in ENCODER_TASKS for task in plan.tasks) or plan.families:
         size = min(size, _TURNS_FOR_ENCODERS)
     batches = replace(corpus, turns=columns).batches(turns=size)
-    return score_parts(batches, plan, threads=threads or pl.thread_pool_size(), advance=advance)
+    return score_parts(
+        batches,
+        plan,
+        references=references,
+        threads=threads or pl.thread_pool_size(),
+        advance=advance,
+    )
 
 
 def _batch_size(corpus: Corpus) -> int:

@@ -9,6 +9,10 @@ from typing import TypeVar
 import numpy as np
 import polars as pl
 
+from dialens.corpus import Corpus
+from dialens.metrics.automatic.cards import score_units
+from dialens.metrics.automatic.family import Family
+from dialens.metrics.automatic.scorers import ScorerSet
 from dialens.metrics.batch import Ints, TurnBatch, Words, group_sums
 from dialens.metrics.card import Metric
 from dialens.metrics.features import Feature, Merger, Sums, WordCount
@@ -89,11 +93,13 @@ class Plan:
         metrics: Bound to the resources of the run.
         prompt: What a turn is held against.
         models: The models of the run, where a metric needs one.
+        automatic: The scorers of the run, where a metric needs one.
     """
 
     metrics: tuple[Metric, ...]
     prompt: str = "context"
     models: ModelSet | None = None
+    automatic: ScorerSet | None = None
 
     @property
     def features(self) -> dict[str, Feature]:
@@ -119,33 +125,79 @@ class Plan:
                 asked[task] = asked.get(task, False) or "partner" in metric.card.needs
         return asked
 
+    @property
+    def families(self) -> dict[str, Family]:
+        """The families of automatic metrics that are asked for, by name."""
+        found = [metric.card.scored_by for metric in self.metrics]
+        return {family.name: family for family in found if family is not None}
+
+    def lacking(self, metric: Metric) -> str | None:
+        """Why a metric will have no values; loads what it needs to find out."""
+        for task in metric.definition.tasks:
+            if self.models is not None and not self.models.ready(task):
+                return self.models.failed(task)
+        family = metric.card.scored_by
+        if family is not None and self.automatic is not None and not self.automatic.ready(family):
+            return self.automatic.failed(family)
+        return None
+
     def at(self, level: str) -> list[Metric]:
         """The metrics that are defined on a level."""
         return [metric for metric in self.metrics if level in metric.card.levels]
+
+
+def open_scorers(corpus: Corpus, plan: Plan) -> pl.DataFrame | None:
+    """The references, where a metric of the plan reads them; its scorers are opened and see all.
+
+    What scorers depend on stands in signatures, so that this comes before anything is scored.
+    """
+    families = plan.families.values()
+    if plan.automatic is None or not families:
+        return None
+    wanted = [family for family in families if "reference" not in family.ignores]
+    kept = corpus.references.select("dialog", "turn", "text")
+    references = kept.collect(engine="streaming") if wanted else None
+
+    def distinct() -> list[str]:
+        texts = kept.select("text").drop_nulls().unique().sort("text").collect()["text"]
+        return [text for text in texts.to_list() if text.strip()]
+
+    plan.automatic.prepare(families, distinct)
+    return references
 
 
 def score_parts(
     batches: Iterable[pl.DataFrame],
     plan: Plan,
     *,
+    references: pl.DataFrame | None = None,
     threads: int = 2,
     advance: Callable[[int], None] = lambda _: None,
 ) -> Iterator[Part]:
     """Scores as they are ready: turns and dialogs batch by batch, agents and systems at the end.
 
-    The numbers do not depend on the size of the batches or the number of threads. Models run here,
-    one batch after the other, while threads work on batches that models have seen.
+    The numbers do not depend on the size of the batches or the number of threads. Models and the
+    scorers of automatic metrics run here, one batch after the other, while threads work on batches
+    that those have seen.
     """
-    tasks = plan.tasks
+    tasks = plan.tasks if plan.models is not None else {}
+    families = list(plan.families.values()) if plan.automatic is not None else []
     features = plan.features
     known = Words({f.name: f.weights for f in features.values() if isinstance(f, WordCount)})
     groups = _Groups(plan)
 
     def seen_by_models() -> Iterator[TurnBatch]:
         for turns in batches:
-            batch = TurnBatch(turns, known)
+            batch = TurnBatch(turns, known, _of_dialogs(references, turns))
+            shares = Shares(turns.height, bool(tasks) + len(families), advance)
             if tasks and plan.models is not None:
-                run_models(batch, plan.models, tasks, advance)
+                run_models(batch, plan.models, tasks, shares.next(turns.height))
+            if plan.automatic is not None:
+                spoken = int(batch.is_agent.sum())
+                for family in families:
+                    score_units(batch, family, plan.automatic, shares.next(spoken))
+            if tasks or families:
+                shares.finish()
             yield batch
 
     for batch, turns, dialogs, positions in _in_order(
@@ -154,9 +206,54 @@ def score_parts(
         groups.add(batch, dialogs, positions)
         yield turns
         yield dialogs
-        if not tasks:
+        if not (tasks or families):
             advance(batch.turns.height)
     yield from groups.parts()
+
+
+def _of_dialogs(references: pl.DataFrame | None, turns: pl.DataFrame) -> pl.DataFrame | None:
+    if references is None:
+        return None
+    return references.join(turns.select("dialog").unique(), on="dialog", how="semi")
+
+
+class Shares:
+    """Progress of a batch in turns, of which each step has an equal share.
+
+    Examples:
+        >>> shares = Shares(10, 2, lambda turns: print(turns, end=" "))
+        >>> shares.next(4)(2)
+        ... shares.next(100)(50)
+        ... shares.finish()
+        2 5 3
+    """
+
+    def __init__(self, turns: int, steps: int, advance: Callable[[int], None]) -> None:
+        """`turns` are told in all, over so many steps."""
+        self._turns, self._steps, self._advance = turns, max(steps, 1), advance
+        self._begun = self._told = 0
+
+    def next(self, total: int) -> Callable[[int], None]:
+        """What the next step tells how much more of its `total` is done."""
+        before, done = self._begun, 0
+        self._begun += 1
+
+        def step(count: int) -> None:
+            nonlocal done
+            done += count
+            part = min(1.0, done / max(total, 1))
+            self._tell(int(self._turns * (before + part) / self._steps))
+
+        return step
+
+    def finish(self) -> None:
+        """All of it is done."""
+        self._tell(self._turns)
+
+    def _tell(self, turns: int) -> None:
+        if turns > self._told:
+            self._advance(turns - self._told)
+            self._told = turns
 
 
 def _in_order(work: Callable[[T], R], items: Iterable[T], threads: int) -> Iterator[R]:

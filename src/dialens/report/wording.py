@@ -22,6 +22,23 @@ HEADLINE = (
 )
 """What the first table, the distributions and the list of dialogues show, where it was computed."""
 
+_FIELD = (
+    "usl_h",
+    "bert_score_f1",
+    "bleurt",
+    "bart_score_f",
+    "dialog_rpt_updown",
+    "prism_ref",
+    "mauve",
+    "usl_h_dialens",
+    "dialog_rpt_dialens_updown",
+    "rouge_l",
+    "bleu_4",
+    "meteor",
+    "chrf",
+)
+"""Of the field's automatic metrics, those that speak for their families."""
+
 _MOST_HEADLINES = 12
 _BASELINES = ("random",)
 _LABELS = {
@@ -35,7 +52,27 @@ _LABELS = {
     "engagement_reactions": "Reactions",
     "emotional_entropy_classifier": "Emotional entropy (27 emotions)",
     "emotion_matching_classifier": "Emotion matching (27 emotions)",
+    **{f"bleu_{n}": f"BLEU-{n}" for n in (1, 2, 3, 4)},
+    "chrf": "chrF",
+    **{f"rouge_{n}": f"ROUGE-{n.upper()}" for n in ("1", "2", "l")},
+    "meteor": "METEOR",
+    "bert_score_precision": "BERTScore precision",
+    "bert_score_recall": "BERTScore recall",
+    "bert_score_f1": "BERTScore F1",
+    "bart_score_s_h": "BARTScore s→h",
+    "bart_score_h_r": "BARTScore h→r",
+    "bart_score_r_h": "BARTScore r→h",
+    "bart_score_f": "BARTScore F",
+    "bleurt": "BLEURT",
+    "mauve": "MAUVE",
+    "prism_ref": "Prism-ref",
+    "prism_unref": "Prism-unref",
+    "prism_context": "Prism-context",
+    "pred_en": "PRED_EN",
+    "pred_en_finetuned": "PRED_EN, fine-tuned",
 }
+_WRITTEN = {"usl_h": "USL-H", "dialog_rpt": "DialogRPT", "fed": "FED"}
+"""How the beginnings of names are written; what follows is said in words."""
 _HIGHER = {
     "emotional_entropy": "mixes emotions more evenly",
     "emotion_matching": "follows the emotions of the other side more closely",
@@ -70,6 +107,23 @@ _FAMILIES = {
     "variation": "How much states vary within a dialogue",
     "surface": "Words and phrases",
     "baseline": "Baseline",
+    "bleu": "BLEU",
+    "chrf": "chrF",
+    "rouge": "ROUGE",
+    "meteor": "METEOR",
+    "embedding": "Embeddings of words",
+    "bert_score": "BERTScore",
+    "mauve": "MAUVE",
+    "bart_score": "BARTScore",
+    "bleurt": "BLEURT",
+    "prism": "Prism",
+    "dialog_rpt": "DialogRPT",
+    "dialog_rpt_dialens": "DialogRPT, trained for dialens",
+    "usl_h": "USL-H",
+    "usl_h_dialens": "USL-H, trained for dialens",
+    "pred_en": "PRED_EN",
+    "perplexity": "Perplexity",
+    "fed": "FED",
 }
 
 
@@ -79,9 +133,14 @@ def label(name: str) -> str:
     Examples:
         >>> label("language_style_matching"), label("style_matching_articles"), label("joy_share")
         ('Style matching', 'Articles', 'Joy')
+        >>> label("rouge_l"), label("usl_h_vup"), label("dialog_rpt_human_vs_rand")
+        ('ROUGE-L', 'USL-H vup', 'DialogRPT human vs rand')
     """
     if name in _LABELS:
         return _LABELS[name]
+    for start, written in _WRITTEN.items():
+        if name == start or name.startswith(f"{start}_"):
+            return f"{written} {name.removeprefix(start)[1:].replace('_', ' ')}".strip()
     short = name.removeprefix("style_matching_").removesuffix("_share")
     if _is_probability(name):
         short = name.removeprefix("emotion_")
@@ -115,13 +174,15 @@ def higher(name: str) -> str:
     """What an agent with the higher value does, as a predicate.
 
     Examples:
-        >>> higher("question"), higher("joy_share")
-        ('asks in more of its turns', 'has a higher share of joy')
+        >>> higher("question"), higher("joy_share"), higher("bleu_1")
+        ('asks in more of its turns', 'has a higher share of joy', 'has a higher BLEU-1')
     """
     known = _HIGHER.get(name)
     if known:
         return known
     text = long_label(name)
+    if text[1:] != text[1:].lower():
+        return f"has a higher {text}"  # a name, not words
     return f"has a higher {text[0].lower()}{text[1:]}"
 
 
@@ -143,7 +204,7 @@ def cards(names: Iterable[str]) -> dict[str, MetricCard]:
 
 
 def headline_metrics(names: Sequence[str]) -> list[str]:
-    """Which metrics come first: ours, then those that other packages bring.
+    """Which metrics come first: ours, then the field's, then those that other packages bring.
 
     Examples:
         >>> headline_metrics(["joy_share", "length", "question", "random", "toxicity"])
@@ -151,7 +212,8 @@ def headline_metrics(names: Sequence[str]) -> list[str]:
         >>> headline_metrics(["joy_share"])
         ['joy_share']
     """
-    chosen = [name for name in HEADLINE if name in names]
+    field = [name for name in _FIELD if name in names]
+    chosen = [name for name in HEADLINE if name in names] + field
     ours = set(_FAMILIES)
     theirs = [name for name, card in cards(names).items() if card.family not in ours]
     return (chosen + theirs)[:_MOST_HEADLINES] or list(names)[:_MOST_HEADLINES]

@@ -11,6 +11,7 @@ import polars as pl
 from dialens.corpus import Corpus
 from dialens.errors import DialensError
 from dialens.metrics import Scores
+from dialens.metrics import metrics as known_metrics
 from dialens.stats.bootstrap import Floats
 from dialens.stats.comparison import RESAMPLES
 from dialens.stats.correlation import (
@@ -130,7 +131,7 @@ def validate(
                 f"Nothing can be validated at the level {level!r}: it was not rated, or there are "
                 f"fewer than three. Levels with ratings: {', '.join(there)}."
             )
-    scored = _scored(scores, metrics)
+    scored, left_out = _with_values(scores, _scored(scores, metrics))
     groups = partition(scored, psychological=psychological, automatic=automatic)
     name = dataset or _name(corpus)
     parts: dict[str, list[dict[str, Any]]] = {"r": [], "difference": [], "increment": []}
@@ -166,8 +167,33 @@ def validate(
         corrected_increments(pl.DataFrame(parts["increment"], schema=INCREMENTS)),
         tuple(matrices),
         tuple(units),
-        tuple(_notes(units)),
+        (*_notes(units), *left_out),
     )
+
+
+def _with_values(scores: Scores, names: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Without the automatic metrics that have no value at all, and a note that says why."""
+    known = known_metrics()
+    field = [name for name in names if name in known and known[name].scored_by is not None]
+    if not field:
+        return list(names), []
+    found = (
+        scores.table.filter(pl.col("metric").is_in(field))
+        .group_by("metric")
+        .agg(n=pl.col("value").count(), reason=pl.col("reason").drop_nulls().first())
+        .collect(engine="streaming")
+    )
+    empty = {row["metric"]: row["reason"] for row in found.to_dicts() if not row["n"]}
+    by_reason: dict[str, list[str]] = {}
+    for name in field:
+        if name in empty:
+            by_reason.setdefault(str(empty[name]).split("; ")[0], []).append(name)
+    notes = [
+        f"{', '.join(those)} {'is' if len(those) == 1 else 'are'} left out, without a value in the "
+        f"scores: {reason}."
+        for reason, those in by_reason.items()
+    ]
+    return [name for name in names if name not in empty], notes
 
 
 def _scored(scores: Scores, metrics: Sequence[str] | None) -> list[str]:

@@ -1,0 +1,109 @@
+"""How likely a causal language model finds a text after another: perplexity, FED."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dialens.metrics.automatic.batching import token_batches
+from dialens.metrics.automatic.family import NotReadyError
+from dialens.metrics.automatic.weights import Loaded
+from dialens.metrics.state import Floats
+
+_TOKENS = {"cpu": 1024, "cuda": 16384}  # of a batch; each needs a row as wide as the vocabulary
+
+
+@dataclass(frozen=True)
+class Continuation:
+    """Token ids that are given, at least one, and those whose likelihood is asked for."""
+
+    given: tuple[int, ...]
+    asked: tuple[int, ...]
+
+
+def end_of_turn(loaded: Loaded) -> int:
+    """The token that ends a turn and begins a text, as in DialoGPT.
+
+    Raises:
+        NotReadyError: The tokenizer has none.
+    """
+    end = loaded.tokenizer.eos_token_id
+    if end is None:
+        raise NotReadyError(f"the tokenizer in {loaded.folder} has no token that ends a text")
+    return int(end)
+
+
+def longest(loaded: Loaded) -> int:
+    """How many tokens the model can read at once."""
+    config: Any = loaded.model.config
+    # transformers answers by this name for GPT-2's `n_positions` too
+    return min(int(config.max_position_embeddings), int(loaded.tokenizer.model_max_length))
+
+
+def turn_ids(loaded: Loaded, text: str) -> list[int]:
+    """Tokens of one turn, nothing added."""
+    return list(
+        loaded.tokenizer(text.strip(), add_special_tokens=False, verbose=False)["input_ids"]
+    )
+
+
+def dialogue_ids(loaded: Loaded, turns: Sequence[str]) -> list[int]:
+    """Tokens of turns, each ended by the end of a text; that alone where there are no turns."""
+    end = end_of_turn(loaded)
+    ids = [token for turn in turns for token in (*turn_ids(loaded, turn), end)]
+    return ids or [end]
+
+
+def fitted(given: Sequence[int], asked: Sequence[int], most: int) -> Continuation:
+    """Cut to fit: what is given loses its beginning, what is asked for its end.
+
+    Examples:
+        >>> fitted([1, 2, 3], [4, 5], 4)
+        Continuation(given=(2, 3), asked=(4, 5))
+        >>> fitted([1, 2, 3], [4, 5, 6], 3)
+        Continuation(given=(3,), asked=(4, 5))
+    """
+    kept = tuple(asked[: most - 1])
+    return Continuation(tuple(given[-(most - len(kept)) :]), kept)
+
+
+def log_likelihoods(
+    loaded: Loaded,
+    continuations: Sequence[Continuation],
+    tell: Callable[[int], None] = lambda _: None,
+) -> Floats:
+    """The sum of the natural logarithms of the asked tokens' probabilities, for each.
+
+    Args:
+        loaded: A causal language model.
+        continuations: Of which each has something given.
+        tell: Told how many are done.
+    """
+    import torch
+
+    found = np.empty(len(continuations))
+    lengths = [len(one.given) + len(one.asked) for one in continuations]
+    with torch.inference_mode():
+        for rows in token_batches(lengths, _TOKENS[loaded.device]):
+            chosen = [continuations[row] for row in rows]
+            ids = padded([(*one.given, *one.asked) for one in chosen], 0).to(loaded.device)
+            read = padded([(1,) * (len(one.given) + len(one.asked)) for one in chosen], 0)
+            counts = padded([(0,) * len(one.given) + (1,) * len(one.asked) for one in chosen], 0)
+            logits = loaded.model(
+                input_ids=ids, attention_mask=read.to(loaded.device), use_cache=False
+            ).logits[:, :-1]
+            next_ids = ids[:, 1:, None]
+            spoken = logits.gather(2, next_ids)[:, :, 0] - logits.logsumexp(dim=2)
+            total = (spoken * counts[:, 1:].to(loaded.device)).sum(dim=1)
+            found[rows] = total.cpu().double().numpy()
+            tell(len(rows))
+    return found
+
+
+def padded(rows: Sequence[Sequence[int]], pad: int) -> Any:
+    """Rows of one length, filled up on the right."""
+    import torch
+
+    width = max(len(row) for row in rows)
+    return torch.tensor([[*row, *[pad] * (width - len(row))] for row in rows])

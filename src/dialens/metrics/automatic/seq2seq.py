@@ -1,0 +1,78 @@
+"""How likely an encoder-decoder finds one text, having read another: BARTScore, Prism."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dialens.metrics.automatic.batching import token_batches
+from dialens.metrics.automatic.weights import Loaded
+from dialens.metrics.state import Floats
+
+_TOKENS = {"cpu": 1024, "cuda": 16384}  # of a batch; each needs a row as wide as the vocabulary
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What is read, and what should follow.
+
+    Attributes:
+        source: Token ids for the encoder, with whatever it wants around them.
+        target: Token ids that the decoder should give, its end included.
+        forced: How many of the first are given to the decoder and do not count.
+    """
+
+    source: tuple[int, ...]
+    target: tuple[int, ...]
+    forced: int = 0
+
+
+def likelihoods(
+    loaded: Loaded, readings: Sequence[Reading], tell: Callable[[int], None] = lambda _: None
+) -> Floats:
+    """The mean natural logarithm of the probability of the target's tokens, for each reading.
+
+    Args:
+        loaded: An encoder-decoder with a head for generation.
+        readings: Distinct ones; targets have tokens that count.
+        tell: Told how many are done.
+    """
+    import torch
+
+    config = loaded.model.config
+    pad = config.pad_token_id or 0
+    start = config.decoder_start_token_id
+    if start is None:
+        start = config.eos_token_id
+    found = np.empty(len(readings))
+    lengths = [len(one.source) + len(one.target) for one in readings]
+    with torch.inference_mode():
+        for rows in token_batches(lengths, _TOKENS[loaded.device]):
+            chosen = [readings[row] for row in rows]
+            source = _padded([one.source for one in chosen], pad).to(loaded.device)
+            read = _padded([(1,) * len(one.source) for one in chosen], 0).to(loaded.device)
+            target = _padded([one.target for one in chosen], pad).to(loaded.device)
+            counts = _padded(
+                [(0,) * one.forced + (1,) * (len(one.target) - one.forced) for one in chosen],
+                0,
+            ).to(loaded.device)
+            begun = torch.full_like(target[:, :1], start)
+            logits = loaded.model(
+                input_ids=source,
+                attention_mask=read,
+                decoder_input_ids=torch.cat([begun, target[:, :-1]], dim=1),
+                use_cache=False,
+            ).logits
+            spoken = logits.gather(2, target[:, :, None])[:, :, 0] - logits.logsumexp(dim=2)
+            means = (spoken * counts).sum(dim=1) / counts.sum(dim=1)
+            found[rows] = means.cpu().double().numpy()
+            tell(len(rows))
+    return found
+
+
+def _padded(rows: Sequence[Sequence[int]], pad: int) -> Any:
+    import torch
+
+    width = max(len(row) for row in rows)
+    return torch.tensor([[*row, *[pad] * (width - len(row))] for row in rows])

@@ -1,0 +1,141 @@
+"""What every metric must keep, for the automatic ones: with references, and with tiny weights."""
+
+import string
+
+import polars as pl
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+from polars.testing import assert_frame_equal
+
+from dialens.corpus import LEVELS, Corpus, Dialogue, Reference
+from dialens.metrics import MetricCard, Resources, make_plan, metrics
+from dialens.metrics.automatic.catalogue import FAMILIES
+from dialens.metrics.automatic.family import Family, Workshop
+from dialens.metrics.automatic.scorers import ScorerSet, check_names
+from dialens.metrics.scores import long
+from dialens.metrics.scoring import open_scorers, score_parts
+from tests.metrics.automatic.tiny_weights import tiny_workshop
+from tests.metrics.strategies import corpora, texts
+
+CARDS = [card for card in metrics().values() if card.scored_by is not None]
+BRIEFLY = settings(max_examples=5, deadline=None, phases=(Phase.generate,))
+"""Every example goes through all networks; to shrink one would take minutes."""
+
+TOLERANCE = 1e-4  # networks pad, and MAUVE clusters what they say
+
+
+def scorers() -> ScorerSet:
+    """Models are loaded once, in the workshop; nothing that was scored before is remembered."""
+    return ScorerSet(tiny_workshop())
+
+
+def lacks_our_weights(family: Family) -> bool:
+    """Whether weights of our own, which ship, are not in this tree (they are trained last)."""
+    return family.name.endswith("_dialens") and family.ready(tiny_workshop()) is not None
+
+
+READY = [card for card in CARDS if not lacks_our_weights(card.scored_by)]
+
+
+@st.composite
+def referenced(draw: st.DrawFn) -> list[Dialogue]:
+    """Conversations some of whose turns have references, blank ones among them."""
+    talks = draw(corpora())
+    for talk in talks:
+        for turn in range(len(talk.turns)):
+            for text in draw(st.lists(texts, max_size=2)):
+                talk.references.append(Reference(turn, text))
+    return talks
+
+
+def table(talks: list[Dialogue], *, batch: int = 1000, threads: int = 1) -> pl.DataFrame:
+    plan = make_plan(["automatic"], Resources(automatic=scorers()))
+    corpus = Corpus.of(talks)
+    references = open_scorers(corpus, plan)
+    signatures = {metric.name: metric.signature for metric in plan.metrics}
+    batches = corpus.batches(turns=batch)
+    parts = score_parts(batches, plan, references=references, threads=threads)
+    rows = pl.concat([long(part, signatures) for part in parts])
+    return rows.sort("metric", "level", "system", "agent", "dialog", "turn")
+
+
+@BRIEFLY
+@given(referenced(), st.integers(1, 4))
+def test_batches_and_threads_do_not_matter(talks: list[Dialogue], batch: int) -> None:
+    assert_frame_equal(table(talks), table(talks, batch=batch, threads=2), abs_tol=TOLERANCE)
+
+
+@BRIEFLY
+@given(referenced(), st.randoms(use_true_random=False))
+def test_the_order_of_dialogues_does_not_matter(talks, random) -> None:
+    shuffled = random.sample(talks, len(talks))
+    assert_frame_equal(table(talks), table(shuffled), abs_tol=TOLERANCE)
+
+
+@BRIEFLY
+@given(referenced())
+def test_rows_are_complete_and_account_for_every_turn(talks: list[Dialogue]) -> None:
+    rows = table(talks).filter(pl.col("level") != "position")
+    agent_turns = sum(turn.role == "agent" for talk in talks for turn in talk.turns)
+    systems = rows.filter(pl.col("level") == "system")
+    counted = systems.group_by("metric").agg((pl.col("n") + pl.col("n_missing")).sum())
+    assert counted["n"].unique().to_list() == [agent_turns]
+    assert counted.height == len(CARDS)
+    assert rows.filter(pl.col("value").is_null() & pl.col("reason").is_null()).height == 0
+    assert rows.filter(pl.col("value").is_nan()).height == 0
+    turns = rows.filter(pl.col("level") == "turn")
+    assert turns.group_by("metric").len()["len"].unique().to_list() in ([agent_turns], [])
+
+
+@BRIEFLY
+@given(referenced())
+def test_values_lie_in_the_declared_range(talks: list[Dialogue]) -> None:
+    rows = table(talks)
+    for card in CARDS:
+        low, high = card.range
+        got = rows.filter(pl.col("metric") == card.name)["value"].drop_nulls()
+        assert all((low is None or v >= low - 1e-6) for v in got), card.name
+        assert all((high is None or v <= high + 1e-6) for v in got), card.name
+
+
+@BRIEFLY
+@given(referenced())
+def test_what_is_needed_decides_what_is_missing(talks: list[Dialogue]) -> None:
+    """A turn lacks a value for want of a reference exactly where the metric needs one."""
+    turns = table(talks).filter(pl.col("level") == "turn", pl.col("reason").is_not_null())
+    for card in READY:
+        reasons = set(turns.filter(pl.col("metric") == card.name)["reason"])
+        allowed = {"nothing said", "no value"}
+        allowed |= {f"no {need}" for need in card.needs if need in ("reference", "context")}
+        assert reasons <= allowed, card.name
+
+
+@pytest.mark.parametrize("card", CARDS, ids=[card.name for card in CARDS])
+def test_cards_are_filled_in(card: MetricCard) -> None:
+    assert set(card.name) <= set(string.ascii_lowercase + string.digits + "_")
+    assert card.meaning
+    assert card.meaning[0].isupper()
+    assert card.citation
+    assert card.groups[-1] == "automatic"
+    assert set(card.levels) <= set(LEVELS)
+    assert set(card.needs) <= {"reference", "context", "weights"}
+    signature = card.bind(Resources()).signature  # without anything being loaded
+    assert signature == f"{card.name}|v{card.version}|scorer:none"
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=[family.name for family in FAMILIES])
+def test_families_are_ready_or_say_what_they_want(family: Family) -> None:
+    if lacks_our_weights(family):
+        pytest.skip("our own weights are not in this tree")
+    reason = family.ready(Workshop())
+    if reason is not None:
+        assert family.weights, f"{family.name} wants {reason}"
+        assert all(f"--weights {name}=" in reason for name in list(family.weights)[:1]), reason
+    check_names(tiny_workshop(), FAMILIES)
+    made = scorers()
+    assert made.ready(family), made.failed(family)
+    signature = made.signature(family)
+    assert signature != "none"
+    assert "|" not in signature
+    assert "\n" not in signature

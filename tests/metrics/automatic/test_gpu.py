@@ -1,0 +1,39 @@
+"""The learned metrics say on a GPU what they say without one."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from dialens.metrics.automatic import bart_score, bert_score, bleurt, mauve, prism
+from dialens.metrics.automatic.family import Unit, Workshop
+from tests.metrics.automatic import checkpoints
+from tests.metrics.automatic.checkpoints import SENTENCES
+
+FAMILIES = {
+    "bert_score": (bert_score.FAMILY, checkpoints.mpnet),
+    "bart_score": (bart_score.FAMILY, checkpoints.bart),
+    "prism": (prism.FAMILY, checkpoints.prism),
+    "bleurt": (bleurt.FAMILY, checkpoints.bleurt_rembert),
+    "mauve": (mauve.FAMILY, checkpoints.gpt2),
+}
+UNITS = [
+    Unit((before,), reply, (reference,))
+    for before, reply, reference in zip(
+        SENTENCES, SENTENCES[1:], SENTENCES[2:] + SENTENCES[:1], strict=False
+    )
+]
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU here")
+@pytest.mark.parametrize("name", FAMILIES)
+def test_a_gpu_changes_nothing(name: str, tmp_path: Path):
+    family, make = FAMILIES[name]
+    folder = make(tmp_path / name)
+    found = []
+    for device in ("cpu", "cuda"):
+        scorer = family.open(Workshop({name: str(folder)}, device=device))
+        found.append(scorer.embed(SENTENCES) if family.pooled else scorer.score(UNITS))
+    assert np.isfinite(found[0]).all()
+    assert np.allclose(found[0], found[1], atol=1e-3, rtol=0)
