@@ -5,16 +5,19 @@ Same server, same settings, same kind of commit: what a rating costs at least.
 
 import os
 import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Annotated
 
 import uvicorn
+from anyio import to_thread
 from fastapi import Depends, FastAPI, Form, Request
 from fastapi.responses import JSONResponse
 from sqlalchemy import Column, Integer, MetaData, Table, Text, insert
 
 from dialens.studies.store.database import Database
 from dialens.web.serving import PatientProtocol
-from dialens.web.study_app import _few_threads
+from dialens.web.study_app import _THREADS
 
 DATABASE = "DIALENS_BENCHMARK_DATABASE"
 rows = Table(
@@ -23,6 +26,13 @@ rows = Table(
     Column("id", Integer, primary_key=True),
     Column("text", Text, nullable=False),
 )
+
+
+@asynccontextmanager
+async def few_threads(_: FastAPI) -> AsyncIterator[None]:
+    # As many as the study's server has.
+    to_thread.current_default_thread_limiter().total_tokens = _THREADS
+    yield
 
 
 async def body_of(request: Request) -> str:
@@ -39,7 +49,7 @@ def database_of() -> Database:
 
 def form() -> FastAPI:
     """Two fields of the form, read as FastAPI reads forms, become the row."""
-    made, database, add = FastAPI(lifespan=_few_threads), database_of(), insert(rows).inline()
+    made, database, add = FastAPI(lifespan=few_threads), database_of(), insert(rows).inline()
 
     @made.post("/study")
     def store(screen: Annotated[str, Form()], events: Annotated[str, Form()]) -> JSONResponse:
@@ -52,7 +62,7 @@ def form() -> FastAPI:
 
 def unread() -> FastAPI:
     """The body becomes the row as it is; nobody looks into it."""
-    made, database, add = FastAPI(lifespan=_few_threads), database_of(), insert(rows).inline()
+    made, database, add = FastAPI(lifespan=few_threads), database_of(), insert(rows).inline()
 
     @made.post("/study")
     def store(body: Annotated[str, Depends(body_of)]) -> JSONResponse:

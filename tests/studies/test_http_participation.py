@@ -17,7 +17,9 @@ import uvicorn
 from sqlalchemy import select
 
 from dialens.errors import DialensError
+from dialens.studies.conversations import filled
 from dialens.studies.examples import TEA
+from dialens.studies.exchange import Exchange
 from dialens.studies.flow import plan
 from dialens.studies.http_page import form_of, read_page
 from dialens.studies.http_participation import simulate_over_http, take_part_over_http
@@ -28,6 +30,7 @@ from dialens.studies.simulation_people import World
 from dialens.studies.simulation_population import Population
 from dialens.studies.store import Store
 from dialens.studies.store.tables import cells, participants, sessions
+from dialens.studies.store.talking import Talking
 from dialens.studies.study import Study, study_of
 from dialens.studies.templates import TEMPLATES, load_template
 from dialens.web.site import Site
@@ -81,6 +84,13 @@ def sessions_of(store: Store) -> dict[str, tuple[str, int]]:
         return {row.pseudonym: (row.name, row.seed) for row in connection.execute(query)}
 
 
+def conversations(store: Store, study: str, pseudonym: str) -> list[Exchange]:
+    """What somebody said to an agent, and heard."""
+    columns = ("talk", "number", "said", "said_at", "state", "tries", "reply")
+    frame = Talking(store.database).exchanges_frame(study).filter(rater=pseudonym)
+    return [Exchange(key="", **row) for row in frame.select(columns).iter_rows(named=True)]
+
+
 @pytest.mark.parametrize("name", [name for name in TEMPLATES if name != "turn-by-turn"])
 def test_pages_and_process_give_the_same_answers(name: str, served: Served) -> None:
     """What somebody answers through the pages is what they would have answered without them."""
@@ -101,8 +111,9 @@ def test_pages_and_process_give_the_same_answers(name: str, served: Served) -> N
             for screen, field, value in given.select("screen", "field", "value").iter_rows()
         }
         expected = {}
+        said = conversations(store, study.hash, pseudonym)
         for screen in plan(study, *where[pseudonym])[:-1]:
-            reply = person.reply(seen(screen))
+            reply = person.reply(seen(filled(screen, said)))
             assert reply is not None
             expected |= {
                 (screen.id, field.name): validate(field, reply.answers[field.name])

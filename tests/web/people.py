@@ -79,7 +79,11 @@ class Person:
         return made
 
     def answer(self, page: Page) -> Page:
-        """Fill in a screen, send it, and see the next."""
+        """Fill in a screen, or say something, send it, and see the next."""
+        if page.action == "/chat":
+            said = self.client.post("/chat", data=page.hidden | {"do": "say", "text": "Hello!"})
+            assert said.status_code == 200, said.text
+            return Page(said.text)
         sent = self.client.post("/study", data=self.filled(page))
         assert sent.status_code == 200, sent.text
         return Page(sent.text)

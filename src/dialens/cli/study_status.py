@@ -51,7 +51,8 @@ def status(study: StudyPath, db: DatabaseOption = None) -> None:
 
 def _agents(store: "Store", study: str) -> list[str]:
     """How each agent did that participants talk with."""
-    from dialens.studies.store.talking import Talking, replies_by_agent
+    from dialens.studies.store.talk_frames import replies_by_agent
+    from dialens.studies.store.talking import Talking
 
     talking = Talking(store.database)
     made = []

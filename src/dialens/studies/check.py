@@ -3,14 +3,17 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from dialens.studies.conversations import filled, talk_of
 from dialens.studies.flow import plan
 from dialens.studies.instruments.registry import instrument
+from dialens.studies.small_talk import example
 from dialens.studies.study import Study
 from dialens.studies.types import JSON, Field, Screen
 
 _WORDS_PER_MINUTE = 200
 _PAGE_SECONDS = 2.0
 _ROUND = 60.0
+_EXCHANGE_SECONDS = 35.0  # a message is thought of and typed, and its reply is read
 
 
 @dataclass(frozen=True)
@@ -80,6 +83,21 @@ def estimate(study: Study, *, seed: int = 0) -> StudyEstimate:
     )
 
 
+def holds(study: Study) -> str:
+    """What a study is about, in a few words.
+
+    Examples:
+        >>> from dialens.studies.examples import TEA
+        >>> from dialens.studies.study import study_of
+        >>> holds(study_of(TEA))
+        '6 items'
+    """
+    talks = study.design.conversations
+    if talks is None:
+        return f"{len(study.items)} items"
+    return f"conversations of {talks.exchanges} messages with {len(talks.agents)} agents"
+
+
 def _cell(study: Study, name: str, seed: int) -> CellEstimate:
     screens = plan(study, name, seed)
     ratings = sum(len(s.fields) for s in screens if s.kind == "rating")
@@ -101,6 +119,7 @@ def screen_seconds(screen: Screen, before: Screen | None = None) -> float:
     known = [] if before is None else list(before.body)
     words = sum(_words(block) for block in screen.body if block not in known)
     asked = sum(instrument(field.instrument).seconds for field in screen.fields)
+    asked += sum(int(block.get("exchanges", 0)) for block in screen.body) * _EXCHANGE_SECONDS
     spent = _PAGE_SECONDS + words / _WORDS_PER_MINUTE * 60 + asked
     return spent if screen.deadline_s is None else min(spent, screen.deadline_s)
 
@@ -109,6 +128,8 @@ def _words(value: JSON) -> int:
     if isinstance(value, str):
         return len(value.split())
     if isinstance(value, Mapping):
+        if value.get("kind") == "talk":
+            return 0  # it was read when it was had
         return sum(_words(part) for name, part in value.items() if name != "kind")
     if isinstance(value, Sequence):
         return sum(_words(part) for part in value)
@@ -131,6 +152,9 @@ def _warnings(study: Study, longest: float) -> list[str]:
         if not quality.definition:
             said.append(f"{name} has no definition: everybody will bring one of their own.")
     n_items = min((len(part) for part in study.lists), default=len(study.items))
+    talks = design.conversations
+    if talks is not None:
+        n_items = 1 if talks.assign == "between" else len(talks.agents)
     if design.items.sample is not None:
         n_items = design.items.sample.count
     for name, check in design.checks.attention.items():
@@ -154,7 +178,7 @@ def preview(study: Study, cell: str, *, seed: int = 0, most: int = 12) -> list[s
         '1  consent  Before you begin'
     """
     lines: list[str] = []
-    screens = plan(study, cell, seed)
+    screens = [_with_example(study, screen) for screen in plan(study, cell, seed)]
     width = len(str(len(screens)))
     for number, screen in enumerate(screens, start=1):
         lines.append(f"{number:>{width}}  {screen.id}  {screen.title}")
@@ -168,6 +192,14 @@ def preview(study: Study, cell: str, *, seed: int = 0, most: int = 12) -> list[s
         if screen.deadline_s is not None:
             lines.append(f"{indent}⏱ {screen.deadline_s:g} s")
     return lines
+
+
+def _with_example(study: Study, screen: Screen) -> Screen:
+    """A screen about a conversation that nobody has had yet."""
+    talks, talk = study.design.conversations, talk_of(screen)
+    if talks is None or talk is None or screen.kind == "chat":
+        return screen
+    return filled(screen, example(talks, talk))
 
 
 def _field(field: Field) -> str:
@@ -195,6 +227,8 @@ def _block(block: Mapping[str, JSON]) -> list[str]:
         return [f"{block['label']}: {block['text']}"]
     if kind == "line":
         return [f"{block['label']}: a line of length {block['length']:g}"]
+    if kind == "talk":
+        return [f"(a conversation of {block['exchanges']} messages)"]
     if kind == "code":
         return ["(completion code)"]
     return str(block.get("text", "")).strip().split("\n")

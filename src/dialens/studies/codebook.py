@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from dialens.studies.design_conversations import AGENT
 from dialens.studies.design_questions import question_field
 from dialens.studies.instruments.registry import instrument
 from dialens.studies.study import Study, quality_label
@@ -31,6 +32,35 @@ RATING_COLUMNS: dict[str, str] = {
 }
 """The columns of ratings.parquet."""
 
+EXCHANGE_COLUMNS: dict[str, str] = {
+    "talk": "The conversation within the participation",
+    "number": "Of the message in it, from 1",
+    "system": "System of the agent",
+    "agent": "Agent that the message was sent to",
+    "said": "What the participant wrote",
+    "said_at": "When it was stored (UTC)",
+    "state": "answered, waiting, failed, or given_up (the conversation ended there)",
+    "tries": "How often the agent was asked for the reply",
+    "reply": "What the agent said",
+    "replied_at": "When that, or the last failure, was stored (UTC)",
+    "reason": "Of the last failure",
+    "seconds": "From the question to the last piece of the reply",
+    "requests": "That the agent made for it, where it says so",
+    "tokens_in": "Read by the model, where it says so",
+    "tokens_out": "Written by the model, where it says so",
+    "cost": "In the currency of the agent's prices, where they are known",
+}
+"""The columns of exchanges.parquet, beside those that say whose they are."""
+
+FAILURE_COLUMNS: dict[str, str] = {
+    "asked": "Which time the agent was asked for the reply, from 1",
+    "reason": "A word for what happened: timeout, malformed, empty, …",
+    "told": "What went wrong, in detail",
+    "seconds": "From the question to the failure",
+    "failed_at": "When it was stored (UTC)",
+}
+"""The columns of failures.parquet, beside those that say which message it was."""
+
 _FACTOR_MEANING = {
     "anchor": "What participants see of the standard response",
     "layout": "How many questions share a screen",
@@ -59,7 +89,8 @@ def codebook(study: Study) -> dict[str, JSON]:
         "title": design.title,
         "ratings": RATING_COLUMNS,
         "qualities": {name: _quality(study, name) for name in design.qualities},
-        "factors": {
+        "factors": _agents(study)
+        | {
             name: {
                 "meaning": _FACTOR_MEANING.get(name, "A factor of this study"),
                 "assign": factor.assign,
@@ -68,8 +99,22 @@ def codebook(study: Study) -> dict[str, JSON]:
             for name, factor in design.factors.items()
         },
         "cells": study.targets,
+        **_talk_columns(study),
         "questions": _questions(study),
         "checks": _checks(study),
+    }
+
+
+def _agents(study: Study) -> dict[str, JSON]:
+    talks = study.design.conversations
+    if talks is None:
+        return {}
+    return {
+        AGENT: {
+            "meaning": "The agent that participants talk with, blind to which",
+            "assign": talks.assign,
+            "levels": {one.name: f"{one.agent} of {one.of_system}" for one in talks.agents},
+        }
     }
 
 
@@ -84,11 +129,18 @@ def _quality(study: Study, name: str) -> dict[str, JSON]:
         "definition": quality.definition,
         "question": quality.question or quality_label(design, name),
         "required": quality.required,
+        **({"level": quality.level} if quality.level else {}),
         "scales": [
             found.codebook(found.options(settings))
             for found, settings in zip(made, used, strict=True)
         ],
     }
+
+
+def _talk_columns(study: Study) -> dict[str, JSON]:
+    if study.design.conversations is None:
+        return {}
+    return {"exchanges": EXCHANGE_COLUMNS, "failures": FAILURE_COLUMNS}
 
 
 def _questions(study: Study) -> dict[str, JSON]:
@@ -163,6 +215,11 @@ def codebook_markdown(study: Study) -> str:
             for name, factor in made["factors"].items()
         ]
         lines += ["## Factors", "", *_table(("factor", "meaning", "participants", "levels"), rows)]
+    if "exchanges" in made:
+        for name, what in (("exchanges", "a message"), ("failures", "a failure of an agent")):
+            columns = [(f"`{k}`", v) for k, v in made[name].items()]
+            lines += [f"## {name}.parquet: one row {what}", ""]
+            lines += _table(("column", "meaning"), columns)
     if made["questions"] or made["checks"]:
         rows = [
             (f"`{name}`", asked["prompt"], asked["title"], _answers(asked))

@@ -6,8 +6,10 @@ from pydantic import BeforeValidator, model_validator
 from pydantic import Field as Setting
 
 from dialens.errors import did_you_mean
+from dialens.studies.design_conversations import AGENT, Conversations
 from dialens.studies.design_factors import Factors, InstrumentSettings, factor_problem
 from dialens.studies.design_items import (
+    NO_ITEMS,
     GoldEntry,
     ItemEntry,
     Items,
@@ -55,6 +57,8 @@ class Quality(Section):
     """How it is judged."""
     required: bool = True
     """Whether it has to be answered."""
+    level: Literal["turn", "dialogue"] | None = None
+    """Of conversations: whether each reply is judged, or the whole conversation at its end."""
 
 
 class Presentation(Section):
@@ -195,8 +199,10 @@ class Design(Section):
     """For colleagues."""
     language: str = Setting(default="en", pattern=r"^[a-z]{2,3}(-[A-Za-z0-9]+)*$")
     """Of the pages, as in HTML."""
-    items: Items
-    """What is judged."""
+    items: Items = NO_ITEMS
+    """What is judged, where it is there already."""
+    conversations: Conversations | None = None
+    """Conversations that participants have and then judge, instead of items."""
     qualities: dict[Name, Quality] = Setting(min_length=1)
     """What it is judged on, by name."""
     factors: Factors = Setting(default_factory=dict)
@@ -227,6 +233,20 @@ class Design(Section):
     """For the preregistration: what is expected."""
     analysis_plan: str = ""
     """For the preregistration: how it will be tested, and what is left out."""
+
+    @model_validator(mode="after")
+    def _something_is_judged(self) -> Self:
+        if self.conversations is None:
+            if "items" not in self.model_fields_set:
+                raise ValueError("give items (what is judged), or conversations to be had first")
+            for name, quality in self.qualities.items():
+                if quality.level is not None:
+                    raise misplaced(f"qualities.{name}.level", "is for studies with conversations")
+            return self
+        problem = _talk_problem(self)
+        if problem:
+            raise misplaced(*problem)
+        return self
 
     @model_validator(mode="after")
     def _factors_are_known(self) -> Self:
@@ -293,3 +313,26 @@ class Design(Section):
 
     def _judges(self, quality: str) -> str:
         return instrument(self.qualities[quality].instrument.kind).judges
+
+
+def _talk_problem(design: Design) -> tuple[str, str] | None:
+    """What does not go together with conversations: where, and why; None if nothing."""
+    if "items" in design.model_fields_set:
+        return "items", "a study has items or conversations, not both"
+    for name, quality in design.qualities.items():
+        if quality.level is None:
+            return f"qualities.{name}", "needs `level`: turn (each reply) or dialogue (the whole)"
+        if instrument(quality.instrument.kind).judges == "several":
+            return f"qualities.{name}.instrument", "compares responses; here there is one at a time"
+    for name, factor in design.factors.items():
+        if name == AGENT:
+            return f"factors.{name}", "the name `agent` is taken by conversations.agents"
+        if name in ("anchor", "order") or factor.assign == "within":
+            return f"factors.{name}", "cannot vary where participants talk with agents"
+    if design.presentation.anchor != "none":
+        return "presentation.anchor", "needs a standard response, which a conversation has not"
+    if design.practice.items:
+        return "practice.items", "a study with conversations has no items"
+    if design.checks.gold:
+        return "checks.gold", "a study with conversations has no items"
+    return None

@@ -165,3 +165,7 @@ class Items(Section):
         if self.sample is not None and self.lists is not None:
             raise ValueError("give sample or lists, not both: lists hold all items")
         return self
+
+
+NO_ITEMS = Items(inline=[])
+"""Of a study whose participants have conversations instead."""

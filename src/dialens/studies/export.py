@@ -7,7 +7,7 @@ can be forgotten (`Store.forget`); exports made before that have to be made agai
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +17,11 @@ from dialens.corpus import RATINGS
 from dialens.storage import atomic_folder
 from dialens.studies.codebook import codebook, codebook_markdown
 from dialens.studies.export_card import card_markdown
+from dialens.studies.export_talks import CONVERSATIONS, dialog_name, write_conversations
 from dialens.studies.judgements import check_outcomes, rating_rows
 from dialens.studies.store import Store
 from dialens.studies.store.tables import RESTARTED
+from dialens.studies.store.talking import Talking
 from dialens.studies.study import Study
 from dialens.studies.types import Field, Screen
 
@@ -59,6 +61,8 @@ class Exported:
         answers: Rows of answers.parquet.
         events: Rows of events.parquet.
         left_out: Answers that are not among the ratings, by reason.
+        conversations: Dialogues of the corpus `conversations`, where people talked with agents.
+        failures: Times that an agent failed.
     """
 
     folder: Path
@@ -67,6 +71,8 @@ class Exported:
     answers: int
     events: int
     left_out: Mapping[str, int]
+    conversations: int = 0
+    failures: int = 0
 
 
 @dataclass(frozen=True)
@@ -90,7 +96,8 @@ def export(store: Store, study: str, folder: str | Path, *, force: bool = False)
 
     Files: `ratings.parquet` (one row a rating, in the columns of `dialens.corpus.RATINGS`, then
     factors), `questionnaires.parquet`, `answers.parquet` (every answer as it was given),
-    `events.parquet`, `codebook.json`, `codebook.md`, `card.md`.
+    `events.parquet`, `codebook.json`, `codebook.md`, `card.md`. Where people talked with agents
+    also `exchanges.parquet`, `failures.parquet` and the corpus folder `conversations`.
 
     Args:
         store: The database.
@@ -125,6 +132,13 @@ def export(store: Store, study: str, folder: str | Path, *, force: bool = False)
         left_out,
     )
     with atomic_folder(target, marker=MARKER, force=force) as scratch:
+        if design.design.conversations is not None:
+            talking = Talking(store.database)
+            said, failed = talking.exchanges_frame(study), talking.failures_frame(study)
+            said.write_parquet(scratch / "exchanges.parquet")
+            failed.write_parquet(scratch / "failures.parquet")
+            held = write_conversations(design, said, ratings, scratch / CONVERSATIONS)
+            done = replace(done, conversations=held, failures=failed.height)
         ratings.write_parquet(scratch / "ratings.parquet")
         questionnaires.write_parquet(scratch / "questionnaires.parquet")
         answers.write_parquet(scratch / "answers.parquet")
@@ -185,8 +199,11 @@ def _add_ratings(made: _Tables, given: _Given) -> None:
         made.left_out["given before the person began again"] += len(given.answers)
         return
     found = []
+    talk = screen.state.get("talk")
     for one in screen.fields:
         rows = rating_rows(screen, one, given.answers[one.name])
+        if talk is not None:  # the plan knows the conversation, not whose it is
+            rows = [rating | {"dialog": dialog_name(row["rater"], str(talk))} for rating in rows]
         if not rows:
             made.left_out[_why_not(screen, one, given.answers[one.name])] += 1
         found += rows

@@ -23,6 +23,11 @@ _FILES = (
     ),
     ("codebook.md, codebook.json", "Every variable, its scale and its meaning"),
 )
+_TALK_FILES = (
+    ("conversations/", "The conversations with their ratings, as a corpus for `dialens score`"),
+    ("exchanges.parquet", "One row a message of a participant, with the reply and what it took"),
+    ("failures.parquet", "One row each time an agent failed, with the reason"),
+)
 
 
 def card_markdown(
@@ -35,18 +40,20 @@ def card_markdown(
 ) -> str:
     """The data card, in Markdown."""
     design = study.design
+    files = _FILES if design.conversations is None else (*_FILES, *_TALK_FILES)
     lines = [
         f"# Data card: {_line(design.title)}",
         "",
         f"Study `{record.name}`, version {record.version}, definition `{record.hash[:12]}`. "
         f"{_line(design.description)}".rstrip(),
         "",
-        *_table(("file", "content"), [(f"`{name}`", told) for name, told in _FILES]),
+        *_table(("file", "content"), [(f"`{name}`", told) for name, told in files]),
         "## What was collected",
         "",
         f"{done.participants:,} participants ({_kinds(answers)}), {done.ratings:,} ratings, "
         f"{done.answers:,} answers, {done.events:,} events{_when(answers)}.",
         "",
+        *_talks(study, done),
         *_table(
             ("cell", "wanted", "completed", "under way", "expired", "begun again"),
             [
@@ -76,6 +83,16 @@ def card_markdown(
         "deleted from the database by pseudonym; then make the export again and delete this one.",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _talks(study: Study, done: Exported) -> list[str]:
+    if study.design.conversations is None:
+        return []
+    return [
+        f"{done.conversations:,} conversations; agents failed {done.failures:,} times. Replies "
+        "that never came are not rated.",
+        "",
+    ]
 
 
 def _kinds(answers: pl.DataFrame) -> str:

@@ -6,6 +6,7 @@ from itertools import product
 
 from dialens.errors import DialensError, did_you_mean
 from dialens.studies.design import EACH, Design, Quality
+from dialens.studies.design_conversations import AGENT
 from dialens.studies.design_factors import LIST
 from dialens.studies.instruments.declaration import Settings
 from dialens.studies.types import Cell
@@ -59,6 +60,9 @@ def cells(design: Design, n_lists: int = 0) -> tuple[Cell, ...]:
         for name, factor in design.factors.items()
         if factor.assign == "between"
     }
+    talks = design.conversations
+    if talks is not None and talks.assign == "between":
+        varied[AGENT] = [agent.name for agent in talks.agents]
     if n_lists:
         width = len(str(n_lists))
         varied[LIST] = [f"{number:0{width}d}" for number in range(1, n_lists + 1)]

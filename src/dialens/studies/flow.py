@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from dialens.studies import factors
+from dialens.studies.conversations import talk_screens
 from dialens.studies.design import Design, Example
 from dialens.studies.design_factors import LIST
 from dialens.studies.design_questions import Questionnaire, question_field
@@ -148,6 +149,9 @@ def _ratings(
 ) -> list[Screen]:
     """Rating screens with gold items mixed in and attention checks between them."""
     design = study.design
+    if design.conversations is not None:
+        talks = talk_screens(design, cell, qualities, digits.next)
+        return [s for n, own in enumerate(talks, start=1) for s in (*own, *_attention(design, n))]
     judged = _presentations(study, cell, seed, digits)
     widest = max(len(item.candidates) for item in study.items)
     rotating = design.presentation.responses == "latin_square" and design.items.unit == "response"

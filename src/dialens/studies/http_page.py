@@ -29,6 +29,9 @@ _VOID = (
     "wbr",
 )
 
+_NEXT = {"ready": "say", "failed": "again", "waiting": "follow"}
+"""What to do next in a conversation, by its state."""
+
 
 @dataclass
 class Node:
@@ -157,6 +160,9 @@ def form_of(page: Node, design: Design) -> PageForm | None:
         for node in form.tagged("input")
         if node.get("type") == "hidden"
     }
+    if "data-chat" in form.attributes:
+        hidden["do"] = _NEXT[form.get("data-state")]
+        return PageForm(form.get("action"), hidden, {}, Screen(form.get("data-chat"), "chat", ""))
     boxes = list(form.all(lambda node: "data-field" in node.attributes))
     inputs = {box.get("data-field"): _names(box) for box in boxes}
     screen = _screen(page, form, boxes, design) if "data-screen" in form.attributes else None

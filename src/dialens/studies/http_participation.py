@@ -15,6 +15,7 @@ from dialens.studies.participation import BLOCKED, EXPIRED, FULL, LEFT, counted
 from dialens.studies.raters import Rater, Reply
 from dialens.studies.simulation_people import World
 from dialens.studies.simulation_population import Population
+from dialens.studies.small_talk import line
 from dialens.studies.store.tables import COMPLETED
 from dialens.studies.study import Study
 
@@ -140,7 +141,12 @@ def _visit(
         if form is None and not _code(page):
             return BLOCKED if "been here" in _heading(page) else FULL
     while form is not None and form.screen is not None:
-        reply = rater.reply(form.screen)
+        screen = form.screen
+        if screen.kind == "chat" and "do" in form.hidden:
+            page = _page(browser.send("POST", form.action, _said(form, screen.id, rater)), form)
+            form = form_of(page, design)
+            continue
+        reply = rater.reply(screen)
         if reply is None:
             return LEFT
         shown_at = clock()
@@ -154,6 +160,14 @@ def _visit(
         browser.submissions += 1
         form = form_of(page, design)
     return COMPLETED if _code(page) else EXPIRED
+
+
+def _said(form: PageForm, talk: str, rater: Rater) -> dict[str, str]:
+    """The form of a conversation with the next message, where it asks for one."""
+    if form.hidden["do"] != "say":
+        return dict(form.hidden)
+    text = line(rater.name, talk, int(form.hidden["number"]))
+    return {**form.hidden, "text": text}
 
 
 def _with_times(

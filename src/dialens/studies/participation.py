@@ -12,9 +12,11 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import func, insert, select, update
 
+from dialens.studies.conversations import filled
 from dialens.studies.flow import Planner
 from dialens.studies.instruments.registry import validate
 from dialens.studies.raters import Rater, Reply, seen
+from dialens.studies.simulation_talk import converse
 from dialens.studies.store import (
     Blocked,
     Event,
@@ -25,6 +27,7 @@ from dialens.studies.store import (
     Submission,
 )
 from dialens.studies.store.tables import COMPLETED, participants, sessions, settings, studies
+from dialens.studies.store.talking import Talking
 from dialens.studies.types import JSON, Screen
 
 LEFT, DECLINED, FULL, BLOCKED, EXPIRED = "left", "declined", "full", "blocked", "expired"
@@ -100,11 +103,18 @@ def take_part(entrance: Entrance, rater: Rater, *, lot: int) -> Waits:
         return COMPLETED
     screens = entrance.planner.screens(session.cell, session.seed)
     asked = [screen for screen in screens if screen.kind != "end"]
+    talks = study.design.conversations
     for index, screen in enumerate(asked):
-        reply = rater.reply(seen(screen))
+        said = () if talks is None else Talking(store.database).exchanges(session.token)
+        reply = rater.reply(seen(filled(screen, said)))
         if reply is None:
             return LEFT
         shown_at = clock()
+        if talks is not None and screen.kind == "chat":
+            try:
+                yield from converse(store, session, index, screen, rater.name, talks, clock)
+            except SessionOver:
+                return EXPIRED
         yield reply.seconds
         if index < session.index:
             # A sign of life at every screen, so that places are free when they would have been.

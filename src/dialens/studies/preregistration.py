@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from dialens.errors import DialensError
+from dialens.studies.check import holds
 from dialens.studies.study import Study
 from dialens.studies.types import JSON
 
@@ -230,7 +231,7 @@ def preregistration_markdown(made: Preregistration) -> str:
         "## Design",
         "",
         *([" ".join(design.description.split()), ""] if design.description else []),
-        f"{len(study.items)} items; {sum(study.targets.values()):,} participants in "
+        f"{holds(study)}; {sum(study.targets.values()):,} participants in "
         f"{len(study.cells)} {'cell' if len(study.cells) == 1 else 'cells'}.",
         "",
         "Qualities:",

@@ -90,12 +90,14 @@ def item_screens(
         made = []
         for place, candidate in enumerate(candidates):
             ids = f"{prefix}-t{place + 1:02d}"
-            made += _judged(maker, item, shown, qualities, [candidate], kind, ids, order, place)
+            made += judged_screens(
+                maker, item, shown, qualities, [candidate], kind, ids, order, place
+            )
         return made
-    return _judged(maker, item, shown, qualities, candidates, kind, prefix, order, 0)
+    return judged_screens(maker, item, shown, qualities, candidates, kind, prefix, order, 0)
 
 
-def _judged(
+def judged_screens(
     maker: ScreenMaker,
     item: Item,
     shown: Condition,
@@ -106,7 +108,19 @@ def _judged(
     order: int | None,
     first: int,
 ) -> list[Screen]:
-    """One moment of an item, on as many screens as the layout asks for."""
+    """One moment of an item, on as many screens as the layout asks for.
+
+    Args:
+        maker: Of the study.
+        item: What is judged.
+        shown: Under which condition.
+        qualities: In the order in which they are asked.
+        candidates: In the order in which they stand on the screen.
+        kind: `rating`, `practice` or `check`.
+        prefix: Of the screens' ids.
+        order: Place of the item in the session.
+        first: Position of the first candidate, where they are judged one after the other.
+    """
     design = maker.design
     slots = {str(place): candidate for place, candidate in enumerate(candidates, start=1)}
     asked = [

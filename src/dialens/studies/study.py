@@ -130,7 +130,9 @@ def study_of(data: Mapping[str, JSON], folder: Path | None = None) -> Study:
 
 
 def _complete(design: Design, folder: Path, place: str) -> Study:
-    items = load_items(design.items, folder, design.study)
+    items: tuple[Item, ...] = ()
+    if design.conversations is None:
+        items = load_items(design.items, folder, design.study)
     practice = _inline(design, "practice")
     gold = _inline(design, "gold")
     kinds = {name: _kinds(design, name) for name in design.qualities}
@@ -200,7 +202,7 @@ def _check(study: Study, kinds: Mapping[str, set[str]], place: str) -> None:
     fewest = min((len(part) for part in study.lists), default=len(study.items))
     if design.items.sample is not None:
         fewest = min(fewest, design.items.sample.count)
-    if combinations > fewest:
+    if combinations > fewest and design.conversations is None:
         raise DialensError(
             f"{place}: factors within participants have {combinations} combinations of levels, but "
             f"a participant sees {fewest} items. Give more items, or vary between participants."

@@ -12,7 +12,16 @@ JSON = Any
 Answer = dict[str, JSON]
 """What a participant gave on one screen: the field's name and its value."""
 
-SCREEN_KINDS = ("consent", "questions", "instructions", "practice", "rating", "check", "end")
+SCREEN_KINDS = (
+    "consent",
+    "questions",
+    "instructions",
+    "practice",
+    "chat",
+    "rating",
+    "check",
+    "end",
+)
 BLOCK_KINDS = (
     "text",
     "warning",
@@ -22,6 +31,7 @@ BLOCK_KINDS = (
     "anchor",
     "response",
     "line",
+    "talk",
     "code",
 )
 

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict
 from dialens.studies.types import SCREEN_KINDS
 from dialens.web.access import Bearer, password_fits
 from dialens.web.pages import arrange
-from dialens.web.researcher import export_zip, set_state
+from dialens.web.researcher import export_zip, set_state, with_example
 from dialens.web.site import Site
 from dialens.web.watching import Watch
 
@@ -94,6 +94,18 @@ class QualityTold(BaseModel):
     n_checks: int
     n_failed: int
     raters: list[RaterTold]
+
+
+class AgentTold(BaseModel):
+    """How an agent does that participants talk with."""
+
+    agent: str
+    talks: int
+    replies: int
+    waiting: int
+    given_up: int
+    median_seconds: float | None
+    failures: dict[str, int]
 
 
 class PreviewTold(BaseModel):
@@ -201,6 +213,11 @@ def api_routes(site: Site, watch: Watch) -> APIRouter:
             ],
         )
 
+    @router.get("/agents")
+    def agents() -> list[AgentTold]:
+        """How the agents do that participants talk with: replies, seconds, failures by reason."""
+        return [AgentTold(**row) for row in watch.overview(site.clock()).agents]
+
     @router.get("/preview/{cell}", responses=_NO_CELL)
     def preview(
         cell: CellName,
@@ -212,7 +229,7 @@ def api_routes(site: Site, watch: Watch) -> APIRouter:
             raise HTTPException(404, "There is no such cell.")
         screens = site.planner.screens(cell, seed)
         place = min(index, len(screens) - 1)
-        screen = screens[place]
+        screen = with_example(site, screens[place])
         return PreviewTold(
             index=place,
             total=len(screens) - 1,

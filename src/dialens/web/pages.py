@@ -19,6 +19,8 @@ from dialens.web.forms import input_name
 ASSETS = {
     "study.css": "text/css; charset=utf-8",
     "participant.js": "text/javascript; charset=utf-8",
+    "chat.js": "text/javascript; charset=utf-8",
+    "chat.css": "text/css; charset=utf-8",
     "controls.js": "text/javascript; charset=utf-8",
     "researcher.js": "text/javascript; charset=utf-8",
     "mark.svg": "image/svg+xml",

@@ -6,15 +6,17 @@ back button, second tab and a server that was restarted all lead to the same pla
 """
 
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 from fastapi import APIRouter, HTTPException, Request
+from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import JSONResponse, RedirectResponse, Response
 from pydantic import BaseModel, ConfigDict
 from pydantic import Field as Setting
 
 from dialens.corpus.tables import RATER_KINDS
+from dialens.studies.conversations import filled, is_absent, talk_of
 from dialens.studies.store import (
     Blocked,
     Session,
@@ -22,22 +24,30 @@ from dialens.studies.store import (
     StudyFull,
     Submission,
     UnknownSession,
+    Waiting,
 )
-from dialens.studies.types import Screen
+from dialens.studies.types import Answer, Screen
 from dialens.web.access import bearer_is_researcher
 from dialens.web.arrival import Arrival, NotRecruited, arrival
+from dialens.web.chat import ANSWER, Caller, Chats, chat_routes
 from dialens.web.cookies import Visit
 from dialens.web.forms import GivenForm, PageEvent, answers_of, events_of, time_of
+from dialens.web.intake import Intake
 from dialens.web.pages import arrange
+from dialens.web.plans import Known, Plans
 from dialens.web.site import PROLIFIC_DONE, Site
 
-BEGIN, ANSWER = "begin", "answer"
+BEGIN = "begin"
 RATER_HEADER = "x-dialens-rater"
 """With the researcher's password, a program may say that it is no human."""
 
 _HERE = "/study"
 _NAME = r"^[A-Za-z0-9_.:-]{1,64}$"
 _GRACE_S = 0.25
+_USUAL = ("questions", "instructions", "practice", "rating", "check")
+"""Screens whose answers depend on nothing but the plan and the form."""
+
+_PLANS = 320  # as many as the planner keeps
 
 
 class Sent(BaseModel):
@@ -70,6 +80,9 @@ class Participation:
     def __init__(self, site: Site) -> None:
         """Serve the participants of `site`."""
         self.site = site
+        self._intake = Intake(site.store)
+        self._plans = Plans(keep=_PLANS)
+        self.chats = None if site.replies is None else Chats(site, self._talker)
 
     def arrive(self, request: Request) -> Response:
         """The first page; who is in a session already goes on where they are."""
@@ -138,43 +151,95 @@ class Participation:
             return self._end(caller)
         return self._page(request, caller)
 
-    def answer(self, request: Request, form: dict[str, str]) -> Response:
+    async def answer(self, request: Request, form: dict[str, str]) -> Response:
         """Take the answers to a screen, and lead on to the next."""
-        site, plain = self.site, "application/json" not in request.headers.get("accept", "")
+        usual = self._usual(request, form)
+        if usual is not None:
+            known, given = usual
+            waiting = Waiting(known.session.token, given, self.site.clock())
+            try:
+                receipt = await self._intake.submit(waiting)
+            except UnknownSession:  # forgotten meanwhile
+                return await run_in_threadpool(self._answer_closely, request, form)
+            if receipt.index == len(known.screens) - 1:
+                await run_in_threadpool(self.site.complete, known.session)
+            return _onward(request, _HERE)
+        return await run_in_threadpool(self._answer_closely, request, form)
+
+    def _usual(self, request: Request, form: dict[str, str]) -> tuple[Known, Submission] | None:
+        """A valid answer to a screen of a plan that is at hand; where the person is, is not asked.
+
+        None for everything else: it is looked at closely, with the database at hand.
+        """
+        visit = self.site.cookies.visit(request)
+        known = None if visit is None or visit.token is None else self._plans.get(visit.token)
+        if visit is None or known is None:
+            return None
+        if not self.site.cookies.is_ticket(form.get("ticket", ""), ANSWER, known.session.token):
+            return None
+        asked, name = known.screens[:-1], form.get("screen")
+        index = next((n for n, screen in enumerate(asked) if screen.id == name), None)
+        if index is None or form.get("index") != str(index) or asked[index].kind not in _USUAL:
+            return None
+        screen = asked[index]
+        if talk_of(screen) is not None:  # what may be answered depends on what was said
+            return None
+        overdue = self._overdue(visit, screen, index)
+        answers, wrong = answers_of(screen, form, overdue=overdue)
+        return None if wrong else (known, _submission(screen, index, answers, form))
+
+    def _answer_closely(self, request: Request, form: dict[str, str]) -> Response:
+        """The same, whatever was sent by whomever."""
+        site, plain = self.site, _is_plain(request)
         caller = self._caller(request)
         if caller is None:
-            return _to("/") if plain else JSONResponse({"next": "/"})
-        assert caller.visit.token is not None
-        if not site.cookies.is_ticket(form.get("ticket", ""), ANSWER, caller.visit.token):
+            return _onward(request, "/")
+        if not site.cookies.is_ticket(form.get("ticket", ""), ANSWER, caller.session.token):
             raise HTTPException(403, "This form is not yours or out of date.")
-        onward = _to(_HERE) if plain else JSONResponse({"next": _HERE})
         screen, index = caller.screen, caller.session.index
         # An answer to another screen: it was answered before, or a second tab went ahead.
         if (form.get("index"), form.get("screen")) != (str(index), screen.id):
-            return onward
+            return _onward(request, _HERE)
         if self._finished(caller):
-            return onward
+            return _onward(request, _HERE)
         if screen.kind == "consent" and form.get("a:consent") == "no":
-            return self._declined(request, caller, plain=plain)
-        answers, wrong = answers_of(screen, form, overdue=self._overdue(caller))
+            return self._declined(request, caller)
+        if self.chats is not None and self.chats.still_on(caller.session, screen):
+            return _onward(request, _HERE)
+        if self._passed_over(caller.session, caller.screens, index) != index:
+            return _onward(request, _HERE)
+        overdue = self._overdue(caller.visit, screen, index)
+        answers, wrong = answers_of(screen, form, overdue=overdue)
         if wrong and not plain:
             return JSONResponse({"errors": wrong}, 422)
         if wrong:
             return self._page(request, caller, form, wrong)
-        key = form.get("key") or secrets.token_urlsafe(16)
-        given = Submission(
-            screen,
-            index,
-            answers,
-            key,
-            time_of(form, "shown_at"),
-            time_of(form, "submitted_at"),
-            events_of(form, key),
-        )
+        given = _submission(screen, index, answers, form)
         receipt = site.store.submit(caller.session.token, given, now=site.clock())
-        if receipt.index == len(caller.screens) - 1:
+        reached = self._passed_over(caller.session, caller.screens, receipt.index)
+        if reached == len(caller.screens) - 1:
             site.complete(caller.session)
-        return onward
+        return _onward(request, _HERE)
+
+    def _passed_over(self, session: Session, screens: tuple[Screen, ...], index: int) -> int:
+        """Go on past screens about replies that never came; gives where the participant is."""
+        site = self.site
+        if site.replies is None or talk_of(screens[index]) is None:
+            return index
+        said = site.replies.talking.exchanges(session.token)
+        while is_absent(screens[index], said):
+            nothing = replace(screens[index], fields=())
+            given = Submission(nothing, index, {}, "passed-over")
+            receipt = site.store.submit(session.token, given, now=site.clock())
+            if receipt.index <= index:
+                break
+            index = receipt.index
+        return index
+
+    def _talker(self, request: Request) -> Caller | None:
+        """Who has a session, for the pages of conversations."""
+        caller = self._caller(request)
+        return None if caller is None else Caller(caller.session, caller.screen)
 
     def log(self, request: Request, sent: Sent) -> Response:
         """Keep what happened on a page; a sign of life, too."""
@@ -206,14 +271,16 @@ class Participation:
             raise SessionOver(
                 "You have started this study again elsewhere; go on there.", session.state
             )
-        return _Caller(visit, session, site.screens(session))
+        screens = site.screens(session)
+        self._plans.put(session, screens)
+        return _Caller(visit, session, screens)
 
     def _finished(self, caller: _Caller) -> bool:
         return caller.session.index >= len(caller.screens) - 1
 
-    def _overdue(self, caller: _Caller) -> bool:
-        limit, watch = caller.screen.deadline_s, caller.visit.watch
-        if limit is None or watch is None or watch[0] != caller.session.index:
+    def _overdue(self, visit: Visit, screen: Screen, index: int) -> bool:
+        limit, watch = screen.deadline_s, visit.watch
+        if limit is None or watch is None or watch[0] != index:
             return False
         return self.site.clock().timestamp() - watch[1] >= limit - _GRACE_S
 
@@ -226,6 +293,13 @@ class Participation:
     ) -> Response:
         site, screen, index = self.site, caller.screen, caller.session.index
         token, left, visit = caller.session.token, None, caller.visit
+        if self.chats is not None and screen.kind == "chat":
+            own = Caller(caller.session, screen)
+            return self.chats.page(own, index=index, total=len(caller.screens) - 1)
+        if site.replies is not None and talk_of(screen) is not None:
+            said = site.replies.talking.exchanges(token)
+            # The server was stopped before it could go on past it.
+            screen = filled(replace(screen, fields=()) if is_absent(screen, said) else screen, said)
         if screen.deadline_s is not None:
             now = site.clock().timestamp()
             if visit.watch is None or visit.watch[0] != index:
@@ -263,12 +337,12 @@ class Participation:
             assignment=told.get("assignmentId", ""),
         )
 
-    def _declined(self, request: Request, caller: _Caller, *, plain: bool) -> Response:
+    def _declined(self, request: Request, caller: _Caller) -> Response:
         """Somebody does not want to take part: nothing is kept, and the place is free again."""
         site = self.site
         if caller.session.attempt == 1:
             site.store.forget(caller.session.participant)
-        response = _to("/declined") if plain else JSONResponse({"next": "/declined"})
+        response = _onward(request, "/declined")
         visit = Visit(secrets.token_urlsafe(24), caller.visit.arrival)
         site.cookies.set_visit(request, response, visit)
         return response
@@ -279,14 +353,31 @@ def _same(known: Arrival, came: Arrival) -> bool:
     return came.worker is None or (known.recruiter, known.worker) == (came.recruiter, came.worker)
 
 
+def _submission(screen: Screen, index: int, answers: Answer, form: dict[str, str]) -> Submission:
+    key = form.get("key") or secrets.token_urlsafe(16)
+    times = (time_of(form, "shown_at"), time_of(form, "submitted_at"))
+    return Submission(screen, index, answers, key, *times, events_of(form, key))
+
+
 def _to(path: str) -> Response:
     return RedirectResponse(path, 303)
+
+
+def _is_plain(request: Request) -> bool:
+    """Whether a browser asks by itself, without our script."""
+    return "application/json" not in request.headers.get("accept", "")
+
+
+def _onward(request: Request, path: str) -> Response:
+    return _to(path) if _is_plain(request) else JSONResponse({"next": path})
 
 
 def participant_routes(site: Site) -> APIRouter:
     """The addresses that participants use."""
     router = APIRouter(include_in_schema=False)
     part = Participation(site)
+    if part.chats is not None:
+        router.include_router(chat_routes(part.chats))
 
     @router.get("/")
     def arrive(request: Request) -> Response:
@@ -314,12 +405,11 @@ def participant_routes(site: Site) -> APIRouter:
             return site.pages.page("sorry", title="This session is over", message=str(error))
 
     @router.post("/study")
-    def answer(request: Request, form: GivenForm) -> Response:
+    async def answer(request: Request, form: GivenForm) -> Response:
         try:
-            return part.answer(request, form)
+            return await part.answer(request, form)
         except SessionOver:  # the page says so
-            plain = "application/json" not in request.headers.get("accept", "")
-            return _to(_HERE) if plain else JSONResponse({"next": _HERE})
+            return _onward(request, _HERE)
 
     @router.post("/events")
     def events(request: Request, sent: Sent) -> Response:

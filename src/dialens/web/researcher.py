@@ -13,9 +13,15 @@ from fastapi import APIRouter, Depends, HTTPException, Query, Request
 from fastapi.responses import FileResponse, RedirectResponse, Response
 from starlette.background import BackgroundTask
 
+from dialens.agents.agent import KINDS
 from dialens.stats.bias import FLAGS
+from dialens.studies.conversations import filled, talk_of
+from dialens.studies.exchange import Exchange
 from dialens.studies.export import export
+from dialens.studies.small_talk import example
+from dialens.studies.types import Screen
 from dialens.web.access import password_fits
+from dialens.web.chat import ChatState
 from dialens.web.forms import GivenForm
 from dialens.web.pages import arrange
 from dialens.web.site import Site
@@ -77,6 +83,7 @@ def researcher_routes(site: Site, watch: Watch) -> APIRouter:
             live=sum(cell.live for cell in seen.cells),
             left=sum(cell.expired for cell in seen.cells),
             flags=FLAGS,
+            why=KINDS,
             ticket=site.cookies.ticket(STEER, name),
         )
 
@@ -143,13 +150,18 @@ def preview_page(site: Site, cell: str, index: int, seed: int) -> Response:
     def at(place: int) -> str:
         return f"{_HOME}/preview?{urlencode({'cell': cell, 'index': place, 'seed': seed})}"
 
+    said = _example(site, screens[index])
+    screen = filled(screens[index], said)
+    talks = site.study.design.conversations
     return site.pages.page(
-        "screen",
-        screen=screens[index],
-        shown=arrange(screens[index]),
+        "chat" if screen.kind == "chat" else "screen",
+        screen=screen,
+        chat=ChatState(said, talks.exchanges) if talks else None,
+        settings=talks,
+        shown=arrange(screen),
         index=index,
         total=len(screens) - 1,
-        left=screens[index].deadline_s,
+        left=screen.deadline_s,
         preview={
             "cell": cell,
             "previous": at(index - 1),
@@ -158,6 +170,17 @@ def preview_page(site: Site, cell: str, index: int, seed: int) -> Response:
             "fields": {"cell": cell, "index": min(index + 1, len(screens) - 1), "seed": seed},
         },
     )
+
+
+def _example(site: Site, screen: Screen) -> tuple[Exchange, ...]:
+    """A conversation that nobody has had, for screens about one."""
+    talks, talk = site.study.design.conversations, talk_of(screen)
+    return () if talks is None or talk is None else example(talks, talk)
+
+
+def with_example(site: Site, screen: Screen) -> Screen:
+    """A screen as participants may see it, with an example of what they cannot have said yet."""
+    return filled(screen, _example(site, screen))
 
 
 def export_zip(site: Site) -> Response:

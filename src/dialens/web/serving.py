@@ -12,6 +12,7 @@ from fastapi import FastAPI
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from dialens.errors import DialensError
+from dialens.studies.files import study_file
 from dialens.studies.store import Store
 from dialens.studies.study import load_study
 from dialens.web.site import Site
@@ -79,8 +80,14 @@ def password_from(environment: Mapping[str, str]) -> tuple[str, bool]:
 def app_from_environment() -> FastAPI:
     """The application of one of several processes, which are told by the environment."""
     store = Store.open(os.environ[_DATABASE])
-    study = load_study(os.environ[_STUDY])
-    return study_app(Site.of(study, store, password=os.environ[PASSWORD_VARIABLE]))
+    place = os.environ[_STUDY]
+    site = Site.of(
+        load_study(place),
+        store,
+        password=os.environ[PASSWORD_VARIABLE],
+        folder=study_file(place).parent,
+    )
+    return study_app(site)
 
 
 def serve(

@@ -2,20 +2,25 @@
 
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 
+from dialens.agents import Agent
 from dialens.studies.check import estimate
 from dialens.studies.design_recruiter import MTurkRecruiter
 from dialens.studies.flow import Planner
 from dialens.studies.recruiters.codes import completion_code
 from dialens.studies.store import Session, Store
+from dialens.studies.store.talking import Talking
 from dialens.studies.study import Study
 from dialens.studies.types import Screen
 from dialens.web.cookies import CookieJar
 from dialens.web.pages import Pages
 from dialens.web.password import Password
+from dialens.web.replies import Replies
+from dialens.web.talking_agents import open_agents
 
 MTURK = "https://www.mturk.com"
 MTURK_SANDBOX = "https://workersandbox.mturk.com"
@@ -41,6 +46,7 @@ class Site:
         pages: Makes HTML.
         minutes: What a participation takes, roughly, in the longest cell.
         clock: The time.
+        replies: Asks agents, where participants talk with them.
     """
 
     study: Study
@@ -51,9 +57,19 @@ class Site:
     pages: Pages
     minutes: int
     clock: Clock
+    replies: Replies | None = None
 
     @classmethod
-    def of(cls, study: Study, store: Store, *, password: str, clock: Clock = _now) -> "Site":
+    def of(
+        cls,
+        study: Study,
+        store: Store,
+        *,
+        password: str,
+        clock: Clock = _now,
+        folder: Path | None = None,
+        agents: Mapping[str, Agent] | None = None,
+    ) -> "Site":
         """Register a study in its store, so that people can come.
 
         Args:
@@ -61,7 +77,13 @@ class Site:
             store: Where answers go.
             password: For the researcher's pages.
             clock: The time, with its zone.
+            folder: Where the study file lies; paths of agents start there.
+            agents: Whom participants talk with, by name; made as the study says if not given.
         """
+        talks, replies = study.design.conversations, None
+        if talks is not None:
+            own = open_agents(study, folder or Path()) if agents is None else agents
+            replies = Replies(Talking(store.database), own, talks, clock)
         store.register(study, now=clock())
         framed = isinstance(study.design.recruiter, MTurkRecruiter)
         named = f"{study.name}-{study.design.version}"
@@ -74,6 +96,7 @@ class Site:
             Pages(study.design.title, study.design.language),
             round(max(cell.minutes for cell in estimate(study).cells)),
             clock,
+            replies,
         )
 
     @property

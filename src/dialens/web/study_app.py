@@ -1,7 +1,7 @@
 """The application: participants' pages, the researcher's, the API, and a guard around them."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 from anyio import to_thread
 from fastapi import Depends, FastAPI, Request
@@ -49,7 +49,7 @@ def study_app(
         >>> with Store.open(f"sqlite:///{tempfile.mkdtemp()}/study.db") as store:
         ...     app = study_app(Site.of(study_of(TEA), store, password="green or black"))
         >>> sorted(app.openapi()["paths"])[:3]
-        ['/api/cells', '/api/cells/{cell}', '/api/dropout']
+        ['/api/agents', '/api/cells', '/api/cells/{cell}']
     """
     # The usual pages about the API would load scripts from elsewhere.
     app = FastAPI(
@@ -58,7 +58,7 @@ def study_app(
         docs_url=None,
         redoc_url=None,
         openapi_url="/api/openapi.json",
-        lifespan=_few_threads,
+        lifespan=_lifespan(site),
         dependencies=[Depends(_not_refused)],
     )
     watch = Watch(site.store, site.study.hash)
@@ -76,11 +76,16 @@ def study_app(
     return app
 
 
-@asynccontextmanager
-async def _few_threads(_: FastAPI) -> AsyncIterator[None]:
-    # More of them only wait for each other, for Python's lock and for the one that may write.
-    to_thread.current_default_thread_limiter().total_tokens = _THREADS
-    yield
+def _lifespan(site: Site) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
+    @asynccontextmanager
+    async def served(_: FastAPI) -> AsyncIterator[None]:
+        # More of them only wait for each other, for Python's lock and for the one that may write.
+        to_thread.current_default_thread_limiter().total_tokens = _THREADS
+        yield
+        if site.replies is not None:
+            await to_thread.run_sync(site.replies.close)
+
+    return served
 
 
 async def _not_refused(request: Request) -> None:

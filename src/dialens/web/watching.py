@@ -1,7 +1,7 @@
 """What a researcher watches while a study runs: counts, drop-out, times, quality of data."""
 
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -10,6 +10,8 @@ import polars as pl
 from dialens.stats.bias import FLAGS, flag_raters, study_data
 from dialens.studies.export import tables
 from dialens.studies.store import CellProgress, Store, Times
+from dialens.studies.store.talk_frames import last_failures, replies_by_agent
+from dialens.studies.store.talking import Talking
 
 _FRESH = timedelta(seconds=10)
 
@@ -47,6 +49,8 @@ class Overview:
         raters: One entry a participant with ratings, flagged ones first.
         n_checks: Checks answered so far.
         n_failed: Of these, failed.
+        agents: How agents do that participants talk with (`talk_frames.replies_by_agent`).
+        failures: Their newest failures.
     """
 
     at: datetime
@@ -56,6 +60,8 @@ class Overview:
     raters: tuple[RaterQuality, ...]
     n_checks: int
     n_failed: int
+    agents: list[dict[str, Any]] = field(default_factory=list)
+    failures: list[dict[str, Any]] = field(default_factory=list)
 
 
 class Watch:
@@ -76,13 +82,13 @@ class Watch:
                 self._last = self._made(now)
             kept = self._last
         cells = self._store.progress(self._study)
-        return Overview(
-            kept.at, cells, kept.times, kept.dropout, kept.raters, kept.n_checks, kept.n_failed
-        )
+        return replace(kept, cells=cells)
 
     def _made(self, now: datetime) -> Overview:
         ratings, questions, _ = tables(self._store.answers_frame(self._study))
         checks = questions.filter(pl.col("question").str.starts_with("check_"))
+        talking = Talking(self._store.database)
+        failed = talking.failures_frame(self._study)
         return Overview(
             now,
             (),
@@ -91,6 +97,8 @@ class Watch:
             raters_of(ratings, questions),
             checks.height,
             checks.filter(pl.col("answer") == "failed").height,
+            replies_by_agent(talking.exchanges_frame(self._study), failed),
+            list(last_failures(failed)),
         )
 
 

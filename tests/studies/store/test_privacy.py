@@ -18,6 +18,7 @@ from dialens.studies.store import (
     WrongKey,
 )
 from dialens.studies.store.tables import metadata
+from dialens.studies.store.talking import Failure, Message, Talking
 from dialens.studies.types import Field, Screen
 from tests.studies.store.cluster import Cluster
 from tests.studies.store.conftest import KEY
@@ -51,6 +52,11 @@ def participate(store: Store, worker: str, text: str) -> str:
     events = [told("shown", 0, 0), told("hidden", 1, 1)]
     answer = Submission(screen, 3, {"comment": text}, "k", events=events)
     store.submit(came.token, answer, now=NOON)
+    talking = Talking(store.database)
+    message = Message("chat-001", 4, 1, text, "k", "bots", "ada", 2)
+    _, held = talking.say(came.token, message, server="this", now=NOON)
+    assert held is not None
+    talking.failed(held, Failure("timeout", text, 1.0, final=False), now=NOON)
     arrive(store, study, worker)  # a second token
     return came.participant
 
@@ -88,6 +94,7 @@ def test_forgetting_leaves_nothing(store: Store, keeps) -> None:  # type: ignore
     assert b"My very own words." in keeps()
     made = store.forget(gone)
     assert (made.sessions, made.screens, made.answers, made.events) == (1, 4, 7, 2)
+    assert made.messages == 1
     kept = keeps()
     assert b"My very own words." not in kept
     assert gone.encode() not in kept

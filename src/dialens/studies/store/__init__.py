@@ -25,7 +25,8 @@ from dialens.studies.store.registering import Policy, StudyRecord
 from dialens.studies.store.secrets import KEY_VARIABLE, Secrets
 from dialens.studies.store.session import Session
 from dialens.studies.store.store import Store
-from dialens.studies.store.submitting import Receipt, Submission
+from dialens.studies.store.submission import Receipt, Submission
+from dialens.studies.store.together import Waiting
 
 __all__ = [
     "ANSWERS",
@@ -54,5 +55,6 @@ __all__ = [
     "UnknownParticipant",
     "UnknownSession",
     "UnknownStudy",
+    "Waiting",
     "WrongKey",
 ]

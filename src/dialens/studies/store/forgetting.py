@@ -16,6 +16,7 @@ from dialens.studies.store.tables import (
     submissions,
     tokens,
 )
+from dialens.studies.store.talk_tables import exchanges, failures
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,7 @@ class Forgotten:
     screens: int
     answers: int
     events: int
+    messages: int = 0
 
 
 def forget(connection: Connection, participant: str) -> Forgotten:
@@ -51,11 +53,18 @@ def forget(connection: Connection, participant: str) -> Forgotten:
     connection.execute(own.with_for_update())
     counts = {
         table.name: _deleted(connection, table, table.c.session_id.in_(own))
-        for table in (events, answers, submissions, tokens)
+        for table in (failures, exchanges, events, answers, submissions, tokens)
     }
     gone = _deleted(connection, sessions, sessions.c.participant_id == person)
     _deleted(connection, participants, participants.c.id == person)
-    return Forgotten(participant, gone, counts["submissions"], counts["answers"], counts["events"])
+    return Forgotten(
+        participant,
+        gone,
+        counts["submissions"],
+        counts["answers"],
+        counts["events"],
+        counts["exchanges"],
+    )
 
 
 def _deleted(connection: Connection, table: Table, which: ColumnElement[bool]) -> int:

@@ -106,7 +106,7 @@ def answers_frame(connection: Connection, study_id: int) -> pl.DataFrame:
         .join(cells, cells.c.id == sessions.c.cell_id)
         .order_by(sessions.c.id, submissions.c.position, answers.c.place)
     )
-    return _frame(connection, _of_study(query, study_id), ANSWERS)
+    return frame_of(connection, _of_study(query, study_id), ANSWERS)
 
 
 def events_frame(connection: Connection, study_id: int) -> pl.DataFrame:
@@ -131,7 +131,7 @@ def events_frame(connection: Connection, study_id: int) -> pl.DataFrame:
         .join(sessions, sessions.c.id == events.c.session_id)
         .order_by(sessions.c.id, events.c.server_at, events.c.page, events.c.serial)
     )
-    return _frame(connection, _of_study(query, study_id), EVENTS)
+    return frame_of(connection, _of_study(query, study_id), EVENTS)
 
 
 def _of_study(query: Select[Any], study_id: int) -> Select[Any]:
@@ -142,7 +142,8 @@ def _of_study(query: Select[Any], study_id: int) -> Select[Any]:
     )
 
 
-def _frame(connection: Connection, query: Select[Any], schema: pl.Schema) -> pl.DataFrame:
+def frame_of(connection: Connection, query: Select[Any], schema: pl.Schema) -> pl.DataFrame:
+    """The rows of a query as a table."""
     rows: list[tuple[str | int | datetime | None, ...]] = [
         tuple(row) for row in connection.execute(query)
     ]

@@ -1,12 +1,14 @@
 """One person's way through a study: found by token, locked, begun, expired, brought back."""
 
 import hashlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import Connection, Row, Select, bindparam, func, insert, select, update
 
+from dialens.studies.store import rowset
 from dialens.studies.store.allocation import Places
 from dialens.studies.store.problems import UnknownSession, UnknownStudy
 from dialens.studies.store.tables import (
@@ -81,6 +83,19 @@ _BY_TOKEN = _JOINED.join(tokens, tokens.c.session_id == sessions.c.id).where(
 _BY_TOKEN_LOCKED = _BY_TOKEN.with_for_update(of=sessions)
 
 
+def _by_tokens(dialect: str) -> Select[Any]:
+    given = rowset.rowset(dialect, [tokens.c.hash])
+    return (
+        _JOINED.join(tokens, tokens.c.session_id == sessions.c.id)
+        .join(given, given.c.hash == tokens.c.hash)
+        .add_columns(tokens.c.hash.label("token"))
+        .with_for_update(of=sessions, skip_locked=True)
+    )
+
+
+_BY_TOKENS = {name: _by_tokens(name) for name in rowset.DIALECTS}
+
+
 def token_hash(token: str) -> str:
     """What is kept of a token. It holds 256 random bits, so that a plain hash is enough."""
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
@@ -114,6 +129,17 @@ def find(connection: Connection, token: str, *, lock: bool = False) -> Row[Any]:
             "data were deleted. Start again from the study's first page."
         )
     return row
+
+
+def find_free(connection: Connection, those: Iterable[str]) -> dict[str, Row[Any]]:
+    """The sessions of tokens, locked, by the token's hash; without those that others have locked.
+
+    Who holds several locks and waits for none of them keeps nobody waiting in a circle.
+    """
+    rows = [{"hash": token_hash(token)} for token in those]
+    query = _BY_TOKENS[connection.dialect.name]
+    found = connection.execute(query, rowset.given_rows(rows))
+    return {row.token: row for row in found}
 
 
 def last_attempt(connection: Connection, participant: int) -> Row[Any]:

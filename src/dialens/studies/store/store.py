@@ -16,7 +16,7 @@ import polars as pl
 from sqlalchemy import Connection, Row, func, insert, select, update
 
 from dialens.errors import DialensError, did_you_mean
-from dialens.studies.store import figures, forgetting, frames, registering, submitting
+from dialens.studies.store import figures, forgetting, frames, registering, submitting, together
 from dialens.studies.store.activity import Event
 from dialens.studies.store.arrivals import Arrival, SeedSource, begin, come_back, over
 from dialens.studies.store.database import Database
@@ -33,7 +33,7 @@ from dialens.studies.store.session import (
     lock_study,
     unknown_study,
 )
-from dialens.studies.store.submitting import Receipt, SessionExpired, Submission
+from dialens.studies.store.submission import Receipt, Submission
 from dialens.studies.store.tables import (
     CELL_STATES,
     CLOSED,
@@ -47,6 +47,7 @@ from dialens.studies.store.tables import (
     settings,
     studies,
 )
+from dialens.studies.store.together import Waiting
 from dialens.studies.study import Study
 
 _FINGERPRINT = "key fingerprint"
@@ -260,12 +261,15 @@ class Store:
         Raises:
             SessionOver: The session expired or was begun anew, so nothing was stored.
         """
-        try:
-            with self.database.writing() as connection:
-                return submitting.submit(connection, token, given, now, expired=False)
-        except SessionExpired:
-            with self.database.writing() as connection:
-                return submitting.submit(connection, token, given, now, expired=True)
+        return submitting.submit(self.database, token, given, now)
+
+    def submit_together(self, waiting: Sequence[Waiting]) -> list[Receipt | Exception]:
+        """Store what several participants sent, and wait for the disk once.
+
+        Gives for each the receipt, or the error that `submit` would have raised: what is wrong
+        with one does not concern the others.
+        """
+        return together.submit_together(self.database, waiting)
 
     def log_events(
         self, token: str, screen: str, events: Sequence[Event], *, now: datetime

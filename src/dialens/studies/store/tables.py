@@ -34,6 +34,20 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
 
+def microseconds(time: datetime | None) -> int | None:
+    """A point in time as tables hold it: microseconds since 1970 UTC.
+
+    Examples:
+        >>> microseconds(datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC))
+        1000000
+    """
+    if time is None:
+        return None
+    if time.tzinfo is None:
+        raise ValueError(f"{time!r} has no time zone; give times in UTC.")
+    return (time - _EPOCH) // _MICROSECOND
+
+
 class Moment(TypeDecorator[datetime]):
     """A point in time as microseconds since 1970 UTC: the same, exactly, in every database."""
 
@@ -42,11 +56,7 @@ class Moment(TypeDecorator[datetime]):
 
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> int | None:
         """From a time with its zone."""
-        if value is None:
-            return None
-        if value.tzinfo is None:
-            raise ValueError(f"{value!r} has no time zone; give times in UTC.")
-        return (value - _EPOCH) // _MICROSECOND
+        return microseconds(value)
 
     def process_result_value(self, value: int | None, dialect: Dialect) -> datetime | None:
         """To a time in UTC."""
@@ -64,7 +74,8 @@ metadata = MetaData(
 )
 
 
-def _one_of(column: str, values: tuple[str, ...]) -> CheckConstraint:
+def one_of(column: str, values: tuple[str, ...]) -> CheckConstraint:
+    """The constraint that a column holds one of some words."""
     listed = ", ".join(f"'{value}'" for value in values)
     return CheckConstraint(f"{column} IN ({listed})", name=column)
 
@@ -89,7 +100,7 @@ studies = Table(
     Column("longest_s", Float),
     Column("registered_at", Moment, nullable=False),
     UniqueConstraint("name", "version"),
-    _one_of("resume", RESUME_POLICIES),
+    one_of("resume", RESUME_POLICIES),
 )
 
 cells = Table(
@@ -102,7 +113,7 @@ cells = Table(
     Column("target", Integer, nullable=False),
     Column("state", String(16), nullable=False),
     UniqueConstraint("study_id", "name"),
-    _one_of("state", CELL_STATES),
+    one_of("state", CELL_STATES),
 )
 
 participants = Table(
@@ -136,7 +147,7 @@ sessions = Table(
     Column("code", String(64)),
     UniqueConstraint("participant_id", "attempt"),
     Index(None, "cell_id", "state"),
-    _one_of("state", SESSION_STATES),
+    one_of("state", SESSION_STATES),
 )
 
 tokens = Table(
