@@ -68,6 +68,8 @@ def _converse(talk: Chat) -> None:
         except (EOFError, KeyboardInterrupt):
             print()
             return
+        if not sys.stdin.isatty():
+            print(_plain(line))  # what is piped in is not on the screen by itself
         if line == "/quit":
             return
         if line == "/help":

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from dialens.agents.neural.training import Trained
 
 SAMPLES = "samples.tsv"
+_SHIPPED = "shipped"
 _SHOWN = 5
 
 
@@ -51,7 +52,21 @@ def train(
     epochs: Annotated[int, typer.Option(help="Passes over the data; the best is kept.")] = 8,
     batch: Annotated[int, typer.Option(help="Replies a step.")] = 128,
     rate: Annotated[float, typer.Option(help="Highest learning rate.")] = 1e-3,
+    warm_up: Annotated[int, typer.Option(help="Steps over which the rate rises.")] = 300,
     dropout: Annotated[float, typer.Option(help="Hidden while learning.")] = 0.3,
+    decay: Annotated[float, typer.Option(help="Of the weights.")] = 0.01,
+    minutes: Annotated[
+        float | None,
+        typer.Option(help="Stop after so long; the rate falls with time as well as with epochs."),
+    ] = None,
+    begin_with: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="An agent of the same kind and sizes whose weights and subwords are the "
+            "beginning; `shipped` for ours.",
+        ),
+    ] = None,
     vocabulary: Annotated[int, typer.Option(help="Subwords.")] = 8000,
     embedding: Annotated[int, typer.Option(help="Numbers a subword.")] = 384,
     hidden: Annotated[int, typer.Option(help="Numbers of a state.")] = 640,
@@ -59,6 +74,9 @@ def train(
     turn_tokens: Annotated[int, typer.Option(help="Subwords read of a turn.")] = 48,
     reply_tokens: Annotated[int, typer.Option(help="Subwords of a reply.")] = 40,
     held_out: Annotated[float, typer.Option(help="Share of threads to measure on.")] = 0.03,
+    check_every: Annotated[
+        int, typer.Option(help="Steps between looks at held-out threads; 0: once an epoch.")
+    ] = 0,
     checkpoint_every: Annotated[int, typer.Option(help="Steps between checkpoints.")] = 500,
     samples: Annotated[int, typer.Option(min=1, help="Held-out contexts to answer.")] = 200,
     licence: Annotated[str, typer.Option(help="Of the data, for the card.")] = "not stated",
@@ -73,19 +91,22 @@ def train(
     Data is split by thread: perplexity is measured on threads that nothing was learned from, and
     so is how much of the replies is new (distinct-1, distinct-2). The folder talks without
     PyTorch: `dialens agents chat KIND:FOLDER`. A run that was interrupted goes on where it was if
-    you give the same command.
+    you give the same command; --begin-with teaches an agent that is there already more.
 
     [bold]Examples[/]
 
       dialens agents train seq2seq talks.jsonl -o bot
-      dialens agents train thred work -o topical --epochs 10
+      dialens agents train thred work -o topical --epochs 10 --minutes 60
+      dialens agents train thred talks.jsonl -o mine --begin-with shipped --rate 3e-4
       dialens agents train hred train.txt -o hred --format tabbed --context-turns 2
     """
+    from dialens.agents.neural.folder import SHIPPED
     from dialens.agents.neural.shape import LearningPlan, Shape
     from dialens.agents.neural.training import (
         Source,
         depends_on,
         open_state,
+        read_beginning,
         require_training,
         train_agent,
     )
@@ -102,9 +123,13 @@ def train(
         epochs=epochs,
         batch=batch,
         rate=rate,
+        warm_up=warm_up,
         dropout=dropout,
+        decay=decay,
         seed=seed,
+        check_every=check_every,
         checkpoint_every=checkpoint_every,
+        seconds=None if minutes is None else minutes * 60,
     )
     source = Source(data, format, topic_column, held_out, topics, licence)
     if not data.exists():
@@ -113,14 +138,22 @@ def train(
         "kind": kind,
         "data": data,
         "format": format,
+        "topic_column": topic_column,
+        "topics": topics,
         **sizes,
         **lengths,
     }
-    arguments |= {"epochs": epochs, "batch": batch, "rate": rate, "dropout": dropout}
+    arguments |= {"epochs": epochs, "batch": batch, "rate": rate, "warm_up": warm_up}
+    arguments |= {"dropout": dropout, "decay": decay, "minutes": minutes}
+    arguments |= {"held_out": held_out, "check_every": check_every, "begin_with": begin_with}
+    begin = None
+    if begin_with is not None:
+        ours = str(begin_with) == _SHIPPED
+        begin = read_beginning(SHIPPED / kind if ours else begin_with, shape)
     recorder = Recorder("agents train", arguments, seed=seed)
     state = output.with_name(f"{output.name}.training")
     with atomic_folder(output, marker="card.json", force=force) as scratch:
-        if open_state(state, depends_on(source, shape, plan), restart=restart):
+        if open_state(state, depends_on(source, shape, plan, begin), restart=restart):
             print(f"Going on with what {shown(state)} holds.")
         with recorder.step("train"), ExitStack() as stack:
             preparing = stack.enter_context(progress("Preparing"))
@@ -133,6 +166,7 @@ def train(
                 folder=scratch,
                 name=output.name,
                 command=_command(arguments, seed),
+                begin=begin,
                 samples=samples,
                 preparing=preparing,
                 learning=learning,
@@ -147,7 +181,9 @@ def _command(arguments: dict[str, object], seed: int) -> str:
     words = ["dialens", "agents", "train", str(arguments["kind"]), "DATA", "-o", "FOLDER"]
     for key, value in arguments.items():
         if key not in ("kind", "data") and value is not None:
-            words += [f"--{key.replace('_', '-')}", str(value)]
+            # Cards travel: they name folders, not where these were on a machine.
+            word = value.name if isinstance(value, Path) else value
+            words += [f"--{key.replace('_', '-')}", str(word)]
     return shlex.join([*words, "--seed", str(seed)])
 
 

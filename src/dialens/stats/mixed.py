@@ -12,6 +12,7 @@ import polars as pl
 from scipy import stats
 
 from dialens.errors import DialensError
+from dialens.one_thread import one_thread
 from dialens.stats.bootstrap import Floats
 from dialens.stats.mixed_components import RESIDUAL, VarianceComponent, variance_components
 from dialens.stats.mixed_inference import Curvature, curvature
@@ -23,7 +24,6 @@ from dialens.stats.mixed_terms import (
     fixed_design,
     random_terms,
 )
-from dialens.stats.mixed_threads import one_thread
 
 __all__ = ["RESIDUAL", "FixedEffect", "MixedFit", "VarianceComponent", "fit_mixed"]
 

@@ -46,6 +46,58 @@ def test_each_kind_is_trained_and_talks(kind: str, talks: Path, tmp_path: Path) 
 
 
 @pytest.mark.usefixtures("one_thread")
+def test_what_an_agent_learned_is_built_upon(talks: Path, tmp_path: Path) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    more = ["--rate", "0.01", "--warm-up", "2", "--decay", "0.05", "--check-every", "3"]
+    run = CliRunner()
+    done = run.invoke(app, ["train", "hred", str(talks), "-o", str(first), *SMALL, *more])
+    assert done.exit_code == 0, done.output
+    short = ["--begin-with", str(first), "--minutes", "5"]
+    given = ["train", "hred", str(talks), "-o", str(second), *SMALL, *more, *short]
+    done = run.invoke(app, given)
+    assert done.exit_code == 0, done.output
+    before, after = (json.loads((one / "card.json").read_text()) for one in (first, second))
+    assert after["began_with"] == {"name": "first", "weights": before["files"][WEIGHTS]}
+    assert after["files"]["tokenizer.json"] == before["files"]["tokenizer.json"]
+    learned = before["data"][0]["replies"]
+    assert after["learned"]["replies_seen"] == 2 * learned
+    assert after["learned"]["steps"] == 2 * -(-learned // 8)
+    assert after["training"]["seconds"] == 300
+    assert (
+        after["metrics"]["held_out_perplexity"]["value"]
+        < before["metrics"]["held_out_perplexity"]["value"]
+    )
+    for said in ("--warm-up 2", "--decay 0.05", "--minutes 5", "--begin-with first"):
+        assert said in after["command"]
+    given = ["train", "hred", str(talks), "-o", str(tmp_path / "b"), *SMALL, *short]
+    other = run.invoke(app, [*given, "--hidden", "32"])
+    assert "hidden is 32, but 24 in" in str(other.exception)
+    other = run.invoke(app, ["train", "thred", *given[2:]])
+    assert "holds a hred, not a thred" in str(other.exception)
+
+
+@pytest.mark.parametrize(
+    ("option", "value"), [("--minutes", "0"), ("--decay", "-1"), ("--rate", "0")]
+)
+def test_plans_that_make_no_sense_are_refused(
+    option: str, value: str, talks: Path, tmp_path: Path
+) -> None:
+    given = ["train", "hred", str(talks), "-o", str(tmp_path / "b"), *SMALL, option, value]
+    done = CliRunner().invoke(app, given)
+    assert "must be" in str(done.exception)
+    assert not list(tmp_path.glob("b*"))
+
+
+def test_time_that_is_up_ends_a_training(talks: Path, tmp_path: Path) -> None:
+    given = ["train", "seq2seq", str(talks), "-o", str(tmp_path / "b"), *SMALL]
+    done = CliRunner().invoke(app, [*given, "--minutes", "1e-9", "--epochs", "50"])
+    assert done.exit_code == 0, done.output
+    card = json.loads((tmp_path / "b" / "card.json").read_text())
+    # Time is looked at before each step: the second begins after it is up, and is the last.
+    assert card["learned"]["steps"] == 2
+
+
+@pytest.mark.usefixtures("one_thread")
 def test_an_ingested_folder_is_learned_from(tmp_path: Path) -> None:
     work = ingested(tmp_path / "work", order=list(range(7)))
     done = CliRunner().invoke(

@@ -10,13 +10,14 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import nn
 
 from dialens.agents.neural.examples import Batch, Examples, batches, in_order
@@ -37,6 +38,7 @@ class Progress:
 
     Attributes:
         step: Steps done, over all epochs.
+        seen: Replies learned in them, the same ones once an epoch.
         epoch: The epoch under way.
         done: Batches of that epoch that are done.
         best: The lowest held-out perplexity.
@@ -46,6 +48,7 @@ class Progress:
     """
 
     step: int = 0
+    seen: int = 0
     epoch: int = 0
     done: int = 0
     best: float = math.inf
@@ -63,10 +66,15 @@ class Perplexity:
     replies: int
 
 
-def make_network(shape: Shape, plan: LearningPlan) -> nn.Module:
-    """A network with the weights that a seed gives."""
+def make_network(
+    shape: Shape, plan: LearningPlan, weights: Mapping[str, NDArray[np.float32]] | None = None
+) -> nn.Module:
+    """A network with the weights that a seed gives, or with those of an agent."""
     torch.manual_seed(plan.seed)
-    return NETWORKS[shape.kind](shape, plan.dropout)
+    model = NETWORKS[shape.kind](shape, plan.dropout)
+    if weights is not None:
+        model.load_state_dict({name: torch.from_numpy(part) for name, part in weights.items()})
+    return model
 
 
 def best_device() -> torch.device:
@@ -109,7 +117,7 @@ def fit(
     if state is not None and (state / CHECKPOINT).exists():
         so_far, kept = _resume(state / CHECKPOINT, model, optimiser)
         if advance:
-            advance(so_far.step * plan.batch)
+            advance(so_far.seen)
     begun, before = time.monotonic(), so_far.seconds
     running, counted = torch.zeros((), device=device), 0
     over = False
@@ -132,6 +140,7 @@ def fit(
             running += _learn(model, batch, optimiser, plan, device)
             counted += 1
             so_far.step += 1
+            so_far.seen += len(chosen)
             so_far.done = place + 1
             so_far.seconds = before + time.monotonic() - begun
             if advance:

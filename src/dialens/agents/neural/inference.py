@@ -56,6 +56,11 @@ class Writer:
         self._weights = weights
         self._words = weights["words.weight"]
 
+    @property
+    def weights(self) -> Arrays:
+        """All weights, by name, as single precision."""
+        return self._weights
+
     def begin(self, context: Sequence[Sequence[int]], topics: Sequence[int] = ()) -> State:
         """Read a context.
 

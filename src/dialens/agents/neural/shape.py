@@ -125,6 +125,11 @@ class LearningPlan:
                 raise DialensError(f"{name} is {getattr(self, name)}; it must be at least 1.")
         if self.rate <= 0:
             raise DialensError(f"rate is {self.rate:g}; it must be above 0.")
+        if self.seconds is not None and self.seconds <= 0:
+            raise DialensError(f"The time to learn is {self.seconds:g} s; it must be above 0.")
+        for name in ("decay", "warm_up", "check_every"):
+            if getattr(self, name) < 0:
+                raise DialensError(f"{name} is {getattr(self, name):g}; it must be at least 0.")
         for name in ("dropout", "no_context", "smoothing"):
             if not 0 <= getattr(self, name) < 1:
                 raise DialensError(f"{name} is {getattr(self, name):g}; it must be from 0 to 1.")

@@ -21,6 +21,7 @@ from dialens.agents.neural.subwords import recase
 from dialens.agents.settings import Named, read_settings, setting
 from dialens.errors import DialensError
 from dialens.models.topics import TopicTable
+from dialens.one_thread import one_thread
 
 _TRIES: Final = 4
 _EARLIER: Final = 12
@@ -105,9 +106,15 @@ class TrainedAgent:
         for attempt in range(_TRIES):
             # Searching gives the same each time: after it, and after some draws, draw more freely.
             decoding = self._decoding(sample=attempt > 0 or self.settings.method == "nucleus")
-            found = decode(
-                self.folder.writer, context, topics, decoding, taboo=taboo, seed=(*seed, attempt)
-            )
+            with one_thread():
+                found = decode(
+                    self.folder.writer,
+                    context,
+                    topics,
+                    decoding,
+                    taboo=taboo,
+                    seed=(*seed, attempt),
+                )
             for one in found:
                 text = recase(self.folder.subwords.text(one.ids))
                 if text and self._passes(text):

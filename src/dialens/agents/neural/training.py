@@ -16,7 +16,7 @@ import numpy as np
 from dialens.agents.agent import AgentError, Message
 from dialens.agents.neural.conversations import Threads, TopicColumn, read_threads
 from dialens.agents.neural.examples import Examples
-from dialens.agents.neural.folder import read_agent, write_agent
+from dialens.agents.neural.folder import AgentFolder, read_agent, write_agent
 from dialens.agents.neural.guard import blocked_words
 from dialens.agents.neural.measures import Distinct, distinct
 from dialens.agents.neural.prepare import Prepared, prepare
@@ -156,7 +156,9 @@ def open_state(folder: Path, about: Mapping[str, Any], *, restart: bool = False)
     return False
 
 
-def depends_on(source: Source, shape: Shape, plan: LearningPlan) -> dict[str, Any]:
+def depends_on(
+    source: Source, shape: Shape, plan: LearningPlan, begin: AgentFolder | None = None
+) -> dict[str, Any]:
     """What the result of a training depends on, short enough to compare."""
     how = {name: str(value) for name, value in vars(source).items() if name != "path"}
     return {
@@ -164,7 +166,25 @@ def depends_on(source: Source, shape: Shape, plan: LearningPlan) -> dict[str, An
         "plan": asdict(plan),
         "reading": how,
         "data": fingerprint(source.path),
+        "beginning": begin.identity if begin else None,
     }
+
+
+def read_beginning(folder: Path, shape: Shape) -> AgentFolder:
+    """The agent whose weights and subwords a training begins with.
+
+    Raises:
+        DialensError: It is no agent's folder, or its network is of another kind or size.
+    """
+    found = read_agent(folder, kind=shape.kind)
+    for name, theirs in found.shape.as_dict().items():
+        ours = getattr(shape, name)
+        if name != "vocabulary" and ours != theirs:  # the vocabulary comes with the agent
+            raise DialensError(
+                f"{name} is {ours}, but {theirs} in {folder}: a training that begins with an "
+                f"agent has its sizes. Give --{name.replace('_', '-')} {theirs}."
+            )
+    return found
 
 
 def fingerprint(path: Path) -> str:
@@ -185,6 +205,7 @@ def prepare_state(
     seed: int,
     state: Path,
     *,
+    begin: AgentFolder | None = None,
     advance: Advance | None = None,
 ) -> tuple[Prepared, dict[str, Any]]:
     """Prepare data once for a training; a training that goes on finds it in its state."""
@@ -197,7 +218,13 @@ def prepare_state(
     threads = read_threads(source.path, format=source.format, topic_column=source.topic_column)
     table = topic_tables.load(source.topics)
     found = prepare(
-        threads, shape, topics=table, held_out=source.held_out, seed=seed, advance=advance
+        threads,
+        shape,
+        topics=table,
+        held_out=source.held_out,
+        seed=seed,
+        subwords=begin.subwords if begin else None,
+        advance=advance,
     )
     found.examples.save(state / EXAMPLES)
     found.subwords.save(state / SUBWORDS)
@@ -208,7 +235,8 @@ def prepare_state(
         "replies": int((~found.examples.held_out).sum()),
         "held_out_replies": int(found.examples.held_out.sum()),
         "left_out": found.left_out,
-        "blocked": _blocked(threads),
+        # Words that the agent learned before are still among those it could write.
+        "blocked": sorted({*_blocked(threads), *(begin.blocked if begin else ())}),
         "sha256": found.sha256,
     }
     with atomic_file(state / FACTS) as scratch:  # last: it says that the others are whole
@@ -229,6 +257,7 @@ def train_agent(
     folder: Path,
     name: str,
     command: str,
+    begin: AgentFolder | None = None,
     samples: int = 200,
     preparing: Advance | None = None,
     learning: Advance | None = None,
@@ -243,6 +272,7 @@ def train_agent(
         folder: Of the agent, for instance an atomic one.
         name: What the card calls it.
         command: That made it, for the card.
+        begin: An agent of the same shape whose weights and subwords are the beginning.
         samples: Held-out contexts that are answered to measure distinct-n.
         preparing: Told how many more turns were prepared.
         learning: Told how many more replies were learned.
@@ -253,14 +283,22 @@ def train_agent(
     require_training()
     from dialens.agents.neural.fit import best_device, fit, make_network, perplexity
 
-    prepared, facts = prepare_state(source, shape, plan.seed, state, advance=preparing)
+    prepared, facts = prepare_state(source, shape, plan.seed, state, begin=begin, advance=preparing)
     shape = replace(shape, vocabulary=len(prepared.subwords))
     examples = prepared.examples
-    model = make_network(shape, plan).to(best_device())
+    model = make_network(shape, plan, begin.writer.weights if begin else None)
+    model.to(best_device())
     progress = fit(model, shape, examples, plan, state=state, advance=learning)
     held = perplexity(model, shape, examples, examples.part(held_out=True))
     table = topic_tables.load(source.topics)
     card = make_card(name, shape, plan, source, facts, command)
+    if begin:
+        card["began_with"] = {"name": begin.card.get("name"), "weights": begin.identity}
+    card["learned"] = {
+        "steps": progress.step,
+        "replies_seen": progress.seen,
+        "kept_step": progress.best_step,
+    }
     weights = {key: value.detach().cpu().numpy() for key, value in model.state_dict().items()}
     given: dict[str, Any] = {
         "shape": shape,
@@ -271,7 +309,7 @@ def train_agent(
         "own_topics": table if source.topics is not None else None,
     }
     write_agent(folder, card=card, **given)
-    agent = TrainedAgent(name, "default", {}, TalkingSettings(), read_agent(folder))
+    agent = TrainedAgent(name, name, {}, TalkingSettings(), read_agent(folder))
     answered, held_back = answer(agent, examples, samples, seed=plan.seed)
     spread = tuple(distinct([one.agent for one in answered], n) for n in (1, 2))
     metrics = make_metrics(held, spread, len(answered))
@@ -282,22 +320,25 @@ def train_agent(
 def answer(
     agent: TrainedAgent, examples: Examples, n: int, *, seed: int = 0
 ) -> tuple[list[Sample], int]:
-    """Let an agent answer held-out contexts, and count those its guard left without a reply."""
+    """Let an agent answer held-out contexts, and count those its guard left without a reply.
+
+    Each context has a seed of its own, so that luck in drawing is not the same in all of them.
+    """
     apart = np.random.default_rng(seed).permutation(examples.part(held_out=True))[:n]
     shape, words = agent.folder.shape, agent.folder.subwords
     found, held_back = [], 0
-    for one in apart:
+    for place, one in enumerate(apart):
         row = int(examples.replies[one])
         above = examples.context(row, shape.context_turns)
         turns = [words.text(examples.turn(turn, shape.turn_tokens)) for turn in above]
         person = words.text(examples.turn(row, int(examples.lengths[one])))
         roles = ("partner", "agent")
         history = [
-            Message(roles[(len(turns) - place + 1) % 2], text)  # type: ignore[arg-type]
-            for place, text in enumerate(turns)
+            Message(roles[(len(turns) - at + 1) % 2], text)  # type: ignore[arg-type]
+            for at, text in enumerate(turns)
         ]
         try:
-            said = agent.reply(history, seed=seed).text
+            said = agent.reply(history, seed=seed + place).text
         except AgentError:
             held_back += 1
             continue

@@ -7,6 +7,7 @@ from typing import Any
 import polars as pl
 
 from dialens.errors import DialensError
+from dialens.one_thread import one_thread
 from dialens.stats.bias.categories import category_agreement, majority_labels
 from dialens.stats.bias.cells import USUAL, Draws
 from dialens.stats.bias.consistency import consistency_differences
@@ -16,7 +17,6 @@ from dialens.stats.bias.paper import PaperTable, paper_tables, split_effects
 from dialens.stats.bias.pushes import pushes
 from dialens.stats.bias.raters import FLAGS, RaterFlags, flag_raters, robustness
 from dialens.stats.mixed import fit_mixed
-from dialens.stats.mixed_threads import one_thread
 
 VARIANCE = pl.Schema(
     {
