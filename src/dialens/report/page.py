@@ -15,10 +15,11 @@ from dialens.report.emotion_chart import emotion_chart
 from dialens.report.findings import caution, findings, gaps, headline
 from dialens.report.model_emotion_chart import model_emotion_chart
 from dialens.report.movement_chart import longest, movement_chart, moving_metrics
+from dialens.report.profile_section import ProfileSection, profile_section
 from dialens.report.run_record import RunRecord
 from dialens.report.shell import write_page
 from dialens.report.tables import headline_table, other_tables, system_table
-from dialens.report.trait_section import Character, character
+from dialens.report.trait_section import Character, character, profile_of
 from dialens.report.wording import cards, counted, label, long_label
 
 
@@ -96,8 +97,10 @@ def write_report(
     talks = drilldown(
         scores, corpus, sample, numbers, headline=digest.headline, resources=resources
     )
-    traits = character(digest, scores, seed=seed)
-    figures = _figures(digest, traits, seed)
+    varied = profile_of(digest, scores, seed=seed)
+    traits = character(digest, scores, profile=varied, seed=seed)
+    profile = profile_section(digest, scores, corpus, varied, seed=seed)
+    figures = _figures(digest, traits, profile, seed)
     found = findings(digest)
     first = headline(digest)
     title = title or _title(run)
@@ -127,6 +130,7 @@ def write_report(
         digest=digest,
         longest=longest(digest),
         character=traits,
+        profile=profile,
         classified="classified" in figures,
     )
     return Summary(
@@ -147,7 +151,9 @@ def _title(run: RunRecord) -> str:
     return name or "Conversations"
 
 
-def _figures(digest: Digest, traits: Character | None, seed: int) -> dict[str, dict[str, Any]]:
+def _figures(
+    digest: Digest, traits: Character | None, profile: ProfileSection, seed: int
+) -> dict[str, dict[str, Any]]:
     """Charts by the id of their place, and within it by the choice of a metric."""
     made: dict[str, dict[str, Chart | None]] = {
         "distribution": {
@@ -156,6 +162,7 @@ def _figures(digest: Digest, traits: Character | None, seed: int) -> dict[str, d
         "emotions": {"": emotion_chart(digest)},
         "classified": {"": model_emotion_chart(digest)},
     }
+    made |= {place: dict(charts) for place, charts in profile.charts.items()}
     if traits:
         made |= {place: {"": chart} for place, chart in traits.charts.items()}
     if longest(digest) > 1:

@@ -83,10 +83,12 @@ class Character:
     charts: Mapping[str, Chart]
 
 
-def character(digest: Digest, scores: Scores, *, seed: int = 0) -> Character | None:
+def character(
+    digest: Digest, scores: Scores, *, profile: TraitProfile | None = None, seed: int = 0
+) -> Character | None:
     """The section's content; None where no trait was scored or none has a value."""
-    profile = _profile(digest, scores, seed)
-    cards, charts, apart = [], {}, _apart(profile)
+    profile = profile or profile_of(digest, scores, seed=seed)
+    cards, charts, apart = [], {}, systems_apart(profile)
     for trait in profile.traits:
         agents = _agents(digest, profile, trait)
         if all(row["mean"] is None for row in agents):
@@ -109,7 +111,7 @@ def character(digest: Digest, scores: Scores, *, seed: int = 0) -> Character | N
     )
 
 
-def _profile(digest: Digest, scores: Scores, seed: int) -> TraitProfile:
+def profile_of(digest: Digest, scores: Scores, *, seed: int = 0) -> TraitProfile:
     """Agents of each system against each other; all together where systems have one agent each."""
     systems = [unit.system for unit in digest.agents]
     alone = len(systems) > 1 and len(set(systems)) == len(systems)
@@ -143,13 +145,13 @@ def _dialogs(digest: Digest, profile: TraitProfile, trait: str) -> pl.DataFrame:
     )
 
 
-def _wholes(profile: TraitProfile, trait: str) -> list[dict[str, Any]]:
+def wholes(profile: TraitProfile, trait: str) -> list[dict[str, Any]]:
     """The rows of a trait over all agents of a system, those with most agents first."""
     rows = profile.table.filter(pl.col("trait") == trait, pl.col("level") == "system")
     return rows.sort("n_agents", descending=True, maintain_order=True).to_dicts()
 
 
-def _apart(profile: TraitProfile) -> dict[str, list[str]]:
+def systems_apart(profile: TraitProfile) -> dict[str, list[str]]:
     """The systems whose agents differ more than chance would make them, by trait.
 
     Corrected over traits and systems (Benjamini & Hochberg 1995). Traits without any test are left
@@ -166,14 +168,14 @@ def _apart(profile: TraitProfile) -> dict[str, list[str]]:
 
 
 def _card(profile: TraitProfile, trait: str, apart: Sequence[str] | None) -> TraitCard:
-    rows = _wholes(profile, trait)
+    rows = wholes(profile, trait)
     several = len(rows) > 1
     facts = [_fact(row, several=several) for row in rows[:_MOST_SYSTEMS]]
     left_out = len(rows) - len(facts)
     return TraitCard(
         f"trait-{trait}",
         label(trait),
-        _grade(trait),
+        grade_of(trait),
         facts,
         _verdict(rows, apart),
         f"{counted(left_out, 'more system')} in trait_profile.parquet." if left_out else "",
@@ -230,7 +232,7 @@ def _verdict(rows: Sequence[Mapping[str, Any]], apart: Sequence[str] | None) -> 
     return f"The agents differ beyond chance {only}in {listed(apart)}."
 
 
-def _grade(trait: str) -> Grade | None:
+def grade_of(trait: str) -> Grade | None:
     """From the model's card; None for traits that come from elsewhere."""
     if trait not in trait_models.shipped():
         return None
@@ -265,13 +267,13 @@ def _sentence(
         if names:
             return f"Agents of one system differ beyond chance in {listed(names)}."
         return "In none of these traits do agents of one system differ beyond chance."
-    ranked = sorted(tested, key=lambda trait: -_wholes(profile, trait)[0]["stability"])
+    ranked = sorted(tested, key=lambda trait: -wholes(profile, trait)[0]["stability"])
     differing = [trait for trait in ranked if apart[trait]]
     alike = [label(trait).lower() for trait in tested if not apart[trait]]
     if not differing:
         return f"The agents cannot be told apart in {listed(alike)}."
     first, *rest = differing
-    icc = number(_wholes(profile, first)[0]["stability"])
+    icc = number(wholes(profile, first)[0]["stability"])
     parts = [f"The agents differ most in {label(first).lower()} (stability {icc})"]
     if rest:
         parts.append(f", then in {listed([label(trait).lower() for trait in rest])}")

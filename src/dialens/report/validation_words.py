@@ -5,7 +5,7 @@ from typing import Any
 
 import polars as pl
 
-from dialens.report.wording import counted, is_baseline, listed, long_label
+from dialens.report.wording import counted, in_sentence, is_baseline, listed, long_label
 from dialens.stats.validation import ALL_AUTOMATIC, ALL_PSYCHOLOGICAL, Validation
 
 ALPHA = 0.05
@@ -130,11 +130,11 @@ def _strongest(key: tuple[str, str], rows: pl.DataFrame) -> Sentence:
     row = best.row(0, named=True)
     opposite = ", in the opposite direction" if row["pearson"] < 0 else ""
     claim = (
-        f"{quality} goes most closely with {label(row['metric']).lower()}{opposite}"
+        f"{quality} goes most closely with {in_sentence(label(row['metric']))}{opposite}"
         if sure.height
         else f"No metric can be said to go with {quality}"
     )
-    nearest = "" if sure.height else f"The nearest is {label(row['metric']).lower()}: "
+    nearest = "" if sure.height else f"The nearest is {in_sentence(label(row['metric']))}: "
     detail = (
         f"{nearest}r = {number(row['pearson'])}"
         f"{_within(row)}, {units_text(row['n'], level)}, corrected p "
@@ -213,7 +213,7 @@ def _side(name: str) -> str:
     return {
         ALL_AUTOMATIC: "the automatic metrics",
         ALL_PSYCHOLOGICAL: "the psychological metrics",
-    }.get(name, long_label(name).lower())
+    }.get(name, in_sentence(long_label(name)))
 
 
 def _widest(rows: pl.DataFrame) -> dict[str, Any] | None:
@@ -255,7 +255,7 @@ def methods(result: Validation, *, resamples: int, folds: int) -> list[str]:
     }
     by = listed(sorted({str(one["clustered_by"]) for one in result.units}))
     p, a = (
-        listed([label(name).lower() for name in group]) or "none"
+        listed([in_sentence(label(name)) for name in group]) or "none"
         for group in (result.groups.psychological, result.groups.automatic)
     )
     return [

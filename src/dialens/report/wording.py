@@ -180,10 +180,17 @@ def higher(name: str) -> str:
     known = _HIGHER.get(name)
     if known:
         return known
-    text = long_label(name)
-    if text[1:] != text[1:].lower():
-        return f"has a higher {text}"  # a name, not words
-    return f"has a higher {text[0].lower()}{text[1:]}"
+    return f"has a higher {in_sentence(long_label(name))}"
+
+
+def in_sentence(text: str) -> str:
+    """A label within a sentence: without its capital, unless it is a name.
+
+    Examples:
+        >>> in_sentence("Distinct words"), in_sentence("USL-H vup"), in_sentence("chrF")
+        ('distinct words', 'USL-H vup', 'chrF')
+    """
+    return text if text[1:] != text[1:].lower() else f"{text[:1].lower()}{text[1:]}"
 
 
 def family_label(family: str) -> str:

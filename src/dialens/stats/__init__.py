@@ -3,6 +3,7 @@
 May import `metrics` and everything below; `report` and the command line build on it.
 """
 
+from dialens.stats.agent_profiles import AgentProfile, agent_profile
 from dialens.stats.agreement import Agreement, measure_agreement
 from dialens.stats.comparison import COMPARISONS, INTERVALS, RESAMPLES, compare, intervals
 from dialens.stats.mixed import MixedFit, fit_mixed
@@ -23,10 +24,12 @@ __all__ = [
     "RESAMPLES",
     "TRAIT_FAMILIES",
     "TRAIT_PROFILE",
+    "AgentProfile",
     "Agreement",
     "MixedFit",
     "TraitProfile",
     "Validation",
+    "agent_profile",
     "compare",
     "fit_mixed",
     "intervals",
