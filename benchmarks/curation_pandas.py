@@ -57,7 +57,7 @@ def label_with_pandas(work: Path, folder: Path, *, seed: int = 0, kappa: float =
 
 
 def _once(table: pd.DataFrame) -> pd.DataFrame:
-    ordered = table.sort_values(["retrieved", "row_key"], ascending=False, na_position="last")
+    ordered = table.sort_values("retrieved", ascending=False, na_position="last")
     return ordered.drop_duplicates("id")
 
 
@@ -97,7 +97,7 @@ def _filtered(
             "replies": "parent_replies",
         }
     )
-    table = comments.drop(columns=["text", "retrieved", "row_key", "edited"])
+    table = comments.drop(columns=["text", "retrieved", "edited"])
     table = table.merge(reactions, how="left", left_on="id", right_index=True)
     table = table.merge(parents, how="left", on=["parent_id", "parent_is_submission"])
     table["be"] = table["score"].clip(lower=0).where(~(table["controversial"] == True), 0)  # noqa: E712

@@ -35,7 +35,6 @@ _COMMENT: dict[str, Any] = {
     "quote": False,
     "bot": False,
     "english": True,
-    "row_key": 0,
 }
 _SUBMISSION: dict[str, Any] = {
     "subreddit": "books",
@@ -44,7 +43,6 @@ _SUBMISSION: dict[str, Any] = {
     "score": 1,
     "text": "A title",
     "deleted": False,
-    "row_key": 0,
 }
 
 

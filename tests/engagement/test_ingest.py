@@ -37,7 +37,7 @@ def _table(folder: Path, schema: pl.Schema) -> pl.DataFrame:
     parts = [pl.read_parquet(path) for path in sorted(folder.glob("*.parquet"))]
     for part in parts:
         assert part.schema == schema
-    return pl.concat([schema.to_frame(), *parts]).sort("id", "row_key")
+    return pl.concat([schema.to_frame(), *parts]).sort(schema.names())
 
 
 def bytes_of(work: Path) -> dict[str, bytes]:

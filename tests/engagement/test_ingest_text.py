@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import random
 import re
-import zlib
 from pathlib import Path
 
 import polars as pl
@@ -90,10 +89,12 @@ def check(texts: list[str]) -> None:
     text = reddit_text.clean(raw)
     assert raw.to_list() == texts  # not written into
     assert text.to_list() == [plain_reddit.clean(one) for one in texts]
+    assert reddit_text.clean_marked(raw).to_list() == text.to_list()
     assert reddit_text.has_quote(raw).to_list() == [plain_quote(one) for one in texts]
-    nobody = pl.Series([None] * len(texts), dtype=pl.String)
-    found = reddit_text.is_bot(nobody, raw).to_list()
-    assert found == [bool(_BOT.search(one)) for one in texts]
+    assert reddit_text.says_bot(raw).to_list() == [bool(_BOT.search(one)) for one in texts]
+    for one, plain in zip(texts, reddit_text.is_plain(raw), strict=True):
+        noteworthy = plain_reddit.clean(one) != one or plain_quote(one) or _BOT.search(one)
+        assert not (plain and noteworthy), one
     for row, one in zip(reddit_text.count_words(text).rows(), text, strict=True):
         words, content = plain_counts(one)
         assert row == (words, content, plain_english(one, words, content)), one
@@ -186,12 +187,6 @@ def test_both_ways_of_decoding_agree() -> None:
     at_once, one_by_one = (decode(Block(0, 1, raw)) for raw in (data, b"\n" + data))
     assert at_once.comments.equals(one_by_one.comments)
     assert comment_rows(at_once.comments).equals(comment_rows(one_by_one.comments))
-
-
-def test_row_key_is_length_and_checksum_of_the_line() -> None:
-    line = line_of(comment()).rstrip(b"\n")
-    rows = comment_rows(decode(Block(0, 1, line)).comments)
-    assert rows["row_key"].to_list() == [(len(line) << 32) + zlib.crc32(line)]
 
 
 def test_real_dumps(shared_data: Path, tmp_path: Path) -> None:

@@ -182,8 +182,7 @@ def outcome(folder: Path, comments, submissions, *, shards=1, options=None, **en
 def threads(draw, names=("s1", "s2", "s3")):
     """Trees of comments under some submissions, some fields missing, some rows twice."""
     submissions = [
-        submission(name, score=draw(st.sampled_from([None, 0, 3, 12])), row_key=place)
-        for place, name in enumerate(names)
+        submission(name, score=draw(st.sampled_from([None, 0, 3, 12]))) for name in names
     ]
     comments = []
     for number in range(draw(st.integers(6, 24))):
@@ -201,13 +200,16 @@ def threads(draw, names=("s1", "s2", "s3")):
                 content_words=draw(st.integers(1, 9)),
                 deleted=draw(st.integers(0, 9)) == 0,
                 text=f"p{draw(st.integers(0, 9))}0 t{draw(st.sampled_from([0, 0, 0, 90]))}",
-                row_key=number,
             )
         )
     again = draw(st.lists(st.sampled_from(comments), max_size=3))
     comments += [
-        {**row, "retrieved": draw(st.sampled_from([None, 1, 2**31])), "row_key": 100 + place}
-        for place, row in enumerate(again)
+        {
+            **row,
+            "retrieved": draw(st.sampled_from([None, 1, 1_500_000_000, 2**31])),
+            "score": draw(st.sampled_from([None, 1, 8])),
+        }
+        for row in again
     ]
     return comments, submissions
 

@@ -276,7 +276,6 @@ def forest(size: int) -> tuple[list[dict[str, object]], list[dict[str, object]]]
                 content_words=1 + (n * 5) % 23,
                 text=f"thanks a lot for number {n}" if n % 3 else f"sad about number {n}",
                 deleted=n % 29 == 0,
-                row_key=n,
             )
         )
     return comments, submissions

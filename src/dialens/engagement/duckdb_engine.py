@@ -50,8 +50,9 @@ class DuckdbEngine:
     def write(self, sql: str, folder: Path) -> None:
         """Run a query into one Parquet file."""
         file = _quoted(folder / "part-00000.parquet")
-        # Ids and texts do not repeat: no dictionary of them is begun that would be thrown away.
-        how = f"FORMAT parquet, COMPRESSION lz4_raw, DICTIONARY_SIZE_LIMIT {_DICTIONARY}"
+        # Ids and texts do not repeat: no dictionary of them is begun that would be thrown away. The
+        # files are read once or twice and go: to pack them takes longer than to write them.
+        how = f"FORMAT parquet, COMPRESSION uncompressed, DICTIONARY_SIZE_LIMIT {_DICTIONARY}"
         self._run(f"COPY ({sql}) TO {file} ({how})")
 
     def score(

@@ -8,7 +8,6 @@ record, so that a value of the wrong type is an error with a place and not a sur
 """
 
 import json
-import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
@@ -17,19 +16,17 @@ from operator import attrgetter
 from typing import Annotated, Any, Final
 
 import msgspec
-import numpy as np
 import polars as pl
 
 from dialens.corpus.intake import RecordError
 from dialens.engagement.dump import Block
+from dialens.engagement.dump_columns import LATEST, comment_columns, submission_columns
 
 _Whole = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 _Key = Annotated[str, msgspec.Meta(min_length=1)]
 _Time = int | float | str
-_LATEST: Final = 2**53
-_INTEGERS: Final = frozenset((int, type(None)))
-_LENGTH_BITS: Final = 32
 _KEYS_NAMED: Final = 12
+_TRUTH: Final = ("true", "false")
 DELETED_AUTHOR: Final = "[deleted]"
 
 
@@ -49,7 +46,7 @@ class Record(msgspec.Struct, gc=False):
     score_hidden: bool | None = None
     hide_score: bool | None = None
     controversiality: bool | _Whole | None = None
-    edited: bool | int | float | None = None
+    edited: bool | _Time | None = None
     author: str | msgspec.UnsetType | None = msgspec.UNSET
     body: str | None = None
     title: str | None = None
@@ -85,32 +82,51 @@ def decode(block: Block) -> Decoded:
         >>> decoded.comments.height, decoded.submissions.height, decoded.problems[0].line
         (1, 1, 3)
     """
-    lines = block.data.split(b"\n")
-    if not lines[-1]:
-        lines.pop()
-    return _decode_at_once(block.data, lines) or _decode_one_by_one(lines, block.first_line)
+    lines = block.lines
+    return (
+        _decode_columns(block.data, lines)
+        or _decode_at_once(block.data, lines)
+        or _decode_one_by_one(block.data.split(b"\n"), block.first_line)
+    )
 
 
-def _decode_at_once(data: bytes, lines: list[bytes]) -> Decoded | None:
+def _decode_columns(data: bytes, lines: int) -> Decoded | None:
+    """Columns without a detour through records, if all is as usual; None to look closer."""
+    first = data[: data.find(b"\n") + 1] or data
+    if not _is_valid(first):
+        return None
+    record = _DECODER.decode(first)
+    numbers = isinstance(record.created_utc, int) and isinstance(record.retrieved_on, int)
+    if _is_submission(record):
+        submissions = submission_columns(data, lines, _is_valid, number_times=numbers)
+        return None if submissions is None else Decoded(_comments([]), submissions, [])
+    comments = comment_columns(data, lines, _is_valid, number_times=numbers)
+    return None if comments is None else Decoded(comments, _submissions([]), [])
+
+
+def _is_valid(line: bytes) -> bool:
+    try:
+        _DECODER.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return False
+    return True
+
+
+def _decode_at_once(data: bytes, lines: int) -> Decoded | None:
     """All lines together, if nothing is wrong in any; None to look closer."""
     try:
         records = _DECODER.decode_lines(data)
         # Values are found by their brackets, not by lines: there must be as many of each.
-        if len(records) != len(lines):
+        if len(records) != lines:
             return None
-        if None not in _values(records, "link_id"):  # comments all, as in most files
-            return Decoded(_comments(records, lines), _submissions([], []), [])
         kinds = [_is_submission(record) for record in records]
-        if None in kinds:
-            return None
-        return _of_kinds(records, lines, kinds, [])
+        return None if None in kinds else _of_kinds(records, kinds, [])
     except (msgspec.DecodeError, ValueError, OverflowError):
         return None
 
 
 def _decode_one_by_one(lines: list[bytes], first_line: int) -> Decoded:
     records: list[Record] = []
-    read: list[bytes] = []
     kinds: list[bool | None] = []
     problems: list[Problem] = []
     for number, line in enumerate(lines, start=first_line):
@@ -125,21 +141,16 @@ def _decode_one_by_one(lines: list[bytes], first_line: int) -> Decoded:
             problems.append(Problem(number, error))
             continue
         records.append(record)
-        read.append(line)
         kinds.append(kind)
-    return _of_kinds(records, read, kinds, problems)
+    return _of_kinds(records, kinds, problems)
 
 
 def _of_kinds(
-    records: list[Record],
-    lines: list[bytes],
-    is_submission: list[bool | None],
-    problems: list[Problem],
+    records: list[Record], is_submission: list[bool | None], problems: list[Problem]
 ) -> Decoded:
-    is_comment = [not kind for kind in is_submission]
     return Decoded(
-        _comments(list(compress(records, is_comment)), list(compress(lines, is_comment))),
-        _submissions(list(compress(records, is_submission)), list(compress(lines, is_submission))),
+        _comments(list(compress(records, [not kind for kind in is_submission]))),
+        _submissions(list(compress(records, is_submission))),
         problems,
     )
 
@@ -162,6 +173,10 @@ def _decode_line(line: bytes) -> Record:
             _seconds(value) if name != "date" else _midnight(value)
         except (ValueError, OverflowError) as error:
             raise RecordError("is not a time", field=name, seen=value) from error
+    try:
+        _is_edited(record)
+    except ValueError as error:
+        raise RecordError("is not a time", field="edited", seen=record.edited) from error
     return record
 
 
@@ -224,9 +239,16 @@ def _seconds(value: _Time | None) -> int | None:
     if value is None:
         return None
     seconds = int(float(value)) if isinstance(value, str) else int(value)
-    if not -_LATEST < seconds < _LATEST:
+    if not -LATEST < seconds < LATEST:
         raise OverflowError("beyond what a clock shows")
     return seconds
+
+
+def _is_edited(record: Record) -> bool | None:
+    edited = record.edited
+    if isinstance(edited, str):
+        return bool(float(edited)) if edited not in _TRUTH else edited == _TRUTH[0]
+    return None if edited is None else bool(edited)
 
 
 def _midnight(day: str | None) -> int | None:
@@ -236,29 +258,29 @@ def _midnight(day: str | None) -> int | None:
     return int(datetime(found.year, found.month, found.day, tzinfo=UTC).timestamp())
 
 
-def _comments(records: list[Record], lines: list[bytes]) -> pl.DataFrame:
+def _comments(records: list[Record]) -> pl.DataFrame:
     threads = _values(records, "link_id")
     if None in threads:
         threads = [record.link_id or record.thread or record.parent_id for record in records]
     return pl.DataFrame(
         [
-            *_common(records, lines),
+            *_common(records),
             pl.Series("parent_id", _values(records, "parent_id"), pl.String),
             pl.Series("thread", threads, pl.String),
             _scores(records, hidden="score_hidden"),
             _flags("controversial", _values(records, "controversiality")),
-            _flags("edited", _values(records, "edited")),
+            _flags("edited", list(map(_is_edited, records))),
             pl.Series("body", _values(records, "body"), pl.String),
         ]
     )
 
 
-def _submissions(records: list[Record], lines: list[bytes]) -> pl.DataFrame:
+def _submissions(records: list[Record]) -> pl.DataFrame:
     # In a plain threads file the submission's title is in `body`.
     titles = [record.body if record.title is None else record.title for record in records]
     return pl.DataFrame(
         [
-            *_common(records, lines),
+            *_common(records),
             _scores(records, hidden="hide_score"),
             pl.Series("title", titles, pl.String),
             pl.Series("selftext", _values(records, "selftext"), pl.String),
@@ -266,14 +288,13 @@ def _submissions(records: list[Record], lines: list[bytes]) -> pl.DataFrame:
     )
 
 
-def _common(records: list[Record], lines: list[bytes]) -> list[pl.Series]:
+def _common(records: list[Record]) -> list[pl.Series]:
     return [
         pl.Series("id", _values(records, "id"), pl.String),
         pl.Series("subreddit", _values(records, "subreddit"), pl.String),
         _times("created", records, "created_utc", _days),
         _times("retrieved", records, "retrieved_on", lambda given: _values(given, "retrieved_utc")),
         _authors(_values(records, "author")),
-        _row_keys(lines),
     ]
 
 
@@ -290,9 +311,8 @@ def _times(
         values = [
             other if value is None else value for value, other in zip(values, others, strict=True)
         ]
-    if not _INTEGERS.issuperset(map(type, values)):
-        values = [_seconds(value) for value in values]
-    return pl.Series(name, values, pl.Int64, strict=True)
+    seconds = [_seconds(value) for value in values]
+    return pl.Series(name, seconds, pl.Int64, strict=True)
 
 
 def _days(records: list[Record]) -> list[Any]:
@@ -320,10 +340,3 @@ def _authors(values: list[Any]) -> pl.Series:
         gone = {None: DELETED_AUTHOR, msgspec.UNSET: None}
         values = [gone.get(value, value) for value in values]
     return pl.Series("author", values, pl.String)
-
-
-def _row_keys(lines: list[bytes]) -> pl.Series:
-    """A number for each line that is the same on every machine, and differs where lines do."""
-    lengths = np.fromiter(map(len, lines), np.int64, len(lines))
-    sums = np.fromiter(map(zlib.crc32, lines), np.int64, len(lines))
-    return pl.Series("row_key", (lengths << _LENGTH_BITS) | sums, pl.Int64)

@@ -34,7 +34,9 @@ def comment_rows(
     counter = counter or reddit_text.WordCounter()
     gone = reddit_text.is_gone(dumped["body"])
     raw = dumped.select(pl.when(~gone).then("body").otherwise(pl.lit(""))).to_series()
-    text = reddit_text.clean(raw)
+    marked = (~reddit_text.is_plain(raw)).arg_true()
+    raw_marked = raw.gather(marked)
+    text = raw.clone().scatter(marked, reddit_text.clean_marked(raw_marked))
     parent = pl.col("parent_id").str.strip_prefix("t1_").str.strip_prefix("t3_")
     thread = pl.col("thread").str.strip_prefix("t3_")
     of_comment = pl.col("parent_id").str.starts_with("t1_")
@@ -47,13 +49,18 @@ def comment_rows(
             thread=thread,
             text=text,
             deleted=gone | _BY_DELETED,
-            quote=reddit_text.has_quote(raw),
-            bot=reddit_text.is_bot(dumped["author"], raw),
+            quote=_flags(dumped.height, marked, reddit_text.has_quote(raw_marked)),
+            bot=reddit_text.has_bot_name(dumped["author"])
+            | _flags(dumped.height, marked, reddit_text.says_bot(raw_marked)),
         )
         .with_columns(counter.count(text))
         .select(COMMENTS.names())
         .cast(COMMENTS)
     )
+
+
+def _flags(rows: int, where: pl.Series, found: pl.Series) -> pl.Series:
+    return pl.repeat(False, rows, eager=True).scatter(where, found)
 
 
 def submission_rows(dumped: pl.DataFrame) -> pl.DataFrame:

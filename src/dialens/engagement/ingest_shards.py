@@ -9,9 +9,8 @@ shard with a marker is finished; one without is made again.
 import json
 from collections.abc import Generator, Mapping
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from queue import SimpleQueue
 from typing import Any, Final
 
 import polars as pl
@@ -20,7 +19,7 @@ from dialens.corpus import OnError
 from dialens.corpus.intake import RecordError, message
 from dialens.engagement import reddit_text
 from dialens.engagement.dump import Block, Position, ahead, blocks, side_by_side, unpacked
-from dialens.engagement.dump_records import Decoded, Problem, decode
+from dialens.engagement.dump_records import Problem, decode
 from dialens.engagement.ingest_rows import comment_rows, submission_rows
 from dialens.engagement.tables import (
     COMMENTS_FOLDER,
@@ -29,7 +28,7 @@ from dialens.engagement.tables import (
     SUBMISSIONS_FOLDER,
 )
 from dialens.errors import DialensError
-from dialens.storage import atomic_file, sha256_file
+from dialens.storage import atomic_file
 from dialens.text import VERSION, stop_words
 
 SHARD_BLOCKS: Final = 12
@@ -38,8 +37,7 @@ SOURCE_MARKER: Final = "source-{key}.json"
 _SHARD: Final = "part-{key}-{number:05d}"
 _ROW_GROUP: Final = 122_880
 _NAMED_BY: Final = 12
-_AT_ONCE: Final = 4
-_THREADS: Final = 2  # that make rows: about as much work as all the rest of reading a dump
+_THREADS: Final = 2
 
 
 def layout() -> str:
@@ -47,9 +45,9 @@ def layout() -> str:
 
     Examples:
         >>> layout().split()[0]
-        'shards-2'
+        'shards-3'
     """
-    return f"shards-2 {reddit_text.VERSION} {VERSION} {stop_words().sha256[:12]}"
+    return f"shards-3 {reddit_text.VERSION} {VERSION} {stop_words().sha256[:12]}"
 
 
 @dataclass(frozen=True)
@@ -73,7 +71,6 @@ class _Shard:
     number: int
     first_line: int
     last_line: int = 0
-    blocks: int = 0
     comments: list[pl.DataFrame] = field(default_factory=list)
     submissions: list[pl.DataFrame] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
@@ -162,56 +159,30 @@ def ingest_dump(
 def _read(
     dump: Dump, finished: Mapping[int, object], on_error: OnError, position: Position | None
 ) -> Generator[_Shard]:
-    """Parts of shards in order: unpacked, decoded, and made into rows, each ahead of the next.
+    """Parts of shards in order: unpacked ahead, decoded and made into rows by several threads.
 
-    Decoding holds Python's lock and is done by one thread; rows are made without it, by several.
+    Nearly all of it is done without Python's lock, so that the threads do not wait for each other.
     """
     pieces = unpacked(dump.path, position)
     cut = ahead(blocks(pieces, name=str(dump.path), salvage=on_error is OnError.SKIP))
-    # A counter is one thread's at a time; it goes on to whoever makes the next rows.
-    counters: SimpleQueue[reddit_text.WordCounter] = SimpleQueue()
-    for _ in range(_THREADS):
-        counters.put(reddit_text.WordCounter())
+    counter = reddit_text.WordCounter()
 
-    def with_rows(part: _Shard) -> _Shard:
-        counter = counters.get()
-        try:
-            comments = [comment_rows(pl.concat(part.comments), counter)] if part.comments else []
-        finally:
-            counters.put(counter)
-        submissions = [submission_rows(table) for table in part.submissions]
-        return replace(part, comments=comments, submissions=submissions)
+    def with_rows(block: Block) -> _Shard:
+        made = _Shard(block.number // SHARD_BLOCKS, block.first_line)
+        made.last_line = block.first_line + block.lines - 1
+        if made.number in finished:
+            return made
+        decoded = decode(block)
+        made.problems += decoded.problems
+        if block.damage is not None:
+            made.problems.append(Problem(block.first_line, RecordError(block.damage)))
+        if decoded.comments.height:
+            made.comments.append(comment_rows(decoded.comments, counter))
+        if decoded.submissions.height:
+            made.submissions.append(submission_rows(decoded.submissions))
+        return made
 
-    return ahead(side_by_side(with_rows, ahead(_decoded(cut, finished)), _THREADS))
-
-
-def _decoded(cut: Generator[Block], finished: Mapping[int, object]) -> Generator[_Shard]:
-    """Several blocks at once, since to set up regular expressions for rows takes a while."""
-    with closing(cut):
-        part: _Shard | None = None
-        for block in cut:
-            number = block.number // SHARD_BLOCKS
-            if part is not None and (part.number != number or part.blocks == _AT_ONCE):
-                yield part
-                part = None
-            part = part or _Shard(number, block.first_line)
-            lines = block.data.count(b"\n") + (not block.data.endswith(b"\n"))
-            part.last_line = block.first_line + lines - 1
-            part.blocks += 1
-            if number not in finished:
-                _add(part, block, decode(block))
-        if part is not None:
-            yield part
-
-
-def _add(part: _Shard, block: Block, decoded: Decoded) -> None:
-    part.problems += decoded.problems
-    if block.damage is not None:
-        part.problems.append(Problem(block.first_line, RecordError(block.damage)))
-    if decoded.comments.height:
-        part.comments.append(decoded.comments)
-    if decoded.submissions.height:
-        part.submissions.append(decoded.submissions)
+    return ahead(side_by_side(with_rows, cut, _THREADS))
 
 
 def _write(shard: _Shard, dump: Dump, work: Path) -> None:
@@ -228,11 +199,9 @@ def _write(shard: _Shard, dump: Dump, work: Path) -> None:
                 rows[folder] = table.height
                 path = work / folder / f"{name}.parquet"
                 with atomic_file(path) as scratch:
-                    table.write_parquet(scratch, compression="lz4", row_group_size=_ROW_GROUP)
-                files[f"{folder}/{path.name}"] = {
-                    "bytes": path.stat().st_size,
-                    "sha256": sha256_file(path),
-                }
+                    _write_table(table, scratch)
+                # No hash of its own: a shard follows from the dump's, the layout and its number.
+                files[f"{folder}/{path.name}"] = {"bytes": path.stat().st_size}
         _write_rejects(shard.problems, dump, work / REJECTS_FOLDER / f"{name}.jsonl")
         marker = {
             "layout": layout(),
@@ -250,6 +219,13 @@ def _write(shard: _Shard, dump: Dump, work: Path) -> None:
             f"{work} cannot be written to: {error}. Make room or name another folder, and run the "
             "same command again: finished shards are kept."
         ) from error
+
+
+def _write_table(table: pl.DataFrame, path: Path) -> None:
+    # To pack texts takes longer than all the rest of writing, and again at every reading.
+    table.write_parquet(
+        path, compression="uncompressed", statistics=False, row_group_size=_ROW_GROUP
+    )
 
 
 def _write_rejects(problems: list[Problem], dump: Dump, path: Path) -> None:

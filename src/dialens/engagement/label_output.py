@@ -5,6 +5,7 @@ fixed groups of rows makes the same bytes whatever engine, threads or memory mad
 """
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
 
@@ -62,11 +63,19 @@ def write_posts(numbers: Sequence[Path], words: Sequence[Path], folder: Path) ->
     context = said.filter(pl.col("is_context")).select(of_context="id", context="text")
     whole = pl.concat([known, text, context], how="horizontal")
     _check_order(whole)
-    posts = folder / FILES["posts"]
-    _write(whole.select(pl.col(name).cast(kind) for name, kind in POSTS.items()), posts)
-    beside = pl.concat([pl.scan_parquet(posts), known.select("side")], how="horizontal")
-    for side in ("train", "validation"):
-        _write(beside.filter(pl.col("side") == side).drop("side"), folder / FILES[side])
+    posts = whole.select("side", *(pl.col(name).cast(kind) for name, kind in POSTS.items()))
+    chosen = {
+        "posts": posts,
+        "train": posts.filter(pl.col("side") == "train"),
+        "validation": posts.filter(pl.col("side") == "validation"),
+    }
+    with ExitStack() as files:
+        # All in one go: what they have in common is read once.
+        writing = [
+            _sink(table.drop("side"), files.enter_context(atomic_file(folder / FILES[name])))
+            for name, table in chosen.items()
+        ]
+        pl.collect_all(writing, engine="streaming")
     return {name: _rows(folder / file) for name, file in FILES.items()}
 
 
@@ -91,7 +100,11 @@ def _check_order(whole: pl.LazyFrame) -> None:
 
 def _write(table: pl.LazyFrame, path: Path) -> None:
     with atomic_file(path) as scratch:
-        table.sink_parquet(scratch, compression="zstd", compression_level=1, row_group_size=_GROUP)
+        _sink(table, scratch).collect(engine="streaming")
+
+
+def _sink(table: pl.LazyFrame, path: Path) -> pl.LazyFrame:
+    return table.sink_parquet(path, compression="zstd", row_group_size=_GROUP, lazy=True)
 
 
 def _rows(path: Path) -> int:

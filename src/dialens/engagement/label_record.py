@@ -30,10 +30,12 @@ def write_record(
 ) -> None:
     """Write what was done, with what, how long it took, and the hashes of what came out."""
     files = [path for path in sorted(red.rglob("*")) if path.is_file() and path.name != RUN]
+    hashed = {name: about["sha256"] for name, about in card.content["files"].items()}
+    names = [path.relative_to(red) for path in files]
     outputs = {
-        str(path.relative_to(red)): sha256_file(path)
-        for path in files
-        if not any(part.startswith(".") for part in path.relative_to(red).parts)
+        str(name): hashed.get(str(name)) or sha256_file(red / name)
+        for name in names
+        if not any(part.startswith(".") for part in name.parts)
     }
     record = {
         "command": "engagement label",

@@ -24,7 +24,7 @@ class Work:
         comments: Parquet files of comments, by name.
         submissions: Parquet files of submissions; there may be none.
         rows: Of both kinds, as the markers count them; duplicates are still among them.
-        identity: A hash over the names and hashes of all shards.
+        identity: A hash over the markers of all shards, which tell dump, layout and place.
         record: What ingest says about itself.
     """
 
@@ -85,7 +85,7 @@ def open_work(folder: Path) -> Work:
             f"{folder} holds no comment, only {rows[SUBMISSIONS_FOLDER]:,} submissions. Ingest "
             "files of comments (RC_…) too."
         )
-    seen = json.dumps({name: about["sha256"] for name, about in sorted(files.items())})
+    seen = json.dumps(markers, sort_keys=True)
     return Work(
         folder,
         _of_kind(folder, files, COMMENTS_FOLDER),

@@ -41,7 +41,7 @@ STEPS: Final = (
     Step("comment_reactions", "replies to each comment, counted and measured", 0.4),
     Step("submission_parents", "submissions that were answered", 0.1),
     Step("reacted", "comments with a reply", 0.4),
-    Step("unanswered", "comments without one, with the reason against them", 0.6),
+    Step("unanswered", "comments without one, with the reason against them", 0.6, "view"),
     Step("judged", "filters that need no model", 0.4),
     Step("post_texts", "texts for the toxicity classifier", 0.3),
     Step("toxicity_texts", "each of them once", 0.3),

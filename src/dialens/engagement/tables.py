@@ -21,7 +21,6 @@ COMMENTS = pl.Schema(
         "quote": pl.Boolean,
         "bot": pl.Boolean,
         "english": pl.Boolean,
-        "row_key": pl.Int64,
     }
 )
 """One row a comment. Ids have no `t1_`; `score` is null where votes are absent or hidden, `edited`
@@ -36,7 +35,6 @@ SUBMISSIONS = pl.Schema(
         "score": pl.Int64,
         "text": pl.String,
         "deleted": pl.Boolean,
-        "row_key": pl.Int64,
     }
 )
 """One row a submission; `text` is its title and what was written under it."""
