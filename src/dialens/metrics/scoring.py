@@ -48,7 +48,8 @@ class Column:
     def reason(self) -> pl.Series:
         """Why a value, or some turns behind it, are missing; null where nothing is.
 
-        A turn has one reason; a larger unit lists its own, if it has one, and counts its turns'.
+        A turn has one reason; a larger unit lists its own, if it has one, and counts its turns'. A
+        reason that is counted is not said once more.
         """
         own = pl.Series([None, *self.values.reasons], dtype=pl.String).gather(self.values.code)
         if self.missing is None or not self.missing.any():
@@ -60,8 +61,13 @@ class Column:
             pl.when(pl.col(f"m{i}") > 0).then(pl.format(f"{reason} ×{{}}", pl.col(f"m{i}")))
             for i, reason in enumerate(self.turn_reasons)
         ]
+        told = [
+            (pl.col("own") == reason) & (pl.col(f"m{i}") > 0)
+            for i, reason in enumerate(self.turn_reasons)
+        ]
+        alone = pl.when(~pl.any_horizontal(told)).then("own")
         joined = counted.with_columns(own=own).select(
-            pl.concat_str("own", *parts, separator="; ", ignore_nulls=True).alias("reason")
+            pl.concat_str(alone, *parts, separator="; ", ignore_nulls=True).alias("reason")
         )
         return joined.to_series().replace("", None)
 
@@ -221,11 +227,13 @@ class Shares:
     """Progress of a batch in turns, of which each step has an equal share.
 
     Examples:
-        >>> shares = Shares(10, 2, lambda turns: print(turns, end=" "))
+        >>> told = []
+        >>> shares = Shares(10, 2, told.append)
         >>> shares.next(4)(2)
-        ... shares.next(100)(50)
-        ... shares.finish()
-        2 5 3
+        >>> shares.next(100)(50)
+        >>> shares.finish()
+        >>> told
+        [2, 5, 3]
     """
 
     def __init__(self, turns: int, steps: int, advance: Callable[[int], None]) -> None:

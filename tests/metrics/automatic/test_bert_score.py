@@ -10,6 +10,7 @@ from pathlib import Path
 import bert_score
 import numpy as np
 import pytest
+import torch
 from bert_score.utils import model2layers
 
 from dialens.errors import DialensError
@@ -49,6 +50,15 @@ def package(folder: Path, layer: int, pairs: list[tuple[str, str]], **more: obje
     replies, references = zip(*pairs, strict=True)
     found = theirs.score(list(replies), list(references), batch_size=1)
     return np.stack([one.double().numpy() for one in found], axis=1)
+
+
+def test_threads_change_nothing(encoders: dict[str, Path]):
+    units = [Unit((), a, (b,)) for a, b in product(SENTENCES, SENTENCES)]
+    shop = {n: Workshop({"bert_score": str(encoders["bert"])}, threads=n) for n in (1, 3)}
+    before = torch.get_num_threads()
+    one, many = (FAMILY.open(shop[n]).score(units) for n in (1, 3))
+    assert np.abs(one - many).max() < 1e-6
+    assert torch.get_num_threads() in (before, 3)  # the number asked for; never left at one
 
 
 @pytest.mark.parametrize("name", MAKERS)

@@ -12,10 +12,11 @@ from mauve.utils import featurize_tokens_from_model
 from transformers import AutoModel, AutoTokenizer
 
 from dialens.errors import DialensError
-from dialens.metrics.automatic import bert_score
-from dialens.metrics.automatic.family import Workshop
+from dialens.metrics.automatic import bert_score, token_encoder
+from dialens.metrics.automatic.family import Unit, Workshop
 from dialens.metrics.automatic.frontier import clustered, histograms, mauve_of, reduced
 from dialens.metrics.automatic.mauve import FAMILY, MauveScorer, Settings
+from dialens.metrics.automatic.token_encoder import SideRows
 from dialens.metrics.automatic.weights import load_model
 from tests.metrics.automatic import checkpoints
 from tests.metrics.automatic.checkpoints import SENTENCES
@@ -170,6 +171,47 @@ def test_an_encoder_is_loaded_once_for_all_who_use_it(tmp_path: Path):
     assert load_model(shop, "bert_score", "an encoder").model is before
 
 
+@pytest.mark.parametrize("maker", [checkpoints.bert, checkpoints.mpnet])
+@pytest.mark.parametrize("features", ["last", "mean"])
+def test_one_pass_serves_both(maker, features: str, tmp_path: Path):
+    folder = str(maker(tmp_path / "encoder"))
+    weights = {"mauve": folder, "bert_score": folder}
+    options = {"bert_score": {"layer": "2"}, "mauve": {"features": features}}
+    shop = Workshop(weights, options, threads=2, device="cpu")
+    scorer, ours = bert_score.FAMILY.open(shop), FAMILY.open(shop)
+    units = [Unit((), SENTENCES[0], (other,)) for other in SENTENCES[1:]]
+    scored = scorer.score(units)
+    side = SideRows.of(shop, load_model(shop, "mauve", "an encoder"))
+    assert len(side.rows) == len(SENTENCES)
+    got = ours.embed(SENTENCES)
+    assert not side.rows  # taken, none left lying about
+    alone = {name: Workshop({name: folder}, options, threads=1, device="cpu") for name in weights}
+    wanted = FAMILY.open(alone["mauve"]).embed(SENTENCES)
+    assert np.abs(got - wanted).max() < 1e-5
+    by_itself = bert_score.FAMILY.open(alone["bert_score"]).score(units)
+    assert np.abs(scored - by_itself).max() < 1e-5
+    assert np.abs(ours.embed(SENTENCES) - wanted).max() < 1e-5  # when nothing lies ready
+
+
+def test_features_of_an_encoder_can_be_those_the_package_takes(tmp_path: Path):
+    folder = checkpoints.bert(tmp_path / "bert")
+    options = {"mauve": {"features": "last"}}
+    ours = FAMILY.open(Workshop({"mauve": str(folder)}, options, device="cpu"))
+    tokenizer = AutoTokenizer.from_pretrained(str(folder))
+    model = AutoModel.from_pretrained(str(folder)).eval()
+    tokens = [tokenizer.encode(text, return_tensors="pt") for text in SENTENCES]
+    wanted = featurize_tokens_from_model(model, tokens, batch_size=3).numpy()
+    assert np.abs(ours.embed(SENTENCES) - wanted).max() < 1e-5
+
+
+def test_rows_that_nobody_asks_for_do_not_pile_up(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(token_encoder, "_KEPT_BYTES", 3 * 8)
+    side = SideRows("mean")
+    for number in range(5):
+        side.keep([number], np.array([float(number)]))
+    assert [side.take([number]) for number in range(3)] == [None, None, np.array([2.0])]
+
+
 def test_works_out_of_the_box():
     assert FAMILY.ready(Workshop()) is None
     ours = FAMILY.open(Workshop(threads=1))
@@ -181,7 +223,13 @@ def test_works_out_of_the_box():
 
 
 def test_options_are_checked(tmp_path: Path):
-    for name, value in {"buckets": "1", "minimum": "x", "scale": "0", "seed": "1.5"}.items():
+    for name, value in {
+        "buckets": "1",
+        "minimum": "x",
+        "scale": "0",
+        "seed": "1.5",
+        "features": "x",
+    }.items():
         with pytest.raises(DialensError, match=f"mauve.{name}={value}"):
             FAMILY.open(Workshop(options={"mauve": {name: value}}))
     assert "is not there" in (FAMILY.ready(Workshop({"mauve": str(tmp_path / "none")})) or "")

@@ -19,7 +19,7 @@ import numpy as np
 from dialens.errors import DialensError
 from dialens.metrics.automatic.batching import paced
 from dialens.metrics.automatic.family import Family, Output, Unit, Workshop
-from dialens.metrics.automatic.token_encoder import TokenEncoder
+from dialens.metrics.automatic.token_encoder import SideRows, TokenEncoder, one_core_each
 from dialens.metrics.automatic.weights import (
     TRANSFORMERS,
     lacking_packages,
@@ -204,7 +204,8 @@ class BertScorer:
                 text for text in dict.fromkeys(t for p in window for t in p) if text not in known
             ]
             known.update(zip(fresh, self._sentences(fresh), strict=True))
-            yield start, _matched([(known[a], known[b]) for a, b in window])
+            found = [(known[a], known[b]) for a, b in window]
+            yield start, _matched(found, self._encoder.threads)
             for text in [text for text in known if last[text] < start + _PAIRS]:
                 del known[text]
 
@@ -224,30 +225,38 @@ class BertScorer:
         return 0.0 if token in self._encoder.ends else 1.0
 
 
-def _matched(pairs: list[tuple[_Sentence, _Sentence]]) -> Floats:
+def _matched(pairs: list[tuple[_Sentence, _Sentence]], threads: int = 1) -> Floats:
     """Precision, recall and F1 of (reply, reference) pairs: each token's best match, weighed."""
-    import torch
-
     result = np.empty((len(pairs), 3))
     lengths = [max(len(one.weights), len(other.weights)) for one, other in pairs]
-    for rows in length_sorted(lengths):
-        replies, references = zip(*[pairs[row] for row in rows], strict=True)
-        vectors = [_joined([one.vectors for one in side], 0) for side in (replies, references)]
-        weights = [_joined([one.weights for one in side], 0) for side in (replies, references)]
-        padding = [
-            _joined([one.weights.new_zeros(len(one.weights)) for one in side], 1) > 0
-            for side in (replies, references)
-        ]
-        alike = torch.bmm(vectors[0], vectors[1].transpose(1, 2))
-        best = alike.masked_fill(padding[1][:, None, :], -torch.inf).amax(dim=2)
-        found = alike.masked_fill(padding[0][:, :, None], -torch.inf).amax(dim=1)
-        precision = (best * weights[0]).sum(dim=1)
-        recall = (found * weights[1]).sum(dim=1)
-        both = 2 * precision * recall / (precision + recall)
-        # Means of what is not positive have no harmony: 2PR/(P+R) would be anything.
-        both = both.masked_fill((precision <= 0) | (recall <= 0), torch.nan)
-        result[rows] = torch.stack([precision, recall, both], dim=1).cpu().double().numpy()
+    batches = list(length_sorted(lengths, parts=threads))
+    with one_core_each(threads) as pool:
+        made = pool.map(lambda rows: _matched_together([pairs[row] for row in rows]), batches)
+        for rows, found in zip(batches, made, strict=True):
+            result[rows] = found
     return np.minimum(result, 1.0)  # unit vectors are so to seven digits
+
+
+def _matched_together(pairs: list[tuple[_Sentence, _Sentence]]) -> Floats:
+    import torch
+
+    replies, references = zip(*pairs, strict=True)
+    vectors = [_joined([one.vectors for one in side], 0) for side in (replies, references)]
+    weights = [_joined([one.weights for one in side], 0) for side in (replies, references)]
+    padding = [
+        _joined([one.weights.new_zeros(len(one.weights)) for one in side], 1) > 0
+        for side in (replies, references)
+    ]
+    alike = torch.bmm(vectors[0], vectors[1].transpose(1, 2))
+    best = alike.masked_fill(padding[1][:, None, :], -torch.inf).amax(dim=2)
+    found = alike.masked_fill(padding[0][:, :, None], -torch.inf).amax(dim=1)
+    precision = (best * weights[0]).sum(dim=1)
+    recall = (found * weights[1]).sum(dim=1)
+    both = 2 * precision * recall / (precision + recall)
+    # Means of what is not positive have no harmony: 2PR/(P+R) would be anything.
+    both = both.masked_fill((precision <= 0) | (recall <= 0), torch.nan)
+    made: Floats = torch.stack([precision, recall, both], dim=1).cpu().double().numpy()
+    return made
 
 
 def _joined(parts: "list[torch.Tensor]", padding: float) -> "torch.Tensor":
@@ -275,7 +284,13 @@ def open_scorer(workshop: Workshop) -> BertScorer:
             f"--metric-option bert_score.layer={layer}: {loaded.folder} has layers 0 to {layers}"
         )
     spaced = settings.prefix_space and type(loaded.tokenizer).__name__ in _SPACED
-    encoder = TokenEncoder(loaded, layer=layer, prefix=" " if spaced else "")
+    encoder = TokenEncoder(
+        loaded,
+        layer=layer,
+        prefix=" " if spaced else "",
+        threads=workshop.threads,
+        side=SideRows.of(workshop, loaded),
+    )
     return BertScorer(encoder, settings, layer)
 
 

@@ -73,6 +73,8 @@ def _maker(family: Family, number: int) -> Callable[[Resources], Definition]:
             total, there = rows[:, number], rows[:, outputs + number]
             lacks = rows[:, 2 * outputs + 1 :] * wanted
             none, commonest = (there == 0) & lacks.any(axis=1), lacks.argmax(axis=1)
+            if family.pooled:  # a few that lack something do not tell why many give no value
+                none &= rows[:, 2 * outputs] == 0
             why = {
                 reason.replace(" ", "_"): none & (commonest == place)
                 for place, reason in enumerate(LACKS)

@@ -124,14 +124,18 @@ def _spread(
 ) -> NDArray[np.float32]:
     """Centres drawn one by one, far points sooner (k-means++; Arthur and Vassilvitskii 2007)."""
     chosen = [int(dice.integers(len(data)))]
-    nearest = ((data - data[chosen[0]]) ** 2).sum(axis=1, dtype=np.float64)
-    while len(chosen) < clusters:
+    norms = (data**2).sum(axis=1)
+    nearest = np.full(len(data), np.inf)
+    while True:
+        latest = chosen[-1]
+        fresh = norms + norms[latest] - 2 * (data @ data[latest])
+        nearest = np.minimum(nearest, np.maximum(fresh, 0.0))
+        nearest[latest] = 0.0
+        if len(chosen) == clusters:
+            return data[chosen]
         total = nearest.sum()
         weights = nearest / total if total > 0 else None
         chosen.append(int(dice.choice(len(data), p=weights)))
-        fresh = ((data - data[chosen[-1]]) ** 2).sum(axis=1, dtype=np.float64)
-        nearest = np.minimum(nearest, fresh)
-    return data[chosen]
 
 
 def _one_run(
@@ -140,9 +144,12 @@ def _one_run(
     labels, distances = _assigned(data, centres)
     for _ in range(rounds):
         sizes = np.bincount(labels, minlength=len(centres))
-        sums = np.zeros(centres.shape, np.float64)
-        np.add.at(sums, labels, data)
-        centres = (sums / np.maximum(sizes, 1)[:, None]).astype(np.float32)
+        some = np.flatnonzero(sizes)
+        order = np.argsort(labels, kind="stable")
+        starts = np.cumsum(sizes)[some] - sizes[some]
+        sums = np.add.reduceat(data[order], starts, axis=0, dtype=np.float64)
+        centres = np.zeros_like(centres)
+        centres[some] = sums / sizes[some][:, None]
         lost = np.flatnonzero(sizes == 0)  # a centre that nobody is near goes to who is worst off
         centres[lost] = data[np.argsort(-distances, kind="stable")[: len(lost)]]
         before = labels

@@ -15,7 +15,7 @@ from dialens.errors import DialensError
 from dialens.metrics.automatic.batching import paced
 from dialens.metrics.automatic.family import Family, Output, Workshop
 from dialens.metrics.automatic.frontier import SCALE, clustered, histograms, mauve_of, reduced
-from dialens.metrics.automatic.token_encoder import TokenEncoder
+from dialens.metrics.automatic.token_encoder import SideRows, TokenEncoder, pooled
 from dialens.metrics.automatic.weights import (
     TRANSFORMERS,
     Loaded,
@@ -44,12 +44,15 @@ class Settings:
         minimum: Replies and references that there must be.
         scale: The paper's c.
         seed: Of the clustering.
+        features: `last` for the last token's state, `mean` for the mean of all; None for what
+            suits the model.
     """
 
     buckets: int | None = None
     minimum: int = 100
     scale: float = SCALE
     seed: int = 0
+    features: str | None = None
 
     @classmethod
     def of(cls, given: Mapping[str, str]) -> "Settings":
@@ -60,14 +63,17 @@ class Settings:
 
         Examples:
             >>> Settings.of({"buckets": "40"})
-            Settings(buckets=40, minimum=100, scale=5.0, seed=0)
+            Settings(buckets=40, minimum=100, scale=5.0, seed=0, features=None)
         """
-        buckets = given.get("buckets")
+        buckets, features = given.get("buckets"), given.get("features")
+        if features not in (None, "last", "mean"):
+            raise DialensError(f"--metric-option mauve.features={features}: give last or mean")
         made = cls(
             None if buckets in (None, "auto") else int(_number(given, "buckets", 2)),
             int(_number(given, "minimum", 2, cls.minimum)),
             _number(given, "scale", 0, cls.scale),
             int(_number(given, "seed", 0, cls.seed)),
+            features,
         )
         if made.scale == 0:
             raise DialensError("--metric-option mauve.scale=0: give a number above 0")
@@ -109,33 +115,54 @@ class ShippedEmbedder:
 
 
 class FolderEmbedder:
-    """A folder of weights: the last token's state of a language model, an encoder's mean state."""
+    """A folder of weights: the last token's state of a language model, an encoder's mean state.
 
-    def __init__(self, loaded: Loaded) -> None:
-        from transformers.models.auto.modeling_auto import (
-            MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
-            MODEL_FOR_MASKED_LM_MAPPING_NAMES,
-        )
+    Args:
+        loaded: The model.
+        features: `last` or `mean`; None for what suits it.
+        threads: Batches at once; as many as there are cores if not given.
+        side: Rows of sentences that have been through the same model for another metric.
+    """
 
-        kind = loaded.model.config.model_type
-        self._takes_last = (
-            kind in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
-            and kind not in MODEL_FOR_MASKED_LM_MAPPING_NAMES
-        )
-        self._encoder = TokenEncoder(loaded, layer=loaded.model.config.num_hidden_layers)
-        self.signature = f"{loaded.signature},{'last' if self._takes_last else 'mean'}"
+    def __init__(
+        self,
+        loaded: Loaded,
+        features: str | None = None,
+        *,
+        threads: int | None = None,
+        side: SideRows | None = None,
+    ) -> None:
+        self._features = features or ("last" if _is_causal(loaded) else "mean")
+        layers = loaded.model.config.num_hidden_layers
+        self._encoder = TokenEncoder(loaded, layer=layers, threads=threads)
+        self._side = side or SideRows()
+        self._side.pooling = self._features
+        self.signature = f"{loaded.signature},{self._features}"
 
     def embed(self, texts: Sequence[str], advance: Callable[[int], None]) -> Floats:
         """One row a text."""
         tell = paced(advance, len(texts), len(texts))
         rows = []
         for start in range(0, len(texts), _WINDOW):
-            window = texts[start : start + _WINDOW]
-            for _, states in self._encoder.encode(window):
-                row = states[-1] if self._takes_last else states.mean(dim=0)
-                rows.append(row.cpu().double().numpy())
-            tell(len(window))
+            ids = self._encoder.ids(texts[start : start + _WINDOW])
+            known = [self._side.take(one) for one in ids]
+            fresh = [one for one, row in zip(ids, known, strict=True) if row is None]
+            made = iter(self._encoder.encode_ids(fresh))
+            rows += [pooled(next(made), self._features) if row is None else row for row in known]
+            tell(len(ids))
         return np.array(rows)
+
+
+def _is_causal(loaded: Loaded) -> bool:
+    from transformers.models.auto.modeling_auto import (
+        MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
+        MODEL_FOR_MASKED_LM_MAPPING_NAMES,
+    )
+
+    kind = loaded.model.config.model_type
+    return (
+        kind in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES and kind not in MODEL_FOR_MASKED_LM_MAPPING_NAMES
+    )
 
 
 class MauveScorer:
@@ -180,7 +207,14 @@ def open_scorer(workshop: Workshop) -> MauveScorer:
     settings = Settings.of(workshop.options.get(NAME, {}))
     if NAME not in workshop.weights:
         return MauveScorer(ShippedEmbedder(workshop.threads), settings)
-    return MauveScorer(FolderEmbedder(load_model(workshop, NAME, WHAT)), settings)
+    loaded = load_model(workshop, NAME, WHAT)
+    embedder = FolderEmbedder(
+        loaded,
+        settings.features,
+        threads=workshop.threads,
+        side=SideRows.of(workshop, loaded),
+    )
+    return MauveScorer(embedder, settings)
 
 
 FAMILY = Family(
@@ -201,6 +235,8 @@ FAMILY = Family(
         "minimum": "replies and references that there must be (100)",
         "scale": "the paper's c (5)",
         "seed": "of the clustering (0)",
+        "features": "last or mean: the last token's state, or the mean of all (last for language "
+        "models, as in the paper; mean for encoders)",
     },
     citation="Pillutla et al. 2021, MAUVE: Measuring the Gap Between Neural Text and Human Text "
     "using Divergence Frontiers, NeurIPS",

@@ -37,7 +37,7 @@ from dialens.models.training.threads import load_threads
 NAME = "ranker"
 _ONE_BY_ONE = 100
 _QUARTILES = 2000
-_WHOLE = ", before quantisation, all held-out threads"
+_WHOLE = ", before int8"
 _log = logging.getLogger(__name__)
 
 DATA = [
