@@ -51,7 +51,7 @@ def submit_the_same(url: str, number: int, token: str, screens: int, log: Path) 
 def write_until_killed(url: str, number: int, screens: int, log: Path) -> None:
     """Take the study over and over; note each answer that was acknowledged, and only then."""
     draw = seeds(number)
-    with Store.open(url, secrets=KEY) as store:
+    with open_patiently(url) as store:
         while True:
             came = _insist(store, number, draw)
             for at in range(screens):
@@ -65,6 +65,15 @@ def write_until_killed(url: str, number: int, screens: int, log: Path) -> None:
                         time.sleep(0.02)
                 assert receipt.index == at + 1
                 note(log, came.participant, submission.screen.id, value)
+
+
+def open_patiently(url: str) -> Store:
+    """Open a store as soon as its database is there."""
+    while True:
+        try:
+            return Store.open(url, secrets=KEY)
+        except StoreUnavailable:
+            time.sleep(0.05)
 
 
 def _insist(store: Store, number: int, draw: object) -> Session:

@@ -119,16 +119,6 @@ def test_the_database_server_is_killed_at_any_moment(cluster: Cluster, tmp_path:
     for process in running:
         process.kill()
         process.join()
-    with _patiently(url) as store:
+    with crowd.open_patiently(url) as store:
         counts.append(check(store, log))
     assert counts[-1] > 10
-
-
-def _patiently(url: str) -> Store:
-    from dialens.studies.store import StoreUnavailable
-
-    while True:
-        try:
-            return Store.open(url, secrets=KEY)
-        except StoreUnavailable:
-            time.sleep(0.05)
