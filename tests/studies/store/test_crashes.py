@@ -70,7 +70,9 @@ def test_writers_are_killed_at_any_moment(tmp_path: Path) -> None:
         for turn in range(20):
             running = [
                 START.Process(
-                    target=crowd.write_until_killed, args=(url, turn * 10 + n, SCREENS, log)
+                    target=crowd.write_until_killed,
+                    args=(url, turn * 10 + n, SCREENS, log),
+                    daemon=True,
                 )
                 for n in range(WRITERS)
             ]
@@ -98,7 +100,7 @@ def test_the_database_server_is_killed_at_any_moment(cluster: Cluster, tmp_path:
     with Store.open(url, secrets=KEY) as store:
         register(store, target=1_000_000)
     running = [
-        START.Process(target=crowd.write_until_killed, args=(url, n, SCREENS, log))
+        START.Process(target=crowd.write_until_killed, args=(url, n, SCREENS, log), daemon=True)
         for n in range(WRITERS)
     ]
     for process in running:
