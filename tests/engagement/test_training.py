@@ -30,9 +30,9 @@ from dialens.engagement.training import (
     summarise,
     train_seeds,
 )
-from dialens.engagement.training_state import open_state
 from dialens.errors import DialensError
 from dialens.models import load
+from dialens.storage import open_state
 from tests.engagement.red import make_posts, tiny_encoder, write_red
 
 app = typer.Typer()

@@ -17,7 +17,7 @@ import msgspec
 
 from dialens.agents.agent import ENDED, AgentError, AgentSpec, Message, Parameters, Reply
 from dialens.agents.command_process import CommandProcess
-from dialens.agents.pieces import LONGEST, tidy
+from dialens.agents.pieces import LONGEST, tidy, whole
 from dialens.agents.settings import Named, read_open_settings, setting
 from dialens.errors import DialensError
 
@@ -86,13 +86,7 @@ class CommandAgent:
 
     def reply(self, history: Sequence[Message], *, seed: int = 0) -> Reply:
         """Ask the program and wait for the whole answer."""
-        pieces = self.stream(history, seed=seed)
-        while True:
-            try:
-                next(pieces)
-            except StopIteration as end:
-                reply: Reply = end.value
-                return reply
+        return whole(self.stream(history, seed=seed))
 
     def stream(self, history: Sequence[Message], *, seed: int = 0) -> Generator[str, None, Reply]:
         """Ask the program and pass on what it writes."""

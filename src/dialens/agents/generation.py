@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dialens.agents.agent import AgentError, Message, Parameters, Reply
-from dialens.agents.pieces import LONGEST, tidy
+from dialens.agents.pieces import LONGEST, tidy, whole
 from dialens.agents.settings import setting
 
 _ROLES = {"agent": "assistant", "partner": "user"}
@@ -83,13 +83,7 @@ class LocalAgent:
 
     def reply(self, history: Sequence[Message], *, seed: int = 0) -> Reply:
         """Write the whole answer."""
-        pieces = self.stream(history, seed=seed)
-        while True:
-            try:
-                next(pieces)
-            except StopIteration as end:
-                reply: Reply = end.value
-                return reply
+        return whole(self.stream(history, seed=seed))
 
     def stream(self, history: Sequence[Message], *, seed: int = 0) -> Generator[str, None, Reply]:
         """Write the answer and pass it on word by word."""

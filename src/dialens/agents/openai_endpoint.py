@@ -13,7 +13,7 @@ from dialens.agents.agent import AgentError, AgentSpec, Message, Parameters, Rep
 from dialens.agents.openai_settings import EndpointSettings, endpoint_of, key_of
 from dialens.agents.openai_wire import Told, Trouble, Usage, read_answer, read_stream, refused
 from dialens.agents.openai_wire import request_body as body_of
-from dialens.agents.pieces import tidy
+from dialens.agents.pieces import tidy, whole
 from dialens.agents.rate_limit import RateLimit, shared_limit
 from dialens.agents.settings import Named, read_settings
 from dialens.errors import DialensError
@@ -61,13 +61,7 @@ class EndpointAgent:
 
     def reply(self, history: Sequence[Message], *, seed: int = 0) -> Reply:
         """Ask, again where that may help, and give the whole answer."""
-        pieces = self._asked(history, seed, stream=False)
-        while True:
-            try:
-                next(pieces)
-            except StopIteration as end:
-                reply: Reply = end.value
-                return reply
+        return whole(self._asked(history, seed, stream=False))
 
     def stream(self, history: Sequence[Message], *, seed: int = 0) -> Generator[str, None, Reply]:
         """Ask, again as long as nothing has come, and pass on what comes."""

@@ -2,10 +2,28 @@
 
 from collections.abc import Generator, Iterable
 
-from dialens.agents.agent import AgentError
+from dialens.agents.agent import AgentError, Reply
 
 LONGEST = 20_000
 """Characters of the longest reply that is accepted, if nothing else is set."""
+
+
+def whole(pieces: Generator[str, None, Reply]) -> Reply:
+    """What a stream returns at its end, when nobody listens to the pieces.
+
+    Examples:
+        >>> def said():
+        ...     yield "Hello"
+        ...     return Reply("Hello")
+        >>> whole(said()).text
+        'Hello'
+    """
+    while True:
+        try:
+            next(pieces)
+        except StopIteration as end:
+            reply: Reply = end.value
+            return reply
 
 
 def tidy(

@@ -1,7 +1,7 @@
 """Options that the commands of `dialens agents` share, and how their values are read."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -11,6 +11,7 @@ import typer
 from dialens.agents import AgentSpec
 from dialens.agents.plan import varied
 from dialens.agents.settings import Value, read_value
+from dialens.cli.options import extra
 from dialens.errors import DialensError
 
 Settings = Annotated[
@@ -23,23 +24,9 @@ Settings = Annotated[
 ]
 
 
-@contextmanager
-def agents_extra() -> Iterator[None]:
-    """Turn a missing package of the extra `agents` into an error that says how to get it.
-
-    Examples:
-        >>> with agents_extra():
-        ...     raise ModuleNotFoundError("No module named 'x'", name="x")
-        Traceback (most recent call last):
-        ...
-        dialens.errors.DialensError: Plans need the package x: pip install 'dialens[agents]'.
-    """
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        raise DialensError(
-            f"Plans need the package {error.name}: pip install 'dialens[agents]'."
-        ) from error
+def agents_extra() -> AbstractContextManager[None]:
+    """Turn a missing package of the extra `agents` into an error that says how to get it."""
+    return extra("Plans", "agents")
 
 
 def with_settings(specs: Sequence[AgentSpec], given: Sequence[str]) -> list[AgentSpec]:

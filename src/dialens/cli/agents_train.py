@@ -14,7 +14,7 @@ from dialens.cli.options import Force, Seed, shown
 from dialens.errors import DialensError
 from dialens.progress import progress
 from dialens.report import RUN, Recorder
-from dialens.storage import atomic_folder
+from dialens.storage import atomic_folder, open_state
 
 if TYPE_CHECKING:
     from dialens.agents.neural.training import Trained
@@ -105,7 +105,6 @@ def train(
     from dialens.agents.neural.training import (
         Source,
         depends_on,
-        open_state,
         read_beginning,
         require_training,
         train_agent,

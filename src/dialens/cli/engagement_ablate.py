@@ -35,10 +35,10 @@ from dialens.engagement.training import (
     summarise,
     train_seeds,
 )
-from dialens.engagement.training_state import depends_on, open_state
+from dialens.engagement.training_state import depends_on
 from dialens.progress import progress
 from dialens.report import RUN, Recorder
-from dialens.storage import atomic_folder
+from dialens.storage import atomic_folder, open_state
 
 ABLATION = "ablation.json"
 CARD = "card.md"

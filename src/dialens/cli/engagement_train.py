@@ -26,11 +26,11 @@ from dialens.engagement.training import (
     summarise,
     train_seeds,
 )
-from dialens.engagement.training_state import depends_on, open_state
+from dialens.engagement.training_state import depends_on
 from dialens.errors import DialensError
 from dialens.progress import progress
 from dialens.report import RUN, Recorder
-from dialens.storage import atomic_folder, sha256_file
+from dialens.storage import atomic_folder, open_state, sha256_file
 
 Seeds = Annotated[
     list[str] | None,

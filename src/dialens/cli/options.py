@@ -1,5 +1,7 @@
 """Options that several commands share, and how their values are read."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -201,3 +203,22 @@ def shown(path: Path) -> str:
         return str(path.resolve().relative_to(Path.cwd()))
     except ValueError:
         return str(path)
+
+
+@contextmanager
+def extra(what: str, name: str) -> Iterator[None]:
+    """Turn a missing package of an extra into an error that says how to get it.
+
+    Examples:
+        >>> with extra("Studies", "studies"):
+        ...     raise ModuleNotFoundError("No module named 'x'", name="x")
+        Traceback (most recent call last):
+        ...
+        dialens.errors.DialensError: Studies need the package x: pip install 'dialens[studies]'.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise DialensError(
+            f"{what} need the package {error.name}: pip install 'dialens[{name}]'."
+        ) from error

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from importlib.util import find_spec
@@ -31,7 +30,6 @@ from dialens.storage import atomic_file, sha256_file
 if TYPE_CHECKING:
     from dialens.agents.neural.fit import Perplexity, Progress
 
-STATE: Final = "state.json"
 EXAMPLES: Final = "examples.npz"
 SUBWORDS: Final = "subwords.json"
 FACTS: Final = "facts.json"
@@ -116,44 +114,6 @@ def require_training() -> None:
             f"Training an agent needs {', '.join(absent)}: pip install 'dialens[train]'. "
             "Talking with a trained agent does not."
         )
-
-
-def open_state(folder: Path, about: Mapping[str, Any], *, restart: bool = False) -> bool:
-    """Open the state of a training, or begin one; tell whether there was one.
-
-    Args:
-        folder: Where checkpoints are.
-        about: What the training depends on: a state of another one is not gone on with.
-        restart: Throw an earlier state away.
-
-    Raises:
-        DialensError: The folder is somebody else's, or of another training.
-
-    Examples:
-        >>> import tempfile
-        >>> folder = Path(tempfile.mkdtemp()) / "bot.training"
-        >>> open_state(folder, {"seed": 0}), open_state(folder, {"seed": 0})
-        (False, True)
-    """
-    file = folder / STATE
-    if folder.exists() and not file.exists() and any(folder.iterdir()):
-        raise DialensError(f"{folder} exists and holds no training: move it away.")
-    if restart and folder.exists():
-        shutil.rmtree(folder)
-    wanted = json.loads(json.dumps(about))
-    if file.exists():
-        found = json.loads(file.read_text("utf-8"))
-        other = sorted(key for key in {*found, *wanted} if found.get(key) != wanted.get(key))
-        if other:
-            raise DialensError(
-                f"{folder} holds a training that was interrupted and differs in "
-                f"{', '.join(other)}. Give the same options to go on with it, or --restart to "
-                "begin anew."
-            )
-        return True
-    with atomic_file(file) as scratch:
-        scratch.write_text(json.dumps(wanted, indent=1), "utf-8")
-    return False
 
 
 def depends_on(
@@ -268,7 +228,7 @@ def train_agent(
         source: What to learn from.
         shape: The network.
         plan: How long and how fast.
-        state: Folder of checkpoints, opened by :func:`open_state`.
+        state: Folder of checkpoints, opened by `dialens.storage.open_state`.
         folder: Of the agent, for instance an atomic one.
         name: What the card calls it.
         command: That made it, for the card.
