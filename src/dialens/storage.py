@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all, tables written as they come, work that can be gone on with."""
+"""Files that appear whole or not at all, tables written as they come, work that can go on."""
 
 import hashlib
 import json

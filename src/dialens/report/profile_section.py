@@ -122,6 +122,8 @@ def told(digest: Digest, manifest: Mapping[str, Any]) -> list[Told]:
         parameters = one.get("parameters")
         settings = parameters.items() if isinstance(parameters, Mapping) else ()
         kind = " ".join(part for part in (str(one.get("kind") or ""), target) if part)
+        if kind == unit.system and not settings:
+            continue  # its name says it all
         found.append(Told(unit.number, unit.name, kind, [_setting(str(k), v) for k, v in settings]))
     return found
 

@@ -187,7 +187,7 @@ FAMILY = Family(
         ),
     ),
     open=_open,
-    ready=lambda _: lacking_packages("nltk"),
+    ready=lambda _: lacking_packages("nltk", extra="overlap"),
     needs=("reference",),
     options={"synonyms": "yes or no, to insist on WordNet or do without (auto)"},
     citation="Banerjee & Lavie 2005, W05-0909; Lavie & Agarwal 2007, W07-0734",

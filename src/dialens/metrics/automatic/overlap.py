@@ -252,7 +252,7 @@ BLEU = Family(
         for n in range(1, _ORDERS + 1)
     ),
     open=_open_bleu,
-    ready=lambda _: lacking_packages("sacrebleu"),
+    ready=lambda _: lacking_packages("sacrebleu", extra="overlap"),
     needs=("reference",),
     options={
         "lowercase": "yes to ignore case (no)",
@@ -272,7 +272,7 @@ CHRF = Family(
         ),
     ),
     open=_open_chrf,
-    ready=lambda _: lacking_packages("sacrebleu"),
+    ready=lambda _: lacking_packages("sacrebleu", extra="overlap"),
     needs=("reference",),
     options={"lowercase": "yes to ignore case (no)"},
     citation="Popović 2015, doi:10.18653/v1/W15-3049",
@@ -289,7 +289,7 @@ ROUGE = Family(
         Output("rouge_l", "Longest common subsequence of words with a reference (F1)", (0.0, 1.0)),
     ),
     open=_open_rouge,
-    ready=lambda _: lacking_packages("rouge_score"),
+    ready=lambda _: lacking_packages("rouge_score", extra="overlap"),
     needs=("reference",),
     options={"stemmer": "yes to compare words by their stems (no)"},
     citation="Lin 2004, W04-1013",

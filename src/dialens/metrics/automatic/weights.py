@@ -16,7 +16,6 @@ from typing import Any
 from dialens.metrics.automatic.family import NotReadyError, Workshop
 from dialens.storage import sha256_file
 
-EXTRA = "pip install 'dialens[metrics]'"
 TRANSFORMERS = ("torch", "transformers", "safetensors")
 """Packages that run a folder of weights."""
 
@@ -48,7 +47,7 @@ class Loaded:
     signature: str
 
 
-def lacking_packages(*packages: str) -> str | None:
+def lacking_packages(*packages: str, extra: str = "metrics") -> str | None:
     """What to install before these packages can be imported; None if they are there.
 
     Examples:
@@ -60,7 +59,7 @@ def lacking_packages(*packages: str) -> str | None:
     if not gone:
         return None
     named = f"package {gone[0]}" if len(gone) == 1 else f"packages {', '.join(gone)}"
-    return f"needs the Python {named} ({EXTRA})"
+    return f"needs the Python {named} (pip install 'dialens[{extra}]')"
 
 
 def lacking_weights(
