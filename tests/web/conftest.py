@@ -27,7 +27,9 @@ from dialens.studies.examples import TEA
 from dialens.studies.store import Secrets, Store
 from dialens.web import Site, study_app
 from dialens.web.serving import PatientProtocol
+from tests.agents.endpoint import Endpoint
 from tests.web.people import Person
+from tests.web.talks import Talker, Visiting
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page
@@ -252,3 +254,26 @@ def kept(server: Server | Host) -> Iterator[Store]:
     """What a server has stored."""
     with Store.open(server.database, create=False) as store:
         yield store
+
+
+@pytest.fixture
+def endpoint() -> Iterator[Endpoint]:
+    """A stand-in for a model's endpoint."""
+    with Endpoint() as made:
+        yield made
+
+
+@pytest.fixture
+def talker() -> Iterator[Visiting]:
+    """Lets somebody visit a site whose pages they talk on."""
+    clients: list[TestClient] = []
+
+    def visiting(site: Site) -> Talker:
+        client = TestClient(study_app(site), raise_server_exceptions=False)
+        client.__enter__()
+        clients.append(client)
+        return Talker(client)
+
+    yield visiting
+    for client in clients:
+        client.__exit__()

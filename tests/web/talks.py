@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import json
+import threading
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import httpx
+import polars as pl
 from starlette.testclient import TestClient
 
+from dialens.agents import Message, Reply
+from dialens.studies.store.talking import Talking
+from dialens.web import Site
 from tests.web.people import Page
 
 LIKERT = {"kind": "likert", "points": 5}
@@ -105,3 +112,45 @@ def lines(answer: Any) -> list[dict[str, Any]]:
 def said(told: list[dict[str, Any]]) -> str:
     """The pieces of a stream, joined."""
     return "".join(line["piece"] for line in told if "piece" in line)
+
+
+Visiting = Callable[[Site], Talker]
+
+
+@dataclass
+class Scripted:
+    """An agent that does what the test says, and counts how often it is asked.
+
+    Attributes:
+        replies: What it says, one after the other; the last for ever after.
+        wait: What it waits for before it says anything.
+    """
+
+    replies: Sequence[str | Exception] = ("Yes.",)
+    wait: threading.Event | None = None
+    system: str = "test"
+    name: str = "scripted"
+    parameters: dict[str, str] = field(default_factory=dict)
+    asked: list[list[Message]] = field(default_factory=list)
+
+    def reply(self, history: Sequence[Message], *, seed: int = 0) -> Reply:
+        return Reply("".join(self.stream(history, seed=seed)))
+
+    def stream(self, history: Sequence[Message], *, seed: int = 0) -> Generator[str, None, None]:
+        self.asked.append(list(history))
+        answer = self.replies[min(len(self.asked), len(self.replies)) - 1]
+        if self.wait is not None:
+            assert self.wait.wait(60)
+        if isinstance(answer, Exception):
+            raise answer
+        yield from answer.partition(" ")
+
+
+def exchanges(site: Site) -> pl.DataFrame:
+    """What was said and replied, as stored."""
+    return Talking(site.store.database).exchanges_frame(site.study.hash)
+
+
+def failures(site: Site) -> pl.DataFrame:
+    """The replies that failed, as stored."""
+    return Talking(site.store.database).failures_frame(site.study.hash)

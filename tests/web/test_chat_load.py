@@ -6,7 +6,6 @@ import asyncio
 import json
 import random
 from collections import Counter
-from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,12 +30,6 @@ PEOPLE = 50
 EXCHANGES = 3
 ROUNDS = 4
 SOON = (0.05, 0.1, 0.3)
-
-
-@pytest.fixture
-def endpoint() -> Iterator[Endpoint]:
-    with Endpoint() as made:
-        yield made
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
