@@ -149,13 +149,14 @@ def logit(task: str, pair: tuple[str, str]) -> float:
     return float(load(task, folder=tiny_folder()).run([pair], task)[0, 0])
 
 
-def engagement(before: str, reply: str) -> float:
-    """The formula, written out."""
-    parts = {
-        "engagement": logit("engagement", (before, reply)),
-        "relevance": logit("relevance", (before, reply)),
-        "log_specificity": math.log(1 + plain.specificity(reply)),
-    }
+def engagement(before: str, reply: str, *pieces: str) -> float:
+    """The formula, written out; `pieces` of a background count half, the one that fits best."""
+    parts = {}
+    for task in ("engagement", "relevance"):
+        parts[task] = logit(task, (before, reply))
+        if pieces:
+            parts[task] = (parts[task] + max(logit(task, (one, reply)) for one in pieces)) / 2
+    parts["log_specificity"] = math.log(1 + plain.specificity(reply))
     z = 0.0
     for name, weight in FORMULA["terms"].items():
         middle, spread = FORMULA["center"].get(name, 0.0), FORMULA["spread"].get(name, 1.0)
@@ -195,6 +196,55 @@ def test_the_scorer_alone_gives_the_same() -> None:
     chances = load("engagement-small", folder=tiny_folder()).predict(pairs)[:, 0]
     np.testing.assert_allclose(small.score(pairs), chances, atol=1e-3)
     assert context(["a", "b", "c"]) == "b\nc"
+
+
+def test_a_reply_is_read_after_its_background_too() -> None:
+    """The background counts in `engagement` and in nothing else; one that is long, in pieces."""
+    before, reply = "i love the cat", "wow you never hate it"
+    long = ["all the cat " * 20, "the zebra is happy " * 10, "thanks"]
+    pieces = [long[0].strip(), f"{long[1].strip()}\nthanks"]
+    known = {"none": None, "short": ["we're sad !", "do not hate ?"], "long": long}
+    turns = {
+        name: [Turn("U", "partner", before), Turn("B", "agent", reply, meta={"background": given})]
+        for name, given in known.items()
+    }
+    corpus = Corpus.of([Dialogue("s", "a", name, talk) for name, talk in turns.items()])
+    resources = Resources(models=ModelSet(folder=tiny_folder()))
+    made = score(corpus, metrics=["engagement", "relevance"], resources=resources)
+    got = {key[2]: value for key, value in values(made, "turn", "engagement").items()}
+    wanted = {
+        "none": engagement(before, reply),
+        "short": engagement(before, reply, "we're sad !\ndo not hate ?"),
+        "long": engagement(before, reply, *pieces),
+    }
+    assert len({round(value, 4) for value in wanted.values()}) == 3, "they must differ"
+    for name, value in wanted.items():
+        same(got[name], value)
+    assert len(set(values(made, "turn", "relevance").values())) == 1
+    scorer = EngagementScorer.load(folder=tiny_folder())
+    texts = [None, "we're sad !\ndo not hate ?", "\n".join(long)]
+    alone = scorer.score([(before, reply)] * 3, backgrounds=texts)
+    np.testing.assert_allclose(alone, list(wanted.values()), atol=1e-3)
+
+
+def test_a_forecast_counts_the_readings_of_backgrounds() -> None:
+    ticks = count()
+    plan = make_plan(["engagement"], Resources(models=ModelSet(folder=tiny_folder())))
+    talks = [
+        Dialogue(
+            "s",
+            "a",
+            f"d{i}",
+            [
+                Turn("U", "partner", f"cat {i}"),
+                Turn("B", "agent", f"dog {i}", meta={"fact": "i love it"} if i % 2 else None),
+            ],
+        )
+        for i in range(1000)
+    ]
+    told = forecast(Corpus.of(talks), plan, timer=lambda: float(next(ticks)))
+    assert told is not None
+    assert [use.seconds for use in told.encoders] == [pytest.approx(1.5 * 1000 / 56)]
 
 
 @pytest.mark.parametrize("name", ["agreeableness", "state_empathy", "neuroticism"])

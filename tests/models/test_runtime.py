@@ -24,6 +24,7 @@ from dialens.models.engagement import EngagementScorer, context
 from dialens.models.inputs import encode_inputs
 from dialens.models.runtime import length_sorted
 from dialens.models.store import SHIPPED
+from dialens.models.training.judged import baselines, read_judged
 
 SAME = 1e-3
 TEXTS = [
@@ -84,6 +85,17 @@ def test_engagement_on_better_is_above_what_was_published(shared_data: Path) -> 
     # EnDex, best of ten seeds (Xu et al. 2022, Table 2)
     assert pearsonr(found, judged).statistic > 0.521
     assert spearmanr(found, judged).statistic > 0.511
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("quality", ["Engaging", "Overall"])
+def test_engagement_on_personachat_is_above_word_count(shared_data: Path, quality: str) -> None:
+    (judged,) = read_judged(shared_data / "human_judgements", [("usr_personachat", quality)])
+    found = EngagementScorer.load().score(judged.inputs(2), backgrounds=judged.backgrounds)
+    for words in baselines(judged.replies).values():
+        for correlation in (pearsonr, spearmanr):
+            ours, theirs = (correlation(x, judged.mean).statistic for x in (found, words))
+            assert ours > theirs
 
 
 @shipped

@@ -18,6 +18,7 @@ from dialens.engagement.evaluation import (
     RatedReplies,
     engagement_scores,
     open_scorer,
+    reply_backgrounds,
     reply_pairs,
     turns_read,
 )
@@ -93,6 +94,8 @@ def evaluate(
 
     Pearson's and Spearman's coefficient with the mean rating of each turn, and what is left of the
     first given log length. Intervals draw whole contexts or dialogues, as `dialens validate` does.
+    Replies are read as `dialens score` reads them: after what was said, and after the background
+    (persona, fact) where the corpus has one.
     A model that does not beat Specificity counts words.
 
     [bold]Examples[/]
@@ -118,7 +121,9 @@ def evaluate(
     for rated in sets:
         with recorder.step("model"):
             pairs = reply_pairs(rated.corpus, rated.units.frame, turns)
-            scores = engagement_scores(scorer, pairs, label=f"Scoring {rated.name}")
+            known = reply_backgrounds(rated.corpus, rated.units.frame)
+            label = f"Scoring {rated.name}"
+            scores = engagement_scores(scorer, pairs, label=label, backgrounds=known)
         with recorder.step("correlate"):
             found += correlations(rated, scores, resamples=resamples, seed=seed)
     told = {"model": str(model), "signature": scorer.model.signature, "context_turns": turns}

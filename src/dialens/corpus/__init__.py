@@ -4,6 +4,7 @@ Readers turn every format of the field into the same three tables, writers turn 
 This is the ground floor: everything may import it, and it imports no other room.
 """
 
+from dialens.corpus.background import background, backgrounds
 from dialens.corpus.converting import Format, Summary, convert, formats
 from dialens.corpus.corpus import Corpus, is_corpus_folder, write_corpus, write_rejects
 from dialens.corpus.demo import demo_path
@@ -27,6 +28,8 @@ __all__ = [
     "Summary",
     "Tables",
     "Turn",
+    "background",
+    "backgrounds",
     "convert",
     "demo_path",
     "formats",

@@ -14,10 +14,10 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from dialens.corpus import Corpus
+from dialens.corpus import Corpus, backgrounds
 from dialens.errors import DialensError
 from dialens.models import Model, load, read_card
-from dialens.models.engagement import CONTEXT_TURNS, TASK, EngagementScorer
+from dialens.models.engagement import CONTEXT_TURNS, TASK, EngagementScorer, background_pairs
 from dialens.models.training.measures import pearson, spearman
 from dialens.progress import progress
 
@@ -94,6 +94,18 @@ def reply_pairs(corpus: Corpus, units: pl.DataFrame, turns: int) -> list[tuple[s
     return pairs
 
 
+def reply_backgrounds(corpus: Corpus, units: pl.DataFrame) -> list[str | None]:
+    """Return what some turns of a corpus were spoken from, where that is known.
+
+    Args:
+        corpus: The conversations.
+        units: Columns dialog and turn; one answer a row, in its order.
+    """
+    wanted = units.select("dialog", "turn").with_row_index("row").lazy()
+    told = corpus.turns.select("dialog", "turn", "meta").join(wanted, on=["dialog", "turn"])
+    return backgrounds(told.sort("row").collect(engine="streaming"))
+
+
 def open_scorer(name: str | Path) -> EngagementScorer:
     """Load a model for engagement by name or folder.
 
@@ -117,8 +129,14 @@ def turns_read(scorer: EngagementScorer) -> int:
 
 
 def engagement_scores(
-    scorer: EngagementScorer, pairs: Sequence[tuple[str, str]], *, label: str
+    scorer: EngagementScorer,
+    pairs: Sequence[tuple[str, str]],
+    *,
+    label: str,
+    backgrounds: Sequence[str | None] | None = None,
 ) -> np.ndarray:
     """Return one score a pair, from 0 to 1, with a progress bar of that label."""
-    with progress(label, total=len(pairs), unit="replies") as advance:
-        return scorer.score(pairs, advance=advance)
+    known = backgrounds or [None] * len(pairs)
+    again, _ = background_pairs([reply for _, reply in pairs], known)
+    with progress(label, total=len(pairs) + len(again), unit="replies") as advance:
+        return scorer.score(pairs, backgrounds=known, advance=advance)

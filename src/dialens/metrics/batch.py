@@ -46,7 +46,7 @@ class TurnBatch:
     """Turns of whole dialogues in order, with their tokens as word ids.
 
     Attributes:
-        turns: Columns system, agent, dialog, turn, role, text.
+        turns: Columns system, agent, dialog, turn, role, text, and meta where a metric reads it.
         known: What the run knows of words.
         references: What others said instead, for turns of these dialogues: dialog, turn, text.
     """

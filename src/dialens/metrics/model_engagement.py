@@ -3,7 +3,8 @@
 The model learned from how people reacted to replies (EnDex, Xu et al. 2022) and reads the last two
 turns, whoever spoke, together with the reply. Its parts are metrics of their own: what it makes of
 reactions, and whether the reply belongs to its context. `dialens.models.engagement` says how they
-are put together. A turn with nothing before it has no value.
+are put together, and what is done where the corpus knows what the speaker was given to speak from
+(`dialens.corpus.background`). A turn with nothing before it has no value.
 """
 
 from collections.abc import Callable
@@ -14,7 +15,7 @@ import numpy as np
 from dialens.metrics.batch import TurnBatch
 from dialens.metrics.card import Definition, MetricCard, Resources, metric, with_models
 from dialens.metrics.features import Additive
-from dialens.metrics.model_pass import has_text, outputs, quantised
+from dialens.metrics.model_pass import has_text, outputs, outputs_with_background, quantised
 from dialens.metrics.model_set import ModelSet
 from dialens.metrics.state import Floats, State, Values, ratio
 from dialens.models.engagement import sigmoid
@@ -70,13 +71,14 @@ def _probability(models: ModelSet, task: str) -> Callable[[TurnBatch], Floats]:
 
 @metric(
     "engagement",
-    meaning="How far a turn of the agent engages people, given the two turns before it",
+    meaning="How far a turn of the agent engages people, given what was said before it",
     family="engagement",
     needs=("model",),
     range=(0.0, 1.0),
     higher_is_better=True,
     citation=_ENDEX,
     licence=_LICENCE,
+    version=2,
 )
 def engagement(resources: Resources) -> Definition:
     """What the formula of the model's card makes of its parts; the mean over turns."""
@@ -90,7 +92,9 @@ def engagement(resources: Resources) -> Definition:
             scorer = models.scorer
             parts = {
                 task: models.logit(
-                    task, outputs(batch, models, task, by="engagement")[read], by="engagement"
+                    task,
+                    outputs_with_background(batch, models, task, by="engagement")[read],
+                    by="engagement",
                 )
                 for task in scorer.formula.tasks
             }

@@ -17,7 +17,7 @@ from dialens.metrics.automatic.family import Family
 from dialens.metrics.automatic.scorers import ScorerSet
 from dialens.metrics.automatic.units import units_of
 from dialens.metrics.batch import TurnBatch, Words
-from dialens.metrics.model_pass import encoder_inputs
+from dialens.metrics.model_pass import background_inputs, encoder_inputs
 from dialens.metrics.model_set import ENCODER_TASKS, TRAITS, Encoder, ModelSet
 from dialens.metrics.scoring import UNITS, Plan, open_scorers
 
@@ -165,7 +165,7 @@ class _Measure:
     def __init__(
         self, corpus: Corpus, plan: Plan, turns: int, spoken: int, timer: Callable[[], float]
     ) -> None:
-        frame = corpus.turns.select(*UNITS, "role", "text").head(_LOOKED_AT).collect()
+        frame = corpus.turns.select(*UNITS, "role", "text", "meta").head(_LOOKED_AT).collect()
         references = open_scorers(corpus, plan)
         self._batch = TurnBatch(frame, Words({}), references) if frame.height else None
         self._tasks = plan.tasks
@@ -214,9 +214,10 @@ class _Measure:
         return EncoderUse(answered, encoder.size, count, rate * count)
 
     def _rate(self, models: ModelSet, encoder: Encoder, *, everyone: bool) -> float:
-        """Seconds an input, after a short warm-up."""
+        """Seconds a turn, after a short warm-up."""
         assert self._batch is not None
-        _, inputs = encoder_inputs(self._batch, encoder, everyone=everyone)
+        rows, inputs = encoder_inputs(self._batch, encoder, everyone=everyone)
+        again = background_inputs(self._batch, rows)[1] if "engagement" in encoder.heads else []
         fresh = models.fresh(encoder, inputs)
         if not fresh:
             return 0.0
@@ -226,7 +227,8 @@ class _Measure:
         measured = sample[_WARM_UP:] or sample
         started = self._timer()
         models.run(encoder, measured)
-        return (self._timer() - started) / len(measured)
+        an_input = (self._timer() - started) / len(measured)
+        return an_input * (1 + len(again) / len(inputs))
 
 
 def _missing(plan: Plan) -> tuple[tuple[str, tuple[str, ...]], ...]:

@@ -10,12 +10,19 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from dialens.corpus import backgrounds
 from dialens.metrics.batch import Ints, TurnBatch
 from dialens.metrics.model_set import ENCODER_TASKS, TRAITS, Encoder, ModelSet
 from dialens.metrics.state import Floats
 from dialens.metrics.trait_counts import TraitScorer
 from dialens.models import TextInput
-from dialens.models.engagement import CONTEXT_TURNS, context
+from dialens.models.engagement import (
+    CONTEXT_TURNS,
+    averaged,
+    background_pairs,
+    context,
+    largest,
+)
 
 _GRAIN = 2.0**20
 
@@ -51,6 +58,16 @@ def outputs(batch: TurnBatch, models: ModelSet, task: str, *, by: str | None = N
     return made[:, encoder.heads[task].columns]
 
 
+def outputs_with_background(batch: TurnBatch, models: ModelSet, task: str, *, by: str) -> Floats:
+    """The logits of a task that reads replies, averaged over context and background where known."""
+    after_context = outputs(batch, models, task, by=by)
+    encoder = models.encoder(by)
+    if not batch.has(_background_key(encoder)):
+        return after_context
+    made: Floats = batch.once(_background_key(encoder), lambda _: after_context)
+    return averaged(after_context, made[:, encoder.heads[task].columns])
+
+
 def trait_scorer(batch: TurnBatch, models: ModelSet) -> TraitScorer:
     """What scores the traits of this run: those that `run_models` was asked for, all if none."""
 
@@ -77,22 +94,31 @@ def run_models(
     traits = tuple(t for t in TRAITS if t in wanted and models.ready(t))
     if traits:
         batch.once("trait scorer", lambda _: models.trait_scorer(traits))
-    jobs: list[tuple[Encoder, Ints, list[TextInput]]] = []
+    jobs: list[tuple[str, Encoder, Ints, list[TextInput]]] = []
     tasks = [task for task in ENCODER_TASKS if task in wanted and models.ready(task)]
     for encoder in {id(one): one for one in map(models.encoder, tasks)}.values():
         if not batch.has(_key(encoder)):
             everyone = any(wanted[task] for task in encoder.heads if task in wanted)
-            jobs.append((encoder, *encoder_inputs(batch, encoder, everyone=everyone)))
-    pace = _Pace(batch.turns.height, sum(len(models.fresh(e, i)) for e, _, i in jobs), advance)
-    for encoder, rows, inputs in jobs:
-        wide = np.full((batch.turns.height, encoder.width), np.nan)
-        wide[rows] = models.run(encoder, inputs, pace.step)
-        batch.once(_key(encoder), lambda _, wide=wide: wide)  # type: ignore[misc]
+            rows, inputs = encoder_inputs(batch, encoder, everyone=everyone)
+            jobs.append((_key(encoder), encoder, rows, inputs))
+            if "engagement" in wanted and "engagement" in encoder.heads:
+                rows, inputs = background_inputs(batch, rows)
+                jobs.append((_background_key(encoder), encoder, rows, inputs))
+    fresh = sum(len(models.fresh(encoder, inputs)) for _, encoder, _, inputs in jobs)
+    pace = _Pace(batch.turns.height, fresh, advance)
+    for key, encoder, rows, inputs in jobs:
+        made = models.run(encoder, inputs, pace.step).astype(np.float64)
+        wide = largest(made, rows, batch.turns.height)
+        batch.once(key, lambda _, wide=wide: wide)  # type: ignore[misc]
     pace.finish()
 
 
 def _key(encoder: Encoder) -> str:
     return f"encoder {id(encoder)}"
+
+
+def _background_key(encoder: Encoder) -> str:
+    return f"encoder {id(encoder)} after the background"
 
 
 def _texts(batch: TurnBatch) -> pl.Series:
@@ -120,6 +146,13 @@ def encoder_inputs(
         (context(texts[max(start, row - CONTEXT_TURNS) : row]), texts[row])
         for start, row in zip(starts.tolist(), rows.tolist(), strict=True)
     ]
+
+
+def background_inputs(batch: TurnBatch, rows: Ints) -> tuple[Ints, list[TextInput]]:
+    """Those of the rows whose background is known, once for each piece of it, and what is read."""
+    known = backgrounds(batch.turns[rows])
+    places, pairs = background_pairs(batch.turns["text"].gather(rows).to_list(), known)
+    return rows[np.asarray(places, np.int64)], list(pairs)
 
 
 class _Pace:

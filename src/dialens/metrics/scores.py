@@ -209,7 +209,10 @@ def _parts(
     threads: int | None,
     advance: Callable[[int], None],
 ) -> Iterator[Part]:
-    columns = corpus.turns.select(*UNITS, "role", "text")
+    wanted = [*UNITS, "role", "text"]
+    if "engagement" in plan.tasks:
+        wanted.append("meta")  # it tells what a turn was spoken from
+    columns = corpus.turns.select(wanted)
     size = _batch_size(corpus)
     if any(task in ENCODER_TASKS for task in plan.tasks) or plan.families:
         size = min(size, _TURNS_FOR_ENCODERS)

@@ -12,6 +12,10 @@ context and reply, ``log_specificity`` for ln(1 + content words of the reply). T
 
 Without a formula it is the probability that the engagement task gives. The context is what was said
 in the last two turns before the reply, whoever spoke, oldest first, joined by a newline.
+
+Where it is known what the speaker was given to speak from (a persona, a fact), the reply is read
+twice, after the context and after that background, and the two logits of each task are averaged: a
+reply can belong to what was said, to who says it, or to both.
 """
 
 from __future__ import annotations
@@ -43,6 +47,7 @@ ENGAGING = ("engaging", "relevant")
 """What the label may be called that counts."""
 
 _SPECIFICITY = "log_specificity"
+_PIECE = 60  # words of a background that leave room for a reply within what encoders read
 _LARGEST = 80.0  # logits beyond this are certain in double precision
 
 
@@ -132,32 +137,47 @@ class EngagementScorer:
         return cls(load(name, **options))
 
     def score(
-        self, pairs: Sequence[tuple[str, str]], *, advance: Callable[[int], None] | None = None
+        self,
+        pairs: Sequence[tuple[str, str]],
+        *,
+        backgrounds: Sequence[str | None] | None = None,
+        advance: Callable[[int], None] | None = None,
     ) -> Floats:
         """Return the engagement of each reply, from 0 to 1.
 
         Args:
             pairs: Context and reply; see `context` for how a context is made.
-            advance: Told how many more pairs are done.
+            backgrounds: What the speaker of each reply was given to speak from, where known.
+            advance: Told how many more readings are done: the pairs, and `background_pairs`.
         """
         replies = [reply for _, reply in pairs]
+        rows, read = background_pairs(replies, backgrounds or [None] * len(replies))
+        logits = self._logits([*pairs, *read], advance)
+        parts = {
+            task: averaged(values[: len(pairs)], largest(values[len(pairs) :], rows, len(pairs)))
+            for task, values in logits.items()
+        }
+        return self.combine(parts, replies)
+
+    def _logits(
+        self, pairs: Sequence[tuple[str, str]], advance: Callable[[int], None] | None
+    ) -> dict[str, Floats]:
         if not isinstance(self.model, Model):
             raw = self.model.run(pairs, advance=advance)
             column = positive_label(self.model.labels, TASK, ENGAGING)
-            return self.combine({TASK: margins(raw, column, self.model.config.activation)}, replies)
+            return {TASK: margins(raw, column, self.model.config.activation)}
         tasks = {
             name: self.model.task if name == TASK else self.model.card.tasks[name]
             for name in self.formula.tasks
         }
         outputs = list(dict.fromkeys(task.output for task in tasks.values()))
         found = self.model.run_many(pairs, outputs, advance=advance)
-        logits = {
+        return {
             name: margins(
                 found[task.output], positive_label(task.labels, name, ENGAGING), task.activation
             )
             for name, task in tasks.items()
         }
-        return self.combine(logits, replies)
 
     def combine(self, logits: Mapping[str, Floats], replies: Sequence[str]) -> Floats:
         """Return the engagement of replies whose logits are known."""
@@ -175,6 +195,68 @@ def context(before: Sequence[str]) -> str:
         'Hello.\nWhat did you do?'
     """
     return "\n".join(before[-CONTEXT_TURNS:])
+
+
+def background_pairs(
+    replies: Sequence[str], backgrounds: Sequence[str | None]
+) -> tuple[list[int], list[tuple[str, str]]]:
+    """Return which reply is read after which piece of its background: rows, and pairs to read.
+
+    Examples:
+        >>> background_pairs(["Hi", "Aye"], [None, "I sail."])
+        ([1], [('I sail.', 'Aye')])
+    """
+    found = [
+        (row, (piece, reply))
+        for row, (reply, background) in enumerate(zip(replies, backgrounds, strict=True))
+        for piece in (pieces(background) if background else ())
+    ]
+    return [row for row, _ in found], [pair for _, pair in found]
+
+
+def pieces(background: str, *, most: int = _PIECE) -> list[str]:
+    r"""Return a background in pieces of at most so many words, whole lines as far as they fit.
+
+    Examples:
+        >>> pieces("I sail.\nI have two dogs.\nI cook.", most=6)
+        ['I sail.\nI have two dogs.', 'I cook.']
+    """
+    found: list[list[str]] = []
+    room = 0
+    for line in background.splitlines():
+        words = line.split()
+        for start in range(0, len(words), most):
+            part = words[start : start + most]
+            if len(part) > room:
+                found.append([])
+                room = most
+            found[-1].append(" ".join(part))
+            room -= len(part)
+    return ["\n".join(lines) for lines in found]
+
+
+def largest(values: Floats, rows: Sequence[int] | NDArray[np.int64], count: int) -> Floats:
+    """Return the largest value of each of so many rows; NaN for a row that has none.
+
+    Examples:
+        >>> largest(np.array([1.0, 3.0, 2.0]), [0, 2, 2], 3).tolist()
+        [1.0, nan, 3.0]
+    """
+    found = np.full((count, *values.shape[1:]), np.nan)
+    np.fmax.at(found, np.asarray(rows, dtype=np.int64), values)
+    return found
+
+
+def averaged(after_context: Floats, after_background: Floats) -> Floats:
+    """Return the mean of two readings; the first alone where there is no second.
+
+    Examples:
+        >>> averaged(np.array([1.0, 1.0]), np.array([3.0, np.nan])).tolist()
+        [2.0, 1.0]
+    """
+    second = np.where(np.isnan(after_background), after_context, after_background)
+    result: Floats = (after_context + second) / 2
+    return result
 
 
 def positive_label(labels: Sequence[str], task: str, names: Sequence[str]) -> int:

@@ -96,7 +96,7 @@ def drilldown(
     _check_resources(scores, resources)
     turns = (
         corpus.turns.filter(pl.col("dialog").is_in(list(sample.dialogs)))
-        .select("system", "agent", "dialog", "turn", "speaker", "role", "text")
+        .select("system", "agent", "dialog", "turn", "speaker", "role", "text", "meta")
         .collect(engine="streaming")
     )
     small = replace(corpus, turns=turns.lazy())

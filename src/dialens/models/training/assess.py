@@ -129,16 +129,22 @@ def assess_engagement(model: Model, folder: Path, before: Any) -> dict[str, Any]
     scorer = EngagementScorer(model)
     found: dict[str, Any] = {}
     for one in read_judged(folder):
-        found_logits = model.run_many(one.inputs(CONTEXT_TURNS), scorer.formula.tasks)
+        inputs = one.inputs(CONTEXT_TURNS)
+        found_logits = model.run_many(inputs, scorer.formula.tasks)
         logits = {task: values[:, 0].astype(float) for task, values in found_logits.items()}
-        entry: dict[str, Any] = dict(compare(scorer.combine(logits, one.replies), one))
+        alone = scorer.combine(logits, one.replies)
+        known = any(one.backgrounds)
+        scores = scorer.score(inputs, backgrounds=one.backgrounds) if known else alone
+        entry: dict[str, Any] = dict(compare(scores, one))
+        if known:
+            entry["without the background"] = _correlations(alone, one.mean)
         entry["parts"] = {
             task: _correlations(sigmoid(values), one.mean) for task, values in logits.items()
         }
         if before is not None:
             earlier = before[f"{one.name}|{CONTEXT_TURNS}"].astype(float)
             parts = {task: earlier[:, HEADS[task].start] for task in scorer.formula.tasks}
-            entry["before quantisation"] = _correlations(
+            entry["before quantisation, without a background"] = _correlations(
                 scorer.combine(parts, one.replies), one.mean
             )
         entry["baselines"] = {

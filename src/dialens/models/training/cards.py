@@ -67,16 +67,18 @@ TASKS: dict[str, dict[str, Any]] = {
         "labels": ["engaging"],
         "pair": True,
         "headline": "better: engagement, pearson",
-        "intended_use": "How engaging a reply is, given the last two turns before it; for "
-        "comparing agents over many turns. The mean of four parts on one scale: would it draw "
-        "reactions (this task), does it belong here (relevance), would people in a chat like it "
-        "(appeal), does it say something (log of its content words).",
+        "intended_use": "How engaging a reply is, given the last two turns before it and, where "
+        "known, what its speaker was given to speak from; for comparing agents over many turns. "
+        "The mean of four parts on one scale: would it draw reactions (this task), does it belong "
+        "here (relevance), would people in a chat like it (appeal), does it say something (log of "
+        "its content words).",
         "limits": "Learned from how Reddit's users reacted and from chats with agents of 2017 to "
-        "2022. On PersonaChat-USR plain word count predicts 'Engaging' better; on "
-        "GRADE-DailyDialog it is only weakly related to coherence, for which relevance alone is "
-        "the better number. Longer replies score higher, as they do with people. Its four parts "
-        "were put together with these sets in sight (not trained on them), so the figures flatter "
-        "it. English only; pairs are cut at 128 tokens.",
+        "2022. Where raters know a persona or a fact and the model does not, plain word count "
+        "predicts their 'Engaging' better (PersonaChat-USR); on GRADE-DailyDialog it is only "
+        "weakly related to coherence, for which relevance alone is the better number. Longer "
+        "replies score higher, as they do with people. Its four parts were put together with "
+        "these sets in sight (not trained on them), so the figures flatter it. English only; "
+        "pairs are cut at 128 tokens.",
     },
     "relevance": {
         "labels": ["relevant"],

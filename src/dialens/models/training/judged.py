@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
+from dialens.corpus import background
 from dialens.errors import DialensError
 from dialens.models.training.measures import measured, partial, pearson, spearman
 from dialens.models.training.reddit import content_words
@@ -35,10 +36,14 @@ DEVELOPMENT = (
 
 @dataclass(frozen=True)
 class Judged:
-    """Units of one set with the mean judgement of one quality."""
+    """Units of one set with the mean judgement of one quality.
+
+    `backgrounds` holds what the speaker was given to speak from, where the set tells.
+    """
 
     name: str
     contexts: list[list[str]]
+    backgrounds: list[str | None]
     replies: list[str]
     mean: np.ndarray
 
@@ -62,6 +67,7 @@ def read_judged(folder: Path, sets: Sequence[tuple[str, str]] = SETS) -> list[Ju
             Judged(
                 name=f"{name}: {quality}",
                 contexts=[[turn["text"] for turn in unit["context"]] for unit in units],
+                backgrounds=[background(unit.get("extra") or {}) for unit in units],
                 replies=[unit["response"] for unit in units],
                 mean=np.array([float(np.mean(unit["ratings"][quality])) for unit in units]),
             )
