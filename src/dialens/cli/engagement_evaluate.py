@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -218,16 +219,17 @@ def _write(told: dict[str, Any], rows: Sequence[dict[str, Any]], folder: Path) -
 
 
 def _print(rows: Sequence[dict[str, Any]]) -> None:
-    heads = ("corpus", "quality", "scorer", "n", "Pearson", "Spearman", "given log length")
-    grid = Table(*heads, box=None, pad_edge=False, header_style="bold")
-    for row in rows:
-        kinds = ("pearson", "spearman", "pearson_given_log_length")
-        numbers = [_told(Estimate(**row[kind])) for kind in kinds]
-        style = "bold" if row["scorer"] == "model" else ""
-        grid.add_row(
-            row["corpus"], row["quality"], row["scorer"], f"{row['n']:,}", *numbers, style=style
-        )
-    Console().print(grid)
+    console = Console()
+    for (corpus, quality, n), group in groupby(rows, lambda r: (r["corpus"], r["quality"], r["n"])):
+        grid = Table(box=None, pad_edge=False, header_style="bold")
+        for head in (f"{corpus}: {quality}", "Pearson", "Spearman", "given log length"):
+            grid.add_column(head, overflow="fold", no_wrap=head != f"{corpus}: {quality}")
+        for row in group:
+            kinds = ("pearson", "spearman", "pearson_given_log_length")
+            numbers = [_told(Estimate(**row[kind])) for kind in kinds]
+            grid.add_row(row["scorer"], *numbers, style="bold" if row["scorer"] == "model" else "")
+        console.print(grid)
+        console.print(f"[dim]{n:,} replies[/]\n", highlight=False)
     for clusters in dict.fromkeys(row["clustered_by"] for row in rows):
         print(f"Intervals (95 %) over {clusters}.")
 

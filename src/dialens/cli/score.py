@@ -9,7 +9,7 @@ from typing import Annotated
 import polars as pl
 import typer
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
 from dialens.cli.options import (
     AllowPickle,
@@ -242,7 +242,7 @@ def _print_agents(scores: Scores) -> int:
     names_take = max(map(len, wide["agent"].head(_MOST_AGENTS).to_list()), default=0)
     shown_metrics = _fitting(shown_metrics, console.width - max(names_take, len("agent")))
     labels = [name.replace("_", " ") for name in shown_metrics]
-    table = Table("agent", box=None, pad_edge=False, header_style="bold")
+    table = Table(Column("agent", overflow="fold"), box=None, pad_edge=False, header_style="bold")
     for text in labels:
         table.add_column(text, min_width=max(map(len, text.split())))
     for row in wide.head(_MOST_AGENTS).iter_rows(named=True):
