@@ -111,43 +111,12 @@ def test_signatures_follow_the_content(bert: Path, tmp_path: Path) -> None:
     assert weights_signature(Workshop(), copy) != same
 
 
-@pytest.mark.parametrize("place", ["hub:org/name", "hub:org/name@", "hub:org/name@main"])
+@pytest.mark.parametrize(
+    "place", ["hub:o/name", "hub:o/name@", "hub:o/name@main", "hub:o/name@refs/pr/1"]
+)
 def test_the_hub_wants_a_pinned_revision(place: str) -> None:
     assert "commit of 40" in lacking_weights(given(place), "x", WHAT)
     assert "hub:ORGANISATION/NAME" in lacking_weights(given("hub:a b@v1"), "x", WHAT)
-
-
-def test_the_hub_gives_a_pinned_snapshot(
-    bert: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    asked = []
-    snapshot = tmp_path / "models--org--tiny" / "snapshots" / ("a" * 40)
-    shutil.copytree(bert, snapshot)
-
-    def download(repository: str, **options: object) -> str:
-        asked.append((repository, options["revision"], options["allow_patterns"]))
-        return str(snapshot)
-
-    monkeypatch.setattr("huggingface_hub.snapshot_download", download)
-    workshop = given(f"hub:org/tiny@{'a' * 40}")
-    assert lacking_weights(workshop, "x", WHAT) is None
-    assert not asked  # readiness asks nobody
-    made = load_model(workshop, "x", WHAT)
-    load_folder(workshop, "x", WHAT)
-    assert made.signature.startswith("org/tiny@")
-    ((repository, revision, patterns),) = asked
-    assert (repository, revision) == ("org/tiny", "a" * 40)
-    assert "*.safetensors" in patterns
-    assert "*.bin" not in patterns
-
-
-def test_no_network_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    def download(repository: str, **options: object) -> str:
-        raise OSError("Name or service not known\nand a long story")
-
-    monkeypatch.setattr("huggingface_hub.snapshot_download", download)
-    with pytest.raises(NotReadyError, match=r"service not known\); with no network, give a folder"):
-        load_folder(given("hub:org/name@v1"), "x", WHAT)
 
 
 def test_a_gpu_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Protocol, TypeVar
 
 from dialens.errors import DialensError
@@ -154,9 +153,3 @@ class Family:
     ignores: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()
     cached: bool = True
-
-
-def folder_of(workshop: Workshop, name: str) -> Path | None:
-    """The folder that the user named for these weights; None if none was."""
-    given = workshop.weights.get(name)
-    return None if given is None or given.startswith("hub:") else Path(given)

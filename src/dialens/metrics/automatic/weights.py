@@ -14,18 +14,20 @@ from pathlib import Path
 from typing import Any
 
 from dialens.metrics.automatic.family import NotReadyError, Workshop
-from dialens.storage import sha256_file
+from dialens.metrics.automatic.hub import (
+    HUB,
+    PICKLES,
+    SAFE,
+    HubModel,
+    fetch,
+    file_hash,
+    model_files,
+)
 
 TRANSFORMERS = ("torch", "transformers", "safetensors")
 """Packages that run a folder of weights."""
 
-_HUB = "hub:"
-_SAFE = ("model.safetensors", "model.safetensors.index.json")
-_PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json")
-_SMALL_FILES = ("*.json", "*.txt", "*.model")
 _HASHED = 12  # characters of a hash in a signature
-_BRANCHES = ("main", "master", "HEAD")
-_PINNED = "a commit of 40 hexadecimal digits or a tag"
 
 
 @dataclass(frozen=True)
@@ -81,8 +83,8 @@ def lacking_weights(
         tokenizer files and model.safetensors in it (or bart_score=hub:ORGANISATION/NAME@REVISION)'
     """
     try:
-        if workshop.weights.get(name, "").startswith(_HUB):
-            _hub_parts(name, workshop.weights[name])
+        if workshop.weights.get(name, "").startswith(HUB):
+            _on_hub(name, workshop.weights[name])
         else:
             _local(workshop, name, what, files)
     except NotReadyError as error:
@@ -101,9 +103,19 @@ def load_folder(
         NotReadyError: None is given, a file is missing, or only a pickle is there.
     """
     given = workshop.weights.get(name, "")
-    if given.startswith(_HUB):
-        return workshop.once(f"folder {given}", lambda: _fetched(workshop, name, files))
+    if given.startswith(HUB):
+        model = _on_hub(name, given)
+        key = f"folder {given} {' '.join(files)}"
+        return workshop.once(key, lambda: fetch(workshop, model, files))
     return _local(workshop, name, what, files)
+
+
+def _on_hub(name: str, given: str) -> HubModel:
+    model = HubModel.of(name, given)
+    lacking = lacking_packages("huggingface_hub")
+    if lacking is not None:
+        raise NotReadyError(lacking)
+    return model
 
 
 def _local(workshop: Workshop, name: str, what: str, files: Sequence[str]) -> Path:
@@ -112,7 +124,7 @@ def _local(workshop: Workshop, name: str, what: str, files: Sequence[str]) -> Pa
         wanted = [*files, "tokenizer files"] if "config.json" in files else list(files)
         raise NotReadyError(
             f"give the weights of {what}: --weights {name}=FOLDER, with {', '.join(wanted)} and "
-            f"{_SAFE[0]} in it (or {name}=hub:ORGANISATION/NAME@REVISION)"
+            f"{SAFE[0]} in it (or {name}=hub:ORGANISATION/NAME@REVISION)"
         )
     folder = Path(given)
     if not folder.is_dir():
@@ -127,59 +139,16 @@ def _check(folder: Path, files: Sequence[str], *, allow_pickle: bool) -> None:
     for file in files:
         if not (folder / file).is_file():
             raise NotReadyError(f"{folder / file} is not there; copy the whole folder of the model")
-    if any((folder / file).is_file() for file in _SAFE):
+    if any((folder / file).is_file() for file in SAFE):
         return
-    pickle = next((file for file in _PICKLES if (folder / file).is_file()), None)
+    pickle = next((file for file in PICKLES if (folder / file).is_file()), None)
     if pickle is None:
-        raise NotReadyError(f"{folder / _SAFE[0]} is not there; copy the whole folder of the model")
+        raise NotReadyError(f"{folder / SAFE[0]} is not there; copy the whole folder of the model")
     if not allow_pickle:
         raise NotReadyError(
             f"{folder / pickle} is a pickle, which can run code when it is read, and there is no "
-            f"{_SAFE[0]} beside it; convert it, or trust it with --allow-pickle"
+            f"{SAFE[0]} beside it; convert it, or trust it with --allow-pickle"
         )
-
-
-def _hub_parts(name: str, given: str) -> tuple[str, str]:
-    """Repository and revision of `hub:ORGANISATION/NAME@REVISION`."""
-    repository, at, revision = given.removeprefix(_HUB).partition("@")
-    if not re.fullmatch(r"[\w.-]+(/[\w.-]+)?", repository):
-        raise NotReadyError(f"--weights {name} takes hub:ORGANISATION/NAME@REVISION; seen: {given}")
-    if not at or not revision or revision in _BRANCHES:
-        raise NotReadyError(
-            f"--weights {name}={given} must name what it wants for good: add @ and {_PINNED}, as "
-            "the model's page on the hub lists them"
-        )
-    lacking = lacking_packages("huggingface_hub")
-    if lacking is not None:
-        raise NotReadyError(lacking)
-    return repository, revision
-
-
-def _fetched(workshop: Workshop, name: str, files: Sequence[str]) -> Path:
-    repository, revision = _hub_parts(name, workshop.weights[name])
-    folder = _snapshot(name, repository, revision, [*_SMALL_FILES, *files, "*.safetensors"])
-    safe = any((folder / file).is_file() for file in _SAFE)
-    if not safe and workshop.allow_pickle:
-        folder = _snapshot(name, repository, revision, [*_SMALL_FILES, *files, "*.bin"])
-    _check(folder, files, allow_pickle=workshop.allow_pickle)
-    return folder
-
-
-def _snapshot(name: str, repository: str, revision: str, patterns: list[str]) -> Path:
-    from huggingface_hub import snapshot_download
-
-    try:
-        place = snapshot_download(
-            repository, revision=revision, allow_patterns=patterns, ignore_patterns=["*/*"]
-        )
-    except Exception as error:  # whatever the network, the hub or its client can come up with
-        first = str(error).strip().splitlines()
-        raise NotReadyError(
-            f"{repository} at {revision} cannot be fetched from the hub "
-            f"({first[0] if first else type(error).__name__}); with no network, give a folder: "
-            f"--weights {name}=FOLDER"
-        ) from error
-    return Path(str(place))
 
 
 def weights_signature(workshop: Workshop, folder: Path) -> str:
@@ -188,7 +157,9 @@ def weights_signature(workshop: Workshop, folder: Path) -> str:
     Two folders with the same files sign alike but for their name.
     """
     resolved = folder.resolve()
-    return workshop.once(f"signature {resolved}", lambda: f"{_name(resolved)}@{_hash(resolved)}")
+    return workshop.once(
+        f"signature {resolved}", lambda: f"{_name(resolved)}@{_hash(workshop, resolved)}"
+    )
 
 
 def _name(folder: Path) -> str:
@@ -198,12 +169,10 @@ def _name(folder: Path) -> str:
     return re.sub(r"[|:,]", "-", folder.name)
 
 
-def _hash(folder: Path) -> str:
-    kinds = (".json", ".txt", ".model", ".safetensors", ".bin", ".npy")
+def _hash(workshop: Workshop, folder: Path) -> str:
     marks = hashlib.sha256()
-    for file in sorted(folder.iterdir()):
-        if file.suffix in kinds and file.is_file():
-            marks.update(f"{file.name}\0{sha256_file(file)}\n".encode())
+    for file in model_files(folder):
+        marks.update(f"{file.name}\0{file_hash(workshop, file)}\n".encode())
     return marks.hexdigest()[:_HASHED]
 
 
@@ -262,7 +231,7 @@ def _loaded(workshop: Workshop, folder: Path, kind: str, may_lack: tuple[str, ..
     device = device_of(workshop)
     if workshop.threads:
         torch.set_num_threads(workshop.threads)
-    safe = any((folder / file).is_file() for file in _SAFE)
+    safe = any((folder / file).is_file() for file in SAFE)
     try:
         with _quiet():
             model, told = getattr(transformers, kind).from_pretrained(
