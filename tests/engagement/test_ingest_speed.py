@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from dialens.engagement.dump import Block, blocks, side_by_side
 from dialens.engagement.dump_columns import comment_columns, submission_columns
 from dialens.engagement.dump_records import Decoded, decode
-from dialens.engagement.reddit_text import WordCounter, count_words
+from dialens.engagement.word_counter import WordCounter, count_words
 from dialens.text import is_word, stop_words, tokenise
 from tests.engagement.dumps import ABSENT, comment, line_of, submission
 
@@ -199,3 +199,8 @@ def test_threads_keep_the_order_and_give_what_was_made_before_an_error() -> None
     assert [next(squares) for _ in range(5)] == [0, 1, 4, 9, 16]
     with pytest.raises(ValueError, match="no more"):
         next(squares)
+
+
+@pytest.mark.parametrize("name", ["id", "link_id", "parent_id", "subreddit", "author"])
+def test_half_a_character_in_a_name_is_read_as_by_the_strict_decoder(name: str) -> None:
+    _agree([line_of(comment()), line_of(comment(**{name: "t3_\ud83d"}))])

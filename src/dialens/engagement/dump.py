@@ -26,6 +26,7 @@ BLOCK_LINES = 20_000
 MAX_LINE_BYTES = 64 * 1024 * 1024
 _PATIENCE_S = 0.2
 _LINE_FEED = 10
+_AT_ONCE = 2**17
 
 Item = TypeVar("Item")
 Made = TypeVar("Made")
@@ -66,7 +67,12 @@ def line_feeds(data: bytes) -> int:
         >>> line_feeds(b"one\ntwo\n")
         2
     """
-    return int(np.count_nonzero(np.frombuffer(data, np.uint8) == _LINE_FEED))
+    held = np.frombuffer(data, np.uint8)
+    # In parts, so that what comparing makes stays in the processor's cache.
+    return sum(
+        int(np.count_nonzero(held[start : start + _AT_ONCE] == _LINE_FEED))
+        for start in range(0, len(held), _AT_ONCE)
+    )
 
 
 def packing(path: Path) -> str:

@@ -6,7 +6,8 @@ Rows in which that can have happened are read once more, by the strict decoder; 
 is unusual there is no table, and :mod:`dialens.engagement.dump_records` looks closer.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Final
 
 import numpy as np
@@ -40,6 +41,8 @@ _NO_TEXT: Final = r'^(?:true$|false$|-?[0-9][0-9.eE+-]*$|\[(?:[\]0-9"{\[-]|true|
 """What Polars makes of numbers, truth values, arrays and objects; texts may look like that, too."""
 _FALSE: Final = "^(?:false|[-0.]+)$"
 _IN_A_THREAD: Final = ("t1_", "t3_")
+_NAMES: Final = ("id", "link_id", "parent_id", "subreddit", "author")
+_HALF: Final = "\0"
 _LINE_FEED: Final = 10
 
 
@@ -67,11 +70,8 @@ def comment_columns(
         return None
     if not _edit_times(read["edited"]):
         return None
-    unsure = _with_half_characters(read["body"])
-    for name in ("id", "subreddit", "author", "body"):
-        unsure |= _suspicious(read[name])
-    for name in ("link_id", "parent_id"):
-        unsure |= ~_named_by_kind(read[name])
+    odd = ~_named_by_kind("link_id") | ~_named_by_kind("parent_id")
+    unsure = _unsure(read, ("id", "subreddit", "author"), ("body",), odd)
     times = _times(read)
     if times is None or not _all_valid(data, unsure, is_valid):
         return None
@@ -110,9 +110,7 @@ def submission_columns(
     read = _read(data, lines, _SUBMISSION, number_times=number_times)
     if read is None or read["title"].null_count() or read["link_id"].count():
         return None
-    unsure = _with_half_characters(read["title"]) | _with_half_characters(read["selftext"])
-    for name in ("id", "subreddit", "author", "title", "selftext"):
-        unsure |= _suspicious(read[name])
+    unsure = _unsure(read, ("id", "subreddit", "author"), ("title", "selftext"))
     times = _times(read)
     if times is None or not _all_valid(data, unsure, is_valid):
         return None
@@ -129,31 +127,61 @@ def _read(data: bytes, lines: int, schema: pl.Schema, *, number_times: bool) -> 
         return None
     # Null is how PRAW says that an account is gone, no key at all says nothing: here both are null.
     usual = read.height == lines and not read["author"].null_count()
-    return read if usual and not read["id"].null_count() and not (read["id"] == "").any() else None
+    usual = usual and not read["id"].null_count() and not (read["id"] == "").any()
+    return read if usual and not _half_characters_in_names(read) else None
 
 
-def _suspicious(text: pl.Series) -> pl.Series:
-    return text.str.contains(_NO_TEXT).fill_null(value=False)
+def _half_characters_in_names(read: pl.DataFrame) -> bool:
+    names = pl.col(name for name in _NAMES if name in read.columns)
+    # All of a column together: one look at many short texts is faster than one at each.
+    return any(read.select(names.str.join("").str.contains(_HALF, literal=True)).row(0))
 
 
-def _with_half_characters(text: pl.Series) -> pl.Series:
-    return text.str.contains("\0", literal=True).fill_null(value=False)
+def _unsure(
+    read: pl.DataFrame, names: Sequence[str], texts: Sequence[str], odd: pl.Expr | None = None
+) -> list[int]:
+    """The rows in which Polars may have made a text of something else, or another text.
+
+    Args:
+        read: The columns.
+        names: Those that should hold short texts
+        texts: and long ones.
+        odd: What else makes a row worth a look at its line.
+    """
+    certain = [pl.col(name).str.contains(_HALF, literal=True) for name in texts]
+    certain += [] if odd is None else [odd]
+    every = (*names, *texts)
+    looks = read.select(
+        pl.any_horizontal(*certain).alias("certain"),
+        pl.any_horizontal(*map(_begins_unlike_text, every)).alias("maybe"),
+    )
+    rows = looks["maybe"].arg_true()
+    no_text = pl.any_horizontal(pl.col(name).gather(rows).str.contains(_NO_TEXT) for name in every)
+    found = rows.filter(read.select(no_text).to_series()) if len(rows) else rows
+    return sorted({*looks["certain"].arg_true(), *found})
+
+
+@cache
+def _begins_unlike_text(name: str) -> pl.Expr:
+    """Whether a closer look is worth it: comparing sees a few bytes, and costs next to nothing."""
+    text = pl.col(name)
+    begins_so = (text < ":") | ((text >= "[") & (text < "\\")) | (text >= "{")
+    return begins_so | (text == "true") | (text == "false")
 
 
 def _edit_times(edited: pl.Series) -> bool:
     """Whether all that is no truth value is a number."""
-    given = edited.drop_nulls()
-    times = given.filter(~given.is_in(["false", "true"]))
+    times = edited.filter((edited != "false") & (edited != "true"))
     return not times.cast(pl.Float64, strict=False).has_nulls()
 
 
-def _named_by_kind(ids: pl.Series) -> pl.Series:
-    comment, submission = (ids.str.starts_with(kind) for kind in _IN_A_THREAD)
-    return (comment | submission).fill_null(value=True)
+@cache
+def _named_by_kind(name: str) -> pl.Expr:
+    comment, submission = (pl.col(name).str.starts_with(kind) for kind in _IN_A_THREAD)
+    return comment | submission
 
 
-def _all_valid(data: bytes, unsure: pl.Series, is_valid: Callable[[bytes], bool]) -> bool:
-    rows = unsure.arg_true().to_list()
+def _all_valid(data: bytes, rows: Sequence[int], is_valid: Callable[[bytes], bool]) -> bool:
     if not rows:
         return True
     ends = np.flatnonzero(np.frombuffer(data, np.uint8) == _LINE_FEED)
@@ -170,12 +198,18 @@ def _times(read: pl.DataFrame) -> tuple[pl.Series, pl.Series] | None:
     made = []
     for given, name in _TIMES.items():
         seconds = read[given].cast(pl.Int64, strict=False)
-        if seconds.has_nulls() or not seconds.is_between(-LATEST, LATEST, closed="none").all():
+        if seconds.has_nulls() or not _shown_by_a_clock(seconds):
             return None
         made.append(seconds.alias(name))
     return made[0], made[1]
 
 
+def _shown_by_a_clock(seconds: pl.Series) -> bool:
+    first, last = seconds.min(), seconds.max()
+    return isinstance(first, int) and isinstance(last, int) and first > -LATEST and last < LATEST
+
+
+@cache
 def _score(hidden: str) -> pl.Expr:
     # What is shown of a hidden score is not the score.
     return pl.when(~pl.col(hidden).fill_null(value=False)).then("score").alias("score")

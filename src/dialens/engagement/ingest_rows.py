@@ -3,18 +3,42 @@
 Names of authors are looked at here for deletions and bots, and go no further.
 """
 
+from typing import Final
+
 import polars as pl
 
 from dialens.engagement import reddit_text
 from dialens.engagement.dump_records import DELETED_AUTHOR
 from dialens.engagement.tables import COMMENTS, SUBMISSIONS
+from dialens.engagement.word_counter import WordCounter
 
-_BY_DELETED = (pl.col("author") == DELETED_AUTHOR).fill_null(value=False)
+# Together wherever that is possible: every call of Polars by itself takes its time.
+_LOOKS: Final = (
+    reddit_text.is_gone(pl.col("body")).alias("gone"),
+    reddit_text.is_plain(pl.col("body")).alias("plain"),
+    reddit_text.has_bot_name(pl.col("author")).alias("bot"),
+)
+_SAID: Final = (
+    reddit_text.has_quote(pl.col("body")).alias("quote"),
+    reddit_text.says_bot(pl.col("body")).alias("bot"),
+)
+_BY_DELETED: Final = (pl.col("author") == DELETED_AUTHOR).fill_null(value=False)
+_PARENT: Final = pl.col("parent_id").str.strip_prefix("t1_").str.strip_prefix("t3_")
+_THREAD: Final = pl.col("thread").str.strip_prefix("t3_")
+_OF_COMMENT: Final = pl.col("parent_id").str.starts_with("t1_")
+_OF_SUBMISSION: Final = pl.col("parent_id").str.starts_with("t3_") | (
+    ~_OF_COMMENT & (_PARENT == _THREAD)
+)
+_IDS: Final = (
+    pl.col("id").str.strip_prefix("t1_"),
+    _PARENT.alias("parent_id"),
+    _OF_SUBMISSION.fill_null(value=False).alias("parent_is_submission"),
+    _THREAD.alias("thread"),
+)
+_COMMENTS: Final = tuple(pl.col(name).cast(kind) for name, kind in COMMENTS.items())
 
 
-def comment_rows(
-    dumped: pl.DataFrame, counter: reddit_text.WordCounter | None = None
-) -> pl.DataFrame:
+def comment_rows(dumped: pl.DataFrame, counter: WordCounter | None = None) -> pl.DataFrame:
     """The table of comments; a deleted one has no text.
 
     A parent without a prefix (plain threads files) is the submission if it is the thread.
@@ -31,32 +55,21 @@ def comment_rows(
         >>> rows.select("parent_id", "parent_is_submission", "thread", "text", "words").row(0)
         ('b', False, 's', 'Hi all', 2)
     """
-    counter = counter or reddit_text.WordCounter()
-    gone = reddit_text.is_gone(dumped["body"])
-    raw = dumped.select(pl.when(~gone).then("body").otherwise(pl.lit(""))).to_series()
-    marked = (~reddit_text.is_plain(raw)).arg_true()
-    raw_marked = raw.gather(marked)
-    text = raw.clone().scatter(marked, reddit_text.clean_marked(raw_marked))
-    parent = pl.col("parent_id").str.strip_prefix("t1_").str.strip_prefix("t3_")
-    thread = pl.col("thread").str.strip_prefix("t3_")
-    of_comment = pl.col("parent_id").str.starts_with("t1_")
-    of_submission = pl.col("parent_id").str.starts_with("t3_") | (~of_comment & (parent == thread))
-    return (
-        dumped.with_columns(
-            pl.col("id").str.strip_prefix("t1_"),
-            parent_id=parent,
-            parent_is_submission=of_submission.fill_null(value=False),
-            thread=thread,
-            text=text,
-            deleted=gone | _BY_DELETED,
-            quote=_flags(dumped.height, marked, reddit_text.has_quote(raw_marked)),
-            bot=reddit_text.has_bot_name(dumped["author"])
-            | _flags(dumped.height, marked, reddit_text.says_bot(raw_marked)),
-        )
-        .with_columns(counter.count(text))
-        .select(COMMENTS.names())
-        .cast(COMMENTS)
-    )
+    looks = dumped.select(_LOOKS)
+    gone = looks["gone"]
+    marked = (~(gone | looks["plain"])).arg_true()
+    raw = dumped["body"].gather(marked)
+    said = raw.to_frame("body").select(_SAID)
+    written = dumped.select(pl.when(~gone).then("body").otherwise(pl.lit(""))).to_series()
+    text = written.scatter(marked, reddit_text.clean_marked(raw))
+    return dumped.with_columns(
+        *_IDS,
+        *(counter or WordCounter()).count(text),
+        text=text,
+        deleted=gone | _BY_DELETED,
+        quote=_flags(dumped.height, marked, said["quote"]),
+        bot=looks["bot"] | _flags(dumped.height, marked, said["bot"]),
+    ).select(_COMMENTS)
 
 
 def _flags(rows: int, where: pl.Series, found: pl.Series) -> pl.Series:

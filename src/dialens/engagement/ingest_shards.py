@@ -27,6 +27,7 @@ from dialens.engagement.tables import (
     REJECTS_FOLDER,
     SUBMISSIONS_FOLDER,
 )
+from dialens.engagement.word_counter import WordCounter
 from dialens.errors import DialensError
 from dialens.storage import atomic_file
 from dialens.text import VERSION, stop_words
@@ -165,7 +166,7 @@ def _read(
     """
     pieces = unpacked(dump.path, position)
     cut = ahead(blocks(pieces, name=str(dump.path), salvage=on_error is OnError.SKIP))
-    counter = reddit_text.WordCounter()
+    counter = WordCounter()
 
     def with_rows(block: Block) -> _Shard:
         made = _Shard(block.number // SHARD_BLOCKS, block.first_line)
