@@ -15,6 +15,10 @@ VENV_MADE := $(VENV)/.stamp-venv
 CORE      := $(VENV)/.stamp-core
 DEV       := $(VENV)/.stamp-dev
 
+# Two tests at a time, the tests of a file one after the other: they share what they started.
+WORKERS ?= 2
+PYTEST  := $(BIN)/pytest -n $(WORKERS) --dist loadfile
+
 BROWSERS := chromium chromium-browser google-chrome
 OUTPUTS  := demo site dist build
 CACHES   := .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
@@ -51,9 +55,9 @@ demo: $(CORE) ## install into .venv, score the bundled corpus, write demo/report
 
 test: $(DEV) ## everything that CI checks, quickest first
 	@$(MAKE) --no-print-directory check java postgres
-	$(BIN)/pytest -m "not slow and not browser"
+	$(PYTEST) -m "not slow and not browser"
 	@$(MAKE) --no-print-directory chromium
-	$(BIN)/pytest -m "slow or browser"
+	$(PYTEST) -m "slow or browser"
 
 check: $(DEV) ## format, lint, types and the import contract
 	$(BIN)/ruff format --check .

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 import pytest
+from hypothesis import settings
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[1]
 SHARED_DATA = ROOT.parent / "shared" / "data"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+# How long an example takes says something about the machine, not about the code.
+settings.register_profile("dialens", deadline=None)
+settings.load_profile("dialens")
+
 MARKER_OF_FIXTURE = {"chromium": "browser", "shared_data": "shared"}
 
 # A test page gets nothing from outside, and the browser itself calls nobody.
