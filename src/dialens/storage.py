@@ -124,11 +124,19 @@ class TableSink:
         [1, 2]
     """
 
-    def __init__(self, path: Path, schema: pl.Schema) -> None:
-        """Open `path` for tables of `schema`."""
+    def __init__(
+        self,
+        path: Path,
+        schema: pl.Schema,
+        *,
+        row_group: int = _ROW_GROUP,
+        level: int | None = None,
+    ) -> None:
+        """Open `path` for tables of `schema`, packed by zstandard at a level or at its usual."""
         self.rows = 0
         self._path = path
         self._schema = schema
+        self._row_group, self._level = row_group, level
         self._queue: queue.Queue[pl.DataFrame | None] = queue.Queue(maxsize=2)
         self._failure: BaseException | None = None
         self._thread = threading.Thread(target=self._sink, daemon=True)
@@ -173,7 +181,7 @@ class TableSink:
     def _sink(self) -> None:
         try:
             register_io_source(self._drain, schema=self._schema).sink_parquet(
-                self._path, row_group_size=_ROW_GROUP
+                self._path, row_group_size=self._row_group, compression_level=self._level
             )
         except BaseException as failure:  # handed to the writing thread
             self._failure = failure

@@ -179,7 +179,9 @@ def test_by_hand_on_spark(java, tmp_path):
     engine = EngineOptions(engine="spark", master="local[2]", memory=MEMORY)
     cloudpickle.register_pickle_by_value(module)  # the workers do not see the tests
     try:
-        red = label(work, tmp_path / "spark", models=models, options=options, engine=engine).folder
+        red = label(
+            work, tmp_path / "on Spark", models=models, options=options, engine=engine
+        ).folder
     finally:
         cloudpickle.unregister_pickle_by_value(module)
     assert_same(red, mine)

@@ -55,7 +55,9 @@ def label(
     ] = None,
     memory: Annotated[
         str,
-        typer.Option("--memory", help="DuckDB's cap; of Spark, the driver's and each executor's."),
+        typer.Option(
+            "--memory", help="For all but the models; of Spark, the driver's and each executor's."
+        ),
     ] = "4GB",
     threads: Annotated[
         int | None, typer.Option("--threads", help="Threads and processes; default: all.")

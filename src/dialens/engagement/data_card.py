@@ -57,6 +57,7 @@ class Facts:
     subreddits: list[dict[str, Any]] = field(default_factory=list)
     overview: dict[str, int | None] = field(default_factory=dict)
     comments_seen: dict[str, int | None] = field(default_factory=dict)
+    submissions: int = 0
     step_rows: dict[str, int] = field(default_factory=dict)
     sides: dict[str, dict[str, int]] = field(default_factory=dict)
 
@@ -72,6 +73,7 @@ class Facts:
         )
         self.overview = runner.read("overview")[0]
         self.comments_seen = runner.read("comments_seen")[0]
+        self.submissions = runner.read("submissions_seen")[0]["submissions"]
         self.step_rows = {name: done.rows for name, done in runner.done.items()}
         sides = (
             pl.scan_parquet(runner.parts("chosen"))
@@ -123,8 +125,8 @@ def make_card(
         "comment_duplicates": work.rows["comments"] - comments,
         "comments": comments,
         "submissions_read": work.rows["submissions"],
-        "submission_duplicates": work.rows["submissions"] - facts.step_rows["submissions"],
-        "submissions": facts.step_rows["submissions"],
+        "submission_duplicates": work.rows["submissions"] - facts.submissions,
+        "submissions": facts.submissions,
         "rejected": files["rejected"],
         "posts": files["posts.parquet"],
         **sizes,

@@ -8,13 +8,19 @@ import duckdb
 import polars as pl
 
 from dialens.engagement.label_options import EngineOptions
+from dialens.engagement.label_slices import MOST_SLICES
 from dialens.engagement.neural import Scorer, ShardPlan, cut, score_shards
 from dialens.errors import DialensError
 from dialens.progress import Advance
 
 _BATCH = 32_768
+_ROWS_IN_HAND = 16_384  # of each thread, when rows are dealt out to folders
+_GROUP_OF_A_FOLDER = 4_096  # held in memory for every folder that is being written
 _DICTIONARY = 2_000
-_BESIDES = 400 * 2**20  # Python, its packages and Parquet buffers, which DuckDB does not count
+_SHARE = 3
+"""DuckDB gets one part in so many of the memory that is allowed, and spills what does not fit. On
+top come Python, the buffers of Parquet files and what an allocator keeps for later; and posts are
+written by Polars with about as much again."""
 
 
 class DuckdbEngine:
@@ -29,11 +35,13 @@ class DuckdbEngine:
         spill = scratch / "spill"
         self._connection = duckdb.connect(
             config={
-                "memory_limit": f"{max(options.memory - _BESIDES, options.memory // 2)}B",
+                "memory_limit": f"{options.memory // _SHARE}B",
                 "threads": options.threads,
                 "temp_directory": str(spill),
                 # Rows without ORDER BY may come in any order: nothing is buffered to keep it.
                 "preserve_insertion_order": False,
+                "partitioned_write_flush_threshold": _ROWS_IN_HAND,
+                "partitioned_write_max_open_files": MOST_SLICES,
             }
         )
         self._connection.execute("SET enable_progress_bar = false")
@@ -47,13 +55,16 @@ class DuckdbEngine:
         """Call a query by a name."""
         self._connection.execute(f"CREATE OR REPLACE VIEW {name} AS {sql}")
 
-    def write(self, sql: str, folder: Path) -> None:
-        """Run a query into one Parquet file."""
-        file = _quoted(folder / "part-00000.parquet")
+    def write(self, sql: str, folder: Path, by: str | None = None) -> None:
+        """Run a query into one Parquet file, or into a folder for each value of `by`."""
         # Ids and texts do not repeat: no dictionary of them is begun that would be thrown away. The
         # files are read once or twice and go: to pack them takes longer than to write them.
         how = f"FORMAT parquet, COMPRESSION uncompressed, DICTIONARY_SIZE_LIMIT {_DICTIONARY}"
-        self._run(f"COPY ({sql}) TO {file} ({how})")
+        if by is None:
+            self._run(f"COPY ({sql}) TO {_quoted(folder / 'part-00000.parquet')} ({how})")
+        else:
+            how += f", PARTITION_BY ({by}), OVERWRITE, ROW_GROUP_SIZE {_GROUP_OF_A_FOLDER}"
+            self._run(f"COPY ({sql}) TO {_quoted(folder)} ({how})")
 
     def score(
         self,

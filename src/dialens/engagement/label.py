@@ -117,8 +117,8 @@ def label(
         runner = Runner(running, scratch / engine.engine, source.identity)
         _sources(runner, source, scratch)
         facts = _relate(runner, source, options, models)
-        counts = _publish(runner, red)
         versions = running.versions()
+    counts = _publish(runner, red)  # with the memory that the engine has given back
     card = make_card(source, options, facts, counts, _signatures(models), red)
     write_card(card, red)
     write_record(
@@ -208,12 +208,13 @@ def _relate(runner: Runner, source: Work, options: LabelOptions, models: Models)
         "toxicity_texts": ("toxicity", models.toxicity),
         "emotion_texts": ("emotion", models.emotion),
     }
-    found: Mapping[str, Callable[[], None]] = {
+    found: Mapping[str, Callable[[], object]] = {
         "reasons": lambda: facts.take_reasons(runner.read("reasons")),
         "medians": lambda: parameters.update(_medians(runner, facts, source)),
         "alphas": lambda: parameters.update(_alphas(runner, facts, options)),
         "spread": lambda: parameters.update(_spread(runner, facts)),
         "classes": lambda: parameters.update(_classes(runner, facts, options)),
+        "numbers": lambda: runner.number("places", "numbers"),
     }
     for segment in _SEGMENTS:
         with progress("Labelling", total=len(segment), unit="steps") as advance:
@@ -310,8 +311,8 @@ def _publish(runner: Runner, red: Path) -> dict[str, int]:
     try:
         rejected = write_rejected(runner.parts("rejected"), red / REJECTED)
         with progress("Writing", total=runner.done["numbers"].rows, unit="posts") as advance:
-            rows = write_posts(runner.parts("numbers"), runner.parts("words"), red)
-            advance(rows["posts"])
+            words = runner.folder / "words"
+            rows = write_posts(runner.parts("numbers"), words, red, advance)
     except OSError as error:
         raise DialensError(
             f"{red} cannot be written to: {error.strerror or error}. Make room, and run the same "

@@ -24,8 +24,11 @@ class Engine(Protocol):
     def view(self, name: str, sql: str) -> None:
         """Call a query by a name, to be computed where it is used."""
 
-    def write(self, sql: str, folder: Path) -> None:
-        """Run a query into Parquet files; ``ORDER BY`` holds over the files in order of names."""
+    def write(self, sql: str, folder: Path, by: str | None = None) -> None:
+        """Run a query into Parquet files; ``ORDER BY`` holds over the files in order of names.
+
+        With `by`, rows go to a folder ``by=value`` for every value of that column, in any order.
+        """
 
     def score(
         self,
@@ -65,4 +68,4 @@ def open_engine(options: EngineOptions, scratch: Path) -> Engine:
 
 def parts_of(folder: Path) -> list[Path]:
     """The Parquet files of a table, in their order."""
-    return sorted(folder.glob("*.parquet"))
+    return sorted(folder.rglob("*.parquet"))

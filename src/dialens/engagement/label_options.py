@@ -90,7 +90,7 @@ class EngineOptions:
 
     Attributes:
         engine: `duckdb` on this machine, or `spark`.
-        memory: Bytes: DuckDB's cap, or the memory of Spark's driver and of each executor.
+        memory: Bytes: for all but the models, or for Spark's driver and for each executor.
         threads: Of DuckDB, processes for the models, or cores of a local Spark.
         master: Of Spark; `local[threads]` if not given.
     """

@@ -16,6 +16,7 @@ from typing import Any
 import polars as pl
 
 from dialens.engagement.label_engine import Engine, parts_of
+from dialens.engagement.label_slices import posts_a_slice, write_places
 from dialens.engagement.neural import Scorer, ShardPlan
 from dialens.engagement.steps import BY_NAME, statement
 from dialens.errors import DialensError
@@ -55,7 +56,14 @@ class Runner:
         if BY_NAME[name].kind == "view":
             self.engine.view(name, sql)
             return None
-        return self._make(name, lambda folder: self.engine.write(sql, folder))
+        by = BY_NAME[name].by
+        return self._make(name, lambda folder: self.engine.write(sql, folder, by))
+
+    def number(self, name: str, source: str) -> Done:
+        """Number the posts of a table that is in their order, and deal them out to slices."""
+        rows = posts_a_slice(self.done[source].rows)
+        self._extend(name, str(rows))
+        return self._make(name, lambda folder: write_places(self.parts(source), folder, rows))
 
     def score(self, name: str, texts: str, scorer: Scorer | None, advance: Advance) -> Done:
         """Score the texts of a table; without a scorer the table of scores is empty."""

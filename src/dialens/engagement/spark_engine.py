@@ -74,9 +74,9 @@ class SparkEngine:
         """Call a query by a name."""
         self._session.sql(sql).createOrReplaceTempView(name)
 
-    def write(self, sql: str, folder: Path) -> None:
+    def write(self, sql: str, folder: Path, by: str | None = None) -> None:
         """Run a query into Parquet files, named in the order of partitions."""
-        self._guarded(lambda: self._save(self._session.sql(sql), folder))
+        self._guarded(lambda: self._save(self._session.sql(sql), folder, by))
 
     def score(
         self,
@@ -112,10 +112,14 @@ class SparkEngine:
         self._session.stop()
 
     def _read(self, parts: Sequence[Path]) -> Any:
-        return self._session.read.parquet(*(part.absolute().as_uri() for part in parts))
+        return self._session.read.parquet(*(_address(part) for part in parts))
 
-    def _save(self, frame: Any, folder: Path) -> None:
-        frame.write.mode("append").parquet(folder.absolute().as_uri())
+    def _save(self, frame: Any, folder: Path, by: str | None = None) -> None:
+        target = _address(folder)
+        if by is None:
+            frame.write.mode("append").parquet(target)
+        else:  # together first: or else every partition would leave a file in every folder
+            frame.repartition(by).write.mode("append").partitionBy(by).parquet(target)
 
     def _fit_shuffles(self, parts: Sequence[Path]) -> None:
         rows = pl.scan_parquet(list(parts)).select(pl.len()).collect().item()
@@ -238,6 +242,11 @@ def _mapper(
             )
 
     return score_batches
+
+
+def _address(path: Path) -> str:
+    """A path as Spark reads it: with the scheme, and nothing in it written as %20 or %3D."""
+    return f"file://{path.absolute()}"
 
 
 def _frame(batch: "pa.RecordBatch") -> pl.DataFrame:

@@ -25,27 +25,32 @@ class Step:
         kind: A table is written to disk and kept; a view is computed where it is used.
         share: Rows to expect for each comment, as seen on real months; None where the number of
             rows does not grow with the data.
+        by: A column of whole numbers; rows with the same one come into a folder of their own.
     """
 
     name: str
     about: str
     share: float | None = None
     kind: Kind = "table"
+    by: str | None = None
 
 
 STEPS: Final = (
     Step("duplicated_comments", "ids that came more than once", 0.0),
     Step("chosen_duplicates", "the row kept of each", 0.0),
     Step("comments", "every comment once", 1.0, "view"),
-    Step("submissions", "every submission once", 0.1),
+    Step("duplicated_submissions", "submissions that came more than once", 0.0),
+    Step("chosen_submissions", "the row kept of each", 0.0),
+    Step("submissions", "every submission once", 0.1, "view"),
     Step("comment_reactions", "replies to each comment, counted and measured", 0.4),
     Step("submission_parents", "submissions that were answered", 0.1),
-    Step("reacted", "comments with a reply", 0.4),
+    Step("reacted", "comments that were answered", 0.4),
     Step("unanswered", "comments without one, with the reason against them", 0.6, "view"),
     Step("judged", "filters that need no model", 0.4),
     Step("post_texts", "texts for the toxicity classifier", 0.3),
     Step("toxicity_texts", "each of them once", 0.3),
-    Step("weighed", "raw dimensions and popularity value", 0.3),
+    Step("toxic", "posts that are toxic", 0.0),
+    Step("weighed", "raw dimensions and popularity value", 0.3, "view"),
     Step("rejected", "comments that did not become posts", 0.7),
     Step("reasons", "how many each reason took"),
     Step("medians", "exact medians of the raw dimensions"),
@@ -54,16 +59,17 @@ STEPS: Final = (
     Step("emotions", "emotional engagement", 0.3),
     Step("adjusted", "popularity adjustment", 0.3, "view"),
     Step("alphas", "exact medians of the adjusted dimensions"),
-    Step("scored", "normalised dimensions and score", 0.3),
+    Step("scored", "normalised dimensions and score", 0.3, "view"),
     Step("spread", "sums behind mean and deviation"),
     Step("labels", "z-scores and labels", 0.3, "view"),
     Step("classes", "sizes and means of the classes"),
     Step("chosen", "balanced classes, split by thread", 0.1),
     Step("numbers", "the posts in the order of ids", 0.3),
-    Step("words", "what posts say and what they answer", 0.6),
+    Step("words", "what posts say and what they answer", 0.6, by="slice"),
     Step("subreddits", "where posts come from"),
     Step("overview", "dates and what is not known about posts"),
     Step("comments_seen", "dates and what is not known about comments"),
+    Step("submissions_seen", "how many submissions there are"),
 )
 
 BY_NAME: Final = {step.name: step for step in STEPS}

@@ -8,4 +8,4 @@ SELECT
   count(CASE WHEN parent_is_submission THEN 1 END) AS answer_a_submission,
   CAST(sum(re) AS BIGINT) AS replies,
   CAST(sum(edit_unknown_replies) AS BIGINT) AS edit_unknown_replies
-FROM scored
+FROM numbers

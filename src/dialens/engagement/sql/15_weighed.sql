@@ -23,11 +23,7 @@ FROM (
       WHEN j.parent_score IS NOT NULL THEN 2 * j.parent_replies + j.parent_score
       WHEN j.score IS NULL THEN 2 * j.parent_replies
     END AS pv,
-    coalesce(s.micro > $toxic_above, FALSE) AS toxic
+    x.id IS NOT NULL AS toxic
   FROM (SELECT * FROM judged WHERE reason IS NULL) AS j
-  LEFT JOIN (
-    SELECT p.id, t.micro
-    FROM post_texts AS p
-    JOIN toxicity_scores AS t ON t.text_key = p.text_key
-  ) AS s ON s.id = j.id
+  LEFT JOIN toxic AS x ON x.id = j.id
 ) AS measured

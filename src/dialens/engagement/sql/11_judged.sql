@@ -20,6 +20,9 @@ SELECT
     WHEN c.blank THEN 'empty'
     WHEN $english_only AND NOT c.english THEN 'not English'
   END AS reason
-FROM reacted AS c
-LEFT JOIN reacted AS up ON up.id = c.parent_id AND NOT c.parent_is_submission
-LEFT JOIN submission_parents AS s ON s.id = c.parent_id AND c.parent_is_submission
+FROM (SELECT * FROM reacted WHERE present) AS c
+LEFT JOIN (
+  SELECT id, parent_id, parent_is_submission, score, deleted, replies FROM reacted WHERE present
+) AS up ON up.id = c.parent_id AND NOT c.parent_is_submission
+LEFT JOIN (SELECT id, score, deleted, replies FROM submission_parents WHERE present) AS s
+  ON s.id = c.parent_id AND c.parent_is_submission

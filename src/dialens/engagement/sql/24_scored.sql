@@ -13,10 +13,11 @@ FROM (
       + CASE WHEN be_norm IS NULL THEN CAST('0' AS DOUBLE) ELSE $weight_be END) AS score
   FROM (
     SELECT
-      *,
-      re_adjusted / (re_adjusted + $alpha_re) AS re_norm,
-      be_adjusted / (be_adjusted + $alpha_be) AS be_norm,
-      CAST(ae AS DOUBLE) / (CAST(ae AS DOUBLE) + $alpha_ae) AS ae_norm
-    FROM adjusted
+      a.*, e.ee,
+      a.re_adjusted / (a.re_adjusted + $alpha_re) AS re_norm,
+      a.be_adjusted / (a.be_adjusted + $alpha_be) AS be_norm,
+      CAST(a.ae AS DOUBLE) / (CAST(a.ae AS DOUBLE) + $alpha_ae) AS ae_norm
+    FROM adjusted AS a
+    LEFT JOIN emotions AS e ON e.id = a.id
   ) AS normalised
 ) AS weighted

@@ -1,0 +1,40 @@
+"""Slices of neighbouring posts, so that texts can be put in order without sorting all of them.
+
+Numbers of posts lie in the order of ids; the place in that order says to which slice a post
+belongs. Texts are dealt out to slices as they are found, and a slice fits in memory.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import polars as pl
+
+LEAST_POSTS: Final = 65_536
+"""In a slice: some 40 MB of texts."""
+MOST_SLICES: Final = 128
+"""Each is a file that is open while texts are dealt out."""
+
+
+def posts_a_slice(posts: int) -> int:
+    """How many posts a slice has: a multiple of the least, so that there are not too many slices.
+
+    Examples:
+        >>> posts_a_slice(1_000_000), posts_a_slice(10_000_000)
+        (65536, 131072)
+    """
+    return LEAST_POSTS * max(1, -(-posts // (LEAST_POSTS * MOST_SLICES)))
+
+
+def write_places(numbers: Sequence[Path], folder: Path, rows: int) -> None:
+    """Write the place of every post, its slice, and whose words belong to it.
+
+    Args:
+        numbers: Files in the order of ids.
+        folder: Where the table goes.
+        rows: Posts in a slice.
+    """
+    known = pl.scan_parquet(list(numbers)).select("id", "parent_id", "parent_is_submission")
+    place = pl.col("place").cast(pl.Int64)
+    placed = known.with_row_index("place").with_columns(place, slice=place // rows)
+    placed.sink_parquet(folder / "part-00000.parquet", compression="uncompressed")

@@ -1,0 +1,2 @@
+-- The submissions as they came, each once.
+SELECT count(*) AS submissions FROM submissions
