@@ -38,7 +38,7 @@ SOURCE_MARKER: Final = "source-{key}.json"
 _SHARD: Final = "part-{key}-{number:05d}"
 _ROW_GROUP: Final = 122_880
 _NAMED_BY: Final = 12
-_THREADS: Final = 2
+_THREADS: Final = 4
 
 
 def layout() -> str:
