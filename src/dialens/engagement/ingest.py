@@ -9,7 +9,7 @@ import os
 import platform
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -96,12 +96,7 @@ def ingest(
     """
     started, clock = datetime.now(UTC), time.perf_counter()
     check_work(work)
-    given = [_dump(path) for path in dumps]
-    sources = {dump.key: dump for dump in reversed(given)}  # of equal ones the first
-    markers = source_markers(work)
-    _check_shards(work, sources, markers, on_error)
-    pending = [dump for dump in sources.values() if dump.key not in markers]
-    pending.sort(key=lambda dump: (-dump.size, dump.sha256))  # the longest first
+    given, pending, markers = _sorted_out(dumps, work, on_error)
     advance(sum(dump.size for dump in given) - sum(dump.size for dump in pending))
     record = work / INGEST_RECORD
     if pending:
@@ -118,6 +113,27 @@ def ingest(
     if not record.exists():
         _write_record(record, done, on_error, started)
     return done
+
+
+def _sorted_out(
+    dumps: Sequence[Path], work: Path, on_error: OnError
+) -> tuple[list[Dump], list[Dump], dict[str, dict[str, Any]]]:
+    """All dumps, those that are to be read, the longest first, and the markers of those that were.
+
+    Nothing is hashed here if nothing was read before and no two dumps can be the same.
+    """
+    given = [_dump(path) for path in dumps]
+    begun = any((work / DONE_FOLDER).glob("*.json"))
+    if begun or len({dump.size for dump in given}) < len(given):
+        given = [replace(dump, sha256=sha256_file(dump.path)) for dump in given]
+        sources = {dump.key: dump for dump in reversed(given)}  # of equal ones the first
+        markers = source_markers(work)
+        _check_shards(work, sources, markers, on_error)
+        pending = [dump for dump in sources.values() if dump.key not in markers]
+    else:
+        markers, pending = {}, list(given)
+    pending.sort(key=lambda dump: (-dump.size, dump.sha256 or ""))
+    return given, pending, markers
 
 
 def check_work(work: Path) -> None:
@@ -157,7 +173,7 @@ def default_workers(dumps: Sequence[Dump]) -> int:
 
 def _dump(path: Path) -> Dump:
     packing(path)  # says so if it cannot be read
-    return Dump(path, path.stat().st_size, sha256_file(path))
+    return Dump(path, path.stat().st_size, None)
 
 
 def source_markers(work: Path) -> dict[str, dict[str, Any]]:

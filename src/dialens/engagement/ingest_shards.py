@@ -7,9 +7,11 @@ shard with a marker is finished; one without is made again.
 """
 
 import json
-from collections.abc import Generator, Mapping
+import threading
+from collections.abc import Callable, Generator, Mapping
+from concurrent.futures import Future
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -29,7 +31,7 @@ from dialens.engagement.tables import (
 )
 from dialens.engagement.word_counter import WordCounter
 from dialens.errors import DialensError
-from dialens.storage import atomic_file
+from dialens.storage import atomic_file, sha256_file
 from dialens.text import VERSION, stop_words
 
 SHARD_BLOCKS: Final = 12
@@ -38,7 +40,7 @@ SOURCE_MARKER: Final = "source-{key}.json"
 _SHARD: Final = "part-{key}-{number:05d}"
 _ROW_GROUP: Final = 122_880
 _NAMED_BY: Final = 12
-_THREADS: Final = 4
+_THREADS: Final = 3
 
 
 def layout() -> str:
@@ -53,15 +55,22 @@ def layout() -> str:
 
 @dataclass(frozen=True)
 class Dump:
-    """A file to read, known by its content."""
+    """A file to read, known by its content.
+
+    Attributes:
+        path: The file.
+        size: In bytes, as packed.
+        sha256: Of the file; None if that is found out while it is read.
+    """
 
     path: Path
     size: int
-    sha256: str
+    sha256: str | None
 
     @property
     def key(self) -> str:
         """What its shards are named by."""
+        assert self.sha256 is not None, "a dump is hashed before its shards are named"
         return self.sha256[:_NAMED_BY]
 
 
@@ -127,7 +136,7 @@ def ingest_dump(
     """Make the shards of a dump that are not there yet; return the source's own marker.
 
     Args:
-        dump: The file.
+        dump: The file; if it has no hash yet, none of its shards may be there.
         work: The folder to write to.
         on_error: At a record that cannot be read, stop, or leave it out and list it.
         position: Told how many bytes of the file have been read.
@@ -136,14 +145,15 @@ def ingest_dump(
         DialensError: The dump cannot be read, or the shards cannot be written; those that are
             finished stay.
     """
-    finished = read_markers(work, dump.key)
+    finished = {} if dump.sha256 is None else read_markers(work, dump.key)
     shard: _Shard | None = None
     shards = 0
+    hashed = _hashed(dump)
     with closing(_read(dump, finished, on_error, position)) as read:
         for part in read:
             shards = part.number + 1
             if shard is not None and shard.number != part.number:
-                _write(shard, dump, work)
+                _write(shard, hashed(), work)
                 shard = None
             if part.number in finished:
                 continue
@@ -153,8 +163,25 @@ def ingest_dump(
                 problem = shard.problems[0]
                 raise DialensError(message(dump.path, problem.line, problem.error))
     if shard is not None:
-        _write(shard, dump, work)
-    return _finish(dump, work, on_error, shards)
+        _write(shard, hashed(), work)
+    return _finish(hashed(), work, on_error, shards)
+
+
+def _hashed(dump: Dump) -> Callable[[], Dump]:
+    """Gives the dump with its hash, which is found out beside the reading if it is not known."""
+    if dump.sha256 is not None:
+        return lambda: dump
+    found: Future[str] = Future()
+
+    def hash_it() -> None:
+        try:
+            found.set_result(sha256_file(dump.path))
+        except OSError as error:  # raised again where the hash is needed
+            found.set_exception(error)
+
+    # Nobody waits for it if reading fails.
+    threading.Thread(target=hash_it, daemon=True).start()
+    return lambda: replace(dump, sha256=found.result())
 
 
 def _read(
