@@ -40,11 +40,14 @@ class DuckdbEngine:
                 "temp_directory": str(spill),
                 # Rows without ORDER BY may come in any order: nothing is buffered to keep it.
                 "preserve_insertion_order": False,
-                "partitioned_write_flush_threshold": _ROWS_IN_HAND,
-                "partitioned_write_max_open_files": MOST_SLICES,
             }
         )
-        self._connection.execute("SET enable_progress_bar = false")
+        for name, value in {
+            "enable_progress_bar": "false",
+            "partitioned_write_flush_threshold": _ROWS_IN_HAND,
+            "partitioned_write_max_open_files": MOST_SLICES,
+        }.items():
+            self._connection.execute(f"SET {name} = {value}")
 
     def table(self, name: str, parts: Sequence[Path]) -> None:
         """Call Parquet files by a name."""
