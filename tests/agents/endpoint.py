@@ -18,9 +18,10 @@ import threading
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Self
+
+from tests.loopback import LoopbackServer, QuietHandler
 
 SCENARIOS = {
     "echo": "says back what was said last, with the seed",
@@ -64,7 +65,7 @@ class Endpoint:
 
     def __enter__(self) -> Self:
         handler = type("Handler", (_Handler,), {"endpoint": self})
-        self._server = _Server(("127.0.0.1", self.port), handler)
+        self._server = LoopbackServer(("127.0.0.1", self.port), handler)
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,))
         self._thread.start()
         return self
@@ -85,22 +86,8 @@ class Endpoint:
         return f"http://127.0.0.1:{self._server.server_address[1]}/v1"
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-    request_queue_size = 256
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that hung up is what half the tests are about."""
-        if not isinstance(sys.exception(), ConnectionError):
-            super().handle_error(request, client_address)
-
-
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
+class _Handler(QuietHandler):
     endpoint: Endpoint
-
-    def log_message(self, format: str, *args: Any) -> None:
-        pass
 
     def do_GET(self) -> None:
         if self.path == "/v1/models":

@@ -4,9 +4,7 @@ import math
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from importlib import import_module
-from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -14,68 +12,19 @@ import polars as pl
 import pytest
 from scipy import stats
 
-from dialens.corpus import Corpus, Dialogue, Turn
+from dialens.corpus import Corpus, Dialogue
 from dialens.errors import DialensError
 from dialens.metrics import ModelSet, Resources, Scores, forecast, make_plan, score
 from dialens.metrics.model_emotion import LABELS
 from dialens.models import load
-from dialens.models.engagement import EngagementScorer, context
 from dialens.models.traits_model import TraitModel
 from dialens.models.traits_model import load as load_trait
 from dialens.models.traits_model import save as save_trait
 from tests.metrics import plain
-from tests.metrics.tiny_models import FORMULA, add_facts, make_model, tiny_folder
+from tests.metrics.model_talks import TALKS, groups, said, same, values
+from tests.metrics.tiny_models import make_model, tiny_folder
 
 UNKNOWN = " qqzzqq qqzzqq qqzzqq "  # keeps n-grams from crossing turns; no model knows it
-
-
-def said(*turns: str) -> list[Turn]:
-    """Turns written as `agent: text` or `partner: text`."""
-    found = []
-    for turn in turns:
-        role, _, text = turn.partition(":")
-        found.append(Turn(role, role, text.strip()))
-    return found
-
-
-TALKS = [
-    Dialogue(
-        "s",
-        "a",
-        "d1",
-        said(
-            "partner: i love the cat", "agent: wow you never hate it", "agent: the zebra is happy"
-        ),
-    ),
-    Dialogue("s", "a", "d2", said("agent: hope", "partner: we're sad !", "agent: do not hate ?")),
-    Dialogue("s", "b", "d3", said("partner: thanks", "agent: i love it , i do", "agent:")),
-    Dialogue("t", "c", "d4", said("agent: all the cat", "agent: scared of it all")),
-]
-
-
-@pytest.fixture(scope="module")
-def models() -> ModelSet:
-    return ModelSet(folder=tiny_folder())
-
-
-@pytest.fixture(scope="module")
-def scores(models: ModelSet) -> Scores:
-    return score(Corpus.of(TALKS), resources=Resources(models=models))
-
-
-def values(scores: Scores, level: str, name: str) -> dict[tuple[object, ...], float | None]:
-    rows = scores.wide(level).iter_rows(named=True)
-    keys = ("system", "agent", "dialog", "turn")
-    return {tuple(r[k] for k in keys if r[k] is not None): r[name] for r in rows}
-
-
-def groups() -> Iterator[tuple[str, tuple[object, ...], list[Dialogue]]]:
-    for talk in TALKS:
-        yield "dialog", (talk.system, talk.agent, talk.dialog), [talk]
-    for pair in {(talk.system, talk.agent) for talk in TALKS}:
-        yield "agent", pair, [t for t in TALKS if (t.system, t.agent) == pair]
-    for system in {talk.system for talk in TALKS}:
-        yield "system", (system,), [t for t in TALKS if t.system == system]
 
 
 def probabilities(texts: list[str]) -> np.ndarray:
@@ -97,10 +46,6 @@ def matching(own: list[str], other: list[str]) -> float | None:
     if not len(a) or not len(b):
         return None
     return float(stats.spearmanr(a[:, :27].sum(axis=0), b[:, :27].sum(axis=0)).statistic)
-
-
-def same(got: float | None, wanted: float | None) -> None:
-    assert got == (None if wanted is None else pytest.approx(wanted, abs=1e-3))
 
 
 def test_emotions_of_turns(scores: Scores) -> None:
@@ -143,108 +88,6 @@ def test_toxicity_is_the_mean_of_turns(scores: Scores) -> None:
         texts = [text for text in plain.said(talks, "agent") if text]
         wanted = np.mean([model.predict([text])[0, 0] for text in texts])
         same(values(scores, level, "toxicity")[key], float(wanted))
-
-
-def logit(task: str, pair: tuple[str, str]) -> float:
-    return float(load(task, folder=tiny_folder()).run([pair], task)[0, 0])
-
-
-def engagement(before: str, reply: str, *pieces: str) -> float:
-    """The formula, written out; `pieces` of a background count half, the one that fits best."""
-    parts = {}
-    for task in ("engagement", "relevance"):
-        parts[task] = logit(task, (before, reply))
-        if pieces:
-            parts[task] = (parts[task] + max(logit(task, (one, reply)) for one in pieces)) / 2
-    parts["log_specificity"] = math.log(1 + plain.specificity(reply))
-    z = 0.0
-    for name, weight in FORMULA["terms"].items():
-        middle, spread = FORMULA["center"].get(name, 0.0), FORMULA["spread"].get(name, 1.0)
-        z += weight * (parts[name] - middle) / spread
-    return 1 / (1 + math.exp(-z))
-
-
-def replies(talk: Dialogue) -> Iterator[tuple[int, str, str]]:
-    """The agent's turns that can be scored, each with the two turns before it."""
-    for number, turn in enumerate(talk.turns):
-        if turn.role == "agent" and number and turn.text:
-            before = [earlier.text for earlier in talk.turns[max(0, number - 2) : number]]
-            yield number, "\n".join(before), turn.text
-
-
-def test_engagement_follows_its_formula(scores: Scores) -> None:
-    got = values(scores, "turn", "engagement")
-    reactions = values(scores, "turn", "engagement_reactions")
-    relevance = values(scores, "turn", "relevance")
-    for talk in TALKS:
-        for number, before, reply in replies(talk):
-            key = (talk.system, talk.agent, talk.dialog, number)
-            same(got[key], engagement(before, reply))
-            same(reactions[key], 1 / (1 + math.exp(-logit("engagement", (before, reply)))))
-            same(relevance[key], 1 / (1 + math.exp(-logit("relevance", (before, reply)))))
-    for level, key, talks in groups():
-        found = [engagement(b, r) for talk in talks for _, b, r in replies(talk)]
-        same(values(scores, level, "engagement")[key], sum(found) / len(found))
-
-
-def test_the_scorer_alone_gives_the_same() -> None:
-    pairs = [(before, reply) for talk in TALKS for _, before, reply in replies(talk)]
-    scorer = EngagementScorer.load(folder=tiny_folder())
-    wanted = [engagement(*pair) for pair in pairs]
-    np.testing.assert_allclose(scorer.score(pairs), wanted, atol=1e-3)
-    small = EngagementScorer.load("engagement-small", folder=tiny_folder())
-    chances = load("engagement-small", folder=tiny_folder()).predict(pairs)[:, 0]
-    np.testing.assert_allclose(small.score(pairs), chances, atol=1e-3)
-    assert context(["a", "b", "c"]) == "b\nc"
-
-
-def test_a_reply_is_read_after_its_background_too() -> None:
-    """The background counts in `engagement` and in nothing else; one that is long, in pieces."""
-    before, reply = "i love the cat", "wow you never hate it"
-    long = ["all the cat " * 20, "the zebra is happy " * 10, "thanks"]
-    pieces = [long[0].strip(), f"{long[1].strip()}\nthanks"]
-    known = {"none": None, "short": ["we're sad !", "do not hate ?"], "long": long}
-    turns = {
-        name: [Turn("U", "partner", before), Turn("B", "agent", reply, meta={"background": given})]
-        for name, given in known.items()
-    }
-    corpus = Corpus.of([Dialogue("s", "a", name, talk) for name, talk in turns.items()])
-    resources = Resources(models=ModelSet(folder=tiny_folder()))
-    made = score(corpus, metrics=["engagement", "relevance"], resources=resources)
-    got = {key[2]: value for key, value in values(made, "turn", "engagement").items()}
-    wanted = {
-        "none": engagement(before, reply),
-        "short": engagement(before, reply, "we're sad !\ndo not hate ?"),
-        "long": engagement(before, reply, *pieces),
-    }
-    assert len({round(value, 4) for value in wanted.values()}) == 3, "they must differ"
-    for name, value in wanted.items():
-        same(got[name], value)
-    assert len(set(values(made, "turn", "relevance").values())) == 1
-    scorer = EngagementScorer.load(folder=tiny_folder())
-    texts = [None, "we're sad !\ndo not hate ?", "\n".join(long)]
-    alone = scorer.score([(before, reply)] * 3, backgrounds=texts)
-    np.testing.assert_allclose(alone, list(wanted.values()), atol=1e-3)
-
-
-def test_a_forecast_counts_the_readings_of_backgrounds() -> None:
-    ticks = count()
-    plan = make_plan(["engagement"], Resources(models=ModelSet(folder=tiny_folder())))
-    talks = [
-        Dialogue(
-            "s",
-            "a",
-            f"d{i}",
-            [
-                Turn("U", "partner", f"cat {i}"),
-                Turn("B", "agent", f"dog {i}", meta={"fact": "i love it"} if i % 2 else None),
-            ],
-        )
-        for i in range(1000)
-    ]
-    told = forecast(Corpus.of(talks), plan, timer=lambda: float(next(ticks)))
-    assert told is not None
-    assert [use.seconds for use in told.encoders] == [pytest.approx(1.5 * 1000 / 56)]
 
 
 @pytest.mark.parametrize("name", ["agreeableness", "state_empathy", "neuroticism"])
@@ -452,27 +295,6 @@ def test_a_model_that_reads_something_else_is_refused() -> None:
     assert reasons.str.contains("reads pairs of context and reply", literal=True).all()
 
 
-def test_the_formula_reads_its_own_folder(tmp_path: Path) -> None:
-    """A relevance model of the user's own changes `relevance`, not `engagement`."""
-    own = make_model(tmp_path / "own", {}, {"relevance": ["relevant"]}, seed=9)
-    resources = Resources(models=ModelSet(own={"relevance": own}, folder=tiny_folder()))
-    made = score(Corpus.of(TALKS), metrics=["engagement"], resources=resources)
-    pair = (TALKS[0].turns[0].text, TALKS[0].turns[1].text)
-    key = ("s", "a", "d1", 1)
-    same(values(made, "turn", "engagement")[key], engagement(*pair))
-    same(values(made, "turn", "relevance")[key], float(load(own).predict([pair])[0, 0]))
-
-
-def test_a_broken_formula_is_named(tmp_path: Path) -> None:
-    folder = make_model(tmp_path / "m", {}, {"engagement": ["engaging"]}, seed=1)
-    add_facts(folder, engagement_formula={"terms": {"charm": 1.0}})
-    with pytest.raises(DialensError, match="names 'charm'"):
-        EngagementScorer.load(str(folder))
-    add_facts(folder, engagement_formula={"terms": {"engagement": "much"}})
-    with pytest.raises(DialensError, match="cannot be read"):
-        EngagementScorer.load(str(folder))
-
-
 def test_a_size_that_a_task_lacks_is_its_default() -> None:
     base = ModelSet("base", folder=tiny_folder())
     assert base.encoder("emotion").size == "small, int8"
@@ -489,41 +311,6 @@ def test_without_models() -> None:
     assert not {"engagement", "emotion_joy", "openness", "toxicity"} & set(names)
     with pytest.raises(DialensError, match="leaves those out"):
         make_plan(["engagement"], none)
-
-
-def test_a_forecast_says_what_and_how_long(models: ModelSet) -> None:
-    ticks = count()
-    plan = make_plan(
-        ["toxicity", "emotion_joy", "engagement"], Resources(models=ModelSet(folder=tiny_folder()))
-    )
-    talks = [
-        Dialogue("s", "a", f"d{i}", said(f"partner: cat {i}", f"agent: dog {i}"))
-        for i in range(5000)
-    ]
-    told = forecast(Corpus.of(talks), plan, timer=lambda: float(next(ticks)))
-    assert told is not None
-    # 64 texts are tried, 8 of them to warm up: one tick for 56 of 5,000 of the agent's turns.
-    assert [use.seconds for use in told.encoders] == [pytest.approx(5000 / 56)] * 2
-    (line,) = told.lines()
-    assert line == (
-        "Models: emotion and toxicity (small, int8), engagement and relevance (base, int8); "
-        "about 3 min for 10,000 turns. Without: --models none."
-    )
-    assert forecast(Corpus.of(talks), make_plan(["length"], Resources())) is None
-
-
-def test_a_forecast_offers_the_faster_size() -> None:
-    """A clock on which the small encoders are twenty times faster than the base one."""
-    times = iter([0.0, 20.0, 20.0, 21.0])
-    plan = make_plan(["engagement_reactions"], Resources(models=ModelSet(folder=tiny_folder())))
-    talks = [
-        Dialogue("s", "a", f"d{i}", said(f"partner: cat {i}", f"agent: dog {i}"))
-        for i in range(1000)
-    ]
-    told = forecast(Corpus.of(talks), plan, timer=lambda: next(times))
-    assert told is not None
-    assert told.faster == pytest.approx(1000 / 56)
-    assert "about 6 min for 2,000 turns. Faster: --models small (about 20 s)" in told.lines()[0]
 
 
 @pytest.mark.parametrize(

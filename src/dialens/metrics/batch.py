@@ -66,6 +66,10 @@ class TurnBatch:
         """Whether something was made under that name."""
         return name in self._made
 
+    def keep(self, name: str, made: object) -> None:
+        """Keep what was made elsewhere, for all who ask under that name."""
+        self._made[name] = made
+
     @cached_property
     def _tokens(self) -> tuple[NDArray[np.uint32], Ints]:
         tokens = self.turns.select(tokenise("text")).to_series()

@@ -54,18 +54,23 @@ def outputs(batch: TurnBatch, models: ModelSet, task: str, *, by: str | None = N
     encoder = models.encoder(by or task)
     if not batch.has(_key(encoder)):
         run_models(batch, models, {by or task: True})
-    made = batch.once(_key(encoder), lambda b: np.full((b.turns.height, encoder.width), np.nan))
+    made = batch.once(_key(encoder), lambda b: _unread(b, encoder))
     return made[:, encoder.heads[task].columns]
 
 
 def outputs_with_background(batch: TurnBatch, models: ModelSet, task: str, *, by: str) -> Floats:
     """The logits of a task that reads replies, averaged over context and background where known."""
     after_context = outputs(batch, models, task, by=by)
-    encoder = models.encoder(by)
-    if not batch.has(_background_key(encoder)):
+    if not models.ready(by):
         return after_context
-    made: Floats = batch.once(_background_key(encoder), lambda _: after_context)
+    encoder = models.encoder(by)
+    made = batch.once(_background_key(encoder), lambda b: _unread(b, encoder))
     return averaged(after_context, made[:, encoder.heads[task].columns])
+
+
+def _unread(batch: TurnBatch, encoder: Encoder) -> Floats:
+    """What an encoder says of turns that it has not read."""
+    return np.full((batch.turns.height, encoder.width), np.nan)
 
 
 def trait_scorer(batch: TurnBatch, models: ModelSet) -> TraitScorer:
@@ -108,8 +113,7 @@ def run_models(
     pace = _Pace(batch.turns.height, fresh, advance)
     for key, encoder, rows, inputs in jobs:
         made = models.run(encoder, inputs, pace.step).astype(np.float64)
-        wide = largest(made, rows, batch.turns.height)
-        batch.once(key, lambda _, wide=wide: wide)  # type: ignore[misc]
+        batch.keep(key, largest(made, rows, batch.turns.height))
     pace.finish()
 
 

@@ -12,15 +12,15 @@ import hashlib
 import json
 import socket
 import struct
-import sys
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 from urllib.parse import unquote, urlsplit
+
+from tests.loopback import LoopbackServer, QuietHandler
 
 TOKEN = "hf_tests"
 """Whoever sends it may read gated repositories."""
@@ -160,9 +160,7 @@ class Hub:
         return self._servers[1].url
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-
+class _Server(LoopbackServer):
     def __init__(self, hub: Hub, place: str) -> None:
         self.hub, self.place = hub, place
         super().__init__(("127.0.0.1", 0), _Handler)
@@ -173,18 +171,9 @@ class _Server(ThreadingHTTPServer):
         host = "127.0.0.1" if self.place == "hub" else "localhost"
         return f"http://{host}:{self.server_address[1]}"
 
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Clients may hang up."""
-        if not isinstance(sys.exception(), ConnectionError):
-            super().handle_error(request, client_address)
 
-
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
+class _Handler(QuietHandler):
     server: _Server
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """The tests read `Hub.requests`."""
 
     def do_HEAD(self) -> None:
         self._answer()

@@ -7,8 +7,9 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from tests.loopback import LoopbackServer, QuietHandler
 
 
 @dataclass(frozen=True)
@@ -47,9 +48,7 @@ LOSE = "lose"
 
 @contextmanager
 def served(platform: Platform) -> Iterator[None]:
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
+    class Handler(QuietHandler):
         def _any(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             with platform.lock:
@@ -74,11 +73,7 @@ def served(platform: Platform) -> Iterator[None]:
 
         do_GET = do_POST = do_DELETE = do_PATCH = _any
 
-        def log_message(self, *_: Any) -> None:
-            return
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
+    server = LoopbackServer(("127.0.0.1", 0), Handler)
     platform.url = f"http://127.0.0.1:{server.server_port}"
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()

@@ -1,0 +1,65 @@
+"""What is said before a long run: which models, and for how long."""
+
+from itertools import count
+
+import pytest
+
+from dialens.corpus import Corpus, Dialogue, Turn
+from dialens.metrics import ModelSet, Resources, forecast, make_plan
+from tests.metrics.model_talks import said
+from tests.metrics.tiny_models import tiny_folder
+
+
+def test_a_forecast_says_what_and_how_long(models: ModelSet) -> None:
+    ticks = count()
+    plan = make_plan(
+        ["toxicity", "emotion_joy", "engagement"], Resources(models=ModelSet(folder=tiny_folder()))
+    )
+    talks = [
+        Dialogue("s", "a", f"d{i}", said(f"partner: cat {i}", f"agent: dog {i}"))
+        for i in range(5000)
+    ]
+    told = forecast(Corpus.of(talks), plan, timer=lambda: float(next(ticks)))
+    assert told is not None
+    # 64 texts are tried, 8 of them to warm up: one tick for 56 of 5,000 of the agent's turns.
+    assert [use.seconds for use in told.encoders] == [pytest.approx(5000 / 56)] * 2
+    (line,) = told.lines()
+    assert line == (
+        "Models: emotion and toxicity (small, int8), engagement and relevance (base, int8); "
+        "about 3 min for 10,000 turns. Without: --models none."
+    )
+    assert forecast(Corpus.of(talks), make_plan(["length"], Resources())) is None
+
+
+def test_a_forecast_offers_the_faster_size() -> None:
+    """A clock on which the small encoders are twenty times faster than the base one."""
+    times = iter([0.0, 20.0, 20.0, 21.0])
+    plan = make_plan(["engagement_reactions"], Resources(models=ModelSet(folder=tiny_folder())))
+    talks = [
+        Dialogue("s", "a", f"d{i}", said(f"partner: cat {i}", f"agent: dog {i}"))
+        for i in range(1000)
+    ]
+    told = forecast(Corpus.of(talks), plan, timer=lambda: next(times))
+    assert told is not None
+    assert told.faster == pytest.approx(1000 / 56)
+    assert "about 6 min for 2,000 turns. Faster: --models small (about 20 s)" in told.lines()[0]
+
+
+def test_a_forecast_counts_the_readings_of_backgrounds() -> None:
+    ticks = count()
+    plan = make_plan(["engagement"], Resources(models=ModelSet(folder=tiny_folder())))
+    talks = [
+        Dialogue(
+            "s",
+            "a",
+            f"d{i}",
+            [
+                Turn("U", "partner", f"cat {i}"),
+                Turn("B", "agent", f"dog {i}", meta={"fact": "i love it"} if i % 2 else None),
+            ],
+        )
+        for i in range(1000)
+    ]
+    told = forecast(Corpus.of(talks), plan, timer=lambda: float(next(ticks)))
+    assert told is not None
+    assert [use.seconds for use in told.encoders] == [pytest.approx(1.5 * 1000 / 56)]
