@@ -28,6 +28,7 @@ SCENARIOS = {
     "told": "says the system message",
     "words-N": "says N words",
     "slow-S": "echo, with S seconds before each word",
+    "led-N": "echo, each word when `Endpoint.words` is released once more; N tells them apart",
     "silent": "accepts the request and never answers",
     "drip-S": "sends a sign of life every S seconds, and never a word",
     "status-N": "answers with status N",
@@ -61,6 +62,7 @@ class Endpoint:
     requests: list[dict[str, Any]] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
     stopping: threading.Event = field(default_factory=threading.Event)
+    words: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
     port: int = 0
 
     def __enter__(self) -> Self:
@@ -232,6 +234,9 @@ class _Handler(QuietHandler):
                     return
             if name == "slow":
                 self.endpoint.stopping.wait(number)
+            while name == "led" and not self.endpoint.words.acquire(timeout=0.02):
+                if self.endpoint.stopping.is_set():
+                    return
             yield event({"refusal" if name == "refusal" else "content": piece})
         yield event({}, "stop")
         if body.get("stream_options", {}).get("include_usage") and name != "no-usage":

@@ -42,8 +42,10 @@ def anchoring() -> dict[str, Any]:
 
 
 def begin(page: Page) -> None:
+    """Begin, and wait until the page's script runs: before, a form is the browser's to send."""
     page.get_by_role("button", name="Begin").click()
     page.wait_for_selector("form[data-screen=consent]")
+    page.wait_for_load_state()
 
 
 def onward(page: Page) -> None:
@@ -55,6 +57,7 @@ def onward(page: Page) -> None:
         " || (document.querySelector('[name=key]') ?? {value: key}).value !== key",
         arg=before,
     )
+    page.wait_for_load_state()
 
 
 def fill(page: Page) -> None:
@@ -251,23 +254,30 @@ def test_a_lost_connection_loses_nothing(host: Hosting, window: Window) -> None:
     page = window(server.url, expected=("Failed to load", "ERR_"))
     begin(page)
     fill(page)
-    lost = [0]
+    sent: list[str] = []
+    told = False
 
     def lose(route: Any) -> None:
-        lost[0] += 1
-        if lost[0] == 1:
-            route.abort()  # it never arrives
-        elif lost[0] == 2:
-            route.fetch()  # it arrives, and the answer is lost
+        if not _posts(route):
+            route.continue_()
+        elif not told:
+            sent.append("never arrives")
+            route.abort()
+        elif "arrives, and the answer is lost" not in sent:
+            sent.append("arrives, and the answer is lost")
+            route.fetch()
             route.abort()
         else:
+            sent.append("arrives")
             route.continue_()
 
-    page.route("**/study", lambda route: lose(route) if _posts(route) else route.continue_())
+    page.route("**/study", lose)
     page.get_by_role("button", name="Continue").click()
     page.get_by_text("The connection is lost.").wait_for()
+    told = True
     page.wait_for_selector("form[data-screen=instructions]")
-    assert lost[0] == 3
+    assert sent[0] == "never arrives"
+    assert sent[-2:] == ["arrives, and the answer is lost", "arrives"]
     assert answers(server)["value"].to_list() == ['"yes"']
 
 
