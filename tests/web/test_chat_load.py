@@ -172,7 +172,9 @@ def test_fifty_real_pages_at_once(host: Hosting, window: Window, endpoint: Endpo
     assert len(endpoint.requests) == PEOPLE
 
 
-async def suffer(server: Mortal, tally: Tally, draw: random.Random) -> list[tuple[str, str]]:
+async def suffer(
+    server: Mortal, endpoint: Endpoint, tally: Tally, draw: random.Random
+) -> list[tuple[str, str]]:
     """Eight people talk while the server is killed again and again; what they were told."""
     heard: list[tuple[str, str]] = []
     names = count()
@@ -193,7 +195,11 @@ async def suffer(server: Mortal, tally: Tally, draw: random.Random) -> list[tupl
     async def strike() -> None:
         nonlocal going
         for _ in range(ROUNDS):
-            await asyncio.sleep(draw.uniform(0.5, 1.5))
+            await asyncio.sleep(draw.uniform(0.5, 1.2))
+            asked = len(endpoint.requests)
+            while len(endpoint.requests) == asked:  # until a reply is under way
+                await asyncio.sleep(0.01)
+            await asyncio.sleep(draw.uniform(0, 0.3))
             await asyncio.to_thread(server.kill)
             await asyncio.to_thread(server.start)
         going = False
@@ -212,7 +218,7 @@ def test_servers_die_in_the_middle_of_replies(tmp_path: Path, endpoint: Endpoint
     server = Mortal(write_study(tmp_path / "talk", study), database)
     tally = Tally()
     try:
-        heard = in_own_loop(suffer(server, tally, random.Random(7)))
+        heard = in_own_loop(suffer(server, endpoint, tally, random.Random(7)))
     finally:
         server.kill()
     assert tally.lost > 0

@@ -1,6 +1,7 @@
 """DuckDB as the engine of labelling: one machine, out of core, memory capped."""
 
 import shutil
+import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -31,6 +32,7 @@ class DuckdbEngine:
     def __init__(self, options: EngineOptions, scratch: Path) -> None:
         """Open a database in memory that spills into `scratch`."""
         self._threads = options.threads
+        self._read: list[Path] = []
         self._scores = scratch / "scores"
         spill = scratch / "spill"
         self._connection = duckdb.connect(
@@ -51,12 +53,13 @@ class DuckdbEngine:
 
     def table(self, name: str, parts: Sequence[Path]) -> None:
         """Call Parquet files by a name."""
+        self._read.extend(parts)
         files = ", ".join(_quoted(part) for part in parts)
         self.view(name, f"SELECT * FROM read_parquet([{files}])")
 
     def view(self, name: str, sql: str) -> None:
         """Call a query by a name."""
-        self._connection.execute(f"CREATE OR REPLACE VIEW {name} AS {sql}")
+        self._run(f"CREATE OR REPLACE VIEW {name} AS {sql}")
 
     def write(self, sql: str, folder: Path, by: str | None = None) -> None:
         """Run a query into one Parquet file, or into a folder for each value of `by`."""
@@ -104,6 +107,24 @@ class DuckdbEngine:
                 f"Labelling cannot go on: {_first_line(error)}. Make room on the disk, and run the "
                 "same command again: finished steps are kept."
             ) from error
+        except (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException):
+            raise  # a fault of ours
+        except duckdb.Error as error:
+            raise DialensError(
+                f"{self._damaged() or 'A table'} cannot be read: {_first_line(error)}. If a file "
+                "is damaged, delete it and run `dialens engagement ingest` again, which makes what "
+                "is missing, and then `dialens engagement label --force`."
+            ) from error
+
+    def _damaged(self) -> Path | None:
+        """The first file that cannot be read to its end; DuckDB does not always name it."""
+        for part in self._read:
+            try:
+                values = f"SELECT count(COLUMNS(*)) FROM read_parquet({_quoted(part)})"
+                self._connection.execute(values)
+            except duckdb.Error:
+                return part
+        return None
 
 
 def _batches(parts: Sequence[Path], rows: int) -> Iterator[pl.DataFrame]:
@@ -117,4 +138,5 @@ def _quoted(path: Path) -> str:
 
 
 def _first_line(error: Exception) -> str:
-    return str(error).partition("\n")[0].rstrip(". ")
+    """What DuckDB says; of a text that it quotes, the beginning."""
+    return textwrap.shorten(str(error).partition("\n")[0], 300, placeholder=" …").rstrip(". ")
