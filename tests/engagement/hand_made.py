@@ -178,3 +178,33 @@ REASONS = {
     "y": "popularity cannot be ascertained",  # 2·1 reply of x − 2 votes = 0
     "h": "popularity cannot be ascertained",  # votes of s5 are hidden, its own are not
 }
+
+CYCLES = [
+    # Three, of which each but the first came after the one it answers.
+    comment("l1", "l3", thread="s6", created=1_136_073_601),
+    comment("l2", "l1", thread="s6", created=1_136_073_602),
+    comment("l3", "l2", thread="s6", created=1_136_073_603),
+    # Four within the same second, one of them deleted.
+    comment("m1", "m2", thread="s6"),
+    comment("m2", "m4", thread="s6"),
+    comment("m3", "m1", thread="s6", deleted=True),
+    comment("m4", "m3", thread="s6"),
+    # Three at times that nobody knows, and three of different threads.
+    *(comment(f"p{n}", f"p{(n + 1) % 3}", thread="s6", created=None) for n in range(3)),
+    *(comment(f"z{n}", f"z{(n + 1) % 3}", thread=f"s{n + 4}") for n in range(3)),
+    # They answer one of three, but nothing leads back to them.
+    comment("l4", "l1", thread="s6", bot=True),
+    comment("l5", "l4", thread="s6"),
+    # Came before what they answer, as clocks may have it, and are no cycle.
+    comment("w1", "s6", thread="s6", bot=True, created=1_136_073_700),
+    comment("w2", "w1", thread="s6", bot=True),
+    comment("w3", "w2", thread="s6"),
+]
+"""More comments, none of them a post: to be read together with those above."""
+
+CYCLE_REASONS = {
+    **dict.fromkeys(("l1", "l2", "l3", "m1", "m2", "m3", "m4"), "part of a cycle"),
+    **dict.fromkeys(("p0", "p1", "p2", "z0", "z1", "z2"), "part of a cycle"),
+    **dict.fromkeys(("l4", "w1", "w2"), "bot"),
+    **dict.fromkeys(("l5", "w3"), "no reply in the data"),
+}

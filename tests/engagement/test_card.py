@@ -1,5 +1,6 @@
 """The data card: numbers against arithmetic by hand, and what it tells a reader."""
 
+import gzip
 import json
 import statistics
 from fractions import Fraction as F
@@ -7,9 +8,12 @@ from fractions import Fraction as F
 import polars as pl
 import pytest
 
+from dialens.corpus import OnError
+from dialens.engagement.ingest import ingest
 from dialens.engagement.label import Models, label
 from dialens.engagement.label_options import LabelOptions
 from dialens.storage import sha256_file
+from tests.engagement.dumps import conversation, line_of, write_dump
 from tests.engagement.hand_made import (
     COMMENTS,
     SUBMISSIONS,
@@ -129,6 +133,32 @@ def test_zero_medians_are_replaced_and_told(tmp_path):
     assert "A zero was replaced by the smallest positive value" in done.card.page
     norms = pl.read_parquet(tmp_path / "red" / "posts.parquet")["be_norm"].to_list()
     assert norms == [0, 0, 0, 0.5]
+
+
+def test_what_ingest_left_out_is_told(tmp_path):
+    """Two lines of one dump are broken; of another archive the last bytes are missing."""
+    comments, submissions = conversation(seed=6, comments=400)
+    broken = write_dump(tmp_path / "RC_1.gz", [*comments[:300], "{", "17"])
+    packed = gzip.compress(b"".join(line_of(one) for one in comments[300:]) + b'{"id"', mtime=0)
+    cut_off = tmp_path / "RC_2.gz"
+    cut_off.write_bytes(packed[:-8])  # its checksum: without it nobody knows whether that was all
+    whole = write_dump(tmp_path / "RS.gz", submissions)
+    ingest([broken, cut_off, whole], tmp_path / "work", on_error=OnError.SKIP)
+    options = LabelOptions(kappa=0.5)
+    done = label(tmp_path / "work", tmp_path / "red", models=Models(None, None), options=options)
+    card = json.loads((tmp_path / "red" / "card.json").read_text())
+    found = {one["source"]: (one["rejects"], one["damaged"]) for one in card["sources"]}
+    assert found["RC_1.gz"] == (2, None)
+    assert found["RC_2.gz"][0] == 0
+    assert found["RC_2.gz"][1]["after_line"] == 100
+    assert found["RS.gz"] == (0, None)
+    page = done.card.page
+    assert "- 2 records of RC_1.gz were broken and left out" in page
+    assert "- RC_2.gz is damaged and breaks off after line 100: nobody knows what came" in page
+    rows = {line.split(" | ")[0]: line.split(" | ") for line in page.splitlines()}
+    assert rows["| RC_1.gz"][2:4] == ["2", ""]
+    assert rows["| RC_2.gz"][2:4] == ["0", "breaks off after line 100"]
+    assert rows["| RS.gz"][2:4] == ["0", ""]
 
 
 def test_a_source_without_votes(tmp_path):

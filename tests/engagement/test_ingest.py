@@ -226,7 +226,34 @@ BROKEN = [
 ]
 
 
-@pytest.mark.parametrize(("line", "place", "what"), BROKEN)
+DEEP = 200_000
+TORN = [
+    ("[", "not JSON"),
+    ('"id","body"', "not JSON"),
+    ("5 apples", "not JSON"),
+    ("true story", "not JSON"),
+    ('37, "author": "x"}', "not JSON"),
+    ("null}", "not JSON"),
+    ('[{"id":"c"},', "not JSON"),
+    (r'{"id":"c","body":"\ud83d"}', "its keys are id, body"),
+    (r'{"id":"c","link_id":"t3_s","body":"\ud83d","score":"x"}', "wrong type"),
+    (b'{"id":"c","kept":"\xff"}', "not UTF-8"),
+    (b'"\xff"', "not UTF-8"),
+    (b'["\xff"]', "not UTF-8"),
+    ("[" * DEEP, "too deep"),
+    (f'{{"id":"c","link_id":"t3_s","kept":{"[" * DEEP}{"]" * DEEP}}}', "too deep"),
+    ('{"a":' * DEEP, "too deep"),
+]
+"""Parts of lines, and lines that trip a decoder before it has told what is wrong."""
+BROKEN += [(line, "line 3", what) for line, what in TORN]
+
+
+def beginning(value: str | bytes) -> str:
+    """What a test is called by."""
+    return str(value)[:24]
+
+
+@pytest.mark.parametrize(("line", "place", "what"), BROKEN, ids=beginning)
 def test_bad_lines_stop_the_run_with_their_place(
     tmp_path: Path, line: str | bytes, place: str, what: str
 ) -> None:
@@ -239,7 +266,7 @@ def test_bad_lines_stop_the_run_with_their_place(
     assert not (tmp_path / "work" / tables.INGEST_RECORD).exists()
 
 
-@pytest.mark.parametrize(("line", "place", "what"), BROKEN)
+@pytest.mark.parametrize(("line", "place", "what"), BROKEN, ids=beginning)
 def test_bad_lines_may_be_skipped_and_are_listed(
     tmp_path: Path, line: str | bytes, place: str, what: str
 ) -> None:
@@ -252,6 +279,20 @@ def test_bad_lines_may_be_skipped_and_are_listed(
     assert what in reject["reason"]
 
 
+@pytest.mark.slow
+def test_torn_lines_at_the_beginning_and_all_together(tmp_path: Path) -> None:
+    """Where the first line tells how a block is read, and in processes of their own."""
+    lines = [line for line, _ in TORN]
+    dumps = [
+        write_dump(tmp_path / "RC_1.gz", [*lines, comment()]),
+        write_dump(tmp_path / "RC_2.gz", [comment(id="c2"), *lines]),
+    ]
+    done = ingest(dumps, tmp_path / "work", on_error=OnError.SKIP, workers=2)
+    assert (done.total("comments"), done.total("rejects")) == (2, 2 * len(TORN))
+    with pytest.raises(DialensError, match=r"RC_[12]\.gz, line [12]: is not JSON"):
+        ingest(dumps, tmp_path / "other", workers=2)
+
+
 @pytest.mark.parametrize("suffix", [".zst", ".bz2", ".gz", ".xz"])
 def test_truncated_archive(tmp_path: Path, suffix: str) -> None:
     dump = write_dump(tmp_path / f"RC{suffix}", conversation(seed=1, comments=4_000)[0])
@@ -259,8 +300,18 @@ def test_truncated_archive(tmp_path: Path, suffix: str) -> None:
     with pytest.raises(DialensError, match=r"damaged after .* bytes .*fetch it again"):
         ingest([dump], tmp_path / "work")
     done = ingest([dump], tmp_path / "work", on_error=OnError.SKIP)
-    assert 0 < done.total("comments") < 4_000
-    assert done.total("rejects") == 1
+    taken = done.total("comments")
+    assert 0 < taken < 4_000
+    assert done.total("rejects") == 0
+    (source,) = done.sources
+    assert source["damaged"]["after_line"] == source["lines"] == taken
+    assert str(tmp_path) not in json.dumps(source)
+    before = bytes_of(tmp_path / "work")
+    next((tmp_path / "work" / tables.DONE_FOLDER).glob("source-*.json")).unlink()
+    ingest([dump], tmp_path / "work", on_error=OnError.SKIP)  # its shards know, too
+    assert bytes_of(tmp_path / "work") == before
+    with pytest.raises(DialensError, match=rf"breaks off after line {taken:,}.*--on-error skip"):
+        ingest([dump], tmp_path / "work")
 
 
 def test_archive_that_is_not_what_its_magic_says(tmp_path: Path) -> None:

@@ -154,6 +154,16 @@ def test_an_error_in_one_process_is_told_and_stops_the_others(
         ingest([*dumps, broken], tmp_path / "work", workers=2)
 
 
+@pytest.mark.slow
+def test_a_damaged_archive_in_one_process_is_told(dumps: list[Path], tmp_path: Path) -> None:
+    cut_off = tmp_path / "RS.bz2"
+    cut_off.write_bytes(dumps[2].read_bytes()[:-4])
+    with pytest.raises(DialensError, match=r"RS\.bz2 is damaged after [\d,]+ bytes"):
+        ingest([*dumps[:2], cut_off], tmp_path / "work", workers=2)
+    done = ingest([*dumps[:2], cut_off], tmp_path / "work", workers=2, on_error=OnError.SKIP)
+    assert [bool(source["damaged"]) for source in done.sources] == [False, False, True]
+
+
 def test_the_same_content_is_read_once(tmp_path: Path) -> None:
     dump = write_dump(tmp_path / "RC.gz", [comment()])
     copy = tmp_path / "copy.gz"

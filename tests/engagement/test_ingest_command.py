@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 
@@ -11,7 +12,8 @@ from typer.testing import CliRunner, Result
 from dialens.cli.engagement import app
 from dialens.engagement import tables
 from dialens.errors import DialensError
-from tests.engagement.dumps import comment, conversation, submission, write_dump
+from tests.engagement.dumps import comment, conversation, line_of, submission, write_dump
+from tests.engagement.test_ingest import TORN, beginning
 
 
 def run(*arguments: object) -> Result:
@@ -59,6 +61,50 @@ def test_skipped_records_are_told(tmp_path: Path) -> None:
     assert "1 record was left out; see" in result.stdout
     planned = run(dump, "-o", tmp_path / "other", "--dry-run")
     assert "This would stop the run:" in planned.stdout
+    planned = run(dump, "-o", tmp_path / "other", "--dry-run", "--on-error", "skip")
+    assert "This would be left out:" in planned.stdout
+    assert "--on-error" not in planned.stdout
+
+
+@pytest.mark.parametrize(("line", "what"), TORN, ids=beginning)
+def test_torn_lines_are_told_before_anything_is_read(
+    tmp_path: Path, line: str | bytes, what: str
+) -> None:
+    dump = write_dump(tmp_path / "RC.gz", [comment(), line])
+    planned = run(dump, "-o", tmp_path / "work", "--dry-run")
+    assert planned.exit_code == 0
+    assert what in " ".join(planned.stdout.split())
+
+
+def test_a_damaged_archive_is_told(tmp_path: Path) -> None:
+    """An archive within which the first 150 of 200 lines are whole, and half of the next."""
+    lines = [line_of(one) for one in conversation(seed=8, comments=200)[0]]
+    whole = b"".join(lines[:150]) + lines[150][:40]
+    packed = gzip.compress(whole, mtime=0)
+    dump = tmp_path / "RC.gz"
+    dump.write_bytes(packed[:-8])  # without its checksum: all content is there, its end is not
+    stopped = run(dump, "-o", tmp_path / "work", "--dry-run")
+    assert isinstance(stopped.exception, DialensError)
+    planned = run(dump, "-o", tmp_path / "work", "--dry-run", "--on-error", "skip")
+    assert planned.exit_code == 0
+    assert "About 150 rows" in planned.stdout
+    told = " ".join(planned.stdout.split())
+    assert f"This would be left out: what {dump} holds after {len(whole):,} bytes" in told
+    result = run(dump, "-o", tmp_path / "work", "--on-error", "skip")
+    assert result.exit_code == 0
+    assert "RC.gz is damaged and breaks off after line 150:" in result.stdout
+    assert "left out" not in result.stdout
+
+
+def test_an_archive_without_a_whole_line_may_be_skipped(tmp_path: Path) -> None:
+    dump = tmp_path / "RC.zst"
+    dump.write_bytes(b"\x28\xb5\x2f\xfd" + b"garbage" * 100)
+    for more in ((), ("--dry-run",)):
+        result = run(dump, "-o", tmp_path / "work", "--on-error", "skip", *more)
+        assert result.exit_code == 0, result.exception
+    assert "RC.zst is damaged and breaks off after line 0" in " ".join(
+        run(dump, "-o", tmp_path / "work", "--on-error", "skip").stdout.split()
+    )
 
 
 def test_files_that_are_not_there_are_told(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from tests.conftest import component_missing
 from tests.engagement.dumps import conversation, write_dump
 from tests.engagement.hand_made import (
     COMMENTS,
+    CYCLES,
     SUBMISSIONS,
     Written,
     write_work,
@@ -167,12 +168,12 @@ def test_spark_on_a_cluster_of_two_workers(cluster, work, expected, monkeypatch)
 
 
 def test_by_hand_on_spark(java, tmp_path):
-    """The dump worked out by hand in test_label, with toxicity, on Spark."""
+    """The dump worked out by hand in test_label, with cycles and toxicity, on Spark."""
     from pyspark import cloudpickle
 
     import tests.engagement.hand_made as module
 
-    work = write_work(tmp_path / "work", COMMENTS, SUBMISSIONS)
+    work = write_work(tmp_path / "work", COMMENTS + CYCLES, SUBMISSIONS)
     options = LabelOptions(kappa=0.8, subreddits=("books",), english=True)
     models = Models(Written("p"), Written("t"))
     mine = label(work, tmp_path / "duckdb", models=models, options=options).folder

@@ -52,7 +52,8 @@ def ingest(
       dialens engagement ingest RC_2015-01.zst -o work --on-error skip
     """
     if dry_run:
-        _show_plan(plan(dumps, output, workers=workers), output)
+        planned = plan(dumps, output, on_error=on_error, workers=workers)
+        _show_plan(planned, output, on_error)
         return
     total = sum(path.stat().st_size for path in dumps if path.is_file())
     with progress("Ingesting", total=total, unit="bytes") as advance:
@@ -60,7 +61,7 @@ def ingest(
     _show_done(done, output)
 
 
-def _show_plan(planned: Plan, work: Path) -> None:
+def _show_plan(planned: Plan, work: Path, on_error: OnError) -> None:
     table = Table("dump", "packing", "size", "holds", "rows (about)", "time (about)", box=None)
     for dump in planned.dumps:
         table.add_row(
@@ -79,8 +80,10 @@ def _show_plan(planned: Plan, work: Path) -> None:
         f"{_duration(planned.seconds)}. Nothing was written."
     )
     for dump in planned.dumps:
-        if dump.problem:
+        if dump.problem and on_error is OnError.STOP:
             print(f"This would stop the run: {dump.problem}")
+        elif dump.problem:  # without the remedy, which has been chosen
+            print(f"This would be left out: {dump.problem.splitlines()[0]}")
 
 
 def _show_done(done: Ingested, work: Path) -> None:
@@ -95,6 +98,12 @@ def _show_done(done: Ingested, work: Path) -> None:
     if rejects := done.total("rejects"):
         were = "record was" if rejects == 1 else "records were"
         print(f"{rejects:,} {were} left out; see {shown(work / REJECTS_FOLDER)}.")
+    for source in done.sources:
+        if damaged := source.get("damaged"):
+            print(
+                f"{source['source']} is damaged and breaks off after line "
+                f"{damaged['after_line']:,}: what came then is not in the data. Fetch it again."
+            )
 
 
 def _size(count: float) -> str:

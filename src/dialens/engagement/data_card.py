@@ -39,6 +39,7 @@ PAPER_TABLE: Final = {
 """Mean and deviation of engaging posts, then of the others (Xu et al. 2022, Table 1)."""
 _PICO: Final = 10**12
 _LARGEST: Final = 20
+_OF_A_SOURCE: Final = ("source", "size", "sha256", "rejects", "damaged")
 
 
 @dataclass
@@ -164,7 +165,7 @@ def make_card(
         "models": dict(models),
         "steps": facts.step_rows,
         "sources": [
-            {key: source.get(key) for key in ("source", "size", "sha256")}
+            {key: source.get(key) for key in _OF_A_SOURCE}
             for source in work.record.get("sources", [])
         ],
         "work": work.identity,

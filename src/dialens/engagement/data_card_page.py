@@ -154,6 +154,7 @@ def _missing(card: Mapping[str, Any]) -> list[str]:
         f"- {missing['comments_deleted']:,} comments are deleted or removed; as replies "
         "they are counted, but not read."
     )
+    lines += _left_out(card["sources"])
     models = card["models"]
     emotion = models["emotion"] or "none: the emotional dimension is missing everywhere"
     toxicity = models["toxicity"] or "none: toxic posts were not left out"
@@ -162,6 +163,28 @@ def _missing(card: Mapping[str, Any]) -> list[str]:
     english = "left out what is not English" if card["options"]["english"] else "keeps all"
     lines.append(f"- Languages: {english}.")
     return lines
+
+
+def _left_out(sources: Iterable[Mapping[str, Any]]) -> list[str]:
+    """What the dumps held and ingest could not read."""
+    lines = []
+    for one in sources:
+        if one["rejects"]:
+            were = "record of {} was" if one["rejects"] == 1 else "records of {} were"
+            lines.append(
+                f"- {one['rejects']:,} {were.format(one['source'])} broken and left out; replies "
+                "among them are not counted."
+            )
+        if one["damaged"]:
+            lines.append(
+                f"- {one['source']} is damaged and {_breaks_off(one['damaged'])}: nobody knows "
+                "what came then."
+            )
+    return lines
+
+
+def _breaks_off(damaged: Mapping[str, Any]) -> str:
+    return f"breaks off after line {damaged['after_line']:,}"
 
 
 def _places(card: Mapping[str, Any]) -> list[str]:
@@ -190,7 +213,13 @@ def _places(card: Mapping[str, Any]) -> list[str]:
 
 def _origin(card: Mapping[str, Any]) -> list[str]:
     sources = [
-        (str(one["source"]), f"{one['size']:,}", f"`{str(one['sha256'])[:16]}…`")
+        (
+            str(one["source"]),
+            f"{one['size']:,}",
+            "–" if one["rejects"] is None else f"{one['rejects']:,}",
+            _breaks_off(one["damaged"]) if one["damaged"] else "",
+            f"`{str(one['sha256'])[:16]}…`",
+        )
         for one in card["sources"]
     ]
     files = [
@@ -200,7 +229,7 @@ def _origin(card: Mapping[str, Any]) -> list[str]:
     return [
         "## Files",
         "",
-        *(_table(("read", "bytes", "SHA-256"), sources) if sources else []),
+        *(_table(("read", "bytes", "left out", "damage", "SHA-256"), sources) if sources else []),
         "",
         *_table(("written", "rows", "SHA-256"), files),
     ]

@@ -36,6 +36,14 @@ Position = Callable[[int], None]
 class DamagedArchive(DialensError):
     """An archive cannot be unpacked to its end."""
 
+    def __init__(self, message: str, why: str = "") -> None:
+        """`why` is the part of the message that says how far it could be read, and what came then.
+
+        It has a default because errors travel between processes without it, and get it back later.
+        """
+        super().__init__(message)
+        self.why = why
+
 
 @dataclass(frozen=True)
 class Block:
@@ -45,7 +53,8 @@ class Block:
         number: Which block of the source it is, from 0.
         first_line: The number of its first line, from 1.
         data: The lines, each with its line feed except perhaps the last of the file.
-        damage: Set on the last block of an archive that could not be unpacked any further.
+        damage: Set on the last block of an archive that could not be unpacked any further: where,
+            and why. That block has no lines.
     """
 
     number: int
@@ -113,10 +122,11 @@ def unpacked(path: Path, position: Position | None = None) -> Iterator[bytes]:
             try:
                 piece = next(pieces, None)
             except DAMAGE as error:
+                why = f"after {done:,} bytes of content ({error})"
                 raise DamagedArchive(
-                    f"{path} is damaged after {done:,} bytes of content ({error}). It was probably "
-                    "cut off while copying: fetch it again, or take what is whole with "
-                    "--on-error skip. Finished shards are kept."
+                    f"{path} is damaged {why}. It was probably cut off while copying: fetch it "
+                    "again, or take what is whole with --on-error skip. Finished shards are kept.",
+                    why,
                 ) from error
             if piece is None:
                 return
@@ -161,7 +171,7 @@ def blocks(
         except DamagedArchive as error:
             if not salvage:
                 raise
-            damage = str(error)
+            damage = error.why
             piece = None
             held = b"".join(arrived)
             arrived = [held[: held.rfind(b"\n") + 1]]  # without the line that was cut off

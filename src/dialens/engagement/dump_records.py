@@ -28,6 +28,8 @@ _Time = int | float | str
 _KEYS_NAMED: Final = 12
 _TRUTH: Final = ("true", "false")
 DELETED_AUTHOR: Final = "[deleted]"
+_UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""What decoding raises: no JSON or not a record's, bytes that are no text, brackets too deep."""
 
 
 class Record(msgspec.Struct, gc=False):
@@ -107,7 +109,7 @@ def _decode_columns(data: bytes, lines: int) -> Decoded | None:
 def _is_valid(line: bytes) -> bool:
     try:
         _DECODER.decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except _UNREADABLE:
         return False
     return True
 
@@ -121,7 +123,7 @@ def _decode_at_once(data: bytes, lines: int) -> Decoded | None:
             return None
         kinds = [_is_submission(record) for record in records]
         return None if None in kinds else _of_kinds(records, kinds, [])
-    except (msgspec.DecodeError, ValueError, OverflowError):
+    except (*_UNREADABLE, ValueError, OverflowError):
         return None
 
 
@@ -133,10 +135,7 @@ def _decode_one_by_one(lines: list[bytes], first_line: int) -> Decoded:
         if not line or line.isspace():
             continue
         try:
-            record = _decode_line(line)
-            kind = _is_submission(record)
-            if kind is None:
-                raise _neither(msgspec.json.decode(line))
+            record, kind = _decode_line(line)
         except RecordError as error:
             problems.append(Problem(number, error))
             continue
@@ -155,18 +154,22 @@ def _of_kinds(
     )
 
 
-def _decode_line(line: bytes) -> Record:
+def _decode_line(line: bytes) -> tuple[Record, bool]:
+    """A record and whether it is a submission; what is wrong with the line is a RecordError."""
+    try:
+        return _typed(line)
+    except _UNREADABLE as error:
+        try:
+            return _typed(_with_whole_characters(line))
+        except (*_UNREADABLE, ValueError):
+            raise _unreadable(error) from error
+
+
+def _typed(line: bytes) -> tuple[Record, bool]:
     try:
         record = _DECODER.decode(line)
-    except UnicodeDecodeError as error:
-        raise RecordError(
-            "holds bytes that are not UTF-8",
-            remedy="Save the file as UTF-8, or leave such records out with --on-error skip.",
-        ) from error
     except msgspec.ValidationError as error:
         raise _of_wrong_type(error, line) from error
-    except msgspec.DecodeError as error:
-        record = _with_halved_characters(line, error)
     for name in ("created_utc", "retrieved_on", "retrieved_utc", "date"):
         value = getattr(record, name)
         try:
@@ -177,7 +180,32 @@ def _decode_line(line: bytes) -> Record:
         _is_edited(record)
     except ValueError as error:
         raise RecordError("is not a time", field="edited", seen=record.edited) from error
-    return record
+    kind = _is_submission(record)
+    if kind is None:
+        raise _neither(msgspec.json.decode(line))
+    return record, kind
+
+
+def _with_whole_characters(line: bytes) -> bytes:
+    """A line with `?` for half a surrogate pair, as dumps of cut-off emoji have them.
+
+    msgspec is strict about them where Python's own parser is not.
+    """
+    return json.dumps(json.loads(line.decode()), ensure_ascii=False).encode(errors="replace")
+
+
+def _unreadable(error: Exception) -> RecordError:
+    if isinstance(error, UnicodeDecodeError):
+        return RecordError(
+            "holds bytes that are not UTF-8",
+            remedy="Save the file as UTF-8, or leave such records out with --on-error skip.",
+        )
+    why = "brackets within brackets, too deep" if isinstance(error, RecursionError) else error
+    return RecordError(
+        f"is not JSON ({why})",
+        remedy="If it is the last line the file was cut off: fetch it again. Or leave such "
+        "records out with --on-error skip.",
+    )
 
 
 def _of_wrong_type(error: msgspec.ValidationError, line: bytes) -> RecordError:
@@ -195,23 +223,6 @@ def _no_object(value: object) -> RecordError:
         f"holds {kind} where a record was expected",
         remedy="A dump has one JSON object a line. Is this another kind of file?",
     )
-
-
-def _with_halved_characters(line: bytes, error: msgspec.DecodeError) -> Record:
-    """Read a record with half a surrogate pair, as dumps of cut-off emoji have; `?` stands for it.
-
-    msgspec is strict about them where Python's own parser is not.
-    """
-    broken = RecordError(
-        f"is not JSON ({error})",
-        remedy="If it is the last line the file was cut off: fetch it again. Or leave such "
-        "records out with --on-error skip.",
-    )
-    try:
-        value = json.loads(line)
-        return _DECODER.decode(json.dumps(value, ensure_ascii=False).encode(errors="replace"))
-    except (ValueError, RecursionError):
-        raise broken from error
 
 
 def _is_submission(record: Record) -> bool | None:

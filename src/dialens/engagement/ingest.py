@@ -4,7 +4,6 @@ What is in the folder stays: dumps named later are added to it. A dump is known 
 one that was read before, under whatever name, is not read again.
 """
 
-import json
 import os
 import platform
 import time
@@ -23,9 +22,9 @@ from dialens.engagement.ingest_shards import (
     Dump,
     ingest_dump,
     layout,
-    read_marker,
     read_markers,
 )
+from dialens.engagement.markers import read_marker, write_marker
 from dialens.engagement.tables import (
     COMMENTS_FOLDER,
     DONE_FOLDER,
@@ -33,9 +32,10 @@ from dialens.engagement.tables import (
     REJECTS_FOLDER,
     SUBMISSIONS_FOLDER,
 )
+from dialens.engagement.writing import writing_to
 from dialens.errors import DialensError
 from dialens.progress import Advance
-from dialens.storage import atomic_file, sha256_file
+from dialens.storage import sha256_file
 
 _PACKAGES: Final = ("dialens", "polars", "msgspec", "zstandard", "numpy")
 _FOLDERS: Final = (DONE_FOLDER, COMMENTS_FOLDER, SUBMISSIONS_FOLDER, REJECTS_FOLDER)
@@ -210,7 +210,15 @@ def _check_shards(
                 "that is not named now. Name that dump too, so that it is read to its end, or name "
                 "another folder."
             )
-        if marker["rejects"] and key in sources and on_error is OnError.STOP:
+        if on_error is OnError.SKIP or key not in sources:
+            continue
+        if damaged := marker.get("damaged"):
+            raise DialensError(
+                f"{work} holds shards of {sources[key].path}, which is damaged and breaks off "
+                f"after line {damaged['after_line']:,}. Fetch it again and name another folder, or "
+                "add --on-error skip to go on with what is whole."
+            )
+        if marker["rejects"]:
             raise DialensError(
                 f"{work} holds shards of {sources[key].path} from which {marker['rejects']:,} "
                 "records were left out. Add --on-error skip, or name another folder."
@@ -255,5 +263,5 @@ def _write_record(path: Path, done: Ingested, on_error: OnError, started: dateti
         "python": platform.python_version(),
         "packages": {name: version(name) for name in _PACKAGES},
     }
-    with atomic_file(path) as scratch:
-        scratch.write_text(json.dumps(record, indent=2, ensure_ascii=False) + "\n", "utf-8")
+    with writing_to(path.parent, kept="shards"):
+        write_marker(path, record)

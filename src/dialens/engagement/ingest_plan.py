@@ -5,8 +5,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from dialens.corpus import OnError
 from dialens.corpus.intake import message
-from dialens.engagement.dump import Block, blocks, packing, unpacked
+from dialens.engagement.dump import Block, DamagedArchive, blocks, packing, unpacked
 from dialens.engagement.dump_records import decode
 from dialens.engagement.ingest import check_work, default_workers, source_markers
 from dialens.engagement.ingest_rows import comment_rows, submission_rows
@@ -25,7 +26,8 @@ class PlannedDump:
         kinds: `comments`, `submissions`, or both.
         rows: How many records it holds, estimated from how well its beginning is packed.
         seconds: How long one process takes, estimated from how long its beginning took.
-        problem: What is wrong in the part that was looked at, if anything is.
+        problem: What is wrong in the part that was looked at, if anything is: it would stop the run
+            or be left out.
         known: A dump of this name and size is in the folder already.
     """
 
@@ -57,10 +59,14 @@ def plan(
     dumps: Sequence[Path],
     work: Path,
     *,
+    on_error: OnError = OnError.STOP,
     workers: int | None = None,
     timer: Callable[[], float] = time.perf_counter,
 ) -> Plan:
     """Look at the beginning of every dump and estimate the rest.
+
+    What would stop the run is only told; an archive that is damaged in its beginning, and one
+    without a record, are refused unless `on_error` is to skip.
 
     Examples:
         >>> import tempfile
@@ -72,36 +78,44 @@ def plan(
     """
     check_work(work)
     known = {(marker["source"], marker["size"]) for marker in source_markers(work).values()}
-    looked = [_look(path, known, timer) for path in dumps]
+    looked = [_look(path, known, on_error, timer) for path in dumps]
     # By name: the content is hashed when it is read.
     pending = [Dump(dump.path, dump.size, str(dump.path)) for dump in looked if not dump.known]
     return Plan(looked, workers or default_workers(pending))
 
 
-def _look(path: Path, known: set[tuple[str, int]], timer: Callable[[], float]) -> PlannedDump:
+def _look(
+    path: Path, known: set[tuple[str, int]], on_error: OnError, timer: Callable[[], float]
+) -> PlannedDump:
     packed = packing(path)
     size = path.stat().st_size
     reached = seen = 0
+    damage: str | None = None
+    skip = on_error is OnError.SKIP
 
     def position(now: int) -> None:
         nonlocal reached
         reached = now
 
     def pieces() -> Iterator[bytes]:
-        nonlocal seen
-        for piece in unpacked(path, position):
-            seen += len(piece)
-            yield piece
+        nonlocal seen, damage
+        try:
+            for piece in unpacked(path, position):
+                seen += len(piece)
+                yield piece
+        except DamagedArchive as error:
+            damage = f"what {path} holds {error.why}"
+            raise
 
     started = timer()
-    first = next(blocks(pieces(), name=str(path)), Block(0, 1, b""))
+    first = next(blocks(pieces(), name=str(path), salvage=skip), Block(0, 1, b""))
     unpacking = timer()
     decoded = decode(first)
     comment_rows(decoded.comments)
     submission_rows(decoded.submissions)
     ended = timer()
     rows = {"comments": decoded.comments.height, "submissions": decoded.submissions.height}
-    if not any(rows.values()) and not decoded.problems:
+    if not any(rows.values()) and not decoded.problems and not skip:
         raise DialensError(f"{path} is empty: it holds no record. Fetch it again, or leave it out.")
     wrong = decoded.problems[0] if decoded.problems else None
     # A piece may hold more than the block, and the packed file more than the piece.
@@ -114,6 +128,6 @@ def _look(path: Path, known: set[tuple[str, int]], timer: Callable[[], float]) -
         kinds=" and ".join(name for name, count in rows.items() if count),
         rows=round(sum(rows.values()) * times),
         seconds=(unpacking - started) * files + (ended - unpacking) * times,
-        problem=message(path, wrong.line, wrong.error) if wrong else None,
+        problem=message(path, wrong.line, wrong.error) if wrong else damage,
         known=(path.name, size) in known,
     )

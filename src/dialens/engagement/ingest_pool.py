@@ -16,6 +16,7 @@ from typing import Final
 from dialens.corpus import OnError
 from dialens.engagement.dump import Position
 from dialens.engagement.ingest_shards import Dump, ingest_dump
+from dialens.engagement.worker_process import end_with_parent
 from dialens.errors import DialensError
 from dialens.progress import Advance
 
@@ -110,14 +111,7 @@ def _threads_each(threads: int) -> Iterator[None]:
 def _begin(progress: "SimpleQueue[int | None]", stop: Event) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent takes it, and stops us
     _Told.progress, _Told.stop = progress, stop
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)  # killed: nobody is left to report to, and shards are whole or not there
+    end_with_parent()
 
 
 def _ingest(dump: Dump, work: Path, on_error: OnError) -> None:

@@ -18,11 +18,12 @@ from typing import Any, Final
 import polars as pl
 
 from dialens.corpus import OnError
-from dialens.corpus.intake import RecordError, message
+from dialens.corpus.intake import message
 from dialens.engagement import reddit_text
 from dialens.engagement.dump import Block, Position, ahead, blocks, side_by_side, unpacked
 from dialens.engagement.dump_records import Problem, decode
 from dialens.engagement.ingest_rows import comment_rows, submission_rows
+from dialens.engagement.markers import read_marker, write_marker
 from dialens.engagement.tables import (
     COMMENTS_FOLDER,
     DONE_FOLDER,
@@ -30,6 +31,7 @@ from dialens.engagement.tables import (
     SUBMISSIONS_FOLDER,
 )
 from dialens.engagement.word_counter import WordCounter
+from dialens.engagement.writing import writing_to
 from dialens.errors import DialensError
 from dialens.storage import atomic_file, sha256_file
 from dialens.text import VERSION, stop_words
@@ -84,6 +86,7 @@ class _Shard:
     comments: list[pl.DataFrame] = field(default_factory=list)
     submissions: list[pl.DataFrame] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
+    damaged: dict[str, Any] | None = None
 
     def add(self, part: "_Shard") -> None:
         """Go on with what was read next."""
@@ -91,6 +94,7 @@ class _Shard:
         self.comments += part.comments
         self.submissions += part.submissions
         self.problems += part.problems
+        self.damaged = part.damaged
 
 
 def read_markers(work: Path, key: str) -> dict[int, dict[str, Any]]:
@@ -109,23 +113,6 @@ def read_markers(work: Path, key: str) -> dict[int, dict[str, Any]]:
     return found
 
 
-def read_marker(path: Path) -> dict[str, Any]:
-    """A marker; empty if somebody has damaged it, so that what it stood for is made again.
-
-    Examples:
-        >>> import tempfile
-        >>> path = Path(tempfile.mkdtemp()) / "part-0-00000.json"
-        >>> _ = path.write_text("{")
-        >>> read_marker(path)
-        {}
-    """
-    try:
-        marker = json.loads(path.read_bytes())
-    except ValueError:
-        return {}
-    return marker if isinstance(marker, dict) else {}
-
-
 def _size(path: Path) -> int:
     return path.stat().st_size if path.is_file() else -1
 
@@ -138,7 +125,8 @@ def ingest_dump(
     Args:
         dump: The file; if it has no hash yet, none of its shards may be there.
         work: The folder to write to.
-        on_error: At a record that cannot be read, stop, or leave it out and list it.
+        on_error: At a record that cannot be read, stop, or leave it out and list it; at damage of
+            the archive, stop, or take what is whole and say in the marker where it breaks off.
         position: Told how many bytes of the file have been read.
 
     Raises:
@@ -203,7 +191,7 @@ def _read(
         decoded = decode(block)
         made.problems += decoded.problems
         if block.damage is not None:
-            made.problems.append(Problem(block.first_line, RecordError(block.damage)))
+            made.damaged = {"after_line": made.last_line, "why": block.damage}
         if decoded.comments.height:
             made.comments.append(comment_rows(decoded.comments, counter))
         if decoded.submissions.height:
@@ -217,7 +205,7 @@ def _write(shard: _Shard, dump: Dump, work: Path) -> None:
     name = _SHARD.format(key=dump.key, number=shard.number)
     files = {}
     rows = {COMMENTS_FOLDER: 0, SUBMISSIONS_FOLDER: 0}
-    try:
+    with writing_to(work, kept="shards"):
         for folder, parts in (
             (COMMENTS_FOLDER, shard.comments),
             (SUBMISSIONS_FOLDER, shard.submissions),
@@ -239,14 +227,10 @@ def _write(shard: _Shard, dump: Dump, work: Path) -> None:
             "last_line": shard.last_line,
             **rows,
             "rejects": len(shard.problems),
+            "damaged": shard.damaged,
             "files": files,
         }
-        _write_json(work / DONE_FOLDER / f"{name}.json", marker)
-    except (OSError, pl.exceptions.PolarsError) as error:
-        raise DialensError(
-            f"{work} cannot be written to: {error}. Make room or name another folder, and run the "
-            "same command again: finished shards are kept."
-        ) from error
+        write_marker(work / DONE_FOLDER / f"{name}.json", marker)
 
 
 def _write_table(table: pl.DataFrame, path: Path) -> None:
@@ -271,13 +255,6 @@ def _write_rejects(problems: list[Problem], dump: Dump, path: Path) -> None:
             file.write(json.dumps(reject, ensure_ascii=False) + "\n")
 
 
-def _write_json(path: Path, content: Mapping[str, Any]) -> None:
-    with atomic_file(path) as scratch:
-        scratch.write_text(
-            json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8"
-        )
-
-
 def _finish(dump: Dump, work: Path, on_error: OnError, shards: int) -> dict[str, Any]:
     """Count what the shards hold, and mark the source as read to its end."""
     markers = read_markers(work, dump.key)
@@ -297,6 +274,8 @@ def _finish(dump: Dump, work: Path, on_error: OnError, shards: int) -> dict[str,
         "shards": shards,
         "lines": max((marker["last_line"] for marker in markers.values()), default=0),
         **totals,
+        "damaged": next(filter(None, (one.get("damaged") for one in markers.values())), None),
     }
-    _write_json(work / DONE_FOLDER / SOURCE_MARKER.format(key=dump.key), marker)
+    with writing_to(work, kept="shards"):
+        write_marker(work / DONE_FOLDER / SOURCE_MARKER.format(key=dump.key), marker)
     return marker

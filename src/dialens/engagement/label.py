@@ -39,6 +39,7 @@ from dialens.engagement.label_work import Work, open_work
 from dialens.engagement.neural import MICRO, Scorer
 from dialens.engagement.steps import STEPS, boolean, double, one_of
 from dialens.engagement.tables import SUBMISSIONS
+from dialens.engagement.writing import writing_to
 from dialens.errors import DialensError
 from dialens.progress import progress
 
@@ -118,20 +119,21 @@ def label(
         _sources(runner, source, scratch)
         facts = _relate(runner, source, options, models)
         versions = running.versions()
-    counts = _publish(runner, red)  # with the memory that the engine has given back
-    card = make_card(source, options, facts, counts, _signatures(models), red)
-    write_card(card, red)
-    write_record(
-        red,
-        identity=identity,
-        arguments={"work": str(work), "red": str(red), **asdict(options), **asdict(engine)},
-        models=_signatures(models),
-        versions=versions,
-        steps=runner.done,
-        card=card,
-        started=started,
-        seconds=time.perf_counter() - clock,
-    )
+    with writing_to(red, kept="steps"):
+        counts = _publish(runner, red)  # with the memory that the engine has given back
+        card = make_card(source, options, facts, counts, _signatures(models), red)
+        write_card(card, red)
+        write_record(
+            red,
+            identity=identity,
+            arguments={"work": str(work), "red": str(red), **asdict(options), **asdict(engine)},
+            models=_signatures(models),
+            versions=versions,
+            steps=runner.done,
+            card=card,
+            started=started,
+            seconds=time.perf_counter() - clock,
+        )
     _tidy(scratch)
     return Labelled(red, card, fresh=True)
 
@@ -179,7 +181,8 @@ def _sources(runner: Runner, source: Work, scratch: Path) -> None:
     submissions = list(source.submissions)
     if not submissions:
         empty = scratch / "no-submissions.parquet"
-        pl.DataFrame(schema=SUBMISSIONS).write_parquet(empty)
+        with writing_to(scratch, kept="steps"):
+            pl.DataFrame(schema=SUBMISSIONS).write_parquet(empty)
         submissions = [empty]
     runner.engine.table("raw_submissions", submissions)
 
@@ -209,6 +212,7 @@ def _relate(runner: Runner, source: Work, options: LabelOptions, models: Models)
         "emotion_texts": ("emotion", models.emotion),
     }
     found: Mapping[str, Callable[[], object]] = {
+        "related": lambda: runner.walk("cycles", "related"),
         "reasons": lambda: facts.take_reasons(runner.read("reasons")),
         "medians": lambda: parameters.update(_medians(runner, facts, source)),
         "alphas": lambda: parameters.update(_alphas(runner, facts, options)),
@@ -308,16 +312,10 @@ def _publish(runner: Runner, red: Path) -> dict[str, int]:
     """Write the tables; the record of an earlier run goes first, it is no longer true."""
     (red / RUN).unlink(missing_ok=True)
     shutil.rmtree(red / REJECTED, ignore_errors=True)
-    try:
-        rejected = write_rejected(runner.parts("rejected"), red / REJECTED)
-        with progress("Writing", total=runner.done["numbers"].rows, unit="posts") as advance:
-            words = runner.folder / "words"
-            rows = write_posts(runner.parts("numbers"), words, red, advance)
-    except OSError as error:
-        raise DialensError(
-            f"{red} cannot be written to: {error.strerror or error}. Make room, and run the same "
-            "command again: finished steps are kept."
-        ) from error
+    rejected = write_rejected(runner.parts("rejected"), red / REJECTED)
+    with progress("Writing", total=runner.done["numbers"].rows, unit="posts") as advance:
+        words = runner.folder / "words"
+        rows = write_posts(runner.parts("numbers"), words, red, advance)
     return {**{FILES[name]: count for name, count in rows.items()}, REJECTED: rejected}
 
 

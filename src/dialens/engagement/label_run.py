@@ -5,7 +5,6 @@ statements up to its own. A run that was killed finds the markers, and does only
 """
 
 import hashlib
-import json
 import shutil
 import time
 from collections.abc import Callable, Mapping
@@ -15,13 +14,14 @@ from typing import Any
 
 import polars as pl
 
+from dialens.engagement.label_cycles import write_cycles
 from dialens.engagement.label_engine import Engine, parts_of
 from dialens.engagement.label_slices import posts_a_slice, write_places
+from dialens.engagement.markers import read_marker, write_marker
 from dialens.engagement.neural import Scorer, ShardPlan
 from dialens.engagement.steps import BY_NAME, statement
-from dialens.errors import DialensError
+from dialens.engagement.writing import writing_to
 from dialens.progress import Advance
-from dialens.storage import atomic_file
 
 
 @dataclass(frozen=True)
@@ -58,6 +58,11 @@ class Runner:
             return None
         by = BY_NAME[name].by
         return self._make(name, lambda folder: self.engine.write(sql, folder, by))
+
+    def walk(self, name: str, source: str) -> Done:
+        """Find the comments of a table that are part of a cycle."""
+        self._extend(name)
+        return self._make(name, lambda folder: write_cycles(self.parts(source), folder))
 
     def number(self, name: str, source: str) -> Done:
         """Number the posts of a table that is in their order, and deal them out to slices."""
@@ -99,20 +104,14 @@ class Runner:
             for old in (partial, folder):
                 shutil.rmtree(old, ignore_errors=True)
             marker.unlink(missing_ok=True)
-            try:
+            with writing_to(self.folder, kept="steps"):
                 partial.mkdir(parents=True)
                 make(partial)
                 partial.rename(folder)
                 rows = pl.scan_parquet(parts_of(folder)).select(pl.len()).collect().item()
                 done = Done(rows, time.perf_counter() - started, reused=False)
                 about = {"key": self.key, "rows": done.rows, "seconds": round(done.seconds, 3)}
-                with atomic_file(marker) as scratch:
-                    scratch.write_text(json.dumps(about) + "\n", encoding="utf-8")
-            except OSError as error:
-                raise DialensError(
-                    f"{self.folder} cannot be written to: {error.strerror or error}. Make room, "
-                    "and run the same command again: finished steps are kept."
-                ) from error
+                write_marker(marker, about)
         self.done[name] = done
         self.engine.table(name, self.parts(name))
         return done
@@ -120,7 +119,7 @@ class Runner:
     def _found(self, marker: Path, folder: Path) -> Done | None:
         if not (marker.is_file() and folder.is_dir()):
             return None
-        about = json.loads(marker.read_bytes())
-        if about["key"] != self.key:
+        about = read_marker(marker)
+        if about.get("key") != self.key:
             return None
         return Done(about["rows"], about["seconds"], reused=True)

@@ -10,6 +10,7 @@ import multiprocessing
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Protocol, runtime_checkable
@@ -18,6 +19,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from dialens.engagement.worker_process import end_with_parent
 from dialens.errors import DialensError
 from dialens.models import Model, load, read_card
 from dialens.models.emotions import POSITIVE_EMOTIONS
@@ -238,6 +240,9 @@ def score_shards(
 
     Returns:
         The files, in the order of shards.
+
+    Raises:
+        DialensError: The scorer does not keep its promise, or a process was killed.
     """
     folder.mkdir(parents=True, exist_ok=True)
     signature = scorer.signature
@@ -255,13 +260,21 @@ def score_shards(
                 advance(table.height)
             else:
                 pool = pool or ProcessPoolExecutor(
-                    processes, mp_context=multiprocessing.get_context("spawn")
+                    processes,
+                    mp_context=multiprocessing.get_context("spawn"),
+                    initializer=end_with_parent,
                 )
                 waiting.append((pool.submit(score_shard, scorer, table, path), table.height))
                 if len(waiting) > 2 * processes:  # so that few texts are in memory
                     _settle(waiting, advance)
         while waiting:
             _settle(waiting, advance)
+    except BrokenProcessPool as error:
+        raise DialensError(
+            "A process that was scoring texts was killed, probably because the memory was full: "
+            "each holds the model. Run the same command again with fewer --threads: finished "
+            "shards are kept."
+        ) from error
     finally:
         if pool is not None:
             pool.shutdown(cancel_futures=True)
