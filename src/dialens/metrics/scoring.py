@@ -164,11 +164,11 @@ def open_scorers(corpus: Corpus, plan: Plan) -> pl.DataFrame | None:
     kept = corpus.references.select("dialog", "turn", "text")
     references = kept.collect(engine="streaming") if wanted else None
 
-    def distinct() -> list[str]:
-        texts = kept.select("text").drop_nulls().unique().sort("text").collect()["text"]
-        return [text for text in texts.to_list() if text.strip()]
+    def texts() -> list[str]:
+        found = kept.select("text").drop_nulls().sort("text").collect()["text"]
+        return [text for text in found.to_list() if text.strip()]
 
-    plan.automatic.prepare(families, distinct)
+    plan.automatic.prepare(families, texts)
     return references
 
 

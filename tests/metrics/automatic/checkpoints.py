@@ -83,16 +83,18 @@ def roberta(folder: Path, *, seed: int = 0, head: str = "Model", **config: Any) 
 
 def gpt2(folder: Path, *, seed: int = 0, head: str = "LMHeadModel", **config: Any) -> Path:
     """GPT-2; `head` may be `ForSequenceClassification`."""
-    vocabulary, merges = _byte_pairs([], ["<|endoftext|>"])
-    tokenizer = transformers.GPT2Tokenizer(
-        vocab=vocabulary, merges=merges, model_max_length=POSITIONS
-    )
-    end = vocabulary["<|endoftext|>"]
+    tokenizer = _gpt2_tokenizer()
+    end = tokenizer.eos_token_id
     shape = {"n_positions": POSITIONS, "n_embd": WIDTH, "n_layer": 2, "n_head": 4}
     made = transformers.GPT2Config(
-        vocab_size=len(vocabulary), **{**shape, "bos_token_id": end, "eos_token_id": end, **config}
+        vocab_size=len(tokenizer), **{**shape, "bos_token_id": end, "eos_token_id": end, **config}
     )
     return _write(folder, getattr(transformers, f"GPT2{head}"), made, tokenizer, seed)
+
+
+def _gpt2_tokenizer() -> Any:
+    vocabulary, merges = _byte_pairs([], ["<|endoftext|>"])
+    return transformers.GPT2Tokenizer(vocab=vocabulary, merges=merges, model_max_length=POSITIONS)
 
 
 def bart(folder: Path, *, seed: int = 0, **config: Any) -> Path:
@@ -170,6 +172,55 @@ def bleurt_port(folder: Path, *, seed: int = 0, factorised: bool) -> Path:
     config |= {"model_type": "bleurt", "architectures": ["BleurtForSequenceClassification"]}
     file.write_text(json.dumps(config))
     return made
+
+
+def bloom(folder: Path, *, seed: int = 0) -> Path:
+    """BLOOM, whose positions are without end."""
+    tokenizer = _gpt2_tokenizer()
+    made = transformers.BloomConfig(
+        vocab_size=len(tokenizer), hidden_size=WIDTH, n_layer=2, n_head=4
+    )
+    return _write(folder, transformers.BloomForCausalLM, made, tokenizer, seed)
+
+
+def t5(folder: Path, *, seed: int = 0, **config: Any) -> Path:
+    """T5, whose configuration need not say what its decoder begins with."""
+    vocabulary, merges = _byte_pairs(["<pad>", "</s>", "<unk>"], [])
+    tokenizer = transformers.GPT2Tokenizer(
+        vocab=vocabulary, merges=merges, eos_token="</s>", model_max_length=POSITIONS
+    )
+    made = transformers.T5Config(
+        vocab_size=len(vocabulary),
+        d_model=WIDTH,
+        d_kv=8,
+        d_ff=48,
+        num_layers=2,
+        num_heads=4,
+        **config,
+    )
+    return _write(folder, transformers.T5ForConditionalGeneration, made, tokenizer, seed)
+
+
+def pickled(folder: Path) -> Path:
+    """The same folder with its weights as a pickle."""
+    torch.save(load_file(folder / "model.safetensors"), folder / "pytorch_model.bin")
+    (folder / "model.safetensors").unlink()
+    return folder
+
+
+def in_pieces(folder: Path, *, pickles: bool = False) -> Path:
+    """The same folder with its weights in two files and an index, as large models have them."""
+    weights = load_file(folder / "model.safetensors")
+    (folder / "model.safetensors").unlink()
+    first, suffix = ("pytorch_model", "bin") if pickles else ("model", "safetensors")
+    names = [f"{first}-0000{number}-of-00002.{suffix}" for number in (1, 2)]
+    where = {name: names[place % 2] for place, name in enumerate(sorted(weights))}
+    for file in names:
+        piece = {name: weights[name] for name, kept in where.items() if kept == file}
+        (torch.save if pickles else save_file)(piece, folder / file)
+    index = {"metadata": {}, "weight_map": where}
+    (folder / f"{first}.{suffix}.index.json").write_text(json.dumps(index))
+    return folder
 
 
 def _numbered(pieces: list[str]) -> dict[str, int]:

@@ -9,13 +9,17 @@ from pathlib import Path
 
 import bert_score
 import numpy as np
+import polars as pl
 import pytest
 import torch
 from bert_score.utils import model2layers
 
+from dialens.corpus import Corpus, Dialogue, Reference, Turn
 from dialens.errors import DialensError
+from dialens.metrics import Resources, score
 from dialens.metrics.automatic.bert_score import FAMILY, LAYERS, read_baseline
 from dialens.metrics.automatic.family import NotReadyError, Unit, Workshop
+from dialens.metrics.automatic.scorers import ScorerSet
 from tests.metrics.automatic import checkpoints
 from tests.metrics.automatic.checkpoints import SENTENCES
 
@@ -79,6 +83,40 @@ def test_inverse_document_frequencies_equal_the_package(encoders: dict[str, Path
     wanted = package(encoders["bert"], 2, PAIRS, idf=True, idf_sents=references)
     assert np.abs(ours.score(UNITS) - wanted).max() < 1e-5
     assert np.abs(wanted - package(encoders["bert"], 2, PAIRS)).max() > 1e-3
+
+
+def test_references_that_repeat_count_as_often(encoders: dict[str, Path]):
+    # As `bert_score.score` does it: frequencies over the references of all pairs, in any order.
+    references = [reference for _, reference in PAIRS] + [SENTENCES[4]] * 7
+    ours = scorer(encoders["bert"], layer="2", idf="yes")
+    ours.prepare(sorted(references, reverse=True))
+    wanted = package(encoders["bert"], 2, PAIRS, idf=True, idf_sents=references)
+    assert np.abs(ours.score(UNITS) - wanted).max() < 1e-6
+    once = scorer(encoders["bert"], layer="2", idf="yes")
+    once.prepare(dict.fromkeys(references))
+    assert np.abs(once.score(UNITS) - wanted).max() > 1e-3
+    assert once.signature != ours.signature
+
+
+def test_a_run_counts_references_that_repeat(encoders: dict[str, Path]):
+    said = [*PAIRS, (SENTENCES[0], SENTENCES[4]), (SENTENCES[1], SENTENCES[4])]
+    talks = [
+        Dialogue("s", "b", f"d{n}", [Turn("B", "agent", reply)], references=[Reference(0, text)])
+        for n, (reply, text) in enumerate(said)
+    ]
+    options = {"bert_score": {"layer": "2", "idf": "yes"}}
+    shop = Workshop({"bert_score": str(encoders["bert"])}, options, threads=1, device="cpu")
+    made = score(
+        Corpus.of(talks), metrics=["bert_score"], resources=Resources(automatic=ScorerSet(shop))
+    )
+    turns = made.table.filter(pl.col("level") == "turn").collect()
+    wanted = package(
+        encoders["bert"], 2, said, idf=True, idf_sents=[reference for _, reference in said]
+    )
+    for column, name in enumerate(("precision", "recall", "f1")):
+        got = turns.filter(pl.col("metric") == f"bert_score_{name}")
+        ours = dict(zip(got["dialog"], got["value"], strict=True))
+        assert np.abs([ours[f"d{n}"] for n in range(len(said))] - wanted[:, column]).max() < 1e-6
 
 
 def test_frequencies_need_the_references_first(encoders: dict[str, Path]):

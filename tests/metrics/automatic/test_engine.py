@@ -94,7 +94,7 @@ def test_units_have_what_was_said_before_and_instead() -> None:
         Unit((), "hi you", ("hey", "good day")),
         Unit(("hello",), "hi you", ("hey", "good day")),
     }
-    assert scorer.prepared == [["good day", "hey"]]
+    assert scorer.prepared == [["good day", "good day", "hey", "hey", "hey"]]
     assert rows(scores, "reply_length", "turn") == [
         (6.0, 1, 0, None),
         (None, 0, 1, "nothing said"),
@@ -110,7 +110,7 @@ def test_units_have_what_was_said_before_and_instead() -> None:
     assert rows(scores, "reply_length", "agent") == [
         (6.0, 2, 2, "nothing said ×1; no reference ×1")
     ]
-    assert scores.signatures["reply_length"] == "reply_length|v1|scorer:lengths,v1,seen:2"
+    assert scores.signatures["reply_length"] == "reply_length|v1|scorer:lengths,v1,seen:5"
 
 
 def test_what_a_family_ignores_does_not_tell_units_apart() -> None:

@@ -234,6 +234,9 @@ def test_what_the_hub_does_not_have_is_told(hub: Hub, tiny: Path, tmp_path: Path
     (bare / "model.safetensors").unlink()
     hub.add("org/bare", bare)
     hub.add("org/shapeless", bare).files.pop("config.json")
+    wordless = hub.add("org/wordless", tiny)
+    for file in ("tokenizer.json", "tokenizer_config.json"):
+        wordless.files.pop(file)
     unknown = "b" * 40
     answers = fetch(
         hub.url,
@@ -244,8 +247,9 @@ def test_what_the_hub_does_not_have_is_told(hub: Hub, tiny: Path, tmp_path: Path
         "hub:org/tiny@dev",
         pinned(hub, "org/bare"),
         pinned(hub, "org/shapeless"),
+        pinned(hub, "org/wordless"),
     )
-    none, commit, tag, branch, weights, config = (answer["refused"] for answer in answers)
+    none, commit, tag, branch, weights, config, words = (answer["refused"] for answer in answers)
     assert none.startswith(f"{hub.url}/org/none is not there, or private: check the name")
     assert commit.startswith(f"{hub.url}/org/tiny has no revision {unknown}: choose a commit or")
     assert tag.startswith(f"{hub.url}/org/tiny has no revision v2: ")
@@ -253,7 +257,9 @@ def test_what_the_hub_does_not_have_is_told(hub: Hub, tiny: Path, tmp_path: Path
     assert branch.endswith(f"--weights x={pinned(hub, 'org/tiny')}")
     assert "has no model.safetensors: choose a model" in weights
     assert "has no config.json: choose a model" in config
-    assert "model.safetensors" not in hub.fetched()
+    assert "has no tokenizer (tokenizer.json, vocab.txt, " in words
+    assert words.endswith("choose a model in the format of transformers")
+    assert hub.fetched().count("model.safetensors") == 1  # of the one without a tokenizer
 
 
 def test_a_gated_model_wants_a_token_which_stays_with_the_hub(

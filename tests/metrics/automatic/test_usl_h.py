@@ -1,6 +1,8 @@
 """USL-H and PRED_EN on tiny BERT models, against the authors' arithmetic written out."""
 
 import json
+import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -140,7 +142,7 @@ def test_the_authors_networks(originals):
         np.testing.assert_allclose(found[row, 1:], expected, rtol=1e-4, atol=1e-6)
 
 
-def test_options(folders, tmp_path):
+def test_options(folders):
     plain = opened(folders).score(UNITS[:1])[0]
     likely = opened(folders, nll_low="0", nll_high="1000").score(UNITS[:1])[0, 3]
     assert 0 < likely < 1
@@ -150,16 +152,60 @@ def test_options(folders, tmp_path):
     assert code[0] == pytest.approx((plain[1] + plain[2] + plain[2] * plain[3]) / 3)
     with pytest.raises(DialensError, match=r"usl_h\.composition=x: give h, hs or a"):
         opened(folders, composition="x")
-    with pytest.raises(DialensError, match="nll_low"):
-        opened(folders, nll_low="3")
-    with pytest.raises(DialensError, match="not below"):
-        opened(folders, nll_low="3", nll_high="3")
-    without = {**folders, "usl_h_mlm": checkpoints.bert(tmp_path / "m", head="ForMaskedLM")}
-    with pytest.raises(NotReadyError, match=usl_h.QUANTILES):
-        opened(without)
     wrong = {**folders, "usl_h_vup": folders["usl_h_mlm"]}
     with pytest.raises(NotReadyError, match=r"neither classifier\.weight nor linear\.weight"):
         opened(wrong)
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({}, f"{usl_h.QUANTILES} is not there"),
+        ({"nll_low": "3"}, "two numbers, nll_low and nll_high"),
+        ({"nll_low": "3", "nll_high": "3"}, "not below"),
+    ],
+)
+def test_readiness_and_opening_agree_on_quantiles(folders, options, told, tmp_path):
+    bare = checkpoints.bert(tmp_path / "m", head="ForMaskedLM")
+    given = {**folders, "usl_h_mlm": bare}
+    workshop = Workshop({n: str(f) for n, f in given.items()}, {"usl_h": options}, device="cpu")
+    assert told in usl_h.FAMILY.ready(workshop)
+    with pytest.raises(DialensError, match=told):
+        usl_h.FAMILY.open(workshop)
+    on_hub = {**workshop.weights, "usl_h_mlm": "hub:o/name@v1"}  # not looked at before it is used
+    assert usl_h.FAMILY.ready(Workshop(on_hub, {"usl_h": options})) is None
+
+
+@pytest.mark.parametrize("kind", ["pickled", "in pieces", "pickled in pieces"])
+@pytest.mark.parametrize("which", ["folders", "originals"])
+def test_weights_of_other_formats_give_the_same(kind, which, request, tmp_path):
+    given = request.getfixturevalue(which)
+    expected = opened(given).score(UNITS)
+    copies = {name: Path(shutil.copytree(one, tmp_path / name)) for name, one in given.items()}
+    for copy in copies.values():
+        if kind == "pickled":
+            checkpoints.pickled(copy)
+        else:
+            checkpoints.in_pieces(copy, pickles="pickled" in kind)
+    places = {name: str(copy) for name, copy in copies.items()}
+    if "pickled" in kind:
+        assert "--allow-pickle" in usl_h.FAMILY.ready(Workshop(places))
+    workshop = Workshop(places, device="cpu", allow_pickle=True)
+    assert usl_h.FAMILY.ready(workshop) is None
+    np.testing.assert_allclose(usl_h.FAMILY.open(workshop).score(UNITS), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", usl_h.WHAT)
+def test_what_will_not_do_is_named(folders, name, tmp_path):
+    copy = Path(shutil.copytree(folders[name], tmp_path / "copy"))
+    places = {n: str(f) for n, f in folders.items()} | {name: str(copy)}
+    told = json.loads((copy / "tokenizer_config.json").read_text())
+    (copy / "tokenizer_config.json").write_text(json.dumps({**told, "sep_token": None}))
+    with pytest.raises(NotReadyError, match=f"tokenizer in {copy} has no sep_token"):
+        usl_h.FAMILY.open(Workshop(places, device="cpu"))
+    (copy / "model.safetensors").write_bytes(b"garbage")
+    with pytest.raises(NotReadyError, match=r"copy/model\.safetensors cannot be read"):
+        usl_h.FAMILY.open(Workshop(places, device="cpu"))
 
 
 def test_says_what_it_wants():

@@ -76,6 +76,14 @@ def test_a_missing_file_is_named(bert: Path, tmp_path: Path, gone: str) -> None:
     assert str(tmp_path / "nowhere") in lacking_weights(given(tmp_path / "nowhere"), "x", WHAT)
 
 
+def test_a_missing_tokenizer_is_told(bert: Path, tmp_path: Path) -> None:
+    copy = Path(shutil.copytree(bert, tmp_path / "copy"))
+    (copy / "tokenizer.json").unlink()
+    assert lacking_weights(given(copy), "x", WHAT).startswith(f"{copy} has no tokenizer (")
+    alone = ("model.safetensors",)  # weights that are no model of transformers have none
+    assert lacking_weights(given(copy), "x", WHAT, files=alone) is None
+
+
 def test_a_pickle_needs_the_users_word(bert: Path, tmp_path: Path) -> None:
     copy = Path(shutil.copytree(bert, tmp_path / "copy"))
     model = transformers.BertForMaskedLM.from_pretrained(copy)

@@ -12,13 +12,12 @@ import numpy as np
 from dialens.errors import DialensError
 from dialens.metrics.automatic.batching import paced
 from dialens.metrics.automatic.family import Family, Output, Unit, Workshop
-from dialens.metrics.automatic.seq2seq import Reading, likelihoods
+from dialens.metrics.automatic.seq2seq import Reading, likelihoods, load_halves
 from dialens.metrics.automatic.weights import (
     TRANSFORMERS,
     Loaded,
     lacking_packages,
     lacking_weights,
-    load_model,
 )
 from dialens.metrics.state import Floats
 
@@ -102,7 +101,7 @@ def open_scorer(workshop: Workshop) -> BartScorer:
     references = workshop.options.get(NAME, {}).get("references", "mean")
     if references not in _AGGREGATES:
         raise DialensError(f"--metric-option bart_score.references={references}: give mean or max")
-    loaded = load_model(workshop, NAME, WHAT, "AutoModelForSeq2SeqLM", may_lack=())
+    loaded = load_halves(workshop, NAME, WHAT)
     return BartScorer(loaded, references)
 
 

@@ -160,13 +160,14 @@ class BertScorer:
         """Count in how many references each token occurs, if rare ones are to weigh more."""
         if not self._wants_idf or self._idf is not None:
             return
-        texts = list(references)
+        texts = Counter(iter(references))
         seen: Counter[int] = Counter()
-        for ids in self._encoder.ids(texts):
-            seen.update(set(ids))
-        self._idf = {token: math.log((len(texts) + 1) / (n + 1)) for token, n in seen.items()}
-        self._unseen = math.log(len(texts) + 1)
-        marks = hashlib.sha256("\0".join(sorted(texts)).encode())
+        for ids, times in zip(self._encoder.ids(list(texts)), texts.values(), strict=True):
+            seen.update(dict.fromkeys(ids, times))
+        total = texts.total()
+        self._idf = {token: math.log((total + 1) / (n + 1)) for token, n in seen.items()}
+        self._unseen = math.log(total + 1)
+        marks = hashlib.sha256("\0".join(sorted(texts.elements())).encode())
         self.signature += f",idf={marks.hexdigest()[:12]}"
 
     def score(

@@ -14,10 +14,13 @@ import numpy as np
 
 from dialens.metrics.automatic.batching import paced
 from dialens.metrics.automatic.family import Family, NotReadyError, Output, Unit, Workshop
+from dialens.metrics.automatic.tensors import read_tensors
 from dialens.metrics.automatic.token_encoder import longest
 from dialens.metrics.automatic.weights import (
     TRANSFORMERS,
     Loaded,
+    check_labels,
+    check_tokens,
     device_of,
     lacking_packages,
     lacking_weights,
@@ -32,7 +35,6 @@ NAME = "bleurt"
 WHAT = "a BLEURT checkpoint such as BLEURT-20, for PyTorch"
 
 _PORT = "bleurt"
-_WEIGHTS = ("model.safetensors", "pytorch_model.bin")
 
 
 def cut_pair(reference: list[int], reply: list[int], room: int) -> tuple[list[int], list[int]]:
@@ -132,17 +134,26 @@ def open_scorer(workshop: Workshop) -> BleurtScorer:
         NotReadyError: It is missing, or gives another number of labels than one.
     """
     folder = load_folder(workshop, NAME, WHAT)
-    config = json.loads((folder / "config.json").read_text("utf-8"))
+    config = _config(folder / "config.json")
     if config.get("model_type") == _PORT:
         key = f"model {_PORT} {folder.resolve()}"
         loaded = workshop.once(key, lambda: _load_port(workshop, folder, config))
     else:
         kind = "AutoModelForSequenceClassification"
         loaded = load_model(workshop, NAME, WHAT, kind, may_lack=())
-    labels = loaded.model.config.num_labels
-    if labels != 1:
-        raise NotReadyError(f"{folder} gives {labels} labels, and a BLEURT checkpoint one number")
+    check_labels(loaded, 1, f"{WHAT}, which gives one number")
+    check_tokens(loaded, "cls_token", "sep_token", "pad_token")
     return BleurtScorer(loaded)
+
+
+def _config(file: Path) -> Mapping[str, Any]:
+    try:
+        read = json.loads(file.read_text("utf-8"))
+    except ValueError as error:
+        raise NotReadyError(f"{file} cannot be read ({error}); copy it again") from error
+    if not isinstance(read, dict):
+        raise NotReadyError(f"{file} holds no settings of a model; copy it again")
+    return read
 
 
 def _load_port(workshop: Workshop, folder: Path, config: Mapping[str, Any]) -> Loaded:
@@ -150,33 +161,10 @@ def _load_port(workshop: Workshop, folder: Path, config: Mapping[str, Any]) -> L
     import transformers as library
 
     transformers: Any = library  # whose classes are not typed throughout
-    narrow = config.get("embedding_size")
-    named = {name: value for name, value in config.items() if name in _CONFIGURED}
-    shared = {**named, "num_labels": config.get("num_labels", 1)}
-    if narrow is None:
-        model = transformers.BertForSequenceClassification(transformers.BertConfig(**shared))
-        names = {"bleurt.": "bert."}
-    else:
-        made = transformers.RemBertConfig(
-            **shared,
-            input_embedding_size=narrow,
-            output_embedding_size=narrow,
-            bos_token_id=None,
-            eos_token_id=None,
-        )
-        model = transformers.RemBertForSequenceClassification(made)
-        names = {
-            "bleurt.": "rembert.",
-            "encoder.embedding_projection.": "encoder.embedding_hidden_mapping_in.",
-        }
-    weights = {}
-    for name, values in _read_weights(folder).items():
-        for theirs, ours in names.items():
-            name = name.replace(theirs, ours, 1)
-        if not name.endswith(("position_ids", "token_type_ids")):
-            weights[name] = values.float()
+    tensors = read_tensors(folder)
     try:
-        model.load_state_dict(weights)
+        model, names = _port_network(transformers, config)
+        model.load_state_dict(_renamed(tensors, names))
         tokenizer = transformers.PreTrainedTokenizerFast.from_pretrained(
             str(folder), local_files_only=True
         )
@@ -186,6 +174,37 @@ def _load_port(workshop: Workshop, folder: Path, config: Mapping[str, Any]) -> L
     device = device_of(workshop)
     model = model.eval().requires_grad_(False).to(device)
     return Loaded(model, tokenizer, device, folder, weights_signature(workshop, folder))
+
+
+def _port_network(transformers: Any, config: Mapping[str, Any]) -> tuple[Any, dict[str, str]]:
+    """The network without its weights, and its names for what the port calls otherwise."""
+    narrow = config.get("embedding_size")
+    named = {name: value for name, value in config.items() if name in _CONFIGURED}
+    shared = {**named, "num_labels": config.get("num_labels", 1)}
+    if narrow is None:
+        bert = transformers.BertConfig(**shared)
+        return transformers.BertForSequenceClassification(bert), {"bleurt.": "bert."}
+    rembert = transformers.RemBertConfig(
+        **shared,
+        input_embedding_size=narrow,
+        output_embedding_size=narrow,
+        bos_token_id=None,
+        eos_token_id=None,
+    )
+    return transformers.RemBertForSequenceClassification(rembert), {
+        "bleurt.": "rembert.",
+        "encoder.embedding_projection.": "encoder.embedding_hidden_mapping_in.",
+    }
+
+
+def _renamed(tensors: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    found = {}
+    for name, values in tensors.items():
+        for theirs, ours in names.items():
+            name = name.replace(theirs, ours, 1)
+        if not name.endswith(("position_ids", "token_type_ids")):
+            found[name] = values.float()
+    return found
 
 
 _CONFIGURED = (
@@ -200,20 +219,6 @@ _CONFIGURED = (
     "layer_norm_eps",
     "pad_token_id",
 )
-
-
-def _read_weights(folder: Path) -> dict[str, Any]:
-    """All tensors of a folder that `load_folder` has let through."""
-    safe, pickle = (folder / name for name in _WEIGHTS)
-    if safe.is_file():
-        from safetensors.torch import load_file
-
-        found: dict[str, Any] = load_file(safe)
-        return found
-    import torch
-
-    unpickled: dict[str, Any] = torch.load(pickle, map_location="cpu", weights_only=True)
-    return unpickled
 
 
 FAMILY = Family(

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 
 from dialens.metrics.automatic.batching import token_batches
-from dialens.metrics.automatic.family import NotReadyError
-from dialens.metrics.automatic.weights import Loaded
+from dialens.metrics.automatic.family import NotReadyError, Workshop
+from dialens.metrics.automatic.weights import Loaded, load_model
 from dialens.metrics.state import Floats
 
 _TOKENS = {"cpu": 1024, "cuda": 16384}  # of a batch; each needs a row as wide as the vocabulary
+_ALIKE = 1e-4  # of the largest number; a network that looks ahead changes by far more
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,37 @@ class Continuation:
     asked: tuple[int, ...]
 
 
+def load_causal(workshop: Workshop, name: str, what: str) -> Loaded:
+    """A causal language model whose tokenizer can end a turn.
+
+    Args:
+        workshop: Says where the user has the weights, and where they run.
+        name: Of the weights.
+        what: Should be in the folder, in words.
+
+    Raises:
+        NotReadyError: It is missing, looks ahead, as BERT and RoBERTa do, or has no such token.
+    """
+    loaded = load_model(workshop, name, what, "AutoModelForCausalLM", may_lack=())
+    if not is_causal(loaded.model, loaded.device):
+        raise NotReadyError(
+            f"the model in {loaded.folder} looks ahead, as masked language models do, and what it "
+            f"says is no probability of a text; {name} wants {what}"
+        )
+    end_of_turn(loaded)
+    return loaded
+
+
+def is_causal(network: Any, device: str) -> bool:
+    """Whether what a network makes of a token depends on none that follows; found by trying."""
+    import torch
+
+    ids = torch.tensor([[1, 2, 3, 4], [1, 2, 3, 5]], device=device)
+    with torch.inference_mode():
+        one, other = network(input_ids=ids, attention_mask=torch.ones_like(ids))[0][:, :-1]
+    return bool((one - other).abs().max() <= _ALIKE * one.abs().max())
+
+
 def end_of_turn(loaded: Loaded) -> int:
     """The token that ends a turn and begins a text, as in DialoGPT.
 
@@ -30,15 +62,11 @@ def end_of_turn(loaded: Loaded) -> int:
     """
     end = loaded.tokenizer.eos_token_id
     if end is None:
-        raise NotReadyError(f"the tokenizer in {loaded.folder} has no token that ends a text")
+        raise NotReadyError(
+            f"the tokenizer in {loaded.folder} has no token that ends a text: name it as eos_token "
+            "in tokenizer_config.json"
+        )
     return int(end)
-
-
-def longest(loaded: Loaded) -> int:
-    """How many tokens the model can read at once."""
-    config: Any = loaded.model.config
-    # transformers answers by this name for GPT-2's `n_positions` too
-    return min(int(config.max_position_embeddings), int(loaded.tokenizer.model_max_length))
 
 
 def turn_ids(loaded: Loaded, text: str) -> list[int]:

@@ -13,11 +13,13 @@ import numpy as np
 from dialens.errors import DialensError
 from dialens.metrics.automatic import shipped_ranker
 from dialens.metrics.automatic.batching import paced, token_batches
-from dialens.metrics.automatic.causal import dialogue_ids, longest, padded, turn_ids
+from dialens.metrics.automatic.causal import dialogue_ids, end_of_turn, padded, turn_ids
 from dialens.metrics.automatic.family import Family, Output, Unit, Workshop
+from dialens.metrics.automatic.token_encoder import longest
 from dialens.metrics.automatic.weights import (
     TRANSFORMERS,
     Loaded,
+    check_labels,
     lacking_packages,
     lacking_weights,
     load_model,
@@ -90,12 +92,14 @@ def open_scorer(name: str, workshop: Workshop) -> DialogRptScorer:
     """Load one ranker and read its options.
 
     Raises:
-        DialensError: An option cannot be read.
+        DialensError: An option cannot be read, or the folder holds something else.
     """
     turns = workshop.options.get(name, {}).get("turns")
     if turns is not None and (not turns.isdecimal() or int(turns) == 0):
         raise DialensError(f"--metric-option {name}.turns={turns}: give 1, 2, 3 …")
     loaded = load_model(workshop, name, _what(name), "GPT2ForSequenceClassification", may_lack=())
+    check_labels(loaded, 1, _what(name))
+    end_of_turn(loaded)
     return DialogRptScorer(loaded, None if turns is None else int(turns))
 
 

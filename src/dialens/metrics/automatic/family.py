@@ -32,7 +32,7 @@ class Scorer(Protocol):
     """What the numbers depend on: library and version, weights' hash, layer, options."""
 
     def prepare(self, references: Iterable[str]) -> None:
-        """See all distinct references of the corpus, once, before the first batch.
+        """See all references of the corpus, each as often as it stands there, before scoring.
 
         Where that changes the numbers (inverse document frequencies), the signature says so
         afterwards.
@@ -69,6 +69,17 @@ class PoolScorer(Protocol):
 
 class NotReadyError(DialensError):
     """A metric cannot be computed here; says which package, folder or file it wants."""
+
+
+def first_line(error: BaseException) -> str:
+    """What an error of a library says first; its name where it says nothing.
+
+    Examples:
+        >>> first_line(ValueError("no header")), first_line(EOFError())
+        ('no header', 'EOFError')
+    """
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__
 
 
 @dataclass(frozen=True)

@@ -18,17 +18,17 @@ from dialens.metrics.automatic.causal import (
     dialogue_ids,
     end_of_turn,
     fitted,
+    load_causal,
     log_likelihoods,
-    longest,
     turn_ids,
 )
 from dialens.metrics.automatic.family import Family, Output, Unit, Workshop
+from dialens.metrics.automatic.token_encoder import longest
 from dialens.metrics.automatic.weights import (
     TRANSFORMERS,
     Loaded,
     lacking_packages,
     lacking_weights,
-    load_model,
 )
 from dialens.metrics.state import Floats
 
@@ -127,7 +127,7 @@ def ready(workshop: Workshop) -> str | None:
 
 def open_scorer(workshop: Workshop) -> FedScorer:
     """Load the model."""
-    return FedScorer(load_model(workshop, NAME, WHAT, "AutoModelForCausalLM", may_lack=()))
+    return FedScorer(load_causal(workshop, NAME, WHAT))
 
 
 FAMILY = Family(

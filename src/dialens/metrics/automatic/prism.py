@@ -18,15 +18,14 @@ import numpy as np
 
 from dialens.errors import DialensError
 from dialens.metrics.automatic.batching import paced
-from dialens.metrics.automatic.family import Family, Output, Unit, Workshop
-from dialens.metrics.automatic.seq2seq import Reading, likelihoods
+from dialens.metrics.automatic.family import Family, NotReadyError, Output, Unit, Workshop
+from dialens.metrics.automatic.seq2seq import Reading, likelihoods, load_halves
 from dialens.metrics.automatic.token_encoder import longest
 from dialens.metrics.automatic.weights import (
     TRANSFORMERS,
     Loaded,
     lacking_packages,
     lacking_weights,
-    load_model,
 )
 from dialens.metrics.state import Floats
 
@@ -71,6 +70,11 @@ class PrismScorer:
             )
         if hasattr(tokenizer, "src_lang") and tag is not None:
             tokenizer.src_lang = tokenizer.convert_ids_to_tokens(tag).strip("<>_")
+        if loaded.model.config.eos_token_id is None:
+            raise NotReadyError(
+                f"{loaded.folder / 'config.json'} does not say eos_token_id, which ends a text: "
+                "add it"
+            )
         self._end = int(loaded.model.config.eos_token_id)
         begin = tokenizer("")["input_ids"][:1]
         # Without tags (BART, T5) what begins every sentence is given likewise.
@@ -133,7 +137,7 @@ def open_scorer(workshop: Workshop) -> PrismScorer:
     context = given.get("context", "last")
     if context not in ("last", "all"):
         raise DialensError(f"--metric-option prism.context={context}: give last or all")
-    loaded = load_model(workshop, NAME, WHAT, "AutoModelForSeq2SeqLM", may_lack=())
+    loaded = load_halves(workshop, NAME, WHAT)
     return PrismScorer(loaded, given.get("language", "en"), context)
 
 

@@ -9,7 +9,14 @@ import numpy as np
 
 from dialens.errors import DialensError, did_you_mean
 from dialens.metrics.automatic.cache import ResultCache, content_key
-from dialens.metrics.automatic.family import Family, PoolScorer, Scorer, Unit, Workshop
+from dialens.metrics.automatic.family import (
+    Family,
+    PoolScorer,
+    Scorer,
+    Unit,
+    Workshop,
+    first_line,
+)
 from dialens.metrics.state import Floats
 
 T = TypeVar("T")
@@ -52,8 +59,10 @@ class ScorerSet:
             except DialensError as error:
                 reason = str(error)
             except ImportError as error:
-                package = error.name or str(error)
-                reason = f"needs the Python package {package} (pip install 'dialens[metrics]')"
+                reason = first_line(error)
+                if error.name is not None:
+                    package = f"needs the Python package {error.name}"
+                    reason = f"{package} (pip install 'dialens[metrics]')"
             if reason is not None:
                 self._failures[family.name] = reason.rstrip(".")
             return reason is None

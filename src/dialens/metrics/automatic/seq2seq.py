@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from dialens.metrics.automatic.batching import token_batches
-from dialens.metrics.automatic.weights import Loaded
+from dialens.metrics.automatic.family import NotReadyError, Workshop
+from dialens.metrics.automatic.weights import Loaded, load_model
 from dialens.metrics.state import Floats
 
 _TOKENS = {"cpu": 1024, "cuda": 16384}  # of a batch; each needs a row as wide as the vocabulary
@@ -28,6 +29,38 @@ class Reading:
     forced: int = 0
 
 
+def load_halves(workshop: Workshop, name: str, what: str) -> Loaded:
+    """An encoder-decoder with a head for generation that says what its decoder begins with.
+
+    Args:
+        workshop: Says where the user has the weights, and where they run.
+        name: Of the weights.
+        what: Should be in the folder, in words.
+
+    Raises:
+        NotReadyError: It is missing, or does not say so.
+    """
+    loaded = load_model(workshop, name, what, "AutoModelForSeq2SeqLM", may_lack=())
+    decoder_start(loaded)
+    return loaded
+
+
+def decoder_start(loaded: Loaded) -> int:
+    """The token that the decoder is given first.
+
+    Raises:
+        NotReadyError: The folder does not say; to guess would give other numbers.
+    """
+    for told in (loaded.model.config, loaded.model.generation_config):
+        start = getattr(told, "decoder_start_token_id", None)
+        if start is not None:
+            return int(start)
+    raise NotReadyError(
+        f"{loaded.folder / 'config.json'} does not say decoder_start_token_id: add it (T5 begins "
+        "with its padding, BART and mBART with the end of a text)"
+    )
+
+
 def likelihoods(
     loaded: Loaded, readings: Sequence[Reading], tell: Callable[[int], None] = lambda _: None
 ) -> Floats:
@@ -42,9 +75,7 @@ def likelihoods(
 
     config = loaded.model.config
     pad = config.pad_token_id or 0
-    start = config.decoder_start_token_id
-    if start is None:
-        start = config.eos_token_id
+    start = decoder_start(loaded)
     found = np.empty(len(readings))
     lengths = [len(one.source) + len(one.target) for one in readings]
     with torch.inference_mode():

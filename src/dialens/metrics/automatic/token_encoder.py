@@ -84,7 +84,7 @@ class TokenEncoder:
         self._tokenizer = loaded.tokenizer
         self._device = loaded.device
         self._layer = layer
-        whole = _encoder_of(loaded.model)
+        whole = encoder_of(loaded.model)
         self._model, is_cut = _cut(whole, layer)
         self._ends_here = is_cut or layer == loaded.model.config.num_hidden_layers
         self._tapped, self._tap = _tapped(whole, layer)
@@ -195,7 +195,8 @@ def longest(loaded: Loaded) -> int:
     return min(room, int(loaded.tokenizer.model_max_length))
 
 
-def _encoder_of(model: Any) -> Any:
+def encoder_of(model: Any) -> Any:
+    """A model, or of one that has two halves that which reads."""
     return model.encoder if hasattr(model, "encoder") and hasattr(model, "decoder") else model
 
 

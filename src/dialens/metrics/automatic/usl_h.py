@@ -4,7 +4,8 @@ Phy, Zhao and Aizawa 2020. Three BERT models: valid utterance (VUP), next uttera
 masked language model whose negative log-likelihood, brought between 0 and 1 by two quantiles of the
 training replies, says how specific a reply is. Folders may be as transformers saves a classifier
 and a masked language model, or hold the authors' own networks converted to safetensors (a linear
-layer on the maximum of the states over tokens; a linear layer over the vocabulary).
+layer on the maximum of the states over tokens; a linear layer over the vocabulary). Pieces with an
+index will do, and with the user's word pickles.
 """
 
 import json
@@ -20,10 +21,15 @@ from dialens.metrics.automatic import shipped_ranker
 from dialens.metrics.automatic.batching import paced, token_batches
 from dialens.metrics.automatic.causal import padded
 from dialens.metrics.automatic.family import Family, NotReadyError, Output, Unit, Workshop
+from dialens.metrics.automatic.hub import HUB
 from dialens.metrics.automatic.shipped_ranker import between, composed, composition
+from dialens.metrics.automatic.tensors import read_tensors
+from dialens.metrics.automatic.token_encoder import longest
 from dialens.metrics.automatic.weights import (
     TRANSFORMERS,
     Loaded,
+    check_labels,
+    check_tokens,
     lacking_packages,
     lacking_weights,
     load_folder,
@@ -170,7 +176,7 @@ def _chances(network: Network, inputs: Sequence[Tokens], tell: Callable[[int], N
 def _tokens(loaded: Loaded, before: str | None, text: str) -> Tokens:
     """A text, or a context and a text: the context loses its beginning, a text its end."""
     tokenizer = loaded.tokenizer
-    most = min(int(tokenizer.model_max_length), int(loaded.model.config.max_position_embeddings))
+    most = longest(loaded)
     begin, end = int(tokenizer.cls_token_id), int(tokenizer.sep_token_id)
     own = tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
     if before is None:
@@ -189,38 +195,28 @@ def _network(workshop: Workshop, name: str) -> Network:
     if lacking is not None:
         raise NotReadyError(lacking)
     folder = load_folder(workshop, name, WHAT[name])
-    keys = _keys(folder)
+    network = _with_head(workshop, name, folder)
+    masked = ("mask_token",) if name == "usl_h_mlm" else ()
+    check_tokens(network.loaded, "cls_token", "sep_token", "pad_token", *masked)
+    return network
+
+
+def _with_head(workshop: Workshop, name: str, folder: Path) -> Network:
+    tensors = read_tensors(folder)
     usual, kind = _USUAL_HEADS[name]
-    if any(key.endswith(usual) for key in keys):
+    if any(key.endswith(usual) for key in tensors):
         network = Network(load_model(workshop, name, WHAT[name], kind, may_lack=()))
-        if name != "usl_h_mlm" and network.loaded.model.config.num_labels != _CLASSES:
-            raise NotReadyError(
-                f"{folder} has {network.loaded.model.config.num_labels} classes; {WHAT[name]} has 2"
-            )
+        if name != "usl_h_mlm":
+            check_labels(network.loaded, _CLASSES, WHAT[name])
         return network
-    own = _OWN_HEADS[name]
-    if f"{own}.weight" not in keys:
+    own = [f"{_OWN_HEADS[name]}.{part}" for part in ("weight", "bias")]
+    if not tensors.keys() >= set(own):
         raise NotReadyError(
-            f"{folder} has neither {usual} nor {own}.weight: it is not {WHAT[name]}"
+            f"{folder} has neither {usual} nor {' and '.join(own)}: it is not {WHAT[name]}"
         )
-    from safetensors.torch import load_file
-
     loaded = load_model(workshop, name, WHAT[name], "AutoModel")
-    weights = load_file(folder / "model.safetensors")
-    weight, bias = (
-        weights[f"{own}.{kind}"].float().to(loaded.device) for kind in ("weight", "bias")
-    )
+    weight, bias = (tensors[key].float().to(loaded.device) for key in own)
     return Network(loaded, (weight, bias, name != "usl_h_mlm"))
-
-
-def _keys(folder: Path) -> set[str]:
-    from safetensors import safe_open
-
-    file = folder / "model.safetensors"
-    if not file.is_file():
-        raise NotReadyError(f"{file} is not there; convert the weights to safetensors")
-    with safe_open(file, framework="np") as weights:  # type: ignore[no-untyped-call, unused-ignore]
-        return set(weights.keys())
 
 
 def _quantiles(workshop: Workshop, folder: Path) -> tuple[float, float]:
@@ -248,10 +244,15 @@ def _quantiles(workshop: Workshop, folder: Path) -> tuple[float, float]:
 
 
 def ready(workshop: Workshop) -> str | None:
-    """What is missing."""
+    """What is missing; of weights on the hub that shows when they are fetched."""
     lacking = lacking_packages(*TRANSFORMERS)
     for name, what in WHAT.items():
         lacking = lacking or lacking_weights(workshop, name, what)
+    if lacking is None and not workshop.weights["usl_h_mlm"].startswith(HUB):
+        try:
+            _quantiles(workshop, Path(workshop.weights["usl_h_mlm"]))
+        except DialensError as error:
+            return str(error)
     return lacking
 
 

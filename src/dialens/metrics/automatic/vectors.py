@@ -10,6 +10,7 @@ import numpy as np
 from dialens.metrics.automatic.family import NotReadyError
 from dialens.metrics.state import Floats
 from dialens.models import Model, load
+from dialens.models.inputs import make_plain
 from dialens.storage import sha256_file
 
 _CLITIC = re.compile(r"(.+?)(n't|'[a-z]+)")
@@ -17,6 +18,7 @@ _SHIPPED = "emotion"  # any task of an encoder that reads single texts
 _HASHED = 12
 _LEAST_NUMBERS = 2
 _BLOCK = 64
+_NUMBERS = b"0123456789+-.eE "
 
 
 class WordVectors(Protocol):
@@ -31,15 +33,16 @@ class WordVectors(Protocol):
 class FileVectors:
     """A text file of vectors: a word and its numbers a line, as GloVe, word2vec and fastText write.
 
-    The file is looked through once for where each word stands; only lines that are asked for are
-    read. A first line with two numbers (words, dimensions) is passed over. A contraction that the
-    file does not have is looked up in its two parts (`do` and `n't`), whose mean it then is.
+    The file is looked through once for where each word stands, and whether its lines are whole;
+    only lines that are asked for are read. A first line with two numbers (words, dimensions) is
+    passed over, and so are entries of several words, which GloVe has. A contraction that the file
+    does not have is looked up in its two parts (`do` and `n't`), whose mean it then is.
 
     Args:
         path: Of the file.
 
     Raises:
-        NotReadyError: It is not there, or not such a file.
+        NotReadyError: It is not there, not such a file, or a line of it is damaged.
     """
 
     def __init__(self, path: Path) -> None:
@@ -48,16 +51,29 @@ class FileVectors:
         self._places: dict[str, int] = {}
         self.width = 0
         with path.open("rb") as file:
-            place = 0
-            for number, line in enumerate(file):
-                word, _, rest = line.partition(b" ")
-                if number == 0 and len(rest.split()) < _LEAST_NUMBERS:
-                    place += len(line)
-                    continue
-                self._places.setdefault(word.decode("utf-8", "replace"), place)
-                self.width = self.width or len(rest.split())
-                place += len(line)
+            self._look_through(file)
         self.signature = f"{path.name}@{sha256_file(path)[:_HASHED]}".replace(",", "-")
+
+    def _look_through(self, file: BinaryIO) -> None:
+        place = phrases = 0
+        for number, line in enumerate(file, start=1):
+            word, _, rest = line.rstrip().partition(b" ")
+            count = rest.count(b" ") + 1
+            if count != self.width:  # seldom, and slower
+                count = len(rest.split())
+            is_header = number == 1 and count < _LEAST_NUMBERS
+            if word and not is_header:
+                self.width = self.width or count
+                own = rest if count == self.width else b" ".join(rest.split()[-self.width :])
+                if count < self.width or own.translate(None, _NUMBERS):
+                    raise self._damaged(word.decode("utf-8", "replace"), number)
+                if count == self.width:
+                    self._places.setdefault(word.decode("utf-8", "replace"), place)
+                else:
+                    phrases += 1
+            place += len(line)
+        if phrases > len(self._places):
+            raise NotReadyError(f"{self._path}: most lines are longer than its first; is it whole?")
 
     def rows(self, words: Sequence[str]) -> list[Floats | None]:
         """A vector for each word."""
@@ -69,12 +85,9 @@ class FileVectors:
             file.seek(self._places[word])
             numbers = file.readline().split(b" ")[1:]
             try:
-                row = np.array([float(one) for one in numbers if one.strip()])
+                return np.array([float(one) for one in numbers if one.strip()])
             except ValueError as error:
                 raise self._damaged(word) from error
-            if len(row) != self.width:
-                raise self._damaged(word)
-            return row
         parts = _CLITIC.fullmatch(word)
         if parts is None or not all(part in self._places for part in parts.groups()):
             return None
@@ -82,10 +95,10 @@ class FileVectors:
         mean: Floats = np.mean([row for row in both if row is not None], axis=0)
         return mean
 
-    def _damaged(self, word: str) -> NotReadyError:
+    def _damaged(self, word: str, number: int | None = None) -> NotReadyError:
+        where = self._path if number is None else f"{self._path}, line {number}"
         return NotReadyError(
-            f"{self._path}: the line of {word!r} does not hold {self.width} numbers; is the file "
-            "whole?"
+            f"{where}: the line of {word!r} does not hold {self.width} numbers; is the file whole?"
         )
 
 
@@ -125,6 +138,7 @@ class ShippedVectors:
         assert isinstance(model, Model)
         folder = model.card.folder
         self._tokenizer = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
+        make_plain(self._tokenizer)  # its file asks for padding, whose rows are no part of a word
         pieces = self._tokenizer.get_vocab_size()
         data = np.memmap(folder / "weights.bin", np.int8, "r")
         width = model.embed(["a"]).shape[1]

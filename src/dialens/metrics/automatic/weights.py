@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dialens.metrics.automatic.family import NotReadyError, Workshop
+from dialens.metrics.automatic.family import NotReadyError, Workshop, first_line
 from dialens.metrics.automatic.hub import (
     HUB,
     PICKLES,
@@ -22,6 +22,12 @@ from dialens.metrics.automatic.hub import (
     fetch,
     file_hash,
     model_files,
+)
+from dialens.metrics.automatic.tokenizer_files import (
+    WANTED,
+    has_tokenizer,
+    lacking_vocabulary,
+    needs_sentencepiece,
 )
 
 TRANSFORMERS = ("torch", "transformers", "safetensors")
@@ -49,8 +55,15 @@ class Loaded:
     signature: str
 
 
-def lacking_packages(*packages: str, extra: str = "metrics") -> str | None:
+def lacking_packages(
+    *packages: str, extra: str = "metrics", install: str | None = None
+) -> str | None:
     """What to install before these packages can be imported; None if they are there.
+
+    Args:
+        packages: As they are imported.
+        extra: Of dialens, that brings them.
+        install: What brings them, where no extra does.
 
     Examples:
         >>> lacking_packages("json")
@@ -60,8 +73,9 @@ def lacking_packages(*packages: str, extra: str = "metrics") -> str | None:
     gone = [name for name in packages if importlib.util.find_spec(name) is None]
     if not gone:
         return None
+    install = install or f"'dialens[{extra}]'"
     named = f"package {gone[0]}" if len(gone) == 1 else f"packages {', '.join(gone)}"
-    return f"needs the Python {named} (pip install 'dialens[{extra}]')"
+    return f"needs the Python {named} (pip install {install})"
 
 
 def lacking_weights(
@@ -139,6 +153,11 @@ def _check(folder: Path, files: Sequence[str], *, allow_pickle: bool) -> None:
     for file in files:
         if not (folder / file).is_file():
             raise NotReadyError(f"{folder / file} is not there; copy the whole folder of the model")
+    if "config.json" in files and not has_tokenizer(folder):
+        raise NotReadyError(
+            f"{folder} has no tokenizer ({WANTED}); copy the whole folder of the model"
+        )
+    _check_sentencepiece(folder)
     if any((folder / file).is_file() for file in SAFE):
         return
     pickle = next((file for file in PICKLES if (folder / file).is_file()), None)
@@ -149,6 +168,12 @@ def _check(folder: Path, files: Sequence[str], *, allow_pickle: bool) -> None:
             f"{folder / pickle} is a pickle, which can run code when it is read, and there is no "
             f"{SAFE[0]} beside it; convert it, or trust it with --allow-pickle"
         )
+
+
+def _check_sentencepiece(folder: Path) -> None:
+    lacking = lacking_packages("sentencepiece", install="sentencepiece")
+    if lacking is not None and needs_sentencepiece(folder):
+        raise NotReadyError(f"the tokenizer in {folder} {lacking}")
 
 
 def weights_signature(workshop: Workshop, folder: Path) -> str:
@@ -245,7 +270,7 @@ def _loaded(workshop: Workshop, folder: Path, kind: str, may_lack: tuple[str, ..
     except NotReadyError:
         raise
     except Exception as error:  # damaged files raise whatever the format's reader raises
-        raise NotReadyError(f"{folder} cannot be loaded as {kind}: {_first_line(error)}") from error
+        raise NotReadyError(f"{folder} cannot be loaded as {kind}: {first_line(error)}") from error
     missing = [key for key in told["missing_keys"] if not any(part in key for part in may_lack)]
     if missing:
         raise NotReadyError(
@@ -254,6 +279,30 @@ def _loaded(workshop: Workshop, folder: Path, kind: str, may_lack: tuple[str, ..
         )
     model = model.eval().requires_grad_(False).to(device)
     return Loaded(model, tokenizer, device, folder, weights_signature(workshop, folder))
+
+
+def check_labels(loaded: Loaded, labels: int, what: str) -> None:
+    """Refuse a classifier with another number of outputs.
+
+    Raises:
+        NotReadyError: Says how many it has, and what was wanted.
+    """
+    seen = loaded.model.config.num_labels
+    if seen != labels:
+        raise NotReadyError(f"{loaded.folder} gives {seen} labels; it should hold {what}")
+
+
+def check_tokens(loaded: Loaded, *names: str) -> None:
+    """Refuse a tokenizer without special tokens that inputs are made with, such as `mask_token`.
+
+    Raises:
+        NotReadyError: Names the first that is missing.
+    """
+    for name in names:
+        if getattr(loaded.tokenizer, f"{name}_id", None) is None:
+            raise NotReadyError(
+                f"the tokenizer in {loaded.folder} has no {name}: name it in tokenizer_config.json"
+            )
 
 
 def load_tokenizer(workshop: Workshop, folder: Path) -> Any:
@@ -265,21 +314,24 @@ def load_tokenizer(workshop: Workshop, folder: Path) -> Any:
     from transformers import AutoTokenizer
 
     def make() -> Any:
+        _check_sentencepiece(folder)
         try:
             with _quiet():
-                return AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
+                made = AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
         except Exception as error:
             raise NotReadyError(
                 f"{folder} has no tokenizer that can be read (tokenizer.json, or vocab files and "
-                f"tokenizer_config.json): {_first_line(error)}"
+                f"tokenizer_config.json): {first_line(error)}"
             ) from error
+        lacking = lacking_vocabulary(folder, getattr(made, "vocab_files_names", {}).values())
+        if lacking is not None:
+            raise NotReadyError(
+                f"{folder} has no vocabulary for its {type(made).__name__} ({lacking}); copy the "
+                "whole folder of the model"
+            )
+        return made
 
     return workshop.once(f"tokenizer {folder.resolve()}", make)
-
-
-def _first_line(error: Exception) -> str:
-    lines = str(error).strip().splitlines()
-    return lines[0] if lines else type(error).__name__
 
 
 @contextmanager
