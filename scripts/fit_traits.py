@@ -208,7 +208,9 @@ def main() -> None:
             metrics[f"{level.replace('by', 'r')}_sentence_embeddings"] = found[
                 "embeddings"
             ].as_metric()
-        weak = report.by_person.low is None or report.by_person.low <= 0
+        about = (
+            "texts, each by itself" if state else "agents or speakers, from all their text joined"
+        )
         card = {
             "name": f"traits_{name}",
             "task": "regression",
@@ -225,10 +227,9 @@ def main() -> None:
             "metrics": metrics,
             "per_fold": list(report.per_fold),
             "topic_table_offered": table_hash,
-            "intended_use": f"Scores of {name.replace('_', ' ')} for agents or speakers, from all "
-            "their text joined.",
+            "intended_use": f"Scores of {name.replace('_', ' ')} for {about}.",
             "limits": LIMITS
-            + ("The interval includes 0: no evidence that this model works. " if weak else "")
+            + (f"{report.weakness} " if report.weakness else "")
             + ("" if state else "Trained on research-only data: for research, not for products."),
             "research_grade": not state,
         }

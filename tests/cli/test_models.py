@@ -92,6 +92,17 @@ def test_a_missing_file_and_a_broken_card_are_named(own: Path) -> None:
     assert list(told["unreadable"]) == ["traits_agreeableness"]
 
 
+def test_a_trait_card_without_its_target_is_not_verified(own: Path) -> None:
+    file = own / "traits_agreeableness" / "card.json"
+    card = json.loads(file.read_text())
+    del card["target"]
+    file.write_text(json.dumps(card))
+    ran = run(own / "traits_agreeableness")
+    assert ran.exit_code == 1
+    assert "Verified" not in ran.output
+    assert "target is None" in ran.output
+
+
 def test_json_says_everything() -> None:
     ran = run("--json")
     assert ran.exit_code == 0

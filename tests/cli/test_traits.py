@@ -178,5 +178,69 @@ def test_tables_that_hold_nothing_to_fit_are_refused(table: Path, tmp_path: Path
     assert "cannot be read" in str(run(tmp_path / "cut.parquet", *QUICK).exception)
 
 
+def test_nan_in_json_is_a_gap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = labelled().to_dicts()
+    rows[1]["warmth"], rows[2]["warmth"] = float("nan"), None
+    Path("t.jsonl").write_text("\n".join(json.dumps(row) for row in rows))
+    Path("t.json").write_text(json.dumps(rows, indent=1))
+    for name in ("t.jsonl", "t.json"):
+        ran = run(name, *QUICK, "-o", "out")
+        assert ran.exit_code == 0, ran.exception
+        assert json.loads(Path("out/report.json").read_text())["dropped"] == {"no target": 2}
+
+
+@pytest.mark.parametrize(
+    ("broken", "message"),
+    [
+        ('{"who": "a", "says": "x"\n{"who"\n', "line 1 is not JSON (Expecting ',' delimiter"),
+        ('{"who": 1}\n\n{"who": NaM}\n', "line 3 is not JSON"),
+        ('{"who": 1}\n5\n', "line 2 is no JSON object"),
+        ('[{"who": 1}, {"who": }]', "line 1 is not JSON"),
+    ],
+)
+def test_broken_json_is_named_by_its_line(tmp_path: Path, broken: str, message: str) -> None:
+    file = tmp_path / "t.jsonl"
+    file.write_text(broken)
+    ran = run(file, *QUICK, "-o", tmp_path / "out")
+    assert isinstance(ran.exception, DialensError)
+    assert f"{file}, {message}" in str(ran.exception)
+    assert "mend it or leave it out" in str(ran.exception)
+
+
+def test_a_column_that_is_there_twice_is_refused(table: Path) -> None:
+    lines = table.read_text().splitlines()
+    for kept, refused in (("warmth", True), ("mood", False)):
+        head = f"{lines[0]},{kept},mood"
+        table.write_text("\n".join([head, *(f"{line},1,2" for line in lines[1:])]))
+        ran = run(table, *QUICK, "-o", "out")
+        if refused:
+            assert isinstance(ran.exception, DialensError)
+            assert "has 2 columns 'warmth'" in str(ran.exception)
+        else:
+            assert ran.exit_code == 0, ran.exception
+
+
+def test_only_what_can_be_scored_is_offered(table: Path) -> None:
+    assert run(table, *QUICK, "-o", "out", "--longest", 4).exit_code == 2
+    assert run(table, *QUICK, "-o", "out", "--longest", 3).exit_code == 0
+
+
+def test_an_interval_below_zero_is_not_said_to_include_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One person in sixty differs: left out, they pull everybody else's prediction away."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    rows = [(f"p{i}", " ".join(rng.choice(FILLER, 9)), float(i == 3)) for i in range(60)]
+    pl.DataFrame(rows, schema=["who", "says", "warmth"], orient="row").write_csv("t.csv")
+    ran = run("t.csv", *QUICK, "-o", "out")
+    assert ran.exit_code == 0, ran.exception
+    found = json.loads(Path("out/report.json").read_text())["by_person"]
+    assert found["high"] < 0
+    assert "The interval lies below 0" in ran.output
+    assert "The interval lies below 0" in json.loads(Path("out/card.json").read_text())["limits"]
+
+
 def test_help_has_examples() -> None:
     assert "dialens traits fit essays.csv" in run("--help").output

@@ -217,7 +217,7 @@ def test_an_empty_installation_says_what_is_missing(tmp_path: Path) -> None:
     assert "no model for emotion is installed" in by_metric["emotion_joy"]
     assert "no model for openness" in by_metric["openness"]
     assert by_metric["length"] is None
-    assert made.signatures["emotion_joy"] == "emotion_joy|v1|model:none"
+    assert made.signatures["emotion_joy"] == "emotion_joy|v2|model:none"
 
 
 def test_models_of_ones_own(tmp_path: Path) -> None:

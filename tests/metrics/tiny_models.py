@@ -84,6 +84,7 @@ def make_model(
             weights[f"layers.{layer}.{name}.bias"] = np.zeros(64, np.float32)
     vocabulary = {word: number for number, word in enumerate(words)}
     tokenizer = tokenizers.Tokenizer(tokenizers.models.WordLevel(vocabulary, unk_token="[UNK]"))
+    tokenizer.normalizer = tokenizers.normalizers.Lowercase()
     tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.WhitespaceSplit()
     with tempfile.TemporaryDirectory() as scratch:
         source = Path(scratch)

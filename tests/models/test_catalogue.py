@@ -53,6 +53,13 @@ def test_a_card_says_what_a_card_must_say(entry: CatalogueEntry) -> None:
         assert len(entry.limits) > 5
 
 
+def test_cards_say_of_what_a_trait_is_told() -> None:
+    for entry in (entry for entry in ENTRIES if entry.kind == "trait"):
+        of_a_text = entry.reads == "a text"
+        assert ("each by itself" in entry.intended_use) is of_a_text
+        assert ("all their text joined" in entry.intended_use) is not of_a_text
+
+
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
 def test_what_rests_on_research_data_is_called_research(entry: CatalogueEntry) -> None:
     terms = " ".join(str(one["licence"]) for one in entry.data)

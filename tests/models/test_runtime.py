@@ -18,7 +18,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy.stats import pearsonr, spearmanr
 
+from dialens.corpus import Corpus, Dialogue, Turn
 from dialens.errors import DialensError
+from dialens.metrics import ModelSet, Resources, score
 from dialens.models import Model, list_models, load, read_card, sessions, verify
 from dialens.models.engagement import EngagementScorer, context
 from dialens.models.inputs import encode_inputs
@@ -72,6 +74,19 @@ def test_the_encoders_ship_within_their_budget() -> None:
     sizes = [file.stat().st_size for file in SHIPPED.rglob("*") if file.is_file()]
     assert max(sizes) < 95e6
     assert sum(sizes) < 150e6
+
+
+def test_baselines_count_words_as_the_metric_does() -> None:
+    replies = ["gonna yeah ok well", "We sailed to an island, you know!", ""]
+    talks = [
+        Dialogue("s", "a", str(n), [Turn("B", "agent", reply)]) for n, reply in enumerate(replies)
+    ]
+    resources = Resources(models=ModelSet("none"))
+    scores = score(Corpus.of(talks), metrics=["specificity"], resources=resources)
+    wanted = scores.wide("turn").sort("dialog")["specificity"].to_list()
+    found = baselines(replies)
+    assert found["Specificity"].tolist() == wanted == [0.0, 3.0, 0.0]
+    np.testing.assert_allclose(found["log Specificity"], np.log1p(wanted))
 
 
 @pytest.mark.slow

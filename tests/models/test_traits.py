@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,12 +11,12 @@ import polars as pl
 import pytest
 
 from dialens.errors import DialensError
-from dialens.models import topics, traits
+from dialens.models import topics, traits, verify
 from dialens.models import traits_fitting as fitting
 from dialens.models.topics_counts import as_tokens
 from dialens.models.traits_blocks import NgramBlock, make_blocks
 from dialens.models.traits_labels import labelled
-from dialens.models.traits_report import correlation
+from dialens.models.traits_report import Correlation, correlation
 from dialens.models.traits_ridge import ridge_path
 from dialens.text.tokens import tokenise_texts
 
@@ -220,6 +222,47 @@ def test_errors_say_what_to_do(change: dict[str, object], message: str) -> None:
     given = {"text": "says", "target": "warmth", "group": "who", "seed": 1, **change}
     with pytest.raises(DialensError, match=message):
         traits.fit(people(20), **given)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (b"{", "truncated"),
+        (b"[]", "array"),
+        (b'{"files": {"model.npz": {}}}', "sha256"),
+        ({"target": None}, "target is None"),
+        ({"target": 5}, "target is 5"),
+        ({"longest_ngram": None}, "longest_ngram is None"),
+        ({"longest_ngram": "three"}, "longest_ngram is 'three'"),
+        ({"topics_sha256": 7}, "topics_sha256 is 7"),
+    ],
+)
+def test_a_damaged_card_is_named(
+    tmp_path: Path, change: bytes | dict[str, object], message: str
+) -> None:
+    traits.save(fit(people(20)).model, tmp_path)
+    file = tmp_path / "card.json"
+    changed = change if isinstance(change, bytes) else json.loads(file.read_text()) | change
+    file.write_bytes(changed if isinstance(changed, bytes) else json.dumps(changed).encode())
+    with pytest.raises(DialensError, match=rf"card\.json cannot be .*{message}"):
+        traits.load(tmp_path)
+    assert any(check.problem for check in verify(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "told"),
+    [
+        (None, None, "There is no interval: no evidence"),
+        (-0.5, -0.2, "The interval lies below 0: no evidence"),
+        (-0.1, 0.2, "The interval includes 0: no evidence"),
+        (0.0, 0.2, "The interval includes 0: no evidence"),
+        (0.1, 0.2, ""),
+    ],
+)
+def test_what_an_interval_says(low: float | None, high: float | None, told: str) -> None:
+    report = replace(fit(people(20)).report, by_person=Correlation(0.1, low, high, 20))
+    assert report.weakness.startswith(told)
+    assert bool(report.weakness) is bool(told)
 
 
 def test_an_unknown_model_is_named() -> None:

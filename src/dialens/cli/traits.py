@@ -50,7 +50,7 @@ def fit(
         list[str] | None,
         typer.Option("--features", help="ngrams, topics, or both (the default), with commas."),
     ] = None,
-    longest: Annotated[int, typer.Option(min=1, max=5, help="Words in the longest n-gram.")] = 3,
+    longest: Annotated[int, typer.Option(min=1, max=3, help="Words in the longest n-gram.")] = 3,
     min_persons: Annotated[
         int, typer.Option(min=1, help="How many people must use an n-gram for it to be known.")
     ] = 5,
@@ -137,7 +137,6 @@ def _card(report: traits.TraitReport, table: Path, licence: str, arguments: Any)
         if arguments[key] is not None:
             words += [f"--{key.replace('_', '-')}", str(arguments[key])]
     words += ["--features", ",".join(arguments["features"]), "--seed", str(report.seed)]
-    weak = report.by_person.low is None or report.by_person.low <= 0
     name = report.target.replace("_", " ")
     about = "their texts joined" if report.unit == "person" else "each text by itself"
     return {
@@ -163,16 +162,15 @@ def _card(report: traits.TraitReport, table: Path, licence: str, arguments: Any)
         f"from {about}.",
         "limits": f"Fitted on {report.n_texts:,} texts of {report.n_persons:,} people in "
         f"{table.name}; other people and other kinds of text may shift the scores."
-        + (" The interval includes 0: no evidence that this model works." if weak else ""),
-        "research_grade": weak,
+        + (f" {report.weakness}" if report.weakness else ""),
+        "research_grade": bool(report.weakness),
     }
 
 
 def _print(report: traits.TraitReport, model: traits.TraitModel, folder: Path) -> None:
     print(report)
-    low = report.by_person.low
-    if low is None or low <= 0:
-        print("  The interval includes 0: no evidence that this model works on unseen people.")
+    if report.weakness:
+        print(f"  {report.weakness}")
     telling = model.strongest(12)
     if telling.height:
         up = [term for term, weight in telling.rows() if weight > 0]

@@ -6,6 +6,8 @@ instead of Plutchik's eight. Every turn has all 28 probabilities. At higher leve
 over turns, and the metric is computed from the sum. Entropy and matching leave "neutral" out: it
 says that there is no emotion, not which one.
 
+A turn of which the classifier knows no word (emoji alone, say) is not read.
+
 A probability below 2⁻²⁰ counts as that, so that a sum of 0 means that the model has no such label
 (one of the user's own may know fewer emotions).
 """
@@ -20,7 +22,7 @@ from dialens.metrics.batch import TurnBatch
 from dialens.metrics.card import Definition, MetricCard, Resources, metric, with_models
 from dialens.metrics.emotion import entropy, spearman
 from dialens.metrics.features import Additive
-from dialens.metrics.model_pass import outputs, quantised
+from dialens.metrics.model_pass import has_text, outputs, quantised
 from dialens.metrics.model_set import ModelSet
 from dialens.metrics.state import Floats, State, Values, ratio
 
@@ -39,12 +41,13 @@ _FAMILY = "emotion_classifier"
 _TASK = "emotion"
 _K = len(LABELS) - 1
 _TURNS = len(LABELS)
+_UNKNOWN = _TURNS + 1
 _LEAST = 2.0**-20
 
 
 @dataclass(frozen=True)
 class EmotionProbabilities(Additive):
-    """Probabilities of all labels, then 1 for a turn that was read."""
+    """Probabilities of all labels, then 1 for a turn that was read, 1 for one of unknown words."""
 
     models: ModelSet
     name = "emotion classifier"
@@ -53,7 +56,7 @@ class EmotionProbabilities(Additive):
         """One row a turn; zeros where nothing was read."""
         logits = outputs(batch, self.models, _TASK)
         read = ~np.isnan(logits[:, 0])
-        made = np.zeros((batch.turns.height, len(LABELS) + 1))
+        made = np.zeros((batch.turns.height, len(LABELS) + 2))
         if read.any():
             found = np.maximum(quantised(self.models.probabilities(_TASK, logits[read])), _LEAST)
             ours = [label.lower() for label in self.models.encoder(_TASK).heads[_TASK].labels]
@@ -61,12 +64,19 @@ class EmotionProbabilities(Additive):
                 if label in ours:
                     made[read, column] = found[:, ours.index(label)]
         made[:, _TURNS] = read
+        made[:, _UNKNOWN] = has_text(batch) & ~read
         return made
 
 
 def _known(sums: Floats) -> NDArray[np.bool_]:
     """The emotions that the model tells, neutral left out."""
     return np.asarray((sums[:, :_K] > 0).any(axis=0))
+
+
+def _unread(sums: Floats) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Which units hold nothing but unknown words, and which hold no text that was read."""
+    nothing = sums[:, _TURNS] == 0
+    return nothing & (sums[:, _UNKNOWN] > 0), nothing
 
 
 def _card(label: str, column: int) -> MetricCard:
@@ -80,6 +90,7 @@ def _card(label: str, column: int) -> MetricCard:
         range=(0.0, 1.0),
         citation=_CITATION,
         licence=_LICENCE,
+        version=2,
     )
     def probability(resources: Resources) -> Definition:
         feature = EmotionProbabilities(resources.models)
@@ -87,8 +98,12 @@ def _card(label: str, column: int) -> MetricCard:
         def compute(state: State) -> Values:
             sums = state.own[feature.name]
             total, n = sums[:, column], sums[:, _TURNS]
+            unknown, nothing = _unread(sums)
             return Values.where(
-                ratio(total, n), no_text=n == 0, the_model_has_no_such_label=total == 0
+                ratio(total, n),
+                no_word_the_model_knows=unknown,
+                no_text=nothing,
+                the_model_has_no_such_label=total == 0,
             )
 
         return with_models(Definition((feature,), compute), resources.models, (_TASK,))
@@ -107,6 +122,7 @@ EMOTIONS = tuple(_card(label, column) for column, label in enumerate(LABELS))
     range=(0.0, math.log(_K)),
     citation=_MIXTURE,
     licence=_LICENCE,
+    version=2,
 )
 def emotional_entropy_classifier(resources: Resources) -> Definition:
     """Entropy of the emotions' probabilities scaled to sum 1."""
@@ -117,8 +133,12 @@ def emotional_entropy_classifier(resources: Resources) -> Definition:
         emotions = sums[:, :_K]
         total = emotions.sum(axis=1)
         share = ratio(emotions, np.broadcast_to(total[:, None], emotions.shape))
+        unknown, nothing = _unread(sums)
         return Values.where(
-            entropy(share), no_text=sums[:, _TURNS] == 0, the_model_has_no_such_label=total == 0
+            entropy(share),
+            no_word_the_model_knows=unknown,
+            no_text=nothing,
+            the_model_has_no_such_label=total == 0,
         )
 
     return with_models(Definition((feature,), compute), resources.models, (_TASK,))
@@ -132,6 +152,7 @@ def emotional_entropy_classifier(resources: Resources) -> Definition:
     range=(-1.0, 1.0),
     citation=_MIXTURE,
     licence=_LICENCE,
+    version=2,
 )
 def emotion_matching_classifier(resources: Resources) -> Definition:
     """Spearman correlation of the two vectors of summed probabilities.
@@ -145,11 +166,15 @@ def emotion_matching_classifier(resources: Resources) -> Definition:
         own, other = state.own[feature.name], state.other[feature.name]
         known = np.flatnonzero(_known(own) | _known(other))
         value, spread = spearman(own[:, known], other[:, known])
+        unknown, nothing = _unread(own)
+        other_unknown, other_nothing = _unread(other)
         return Values.where(
             value,
             nothing_to_answer=state.other_turns == 0,
-            no_text=own[:, _TURNS] == 0,
-            no_text_in_the_prompt=other[:, _TURNS] == 0,
+            no_word_the_model_knows=unknown,
+            no_text=nothing,
+            no_word_the_model_knows_in_the_prompt=other_unknown,
+            no_text_in_the_prompt=other_nothing,
             all_emotions_alike=spread == 0,
         )
 

@@ -43,8 +43,21 @@ def has_text(batch: TurnBatch) -> NDArray[np.bool_]:
     return batch.once("has text", lambda b: _texts(b).str.strip_chars().ne("").to_numpy())
 
 
+def has_context(batch: TurnBatch) -> NDArray[np.bool_]:
+    """Which turns have something said in those before them that a reply is read with."""
+
+    def made(b: TurnBatch) -> NDArray[np.bool_]:
+        said = has_text(b)
+        found = np.zeros(len(said), np.bool_)
+        for back in range(1, CONTEXT_TURNS + 1):
+            found[back:] |= said[:-back] & (b.turn_in_dialog[back:] >= back)
+        return found
+
+    return batch.once("has context", made)
+
+
 def outputs(batch: TurnBatch, models: ModelSet, task: str, *, by: str | None = None) -> Floats:
-    """The logits of a task, one row a turn; NaN where there is nothing to read or no model.
+    """The logits of a task, one row a turn; NaN where there is nothing to read, or no word known.
 
     Turns are those that `run_models` was asked for; all that can be read if it was not. `by` names
     the task whose encoder is meant, where several answer the same.
@@ -144,7 +157,7 @@ def encoder_inputs(
     if not encoder.pair:
         rows: Ints = np.flatnonzero(chosen)
         return rows, [texts[row] for row in rows.tolist()]
-    rows = np.flatnonzero(chosen & (batch.turn_in_dialog > 0))
+    rows = np.flatnonzero(chosen & has_context(batch))
     starts = batch.dialog_starts[batch.dialog_of_turn[rows]]
     return rows, [
         (context(texts[max(start, row - CONTEXT_TURNS) : row]), texts[row])

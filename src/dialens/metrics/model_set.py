@@ -9,7 +9,7 @@ used, and what cannot be loaded is told, not raised: the other metrics go on.
 import hashlib
 import json
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock, RLock
@@ -21,8 +21,14 @@ from dialens.errors import DialensError, did_you_mean
 from dialens.metrics.state import Floats
 from dialens.metrics.trait_counts import TraitScorer
 from dialens.models import Model, TextInput, list_models, load, read_card
-from dialens.models.engagement import FORMULA, EngagementScorer, margins, positive_label
-from dialens.models.huggingface import TorchModel
+from dialens.models.engagement import (
+    FORMULA,
+    EngagementScorer,
+    check_chances,
+    margins,
+    positive_label,
+)
+from dialens.models.huggingface import LOGITS, TorchModel
 from dialens.models.runtime import activated
 from dialens.models.store import SHIPPED
 from dialens.models.traits_model import TraitModel
@@ -91,16 +97,28 @@ class Encoder:
             return f"{self.model.card.name}, {self.model.precision}"
         return f"{self.model.folder.name}, PyTorch"
 
+    @property
+    def folder(self) -> Path:
+        """Where its files lie."""
+        return self.model.card.folder if isinstance(self.model, Model) else self.model.folder
+
+    @property
+    def _outputs(self) -> list[str]:
+        return list(dict.fromkeys(head.output for head in self.heads.values()))
+
+    def check(self) -> None:
+        """Try it on made-up texts; raises what is wrong with it."""
+        self.model.check(self._outputs)
+
     def run(
         self, inputs: Sequence[TextInput], advance: Callable[[int], None]
     ) -> NDArray[np.float32]:
-        """Return the logits of all heads, side by side."""
-        if isinstance(self.model, Model):
-            names = list(dict.fromkeys(head.output for head in self.heads.values()))
-            made = self.model.run_many(inputs, names, advance=advance)
-            parts = [made[head.output] for head in self.heads.values()]
-            return np.concatenate(parts, axis=1, dtype=np.float32)
-        return self.model.run(inputs, advance=advance).astype(np.float32)
+        """Return the logits of all heads, side by side; NaN for what has no word it knows."""
+        read = self.model.read(inputs, self._outputs, advance=advance)
+        parts = [read.outputs[head.output] for head in self.heads.values()]
+        made: NDArray[np.float32] = np.concatenate(parts, axis=1, dtype=np.float32)
+        made[~read.known] = np.nan
+        return made
 
 
 class ModelSet:
@@ -187,7 +205,8 @@ class ModelSet:
         if isinstance(model, Model) and "engagement" in mates:
             # The formula reads its own folder's tasks, whoever else answers them for the metrics.
             for name in EngagementScorer(model).formula.tasks:
-                answering.setdefault(name, load(model.card.folder, name, threads=self.threads))
+                if name not in answering:
+                    answering[name] = load(model.card.folder, name, threads=self.threads)
         heads: dict[str, Head] = {}
         start = 0
         for name, one in answering.items():
@@ -313,7 +332,7 @@ class ModelSet:
                 else:
                     self._check(task)
             except DialensError as error:
-                self._failures[task] = str(error).rstrip(".")
+                self._fail([task], error)
             except ImportError as error:
                 package = error.name or str(error)
                 self._failures[task] = (
@@ -324,11 +343,15 @@ class ModelSet:
 
     def _check(self, task: str) -> None:
         encoder = self.encoder(task)
+        check_chances(encoder.heads[task].activation, task, encoder.folder)
         if task == "engagement":
             self._scorer = EngagementScorer(encoder.model)
         if task in _POSITIVE:
             positive_label(encoder.heads[task].labels, task, _POSITIVE[task])
-        encoder.run([], lambda _: None)
+        encoder.check()
+
+    def _fail(self, tasks: Iterable[str], error: DialensError) -> None:
+        self._failures |= dict.fromkeys(tasks, str(error).rstrip("."))
 
     def failed(self, task: str) -> str | None:
         """Why a task cannot be done, as far as it has been tried."""
@@ -351,14 +374,22 @@ class ModelSet:
         inputs: Sequence[TextInput],
         advance: Callable[[int], None] = lambda _: None,
     ) -> NDArray[np.float32]:
-        """The encoder's logits of inputs, in their order; what was seen before is not run again."""
+        """The encoder's logits of inputs, in their order; what was seen before is not run again.
+
+        NaN for what has no word it knows; and if it breaks down, which `failed` tells from then on.
+        """
         if not inputs:
             return np.empty((0, encoder.width), np.float32)
         with self._running:
             memory = self._memory.setdefault(id(encoder), OrderedDict())
             fresh = self.fresh(encoder, inputs)
             rows = {one: memory[one] for one in dict.fromkeys(inputs) if one in memory}
-            rows |= dict(zip(fresh, encoder.run(fresh, advance), strict=True))
+            try:
+                made = encoder.run(fresh, advance)
+            except DialensError as error:
+                self._fail([t for t, one in self._encoders.items() if one is encoder], error)
+                return np.full((len(inputs), encoder.width), np.nan, np.float32)
+            rows |= dict(zip(fresh, made, strict=True))
             for one in fresh:
                 memory[one] = rows[one].copy()
                 self._held += _characters(one)
@@ -384,7 +415,7 @@ def _head(model: Model | TorchModel, start: int) -> Head:
         columns = slice(start, start + len(task.labels))
         return Head(task.output, task.labels, task.activation, columns)
     columns = slice(start, start + len(model.labels))
-    return Head("", model.labels, model.config.activation, columns)
+    return Head(LOGITS, model.labels, model.config.activation, columns)
 
 
 def _trait_signature(folder: Path) -> str:

@@ -1,12 +1,7 @@
 """Toxicity: how likely a turn is an insult or a slur, by a classifier."""
 
-import numpy as np
-
-from dialens.metrics.batch import TurnBatch
-from dialens.metrics.card import Definition, Resources, metric, turn_mean, with_models
-from dialens.metrics.model_pass import outputs, quantised
-from dialens.metrics.state import Floats
-from dialens.models.engagement import sigmoid
+from dialens.metrics.card import Definition, Resources, metric
+from dialens.metrics.model_values import OF_A_TEXT, chance, model_mean
 
 _TASK = "toxicity"
 
@@ -20,17 +15,8 @@ _TASK = "toxicity"
     higher_is_better=False,
     citation="Davidson et al. 2017, doi:10.1609/icwsm.v11i1.14955",
     licence="model trained on two MIT-licensed sets: Apache-2.0",
+    version=2,
 )
 def toxicity(resources: Resources) -> Definition:
     """The mean over turns."""
-    models = resources.models
-
-    def value(batch: TurnBatch) -> Floats:
-        logits = outputs(batch, models, _TASK)
-        made = np.full(len(logits), np.nan)
-        read = ~np.isnan(logits[:, 0])
-        if read.any():
-            made[read] = sigmoid(models.logit(_TASK, logits[read]))
-        return quantised(made)
-
-    return with_models(turn_mean("toxicity", value, missing="no text"), models, (_TASK,))
+    return model_mean("toxicity", resources, _TASK, chance(resources, _TASK), OF_A_TEXT)

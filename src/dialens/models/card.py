@@ -120,6 +120,19 @@ def _task(name: str, entry: dict[str, Any]) -> Task:
     )
 
 
+def check_trait_card(card: Mapping[str, Any], file: Path) -> None:
+    """Refuse the card of a trait model that does not say what scoring has to know.
+
+    Raises:
+        DialensError: Names what is missing or of the wrong kind.
+    """
+    kinds = {"target": str, "longest_ngram": int, "topics_sha256": str | None}
+    wrong = [name for name, kind in kinds.items() if not isinstance(card.get(name), kind)]
+    if wrong:
+        told = ", ".join(f"{name} is {card.get(name)!r}" for name in wrong)
+        raise DialensError(f"{file} cannot be used ({told}): fetch or fit the model again")
+
+
 def check_file(file: Path, sha256: str) -> None:
     """Refuse a file that is missing or is not the one the card describes.
 

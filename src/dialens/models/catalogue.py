@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from dialens.errors import DialensError
-from dialens.models.card import check_file, hashes
+from dialens.models.card import check_file, check_trait_card, hashes
 from dialens.models.classifiers import CLASSIFICATION, read_config
 from dialens.models.store import SHIPPED
 
 _ENCODER, _TRAIT, _TOPICS, _CLASSIFIER = "encoder", "trait", "topics", "classifier"
+_TRAIT_FILE = "model.npz"
 _NEEDED = (
     *("task", "labels", "data", "command", "seed"),
     *("figures", "files", "intended_use", "limits", "licence"),
@@ -212,7 +213,8 @@ def _entries(folder: Path) -> Iterator[CatalogueEntry]:
         card = json.loads(file.read_text("utf-8"))
         if "tasks" in card:
             made = [_encoder(folder, card, task) for task in card["tasks"]]
-        elif "target" in card:
+        elif "target" in card or _TRAIT_FILE in card.get("files", ()):
+            check_trait_card(card, file)
             made = [_trait(folder, card)]
         else:
             made = [_topics(folder, card)]

@@ -123,6 +123,7 @@ class EngagementScorer:
         self.formula = Formula({TASK: 1.0})
         if isinstance(model, Model):
             where = str(model.card.folder / "card.json")
+            check_chances(model.task.activation, TASK, model.card.folder)
             self.formula = Formula.of(model.card.facts, where)
             for task in self.formula.tasks:
                 if task != TASK and task not in model.card.tasks:
@@ -130,6 +131,8 @@ class EngagementScorer:
                         f"{where}: {FORMULA} names {task!r}, and the model has no such task; it "
                         f"has: {', '.join(model.card.tasks)}"
                     )
+        else:
+            check_chances(model.config.activation, TASK, model.folder)
 
     @classmethod
     def load(cls, name: str = TASK, **options: Any) -> EngagementScorer:
@@ -282,6 +285,25 @@ def positive_label(labels: Sequence[str], task: str, names: Sequence[str]) -> in
         f"a model for {task} has the labels {', '.join(labels)}; one of them must be called "
         f"{' or '.join([task, *names])}"
     )
+
+
+def check_chances(activation: str, task: str, place: object) -> None:
+    """Refuse a head whose numbers are no chances, where a task is about the chance of a label.
+
+    Raises:
+        DialensError: It gives plain numbers, as a regression does.
+
+    Examples:
+        >>> check_chances("softmax", "toxicity", "my/model")
+        >>> check_chances("none", "toxicity", "my/model")
+        Traceback (most recent call last):
+        dialens.errors.DialensError: the model my/model cannot do toxicity: ...
+    """
+    if activation not in ("sigmoid", "softmax"):
+        raise DialensError(
+            f"the model {place} cannot do {task}: it gives plain numbers, as a regression does, "
+            f"and {task} needs the probability of a label. Give a classifier"
+        )
 
 
 def margins(raw: NDArray[np.floating[Any]], column: int, activation: str) -> Floats:

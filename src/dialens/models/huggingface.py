@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -11,12 +12,23 @@ import numpy as np
 
 from dialens.errors import DialensError
 from dialens.models.classifiers import ClassifierConfig, read_config
-from dialens.models.inputs import TextInput, check_inputs
-from dialens.models.runtime import Advance, activated, length_sorted, shown_progress
+from dialens.models.inputs import TextInput, check_inputs, wordless_tokens
+from dialens.models.runtime import Advance, Reading, activated, length_sorted, shown_progress
 from dialens.storage import sha256_file
 
 WEIGHTS = ("model.safetensors", "model.safetensors.index.json")
 """Files by which a folder of weights is known: whole, or in pieces."""
+
+LOGITS = "logits"
+"""The one output of such a classifier."""
+
+_TOKENIZERS = (
+    *(("tokenizer.json",), ("vocab.txt",), ("vocab.json", "merges.txt"), ("tokenizer.model",)),
+    *(("spiece.model",), ("spm.model",), ("sentencepiece.bpe.model",), ("sentencepiece.model",)),
+)
+"""Files of which a tokenizer is made; without them an empty one would be made up."""
+
+_NAMED = 3  # parameters; more are counted
 
 
 class TorchModel:
@@ -82,29 +94,79 @@ class TorchModel:
         advance: Advance | None = None,
     ) -> np.ndarray:
         """Return the classifier's logits, one row an input."""
+        return self.read(inputs, label=label, advance=advance).outputs[LOGITS]
+
+    def read(
+        self,
+        inputs: Sequence[TextInput],
+        outputs: Sequence[str] = (LOGITS,),
+        *,
+        label: str | None = None,
+        advance: Advance | None = None,
+    ) -> Reading:
+        """Return the logits, and which inputs have a word that the tokenizer knows.
+
+        Raises:
+            DialensError: The model cannot be loaded or run, or does not fit its labels.
+        """
         check_inputs(inputs, pair=None, what=self.folder.name)
         model, tokenizer = self._loaded()
         import torch
 
         lengths = [len(one) if isinstance(one, str) else len(one[0] + one[1]) for one in inputs]
         found = np.empty((len(inputs), len(self.labels)), dtype=np.float32)
+        known = np.empty(len(inputs), dtype=np.bool_)
         title = label or f"Model {self.folder.name}"
         with shown_progress(title, len(inputs), advance) as tell, torch.inference_mode():
             for rows in length_sorted(lengths):
-                chosen = [inputs[i] for i in rows]
-                first = [one if isinstance(one, str) else one[0] for one in chosen]
-                second = [one[1] for one in chosen if not isinstance(one, str)]
-                batch = tokenizer(
-                    first,
-                    second or None,
-                    padding=True,
-                    truncation=True,
-                    max_length=min(self.config.longest, tokenizer.model_max_length),
-                    return_tensors="pt",
-                )
-                found[rows] = model(**batch).logits.numpy()
+                found[rows], known[rows] = self._run(model, tokenizer, [inputs[i] for i in rows])
                 tell(len(rows))
-        return found
+        return Reading(dict.fromkeys(outputs, found), known)
+
+    def _run(
+        self, model: Any, tokenizer: Any, inputs: list[TextInput]
+    ) -> tuple[np.ndarray, list[bool]]:
+        first = [one if isinstance(one, str) else one[0] for one in inputs]
+        second = [one[1] for one in inputs if not isinstance(one, str)]
+        try:
+            batch = tokenizer(
+                first,
+                second or None,
+                padding=True,
+                truncation=True,
+                max_length=self._longest(tokenizer),
+                return_tensors="pt",
+            )
+            logits = model(**batch).logits.float().numpy()
+        except (IndexError, RuntimeError, ValueError) as error:
+            raise DialensError(
+                f"{self.folder} cannot be run: {_first_line(error)}. Weights, tokenizer and "
+                "config.json must come from one model"
+            ) from error
+        if logits.shape[1:] != (len(self.labels),):
+            raise DialensError(
+                f"{self.folder} gives {logits.shape[-1]} numbers a text, and config.json names "
+                f"{len(self.labels)} labels ({', '.join(self.labels)}): mend the labels"
+            )
+        return logits, _known(tokenizer, batch, pairs=bool(second))
+
+    def check(self, outputs: Sequence[str] = (LOGITS,)) -> None:
+        """Try it on a short and a long text.
+
+        Raises:
+            DialensError: Weights, tokenizer and labels do not fit each other.
+        """
+        model, tokenizer = self._loaded()
+        rows = len(model.get_input_embeddings().weight)
+        if tokenizer.vocab_size > rows:
+            raise DialensError(
+                f"{self.folder}: the tokenizer has {tokenizer.vocab_size} tokens and the model "
+                f"{rows}; both must come from one model"
+            )
+        self.read(["word", "word " * self._longest(tokenizer)], outputs, advance=lambda _: None)
+
+    def _longest(self, tokenizer: Any) -> int:
+        return min(self.config.longest, int(tokenizer.model_max_length))
 
     def _loaded(self) -> tuple[Any, Any]:
         if self._parts is None:
@@ -116,15 +178,80 @@ class TorchModel:
                     f"{self.folder} is a PyTorch model: install the extra with "
                     "`pip install 'dialens[train]'`, or export it to an ONNX folder"
                 ) from error
+            if not any(all((self.folder / name).is_file() for name in s) for s in _TOKENIZERS):
+                raise DialensError(
+                    f"{self.folder} has no tokenizer: put the files of the one that the model was "
+                    "trained with beside it (tokenizer.json, vocab.txt, or spiece.model)"
+                )
             if self.threads:
                 torch.set_num_threads(self.threads)
             place = str(self.folder)
             try:
-                model = AutoModelForSequenceClassification.from_pretrained(
-                    place, use_safetensors=True, local_files_only=True
-                )
-                tokenizer = AutoTokenizer.from_pretrained(place, local_files_only=True)
-            except (OSError, ValueError) as error:
-                raise DialensError(f"{self.folder} cannot be loaded: {error}") from error
+                with quietly():
+                    model, told = AutoModelForSequenceClassification.from_pretrained(
+                        place,
+                        use_safetensors=True,
+                        local_files_only=True,
+                        ignore_mismatched_sizes=True,  # they are told, and refused below
+                        output_loading_info=True,
+                    )
+                    tokenizer = AutoTokenizer.from_pretrained(place, local_files_only=True)
+            except Exception as error:  # each library beneath raises kinds of its own
+                raise DialensError(
+                    f"{self.folder} cannot be loaded: {_first_line(error)}. Save or fetch it again"
+                ) from error
+            self._refuse_made_up(told)
             self._parts = (model.eval(), tokenizer)
         return self._parts
+
+    def _refuse_made_up(self, told: dict[str, Any]) -> None:
+        """Weights that the file does not hold are drawn at random, and say nothing."""
+        lacking = sorted(told["missing_keys"])
+        unlike = sorted(name for name, *_ in told["mismatched_keys"])
+        for names, problem in (
+            (lacking, "the file of weights lacks"),
+            (unlike, "the file of weights holds in another shape than config.json says"),
+        ):
+            if names:
+                more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+                raise DialensError(
+                    f"{self.folder} is no trained classifier: {problem} "
+                    f"{', '.join(names[:_NAMED])}{more}. Give a folder saved after training"
+                )
+
+
+@contextlib.contextmanager
+def quietly() -> Iterator[None]:
+    """Keep transformers from drawing bars and giving advice while a folder is read."""
+    import transformers
+
+    logging: Any = transformers.utils.logging
+    before, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(before)
+        if bars:
+            logging.enable_progress_bar()
+
+
+def _known(tokenizer: Any, batch: Any, *, pairs: bool) -> list[bool]:
+    """Whether each input has a known word, in each of its texts; yes, where it cannot be told."""
+    if batch.encodings is None:
+        return [True] * len(batch["input_ids"])
+    wordless = wordless_tokens(tokenizer.backend_tokenizer)
+    texts = [
+        {
+            text
+            for text, token in zip(one.sequence_ids, one.ids, strict=True)
+            if token not in wordless
+        }
+        for one in batch.encodings
+    ]
+    return [len(found - {None}) == 1 + pairs for found in texts]
+
+
+def _first_line(error: Exception) -> str:
+    return next(iter(str(error).strip().splitlines()), type(error).__name__).rstrip(".")

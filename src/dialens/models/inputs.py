@@ -20,11 +20,16 @@ _CHUNK = 4096
 
 @dataclass(frozen=True)
 class EncodedInputs:
-    """Token ids of each input, where its second segment begins, and whether it was cut."""
+    """Token ids of each input, where its second segment begins, and whether it was cut.
+
+    ``known`` tells whether the tokenizer has a token for anything in the input; in a pair, for
+    anything in both of its texts.
+    """
 
     ids: list[list[int]]
     second: list[int]
     cut: list[bool]
+    known: list[bool]
 
 
 def special_tokens(tokenizer: Tokenizer) -> tuple[int, int, bool]:
@@ -36,6 +41,15 @@ def special_tokens(tokenizer: Tokenizer) -> tuple[int, int, bool]:
     if begin is None or end is None:
         raise ValueError("the tokenizer has neither <s> </s> nor [CLS] [SEP]")
     return begin, end, False
+
+
+def wordless_tokens(tokenizer: Tokenizer) -> set[int]:
+    """Return the tokens that say nothing: the one for what is unknown, and the marks."""
+    added = tokenizer.get_added_tokens_decoder()
+    marks = {number for number, token in added.items() if token.special}
+    name = getattr(tokenizer.model, "unk_token", None)
+    unknown = None if name is None else tokenizer.token_to_id(name)
+    return marks if unknown is None else {*marks, unknown}
 
 
 def make_plain(tokenizer: Tokenizer) -> None:
@@ -102,9 +116,11 @@ def encode_inputs(
     """
     begin, end, double = special_tokens(tokenizer)
     make_plain(tokenizer)
+    wordless = wordless_tokens(tokenizer)
     ids: list[list[int]] = []
     second: list[int] = []
     cut: list[bool] = []
+    known: list[bool] = []
     for start in range(0, len(inputs), _CHUNK):
         chunk = inputs[start : start + _CHUNK]
         replies = [one if isinstance(one, str) else one[1] for one in chunk]
@@ -117,6 +133,7 @@ def encode_inputs(
                 ids.append([begin, *kept, end])
                 second.append(len(kept) + 2)
                 cut.append(len(kept) < len(body))
+                known.append(not wordless.issuperset(kept))
                 continue
             room = longest - (4 if double else 3)
             most = max(room - len(before), (3 * room) // 4)
@@ -127,7 +144,8 @@ def encode_inputs(
             ids.append([begin, *tail, *middle, *kept, end])
             second.append(1 + len(tail) + len(middle))
             cut.append(len(kept) < len(body) or len(tail) < len(before))
-    return EncodedInputs(ids, second, cut)
+            known.append(not (wordless.issuperset(kept) or wordless.issuperset(tail)))
+    return EncodedInputs(ids, second, cut, known)
 
 
 def _ids(tokenizer: Tokenizer, texts: list[str]) -> list[list[int]]:

@@ -6,6 +6,8 @@ import contextlib
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -26,6 +28,20 @@ _ROWS = 16  # sorted batches of 16 beat 64 on mixed lengths
 _TOKENS = 1024  # short texts may share a larger batch
 _WINDOW = 8192  # texts in memory as tokens at a time
 _WORTH_A_BAR = 256
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a model says of some inputs.
+
+    Attributes:
+        outputs: By name, one row an input, before any activation.
+        known: Whether the model knows any word of an input; in a pair, of both of its texts. What
+            it says of others rests on nothing.
+    """
+
+    outputs: dict[str, np.ndarray]
+    known: np.ndarray
 
 
 class Model:
@@ -168,19 +184,26 @@ class Model:
             advance: Told how many more inputs are done; replaces the bar.
 
         Raises:
-            DialensError: There is no such output, or inputs are mixed.
+            DialensError: There is no such output, inputs are mixed, or the graph does not fit its
+                tokenizer or its labels.
         """
+        return self.read(inputs, outputs, label=label, advance=advance).outputs
+
+    def read(
+        self,
+        inputs: Sequence[TextInput],
+        outputs: Sequence[str],
+        *,
+        label: str | None = None,
+        advance: Advance | None = None,
+    ) -> Reading:
+        """Do as :meth:`run_many`, and say which inputs have a word that the model knows."""
         check_inputs(inputs, pair=None, what=self.card.name)
-        found = self._loaded()
-        for output in outputs:
-            if output not in found.widths:
-                raise DialensError(
-                    f"{self.card.folder} has no output {output!r}. "
-                    f"{did_you_mean(output, found.widths)}It has: {', '.join(found.widths)}"
-                )
+        found = self._with(outputs)
         names = list(outputs)
         rows = len(inputs)
         made = {name: np.empty((rows, found.widths[name]), dtype=np.float32) for name in names}
+        known = np.empty(rows, dtype=np.bool_)
         title = label or f"Model {self.card.name}: {self.task.name}"
         workers = self.threads or len(os.sched_getaffinity(0))
         # Batches side by side on a core each: within a batch, small steps leave cores idle.
@@ -191,13 +214,11 @@ class Model:
             for start in range(0, rows, _WINDOW):
                 window = inputs[start : start + _WINDOW]
                 encoded = encode_inputs(found.tokenizer, window, longest=self.card.longest)
+                known[start : start + len(window)] = encoded.known
 
                 def run(batch: np.ndarray, encoded: EncodedInputs = encoded) -> list[np.ndarray]:
                     feed = self._feed([encoded.ids[i] for i in batch], encoded.second, batch)
-                    values: list[np.ndarray] = found.session.run(
-                        names, {name: feed[name] for name in found.inputs}
-                    )
-                    return values
+                    return self._run(found, names, feed)
 
                 batches = list(length_sorted([len(one) for one in encoded.ids], parts=workers))
                 for batch, values in zip(batches, pool.map(run, batches), strict=True):
@@ -206,7 +227,51 @@ class Model:
                             made[name] = np.empty((rows, value.shape[1]), dtype=np.float32)
                         made[name][start + batch] = value
                     tell(len(batch))
-        return made
+        return Reading(made, known)
+
+    def check(self, outputs: Sequence[str]) -> None:
+        """Try the graph on the last word of its tokenizer, once and as often as it can be read.
+
+        Raises:
+            DialensError: Graph, tokenizer and labels do not fit each other.
+        """
+        found = self._with(outputs)
+        last = max(found.tokenizer.get_vocab(with_added_tokens=False).values(), default=0)
+        lengths = [self.card.longest, 1]
+        feed = self._feed([[last] * length for length in lengths], lengths, np.arange(2))
+        self._run(found, list(outputs), feed)
+
+    def _run(
+        self, found: OpenModel, names: list[str], feed: dict[str, np.ndarray]
+    ) -> list[np.ndarray]:
+        try:
+            values: list[np.ndarray] = found.session.run(
+                names, {name: feed[name] for name in found.inputs}
+            )
+        except Exception as error:  # ONNX Runtime's kinds have no common base
+            raise DialensError(
+                f"{self._graph} cannot read what tokenizer.json makes of texts "
+                f"({str(error).strip().splitlines()[0]}): both must come from one model, and the "
+                "graph must take any number of texts of any length"
+            ) from error
+        for name, value in zip(names, values, strict=True):
+            for task in self.card.tasks.values():
+                if task.output == name and value.shape[1:] != (len(task.labels),):
+                    raise self._misfit(task, value.shape)
+        return values
+
+    def _misfit(self, task: Task, shape: tuple[int, ...]) -> DialensError:
+        labels = "card.json" if (self.card.folder / "card.json").is_file() else "config.json"
+        numbers = " × ".join(map(str, shape[1:])) or "no"
+        return DialensError(
+            f"{self._graph} gives {numbers} numbers a text for {task.name!r}, and {labels} names "
+            f"{len(task.labels)} labels ({', '.join(task.labels)}): mend the labels, or export the "
+            "graph again"
+        )
+
+    @property
+    def _graph(self) -> Path:
+        return self.card.folder / self.card.graphs[self.precision]
 
     def _feed(
         self, ids: list[list[int]], second: list[int], rows: np.ndarray
@@ -224,9 +289,17 @@ class Model:
         feed.update({other: feed[name] for name, other in ALSO.items()})
         return feed
 
-    def _loaded(self) -> OpenModel:
+    def _with(self, outputs: Sequence[str]) -> OpenModel:
+        """The open model, which has these outputs."""
         if self._open is None:
             self._open = open_model(self.card, self.precision)
+        widths = self._open.widths
+        for output in outputs:
+            if output not in widths:
+                raise DialensError(
+                    f"{self.card.folder} has no output {output!r}. "
+                    f"{did_you_mean(output, widths)}It has: {', '.join(widths)}"
+                )
         return self._open
 
 

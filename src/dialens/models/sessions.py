@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from dialens.errors import DialensError
 from dialens.models.card import ModelCard, check_file
-from dialens.models.inputs import make_plain
+from dialens.models.inputs import make_plain, special_tokens
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
@@ -84,8 +84,9 @@ def _opened(card: ModelCard, precision: str, names: list[str]) -> OpenModel:
         check_file(card.folder / name, card.files[name])
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1  # several batches run at once
-    options.log_severity_level = 3
+    options.log_severity_level = 4  # what goes wrong is raised
     file = card.folder / card.graphs[precision]
+    tokens = card.folder / "tokenizer.json"
     try:
         session = onnxruntime.InferenceSession(
             str(file),
@@ -93,10 +94,19 @@ def _opened(card: ModelCard, precision: str, names: list[str]) -> OpenModel:
             providers=["CPUExecutionProvider"],
             disabled_optimizers=["SkipLayerNormFusion"],  # the fused node is the slower one on CPUs
         )
-        tokenizer = Tokenizer.from_file(str(card.folder / "tokenizer.json"))
-    except Exception as error:  # both libraries raise bare or private kinds
+    except Exception as error:  # ONNX Runtime's kinds have no common base
         raise DialensError(f"{file} cannot be opened: {error}") from error
+    try:
+        tokenizer = Tokenizer.from_file(str(tokens))
+    except Exception as error:  # tokenizers raises nothing better
+        raise DialensError(f"{tokens} cannot be opened: {error}") from error
     make_plain(tokenizer)
+    try:
+        special_tokens(tokenizer)
+    except ValueError as error:
+        raise DialensError(
+            f"{tokens} cannot be used: {error}. Give an encoder such as BERT, RoBERTa or MPNet"
+        ) from error
     inputs = tuple(one.name for one in session.get_inputs())
     if not set(inputs) <= READABLE:
         raise DialensError(

@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from dialens.errors import DialensError
+from dialens.models.card import hashes
 from dialens.models.topics_counts import Texts, as_tokens, count_matrix, ngrams, scale_rows
 from dialens.storage import atomic_file, sha256_file
 from dialens.text.lexicon_files import read_lexicon
@@ -247,14 +248,13 @@ def _load_own(path: Path) -> TopicTable:
             data = stored["data"].astype(np.float64)
             parts = (data, stored["indices"].astype(np.int32), stored["indptr"])
             weights = sparse.csr_array(parts, shape=(len(terms), len(topics)))
+        name, licence = str(card["name"]), str(card["licence"])
     except (KeyError, ValueError, zipfile.BadZipFile) as error:
         raise DialensError(
             f"{file} is not a topic table ({error}); write one with dialens.models.topics.save"
         ) from error
     weights = scale_rows(weights, 1.0 / np.asarray(weights.sum(axis=1)).ravel())
-    return TopicTable(
-        str(card["name"]), pl.Series("term", terms), tuple(topics), weights, str(card["licence"])
-    )
+    return TopicTable(name, pl.Series("term", terms), tuple(topics), weights, licence)
 
 
 def checked_card(folder: Path, file: Path) -> dict[str, Any]:
@@ -266,9 +266,15 @@ def checked_card(folder: Path, file: Path) -> dict[str, Any]:
     for needed in (folder / CARD_FILE, file):
         if not needed.is_file():
             raise DialensError(f"{needed} is missing; fetch or write the model again")
-    card: dict[str, Any] = msgspec.json.decode((folder / CARD_FILE).read_bytes())
+    try:
+        card = msgspec.json.decode((folder / CARD_FILE).read_bytes(), type=dict[str, Any])
+        named = hashes(card.get("files", {}))
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise DialensError(
+            f"{folder / CARD_FILE} cannot be read ({error}): fetch or write the model again"
+        ) from error
     seen = sha256_file(file)
-    if card.get("files", {}).get(file.name) != seen:
+    if named.get(file.name) != seen:
         raise DialensError(
             f"{file} is damaged or was changed: its SHA-256 is {seen[:12]}…, not the one in "
             f"{CARD_FILE}; fetch or write it again"

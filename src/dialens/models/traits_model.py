@@ -29,6 +29,7 @@ from scipy import sparse
 
 from dialens.errors import DialensError, did_you_mean
 from dialens.models import topics as topic_tables
+from dialens.models.card import check_trait_card
 from dialens.models.topics import CARD_FILE, TopicTable, checked_card
 from dialens.models.topics_counts import Texts, as_tokens, count_matrix, ngrams, scale_rows
 from dialens.storage import atomic_file, sha256_file
@@ -228,6 +229,7 @@ def load(path: str | Path, *, topics: TopicTable | None = None) -> TraitModel:
         )
     file = folder / MODEL_FILE
     card = checked_card(folder, file)
+    check_trait_card(card, folder / CARD_FILE)
     if card.get("tokeniser") != TOKENISER:
         raise DialensError(
             f"{folder}: the model was fitted on tokens of {card.get('tokeniser')!r}, this version "
@@ -241,9 +243,9 @@ def load(path: str | Path, *, topics: TopicTable | None = None) -> TraitModel:
     except (KeyError, ValueError, zipfile.BadZipFile) as error:
         raise DialensError(f"{file} is not a trait model ({error})") from error
     return TraitModel(
-        target=str(card["target"]),
+        target=card["target"],
         terms=pl.Series("term", joined.split("\n") if joined else [], dtype=pl.String),
-        longest=int(card["longest_ngram"]),
+        longest=card["longest_ngram"],
         intercept=intercept,
         topics=_fitting_table(folder, card, topics),
         card=card,

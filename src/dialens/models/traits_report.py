@@ -91,6 +91,20 @@ class TraitReport:
         """The name, among :meth:`as_metrics`, of the figure at the level that was fitted."""
         return f"r_{self.unit}"
 
+    @property
+    def weakness(self) -> str:
+        """What the interval by person says against the model, as a sentence; empty if nothing."""
+        low, high = self.by_person.low, self.by_person.high
+        if low is None or high is None:
+            what = "There is no interval"
+        elif high < 0:
+            what = "The interval lies below 0"
+        elif low <= 0:
+            what = "The interval includes 0"
+        else:
+            return ""
+        return f"{what}: no evidence that this model works on unseen people."
+
     def as_metrics(self) -> dict[str, Any]:
         """The figures as a card writes them."""
         return {

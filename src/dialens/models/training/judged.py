@@ -16,8 +16,8 @@ import numpy as np
 
 from dialens.corpus import background
 from dialens.errors import DialensError
+from dialens.models.engagement import content_words
 from dialens.models.training.measures import measured, partial, pearson, spearman
-from dialens.models.training.reddit import content_words
 
 SETS = (
     ("better", "engagement"),
@@ -76,8 +76,8 @@ def read_judged(folder: Path, sets: Sequence[tuple[str, str]] = SETS) -> list[Ju
 
 
 def baselines(replies: list[str], *, seed: int = 0) -> dict[str, np.ndarray]:
-    """Return Random, Question, Specificity and its logarithm for some replies."""
-    words = np.array([float(content_words(reply)) for reply in replies])
+    """Return Random, Question, Specificity as the metric counts it, and its logarithm."""
+    words = content_words(replies)
     return {
         "Random": np.random.default_rng(seed).random(len(replies)),
         "Question": np.array([float("?" in reply) for reply in replies]),
