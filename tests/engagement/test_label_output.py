@@ -93,8 +93,9 @@ def test_places_follow_the_order_of_the_files(tmp_path):
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("lines", [[0, 1, 2], [0, 1, 2, 2], [0, 1, 2, 4]])
-def test_words_that_do_not_fit_the_posts_are_not_written(tmp_path, lines):
+@pytest.mark.parametrize("places", [[0], [0, 1, 1], [0, 2]])
+@pytest.mark.parametrize("wrong", ["context", "text"])
+def test_words_that_do_not_fit_the_posts_are_not_written(tmp_path, places, wrong):
     work = write_work(
         tmp_path / "work",
         [comment("a", "s1"), comment("b", "a", thread="s1", content_words=30), comment("c", "b")],
@@ -102,9 +103,11 @@ def test_words_that_do_not_fit_the_posts_are_not_written(tmp_path, lines):
     )
     posts = labelled(work, tmp_path / "red")["posts"]
     posts.with_columns(side=pl.lit(None, pl.String)).write_parquet(tmp_path / "numbers.parquet")
-    words = tmp_path / "words" / "slice=0"
-    words.mkdir(parents=True)
-    pl.DataFrame({"line": lines, "text": "x"}).write_parquet(words / "data.parquet")
+    words = {name: tmp_path / name for name in ("context", "text")}
+    for name, folder in words.items():
+        (folder / "slice=0").mkdir(parents=True)
+        lines = pl.DataFrame({"place": places if name == wrong else [1, 0], "text": "x"})
+        lines.write_parquet(folder / "slice=0" / "data.parquet")
     with pytest.raises(RuntimeError, match="from place 0 on"):
-        write_posts([tmp_path / "numbers.parquet"], words.parent, tmp_path / "out", lambda _: None)
+        write_posts([tmp_path / "numbers.parquet"], words, tmp_path / "out", lambda _: None)
     assert not list((tmp_path / "out").iterdir())

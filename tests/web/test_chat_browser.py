@@ -128,7 +128,7 @@ def test_somebody_comes_back_in_the_middle_of_a_reply(
     page.wait_for_selector(".log .dots")
     page.reload()
     page.wait_for_function("() => document.querySelectorAll('.log .bubble').length == 2")
-    endpoint.words.release(len("You said: Hello (None)".split()))
+    endpoint.words.release(4)  # You said: Hello (None)
     page.wait_for_function("() => !document.querySelector('.log').hasAttribute('aria-busy')")
     assert bubbles(page) == ["Hello", "You said: Hello (None)"]
     assert len(endpoint.requests) == 1

@@ -15,13 +15,14 @@ from dialens.errors import DialensError
 from dialens.progress import Advance
 
 _BATCH = 32_768
-_ROWS_IN_HAND = 16_384  # of each thread, when rows are dealt out to folders
-_GROUP_OF_A_FOLDER = 4_096  # held in memory for every folder that is being written
+_ROWS_IN_HAND = 2_048  # held in memory for every folder that rows are dealt out to
+_GROUP_OF_A_FOLDER = 4_096
 _DICTIONARY = 2_000
-_SHARE = 3
-"""DuckDB gets one part in so many of the memory that is allowed, and spills what does not fit. On
-top come Python, the buffers of Parquet files and what an allocator keeps for later; and posts are
-written by Polars with about as much again."""
+_SHARE = 5
+_REST = 4 * 2**30
+"""DuckDB gets one part in `_SHARE` of the memory that is allowed, or all but `_REST` where that is
+more, and spills what does not fit. On top come Python, the buffers of Parquet files and what
+allocators keep for later; and a slice of the posts at a time, which Polars sorts and writes."""
 
 
 class DuckdbEngine:
@@ -37,7 +38,7 @@ class DuckdbEngine:
         spill = scratch / "spill"
         self._connection = duckdb.connect(
             config={
-                "memory_limit": f"{options.memory // _SHARE}B",
+                "memory_limit": f"{max(options.memory // _SHARE, options.memory - _REST)}B",
                 "threads": options.threads,
                 "temp_directory": str(spill),
                 # Rows without ORDER BY may come in any order: nothing is buffered to keep it.

@@ -40,7 +40,8 @@ SHARD_BLOCKS: Final = 12
 """Blocks in a shard: at most about 96 MiB of a dump and 240,000 records."""
 SOURCE_MARKER: Final = "source-{key}.json"
 _SHARD: Final = "part-{key}-{number:05d}"
-_ROW_GROUP: Final = 122_880
+_ROW_GROUP: Final = 32_768
+"""Rows together in a file: whoever reads one holds the texts of a group, some 8 MB."""
 _NAMED_BY: Final = 12
 _THREADS: Final = 3
 
@@ -50,9 +51,9 @@ def layout() -> str:
 
     Examples:
         >>> layout().split()[0]
-        'shards-3'
+        'shards-4'
     """
-    return f"shards-3 {reddit_text.VERSION} {VERSION} {stop_words().sha256[:12]}"
+    return f"shards-4 {reddit_text.VERSION} {VERSION} {stop_words().sha256[:12]}"
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ from dialens.engagement.label_options import (
     EngineOptions,
     LabelOptions,
 )
-from dialens.engagement.label_output import FILES, write_posts, write_rejected
+from dialens.engagement.label_output import FILES, WORDS, write_posts, write_rejected
 from dialens.engagement.label_record import RUN, earlier_run, write_record
 from dialens.engagement.label_run import Runner
 from dialens.engagement.label_work import Work, open_work
@@ -314,7 +314,7 @@ def _publish(runner: Runner, red: Path) -> dict[str, int]:
     shutil.rmtree(red / REJECTED, ignore_errors=True)
     rejected = write_rejected(runner.parts("rejected"), red / REJECTED)
     with progress("Writing", total=runner.done["numbers"].rows, unit="posts") as advance:
-        words = runner.folder / "words"
+        words = {name: runner.folder / f"{kind}_words" for name, kind in WORDS.items()}
         rows = write_posts(runner.parts("numbers"), words, red, advance)
     return {**{FILES[name]: count for name, count in rows.items()}, REJECTED: rejected}
 

@@ -5,7 +5,7 @@ at a time is in memory. One writer with fixed groups of rows makes the same byte
 threads or memory made the tables.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
@@ -47,7 +47,8 @@ FILES: Final = {
     "train": "train.parquet",
     "validation": "validation.parquet",
 }
-_WORDS: Final = ("context", "text")
+WORDS: Final = {"context": "context", "text": "post"}
+"""Columns that are words, and whose they are."""
 _PART: Final = 2**20
 _GROUP: Final = 16_384
 """Rows together in a file. Until a group is full its rows are held back, and with them the texts of
@@ -56,14 +57,14 @@ _LEVEL: Final = 1  # of zstandard: half the time of the usual 3, for a tenth mor
 
 
 def write_posts(
-    numbers: Sequence[Path], words: Path, folder: Path, advance: Advance
+    numbers: Sequence[Path], words: Mapping[str, Path], folder: Path, advance: Advance
 ) -> dict[str, int]:
     """Write all accepted posts, and those chosen for training and validation.
 
     Args:
         numbers: Files in the order of ids, with `side` beside the columns of the posts.
-        words: A folder with a folder ``slice=N`` for each slice of the posts. Line 2·p is the text
-            of the post at place p, line 2·p + 1 its context.
+        words: For each column of words a folder with a folder ``slice=N`` for each slice of the
+            posts, with the text for every `place`.
         folder: Where posts.parquet, train.parquet and validation.parquet go.
         advance: Told how many posts were written.
 
@@ -91,25 +92,28 @@ def write_posts(
     return {name: sink.rows for name, sink in sinks.items()}
 
 
-def _slices(numbers: Sequence[Path], words: Path) -> Iterator[pl.DataFrame]:
+def _slices(numbers: Sequence[Path], words: Mapping[str, Path]) -> Iterator[pl.DataFrame]:
     """The posts with their words and their side, slice by slice."""
-    kept = [pl.col(name).cast(kind) for name, kind in POSTS.items() if name not in _WORDS]
+    kept = [pl.col(name).cast(kind) for name, kind in POSTS.items() if name not in WORDS]
     known = pl.scan_parquet(list(numbers)).select(*kept, "side")
     rows: int = known.select(pl.len()).collect().item()
     size = posts_a_slice(rows)
     for number, start in enumerate(range(0, rows, size)):
         posts = known.slice(start, size).collect()
-        found = parts_of(words / f"slice={number}")
-        lines = pl.read_parquet(found, hive_partitioning=False).sort("line")
-        _check_lines(lines["line"], start, posts.height)
-        texts = lines["text"]
-        yield posts.with_columns(text=texts.gather_every(2), context=texts.gather_every(2, 1))
+        texts = [
+            _texts(folder / f"slice={number}", start, posts.height).alias(name)
+            for name, folder in words.items()
+        ]
+        yield posts.with_columns(texts)
 
 
-def _check_lines(lines: pl.Series, start: int, posts: int) -> None:
-    expected = pl.int_range(2 * start, 2 * (start + posts), eager=True)
-    if lines.len() != expected.len() or not (lines == expected).all():
-        raise RuntimeError(f"a post from place {start} on has not one text and one context")
+def _texts(folder: Path, start: int, posts: int) -> pl.Series:
+    """The texts of the posts from a place on, in their order."""
+    found = pl.read_parquet(parts_of(folder), hive_partitioning=False).sort("place")
+    expected = pl.int_range(start, start + posts, eager=True)
+    if found.height != posts or not (found["place"] == expected).all():
+        raise RuntimeError(f"{folder} has not one text for every post from place {start} on")
+    return found["text"]
 
 
 def write_rejected(parts: Sequence[Path], folder: Path) -> int:
