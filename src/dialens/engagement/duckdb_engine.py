@@ -8,6 +8,7 @@ from pathlib import Path
 import duckdb
 import polars as pl
 
+from dialens.engagement.label_engine import Folders
 from dialens.engagement.label_options import EngineOptions
 from dialens.engagement.label_slices import MOST_SLICES
 from dialens.engagement.neural import Scorer, ShardPlan, cut, score_shards
@@ -15,7 +16,7 @@ from dialens.errors import DialensError
 from dialens.progress import Advance
 
 _BATCH = 32_768
-_ROWS_IN_HAND = 2_048  # held in memory for every folder that rows are dealt out to
+_ROWS_IN_HAND = 81_920  # of all folders together that rows are dealt out to
 _GROUP_OF_A_FOLDER = 4_096
 _DICTIONARY = 2_000
 _SHARE = 5
@@ -47,7 +48,6 @@ class DuckdbEngine:
         )
         for name, value in {
             "enable_progress_bar": "false",
-            "partitioned_write_flush_threshold": _ROWS_IN_HAND,
             "partitioned_write_max_open_files": MOST_SLICES,
         }.items():
             self._connection.execute(f"SET {name} = {value}")
@@ -62,15 +62,17 @@ class DuckdbEngine:
         """Call a query by a name."""
         self._run(f"CREATE OR REPLACE VIEW {name} AS {sql}")
 
-    def write(self, sql: str, folder: Path, by: str | None = None) -> None:
-        """Run a query into one Parquet file, or into a folder for each value of `by`."""
+    def write(self, sql: str, folder: Path, by: Folders | None = None) -> None:
+        """Run a query into one Parquet file, or into a folder for each value of a column."""
         # Ids and texts do not repeat: no dictionary of them is begun that would be thrown away. The
         # files are read once or twice and go: to pack them takes longer than to write them.
         how = f"FORMAT parquet, COMPRESSION uncompressed, DICTIONARY_SIZE_LIMIT {_DICTIONARY}"
         if by is None:
             self._run(f"COPY ({sql}) TO {_quoted(folder / 'part-00000.parquet')} ({how})")
         else:
-            how += f", PARTITION_BY ({by}), OVERWRITE, ROW_GROUP_SIZE {_GROUP_OF_A_FOLDER}"
+            in_hand = _ROWS_IN_HAND // by.count
+            self._run(f"SET partitioned_write_flush_threshold = {in_hand}")
+            how += f", PARTITION_BY ({by.column}), OVERWRITE, ROW_GROUP_SIZE {_GROUP_OF_A_FOLDER}"
             self._run(f"COPY ({sql}) TO {_quoted(folder)} ({how})")
 
     def score(

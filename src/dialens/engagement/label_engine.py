@@ -5,12 +5,26 @@ can be found again after a kill and are the same for every engine.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from dialens.engagement.label_options import EngineOptions
 from dialens.engagement.neural import Scorer, ShardPlan
 from dialens.progress import Advance
+
+
+@dataclass(frozen=True)
+class Folders:
+    """Rows are dealt out to a folder ``column=value`` for every value of a column, in any order.
+
+    Attributes:
+        column: Whose values are whole numbers.
+        count: How many different ones there are.
+    """
+
+    column: str
+    count: int
 
 
 class Engine(Protocol):
@@ -24,11 +38,8 @@ class Engine(Protocol):
     def view(self, name: str, sql: str) -> None:
         """Call a query by a name, to be computed where it is used."""
 
-    def write(self, sql: str, folder: Path, by: str | None = None) -> None:
-        """Run a query into Parquet files; ``ORDER BY`` holds over the files in order of names.
-
-        With `by`, rows go to a folder ``by=value`` for every value of that column, in any order.
-        """
+    def write(self, sql: str, folder: Path, by: Folders | None = None) -> None:
+        """Run a query into Parquet files; ``ORDER BY`` holds over the files in order of names."""
 
     def score(
         self,

@@ -15,7 +15,7 @@ from typing import Any
 import polars as pl
 
 from dialens.engagement.label_cycles import write_cycles
-from dialens.engagement.label_engine import Engine, parts_of
+from dialens.engagement.label_engine import Engine, Folders, parts_of
 from dialens.engagement.label_slices import posts_a_slice, write_places
 from dialens.engagement.markers import read_marker, write_marker
 from dialens.engagement.neural import Scorer, ShardPlan
@@ -42,12 +42,14 @@ class Runner:
         folder: Where tables and markers are kept.
         key: Of everything so far; at the beginning, of the data.
         done: Tables by name.
+        slices: In how many the posts are dealt out, once they are numbered.
     """
 
     engine: Engine
     folder: Path
     key: str
     done: dict[str, Done] = field(default_factory=dict)
+    slices: int = 0
 
     def step(self, name: str, parameters: Mapping[str, object]) -> Done | None:
         """Run a step unless it is done; views have nothing to show."""
@@ -56,7 +58,8 @@ class Runner:
         if BY_NAME[name].kind == "view":
             self.engine.view(name, sql)
             return None
-        by = BY_NAME[name].by
+        column = BY_NAME[name].by
+        by = None if column is None else Folders(column, self.slices)
         return self._make(name, lambda folder: self.engine.write(sql, folder, by))
 
     def walk(self, name: str, source: str) -> Done:
@@ -66,7 +69,9 @@ class Runner:
 
     def number(self, name: str, source: str) -> Done:
         """Number the posts of a table that is in their order, and deal them out to slices."""
-        rows = posts_a_slice(self.done[source].rows)
+        posts = self.done[source].rows
+        rows = posts_a_slice(posts)
+        self.slices = -(-posts // rows)
         self._extend(name, str(rows))
         return self._make(name, lambda folder: write_places(self.parts(source), folder, rows))
 

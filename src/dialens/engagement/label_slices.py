@@ -10,10 +10,21 @@ from typing import Final
 
 import polars as pl
 
+from dialens.storage import TableSink
+
 LEAST_POSTS: Final = 65_536
 """In a slice: some 40 MB of texts."""
 MOST_SLICES: Final = 128
 """Each is a file that is open while texts are dealt out."""
+_PLACES: Final = pl.Schema(
+    {
+        "id": pl.String,
+        "parent_id": pl.String,
+        "parent_is_submission": pl.Boolean,
+        "place": pl.Int64,
+        "slice": pl.Int64,
+    }
+)
 
 
 def posts_a_slice(posts: int) -> int:
@@ -35,6 +46,9 @@ def write_places(numbers: Sequence[Path], folder: Path, rows: int) -> None:
         rows: Posts in a slice.
     """
     known = pl.scan_parquet(list(numbers)).select("id", "parent_id", "parent_is_submission")
-    place = pl.col("place").cast(pl.Int64)
-    placed = known.with_row_index("place").with_columns(place, slice=place // rows)
-    placed.sink_parquet(folder / "part-00000.parquet", compression="uncompressed")
+    posts: int = known.select(pl.len()).collect().item()
+    with TableSink(folder / "part-00000.parquet", _PLACES) as sink:
+        for number, start in enumerate(range(0, posts, rows)):
+            some = known.slice(start, rows).collect()
+            place = pl.int_range(start, start + some.height, eager=True)
+            sink.write(some.with_columns(place=place, slice=pl.lit(number, pl.Int64)))

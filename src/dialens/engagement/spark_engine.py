@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
+from dialens.engagement.label_engine import Folders
 from dialens.engagement.label_options import EngineOptions
 from dialens.engagement.neural import Scorer, ShardPlan, cut, scored
 from dialens.errors import DialensError
@@ -74,9 +75,10 @@ class SparkEngine:
         """Call a query by a name."""
         self._session.sql(sql).createOrReplaceTempView(name)
 
-    def write(self, sql: str, folder: Path, by: str | None = None) -> None:
+    def write(self, sql: str, folder: Path, by: Folders | None = None) -> None:
         """Run a query into Parquet files, named in the order of partitions."""
-        self._guarded(lambda: self._save(self._session.sql(sql), folder, by))
+        column = by.column if by else None
+        self._guarded(lambda: self._save(self._session.sql(sql), folder, column))
 
     def score(
         self,
