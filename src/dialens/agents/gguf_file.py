@@ -5,8 +5,9 @@ from pathlib import Path
 from dialens.agents.agent import AgentSpec
 from dialens.agents.generation import GenerationSettings, LocalAgent
 from dialens.agents.settings import Named, read_settings
-from dialens.agents.transformers_folder import quietly, ready
+from dialens.agents.transformers_folder import ready
 from dialens.errors import DialensError
+from dialens.models.huggingface import quietly
 from dialens.storage import sha256_file
 
 _MAGIC = b"GGUF"

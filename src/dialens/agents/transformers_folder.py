@@ -1,9 +1,6 @@
 """Agents from a Hugging Face model folder: causal (GPT-2, Llama …) or seq2seq (BlenderBot …)."""
 
 import hashlib
-from collections.abc import Iterator
-from contextlib import contextmanager
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +8,7 @@ from dialens.agents.agent import AgentSpec
 from dialens.agents.generation import GenerationSettings, LocalAgent, LocalModel, context_of
 from dialens.agents.settings import Named, read_settings
 from dialens.errors import DialensError
+from dialens.models.huggingface import quietly
 from dialens.storage import sha256_file
 
 _SEPARATORS = {"blenderbot": "  ", "blenderbot-small": "  "}
@@ -81,19 +79,6 @@ def ready(model: Any, tokenizer: Any, *, seq2seq: bool, separator: str) -> Local
     context = context_of(model.config, tokenizer)
     tokenizer.model_max_length = 10**30  # we see to the length ourselves, it would only warn
     return LocalModel(model, tokenizer, seq2seq, separator, context)
-
-
-@contextmanager
-def quietly() -> Iterator[None]:
-    """Keep the library from drawing bars of its own on the terminal."""
-    logging = import_module("transformers.utils.logging")
-    shown = logging.is_progress_bar_enabled()
-    logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        if shown:
-            logging.enable_progress_bar()
 
 
 def _first_line(error: Exception) -> str:

@@ -14,6 +14,7 @@ from dialens.errors import DialensError
 from dialens.models.classifiers import ClassifierConfig, read_config
 from dialens.models.inputs import TextInput, check_inputs, wordless_tokens
 from dialens.models.runtime import Advance, Reading, activated, length_sorted, shown_progress
+from dialens.models.tokenizer_files import WANTED, has_tokenizer
 from dialens.storage import sha256_file
 
 WEIGHTS = ("model.safetensors", "model.safetensors.index.json")
@@ -21,12 +22,6 @@ WEIGHTS = ("model.safetensors", "model.safetensors.index.json")
 
 LOGITS = "logits"
 """The one output of such a classifier."""
-
-_TOKENIZERS = (
-    *(("tokenizer.json",), ("vocab.txt",), ("vocab.json", "merges.txt"), ("tokenizer.model",)),
-    *(("spiece.model",), ("spm.model",), ("sentencepiece.bpe.model",), ("sentencepiece.model",)),
-)
-"""Files of which a tokenizer is made; without them an empty one would be made up."""
 
 _NAMED = 3  # parameters; more are counted
 
@@ -178,10 +173,10 @@ class TorchModel:
                     f"{self.folder} is a PyTorch model: install the extra with "
                     "`pip install 'dialens[train]'`, or export it to an ONNX folder"
                 ) from error
-            if not any(all((self.folder / name).is_file() for name in s) for s in _TOKENIZERS):
+            if not has_tokenizer(self.folder):
                 raise DialensError(
                     f"{self.folder} has no tokenizer: put the files of the one that the model was "
-                    "trained with beside it (tokenizer.json, vocab.txt, or spiece.model)"
+                    f"trained with beside it ({WANTED})"
                 )
             if self.threads:
                 torch.set_num_threads(self.threads)

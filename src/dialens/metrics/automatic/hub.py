@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Self, TypeVar
 
 from dialens.metrics.automatic.family import NotReadyError, Workshop, first_line
-from dialens.metrics.automatic.tokenizer_files import WANTED, has_tokenizer
+from dialens.models.tokenizer_files import WANTED, has_tokenizer
 from dialens.storage import sha256_file
 
 T = TypeVar("T")

@@ -7,8 +7,7 @@ weights in safetensors; files that can run code when they are read need the user
 import hashlib
 import importlib.util
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,8 @@ from dialens.metrics.automatic.hub import (
     file_hash,
     model_files,
 )
-from dialens.metrics.automatic.tokenizer_files import (
+from dialens.models.huggingface import quietly
+from dialens.models.tokenizer_files import (
     WANTED,
     has_tokenizer,
     lacking_vocabulary,
@@ -258,7 +258,7 @@ def _loaded(workshop: Workshop, folder: Path, kind: str, may_lack: tuple[str, ..
         torch.set_num_threads(workshop.threads)
     safe = any((folder / file).is_file() for file in SAFE)
     try:
-        with _quiet():
+        with quietly():
             model, told = getattr(transformers, kind).from_pretrained(
                 str(folder),
                 use_safetensors=safe,
@@ -316,7 +316,7 @@ def load_tokenizer(workshop: Workshop, folder: Path) -> Any:
     def make() -> Any:
         _check_sentencepiece(folder)
         try:
-            with _quiet():
+            with quietly():
                 made = AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
         except Exception as error:
             raise NotReadyError(
@@ -332,20 +332,3 @@ def load_tokenizer(workshop: Workshop, folder: Path) -> Any:
         return made
 
     return workshop.once(f"tokenizer {folder.resolve()}", make)
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Keep transformers from drawing bars and giving advice while a folder is read."""
-    import transformers
-
-    logging: Any = transformers.utils.logging
-    before, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        logging.set_verbosity(before)
-        if bars:
-            logging.enable_progress_bar()
