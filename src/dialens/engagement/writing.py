@@ -3,10 +3,14 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
 import polars as pl
 
 from dialens.errors import DialensError
+
+_UNFINISHED: Final = "Invalid thrift: transport error"
+"""All that Polars says where there is no room for the end of a file."""
 
 
 @contextmanager
@@ -33,6 +37,8 @@ and run the same command again: finished steps are kept.
     except (OSError, pl.exceptions.PolarsError) as error:
         # Polars puts the system's own words last.
         told = getattr(error, "strerror", None) or str(error).rpartition("IO error: ")[2]
+        if told.endswith(_UNFINISHED):
+            told = "the end of a file found no room"
         # Polars never lets go of an error of a table it was given piece by piece. With its frames
         # it would keep the engine, which complains at the end of Python about not being let go.
         raise DialensError(

@@ -107,8 +107,9 @@ class Encoder:
         return list(dict.fromkeys(head.output for head in self.heads.values()))
 
     def check(self) -> None:
-        """Try it on made-up texts; raises what is wrong with it."""
-        self.model.check(self._outputs)
+        """Try it on made-up texts, and raise what is wrong; what ships is known by its hashes."""
+        if self.folder.parent != SHIPPED:
+            self.model.check(self._outputs)
 
     def run(
         self, inputs: Sequence[TextInput], advance: Callable[[int], None]
