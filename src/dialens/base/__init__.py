@@ -1,0 +1,1 @@
+"""What every room needs: errors, storage, progress, run records, estimates, words for numbers."""
