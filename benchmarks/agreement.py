@@ -22,9 +22,8 @@ import numpy as np
 import pandas as pd
 import pingouin
 
-from dialens.stats.agreement import RatingMatrix, icc
-from dialens.stats.agreement.components import two_way_moments
-from dialens.stats.agreement.resampling import drawn
+from dialens.statistics.agreement import RatingMatrix, icc, two_way_moments
+from dialens.statistics.agreement._resampling import drawn
 
 
 def made(items: int, raters: int, seed: int) -> np.ndarray:

@@ -28,12 +28,10 @@ from typing import TypeVar
 import numpy as np
 
 from dialens.corpus import Corpus, Dialogue, Reference, Turn
-from dialens.metrics import Resources, score
-from dialens.metrics.automatic.cards import MOST_POOLED
-from dialens.metrics.automatic.catalogue import FAMILIES
-from dialens.metrics.automatic.family import Workshop
-from dialens.metrics.automatic.frontier import mauve_of
-from dialens.metrics.automatic.scorers import ScorerSet
+from dialens.metrics import Resources, ScorerSet, Workshop, score
+from dialens.metrics._cards import MOST_POOLED
+from dialens.metrics._catalogue import FAMILIES
+from dialens.metrics.families._frontier import mauve_of
 
 METRICS = ["bleu", "chrf", "rouge", "meteor", "bert_score", "mauve"]
 Pairs = list[tuple[str, str]]

@@ -25,8 +25,11 @@ import tokenizers
 import torch
 import transformers
 
-from dialens.metrics.automatic import bart_score, bert_score, perplexity
-from dialens.metrics.automatic.family import Unit, Workshop
+from dialens.metrics import Workshop
+from dialens.metrics._family import Unit
+from dialens.metrics.families import _bart_score as bart_score
+from dialens.metrics.families import _bert_score as bert_score
+from dialens.metrics.families import _perplexity as perplexity
 
 WORDS = str.split("""
     i you we they the a an my your so really very just not do don't can will would have had like

@@ -92,16 +92,15 @@ def parse(place: Place) -> None:
 
 def ingest(place: Place) -> None:
     """Read the dumps as the command does."""
-    from dialens.engagement.ingest import ingest as read_dumps
+    from dialens.engagement.curation import ingest as read_dumps
 
     read_dumps([place.comments, place.submissions], place.work)
 
 
 def label(place: Place, engine: str, memory: str) -> None:
     """Label as the command does with `--emotion none --toxicity none`."""
-    from dialens.engagement.label import Models
-    from dialens.engagement.label import label as make_labels
-    from dialens.engagement.label_options import EngineOptions, read_memory
+    from dialens.engagement.curation import EngineOptions, Models, read_memory
+    from dialens.engagement.curation import label as make_labels
 
     how = EngineOptions(engine, read_memory(memory), CORES)  # type: ignore[arg-type]
     red = place.folder / f"{engine}-{memory}"

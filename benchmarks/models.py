@@ -24,9 +24,8 @@ from transformers import (
 )
 
 from dialens.models import list_models, load
-from dialens.models.training.encoder import Encoder, save_encoder
-from dialens.models.training.export import export
-from dialens.models.training.shape import Shape
+from dialens.models.training import Encoder, export, save_encoder
+from dialens.models.training._shape import Shape
 
 WORDS = ["the", "people", "said", "that", "it", "was", "a", "good", "day", "for", "two", "dogs"]
 VOCABULARY = 30_522

@@ -15,9 +15,9 @@ from fastapi import Depends, FastAPI, Form, Request
 from fastapi.responses import JSONResponse
 from sqlalchemy import Column, Integer, MetaData, Table, Text, insert
 
-from dialens.studies.store.database import Database
-from dialens.web.serving import PatientProtocol
-from dialens.web.study_app import _THREADS
+from dialens.studies.store._database import Database
+from dialens.web._serving import PatientProtocol
+from dialens.web._study_app import _THREADS
 
 DATABASE = "DIALENS_BENCHMARK_DATABASE"
 rows = Table(
@@ -74,7 +74,7 @@ def unread() -> FastAPI:
 
 
 if __name__ == "__main__":
-    # As `dialens.web.serving.serve` does it.
+    # As `dialens.web._serving.serve` does it.
     uvicorn.run(
         f"studies_bare:{sys.argv[3]}",
         factory=True,

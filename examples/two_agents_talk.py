@@ -12,8 +12,7 @@ from pathlib import Path
 
 import dialens
 from dialens.agents import parse_agent
-from dialens.agents.collect import collect
-from dialens.agents.plan import Plan
+from dialens.agents.talks import Plan, collect
 
 SCRIPTS = {
     "warm": "Oh, that sounds lovely! How was it?\nI am happy for you. Tell me more?\n",

@@ -29,11 +29,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from dialens.errors import DialensError
-from dialens.text.lexicon import Lexicon
-from dialens.text.lexicon_files import PLUTCHIK, read_emotion_lexicon
-from dialens.text.tokens import VERSION, tokenise
-from dialens.text.vocabulary import Vocabulary
+from dialens.base import DialensError
+from dialens.text import PLUTCHIK, VERSION, Lexicon, Vocabulary, read_emotion_lexicon, tokenise
 
 NAME = "plutchik-goemotions"
 REPEATS = 1000

@@ -41,8 +41,8 @@ from sklearn.decomposition import TruncatedSVD
 from sklearn.preprocessing import normalize
 
 from dialens.models import topics
-from dialens.models.topics_counts import count_matrix, ngrams
-from dialens.text.tokens import VERSION, tokenise
+from dialens.models.topics import count_matrix, ngrams
+from dialens.text import VERSION, tokenise
 
 LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 WORD = r"^[a-z][a-z'\-]*$"

@@ -24,10 +24,10 @@ import numpy as np
 import polars as pl
 
 from dialens.models import topics, traits
-from dialens.models.traits_blocks import DenseBlock
-from dialens.models.traits_fitting import cross_validate
-from dialens.models.traits_labels import labelled
-from dialens.models.traits_report import correlation
+from dialens.models.traits._blocks import DenseBlock
+from dialens.models.traits._fitting import cross_validate
+from dialens.models.traits._labels import labelled
+from dialens.models.traits._report import correlation
 
 SCALES = {
     "personality_conscientiousness": "conscientiousness",

@@ -1,71 +1,10 @@
-"""dialens looks at conversational agents through a human lens."""
+"""dialens looks at conversational agents through a human lens.
 
-import os
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+Names are loaded when they are first used: statistics alone take a second.
+"""
 
-from dialens.errors import DialensError
-
-if TYPE_CHECKING:
-    from dialens.corpus import Corpus, read
-    from dialens.metrics import Resources, Scores, score
-    from dialens.stats import (
-        compare,
-        fit_mixed,
-        intervals,
-        load_ratings,
-        measure_agreement,
-        power_curve,
-        validate,
-    )
+import lazy_loader
 
 __version__ = "0.1.0"
 
-# Polars' allocator soon gives free memory back to the system, only to ask for it again: to keep it
-# for ten seconds spares `engagement ingest` a third of its page faults. Read when Polars is loaded.
-os.environ.setdefault("_RJEM_MALLOC_CONF", "dirty_decay_ms:10000")
-
-__all__ = [
-    "Corpus",
-    "DialensError",
-    "Resources",
-    "Scores",
-    "__version__",
-    "compare",
-    "fit_mixed",
-    "intervals",
-    "load_ratings",
-    "measure_agreement",
-    "power_curve",
-    "read",
-    "score",
-    "validate",
-]
-
-# Imported when first asked for: statistics alone take a second, and every command pays.
-_ROOMS = {
-    "dialens.corpus": ("Corpus", "read"),
-    "dialens.metrics": ("Resources", "Scores", "score"),
-    "dialens.stats": (
-        "compare",
-        "fit_mixed",
-        "intervals",
-        "load_ratings",
-        "measure_agreement",
-        "power_curve",
-        "validate",
-    ),
-}
-
-
-def __getattr__(name: str) -> Any:
-    for room, names in _ROOMS.items():
-        if name in names:
-            return getattr(import_module(room), name)
-    if f"{__name__}.{name}" in _ROOMS:
-        return import_module(f"{__name__}.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return __all__
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -17,13 +17,11 @@ import polars as pl
 import pytest
 
 from dialens.agents import AgentSpec
-from dialens.agents.collect import collect
-from dialens.agents.journal import JOURNAL, read_journal, work_folder
-from dialens.agents.openings import OPENINGS
-from dialens.agents.plan import Plan, opened
-from dialens.agents.plan_file import read_plan
+from dialens.agents.talks import Plan, collect, opened, read_plan, work_folder
+from dialens.agents.talks._journal import JOURNAL, read_journal
+from dialens.agents.talks._openings import OPENINGS
+from dialens.base import DialensError
 from dialens.corpus import Corpus
-from dialens.errors import DialensError
 from tests.agents.endpoint import Endpoint
 
 TABLES = ("turns.parquet", "ratings.parquet", "references.parquet", "manifest.json")
@@ -236,8 +234,8 @@ seed: 3
 RUN = """\
 import sys
 from pathlib import Path
-from dialens.agents.collect import collect
-from dialens.agents.plan_file import read_plan
+from dialens.agents.talks import collect
+from dialens.agents.talks import read_plan
 collect(read_plan(Path(sys.argv[1])), Path(sys.argv[2]), workers=4)
 """
 
@@ -273,7 +271,7 @@ def test_kill_and_run_again_gives_the_same_corpus(
 
 
 def test_two_runs_at_once_are_refused(scripts: tuple[AgentSpec, ...], tmp_path: Path) -> None:
-    from dialens.agents.journal import Journal
+    from dialens.agents.talks._journal import Journal
 
     target = tmp_path / "talks"
     with (

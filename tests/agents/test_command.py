@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from dialens.agents import AgentError, AgentSpec, Message
-from dialens.agents.command import CommandAgent, open_agent
-from dialens.errors import DialensError
+from dialens.agents.kinds._command import CommandAgent, open_agent
+from dialens.base import DialensError
 
 QUESTION = [Message("partner", "Is it raining?")]
 HEAD = f"#!{sys.executable}\nimport json, os, sys, time\n"

@@ -12,12 +12,12 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from dialens.agents.human import HumanAgent
-from dialens.agents.registry import kinds
-from dialens.cli.agents import app
-from dialens.cli.score import score
+from dialens.agents import kinds
+from dialens.agents.kinds._human import HumanAgent
+from dialens.base import DialensError
+from dialens.cli._score import score
+from dialens.cli.agents._group import app
 from dialens.corpus import Corpus
-from dialens.errors import DialensError
 
 RUNNER = CliRunner()
 

@@ -11,11 +11,19 @@ from pathlib import Path
 
 import pytest
 
-from dialens.agents import Agent, AgentError, AgentSpec, Message, Reply, make_agent, streamed
-from dialens.agents.agent import KINDS
-from dialens.agents.neural.folder import SHIPPED
-from dialens.agents.registry import kinds
-from dialens.errors import DialensError
+from dialens.agents import (
+    KINDS,
+    Agent,
+    AgentError,
+    AgentSpec,
+    Message,
+    Reply,
+    kinds,
+    make_agent,
+    streamed,
+)
+from dialens.agents.neural import SHIPPED
+from dialens.base import DialensError
 from tests.agents import tiny_models
 from tests.agents.endpoint import Endpoint
 from tests.conftest import component_missing

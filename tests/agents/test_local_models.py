@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 import torch
 
-from dialens.agents import AgentSpec, Message, make_agent
-from dialens.agents.registry import kinds
-from dialens.errors import DialensError
+from dialens.agents import AgentSpec, Message, kinds, make_agent
+from dialens.base import DialensError
 from tests.agents import tiny_models
 from tests.conftest import component_missing
 

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from dialens.agents import Agent, AgentError, AgentSpec, Message
-from dialens.agents.openai_endpoint import EndpointAgent, open_agent
-from dialens.agents.rate_limit import RateLimit, shared_limit
-from dialens.errors import DialensError
+from dialens.agents.kinds._openai_endpoint import EndpointAgent, open_agent
+from dialens.agents.kinds._rate_limit import RateLimit, shared_limit
+from dialens.base import DialensError
 from tests.agents.endpoint import SEPARATORS, Endpoint
 
 KEY = "sk-test-SECRET-0123456789abcdef"
@@ -340,8 +340,7 @@ def test_a_limit_is_the_accounts(endpoint: Endpoint) -> None:
 def test_nothing_of_the_key_is_in_a_corpus(
     endpoint: Endpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from dialens.agents.collect import collect
-    from dialens.agents.plan import Plan
+    from dialens.agents.talks import Plan, collect
 
     monkeypatch.setenv("KEY_OF_TESTS", KEY)
     settings = {"endpoint": endpoint.url, "key_variable": "KEY_OF_TESTS", "attempts": 1}

@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 
-from dialens.agents import AgentError, AgentSpec, Message, kinds, make_agent, parse_agent, registry
-from dialens.agents.script import ScriptAgent, read_script
-from dialens.errors import DialensError
+from dialens.agents import AgentError, AgentSpec, Message, kinds, make_agent, parse_agent
+from dialens.agents import _registry as registry
+from dialens.agents.kinds import ScriptAgent
+from dialens.agents.kinds._script import read_script
+from dialens.base import DialensError
 
 QUESTION = [Message("partner", "Is it raining?")]
 
@@ -106,7 +108,7 @@ def test_a_script_ends_or_begins_again(tmp_path: Path) -> None:
 
 def test_a_script_takes_its_time() -> None:
     slept: list[float] = []
-    from dialens.agents.script import ScriptSettings
+    from dialens.agents.kinds import ScriptSettings
 
     settings = ScriptSettings(delay=0.5)
     agent = ScriptAgent("s", "s", {}, (("One two three.",),), settings, slept.append)

@@ -9,9 +9,9 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from dialens.cli.agreement import agreement
-from dialens.errors import DialensError
-from dialens.stats.agreement import STATISTICS
+from dialens.base import DialensError
+from dialens.cli._agreement import agreement
+from dialens.statistics.agreement import STATISTICS
 
 CORE = (
     "quality", "group", "statistic", "value", "low", "high",

@@ -8,10 +8,10 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from dialens.cli.catalogues import metrics
-from dialens.cli.score import score
-from dialens.cli.validate import validate
-from dialens.errors import DialensError
+from dialens.base import DialensError
+from dialens.cli._catalogues import metrics
+from dialens.cli._score import score
+from dialens.cli._validate import validate
 from tests.metrics.automatic import checkpoints
 
 app = typer.Typer()

@@ -13,9 +13,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from dialens.cli.app import main
+from dialens.cli import main
 from dialens.corpus import demo_path
-from dialens.metrics import SCORES, model_set, select
+from dialens.metrics import SCORES, select
+from dialens.metrics import _model_set as model_set
 from tests.metrics.tiny_models import make_model, tiny_folder
 
 

@@ -8,10 +8,9 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from dialens.cli.models import models
-from dialens.errors import DialensError
-from dialens.models import catalogue
-from dialens.models.store import SHIPPED
+from dialens.base import DialensError
+from dialens.cli._models import models
+from dialens.models import SHIPPED, catalogue
 
 
 def run(*arguments: object, columns: int = 140) -> Result:

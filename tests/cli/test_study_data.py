@@ -9,12 +9,12 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from dialens.cli.study_export import export
-from dialens.cli.study_forget import forget
-from dialens.cli.study_status import status
-from dialens.errors import DialensError
+from dialens.base import DialensError
+from dialens.cli.study._export import export
+from dialens.cli.study._forget import forget
+from dialens.cli.study._status import status
+from dialens.studies import load_study
 from dialens.studies.store import KEY_VARIABLE, Store
-from dialens.studies.study import load_study
 from tests.studies.store.people import NOON
 from tests.studies.store.test_export import take
 

@@ -7,8 +7,10 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from dialens.cli import study_check, study_new, study_schema
-from dialens.errors import DialensError
+from dialens.base import DialensError
+from dialens.cli.study import _check as study_check
+from dialens.cli.study import _new as study_new
+from dialens.cli.study import _schema as study_schema
 
 app = typer.Typer()
 app.command("new")(study_new.new)

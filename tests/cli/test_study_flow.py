@@ -13,12 +13,12 @@ import typer
 from ruamel.yaml import YAML
 from typer.testing import CliRunner, Result
 
-from dialens.cli.study import app
-from dialens.errors import DialensError
-from dialens.studies.flow import plan
-from dialens.studies.raters import seen
+from dialens.base import DialensError
+from dialens.cli.study._group import app
+from dialens.studies import load_study
+from dialens.studies._raters import seen
+from dialens.studies.plan import plan
 from dialens.studies.store import KEY_VARIABLE, Store
-from dialens.studies.study import load_study
 from dialens.studies.templates import load_template
 from tests.studies.store.people import NOON
 from tests.studies.store.test_export import take

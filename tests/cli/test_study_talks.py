@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from dialens.cli.app import app
+from dialens.cli._app import app
 
 
 def run(*arguments: str) -> str:

@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner, Result
 
-from dialens.cli.traits import app
-from dialens.errors import DialensError
+from dialens.base import DialensError
+from dialens.cli._traits import app
 from dialens.models import traits
 
 FILLER = [f"word{i}" for i in range(12)]

@@ -10,10 +10,10 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from dialens.cli.power import power
-from dialens.cli.score import score
-from dialens.cli.validate import validate
-from dialens.errors import DialensError
+from dialens.base import DialensError
+from dialens.cli._power import power
+from dialens.cli._score import score
+from dialens.cli._validate import validate
 
 app = typer.Typer()
 app.command("score")(score)

@@ -12,8 +12,7 @@ from typing import Any
 
 import polars as pl
 
-from dialens.corpus import Corpus, Dialogue, Turn, write_corpus
-from dialens.corpus.tables import Tables
+from dialens.corpus import Corpus, Dialogue, Tables, Turn, write_corpus
 
 ODD = "narrator"
 

@@ -7,9 +7,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dialens.corpus import Corpus, Dialogue, Rating, Turn, dialogue, read
-from dialens.corpus.intake import RecordError
-from dialens.corpus.tables import RATINGS, REFERENCES, TURNS, whole_dialogs
+from dialens.corpus import (
+    RATINGS,
+    REFERENCES,
+    TURNS,
+    Corpus,
+    Dialogue,
+    Rating,
+    RecordError,
+    Turn,
+    read,
+)
+from dialens.corpus import _dialogue as dialogue
+from dialens.corpus._tables import whole_dialogs
 
 
 @given(st.lists(st.integers(1, 6), min_size=1, max_size=12), st.integers(1, 8), st.integers(1, 8))

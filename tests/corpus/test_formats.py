@@ -6,8 +6,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from dialens.base import DialensError
 from dialens.corpus import Corpus, Intake, OnError, convert, read
-from dialens.errors import DialensError
 from tests.corpus.samples import TALKS, TEXT_SAMPLES, Sample, array_of, lines_of
 
 SAMPLE: dict[str, Sample] = {sample.name: sample for sample in TEXT_SAMPLES}
@@ -446,7 +446,7 @@ def test_large_tables_are_spooled_and_sorted_in_shares(
 ) -> None:
     import tempfile
 
-    from dialens.corpus import tabular
+    from dialens.corpus import _tabular as tabular
 
     scratch = tmp_path / "scratch"
     scratch.mkdir()

@@ -11,11 +11,10 @@ import pytest
 import zstandard
 from polars.testing import assert_frame_equal
 
-from dialens.corpus import Corpus, Intake, OnError, convert, formats, read
-from dialens.corpus.formats.registry import READERS
-from dialens.corpus.reading import Reader, choose
-from dialens.corpus.source import Source
-from dialens.errors import DialensError
+from dialens.base import DialensError
+from dialens.corpus import Corpus, Intake, OnError, Source, convert, formats, read
+from dialens.corpus._reading import Reader, choose
+from dialens.corpus.readers import READERS
 from tests.corpus.samples import PARQUET, SAMPLES, TALKS, TEXT_SAMPLES, Break, Sample, corpus_folder
 
 NO_TEXT_FILE = ("corpus", "convokit", "parquet", "files")

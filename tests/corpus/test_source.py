@@ -13,10 +13,11 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dialens.corpus import Intake, OnError, read, source, unpacking
-from dialens.corpus.intake import RecordError
-from dialens.corpus.source import Source, json_records, lines
-from dialens.errors import DialensError
+from dialens.base import DialensError
+from dialens.corpus import Intake, OnError, RecordError, Source, json_records, read
+from dialens.corpus import _source as source
+from dialens.corpus import _unpacking as unpacking
+from dialens.corpus._source import lines
 
 VALUES: Any = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(alphabet='ab"\\[]{}\n,é👋'),
@@ -113,7 +114,7 @@ def test_a_record_too_long_is_not_held(
 def test_a_csv_line_and_a_transcript_too_long_are_not_held(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from dialens.corpus.formats import transcript
+    from dialens.corpus.readers import _transcript as transcript
 
     monkeypatch.setattr(source, "MAX_RECORD_BYTES", 300)
     monkeypatch.setattr(transcript, "MAX_RECORD_BYTES", 300)

@@ -11,11 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from dialens.corpus import Corpus, Dialogue, Intake, Rating, Reference, Turn, convert, read
-from dialens.corpus.formats.registry import READERS
-from dialens.corpus.tables import Tables
-from dialens.corpus.writing import WRITERS, writer_for
-from dialens.errors import DialensError
+from dialens.base import DialensError
+from dialens.corpus import Corpus, Dialogue, Intake, Rating, Reference, Tables, Turn, convert, read
+from dialens.corpus._writing import WRITERS, writer_for
+from dialens.corpus.readers import READERS
 from tests.corpus.samples import corpus_folder
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
@@ -253,9 +252,9 @@ def test_closing_a_reader_early_leaves_no_scratch_files(
 ) -> None:
     import tempfile
 
-    from dialens.corpus import tabular
-    from dialens.corpus.reading import choose
-    from dialens.corpus.source import Source
+    from dialens.corpus import Source
+    from dialens.corpus import _tabular as tabular
+    from dialens.corpus._reading import choose
 
     scratch = tmp_path / "scratch"
     scratch.mkdir()

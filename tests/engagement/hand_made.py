@@ -16,8 +16,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from dialens.engagement import tables
-from dialens.storage import sha256_file
+from dialens.base import sha256_file
+from dialens.engagement.curation import _tables as tables
 
 _COMMENT: dict[str, Any] = {
     "parent_is_submission": False,

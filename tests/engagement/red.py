@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from dialens.engagement.labelled import is_held_out
+from dialens.engagement._labelled import is_held_out
 
 WORDS = "i you love hate this that game dog cat food is was so very bad good thanks lol".split()  # noqa: SIM905
 
@@ -68,8 +68,8 @@ def tiny_encoder(folder: Path, width: int = 64) -> Path:
     import tokenizers
     import torch
 
-    from dialens.models.training.encoder import Encoder, save_encoder
-    from dialens.models.training.shape import Shape
+    from dialens.models.training import Encoder, save_encoder
+    from dialens.models.training._shape import Shape
 
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
     vocabulary = {word: number for number, word in enumerate(special + WORDS)}

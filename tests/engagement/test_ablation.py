@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 from scipy import stats
 from typer.testing import CliRunner, Result
 
-from dialens.cli.engagement_ablate import ablate_dimensions, figure
-from dialens.engagement.ablation import ablate, chosen_dimensions
-from dialens.engagement.labelled import is_held_out
-from dialens.errors import DialensError
+from dialens.base import DialensError
+from dialens.cli.engagement._ablate import ablate_dimensions, figure
+from dialens.engagement import ablate
+from dialens.engagement._ablation import chosen_dimensions
+from dialens.engagement._labelled import is_held_out
 from tests.engagement.red import make_posts, tiny_encoder, write_red
 
 app = typer.Typer()

@@ -8,11 +8,9 @@ from fractions import Fraction as F
 import polars as pl
 import pytest
 
+from dialens.base import sha256_file
 from dialens.corpus import OnError
-from dialens.engagement.ingest import ingest
-from dialens.engagement.label import Models, label
-from dialens.engagement.label_options import LabelOptions
-from dialens.storage import sha256_file
+from dialens.engagement.curation import LabelOptions, Models, ingest, label
 from tests.engagement.dumps import conversation, line_of, write_dump
 from tests.engagement.hand_made import (
     COMMENTS,

@@ -2,8 +2,8 @@
 
 import pytest
 
-from dialens.engagement.label import Models, label
-from dialens.errors import DialensError
+from dialens.base import DialensError
+from dialens.engagement.curation import Models, label
 from tests.engagement.hand_made import COMMENTS, SUBMISSIONS, write_work
 
 

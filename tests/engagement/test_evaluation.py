@@ -11,12 +11,11 @@ import typer
 from scipy import stats
 from typer.testing import CliRunner, Result
 
-from dialens.cli.engagement_evaluate import evaluate
+from dialens.base import DialensError
+from dialens.cli.engagement._evaluate import evaluate
 from dialens.corpus import Corpus, Dialogue, Turn
-from dialens.engagement.evaluation import RatedReplies, open_scorer, reply_pairs, turns_read
-from dialens.errors import DialensError
-from dialens.stats.correlation import ClusterDraws
-from dialens.stats.correlation_partial import partial_correlation
+from dialens.engagement import RatedReplies, open_scorer, reply_pairs, turns_read
+from dialens.statistics.correlation import ClusterDraws, partial_correlation
 from tests.engagement.red import WORDS, tiny_encoder
 
 app = typer.Typer()
@@ -32,8 +31,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A random model that reads three turns, with another task beside engagement."""
     import torch
 
-    from dialens.models.training.encoder import load_encoder, save_encoder
-    from dialens.models.training.export import export
+    from dialens.models.training import export, load_encoder, save_encoder
 
     folder = tmp_path_factory.mktemp("model")
     source = tiny_encoder(folder / "encoder")

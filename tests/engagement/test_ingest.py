@@ -10,10 +10,10 @@ from typing import Any
 import polars as pl
 import pytest
 
+from dialens.base import DialensError
 from dialens.corpus import OnError
-from dialens.engagement import tables
-from dialens.engagement.ingest import ingest
-from dialens.errors import DialensError
+from dialens.engagement.curation import _tables as tables
+from dialens.engagement.curation import ingest
 from tests.engagement.dumps import (
     ABSENT,
     PACKINGS,
@@ -352,7 +352,7 @@ def test_folders_that_cannot_be_written(tmp_path: Path) -> None:
 
 
 def test_full_disk_keeps_finished_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dialens.engagement.ingest_shards.SHARD_BLOCKS", 1)
+    monkeypatch.setattr("dialens.engagement.curation._ingest_shards.SHARD_BLOCKS", 1)
     comments = conversation(seed=1, comments=21_000)[0]
     dump = write_dump(tmp_path / "RC.jsonl", [*reversed(comments[20_000:]), *comments])
     work = tmp_path / "work"

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from dialens.cli.engagement import app
-from dialens.engagement import tables
-from dialens.errors import DialensError
+from dialens.base import DialensError
+from dialens.cli.engagement._group import app
+from dialens.engagement.curation import _tables as tables
 from tests.engagement.dumps import comment, conversation, line_of, submission, write_dump
 from tests.engagement.test_ingest import TORN, beginning
 

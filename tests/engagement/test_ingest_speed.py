@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dialens.engagement.dump import Block, blocks, side_by_side
-from dialens.engagement.dump_columns import comment_columns, submission_columns
-from dialens.engagement.dump_records import Decoded, decode
-from dialens.engagement.word_counter import WordCounter, count_words
+from dialens.engagement.curation._dump import Block, blocks, side_by_side
+from dialens.engagement.curation._dump_columns import comment_columns, submission_columns
+from dialens.engagement.curation._dump_records import Decoded, decode
+from dialens.engagement.curation._word_counter import WordCounter, count_words
 from dialens.text import is_word, stop_words, tokenise
 from tests.engagement.dumps import ABSENT, comment, line_of, submission
 

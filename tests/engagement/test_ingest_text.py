@@ -12,15 +12,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dialens.corpus.source import Source, lines
-from dialens.engagement import reddit_text
-from dialens.engagement.dump import Block, ahead, blocks
-from dialens.engagement.dump_records import decode
-from dialens.engagement.ingest import ingest
-from dialens.engagement.ingest_rows import comment_rows
-from dialens.engagement.word_counter import count_words
-from dialens.errors import DialensError
-from dialens.models.training import reddit as plain_reddit
+from dialens.base import DialensError
+from dialens.corpus import Source
+from dialens.corpus._source import lines
+from dialens.engagement.curation import _reddit_text as reddit_text
+from dialens.engagement.curation import ingest
+from dialens.engagement.curation._dump import Block, ahead, blocks
+from dialens.engagement.curation._dump_records import decode
+from dialens.engagement.curation._ingest_rows import comment_rows
+from dialens.engagement.curation._word_counter import count_words
+from dialens.models.training import _reddit as plain_reddit
 from dialens.text import stop_words, tokenise_texts
 from tests.engagement.dumps import comment, line_of
 from tests.engagement.test_ingest import comments_of, submissions_of

@@ -12,12 +12,11 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from dialens.cli.app import app
-from dialens.engagement.label import Models, label
-from dialens.engagement.label_options import EngineOptions, LabelOptions, read_subreddits
-from dialens.engagement.neural import ModelScorer, ShardPlan, cut, score_shards
-from dialens.engagement.spark_engine import check_java
-from dialens.errors import DialensError
+from dialens.base import DialensError
+from dialens.cli._app import app
+from dialens.engagement.curation import EngineOptions, LabelOptions, Models, label, read_subreddits
+from dialens.engagement.curation._neural import ModelScorer, ShardPlan, cut, score_shards
+from dialens.engagement.curation._spark_engine import check_java
 from tests.engagement.hand_made import (
     COMMENTS,
     SUBMISSIONS,

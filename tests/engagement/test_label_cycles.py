@@ -5,9 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dialens.engagement.label import Models, label
-from dialens.engagement.label_cycles import on_cycles
-from dialens.engagement.label_options import LabelOptions
+from dialens.engagement.curation import LabelOptions, Models, label
+from dialens.engagement.curation._label_cycles import on_cycles
 from tests.engagement.hand_made import (
     COMMENTS,
     CYCLE_REASONS,

@@ -7,12 +7,16 @@ import numpy as np
 import polars as pl
 import pytest
 
-from dialens.engagement.label import Models, label
-from dialens.engagement.label_options import EngineOptions, LabelOptions
-from dialens.engagement.neural import emotion_scorer, toxicity_scorer
-from dialens.errors import DialensError
-from dialens.models import load
-from dialens.models.emotions import POSITIVE_EMOTIONS
+from dialens.base import DialensError
+from dialens.engagement.curation import (
+    EngineOptions,
+    LabelOptions,
+    Models,
+    emotion_scorer,
+    label,
+    toxicity_scorer,
+)
+from dialens.models import POSITIVE_EMOTIONS, load
 from tests.engagement.hand_made import write_work
 from tests.engagement.test_label_command import forest
 
@@ -24,9 +28,8 @@ LABELS = [*POSITIVE_EMOTIONS, "anger", "neutral"]
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    from dialens.models.training.encoder import Encoder, save_encoder
-    from dialens.models.training.export import export
-    from dialens.models.training.shape import Shape
+    from dialens.models.training import Encoder, export, save_encoder
+    from dialens.models.training._shape import Shape
     from tests.models.conftest import spread_out, wordpiece
 
     source = tmp_path_factory.mktemp("encoder")

@@ -5,11 +5,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from dialens.engagement import label_slices
-from dialens.engagement.label import Models, label
-from dialens.engagement.label_options import EngineOptions, LabelOptions
-from dialens.engagement.label_output import write_posts
-from dialens.engagement.label_slices import write_places
+from dialens.engagement.curation import EngineOptions, LabelOptions, Models, label
+from dialens.engagement.curation import _label_slices as label_slices
+from dialens.engagement.curation._label_output import write_posts
+from dialens.engagement.curation._label_slices import write_places
 from tests.engagement.hand_made import comment, submission, write_work
 from tests.engagement.test_label_command import forest
 

@@ -5,10 +5,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from dialens.engagement.ingest import ingest
-from dialens.engagement.label import Labelled, Models, label
-from dialens.engagement.label_options import EngineOptions, LabelOptions
-from dialens.engagement.neural import LexiconScorer
+from dialens.engagement.curation import EngineOptions, Labelled, LabelOptions, Models, ingest, label
+from dialens.engagement.curation._neural import LexiconScorer
 
 pytestmark = pytest.mark.slow
 

@@ -13,10 +13,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from dialens.engagement.label import Models, label
-from dialens.engagement.label_options import LabelOptions
-from dialens.engagement.neural import cut, score_shards
-from dialens.errors import DialensError
+from dialens.base import DialensError
+from dialens.engagement.curation import LabelOptions, Models, label
+from dialens.engagement.curation._neural import cut, score_shards
 from tests.engagement.hand_made import Written, write_work
 from tests.engagement.test_label_command import forest
 
@@ -33,7 +32,7 @@ from pathlib import Path
 
 import polars as pl
 
-from dialens.engagement.neural import cut, score_shards
+from dialens.engagement.curation._neural import cut, score_shards
 
 class Waits:
     signature = "waits"

@@ -11,10 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner, Result
 
-from dialens.cli.engagement_negatives import negatives
-from dialens.engagement.negatives import RULES, Recipe, count_made, mix_negatives
-from dialens.errors import DialensError
-from dialens.models.training.negatives import GENERIC, PAPER_RULES
+from dialens.base import DialensError
+from dialens.cli.engagement._negatives import negatives
+from dialens.engagement import Recipe, count_made, mix_negatives
+from dialens.engagement._negatives import RULES
+from dialens.models.training import GENERIC, PAPER_RULES
 from tests.engagement.red import make_posts, write_red
 
 app = typer.Typer()

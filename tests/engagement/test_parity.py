@@ -13,10 +13,8 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from dialens.engagement.ingest import ingest
-from dialens.engagement.label import Models, label
-from dialens.engagement.label_options import EngineOptions, LabelOptions
-from dialens.engagement.neural import LexiconScorer
+from dialens.engagement.curation import EngineOptions, LabelOptions, Models, ingest, label
+from dialens.engagement.curation._neural import LexiconScorer
 from tests.conftest import component_missing
 from tests.engagement.dumps import conversation, write_dump
 from tests.engagement.hand_made import (
@@ -41,8 +39,8 @@ SPARK_CLASS = Path(sys.executable).with_name("spark-class")
 @pytest.fixture(scope="module")
 def java():
     pytest.importorskip("pyspark", reason="the extra spark is not installed")
-    from dialens.engagement.spark_engine import check_java
-    from dialens.errors import DialensError
+    from dialens.base import DialensError
+    from dialens.engagement.curation._spark_engine import check_java
 
     try:
         check_java()

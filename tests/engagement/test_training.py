@@ -18,11 +18,10 @@ import torch
 import typer
 from typer.testing import CliRunner, Result
 
-from dialens.cli.engagement_train import seed_numbers, train
-from dialens.engagement.labelled import with_earlier
-from dialens.engagement.negatives import Recipe
-from dialens.engagement.training import (
-    SeedResult,
+from dialens.base import DialensError, open_state
+from dialens.cli.engagement._train import seed_numbers, train
+from dialens.engagement import (
+    Recipe,
     TrainingData,
     TrainingPlan,
     check_encoder,
@@ -30,9 +29,9 @@ from dialens.engagement.training import (
     summarise,
     train_seeds,
 )
-from dialens.errors import DialensError
+from dialens.engagement._labelled import with_earlier
+from dialens.engagement._training import SeedResult
 from dialens.models import load
-from dialens.storage import open_state
 from tests.engagement.red import make_posts, tiny_encoder, write_red
 
 app = typer.Typer()
@@ -129,7 +128,7 @@ def test_a_killed_run_goes_on_and_ends_alike(material, tmp_path):
     red = write_red(tmp_path / "red", posts)
     options = ["--encoder", encoder, "--epochs", 6, "--rate", 1e-3, "--batch", 4, "--seeds", "0-1"]
     code = (
-        "import sys, typer; from dialens.cli.engagement_train import train; "
+        "import sys, typer; from dialens.cli.engagement._train import train; "
         "app = typer.Typer(); app.command()(train); app(sys.argv[1:])"
     )
     out = tmp_path / "killed"

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dialens.engagement import word_counter
-from dialens.engagement.word_counter import WordCounter, count_words
+from dialens.engagement.curation import _word_counter as word_counter
+from dialens.engagement.curation._word_counter import WordCounter, count_words
 from dialens.text import stop_words, tokenise_texts
 from tests.engagement.test_ingest_text import plain_counts
 

@@ -12,8 +12,8 @@ from polars.testing import assert_frame_equal
 
 from dialens.corpus import LEVELS, Corpus, Dialogue, Turn
 from dialens.metrics import MetricCard, ModelSet, Resources, make_plan, metrics, score
-from dialens.metrics.scores import long
-from dialens.metrics.scoring import score_parts
+from dialens.metrics._scores import long
+from dialens.metrics._scoring import score_parts
 from tests.metrics.strategies import corpora
 from tests.metrics.tiny_models import tiny_folder
 

@@ -7,11 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dialens.base import DialensError
 from dialens.corpus import Corpus, Dialogue, Turn
-from dialens.errors import DialensError
 from dialens.metrics import ModelSet, Resources, Scores, score
-from dialens.models import load
-from dialens.models.engagement import EngagementScorer, context
+from dialens.models import EngagementScorer, context, load
 from tests.metrics import plain
 from tests.metrics.model_talks import TALKS, groups, same, values
 from tests.metrics.tiny_models import FORMULA, add_facts, make_model, tiny_folder

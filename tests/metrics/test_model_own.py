@@ -9,12 +9,12 @@ import pytest
 import tokenizers
 from onnx import TensorProto, helper, save_model
 
+from dialens.base import sha256_file
 from dialens.corpus import Corpus
 from dialens.metrics import ModelSet, Resources, forecast, make_plan, score
 from dialens.models import load
-from dialens.models.traits_model import TraitModel
-from dialens.models.traits_model import save as save_trait
-from dialens.storage import sha256_file
+from dialens.models.traits import TraitModel
+from dialens.models.traits import save as save_trait
 from tests.metrics.model_talks import TALKS, same, values
 from tests.metrics.tiny_models import add_facts, make_model, tiny_folder
 

@@ -12,14 +12,14 @@ import polars as pl
 import pytest
 from scipy import stats
 
+from dialens.base import DialensError
 from dialens.corpus import Corpus, Dialogue
-from dialens.errors import DialensError
 from dialens.metrics import ModelSet, Resources, Scores, forecast, make_plan, score
-from dialens.metrics.model_emotion import LABELS
+from dialens.metrics.families import LABELS
 from dialens.models import load
-from dialens.models.traits_model import TraitModel
-from dialens.models.traits_model import load as load_trait
-from dialens.models.traits_model import save as save_trait
+from dialens.models.traits import TraitModel
+from dialens.models.traits import load as load_trait
+from dialens.models.traits import save as save_trait
 from tests.metrics import plain
 from tests.metrics.model_talks import TALKS, groups, said, same, values
 from tests.metrics.tiny_models import make_model, tiny_folder

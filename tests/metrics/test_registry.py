@@ -5,9 +5,10 @@ from importlib.metadata import EntryPoint
 import numpy as np
 import pytest
 
+from dialens.base import DialensError
 from dialens.corpus import Corpus, Dialogue, Turn
-from dialens.errors import DialensError
-from dialens.metrics import MetricCard, metric, metrics, registry, score, select, turn_mean
+from dialens.metrics import MetricCard, metric, metrics, score, select, turn_mean
+from dialens.metrics import _registry as registry
 
 
 @metric("shouting", meaning="Share of turns that shout", family="surface", range=(0.0, 1.0))

@@ -14,10 +14,10 @@ import numpy as np
 import tokenizers
 from safetensors.numpy import save_file
 
-from dialens.metrics.model_emotion import LABELS
-from dialens.models.store import SHIPPED
-from dialens.models.training.export import export
-from dialens.models.training.shape import Shape
+from dialens.metrics.families import LABELS
+from dialens.models import SHIPPED
+from dialens.models.training import export
+from dialens.models.training._shape import Shape
 from tests.metrics.strategies import WORDS
 
 FORMULA = {

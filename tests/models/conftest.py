@@ -11,9 +11,8 @@ import tokenizers
 import torch
 import transformers
 
-from dialens.models.training.encoder import Encoder, save_encoder
-from dialens.models.training.export import export
-from dialens.models.training.shape import Shape
+from dialens.models.training import Encoder, export, save_encoder
+from dialens.models.training._shape import Shape
 
 SENTENCES = [
     "Thank you so much, this made my day!",

@@ -6,7 +6,7 @@ from typing import Any
 
 from typer.testing import CliRunner
 
-from dialens.cli.app import app
+from dialens.cli._app import app
 from tests.engagement.dumps import write_dump
 
 

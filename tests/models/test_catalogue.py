@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from dialens.errors import DialensError
-from dialens.models import CatalogueEntry, catalogue, list_models, topics, traits, verify
-from dialens.models.store import SHIPPED
+from dialens.base import DialensError
+from dialens.models import SHIPPED, CatalogueEntry, catalogue, list_models, topics, traits, verify
 
 ENTRIES = catalogue().entries
 

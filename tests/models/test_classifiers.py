@@ -12,9 +12,8 @@ import numpy as np
 import pytest
 import tokenizers
 
-from dialens.errors import DialensError
-from dialens.models import load
-from dialens.models.engagement import EngagementScorer
+from dialens.base import DialensError
+from dialens.models import EngagementScorer, load
 
 READABLE = "Thank you so much!"
 UNREADABLE = ["😭 🎉", "\u200b", "q" * 150, "", "[SEP] [MASK]"]

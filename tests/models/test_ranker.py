@@ -9,29 +9,18 @@ import pytest
 import tokenizers
 import torch
 
-from dialens.errors import DialensError
-from dialens.models import Model, catalogue, read_card, verify
-from dialens.models.likelihood import LanguageModel
-from dialens.models.training import export, ranker, ranker_cards
-from dialens.models.training.encoder import Encoder, load_encoder, save_encoder
-from dialens.models.training.masked import MaskedHead, load_head, log_likelihood, save_head
-from dialens.models.training.ranker_pools import (
-    HEADS,
-    OUTPUTS,
-    SHIPPED_HEADS,
-    figures,
-    make_pools,
-)
-from dialens.models.training.reddit import Comment, read_comments
-from dialens.models.training.shape import Shape
-from dialens.models.training.shelf import Shelf
-from dialens.models.training.threads import (
-    load_threads,
-    make_threads,
-    ranked_pairs,
-    save_threads,
-)
-from dialens.models.training.tokens import tokenise
+from dialens.base import DialensError
+from dialens.models import LanguageModel, Model, catalogue, read_card, verify
+from dialens.models.training import Encoder, load_encoder, save_encoder, tokenise
+from dialens.models.training import _export as export
+from dialens.models.training import _ranker as ranker
+from dialens.models.training import _ranker_cards as ranker_cards
+from dialens.models.training._masked import MaskedHead, load_head, log_likelihood, save_head
+from dialens.models.training._ranker_pools import HEADS, OUTPUTS, SHIPPED_HEADS, figures, make_pools
+from dialens.models.training._reddit import Comment, read_comments
+from dialens.models.training._shape import Shape
+from dialens.models.training._shelf import Shelf
+from dialens.models.training._threads import load_threads, make_threads, ranked_pairs, save_threads
 
 WORDS = "i you love hate this that game dog cat food is was so very bad good thanks lol ? . !"
 TEXTS = (

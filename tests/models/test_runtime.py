@@ -18,15 +18,23 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy.stats import pearsonr, spearmanr
 
+from dialens.base import DialensError
 from dialens.corpus import Corpus, Dialogue, Turn
-from dialens.errors import DialensError
 from dialens.metrics import ModelSet, Resources, score
-from dialens.models import Model, list_models, load, read_card, sessions, verify
-from dialens.models.engagement import EngagementScorer, context
-from dialens.models.inputs import encode_inputs
-from dialens.models.runtime import length_sorted
-from dialens.models.store import SHIPPED
-from dialens.models.training.judged import baselines, read_judged
+from dialens.models import (
+    SHIPPED,
+    EngagementScorer,
+    Model,
+    context,
+    length_sorted,
+    list_models,
+    load,
+    read_card,
+    verify,
+)
+from dialens.models import _sessions as sessions
+from dialens.models._inputs import encode_inputs
+from dialens.models.training._judged import baselines, read_judged
 
 SAME = 1e-3
 TEXTS = [
@@ -246,7 +254,7 @@ def test_progress_is_told_or_shown(tiny_folder, capsys, monkeypatch) -> None:
     told: list[int] = []
     model.predict(TEXTS * 5, advance=told.append)
     assert sum(told) == len(TEXTS) * 5
-    monkeypatch.setattr("dialens.progress._LOG_EVERY_S", 0.0)
+    monkeypatch.setattr("dialens.base._progress._LOG_EVERY_S", 0.0)
     model.predict(["ok"] * 300, label="Reading moods")
     assert "Reading moods: 300 of 300 texts" in capsys.readouterr().err
     model.predict(["ok"] * 300, advance=told.append)

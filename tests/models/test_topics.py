@@ -9,9 +9,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from dialens.errors import DialensError
+from dialens.base import DialensError
 from dialens.models import topics
-from dialens.models.topics_counts import as_tokens, count_matrix, ngrams
+from dialens.models.topics import as_tokens, count_matrix, ngrams
 
 ENTRIES = [
     ("tea", "0", 0.75),

@@ -11,24 +11,31 @@ import pytest
 import tokenizers
 import torch
 
-from dialens.models import load
-from dialens.models.emotions import POSITIVE_EMOTIONS
-from dialens.models.engagement import Formula
+from dialens.models import POSITIVE_EMOTIONS, load
+from dialens.models._engagement import Formula
 from dialens.models.training import (
-    chats,
-    distil,
-    emotion,
-    engagement,
-    export,
-    formula,
-    toxicity,
-    transfer,
+    Encoder,
+    Plan,
+    TokenTable,
+    auc,
+    fit,
+    load_encoder,
+    pearson,
+    predict,
+    save_encoder,
+    spearman,
+    tokenise,
 )
-from dialens.models.training.encoder import Encoder, load_encoder, save_encoder
-from dialens.models.training.fit import Plan, fit, predict
-from dialens.models.training.measures import auc, best_thresholds, partial, pearson, spearman
-from dialens.models.training.shape import Shape
-from dialens.models.training.tokens import TokenTable, tokenise
+from dialens.models.training import _chats as chats
+from dialens.models.training import _distil as distil
+from dialens.models.training import _emotion as emotion
+from dialens.models.training import _engagement as engagement
+from dialens.models.training import _export as export
+from dialens.models.training import _formula as formula
+from dialens.models.training import _toxicity as toxicity
+from dialens.models.training import _transfer as transfer
+from dialens.models.training._measures import best_thresholds, partial
+from dialens.models.training._shape import Shape
 from tests.engagement.dumps import conversation
 from tests.models.labelled import make_red
 

@@ -4,11 +4,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from dialens.errors import DialensError
-from dialens.models.training.endex import chain_depths, load_posts
-from dialens.models.training.engagement import makers
-from dialens.models.training.pairs import PairMaker, validation_pairs
-from dialens.models.training.transfer import reached
+from dialens.base import DialensError
+from dialens.models.training._endex import chain_depths, load_posts
+from dialens.models.training._engagement import makers
+from dialens.models.training._pairs import PairMaker, validation_pairs
+from dialens.models.training._transfer import reached
 from tests.engagement.dumps import comment, conversation, submission
 from tests.models.labelled import make_red
 

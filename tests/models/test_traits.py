@@ -10,15 +10,16 @@ import numpy as np
 import polars as pl
 import pytest
 
-from dialens.errors import DialensError
+from dialens.base import DialensError
 from dialens.models import topics, traits, verify
-from dialens.models import traits_fitting as fitting
-from dialens.models.topics_counts import as_tokens
-from dialens.models.traits_blocks import NgramBlock, make_blocks
-from dialens.models.traits_labels import labelled
-from dialens.models.traits_report import Correlation, correlation
-from dialens.models.traits_ridge import ridge_path
-from dialens.text.tokens import tokenise_texts
+from dialens.models.topics import as_tokens
+from dialens.models.traits import Correlation
+from dialens.models.traits import _fitting as fitting
+from dialens.models.traits._blocks import NgramBlock, make_blocks
+from dialens.models.traits._labels import labelled
+from dialens.models.traits._report import correlation
+from dialens.models.traits._ridge import ridge_path
+from dialens.text import tokenise_texts
 
 COMMON = [f"word{i}" for i in range(30)]
 TOPICS = topics.from_entries(
@@ -161,7 +162,7 @@ def test_dual_and_iterative_solution_agree(monkeypatch: pytest.MonkeyPatch) -> N
     blocks = [rng.normal(size=(60, 20)), rng.normal(size=(60, 5)) + 3.0]
     target = blocks[0][:, 0] + rng.normal(size=60)
     dual = ridge_path(blocks, [1.0, 0.3], target, [0.5, 5.0])
-    monkeypatch.setattr("dialens.models.traits_ridge.DUAL_LIMIT", 10)
+    monkeypatch.setattr("dialens.models.traits._ridge.DUAL_LIMIT", 10)
     primal = ridge_path(blocks, [1.0, 0.3], target, [0.5, 5.0])
     np.testing.assert_allclose(primal.predict(blocks), dual.predict(blocks), atol=1e-3)
 

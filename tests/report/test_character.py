@@ -11,14 +11,13 @@ import pytest
 
 from dialens import Corpus, Scores, score
 from dialens.corpus import Dialogue, Turn
-from dialens.metrics import MetricCard, registry, turn_mean
-from dialens.metrics.batch import TurnBatch
-from dialens.metrics.card import Definition
-from dialens.metrics.state import Floats
-from dialens.report.digest import Digest
-from dialens.report.drilldown import _turn_metrics
-from dialens.report.model_emotion_chart import model_emotion_chart
-from dialens.report.trait_section import character
+from dialens.metrics import Definition, MetricCard, TurnBatch, turn_mean
+from dialens.metrics import _registry as registry
+from dialens.metrics._state import Floats
+from dialens.report._digest import Digest
+from dialens.report._drilldown import _turn_metrics
+from dialens.report._model_emotion_chart import model_emotion_chart
+from dialens.report.profile import character
 from tests.report.conftest import Make, Visitor
 from tests.report.material import two_agents
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import polars as pl
 
 from dialens import Corpus, compare, score
+from dialens.analysis.comparison import COMPARISONS
 from dialens.report import write_comparison
-from dialens.stats import COMPARISONS
 from tests.report.conftest import Visitor
 from tests.report.material import FLAT, HOSTILE, talk, two_agents
 

@@ -14,13 +14,11 @@ import pytest
 
 from dialens import Corpus, Resources, score
 from dialens.corpus import Dialogue, Turn
-from dialens.metrics import MetricCard, ModelSet, registry, turn_mean
-from dialens.metrics.batch import TurnBatch
-from dialens.metrics.card import Definition
-from dialens.metrics.state import Floats
-from dialens.report.digest import Digest
-from dialens.report.profile_section import ProfileSection, profile_section
-from dialens.report.trait_section import profile_of
+from dialens.metrics import Definition, MetricCard, ModelSet, TurnBatch, turn_mean
+from dialens.metrics import _registry as registry
+from dialens.metrics._state import Floats
+from dialens.report._digest import Digest
+from dialens.report.profile import ProfileSection, profile_of, profile_section
 from tests.report.conftest import Make, Visitor
 from tests.report.material import HOSTILE, two_agents
 

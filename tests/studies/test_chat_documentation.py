@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from ruamel.yaml import YAML
 
-from dialens.agents.agent import KINDS
-from dialens.studies.design_conversations import Conversations
-from dialens.studies.study import study_of
-from dialens.web.chat import SORRY
+from dialens.agents import KINDS
+from dialens.studies import study_of
+from dialens.studies.design import Conversations
+from dialens.web._chat import SORRY
 
 
 @pytest.fixture

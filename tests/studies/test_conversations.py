@@ -13,20 +13,28 @@ import polars as pl
 import pytest
 from ruamel.yaml import YAML
 
+from dialens.base import DialensError
 from dialens.corpus import RATINGS, read
-from dialens.errors import DialensError
-from dialens.studies import codebook, codebook_markdown, estimate, plan, preview, study_of
-from dialens.studies.conversations import filled, is_absent
-from dialens.studies.exchange import ANSWERED, GIVEN_UP, Exchange
+from dialens.studies import (
+    ANSWERED,
+    GIVEN_UP,
+    Exchange,
+    Study,
+    codebook,
+    codebook_markdown,
+    estimate,
+    filled,
+    is_absent,
+    preview,
+    read_design,
+    study_of,
+)
+from dialens.studies._raters import seen
 from dialens.studies.export import export
-from dialens.studies.files import read_design
-from dialens.studies.raters import seen
-from dialens.studies.simulation import simulate_study
-from dialens.studies.simulation_population import Population
-from dialens.studies.store import Store
-from dialens.studies.store.talk_frames import EXCHANGES, FAILURES
-from dialens.studies.store.talking import Talking
-from dialens.studies.study import Study
+from dialens.studies.plan import plan
+from dialens.studies.simulation import Population, simulate_study
+from dialens.studies.store import EXCHANGES, Store, Talking
+from dialens.studies.store._talk_frames import FAILURES
 from dialens.studies.templates import load_template
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -183,7 +191,7 @@ def test_a_study_without_anything_to_judge_is_refused(tmp_path: Path) -> None:
 
 
 def test_levels_are_for_conversations() -> None:
-    from dialens.studies.examples import TEA
+    from dialens.studies import TEA
 
     made = copy.deepcopy(TEA)
     made["qualities"]["coherence"]["level"] = "turn"

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
+from dialens.studies import study_of
 from dialens.studies.design import Design
-from dialens.studies.design_factors import KNOWN
+from dialens.studies.design._factors import KNOWN
 from dialens.studies.instruments import instruments
-from dialens.studies.study import study_of
 from dialens.studies.templates import TEMPLATES
 
 

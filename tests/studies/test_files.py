@@ -7,11 +7,8 @@ import jsonschema
 import pytest
 from ruamel.yaml import YAML
 
-from dialens.errors import DialensError
-from dialens.studies.examples import TEA
-from dialens.studies.files import read_design, study_schema
-from dialens.studies.study import Study, load_study, study_of
-from dialens.yaml_models import read_yaml
+from dialens.base import DialensError, read_yaml
+from dialens.studies import TEA, Study, load_study, read_design, study_of, study_schema
 
 GOOD = """\
 study: tea

@@ -11,11 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dialens.studies.examples import TEA
-from dialens.studies.flow import plan
-from dialens.studies.ordering import arranged, dealt, latin_square, shuffled
-from dialens.studies.study import Study, study_of
-from dialens.studies.types import BLOCK_KINDS, SCREEN_KINDS, Screen
+from dialens.studies import SCREEN_KINDS, TEA, Screen, Study, study_of
+from dialens.studies._types import BLOCK_KINDS
+from dialens.studies.plan import arranged, dealt, latin_square, plan, shuffled
 
 SEEDS = st.integers(0, 2**63 - 1)
 

@@ -16,25 +16,18 @@ import pytest
 import uvicorn
 from sqlalchemy import select
 
-from dialens.errors import DialensError
-from dialens.studies.conversations import filled
-from dialens.studies.examples import TEA
-from dialens.studies.exchange import Exchange
-from dialens.studies.flow import plan
-from dialens.studies.http_page import form_of, read_page
-from dialens.studies.http_participation import simulate_over_http, take_part_over_http
+from dialens.base import DialensError
+from dialens.studies import TEA, Exchange, Study, attendance, filled, simulate_over_http, study_of
+from dialens.studies._http_page import form_of, read_page
+from dialens.studies._http_participation import take_part_over_http
+from dialens.studies._raters import seen
 from dialens.studies.instruments import validate
-from dialens.studies.participation import attendance
-from dialens.studies.raters import seen
-from dialens.studies.simulation_people import World
-from dialens.studies.simulation_population import Population
-from dialens.studies.store import Store
-from dialens.studies.store.tables import cells, participants, sessions
-from dialens.studies.store.talking import Talking
-from dialens.studies.study import Study, study_of
+from dialens.studies.plan import plan
+from dialens.studies.simulation import Population, World
+from dialens.studies.store import Store, Talking, participants, sessions
+from dialens.studies.store._tables import cells
 from dialens.studies.templates import TEMPLATES, load_template
-from dialens.web.site import Site
-from dialens.web.study_app import study_app
+from dialens.web import Site, study_app
 
 PASSWORD = "green or black tea"
 Served = Callable[[Study], tuple[str, Store]]

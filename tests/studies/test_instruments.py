@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from dialens.corpus import RATINGS
+from dialens.studies import AnswerError, Field, Screen, rating_rows
 from dialens.studies.instruments import Instrument, instrument, instruments, simulate, validate
-from dialens.studies.instruments.declaration import CONTROLS
-from dialens.studies.judgements import rating_rows
-from dialens.studies.types import AnswerError, Field, Screen
+from dialens.studies.instruments._declaration import CONTROLS
 
 ALL = list(instruments().values())
 SLOTS = ("1", "2", "3")

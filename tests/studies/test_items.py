@@ -6,14 +6,12 @@ from typing import Any
 
 import pytest
 
-from dialens.corpus import Corpus, Dialogue, Reference, Turn, demo_path, write_corpus
-from dialens.corpus.dialogue import batches
-from dialens.errors import DialensError
-from dialens.studies.design_items import ItemEntry
-from dialens.studies.examples import TEA
-from dialens.studies.flow import plan
-from dialens.studies.items import inline_item
-from dialens.studies.study import Study, study_of
+from dialens.base import DialensError
+from dialens.corpus import Corpus, Dialogue, Reference, Turn, batches, demo_path, write_corpus
+from dialens.studies import TEA, Study, study_of
+from dialens.studies._items import inline_item
+from dialens.studies.design import ItemEntry
+from dialens.studies.plan import plan
 
 
 def with_items(folder: Path, **items: Any) -> Study:

@@ -6,14 +6,11 @@ import numpy as np
 import polars as pl
 import pytest
 
+from dialens.analysis.bias import study_data
 from dialens.corpus import RATINGS
-from dialens.stats.bias import study_data
-from dialens.studies.examples import TEA
-from dialens.studies.flow import plan
+from dialens.studies import TEA, Answer, Screen, Study, check_outcomes, rating_rows, study_of
 from dialens.studies.instruments import simulate, validate
-from dialens.studies.judgements import check_outcomes, rating_rows
-from dialens.studies.study import Study, study_of
-from dialens.studies.types import Answer, Screen
+from dialens.studies.plan import plan
 
 
 def ratings_of(study: Study, n_raters: int, pull: float) -> pl.DataFrame:

@@ -10,15 +10,16 @@ from typing import Any
 
 import pytest
 
-from dialens.errors import DialensError
-from dialens.studies.examples import TEA
-from dialens.studies.preregistration import (
+from dialens.base import DialensError
+from dialens.studies import (
+    TEA,
+    Study,
     differences,
     preregister,
     preregistration_markdown,
     read_preregistration,
+    study_of,
 )
-from dialens.studies.study import Study, study_of
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 PLANNED = TEA | {"hypotheses": ["Anchors pull."], "analysis_plan": "Intervals over people."}

@@ -12,21 +12,19 @@ from typing import Any
 import polars as pl
 import pytest
 
-from dialens.errors import DialensError
-from dialens.stats.bias import Draws, StudyData, effects, study_data
-from dialens.studies.examples import TEA
+from dialens.analysis.bias import Draws, StudyData, effects, study_data
+from dialens.base import DialensError
+from dialens.studies import TEA, Field, Reply, Screen, Study, attendance, study_of
+from dialens.studies._participation import Entrance, take_part
+from dialens.studies._raters import Rater, seen
 from dialens.studies.export import tables
-from dialens.studies.flow import Planner, plan
 from dialens.studies.instruments import validate
-from dialens.studies.participation import Entrance, attendance, take_part
-from dialens.studies.raters import Rater, Reply, seen
-from dialens.studies.simulation import Simulated, simulate_study, simulations
-from dialens.studies.simulation_people import World, latent_of
-from dialens.studies.simulation_population import Population
+from dialens.studies.plan import Planner, plan
+from dialens.studies.simulation import Population, World, simulate_study, simulations
+from dialens.studies.simulation._people import latent_of
+from dialens.studies.simulation._simulate import Simulated
 from dialens.studies.store import Store
-from dialens.studies.study import Study, study_of
 from dialens.studies.templates import TEMPLATES, load_template
-from dialens.studies.types import Field, Screen
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 ENOUGH = Draws(resamples=500)

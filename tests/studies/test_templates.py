@@ -8,19 +8,26 @@ import jsonschema
 import numpy as np
 import pytest
 
+from dialens.base import DialensError, read_yaml
 from dialens.corpus import RATINGS
-from dialens.errors import DialensError
-from dialens.studies.check import estimate, preview
-from dialens.studies.codebook import RATING_COLUMNS, codebook, codebook_markdown
-from dialens.studies.examples import TEA
-from dialens.studies.files import SCHEMA, STUDY
-from dialens.studies.flow import plan
+from dialens.studies import (
+    SCHEMA,
+    STUDY,
+    TEA,
+    AnswerError,
+    Study,
+    check_outcomes,
+    codebook,
+    codebook_markdown,
+    estimate,
+    preview,
+    rating_rows,
+    study_of,
+)
+from dialens.studies._codebook import RATING_COLUMNS
 from dialens.studies.instruments import simulate, validate
-from dialens.studies.judgements import check_outcomes, rating_rows
-from dialens.studies.study import Study, study_of
+from dialens.studies.plan import plan
 from dialens.studies.templates import TEMPLATES, load_template, write_template
-from dialens.studies.types import AnswerError
-from dialens.yaml_models import read_yaml
 
 
 @pytest.mark.parametrize("name", TEMPLATES)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dialens.errors import DialensError
+from dialens.base import DialensError
 from dialens.text import Lexicon
 
 CATEGORIES = ("p", "q", "r")

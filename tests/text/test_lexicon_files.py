@@ -9,14 +9,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from dialens.errors import DialensError
-from dialens.text import (
-    PLUTCHIK,
-    Lexicon,
-    as_emotion_lexicon,
-    read_emotion_lexicon,
-    read_lexicon,
-)
+from dialens.base import DialensError
+from dialens.text import PLUTCHIK, Lexicon, as_emotion_lexicon, read_emotion_lexicon, read_lexicon
 
 # One small lexicon (joy: glad 1, nan 1; fear: nan 1, null 1), as each format writes it.
 UNWEIGHTED = {

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dialens.errors import DialensError
+from dialens.base import DialensError
 from dialens.text import Lexicon, Vocabulary, WordTable
 
 batches = st.lists(st.lists(st.text(max_size=3), max_size=20), max_size=5)

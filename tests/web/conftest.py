@@ -22,11 +22,10 @@ from fastapi import FastAPI
 from ruamel.yaml import YAML
 from starlette.testclient import TestClient
 
-from dialens.studies import Study, load_study, study_of
-from dialens.studies.examples import TEA
+from dialens.studies import TEA, Study, load_study, study_of
 from dialens.studies.store import Secrets, Store
 from dialens.web import Site, study_app
-from dialens.web.serving import PatientProtocol
+from dialens.web._serving import PatientProtocol
 from tests.agents.endpoint import Endpoint
 from tests.web.people import Person
 from tests.web.talks import Talker, Visiting
@@ -115,7 +114,7 @@ class Server:
 
     def start(self) -> None:
         """Start, and wait until it answers."""
-        run = "import typer; from dialens.cli.study_serve import serve; typer.run(serve)"
+        run = "import typer; from dialens.cli.study._serve import serve; typer.run(serve)"
         arguments = [str(self.folder), "--port", str(self._port)]
         told = os.environ | {"DIALENS_STUDY_PASSWORD": PASSWORD}
         self.process = subprocess.Popen(

@@ -8,7 +8,7 @@ import signal
 import time
 
 from dialens.studies.store import Store, Waiting
-from dialens.web.intake import Intake
+from dialens.web._intake import Intake
 from tests.studies.store.people import NOON, given
 from tests.web.servers import KEY
 

@@ -8,10 +8,10 @@ from html.parser import HTMLParser
 import numpy as np
 from starlette.testclient import TestClient
 
-from dialens.studies.instruments.registry import simulate
+from dialens.studies.instruments import simulate
 from dialens.studies.store import Session
 from dialens.web import Site
-from dialens.web.forms import form_fields
+from dialens.web._forms import form_fields
 
 
 @dataclass

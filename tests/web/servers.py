@@ -15,7 +15,7 @@ from typing import Any
 from ruamel.yaml import YAML
 
 from dialens.studies.store import Secrets
-from dialens.web.serving import serve
+from dialens.web import serve
 
 PASSWORD = "green or black tea"
 KEY = Secrets(bytes(range(32)))

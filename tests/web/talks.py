@@ -13,7 +13,7 @@ import polars as pl
 from starlette.testclient import TestClient
 
 from dialens.agents import Message, Reply
-from dialens.studies.store.talking import Talking
+from dialens.studies.store import Talking
 from dialens.web import Site
 from tests.web.people import Page
 

@@ -9,8 +9,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from dialens.web import Site
-from dialens.web.guard import security_headers
-from dialens.web.password import Password, TooManyTries
+from dialens.web._guard import security_headers
+from dialens.web._password import Password, TooManyTries
 from tests.web.conftest import PASSWORD, Make, Visit, tea
 from tests.web.people import Page
 

@@ -11,13 +11,12 @@ import polars as pl
 import pytest
 
 from dialens.agents import AgentError
-from dialens.errors import DialensError
-from dialens.studies import study_of
-from dialens.studies.http_participation import simulate_over_http
-from dialens.studies.simulation_population import Population
-from dialens.studies.store.talking import Talking
-from dialens.web.chat import SORRY
-from dialens.web.talking_agents import open_agents
+from dialens.base import DialensError
+from dialens.studies import simulate_over_http, study_of
+from dialens.studies.simulation import Population
+from dialens.studies.store import Talking
+from dialens.web import open_agents
+from dialens.web._chat import SORRY
 from tests.agents.endpoint import Endpoint
 from tests.web.conftest import PASSWORD, Hosting, Make, kept, log_in
 from tests.web.people import Person

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from dialens.studies.export import export
-from dialens.studies.store.talking import Talking
+from dialens.studies.store import Talking
 from tests.agents.endpoint import Endpoint
 from tests.web.conftest import PASSWORD, Host, Hosting, Serve, Server, Window, kept
 from tests.web.talks import talk

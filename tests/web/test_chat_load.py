@@ -14,8 +14,7 @@ import httpx
 import polars as pl
 import pytest
 
-from dialens.studies.store import Store
-from dialens.studies.store.talking import Talking
+from dialens.studies.store import Store, Talking
 from tests.agents.endpoint import Endpoint
 from tests.studies.store.conftest import cluster  # noqa: F401
 from tests.web.browsers import Browser, Reply, Screen, Tally, in_own_loop, together, whole_form

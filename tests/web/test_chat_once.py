@@ -9,9 +9,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from dialens.studies.store import StoreUnavailable
-from dialens.studies.store.talking import HELD_S, Given, Held, Talking
-from dialens.studies.store.talking import Message as Sent
+from dialens.studies.store import HELD_S, Given, Held, StoreUnavailable, Talking
+from dialens.studies.store import Message as Sent
 from tests.web.conftest import Make
 from tests.web.people import Person
 from tests.web.talks import (
@@ -111,7 +110,7 @@ def test_a_reply_is_not_lost_when_the_database_is_away_for_a_moment(
                 raise away.pop()
             return super().answered(held, given, now=now)
 
-    monkeypatch.setattr("dialens.web.replies._TICK_S", 0.02)
+    monkeypatch.setattr("dialens.web._replies._TICK_S", 0.02)
     agent = Scripted()
     site = make(talk("", "echo"), agents={"bot-1": agent})
     assert site.replies is not None

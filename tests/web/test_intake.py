@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from dialens.errors import DialensError
+from dialens.base import DialensError
 from dialens.studies.store import Receipt, Session, Store, UnknownSession, Waiting
-from dialens.web.intake import Intake
+from dialens.web._intake import Intake
 from tests.studies.store.people import NOON, arrive, given, register
 from tests.web.browsers import Browser, Reply, Tally, in_own_loop, whole_form
 from tests.web.conftest import Host, Hosting, kept, tea

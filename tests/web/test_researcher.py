@@ -10,7 +10,7 @@ from starlette.testclient import TestClient
 
 from dialens.studies.templates import load_template
 from dialens.web import Site
-from dialens.web.watching import Watch
+from dialens.web._watching import Watch
 from tests.web.conftest import Make, Visit, log_in, tea
 from tests.web.people import Page
 

@@ -11,10 +11,10 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from dialens.cli.study_serve import serve as command
-from dialens.errors import DialensError
+from dialens.base import DialensError
+from dialens.cli.study._serve import serve as command
 from dialens.web import Site, study_app
-from dialens.web.serving import PatientProtocol
+from dialens.web._serving import PatientProtocol
 from tests.web.conftest import Serve, Visit, kept, running, tea
 from tests.web.people import Page
 

@@ -7,29 +7,6 @@ talk and keeps what they say as a corpus.
 May import `models`, `text` and `corpus`; the command line and the web pages build on it.
 """
 
-from dialens.agents.agent import (
-    Agent,
-    AgentError,
-    AgentSpec,
-    Message,
-    Parameters,
-    Reply,
-    Role,
-    streamed,
-)
-from dialens.agents.registry import Kind, kinds, make_agent, parse_agent
+import lazy_loader
 
-__all__ = [
-    "Agent",
-    "AgentError",
-    "AgentSpec",
-    "Kind",
-    "Message",
-    "Parameters",
-    "Reply",
-    "Role",
-    "kinds",
-    "make_agent",
-    "parse_agent",
-    "streamed",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -3,58 +3,6 @@
 May import `models`, `text` and `corpus`; `stats` and `report` build on what it gives.
 """
 
-from dialens.metrics.batch import TurnBatch
-from dialens.metrics.card import (
-    Definition,
-    Metric,
-    MetricCard,
-    Resources,
-    metric,
-    turn_mean,
-    with_models,
-)
-from dialens.metrics.features import (
-    DistinctNgrams,
-    Feature,
-    Spread,
-    TurnValue,
-    WordCount,
-    lexicon_feature,
-)
-from dialens.metrics.model_emotion import LABELS as EMOTION_LABELS
-from dialens.metrics.model_forecast import Forecast, forecast
-from dialens.metrics.model_set import ModelSet
-from dialens.metrics.registry import metrics, select
-from dialens.metrics.scores import SCORES, Scores, make_plan, score, score_into, state_of
-from dialens.metrics.state import State, Values
+import lazy_loader
 
-__all__ = [
-    "EMOTION_LABELS",
-    "SCORES",
-    "Definition",
-    "DistinctNgrams",
-    "Feature",
-    "Forecast",
-    "Metric",
-    "MetricCard",
-    "ModelSet",
-    "Resources",
-    "Scores",
-    "Spread",
-    "State",
-    "TurnBatch",
-    "TurnValue",
-    "Values",
-    "WordCount",
-    "forecast",
-    "lexicon_feature",
-    "make_plan",
-    "metric",
-    "metrics",
-    "score",
-    "score_into",
-    "select",
-    "state_of",
-    "turn_mean",
-    "with_models",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -5,25 +5,6 @@ Training lives in :mod:`dialens.models.training` and needs the extra ``train``. 
 topics have modules of their own: :mod:`dialens.models.traits`, :mod:`dialens.models.topics`.
 """
 
-from dialens.models.card import ModelCard, Task, read_card
-from dialens.models.catalogue import Catalogue, CatalogueEntry, FileCheck, catalogue, verify
-from dialens.models.inputs import TextInput
-from dialens.models.runtime import Model, Precision
-from dialens.models.store import Listed, list_models, load
+import lazy_loader
 
-__all__ = [
-    "Catalogue",
-    "CatalogueEntry",
-    "FileCheck",
-    "Listed",
-    "Model",
-    "ModelCard",
-    "Precision",
-    "Task",
-    "TextInput",
-    "catalogue",
-    "list_models",
-    "load",
-    "read_card",
-    "verify",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -3,16 +3,6 @@
 May import every room below; only the command line and the workbench build on it.
 """
 
-from dialens.report.comparison_page import ComparisonSummary, write_comparison
-from dialens.report.page import Summary, write_report
-from dialens.report.run_record import RUN, Recorder, RunRecord
+import lazy_loader
 
-__all__ = [
-    "RUN",
-    "ComparisonSummary",
-    "Recorder",
-    "RunRecord",
-    "Summary",
-    "write_comparison",
-    "write_report",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -6,30 +6,6 @@ above (`dialens.web`, `dialens.cli`), statistics too: nothing here imports them.
 `studies`.
 """
 
-from dialens.studies.check import estimate, preview
-from dialens.studies.codebook import codebook, codebook_markdown
-from dialens.studies.files import study_schema
-from dialens.studies.flow import Planner, plan
-from dialens.studies.judgements import check_outcomes, rating_rows
-from dialens.studies.study import Study, load_study, study_of
-from dialens.studies.types import Answer, AnswerError, Cell, Field, Screen
+import lazy_loader
 
-__all__ = [
-    "Answer",
-    "AnswerError",
-    "Cell",
-    "Field",
-    "Planner",
-    "Screen",
-    "Study",
-    "check_outcomes",
-    "codebook",
-    "codebook_markdown",
-    "estimate",
-    "load_study",
-    "plan",
-    "preview",
-    "rating_rows",
-    "study_of",
-    "study_schema",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -5,52 +5,6 @@ report). Nothing here knows what a conversation is: it takes columns of text and
 numbers.
 """
 
-from dialens.text.defaults import (
-    FUNCTION_WORD_CATEGORIES,
-    card,
-    emotion_lexicon,
-    function_words,
-    stop_words,
-)
-from dialens.text.lexicon import Lexicon
-from dialens.text.lexicon_files import (
-    PLUTCHIK,
-    as_emotion_lexicon,
-    read_emotion_lexicon,
-    read_lexicon,
-)
-from dialens.text.tokens import (
-    PATTERN,
-    VERSION,
-    is_word,
-    normalise,
-    spans,
-    spans_of_texts,
-    tokenise,
-    tokenise_texts,
-)
-from dialens.text.vocabulary import Vocabulary
-from dialens.text.word_features import WordTable
+import lazy_loader
 
-__all__ = [
-    "FUNCTION_WORD_CATEGORIES",
-    "PATTERN",
-    "PLUTCHIK",
-    "VERSION",
-    "Lexicon",
-    "Vocabulary",
-    "WordTable",
-    "as_emotion_lexicon",
-    "card",
-    "emotion_lexicon",
-    "function_words",
-    "is_word",
-    "normalise",
-    "read_emotion_lexicon",
-    "read_lexicon",
-    "spans",
-    "spans_of_texts",
-    "stop_words",
-    "tokenise",
-    "tokenise_texts",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from dialens.errors import DialensError
+from dialens.base import DialensError
 
 _CATEGORY = re.compile(r"\s*(\d+)\s+(\S.*?)\s*$")
 _LONG_NAME = re.compile(r"\s+\(.*\)$")  # LIWC 2015 writes "function (Function Words)"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import polars as pl
 
-from dialens.errors import DialensError
+from dialens.base import DialensError
 
 
 def looks_like_sqlite(content: bytes) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from dialens.errors import DialensError
+from dialens.base import DialensError
 from dialens.text._lexicon_dic import Parsed
 
 _WORD = {"word", "words", "term", "token", "entry", "dicterm", "lemma"}

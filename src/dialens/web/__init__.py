@@ -7,7 +7,6 @@ a participant gave is the store's (`dialens.studies.store`); no page remembers a
 signed cookie. Needs the extra `studies`.
 """
 
-from dialens.web.site import Site
-from dialens.web.study_app import study_app
+import lazy_loader
 
-__all__ = ["Site", "study_app"]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

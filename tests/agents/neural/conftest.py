@@ -8,9 +8,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from dialens.agents.neural.conversations import Threads, read_threads
-from dialens.agents.neural.prepare import Prepared, prepare
-from dialens.agents.neural.shape import Shape
+from dialens.agents.neural import Shape
+from dialens.agents.neural._conversations import Threads, read_threads
+from dialens.agents.neural._prepare import Prepared, prepare
 from dialens.models.topics import TopicTable, from_entries
 
 TALKS = (

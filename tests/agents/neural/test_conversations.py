@@ -9,10 +9,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from dialens.agents.neural.conversations import Threads, clean, looks_tabbed, read_threads
-from dialens.agents.neural.prepare import Prepared, prepare
-from dialens.agents.neural.subwords import Subwords, recase
-from dialens.errors import DialensError
+from dialens.agents.neural._conversations import Threads, clean, looks_tabbed, read_threads
+from dialens.agents.neural._prepare import Prepared, prepare
+from dialens.agents.neural._subwords import Subwords, recase
+from dialens.base import DialensError
 from dialens.models.topics import TopicTable
 from tests.agents.neural.conftest import TALKS, small_shape
 

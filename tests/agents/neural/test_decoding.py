@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dialens.agents.neural.decoding import Decoding, Guards, Taboo, decode, nucleus_draw
-from dialens.agents.neural.inference import State, Writer
-from dialens.agents.neural.shape import BEGIN, END, Shape
+from dialens.agents.neural import Shape
+from dialens.agents.neural._decoding import Decoding, Guards, Taboo, decode, nucleus_draw
+from dialens.agents.neural._inference import State, Writer
+from dialens.agents.neural._shape import BEGIN, END
 from tests.agents.neural.conftest import small_shape
 
 PLAIN = Decoding(beam=1, longest=8, shortest=0, no_repeat=0, no_echo=0, contrast=0.0)

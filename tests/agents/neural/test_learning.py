@@ -9,12 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dialens.agents.neural.conversations import read_threads
-from dialens.agents.neural.decoding import Decoding, decode
-from dialens.agents.neural.examples import Examples, batches, in_order
-from dialens.agents.neural.inference import Writer
-from dialens.agents.neural.prepare import Prepared, prepare
-from dialens.agents.neural.shape import KINDS, LearningPlan, Shape
+from dialens.agents.neural import LearningPlan, Shape
+from dialens.agents.neural._conversations import read_threads
+from dialens.agents.neural._decoding import Decoding, decode
+from dialens.agents.neural._examples import Examples, batches, in_order
+from dialens.agents.neural._inference import Writer
+from dialens.agents.neural._prepare import Prepared, prepare
+from dialens.agents.neural._shape import KINDS
 from dialens.models.topics import TopicTable
 from tests.agents.neural.conftest import TALKS, small_shape
 
@@ -28,7 +29,7 @@ def fitted_shape(kind: str, prepared: Prepared, **sizes: int) -> Shape:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_toy_corpus_is_memorised(kind: str, tmp_path: Path, topics: TopicTable) -> None:
-    from dialens.agents.neural.fit import fit, make_network
+    from dialens.agents.neural._fit import fit, make_network
 
     file = tmp_path / "talks.txt"
     file.write_text("".join("\t".join(talk) + "\n" for talk in TALKS[:3] * 4))
@@ -59,7 +60,7 @@ def test_a_killed_run_ends_with_the_same_weights(
 ) -> None:
     import torch
 
-    from dialens.agents.neural.fit import fit, make_network
+    from dialens.agents.neural._fit import fit, make_network
 
     shape = fitted_shape(kind, prepared)
     plan = replace(PLAN, checkpoint_every=2)
@@ -84,7 +85,7 @@ def test_a_killed_run_ends_with_the_same_weights(
 def test_perplexity_of_a_network_that_knows_nothing_is_its_vocabulary(prepared: Prepared) -> None:
     import torch
 
-    from dialens.agents.neural.fit import make_network, perplexity
+    from dialens.agents.neural._fit import make_network, perplexity
 
     shape = fitted_shape("seq2seq", prepared)
     model = make_network(shape, PLAN)
@@ -97,7 +98,7 @@ def test_perplexity_of_a_network_that_knows_nothing_is_its_vocabulary(prepared: 
 
 
 def test_perplexity_does_not_depend_on_the_size_of_batches(prepared: Prepared) -> None:
-    from dialens.agents.neural.fit import make_network, perplexity
+    from dialens.agents.neural._fit import make_network, perplexity
 
     shape = fitted_shape("thred", prepared)
     model = make_network(shape, PLAN)

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from dialens.agents.neural.examples import pad_contexts
-from dialens.agents.neural.inference import Writer
-from dialens.agents.neural.shape import BEGIN, KINDS, PAD, LearningPlan
+from dialens.agents.neural import LearningPlan
+from dialens.agents.neural._examples import pad_contexts
+from dialens.agents.neural._inference import Writer
+from dialens.agents.neural._shape import BEGIN, KINDS, PAD
 from tests.agents.neural.conftest import small_shape
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ REPLIES = ([20, 21, 22, 23], [24], [25, 26])
 
 
 def network(kind: str, seed: int = 1) -> torch.nn.Module:
-    from dialens.agents.neural.fit import make_network
+    from dialens.agents.neural._fit import make_network
 
     model = make_network(small_shape(kind), LearningPlan(seed=seed, dropout=0.0))
     return model.double().eval()
@@ -89,7 +90,7 @@ def test_attention_weights_sum_to_one(kind: str) -> None:
 def test_attention_layer_ignores_what_is_not_there() -> None:
     import torch
 
-    from dialens.agents.neural.attention import AdditiveAttention
+    from dialens.agents.neural._attention import AdditiveAttention
 
     torch.manual_seed(0)
     layer = AdditiveAttention(4, 3, 5)

@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from dialens.agents.agent import AgentSpec, Message
+from dialens.agents import AgentSpec, Message
 from dialens.agents.neural import open_agent
-from dialens.agents.neural.folder import WEIGHTS
-from dialens.agents.neural.shape import KINDS
-from dialens.cli.agents import app
+from dialens.agents.neural._folder import WEIGHTS
+from dialens.agents.neural._shape import KINDS
+from dialens.cli.agents._group import app
 from tests.agents.neural.test_conversations import ingested
 
 pytestmark = pytest.mark.slow
@@ -109,7 +109,7 @@ def test_an_ingested_folder_is_learned_from(tmp_path: Path) -> None:
 
 def test_kill_and_go_on_gives_the_same_weights(talks: Path, tmp_path: Path) -> None:
     def command(name: str) -> list[str]:
-        program = "from dialens.cli.agents import app; app()"
+        program = "from dialens.cli.agents._group import app; app()"
         given = ["train", "seq2seq", str(talks), "-o", str(tmp_path / name), *SMALL]
         return [sys.executable, "-c", program, *given, "--epochs", "6"]
 

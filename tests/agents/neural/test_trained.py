@@ -10,15 +10,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dialens.agents.agent import Agent, AgentError, AgentSpec, Message
-from dialens.agents.neural import open_agent
-from dialens.agents.neural.folder import CARD, WEIGHTS, write_agent
-from dialens.agents.neural.guard import blocked_spellings, says_blocked
-from dialens.agents.neural.measures import distinct
-from dialens.agents.neural.shape import KINDS, Shape
-from dialens.agents.neural.subwords import Subwords
-from dialens.agents.neural.weights import load_weights, save_weights
-from dialens.errors import DialensError
+from dialens.agents import Agent, AgentError, AgentSpec, Message
+from dialens.agents.neural import Shape, open_agent
+from dialens.agents.neural._folder import CARD, WEIGHTS, write_agent
+from dialens.agents.neural._guard import blocked_spellings, says_blocked
+from dialens.agents.neural._measures import distinct
+from dialens.agents.neural._shape import KINDS
+from dialens.agents.neural._subwords import Subwords
+from dialens.agents.neural._weights import load_weights, save_weights
+from dialens.base import DialensError
 from tests.agents.neural.conftest import TALKS, small_shape
 from tests.agents.neural.test_decoding import random_writer
 
@@ -112,7 +112,7 @@ def test_talking_needs_no_torch(tmp_path: Path) -> None:
     folder = write_random(tmp_path / "bot", "thred")
     program = (
         "import sys; sys.modules['torch'] = sys.modules['safetensors'] = None\n"
-        "from dialens.agents.agent import AgentSpec, Message\n"
+        "from dialens.agents._agent import AgentSpec, Message\n"
         "from dialens.agents.neural import open_agent\n"
         f"agent = open_agent(AgentSpec('thred', {str(folder)!r}))\n"
         "print(len(agent.reply([Message('partner', 'do you like tea')]).text) > 0)\n"

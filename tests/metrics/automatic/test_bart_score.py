@@ -7,9 +7,10 @@ import pytest
 import torch
 from transformers import AutoTokenizer, BartForConditionalGeneration
 
-from dialens.errors import DialensError
-from dialens.metrics.automatic.bart_score import FAMILY
-from dialens.metrics.automatic.family import NotReadyError, Unit, Workshop
+from dialens.base import DialensError
+from dialens.metrics import Workshop
+from dialens.metrics._family import NotReadyError, Unit
+from dialens.metrics.families._bart_score import FAMILY
 from tests.metrics.automatic import checkpoints
 from tests.metrics.automatic.checkpoints import POSITIONS, SENTENCES
 

@@ -14,12 +14,11 @@ import pytest
 import torch
 from bert_score.utils import model2layers
 
+from dialens.base import DialensError
 from dialens.corpus import Corpus, Dialogue, Reference, Turn
-from dialens.errors import DialensError
-from dialens.metrics import Resources, score
-from dialens.metrics.automatic.bert_score import FAMILY, LAYERS, read_baseline
-from dialens.metrics.automatic.family import NotReadyError, Unit, Workshop
-from dialens.metrics.automatic.scorers import ScorerSet
+from dialens.metrics import Resources, ScorerSet, Workshop, score
+from dialens.metrics._family import NotReadyError, Unit
+from dialens.metrics.families._bert_score import FAMILY, LAYERS, read_baseline
 from tests.metrics.automatic import checkpoints
 from tests.metrics.automatic.checkpoints import SENTENCES
 
@@ -181,7 +180,7 @@ def test_padding_takes_no_part_in_a_maximum(encoders: dict[str, Path]):
     """A token unlike all others keeps its negative similarity beside longer sentences."""
     import torch
 
-    from dialens.metrics.automatic.bert_score import _matched, _Sentence
+    from dialens.metrics.families._bert_score import _matched, _Sentence
 
     up, down = torch.tensor([[1.0, 0.0]]), torch.tensor([[-1.0, 0.0]])
     lone, opposite = _Sentence(up, torch.ones(1)), _Sentence(down, torch.ones(1))
@@ -216,7 +215,7 @@ def test_long_texts_are_cut_as_the_package_cuts(encoders: dict[str, Path]):
 
 
 def test_each_sentence_is_encoded_once(encoders: dict[str, Path], monkeypatch: pytest.MonkeyPatch):
-    from dialens.metrics.automatic import bert_score as module
+    from dialens.metrics.families import _bert_score as module
 
     ours = scorer(encoders["bert"])
     whole = ours.score(UNITS)
@@ -240,7 +239,7 @@ def test_the_authors_layer_is_known_by_the_name(tmp_path: Path):
 
 
 def test_layers_above_are_cut_without_touching_the_shared_model(encoders: dict[str, Path]):
-    from dialens.metrics.automatic.weights import load_model
+    from dialens.metrics.families._weights import load_model
 
     shop = Workshop(
         {"bert_score": str(encoders["bert"])}, {"bert_score": {"layer": "1"}}, threads=1

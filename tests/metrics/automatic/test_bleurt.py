@@ -9,8 +9,9 @@ import torch
 from safetensors.torch import load_file
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
-from dialens.metrics.automatic.bleurt import FAMILY
-from dialens.metrics.automatic.family import NotReadyError, Unit, Workshop
+from dialens.metrics import Workshop
+from dialens.metrics._family import NotReadyError, Unit
+from dialens.metrics.families._bleurt import FAMILY
 from tests.metrics.automatic import checkpoints
 from tests.metrics.automatic.checkpoints import POSITIONS, SENTENCES
 

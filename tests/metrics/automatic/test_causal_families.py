@@ -7,9 +7,12 @@ import pytest
 import torch
 import transformers
 
-from dialens.errors import DialensError
-from dialens.metrics.automatic import dialog_rpt, fed, perplexity
-from dialens.metrics.automatic.family import NotReadyError, Unit, Workshop
+from dialens.base import DialensError
+from dialens.metrics import Workshop
+from dialens.metrics._family import NotReadyError, Unit
+from dialens.metrics.families import _dialog_rpt as dialog_rpt
+from dialens.metrics.families import _fed as fed
+from dialens.metrics.families import _perplexity as perplexity
 from tests.metrics.automatic import checkpoints
 
 UNITS = [

@@ -9,12 +9,19 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 from dialens.corpus import LEVELS, Corpus, Dialogue, Reference
-from dialens.metrics import MetricCard, Resources, make_plan, metrics
-from dialens.metrics.automatic.catalogue import FAMILIES
-from dialens.metrics.automatic.family import Family, Workshop
-from dialens.metrics.automatic.scorers import ScorerSet, check_names
-from dialens.metrics.scores import long
-from dialens.metrics.scoring import open_scorers, score_parts
+from dialens.metrics import (
+    Family,
+    MetricCard,
+    Resources,
+    ScorerSet,
+    Workshop,
+    check_names,
+    make_plan,
+    metrics,
+)
+from dialens.metrics._catalogue import FAMILIES
+from dialens.metrics._scores import long
+from dialens.metrics._scoring import open_scorers, score_parts
 from tests.metrics.automatic.tiny_weights import tiny_workshop
 from tests.metrics.strategies import corpora, texts
 

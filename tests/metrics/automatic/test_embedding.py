@@ -9,9 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.distance import cdist, cosine
 
-from dialens.metrics.automatic import embedding
-from dialens.metrics.automatic.family import NotReadyError, Unit, Workshop
-from dialens.metrics.automatic.vectors import ShippedVectors
+from dialens.metrics import Workshop
+from dialens.metrics._family import NotReadyError, Unit
+from dialens.metrics.families import _embedding as embedding
+from dialens.metrics.families._vectors import ShippedVectors
 
 LINES = {"cat": (1.0, 0.0, 2.0), "dog": (0.0, 1.0, -3.0), "sat": (2.0, 2.0, 0.5), "n't": (1, 1, 1)}
 LINES |= {"do": (3.0, 1.0, 0.0)}

@@ -10,14 +10,25 @@ import numpy as np
 import polars as pl
 import pytest
 
+from dialens.base import DialensError
 from dialens.corpus import Corpus, Dialogue, Reference, Turn
-from dialens.errors import DialensError
-from dialens.metrics import Resources, forecast, make_plan, metrics, score, score_into, select
-from dialens.metrics.automatic.cache import ResultCache
-from dialens.metrics.automatic.cards import cards_of
-from dialens.metrics.automatic.family import Family, NotReadyError, Output, Unit, Workshop
-from dialens.metrics.automatic.scorers import ScorerSet, check_names
-from dialens.metrics.model_set import ModelSet
+from dialens.metrics import (
+    Family,
+    ModelSet,
+    Resources,
+    ResultCache,
+    ScorerSet,
+    Workshop,
+    check_names,
+    forecast,
+    make_plan,
+    metrics,
+    score,
+    score_into,
+    select,
+)
+from dialens.metrics._cards import cards_of
+from dialens.metrics._family import NotReadyError, Output, Unit
 
 
 class Lengths:
@@ -227,9 +238,9 @@ import sys, time
 from pathlib import Path
 import numpy as np
 from dialens.metrics import Resources, score
-from dialens.metrics.automatic.cache import ResultCache
-from dialens.metrics.automatic.cards import cards_of
-from dialens.metrics.automatic.scorers import ScorerSet
+from dialens.metrics import ResultCache
+from dialens.metrics._cards import cards_of
+from dialens.metrics import ScorerSet
 from tests.metrics.automatic import test_engine
 from dialens.corpus import Corpus
 class Slow(test_engine.Lengths):

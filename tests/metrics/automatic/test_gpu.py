@@ -6,8 +6,13 @@ import numpy as np
 import pytest
 import torch
 
-from dialens.metrics.automatic import bart_score, bert_score, bleurt, mauve, prism
-from dialens.metrics.automatic.family import Unit, Workshop
+from dialens.metrics import Workshop
+from dialens.metrics._family import Unit
+from dialens.metrics.families import _bart_score as bart_score
+from dialens.metrics.families import _bert_score as bert_score
+from dialens.metrics.families import _bleurt as bleurt
+from dialens.metrics.families import _mauve as mauve
+from dialens.metrics.families import _prism as prism
 from tests.metrics.automatic import checkpoints
 from tests.metrics.automatic.checkpoints import SENTENCES
 

@@ -19,9 +19,10 @@ import torch
 import transformers
 from safetensors.torch import load_file
 
-from dialens.metrics.automatic import bert_score
-from dialens.metrics.automatic.family import Unit, Workshop
-from dialens.metrics.automatic.weights import weights_signature
+from dialens.metrics import Workshop
+from dialens.metrics._family import Unit
+from dialens.metrics.families import _bert_score as bert_score
+from dialens.metrics.families._weights import weights_signature
 from tests.metrics.automatic import checkpoints
 from tests.metrics.automatic.checkpoints import SENTENCES
 from tests.metrics.automatic.hub import TOKEN, Break, Hub
@@ -30,8 +31,9 @@ PIECE = 10 * 2**20  # the client writes so many bytes at a time: what it has whe
 
 FETCH = """
 import json, sys
-from dialens.metrics.automatic.family import NotReadyError, Workshop
-from dialens.metrics.automatic.weights import load_folder
+from dialens.metrics import Workshop
+from dialens.metrics._family import NotReadyError
+from dialens.metrics.families._weights import load_folder
 
 pickles, *places = sys.argv[1:]
 for place in places:

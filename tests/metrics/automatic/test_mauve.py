@@ -11,13 +11,15 @@ from mauve.compute_mauve import compute_mauve
 from mauve.utils import featurize_tokens_from_model
 from transformers import AutoModel, AutoTokenizer
 
-from dialens.errors import DialensError
-from dialens.metrics.automatic import bert_score, token_encoder
-from dialens.metrics.automatic.family import Unit, Workshop
-from dialens.metrics.automatic.frontier import clustered, histograms, mauve_of, reduced
-from dialens.metrics.automatic.mauve import FAMILY, MauveScorer, Settings
-from dialens.metrics.automatic.token_encoder import SideRows
-from dialens.metrics.automatic.weights import load_model
+from dialens.base import DialensError
+from dialens.metrics import Workshop
+from dialens.metrics._family import Unit
+from dialens.metrics.families import _bert_score as bert_score
+from dialens.metrics.families import _token_encoder as token_encoder
+from dialens.metrics.families._frontier import clustered, histograms, mauve_of, reduced
+from dialens.metrics.families._mauve import FAMILY, MauveScorer, Settings
+from dialens.metrics.families._token_encoder import SideRows
+from dialens.metrics.families._weights import load_model
 from tests.metrics.automatic import checkpoints
 from tests.metrics.automatic.checkpoints import SENTENCES
 from tests.metrics.automatic.test_bert_score import real_encoders

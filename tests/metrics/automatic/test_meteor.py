@@ -7,9 +7,10 @@ from hypothesis import strategies as st
 from nltk.tokenize import word_tokenize
 from nltk.translate.meteor_score import meteor_score
 
-from dialens.errors import DialensError
-from dialens.metrics.automatic import meteor
-from dialens.metrics.automatic.family import NotReadyError, Unit, Workshop
+from dialens.base import DialensError
+from dialens.metrics import Workshop
+from dialens.metrics._family import NotReadyError, Unit
+from dialens.metrics.families import _meteor as meteor
 
 WORDS = ("the", "Cat", "cats", "sat", "sitting", "sits", "big", "large", "runs", "running", "dog.")
 sentences = st.one_of(

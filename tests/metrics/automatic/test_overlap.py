@@ -8,10 +8,11 @@ from rouge_score.rouge_scorer import RougeScorer
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 
-from dialens.errors import DialensError
-from dialens.metrics.automatic import overlap
-from dialens.metrics.automatic.family import Unit, Workshop
-from dialens.metrics.automatic.ngrams import longest_common, places
+from dialens.base import DialensError
+from dialens.metrics import Workshop
+from dialens.metrics._family import Unit
+from dialens.metrics.families import _overlap as overlap
+from dialens.metrics.families._ngrams import longest_common, places
 
 WORDS = ("the", "cat", "Cat", "sat", "on", "mat.", "it's", "1,000", "&amp;", "running", "runs", "ß")
 sentences = st.one_of(

@@ -7,9 +7,10 @@ import pytest
 import torch
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
-from dialens.errors import DialensError
-from dialens.metrics.automatic.family import Unit, Workshop
-from dialens.metrics.automatic.prism import FAMILY, language_tag
+from dialens.base import DialensError
+from dialens.metrics import Workshop
+from dialens.metrics._family import Unit
+from dialens.metrics.families._prism import FAMILY, language_tag
 from tests.metrics.automatic import checkpoints
 from tests.metrics.automatic.checkpoints import SENTENCES
 

@@ -12,10 +12,8 @@ import torch
 import transformers
 
 from dialens.corpus import Corpus, Dialogue, Reference, Turn
-from dialens.metrics import Resources, score
-from dialens.metrics.automatic import catalogue
-from dialens.metrics.automatic.family import Workshop
-from dialens.metrics.automatic.scorers import ScorerSet
+from dialens.metrics import Resources, ScorerSet, Workshop, score
+from dialens.metrics import _catalogue as catalogue
 from tests.metrics.automatic import checkpoints
 
 FAMILIES = {family.name: family for family in catalogue.FAMILIES}

@@ -3,21 +3,21 @@
 import numpy as np
 import pytest
 
-from dialens.errors import DialensError
-from dialens.metrics.automatic import shipped_ranker
-from dialens.metrics.automatic.family import NotReadyError, Unit, Workshop
-from dialens.metrics.automatic.shipped_ranker import (
+from dialens.base import DialensError
+from dialens.metrics import Workshop
+from dialens.metrics._family import NotReadyError, Unit
+from dialens.metrics.families import _shipped_ranker as shipped_ranker
+from dialens.metrics.families._shipped_ranker import (
     DIALOG_RPT,
     USL_H,
     ShippedDialogRpt,
     ShippedUslH,
     composed,
 )
-from dialens.models import Model, read_card
-from dialens.models.likelihood import LanguageModel
-from dialens.models.store import SHIPPED
-from dialens.models.training import export, ranker_cards
-from dialens.models.training.ranker_pools import HEADS, OUTPUTS
+from dialens.models import SHIPPED, LanguageModel, Model, read_card
+from dialens.models.training import _export as export
+from dialens.models.training import _ranker_cards as ranker_cards
+from dialens.models.training._ranker_pools import HEADS, OUTPUTS
 from tests.models.test_ranker import quantised, tiny_encoder
 
 UNITS = [

@@ -9,8 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from safetensors.torch import save_file
 
-from dialens.metrics.automatic.family import NotReadyError
-from dialens.metrics.automatic.tensors import read_tensors
+from dialens.metrics._family import NotReadyError
+from dialens.metrics.families._tensors import read_tensors
 from tests.metrics.automatic import checkpoints
 
 WEIGHTS = {f"layer.{n}.weight": torch.arange(6.0).reshape(2, 3) + n for n in range(5)}

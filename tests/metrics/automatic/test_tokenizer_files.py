@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 import transformers
 
-from dialens.metrics.automatic.family import NotReadyError, Workshop
-from dialens.metrics.automatic.weights import lacking_weights, load_model, load_tokenizer
-from dialens.models.tokenizer_files import has_tokenizer
+from dialens.metrics import Workshop
+from dialens.metrics._family import NotReadyError
+from dialens.metrics.families._weights import lacking_weights, load_model, load_tokenizer
+from dialens.models import has_tokenizer
 from tests.metrics.automatic import checkpoints
 from tests.metrics.automatic.checkpoints import SENTENCES
 

@@ -10,9 +10,11 @@ import torch
 import transformers
 from safetensors.torch import load_file, save_file
 
-from dialens.errors import DialensError
-from dialens.metrics.automatic import pred_en, usl_h
-from dialens.metrics.automatic.family import NotReadyError, Unit, Workshop
+from dialens.base import DialensError
+from dialens.metrics import Workshop
+from dialens.metrics._family import NotReadyError, Unit
+from dialens.metrics.families import _pred_en as pred_en
+from dialens.metrics.families import _usl_h as usl_h
 from tests.metrics.automatic import checkpoints
 
 UNITS = [

@@ -8,8 +8,9 @@ import tokenizers
 import torch
 import transformers
 
-from dialens.metrics.automatic.family import NotReadyError, Workshop
-from dialens.metrics.automatic.weights import (
+from dialens.metrics import Workshop
+from dialens.metrics._family import NotReadyError
+from dialens.metrics.families._weights import (
     device_of,
     lacking_weights,
     load_folder,

@@ -8,8 +8,8 @@ from pathlib import Path
 import torch
 from safetensors.torch import save_file
 
-from dialens.metrics.automatic import pred_en
-from dialens.metrics.automatic.family import Workshop
+from dialens.metrics import Workshop
+from dialens.metrics.families import _pred_en as pred_en
 from tests.metrics.automatic import checkpoints
 
 _kept: list[tempfile.TemporaryDirectory[str]] = []

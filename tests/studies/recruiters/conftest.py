@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from dialens.studies.examples import TEA
+from dialens.studies import TEA, Study, study_of
 from dialens.studies.store import KEY_VARIABLE, Session, Store
-from dialens.studies.study import Study, study_of
 from tests.studies.recruiters.platform import served
 from tests.studies.recruiters.prolific_server import TOKEN, ProlificServer
 from tests.studies.recruiters.turk import KEY, SECRET, Turk

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from dialens.cli.study_recruit import app
-from dialens.errors import DialensError
-from dialens.studies.design_recruiter import MTurkRecruiter, ProlificRecruiter
+from dialens.base import DialensError
+from dialens.cli.study._recruit import app
+from dialens.studies import load_study
+from dialens.studies.design import MTurkRecruiter, ProlificRecruiter
 from dialens.studies.store import Session, Store
-from dialens.studies.study import load_study
 from tests.studies.recruiters.conftest import URL
 from tests.studies.recruiters.prolific_server import ProlificServer
 from tests.studies.recruiters.turk import Turk

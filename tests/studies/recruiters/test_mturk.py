@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from dialens.errors import DialensError
-from dialens.studies.recruiters import MechanicalTurk, match, mturk_calls, recruiter_of
-from dialens.studies.recruiters.mturk import submitted_code
+from dialens.base import DialensError
+from dialens.studies.recruiters import MechanicalTurk, match, recruiter_of
+from dialens.studies.recruiters import _mturk_calls as mturk_calls
+from dialens.studies.recruiters._mturk import submitted_code
 from tests.studies.recruiters.conftest import URL, tea
 from tests.studies.recruiters.platform import LOSE, Answer
 from tests.studies.recruiters.turk import Turk, throttled

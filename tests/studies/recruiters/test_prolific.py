@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dialens.errors import DialensError
+from dialens.base import DialensError
 from dialens.studies.recruiters import Prolific, completion_code, match
 from tests.studies.recruiters.conftest import URL, tea
 from tests.studies.recruiters.platform import LOSE, Answer

@@ -6,8 +6,8 @@ import random
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
+from dialens.studies import Field, Screen
 from dialens.studies.store import Policy, Session, Store, StudyRecord, Submission
-from dialens.studies.types import Field, Screen
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 SECOND = timedelta(seconds=1)

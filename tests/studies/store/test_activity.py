@@ -10,7 +10,7 @@ from hypothesis import given as hypothesis_given
 from hypothesis import strategies as st
 
 from dialens.studies.store import Event, Store, Submission
-from dialens.studies.store.activity import Received, viewing
+from dialens.studies.store._activity import Received, viewing
 from tests.studies.store.people import NOON, SECOND, arrive, rating, register
 
 HOUR = timedelta(hours=1)

@@ -8,7 +8,7 @@ from hypothesis import given as hypothesis_given
 from hypothesis import strategies as st
 
 from dialens.studies.store import Policy, Store
-from dialens.studies.store.allocation import Places, choose
+from dialens.studies.store._allocation import Places, choose
 from tests.studies.store.people import NOON, SECOND, arrive, given, register
 
 cells = st.lists(

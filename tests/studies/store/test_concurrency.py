@@ -12,8 +12,7 @@ import polars as pl
 import pytest
 from sqlalchemy import select
 
-from dialens.studies.store import Policy, Session, Store
-from dialens.studies.store.tables import sessions
+from dialens.studies.store import Policy, Session, Store, sessions
 from tests.studies.store import crowd
 from tests.studies.store.people import CELLS, NOON, SECOND, arrive, given, register
 

@@ -12,8 +12,8 @@ import polars as pl
 import pytest
 from sqlalchemy import func, select
 
-from dialens.studies.store import Store
-from dialens.studies.store.tables import answers, sessions, submissions
+from dialens.studies.store import Store, sessions
+from dialens.studies.store._tables import answers, submissions
 from tests.studies.store import crowd
 from tests.studies.store.cluster import Cluster
 from tests.studies.store.conftest import KEY

@@ -12,18 +12,16 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from dialens.cli.app import app
+from dialens.analysis.bias import read_study
+from dialens.base import DialensError
+from dialens.cli._app import app
 from dialens.corpus import RATINGS
-from dialens.errors import DialensError
-from dialens.stats.bias import read_study
-from dialens.stats.ratings import load_ratings
-from dialens.studies.examples import TEA
+from dialens.statistics import load_ratings
+from dialens.studies import TEA, Field, Screen, Study, study_of
 from dialens.studies.export import export, tables
-from dialens.studies.flow import plan
 from dialens.studies.instruments import simulate, validate
+from dialens.studies.plan import plan
 from dialens.studies.store import Session, Store, Submission
-from dialens.studies.study import Study, study_of
-from dialens.studies.types import Field, Screen
 from tests.studies.store.people import NOON, SECOND, seeds
 
 WORKER = "A3SECRETWORKER"

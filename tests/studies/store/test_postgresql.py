@@ -9,9 +9,9 @@ import ssl
 import pytest
 from sqlalchemy import make_url, text
 
-from dialens.errors import DialensError
+from dialens.base import DialensError
 from dialens.studies.store import Store, StoreUnavailable
-from dialens.studies.store.postgresql import connect_arguments
+from dialens.studies.store._postgresql import connect_arguments
 from tests.studies.store.cluster import Cluster
 from tests.studies.store.conftest import KEY
 from tests.studies.store.people import CELLS, NOON, arrive, given, register

@@ -8,18 +8,20 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from dialens.errors import DialensError
+from dialens.base import DialensError
+from dialens.studies import Field, Screen
 from dialens.studies.store import (
+    Failure,
+    Message,
     Secrets,
     Store,
     Submission,
+    Talking,
     UnknownParticipant,
     UnknownSession,
     WrongKey,
 )
-from dialens.studies.store.tables import metadata
-from dialens.studies.store.talking import Failure, Message, Talking
-from dialens.studies.types import Field, Screen
+from dialens.studies.store._tables import metadata
 from tests.studies.store.cluster import Cluster
 from tests.studies.store.conftest import KEY
 from tests.studies.store.people import NOON, arrive, given, register

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dialens.studies.participation import attendance, note, noted
-from dialens.studies.simulation import simulate_study, simulations
-from dialens.studies.simulation_population import Population
+from dialens.studies import attendance, study_of
+from dialens.studies._participation import note, noted
+from dialens.studies.simulation import Population, simulate_study, simulations
 from dialens.studies.store import Store
-from dialens.studies.study import study_of
 from tests.studies.store.people import NOON
 from tests.studies.store.test_export import DESIGN
 

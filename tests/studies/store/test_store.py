@@ -11,7 +11,8 @@ import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 
-from dialens.errors import DialensError
+from dialens.base import DialensError
+from dialens.studies import Field, Screen
 from dialens.studies.store import (
     KEY_VARIABLE,
     Blocked,
@@ -29,8 +30,7 @@ from dialens.studies.store import (
     UnknownStudy,
     WrongKey,
 )
-from dialens.studies.store.tables import metadata
-from dialens.studies.types import Field, Screen
+from dialens.studies.store._tables import metadata
 from tests.studies.store.people import (
     CELLS,
     NOON,

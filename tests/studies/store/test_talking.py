@@ -9,17 +9,22 @@ from typing import Any
 
 import pytest
 
-from dialens.studies.exchange import ANSWERED, FAILED, GIVEN_UP, WAITING
-from dialens.studies.store import Policy, SessionOver, Store, UnknownSession
-from dialens.studies.store.talk_frames import EXCHANGES, FAILURES, replies_by_agent
-from dialens.studies.store.talking import (
+from dialens.studies import ANSWERED, FAILED, GIVEN_UP, WAITING
+from dialens.studies.store import (
+    EXCHANGES,
     HELD_S,
     Failure,
     Given,
     Held,
     Message,
+    Policy,
+    SessionOver,
+    Store,
     Talking,
+    UnknownSession,
+    replies_by_agent,
 )
+from dialens.studies.store._talk_frames import FAILURES
 from tests.studies.store.conftest import KEY
 from tests.studies.store.people import NOON, SECOND, arrive, given, register
 

@@ -16,7 +16,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from sqlalchemy import text
 
-from dialens.errors import DialensError
+from dialens.base import DialensError
 from dialens.studies.store import (
     Event,
     EventError,
@@ -29,8 +29,8 @@ from dialens.studies.store import (
     Submission,
     Waiting,
 )
-from dialens.studies.store.recording import add_events
-from dialens.studies.store.session import find
+from dialens.studies.store._recording import add_events
+from dialens.studies.store._session import find
 from tests.studies.store.cluster import Cluster
 from tests.studies.store.conftest import KEY
 from tests.studies.store.people import NOON, SECOND, arrive, given, register

@@ -6,27 +6,6 @@ Training (`fit`, `seq2seq`, `hred`, `thred` and what they build on) is PyTorch a
 in the core environment. Nothing here is imported before it is asked for.
 """
 
-from __future__ import annotations
+import lazy_loader
 
-from typing import TYPE_CHECKING
-
-from dialens.agents.agent import AgentSpec
-
-if TYPE_CHECKING:
-    from dialens.agents.neural.trained import TrainedAgent
-
-__all__ = ["open_agent"]
-
-
-def open_agent(spec: AgentSpec) -> TrainedAgent:
-    """The trained agent that a spec asks for; see :func:`dialens.agents.neural.trained.open_agent`.
-
-    Examples:
-        >>> open_agent(AgentSpec("hred", "no-such-folder"))
-        Traceback (most recent call last):
-        ...
-        dialens.errors.DialensError: no-such-folder/card.json cannot be read ...
-    """
-    from dialens.agents.neural.trained import open_agent as opened
-
-    return opened(spec)
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -3,25 +3,6 @@
 An instrument knows fields and answers, nothing of studies, pages or databases.
 """
 
-from dialens.studies.instruments.declaration import (
-    Choice,
-    Form,
-    Instrument,
-    Latent,
-    Output,
-    Settings,
-)
-from dialens.studies.instruments.registry import instrument, instruments, simulate, validate
+import lazy_loader
 
-__all__ = [
-    "Choice",
-    "Form",
-    "Instrument",
-    "Latent",
-    "Output",
-    "Settings",
-    "instrument",
-    "instruments",
-    "simulate",
-    "validate",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

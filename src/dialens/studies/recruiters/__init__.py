@@ -5,24 +5,6 @@ study's database know. Nobody is rejected without a person saying so, and nothin
 spends it twice. May import `studies`; commands and pages build on it.
 """
 
-from dialens.studies.recruiters.codes import completion_code
-from dialens.studies.recruiters.link import Link
-from dialens.studies.recruiters.matching import Matched, match
-from dialens.studies.recruiters.mturk import MechanicalTurk
-from dialens.studies.recruiters.prolific import Prolific
-from dialens.studies.recruiters.recruiter import Cost, Posting, Recruiter, Work
-from dialens.studies.recruiters.registry import recruiter_of
+import lazy_loader
 
-__all__ = [
-    "Cost",
-    "Link",
-    "Matched",
-    "MechanicalTurk",
-    "Posting",
-    "Prolific",
-    "Recruiter",
-    "Work",
-    "completion_code",
-    "match",
-    "recruiter_of",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

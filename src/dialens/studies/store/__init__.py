@@ -4,57 +4,6 @@ Answers are only ever added, each screen's once, and what is acknowledged is on 
 `studies.types`, `corpus`, `errors` and `storage`; pages, recruiters and simulations build on it.
 """
 
-from dialens.studies.store.activity import EVENT_KINDS, Event
-from dialens.studies.store.figures import DROPOUT, CellProgress, Times
-from dialens.studies.store.forgetting import Forgotten
-from dialens.studies.store.frames import ANSWERS, EVENTS
-from dialens.studies.store.problems import (
-    Blocked,
-    EventError,
-    NotFinished,
-    SessionOver,
-    StoreUnavailable,
-    StudyChanged,
-    StudyFull,
-    UnknownParticipant,
-    UnknownSession,
-    UnknownStudy,
-    WrongKey,
-)
-from dialens.studies.store.registering import Policy, StudyRecord
-from dialens.studies.store.secrets import KEY_VARIABLE, Secrets
-from dialens.studies.store.session import Session
-from dialens.studies.store.store import Store
-from dialens.studies.store.submission import Receipt, Submission
-from dialens.studies.store.together import Waiting
+import lazy_loader
 
-__all__ = [
-    "ANSWERS",
-    "DROPOUT",
-    "EVENTS",
-    "EVENT_KINDS",
-    "KEY_VARIABLE",
-    "Blocked",
-    "CellProgress",
-    "Event",
-    "EventError",
-    "Forgotten",
-    "NotFinished",
-    "Policy",
-    "Receipt",
-    "Secrets",
-    "Session",
-    "SessionOver",
-    "Store",
-    "StoreUnavailable",
-    "StudyChanged",
-    "StudyFull",
-    "StudyRecord",
-    "Submission",
-    "Times",
-    "UnknownParticipant",
-    "UnknownSession",
-    "UnknownStudy",
-    "Waiting",
-    "WrongKey",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

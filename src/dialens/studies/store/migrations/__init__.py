@@ -13,8 +13,8 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection
 
-from dialens.errors import DialensError
-from dialens.studies.store.talk_tables import metadata
+from dialens.base import DialensError
+from dialens.studies.store._talk_tables import metadata
 
 _FOLDER = Path(__file__).parent
 

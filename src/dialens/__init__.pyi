@@ -1,0 +1,24 @@
+from .analysis import compare, intervals, validate
+from .base import DialensError
+from .corpus import Corpus, read
+from .metrics import Resources, Scores, score
+from .statistics import fit_mixed, load_ratings, measure_agreement, power_curve
+
+__version__: str
+
+__all__ = [
+    "Corpus",
+    "DialensError",
+    "Resources",
+    "Scores",
+    "__version__",
+    "compare",
+    "fit_mixed",
+    "intervals",
+    "load_ratings",
+    "measure_agreement",
+    "power_curve",
+    "read",
+    "score",
+    "validate",
+]

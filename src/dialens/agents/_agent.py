@@ -1,0 +1,180 @@
+"""What an agent is: something that answers a conversation so far."""
+
+import time
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol, runtime_checkable
+
+from dialens.base import DialensError
+
+Role = Literal["agent", "partner"]
+Parameters = Mapping[str, str | float | int | bool]
+"""What makes an agent of its system: persona, temperature …"""
+
+ENDED = "ended"
+"""Kind of the error by which an agent says that it has nothing more to say: no failure."""
+
+KINDS = {
+    "timeout": "took too long",
+    "unreachable": "could not be reached",
+    "refused": "refused: key, model or request are not accepted",
+    "busy": "had too much to do, even after waiting",
+    "malformed": "answered in a form that cannot be read",
+    "empty": "said nothing",
+    "too_long": "said more than the limit allows",
+    "failed": "failed in another way",
+    ENDED: "has nothing more to say",
+}
+"""Every kind of `AgentError`, in words for a table."""
+
+
+@dataclass(frozen=True)
+class Message:
+    """A turn of a conversation, seen by the agent that is to go on with it.
+
+    Attributes:
+        role: Who said it: the `agent` itself, or its `partner`.
+        text: What was said.
+    """
+
+    role: Role
+    text: str
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What an agent answered, and what that took.
+
+    Attributes:
+        text: The answer.
+        seconds: From the question to the last piece.
+        attempts: Requests that were made, failed ones included.
+        tokens_in: Read by the model, where it says so.
+        tokens_out: Written by the model, where it says so.
+        cost: In the currency of the agent's prices, where they are known.
+    """
+
+    text: str
+    seconds: float = 0.0
+    attempts: int = 1
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    cost: float | None = None
+
+
+class AgentError(DialensError):
+    """An agent did not answer; says what went wrong, and what to do.
+
+    Attributes:
+        kind: A word for tables, one of `KINDS`.
+        attempts: Requests that were made in vain.
+        lasting: Whether asking again is no use until something is mended (a wrong key).
+
+    Examples:
+        >>> AgentError("No answer within 60 s.", "timeout").kind
+        'timeout'
+    """
+
+    def __init__(
+        self, message: str, kind: str = "failed", *, attempts: int = 1, lasting: bool = False
+    ) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.attempts = attempts
+        self.lasting = lasting
+
+
+@runtime_checkable
+class Agent(Protocol):
+    """Answers conversations. Safe to ask from several threads at once.
+
+    An agent may also have `identity`, a string that changes when its answers may (the hash of its
+    weights or of its script), `close()`, called when it is no longer needed, and `ended(history)`,
+    called when a conversation with it is over.
+    """
+
+    @property
+    def system(self) -> str:
+        """What it is a setting of."""
+        ...
+
+    @property
+    def name(self) -> str:
+        """Which setting."""
+        ...
+
+    @property
+    def parameters(self) -> Parameters:
+        """Persona, temperature and whatever else makes this agent of the system."""
+        ...
+
+    def reply(self, history: Sequence[Message], *, seed: int = 0) -> Reply:
+        """Answer; the same history and seed give the same answer where the agent can promise it.
+
+        Args:
+            history: What was said; empty if the agent is to begin.
+            seed: Of the conversation: the same in all its turns.
+
+        Raises:
+            AgentError: If there is no answer.
+        """
+        ...
+
+    def stream(self, history: Sequence[Message], *, seed: int = 0) -> Iterator[str]:
+        """Answer piece by piece; the pieces joined are the text of the reply.
+
+        A generator may return a `Reply` at its end, so that cost and tokens are known; see
+        `streamed`.
+        """
+        ...
+
+
+def streamed(
+    agent: Agent, history: Sequence[Message], *, seed: int = 0
+) -> Generator[str, None, Reply]:
+    """Let an agent answer piece by piece, and return its whole reply at the end.
+
+    Examples:
+        >>> from dialens.agents.kinds import ScriptAgent
+        >>> agent = ScriptAgent("s", "a", {}, (("Hello there.",),))
+        >>> pieces = streamed(agent, [])
+        >>> "".join(pieces)
+        'Hello there.'
+    """
+    began = time.monotonic()
+    said: list[str] = []
+    pieces = agent.stream(history, seed=seed)
+    while True:
+        try:
+            piece = next(pieces)
+        except StopIteration as end:
+            if isinstance(end.value, Reply):
+                return end.value
+            return Reply("".join(said), seconds=time.monotonic() - began)
+        said.append(piece)
+        yield piece
+
+
+@dataclass(frozen=True)
+class AgentSpec:
+    """An agent as it is written in a plan or on the command line.
+
+    Attributes:
+        kind: Of the registry: `seq2seq`, `hred`, `thred`, `openai`, `transformers`, `gguf`,
+            `command`, `script`, `replay`, or one that another package brings.
+        target: Folder, file, model or command; what it is depends on the kind. Empty for what
+            ships with dialens.
+        system: What it is a setting of; the target's name by default.
+        name: Which setting; made of the parameters by default, or the system's name.
+        parameters: Persona, temperature …
+    """
+
+    kind: str
+    target: str
+    system: str | None = None
+    name: str | None = None
+    parameters: Parameters = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        """As it is written on the command line, without parameters."""
+        return f"{self.kind}:{self.target}" if self.target else self.kind

@@ -1,0 +1,6 @@
+from ._script import ScriptAgent, ScriptSettings
+
+__all__ = [
+    "ScriptAgent",
+    "ScriptSettings",
+]

@@ -1,0 +1,42 @@
+"""Agents from one GGUF file; its weights are unpacked to full precision and run by PyTorch."""
+
+from pathlib import Path
+
+from dialens.agents._agent import AgentSpec
+from dialens.agents._settings import Named, read_settings
+from dialens.agents.kinds._generation import GenerationSettings, LocalAgent
+from dialens.agents.kinds._transformers_folder import ready
+from dialens.base import DialensError, sha256_file
+from dialens.models import quietly
+
+_MAGIC = b"GGUF"
+
+
+def open_agent(spec: AgentSpec) -> LocalAgent:
+    """A language model in a GGUF file, of an architecture that transformers can unpack."""
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    settings = read_settings(GenerationSettings, spec)
+    path = Path(spec.target)
+    if not spec.target or not path.is_file():
+        raise DialensError(f"{spec.target or 'gguf'} is not a file. Write gguf:FILE.")
+    with path.open("rb") as file:
+        if file.read(4) != _MAGIC:
+            raise DialensError(f"{path} is not a GGUF file: it does not begin with GGUF.")
+    place, name = str(path.parent), path.name
+    options = {"gguf_file": name, "local_files_only": True}
+    try:
+        with quietly():
+            tokenizer = AutoTokenizer.from_pretrained(place, **options)
+            model = AutoModelForCausalLM.from_pretrained(place, **options)
+    except Exception as error:  # the reader of this format raises whatever its bytes lead to
+        said = (str(error) or type(error).__name__).strip().splitlines()[0].rstrip(".")
+        raise DialensError(
+            f"{path} cannot be loaded: {said}. The file may be damaged, or of an architecture that "
+            "transformers does not unpack; serve it with llama.cpp instead and use openai:MODEL."
+        ) from error
+    local = ready(model, tokenizer, seq2seq=False, separator=tokenizer.eos_token or "\n")
+    named = Named.of(spec, GenerationSettings)
+    return LocalAgent(
+        named.system, named.name, named.parameters, settings, local, sha256_file(path)
+    )

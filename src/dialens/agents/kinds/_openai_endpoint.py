@@ -1,0 +1,235 @@
+"""Agents behind any endpoint that speaks OpenAI's chat completions."""
+
+import os
+import random
+import time
+import weakref
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import httpx
+
+from dialens.agents._agent import AgentError, AgentSpec, Message, Parameters, Reply
+from dialens.agents._pieces import tidy, whole
+from dialens.agents._settings import Named, read_settings
+from dialens.agents.kinds._openai_settings import EndpointSettings, endpoint_of, key_of
+from dialens.agents.kinds._openai_wire import (
+    Told,
+    Trouble,
+    Usage,
+    read_answer,
+    read_stream,
+    refused,
+)
+from dialens.agents.kinds._openai_wire import request_body as body_of
+from dialens.agents.kinds._rate_limit import RateLimit, shared_limit
+from dialens.base import DialensError
+
+_FIRST_WAIT_S = 0.5
+_LONGEST_WAIT_S = 30.0
+_CHARACTERS_A_TOKEN = 4
+_FORESEEN_TOKENS = 256
+
+
+@dataclass(frozen=True)
+class EndpointAgent:
+    """A model behind an endpoint.
+
+    The key is read from the environment for each request and goes nowhere but into its header.
+
+    Attributes:
+        system: What it is a setting of.
+        name: Which setting.
+        parameters: What was set.
+        model: What the endpoint calls the model.
+        settings: How it talks and is reached.
+        client: Keeps connections.
+        environment: Where the key is.
+        limit: How much may be asked a minute.
+        clock: Seconds, from any beginning.
+        sleep: How to wait.
+    """
+
+    system: str
+    name: str
+    parameters: Parameters
+    model: str
+    settings: EndpointSettings
+    client: httpx.Client = field(repr=False)
+    environment: Mapping[str, str] = field(repr=False)
+    limit: RateLimit = field(repr=False)
+    clock: Callable[[], float] = field(default=time.monotonic, repr=False)
+    sleep: Callable[[float], None] = field(default=time.sleep, repr=False)
+
+    @property
+    def identity(self) -> str:
+        """The model and where it is; what stands behind that name, only the endpoint knows."""
+        return f"{self.model} at {endpoint_of(self.settings, self.environment)}"
+
+    def reply(self, history: Sequence[Message], *, seed: int = 0) -> Reply:
+        """Ask, again where that may help, and give the whole answer."""
+        return whole(self._asked(history, seed, stream=False))
+
+    def stream(self, history: Sequence[Message], *, seed: int = 0) -> Generator[str, None, Reply]:
+        """Ask, again as long as nothing has come, and pass on what comes."""
+        return self._asked(history, seed, stream=True)
+
+    def close(self) -> None:
+        """Let the connections go."""
+        self.client.close()
+
+    def _asked(
+        self, history: Sequence[Message], seed: int, *, stream: bool
+    ) -> Generator[str, None, Reply]:
+        endpoint = endpoint_of(self.settings, self.environment)
+        body = body_of(self.model, self.settings, endpoint, history, seed=seed, stream=stream)
+        foreseen = sum(len(said.text) for said in history) / _CHARACTERS_A_TOKEN
+        foreseen += self.settings.max_tokens or _FORESEEN_TOKENS
+        jitter = random.Random(f"{seed} {len(history)}")
+        self.limit.wait(foreseen)  # not part of the answer's time: the limit is our own
+        began = self.clock()
+        deadline = began + self.settings.total_timeout
+        for attempt in range(1, self.settings.attempts + 1):
+            if attempt > 1:
+                self.limit.wait(foreseen)
+            told = Told()
+            said = 0
+            try:
+                pieces = tidy(
+                    self._once(endpoint, body, told, deadline, stream=stream),
+                    longest=self.settings.longest_reply,
+                    who=self.model,
+                )
+                text: list[str] = []
+                for piece in pieces:
+                    text.append(piece)
+                    said += 1
+                    yield piece
+            except AgentError as error:
+                error.attempts = attempt
+                raise
+            except Trouble as trouble:
+                trouble.error.attempts = attempt
+                wait = trouble.wait
+                if wait is None:
+                    wait = min(_FIRST_WAIT_S * 2 ** (attempt - 1), _LONGEST_WAIT_S)
+                    wait *= jitter.uniform(0.5, 1.5)
+                late = self.clock() + wait >= deadline
+                last = attempt == self.settings.attempts
+                if said or last or late or not trouble.again:
+                    raise trouble.error from trouble
+                self.sleep(wait)
+                continue
+            return self._reply("".join(text), told, attempt, self.clock() - began, foreseen)
+        raise AssertionError("the last attempt returns or raises")
+
+    def _once(
+        self, endpoint: str, body: dict[str, object], told: Told, deadline: float, *, stream: bool
+    ) -> Iterator[str]:
+        """One request; everything that goes wrong with it is `Trouble`."""
+        key = key_of(self.settings, self.environment)
+        left = max(deadline - self.clock(), 0.01)
+        timeout = httpx.Timeout(
+            min(self.settings.read_timeout, left),
+            connect=min(self.settings.connect_timeout, left),
+        )
+        host = httpx.URL(endpoint).host
+        try:
+            with self.client.stream(
+                "POST",
+                f"{endpoint}/chat/completions",
+                json=body,
+                headers={"Authorization": f"Bearer {key}"} if key else {},
+                timeout=timeout,
+            ) as response:
+                chunks = self._chunks(response, deadline)
+                if response.status_code != 200:
+                    raise refused(response, b"".join(chunks), self.model, secret=key)
+                if stream and "json" not in response.headers.get("Content-Type", ""):
+                    yield from read_stream(chunks, told)
+                else:  # some endpoints do not stream, and answer at once
+                    yield from read_answer(b"".join(chunks), told)
+        except httpx.ConnectTimeout as error:
+            raise self._late(f"{host} could not be reached", "connect_timeout") from error
+        except httpx.TimeoutException as error:
+            raise self._late(f"{host} gave no sign of life", "read_timeout") from error
+        except httpx.ConnectError as error:
+            said = f"{host} cannot be reached. Check endpoint and network."
+            raise Trouble(AgentError(said, "unreachable"), again=True) from error
+        except (httpx.TransportError, httpx.DecodingError) as error:
+            said = f"The connection to {host} broke before the answer was whole."
+            raise Trouble(AgentError(said, "malformed"), again=True) from error
+
+    def _chunks(self, response: httpx.Response, deadline: float) -> Iterator[bytes]:
+        """The bytes of a response, as long as there is time and a reply could still be so long."""
+        most = 64 * self.settings.longest_reply + (1 << 20)
+        size = 0
+        for chunk in response.iter_bytes():
+            size += len(chunk)
+            if self.clock() > deadline:
+                raise self._late(f"{self.model} did not finish its answer", "total_timeout")
+            if size > most and "json" in response.headers.get("Content-Type", ""):
+                raise AgentError(
+                    f"{self.model} answered with more than {most:,} bytes. Ask for shorter "
+                    "answers, or raise longest_reply.",
+                    "too_long",
+                )
+            yield chunk
+
+    def _late(self, what: str, name: str) -> Trouble:
+        seconds = getattr(self.settings, name)
+        error = AgentError(f"{what} within {seconds:g} s ({name}).", "timeout")
+        return Trouble(error, again=name != "total_timeout")
+
+    def _reply(
+        self, text: str, told: Told, attempts: int, seconds: float, foreseen: float
+    ) -> Reply:
+        usage = told.usage or Usage()
+        read, written = usage.prompt_tokens, usage.completion_tokens
+        if read is not None and written is not None:
+            self.limit.settle(read + written - foreseen)
+        return Reply(text, seconds, attempts, read, written, self._cost(read, written))
+
+    def _cost(self, read: int | None, written: int | None) -> float | None:
+        per_read, per_written = self.settings.price_in, self.settings.price_out
+        if read is None or written is None or per_read is None or per_written is None:
+            return None
+        return (read * per_read + written * per_written) / 1e6
+
+
+def open_agent(
+    spec: AgentSpec,
+    *,
+    environment: Mapping[str, str] | None = None,
+    clock: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+) -> EndpointAgent:
+    """An agent of an endpoint; a missing key is said here, before anything is asked."""
+    settings = read_settings(EndpointSettings, spec)
+    known = os.environ if environment is None else environment
+    if not spec.target:
+        raise DialensError("An agent of an endpoint needs a model: openai:MODEL.")
+    endpoint = endpoint_of(settings, known)
+    key_of(settings, known)
+    limit = shared_limit(
+        endpoint,
+        spec.target,
+        requests=settings.requests_per_minute,
+        tokens=settings.tokens_per_minute,
+    )
+    named = Named.of(spec, EndpointSettings, system=spec.target)
+    client = httpx.Client(limits=httpx.Limits(max_connections=None, max_keepalive_connections=20))
+    agent = EndpointAgent(
+        named.system,
+        named.name,
+        named.parameters,
+        spec.target,
+        settings,
+        client,
+        known,
+        limit,
+        clock,
+        sleep,
+    )
+    weakref.finalize(agent, client.close)  # for those who forget
+    return agent

@@ -1,0 +1,263 @@
+"""The protocol of chat completions: what is sent, what comes back, and errors in words."""
+
+import email.utils
+import math
+import re
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+import msgspec
+
+from dialens.agents._agent import AgentError, Message
+from dialens.agents.kinds._openai_settings import OPENAI, EndpointSettings
+
+_ROLES = {"agent": "assistant", "partner": "user"}
+_LONGEST_LINE = 1 << 20
+_LATER = (408, 409, 425, 429, 500, 502, 503, 504, 529)
+_SECRET = re.compile(r"(?i)\b(?:[srp]k-[\w*.-]{6,}|bearer\s+\S+)")
+
+
+class Trouble(Exception):
+    """An attempt failed.
+
+    Attributes:
+        error: What is said if it was the last.
+        again: Whether another attempt may help.
+        wait: Seconds the endpoint asked to wait, if it did.
+    """
+
+    def __init__(self, error: AgentError, *, again: bool, wait: float | None = None) -> None:
+        super().__init__(str(error))
+        self.error = error
+        self.again = again
+        self.wait = wait
+
+
+class Usage(msgspec.Struct):
+    """Tokens of a request."""
+
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+
+
+class _Said(msgspec.Struct):
+    content: str | None = None
+    refusal: str | None = None
+
+
+class _Choice(msgspec.Struct):
+    message: _Said | None = None
+    delta: _Said | None = None
+    finish_reason: str | None = None
+
+
+class _Answer(msgspec.Struct):
+    choices: list[_Choice] = []
+    usage: Usage | None = None
+    error: Any = None
+
+
+_DECODER = msgspec.json.Decoder(_Answer)
+
+
+@dataclass
+class Told:
+    """What an answer told besides its text."""
+
+    usage: Usage | None = None
+    finished: str = ""
+
+
+def request_body(
+    model: str,
+    settings: EndpointSettings,
+    endpoint: str,
+    history: Sequence[Message],
+    *,
+    seed: int,
+    stream: bool,
+) -> dict[str, Any]:
+    """What is sent.
+
+    Examples:
+        >>> history = [Message("partner", "Hi")]
+        >>> body = request_body("m", EndpointSettings(), OPENAI, history, seed=1, stream=False)
+        >>> body["messages"], body["seed"]
+        ([{'role': 'user', 'content': 'Hi'}], 1)
+    """
+    about = "\n\n".join(part for part in (settings.persona, settings.instruction) if part)
+    messages = [{"role": "system", "content": about}] if about else []
+    messages += [{"role": _ROLES[said.role], "content": said.text} for said in history]
+    if not history:
+        messages.append({"role": "user", "content": settings.begin})
+    body: dict[str, Any] = {"model": model, "messages": messages}
+    for name in ("temperature", "top_p", "frequency_penalty", "presence_penalty"):
+        value = getattr(settings, name)
+        if value is not None:
+            body[name] = value
+    if settings.max_tokens:
+        # OpenAI's own models no longer take the old name, and others' servers know only that.
+        name = "max_completion_tokens" if endpoint == OPENAI else "max_tokens"
+        body[name] = settings.max_tokens
+    if settings.send_seed:
+        body["seed"] = seed
+    if stream:
+        body |= {"stream": True, "stream_options": {"include_usage": True}}
+    return body
+
+
+def read_answer(raw: bytes, told: Told) -> Iterator[str]:
+    """The text of an answer that came in one piece."""
+    answer = _decoded(raw)
+    if not answer.choices or answer.choices[0].message is None:
+        raise _malformed("it holds no message")
+    first = answer.choices[0]
+    told.usage = answer.usage
+    told.finished = first.finish_reason or "stop"
+    said = first.message
+    yield (said.content or said.refusal or "") if said else ""
+
+
+def read_stream(chunks: Iterable[bytes], told: Told) -> Iterator[str]:
+    """The pieces of an answer that comes as server-sent events.
+
+    It is whole if it says so, by `[DONE]` or by a reason to finish; one that just stops was cut
+    off.
+    """
+    for line in _lines(chunks):
+        if not line.startswith(b"data:"):
+            continue  # comments that keep the connection alive, names and ids of events
+        data = line[5:].strip()
+        if data == b"[DONE]":
+            told.finished = told.finished or "stop"
+            return
+        if not data:
+            continue
+        answer = _decoded(data)
+        told.usage = answer.usage or told.usage
+        for choice in answer.choices[:1]:
+            told.finished = choice.finish_reason or told.finished
+            said = choice.delta or choice.message
+            if said and (said.content or said.refusal):
+                yield said.content or said.refusal or ""
+    if not told.finished:
+        raise _malformed("it was cut off: the stream ended before the answer did")
+
+
+def _lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """Lines of a stream; by bytes, because text may hold what else counts as the end of a line."""
+    held = b""
+    for chunk in chunks:
+        *lines, held = (held + chunk).split(b"\n")
+        yield from (line.rstrip(b"\r") for line in lines)
+        if len(held) > _LONGEST_LINE:
+            raise _malformed(f"a line of it is longer than {_LONGEST_LINE:,} bytes")
+    if held:
+        yield held
+
+
+def _decoded(raw: bytes) -> _Answer:
+    try:
+        answer = _DECODER.decode(raw)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        shown = raw[:60].decode(errors="replace")
+        raise _malformed(f"it is not the JSON of a chat completion; seen: {shown!r}") from error
+    if answer.error:
+        said = explained({"error": answer.error})
+        error_ = AgentError(f"The endpoint broke off with an error: {said}.", "failed")
+        raise Trouble(error_, again=True)
+    return answer
+
+
+def _malformed(why: str) -> Trouble:
+    error = AgentError(
+        f"The endpoint's answer cannot be read: {why}. Check that the address is that of an "
+        "OpenAI-compatible endpoint, up to /v1.",
+        "malformed",
+    )
+    return Trouble(error, again=True)
+
+
+def refused(response: httpx.Response, raw: bytes, model: str, *, secret: str = "") -> Trouble:
+    """What a status other than 200 means."""
+    status = response.status_code
+    host = response.request.url.host
+    try:
+        body = msgspec.json.decode(raw)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        body = raw[:300].decode(errors="replace")
+    said = explained(body, secret=secret)
+    if status in (401, 403):
+        # The endpoint's own words often quote the key.
+        error = AgentError(
+            f"{host} refuses the key ({status}). Check that the environment variable holds a "
+            "current key, whole, that may use this model.",
+            "refused",
+            lasting=True,
+        )
+    elif status == 404:
+        error = AgentError(
+            f"{host} knows no model {model!r}, or has no chat completions at this address (404): "
+            f"{said}. Check model and endpoint.",
+            "refused",
+            lasting=True,
+        )
+    elif status == 429 and "insufficient_quota" in str(body):
+        error = AgentError(
+            f"The account at {host} has used up its credit (429). Top it up, then go on.",
+            "refused",
+            lasting=True,
+        )
+        return Trouble(error, again=False)
+    elif status == 429:
+        error = AgentError(
+            f"{host} asks to slow down (429): {said}. Set requests_per_minute or "
+            "tokens_per_minute, or use fewer --workers.",
+            "busy",
+        )
+    elif status >= 500 or status in _LATER:
+        error = AgentError(f"{host} has trouble of its own ({status}): {said}. Try later.", "busy")
+    elif 300 <= status < 400:
+        error = AgentError(
+            f"{host} sends us elsewhere ({status}), where no key is sent. Give the final address "
+            "as endpoint.",
+            "refused",
+            lasting=True,
+        )
+    else:
+        error = AgentError(f"{host} does not accept the request ({status}): {said}.", "refused")
+    return Trouble(error, again=status in _LATER, wait=_asked_to_wait(response.headers))
+
+
+def explained(body: Any, *, secret: str = "") -> str:
+    """An endpoint's explanation, whichever form it has, without anything that looks like a key.
+
+    Examples:
+        >>> explained({"error": {"message": "Bad key sk-abcdef123456.", "type": "x"}})
+        'Bad key …'
+    """
+    told = body.get("error", body) if isinstance(body, dict) else body
+    if isinstance(told, dict):
+        told = told.get("message") or told.get("detail") or told
+    text = " ".join(str(told).split())
+    if secret:
+        text = text.replace(secret, "…")
+    return _SECRET.sub("…", text)[:300].strip().rstrip(".") or "no explanation"
+
+
+def _asked_to_wait(headers: httpx.Headers) -> float | None:
+    """Seconds of `Retry-After`, given as a number or as a date."""
+    told = headers.get("Retry-After", "").strip()
+    if not told:
+        return None
+    try:
+        seconds = float(told)
+    except ValueError:
+        try:
+            seconds = email.utils.parsedate_to_datetime(told).timestamp() - time.time()
+        except ValueError:
+            return None
+    return max(seconds, 0.0) if math.isfinite(seconds) else None

@@ -1,0 +1,5 @@
+"""Conversations between agents: planned, held, kept after every message, written as a corpus."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,0 +1,213 @@
+"""Who is to talk with whom, how often and how long: a plan, and the conversations it makes."""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import product
+from typing import Literal
+
+from dialens.agents._agent import Agent, AgentSpec, Role
+from dialens.agents._registry import make_agent
+from dialens.agents._settings import Value, label_of
+from dialens.agents.talks._openings import OPENINGS
+from dialens.base import DialensError
+
+Partners = tuple[AgentSpec, ...] | Literal["each_other", "themselves"]
+
+HUMAN = "human"
+_BEGIN_THEMSELVES = (HUMAN, "script", "replay")
+_MOST = 1_000_000
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A collection of conversations.
+
+    Attributes:
+        agents: Those that are studied.
+        partners: Those they talk with: agents of their own, `each_other`, or `themselves`.
+        openings: What the one who begins says first, in turn; none lets them find their own
+            words; None takes those that ship, but for partners that bring their own.
+        turns: Of a conversation, the opening included.
+        dialogues: For each agent with each partner.
+        seed: Of everything that is drawn.
+        first: Who begins.
+        name: Of the collection.
+
+    Examples:
+        >>> Plan((AgentSpec("hred", ""), AgentSpec("thred", ""))).turns
+        8
+    """
+
+    agents: tuple[AgentSpec, ...]
+    partners: Partners = "each_other"
+    openings: tuple[str, ...] | None = None
+    turns: int = 8
+    dialogues: int = 5
+    seed: int = 0
+    first: Role = "partner"
+    name: str = "collected"
+
+    def __post_init__(self) -> None:
+        """Refuse what makes no conversation."""
+        if not self.agents:
+            raise DialensError("A plan needs at least one agent.")
+        if any(spec.kind == HUMAN for spec in self.agents):
+            raise DialensError("A human cannot be the agent under study. Name them as a partner.")
+        if self.turns < 2:
+            raise DialensError(f"A conversation has at least 2 turns; seen: {self.turns}.")
+        if self.dialogues < 1:
+            raise DialensError(f"At least 1 dialogue is needed; seen: {self.dialogues}.")
+        if isinstance(self.partners, tuple) and not self.partners:
+            raise DialensError("A plan needs at least one partner.")
+
+    @property
+    def with_people(self) -> bool:
+        """Whether somebody sits at the terminal."""
+        return isinstance(self.partners, tuple) and any(
+            spec.kind == HUMAN for spec in self.partners
+        )
+
+
+def varied(spec: AgentSpec, values: Mapping[str, Sequence[Value]]) -> list[AgentSpec]:
+    """An agent for each combination of settings.
+
+    Examples:
+        >>> made = varied(AgentSpec("openai", "m"), {"temperature": [0.2, 0.9]})
+        >>> [one.parameters for one in made]
+        [{'temperature': 0.2}, {'temperature': 0.9}]
+    """
+    return [
+        replace(spec, parameters={**spec.parameters, **dict(zip(values, chosen, strict=True))})
+        for chosen in product(*values.values())
+    ]
+
+
+@dataclass(frozen=True)
+class Seat:
+    """An agent of a plan, opened.
+
+    Attributes:
+        spec: How it was asked for.
+        agent: What answers.
+        label: What it is called in the corpus.
+        identity: What makes its answers, as far as it says so.
+    """
+
+    spec: AgentSpec
+    agent: Agent = field(repr=False)
+    label: str
+    identity: str
+
+
+@dataclass(frozen=True)
+class Talk:
+    """A conversation that is to be held.
+
+    Attributes:
+        dialog: Its id.
+        number: Which of the agent with this partner.
+        agent: Who is studied.
+        partner: Who talks with it.
+        opening: What is said first, if that is given.
+        seed: Of the conversation.
+        fingerprint: Hash of everything that makes it what it is.
+    """
+
+    dialog: str
+    number: int
+    agent: Seat
+    partner: Seat
+    opening: str | None
+    seed: int
+    fingerprint: str
+
+
+@dataclass(frozen=True)
+class Cast:
+    """The agents of a plan, opened once each, and their conversations."""
+
+    agents: tuple[Seat, ...]
+    partners: tuple[Seat, ...]
+    talks: tuple[Talk, ...]
+
+    def close(self) -> None:
+        """Let go of processes and connections."""
+        for seat in {id(seat.agent): seat for seat in (*self.agents, *self.partners)}.values():
+            close = getattr(seat.agent, "close", None)
+            if callable(close):
+                close()
+
+
+def opened(plan: Plan) -> Cast:
+    """Open the agents of a plan, and lay out its conversations.
+
+    The same agents are opened once. Adding agents, partners or dialogues to a plan leaves those
+    that were there as they are, seeds included.
+    """
+    known: dict[str, Seat] = {}
+
+    def seat(spec: AgentSpec) -> Seat:
+        key = repr(spec)
+        if key not in known:
+            agent = make_agent(spec)
+            label = label_of(agent.system, agent.name)
+            known[key] = Seat(spec, agent, label, str(getattr(agent, "identity", "")))
+        return known[key]
+
+    agents = tuple(seat(spec) for spec in plan.agents)
+    _refuse_namesakes(agents)
+    if isinstance(plan.partners, tuple):
+        partners = tuple(seat(spec) for spec in plan.partners)
+        _refuse_namesakes(partners)
+        pairs = [(agent, partner) for agent in agents for partner in partners]
+    elif plan.partners == "themselves" or len(agents) == 1:
+        partners = agents
+        pairs = [(agent, agent) for agent in agents]
+    else:
+        partners = agents
+        pairs = [(one, other) for one in agents for other in agents if one is not other]
+    if len(pairs) * plan.dialogues > _MOST:
+        raise DialensError(
+            f"The plan asks for {len(pairs) * plan.dialogues:,} conversations; "
+            f"{_MOST:,} are the most."
+        )
+    talks = [
+        _talk(plan, agent, partner, number)
+        for number in range(plan.dialogues)
+        for agent, partner in pairs
+    ]
+    return Cast(agents, partners, tuple(talks))
+
+
+def _refuse_namesakes(seats: Iterable[Seat]) -> None:
+    seen: set[tuple[str, str]] = set()
+    for seat in seats:
+        key = (seat.agent.system, seat.agent.name)
+        if key in seen:
+            raise DialensError(
+                f"Two agents are called {seat.label!r}. Give one another `name`, or another "
+                "`system`."
+            )
+        seen.add(key)
+
+
+def _talk(plan: Plan, agent: Seat, partner: Seat, number: int) -> Talk:
+    dialog = f"{agent.label}+{partner.label}-{number + 1:03d}"
+    starter = partner if plan.first == "partner" else agent
+    openings = plan.openings
+    if openings is None:
+        openings = () if starter.spec.kind in _BEGIN_THEMSELVES else OPENINGS
+    opening = openings[number % len(openings)] if openings else None
+    seed = int(_hash(plan.seed, dialog)[:8], 16) >> 1  # 31 bits: some endpoints take no more
+    made = [_facts(agent), _facts(partner), opening, plan.turns, plan.first, seed]
+    return Talk(dialog, number, agent, partner, opening, seed, _hash(made)[:32])
+
+
+def _facts(seat: Seat) -> list[object]:
+    return [seat.label, str(seat.spec), sorted(seat.spec.parameters.items()), seat.identity]
+
+
+def _hash(*parts: object) -> str:
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()

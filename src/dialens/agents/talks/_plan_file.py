@@ -1,0 +1,169 @@
+"""Plans of conversations in YAML."""
+
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, model_validator
+from pydantic import Field as Setting
+
+from dialens.agents._agent import AgentSpec
+from dialens.agents._registry import kind_named, parse_agent
+from dialens.agents.talks._openings import read_openings
+from dialens.agents.talks._plan import Partners, Plan, varied
+from dialens.base import DialensError, read_yaml, validated
+
+_PATHS = ("script", "replay", "transformers", "gguf", "seq2seq", "hred", "thred")
+"""Kinds whose target is a file or folder."""
+
+_Value = bool | int | float | str
+
+
+class _Section(BaseModel):
+    """A part of the plan: unknown keys are refused."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+
+def _as_entry(value: Any) -> Any:
+    return {"agent": value} if isinstance(value, str) else value
+
+
+def _as_word(value: Any) -> Any:
+    return value.strip().lower().replace(" ", "_") if isinstance(value, str) else value
+
+
+class AgentEntry(_Section):
+    """An agent, or several settings of it."""
+
+    agent: str = Setting(min_length=1)
+    """As on the command line: `openai:gpt-4o-mini`, `hred`, `script:FILE` …"""
+    system: str | None = Setting(default=None, min_length=1, max_length=200)
+    """What it is a setting of; the target's name if not given."""
+    name: str | None = Setting(default=None, min_length=1, max_length=200)
+    """Which setting; made of the settings if not given."""
+    set: dict[str, _Value] = Setting(default_factory=dict)
+    """Settings: persona, temperature …; `dialens agents kinds KIND` lists them."""
+    vary: dict[str, Annotated[list[_Value], Setting(min_length=1)]] = Setting(default_factory=dict)
+    """Settings with several values; each combination makes an agent."""
+
+    @model_validator(mode="after")
+    def _is_one(self) -> "AgentEntry":
+        try:
+            kind_named(self.agent.partition(":")[0].strip())
+        except DialensError as error:
+            raise ValueError(str(error).removesuffix(".")) from error
+        if self.name and self.vary:
+            raise ValueError("`name` is of one agent, and `vary` makes several: leave one out")
+        both = self.set.keys() & self.vary.keys()
+        if both:
+            raise ValueError(f"{min(both)} stands under `set` and under `vary`: leave one out")
+        return self
+
+
+_Entries = list[Annotated[AgentEntry, BeforeValidator(_as_entry)]]
+
+
+class OpeningsFile(_Section):
+    """Openings that stand in a file."""
+
+    file: str
+    """One opening a line, relative to the plan."""
+
+
+class PlanFile(_Section):
+    """A plan of conversations."""
+
+    plan: str = Setting(default="", max_length=200)
+    """Its name; that of the file if not given."""
+    agents: Annotated[_Entries, Setting(min_length=1)]
+    """Those that are studied."""
+    partners: (
+        Annotated[Literal["each_other", "themselves"], BeforeValidator(_as_word)]
+        | Annotated[_Entries, Setting(min_length=1)]
+    ) = "each_other"
+    """Those they talk with: `each other`, `themselves`, or agents; `human` is you."""
+    openings: list[str] | OpeningsFile | Literal["none"] | None = None
+    """What is said first: sentences, a file of them, or `none`; those that ship if not given."""
+    turns: int = Setting(default=8, ge=2, le=10_000)
+    """Turns of a conversation, the opening included."""
+    dialogues: int = Setting(default=5, ge=1, le=1_000_000)
+    """Conversations of each agent with each partner."""
+    seed: int = Setting(default=0, ge=0)
+    """Of everything that is drawn."""
+    first: Literal["partner", "agent"] = "partner"
+    """Who begins."""
+
+
+def read_plan(path: Path) -> Plan:
+    r"""A plan from a YAML file; errors name the line, the key and the remedy.
+
+    Examples:
+        >>> import tempfile
+        >>> path = Path(tempfile.mkdtemp()) / "plan.yaml"
+        >>> _ = path.write_text("agents: [hred, thred]\nturns: 6\n")
+        >>> read_plan(path).turns
+        6
+        >>> _ = path.write_text("agents: [hred]\ntunrs: 6\n")
+        >>> read_plan(path)  # doctest: +IGNORE_EXCEPTION_DETAIL
+        Traceback (most recent call last):
+        ...
+        dialens.DialensError: ...plan.yaml:2: tunrs: there is no such key. ...
+    """
+    data, lines = read_yaml(path)
+    read = validated(PlanFile, data, lines, path)
+    folder = path.parent
+    return Plan(
+        agents=_specs(read.agents, folder),
+        partners=_partners(read.partners, folder),
+        openings=_openings(read.openings, folder),
+        turns=read.turns,
+        dialogues=read.dialogues,
+        seed=read.seed,
+        first=read.first,
+        name=read.plan or path.stem,
+    )
+
+
+def _openings(
+    given: list[str] | OpeningsFile | Literal["none"] | None, folder: Path
+) -> tuple[str, ...] | None:
+    if given is None:
+        return None
+    if isinstance(given, OpeningsFile):
+        return read_openings(folder / given.file)
+    return () if given == "none" else tuple(given)
+
+
+def _partners(
+    given: Literal["each_other", "themselves"] | list[AgentEntry], folder: Path
+) -> Partners:
+    return given if isinstance(given, str) else _specs(given, folder)
+
+
+def _specs(entries: Sequence[AgentEntry], folder: Path) -> tuple[AgentSpec, ...]:
+    made: list[AgentSpec] = []
+    for entry in entries:
+        spec = parse_agent(entry.agent, dict(entry.set), system=entry.system, name=entry.name)
+        target = _beside(spec, folder)
+        made += varied(
+            AgentSpec(spec.kind, target, spec.system, spec.name, spec.parameters), entry.vary
+        )
+    return tuple(made)
+
+
+def _beside(spec: AgentSpec, folder: Path) -> str:
+    """A target that is a path, seen from the plan's folder."""
+    if not spec.target:
+        return ""
+    if spec.kind in _PATHS:
+        return str(folder / spec.target)
+    if spec.kind == "command":
+        try:
+            program, *rest = shlex.split(spec.target)
+        except ValueError:
+            return spec.target  # said when the agent is opened
+        if "/" in program:
+            return shlex.join([str((folder / program).absolute()), *rest])
+    return spec.target

@@ -1,0 +1,221 @@
+"""The whole analysis of a rating study in one call."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from dialens.analysis.bias._categories import category_agreement, majority_labels
+from dialens.analysis.bias._cells import USUAL, Draws
+from dialens.analysis.bias._consistency import consistency_differences
+from dialens.analysis.bias._data import Note, StudyData
+from dialens.analysis.bias._effects import effects
+from dialens.analysis.bias._paper import PaperTable, paper_tables, split_effects
+from dialens.analysis.bias._pushes import pushes
+from dialens.analysis.bias._raters import FLAGS, RaterFlags, flag_raters, robustness
+from dialens.base import DialensError, one_thread
+from dialens.statistics.mixed import fit_mixed
+
+VARIANCE = pl.Schema(
+    {
+        "quality": pl.String,
+        "level": pl.String,
+        "variance": pl.Float64,
+        "share": pl.Float64,
+        "low": pl.Float64,
+        "high": pl.Float64,
+        "n_levels": pl.Int64,
+        "reason": pl.String,
+    }
+)
+"""`low` and `high` are the interval of `share`."""
+
+_LEVELS = ("system", "agent", "dialog", "turn")
+
+
+@dataclass(frozen=True)
+class StudyAnalysis:
+    """Everything that was found out about a study.
+
+    Attributes:
+        data: The study.
+        draws: How participants were drawn.
+        effects: What the design did to the ratings.
+        paper: Tables 2 to 8 and figures 3 to 9 of the anchoring study.
+        consistency_differences: Differences of agreement between conditions.
+        split_effects: The anchor's effect within groups of raters.
+        pushes: What else pushes raters.
+        flags: Raters to look at twice.
+        robustness: The main effects without them.
+        variance: How the variance is shared between levels, per quality.
+        notes: What could not be computed or was left out, and why.
+        categories: Fleiss' kappa and Krippendorff's alpha of qualities judged in categories.
+        labels: What most raters said of each item, where ratings are labels.
+    """
+
+    data: StudyData
+    draws: Draws
+    effects: pl.DataFrame
+    paper: tuple[PaperTable, ...]
+    consistency_differences: pl.DataFrame
+    split_effects: pl.DataFrame
+    pushes: pl.DataFrame
+    flags: RaterFlags
+    robustness: pl.DataFrame
+    variance: pl.DataFrame
+    notes: tuple[Note, ...]
+    categories: pl.DataFrame
+    labels: pl.DataFrame
+
+    def table(self, key: str) -> pl.DataFrame:
+        """A table of the paper by key, e.g. `table5`; empty if it could not be made."""
+        for made in self.paper:
+            if made.key == key:
+                return made.table
+        raise DialensError(
+            f"There is no {key!r}. There are: {', '.join(p.key for p in self.paper)}."
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain lists and dictionaries, for JSON."""
+        ratings = self.data.ratings
+        return {
+            "study": {
+                "raters": self.data.raters.height,
+                "ratings": ratings.height,
+                "items": ratings["item"].n_unique(),
+                "qualities": self.data.qualities,
+                "factors": {name: self.data.levels(name) for name in self.data.factors},
+                "normalise": self.data.normalise,
+            },
+            "draws": vars(self.draws),
+            "effects": self.effects.to_dicts(),
+            "consistency_differences": self.consistency_differences.to_dicts(),
+            "split_effects": self.split_effects.to_dicts(),
+            "pushes": self.pushes.to_dicts(),
+            "category_agreement": self.categories.to_dicts(),
+            "labels": self.labels.to_dicts(),
+            "variance": self.variance.to_dicts(),
+            "flags": {
+                flag: {"meaning": FLAGS[flag], "raters": self.flags.flagged(flag)} for flag in FLAGS
+            },
+            "raters": self.flags.raters.to_dicts(),
+            "robustness": self.robustness.to_dicts(),
+            "paper": {
+                made.key: {
+                    "label": made.label,
+                    "title": made.title,
+                    "rows": made.table.to_dicts(),
+                    "reason": made.reason,
+                }
+                for made in self.paper
+            },
+            "notes": [vars(note) for note in self.notes],
+        }
+
+
+def analyse_study(
+    data: StudyData,
+    *,
+    draws: Draws = USUAL,
+    progress: Callable[[str], None] | None = None,
+) -> StudyAnalysis:
+    """Analyse a study: effects of the design, agreement, other pushes, robustness.
+
+    Args:
+        data: What `read_study` or `study_data` gives.
+        draws: How participants are drawn.
+        progress: Told the name of each step before it begins.
+
+    Examples:
+        >>> from dialens.analysis.bias._data import study_data
+        >>> from dialens.analysis.bias._simulation import SimulatedStudy
+        >>> data = study_data(*SimulatedStudy(raters=6, items=6).run())
+        >>> found = analyse_study(data, draws=Draws(resamples=100))
+        >>> found.table("table2")["n_raters"].to_list()
+        [6, 6, 6, 6]
+    """
+    with one_thread():
+        return _analysed(data, draws, progress or (lambda _: None))
+
+
+def _analysed(data: StudyData, draws: Draws, tell: Callable[[str], None]) -> StudyAnalysis:
+    tell("effects of the design")
+    main = effects(data, draws=draws)
+    tell("tables and figures")
+    paper = paper_tables(data, draws=draws)
+    tell("differences of agreement")
+    differences = consistency_differences(data, draws=draws)
+    groups = split_effects(data, draws=draws)
+    categories = category_agreement(data, draws=draws)
+    tell("what else pushes raters")
+    other = pushes(data, draws=draws)
+    flags = flag_raters(data)
+    tell("robustness")
+    robust = robustness(data, flags, draws=draws)
+    tell("variance by level")
+    shares = variance_shares(data, confidence=draws.confidence)
+    missing = [Note(f"{made.label}: {made.title}", made.reason) for made in paper if made.reason]
+    silent = other.filter(pl.col("value").is_null() & pl.col("reason").is_not_null())
+    pushed = [Note(f"{r['push']} ({r['of']})", r["reason"]) for r in silent.iter_rows(named=True)]
+    notes = (*data.notes, *missing, *pushed, *flags.notes)
+    return StudyAnalysis(
+        data,
+        draws,
+        main,
+        tuple(paper),
+        differences,
+        groups,
+        other,
+        flags,
+        robust,
+        shares,
+        tuple(dict.fromkeys(notes)),
+        categories,
+        majority_labels(data),
+    )
+
+
+def variance_shares(data: StudyData, *, confidence: float = 0.95) -> pl.DataFrame:
+    """How the variance of each quality is shared between raters and System > Agent > Dialog > Turn.
+
+    Conditions are taken out as fixed effects; magnitudes are taken as logarithms.
+    """
+    table = data.ratings
+    if data.normalise == "log":
+        table = table.filter(pl.col("value") > 0).with_columns(pl.col("value").log10())
+    there = [name for name in _LEVELS if name in table.columns and table[name].n_unique() > 1]
+    path = "/".join(there) or "item"
+    rows: list[dict[str, object]] = []
+    for quality in data.qualities:
+        part = table.filter(pl.col("quality") == quality)
+        fixed = [f for f in data.factors if part[f].drop_nulls().n_unique() > 1]
+        try:
+            fit = fit_mixed(
+                part,
+                "value",
+                ["*".join(fixed)] if fixed else [],
+                ["rater", path],
+                confidence=confidence,
+            )
+        except DialensError as error:
+            rows.append({"quality": quality, "level": "all", "reason": str(error)})
+            continue
+        for found in fit.components:
+            rows.append(
+                {
+                    "quality": quality,
+                    "level": found.term.rsplit("/", 1)[-1],
+                    "variance": found.variance,
+                    "share": found.share,
+                    "low": found.share_low,
+                    "high": found.share_high,
+                    "n_levels": found.levels,
+                    "reason": None if found.share_low is not None else "no interval at the edge",
+                }
+            )
+        rows += [
+            {"quality": quality, "level": term, "reason": why} for term, why in fit.dropped.items()
+        ]
+    return pl.DataFrame(rows, schema=VARIANCE)

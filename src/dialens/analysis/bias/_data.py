@@ -1,0 +1,363 @@
+"""A rating study as one tidy table: who rated what, under which condition, and how fast.
+
+Reads what `dialens study export` writes (a folder with `ratings.parquet` and perhaps
+`questionnaires.parquet`) or any table of ratings with factors as columns.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from dialens.base import DialensError
+from dialens.statistics import LABEL, load_ratings, rated_items
+from dialens.statistics.agreement import log_normalised, not_positive
+
+NONE = "none"
+FACTORS = ("anchor", "layout", "deadline")
+"""Factors of the design that have effects of their own; others are kept as columns."""
+
+_NOTHING_SHOWN = ("none", "no", "no anchor", "no_anchor", "without", "false", "off", "0", "absent")
+_FIRST = ("none", "numerical", "textual", "both", "together", "both questions")
+_NUMBER_SHOWN = ("numerical", "both", "shown")
+_QUESTIONNAIRES = ("questionnaires.parquet", "questionnaires.csv")
+
+
+@dataclass(frozen=True)
+class Note:
+    """Something that could not be done or was left out, and why."""
+
+    part: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class StudyData:
+    """A study ready for analysis.
+
+    Attributes:
+        ratings: One row a rating: rater, item, quality, value, normalised, the factors (`anchor`
+            is the level, `anchor_value` the number shown), position, order, seconds.
+        raters: One row a rater: the factors' levels, n_ratings, minutes, n_failed_checks.
+        answers: One row an answer: rater, question, answer; empty if nothing was asked.
+        factors: Factors of the design with at least two levels.
+        normalise: `log` or `none`: what `normalised` holds.
+        notes: What was left out, and why.
+    """
+
+    ratings: pl.DataFrame
+    raters: pl.DataFrame
+    answers: pl.DataFrame
+    factors: tuple[str, ...]
+    normalise: str
+    notes: tuple[Note, ...]
+
+    @property
+    def qualities(self) -> list[str]:
+        """In the order in which they first occur."""
+        return self.ratings["quality"].unique(maintain_order=True).to_list()
+
+    def levels(self, factor: str) -> list[str]:
+        """The levels of a factor, the one that others are compared with first."""
+        if factor not in self.ratings.columns:
+            return []
+        found = self.ratings[factor].drop_nulls().unique().to_list()
+        return sorted(found, key=lambda name: (_rank(name), name))
+
+    def without(self, raters: Sequence[str]) -> "StudyData":
+        """The same study with some raters left out."""
+        kept = self.ratings.filter(~pl.col("rater").is_in(list(raters)))
+        left = self.raters.filter(~pl.col("rater").is_in(list(raters)))
+        answers = self.answers.filter(~pl.col("rater").is_in(list(raters)))
+        return StudyData(kept, left, answers, self.factors, self.normalise, self.notes)
+
+
+def read_study(
+    path: str | Path,
+    *,
+    factors: Mapping[str, str] | None = None,
+    where: Mapping[str, str] | None = None,
+    normalise: str = "auto",
+) -> StudyData:
+    """Read an export or a table of ratings.
+
+    Args:
+        path: A folder with `ratings.parquet`, or a file with ratings.
+        factors: Factors that go by another name in the table: `{"layout": "setup"}`. Names other
+            than anchor, layout and deadline become factors of their own.
+        where: Keep only ratings with these values: `{"method": "plainME"}`.
+        normalise: `log` for magnitudes, `none` for bounded scales, `auto` to decide by the scale.
+    """
+    source = Path(path)
+    named, kept = dict(factors or {}), dict(where or {})
+    ratings = load_ratings(source, factors=[*named.values(), *kept])
+    for column, value in kept.items():
+        there = ratings[column].cast(pl.String)
+        if not (there == value).any():
+            seen = ", ".join(there.drop_nulls().unique().sort().head(8))
+            raise DialensError(f"No rating has {column} = {value!r}. Values: {seen}.")
+        ratings = ratings.filter(there == value)
+    ratings = ratings.with_columns(
+        ratings[column].cast(pl.String).alias(name) for name, column in named.items()
+    )
+    answers = None
+    for name in _QUESTIONNAIRES if source.is_dir() else ():
+        file = source / name
+        if file.exists():
+            answers = pl.read_parquet(file) if file.suffix == ".parquet" else pl.read_csv(file)
+            break
+    return study_data(ratings, answers, factors=list(named), normalise=normalise)
+
+
+def study_data(
+    ratings: pl.DataFrame,
+    answers: pl.DataFrame | None = None,
+    *,
+    factors: Sequence[str] = (),
+    normalise: str = "auto",
+) -> StudyData:
+    """A study from ratings in the columns of `RATINGS` plus factors, and answers to questions.
+
+    Args:
+        ratings: One row a rating.
+        answers: One row an answer: rater, question, answer.
+        factors: Columns that are factors, besides anchor, layout and deadline.
+        normalise: `log` for magnitudes, `none` for bounded scales, `auto` to decide by the scale.
+
+    Examples:
+        >>> from dialens.analysis.bias._simulation import SimulatedStudy
+        >>> data = study_data(*SimulatedStudy(raters=3, items=4).run())
+        >>> data.factors, data.levels("anchor"), data.normalise
+        (('anchor', 'layout'), ['none', 'both'], 'log')
+    """
+    if normalise not in ("auto", "log", "none"):
+        raise DialensError(f"normalise is `auto`, `log` or `none`, not {normalise!r}.")
+    if "rater" not in ratings.columns or ratings["rater"].null_count() == ratings.height:
+        raise DialensError(
+            "These ratings do not say who gave them (no column `rater`), and biases are biases of "
+            "raters. Export the ratings with their raters."
+        )
+    notes: list[Note] = []
+    table = _factors(ratings).with_columns(rated_items(ratings).alias("item"))
+    table = _usable(table, notes)
+    how = _how(table) if normalise == "auto" else normalise
+    table = _timed(_normalised(table, how, notes))
+    _scales(table, notes)
+    varied = []
+    for name in dict.fromkeys((*FACTORS, *factors)):
+        levels = table[name].drop_nulls().n_unique() if name in table.columns else 0
+        if levels >= 2:
+            varied.append(name)
+        elif levels == 1:
+            only = table[name].drop_nulls()[0]
+            notes.append(Note(f"effects of {name}", f"the factor has one level only ({only})"))
+        else:
+            notes.append(Note(f"effects of {name}", f"the ratings have no factor `{name}`"))
+    _lopsided(table, notes)
+    asked = _asked(answers, notes)
+    return StudyData(table, _raters(table, asked), asked, tuple(varied), how, tuple(notes))
+
+
+def _factors(ratings: pl.DataFrame) -> pl.DataFrame:
+    """`anchor` as the level and `anchor_value` as the number shown, whichever came how."""
+    shown = ratings["anchor"] if "anchor" in ratings.columns else None
+    told = _from_json(ratings, "anchor")
+    numbers = None if shown is None else shown.cast(pl.String).cast(pl.Float64, strict=False)
+    if told is None and shown is not None and shown.null_count() < len(shown):
+        words = shown.is_not_null() & numbers.is_null() if numbers is not None else shown.is_null()
+        if words.any():  # a plain table: the column is the level
+            told, numbers = shown.cast(pl.String), None
+        else:
+            told = pl.Series([NONE if v is None else "shown" for v in shown], dtype=pl.String)
+    if numbers is None:
+        extra = next((n for n in ("anchor_value", "modulus") if n in ratings.columns), None)
+        if extra is not None:
+            numbers = ratings[extra].cast(pl.Float64, strict=False)
+    empty = pl.Series([None], dtype=pl.Float64).new_from_index(0, ratings.height)
+    table = ratings.drop("anchor", strict=False).with_columns(
+        anchor_value=empty if numbers is None else numbers
+    )
+    if told is not None:
+        plain = told.str.strip_chars().str.to_lowercase()
+        level = plain.is_in(_NOTHING_SHOWN)
+        table = table.with_columns(anchor=plain.set(level, NONE))
+    for name in FACTORS[1:]:
+        column = table[name].cast(pl.String) if name in table.columns else _from_json(table, name)
+        if column is not None:
+            table = table.with_columns(column.alias(name))
+    return table
+
+
+def _from_json(ratings: pl.DataFrame, key: str) -> pl.Series | None:
+    if "factors" not in ratings.columns:
+        return None
+    told: dict[str, str | None] = {}
+    for text in ratings["factors"].drop_nulls().unique():
+        try:
+            value = json.loads(text)
+        except ValueError:
+            continue
+        if isinstance(value, dict) and value.get(key) is not None:
+            told[text] = str(value[key])
+    if not told:
+        return None
+    return pl.Series([told.get(text) for text in ratings["factors"]], dtype=pl.String)
+
+
+def _usable(table: pl.DataFrame, notes: list[Note]) -> pl.DataFrame:
+    words = LABEL in table.columns and table[LABEL].is_not_null()
+    if isinstance(words, pl.Series) and words.any():
+        notes.append(
+            Note("ratings", f"{int(words.sum()):,} ratings are words, not numbers, and left out")
+        )
+    missing = table.filter(pl.col("value").is_null()).height
+    if missing:
+        notes.append(Note("ratings", f"{missing:,} ratings without a value were left out"))
+    kept = table.filter(pl.col("value").is_not_null() & pl.col("rater").is_not_null())
+    if kept.height == 0:
+        raise DialensError(
+            "No rating has a rater and a number, so nothing can be analysed. Check the column "
+            "`value`: words and empty cells do not count."
+        )
+    if kept["rater"].n_unique() < 2:
+        raise DialensError(
+            f"All ratings come from one rater ({kept['rater'][0]}): biases show between raters. "
+            "Collect ratings from at least two, better twenty in each condition."
+        )
+    return kept
+
+
+def _how(table: pl.DataFrame) -> str:
+    """Whether ratings are magnitudes, whose ratios count, or points of a bounded scale."""
+    scales = table["scale"].drop_nulls().unique().to_list() if "scale" in table.columns else []
+    if any("magnitude" in scale.lower() for scale in scales):
+        return "log"
+    if scales:
+        return "none"
+    return "log" if float(table["value"].min()) > 0 and float(table["value"].max()) > 20 else "none"  # type: ignore[arg-type]
+
+
+def _normalised(table: pl.DataFrame, how: str, notes: list[Note]) -> pl.DataFrame:
+    """Ratings on a common scale; a modulus counts only where it was on the screen."""
+    if how == "none":
+        return table.with_columns(normalised=pl.col("value"))
+    reason = not_positive(table)
+    if reason:
+        notes.append(Note("agreement", f"{reason}; left out there"))
+    if "anchor" not in table.columns:  # what the scale says is all there is
+        return log_normalised(table)
+    shown = (pl.col("anchor_value") > 0) & pl.col("anchor").is_in(_NUMBER_SHOWN)
+    modulus = pl.when(shown).then(pl.col("anchor_value"))
+    return log_normalised(table.with_columns(modulus=modulus)).drop("modulus")
+
+
+def _timed(table: pl.DataFrame) -> pl.DataFrame:
+    active = pl.col("active_ms") / 1000
+    between = (pl.col("answered_at") - pl.col("shown_at")).dt.total_milliseconds() / 1000
+    return table.with_columns(seconds=pl.coalesce(active, between))
+
+
+def _scales(table: pl.DataFrame, notes: list[Note]) -> None:
+    if "scale" not in table.columns:
+        return
+    for (quality,), part in table.group_by(["quality"], maintain_order=True):
+        scales = part["scale"].drop_nulls().unique(maintain_order=True).to_list()
+        if len(scales) > 1:
+            some = "; ".join(str(scale)[:60] for scale in scales[:3])
+            notes.append(
+                Note(
+                    f"quality {quality}",
+                    f"rated on {len(scales)} scales ({some}): points of different scales are not "
+                    "comparable, keep one of them",
+                )
+            )
+
+
+def _lopsided(table: pl.DataFrame, notes: list[Note]) -> None:
+    counts = table.group_by("quality").len().sort("len", descending=True)
+    most = int(counts["len"][0])
+    for quality, count in counts.iter_rows():
+        if count < 0.75 * most:
+            notes.append(
+                Note(
+                    f"quality {quality}",
+                    f"rated {count:,} times where others have {most:,}: it rests on fewer ratings",
+                )
+            )
+
+
+def _asked(answers: pl.DataFrame | None, notes: list[Note]) -> pl.DataFrame:
+    schema = {"rater": pl.String, "question": pl.String, "answer": pl.String}
+    if answers is None:
+        notes.append(Note("questionnaires", "there is no table of questionnaires"))
+        return pl.DataFrame(schema=schema)
+    for name in schema:
+        if name not in answers.columns:
+            notes.append(Note("questionnaires", f"the table has no column `{name}`"))
+            return pl.DataFrame(schema=schema)
+    return answers.select(pl.col(name).cast(pl.String) for name in schema).drop_nulls()
+
+
+def _raters(table: pl.DataFrame, answers: pl.DataFrame) -> pl.DataFrame:
+    there = [name for name in FACTORS if name in table.columns]
+    whole = (pl.col("answered_at").max() - pl.col("shown_at").min()).dt.total_milliseconds()
+    made = (
+        table.group_by("rater", maintain_order=True)
+        .agg(
+            *(pl.col(name).first() for name in there),
+            n_ratings=pl.len(),
+            active=pl.when(pl.col("active_ms").is_not_null().all())
+            .then(pl.col("active_ms").sum() / 60_000)
+            .first(),
+            whole=whole / 60_000,
+        )
+        .with_columns(minutes=pl.coalesce("active", "whole"))
+        .drop("active", "whole")
+    )
+    checks = answers.filter(pl.col("question").str.to_lowercase().str.starts_with("check"))
+    if checks.height:
+        wrong = (
+            pl.col("answer")
+            .str.to_lowercase()
+            .is_in(["failed", "fail", "false", "no", "wrong", "0"])
+        )
+        failed = checks.group_by("rater").agg(n_failed_checks=wrong.sum().cast(pl.Int64))
+        return made.join(failed, on="rater", how="left", maintain_order="left")
+    if "failed_checks" in table.columns:
+        failed = table.group_by("rater").agg(
+            n_failed_checks=pl.col("failed_checks").cast(pl.Int64, strict=False).max()
+        )
+        return made.join(failed, on="rater", how="left", maintain_order="left")
+    return made.with_columns(n_failed_checks=pl.lit(None, dtype=pl.Int64))
+
+
+def _rank(name: str) -> int:
+    return _FIRST.index(name) if name in _FIRST else len(_FIRST)
+
+
+def splits(data: StudyData) -> dict[str, pl.DataFrame]:
+    """Two-way groupings of raters: time below or above the mean, and every yes/no question.
+
+    Returns:
+        For each grouping, a table of rater and group.
+
+    Examples:
+        >>> from dialens.analysis.bias._simulation import SimulatedStudy
+        >>> data = study_data(*SimulatedStudy(raters=8, items=4).run())
+        >>> list(splits(data))
+        ['time', 'evaluated_conversations', 'talked_to_chatbot']
+    """
+    found: dict[str, pl.DataFrame] = {}
+    timed = data.raters.drop_nulls("minutes")
+    if timed.height > 1 and float(np.ptp(timed["minutes"].to_numpy())) > 0:
+        above = pl.col("minutes") > pl.col("minutes").mean()
+        label = pl.when(above).then(pl.lit("above average")).otherwise(pl.lit("below average"))
+        found["time"] = timed.select("rater", group=label)
+    for (question,), part in data.answers.group_by(["question"], maintain_order=True):
+        plain = part["answer"].str.strip_chars().str.to_lowercase()
+        if plain.is_in(["yes", "no"]).all() and plain.n_unique() == 2:
+            found[str(question)] = part.select("rater", group=plain).unique("rater", keep="last")
+    return found

@@ -1,0 +1,24 @@
+"""The one kind of error a user is meant to read, and the hint for a name that is not known."""
+
+import difflib
+from collections.abc import Iterable
+
+
+class DialensError(Exception):
+    """Something the user can mend: what was seen, where, and the remedy, in one message.
+
+    The command line prints it without a traceback and exits with status 2.
+    """
+
+    __module__ = "dialens"  # where users import it from, and what a traceback says
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """A hint at the known name nearest to a mistaken one, or nothing.
+
+    Examples:
+        >>> did_you_mean("opnai", ["openai", "csv"]), did_you_mean("x", ["csv"])
+        ('Did you mean openai? ', '')
+    """
+    near = difflib.get_close_matches(name, list(known), n=1)
+    return f"Did you mean {near[0]}? " if near else ""

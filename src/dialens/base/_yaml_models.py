@@ -1,0 +1,227 @@
+"""YAML files as pydantic models, read with their line numbers, so that every error says where."""
+
+import io
+import types
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
+
+from pydantic import BaseModel, TypeAdapter, ValidationError
+from ruamel.yaml import YAML
+from ruamel.yaml.comments import CommentedMap, CommentedSeq
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+
+from dialens.base._errors import DialensError, did_you_mean
+
+_MOST_ERRORS = 8
+_DEEPEST = 60
+
+Place = tuple[str | int, ...]
+"""The way to a value: keys and places in lists."""
+
+T = TypeVar("T")
+
+
+def read_yaml(path: Path) -> tuple[Any, dict[Place, int]]:
+    """The content of a YAML file as plain values, and the line of everything in it."""
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        raise DialensError(f"{path} cannot be read: {error.strerror}.") from error
+    except UnicodeDecodeError as error:
+        raise DialensError(f"{path} is not UTF-8. Save it as UTF-8.") from error
+    reader = YAML(typ="rt", pure=True)
+    try:
+        loaded = reader.load(io.StringIO(text))
+    except MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        place = f"{path}:{mark.line + 1}" if mark else str(path)
+        said = str(error.problem or error).split("\n")[0]
+        raise DialensError(
+            f"{place}: this is not YAML: {said}. Check indentation, colons and quotes there."
+        ) from error
+    except YAMLError as error:
+        raise DialensError(f"{path}: this is not YAML: {error}.") from error
+    lines: dict[Place, int] = {(): 1}
+    return _plain(loaded, (), lines, path), lines
+
+
+def _plain(value: Any, at: Place, lines: dict[Place, int], path: Path) -> Any:
+    """Plain objects, with the lines of their parts noted on the way."""
+    if len(at) > _DEEPEST:
+        raise DialensError(f"{path}:{lines[at]}: this is nested too deeply (an alias in itself?).")
+    if isinstance(value, CommentedMap):
+        made = {}
+        for key in value:
+            below = (*at, str(key))
+            lines[below] = value.lc.key(key)[0] + 1 if key in value.lc.data else lines[at]
+            made[_scalar(key)] = _plain(value[key], below, lines, path)
+        return made
+    if isinstance(value, CommentedSeq):
+        entries = []
+        for place, entry in enumerate(value):
+            below = (*at, place)
+            lines[below] = value.lc.item(place)[0] + 1
+            entries.append(_plain(entry, below, lines, path))
+        return entries
+    return _scalar(value)
+
+
+def _scalar(value: Any) -> Any:
+    if value is None or isinstance(value, bool):
+        return value
+    for kind in (int, float):
+        if isinstance(value, kind):
+            return kind(value)
+    return str(value)  # ruamel's own strings, and dates, which our files have no use for
+
+
+def validated(
+    model: type[T], data: Any, lines: dict[Place, int], path: Path, *, first_line: int = 0
+) -> T:
+    """Data as a model; what is wrong with it becomes one error that lists up to eight places."""
+    if not isinstance(data, dict) and get_origin(model) is not list:
+        raise DialensError(
+            f"{path}:{first_line or 1}: keys and values are expected here, like `title: …`; "
+            f"seen: {type(data).__name__}."
+        )
+    try:
+        return TypeAdapter(model).validate_python(data)
+    except ValidationError as error:
+        places: dict[Place, Any] = {}
+        for problem in error.errors(include_url=False):
+            places.setdefault(_where(problem, data), problem)
+        # Of the ways in which a union may fail, the one that came furthest is the one meant.
+        found = {
+            where: problem
+            for where, problem in places.items()
+            if not any(other[: len(where)] == where and other != where for other in places)
+        }
+        placed = [
+            (first_line or _line(where, lines), where, problem) for where, problem in found.items()
+        ]
+        placed.sort(key=lambda entry: entry[0])
+        said = [
+            f"{path}:{line}: {_said(problem, where, model)}"
+            for line, where, problem in placed[:_MOST_ERRORS]
+        ]
+        if len(found) > _MOST_ERRORS:
+            said.append(f"… and {len(found) - _MOST_ERRORS} more.")
+        raise DialensError("\n".join(said)) from error
+
+
+def _where(problem: Any, data: Any) -> Place:
+    """The way to the problem through the user's data, without pydantic's own steps."""
+    loc: Sequence[str | int] = problem["loc"]
+    told = problem.get("ctx", {}).get("at")
+    if told is not None:
+        loc = [*loc, *(int(part) if part.isdigit() else part for part in told.split("."))]
+    way: list[str | int] = []
+    current = data
+    for place, step in enumerate(loc):
+        last = place == len(loc) - 1
+        if step == "[key]":
+            continue
+        if _holds(current, step):
+            current = current[step]
+        elif not (last and problem["type"] == "missing"):
+            continue  # the tag of a union, or a shorthand
+        way.append(step)
+    return tuple(way)
+
+
+def _holds(container: Any, step: str | int) -> bool:
+    if isinstance(container, list):
+        return isinstance(step, int) and step < len(container)
+    return isinstance(container, dict) and step in container
+
+
+def _line(where: Place, lines: dict[Place, int]) -> int:
+    at: Place = tuple(step if isinstance(step, int) else str(step) for step in where)
+    while at and at not in lines:
+        at = at[:-1]
+    return lines.get(at, 1)
+
+
+def _said(problem: Any, where: Place, model: Any) -> str:
+    """What is wrong, in our words."""
+    name = ".".join(str(step) for step in where) or "the file"
+    kind, context, seen = problem["type"], problem.get("ctx", {}), problem["input"]
+    if kind == "extra_forbidden":
+        known = _keys_at(model, problem["loc"][:-1])
+        hint = did_you_mean(str(problem["loc"][-1]), known)
+        return f"{name}: there is no such key. {hint}Keys here: {', '.join(known)}."
+    if kind == "missing":
+        return f"{name}: is missing."
+    if kind == "union_tag_invalid":
+        known = [tag.strip(" '") for tag in context["expected_tags"].split(",")]
+        hint = did_you_mean(str(context["tag"]), known)
+        return f"{name}: there is no kind {context['tag']!r}. {hint}Kinds: {', '.join(known)}."
+    if kind == "union_tag_not_found":
+        return f"{name}: `kind` is missing; it says what this is."
+    if kind == "literal_error":
+        known = [word.strip(" '") for word in context["expected"].replace(" or ", ",").split(",")]
+        hint = did_you_mean(str(seen), known)
+        return f"{name}: {seen!r} is not known here. {hint}Use one of: {', '.join(known)}."
+    if kind in ("value_error", "misplaced"):
+        told = str(context.get("said", context.get("error"))).strip().removesuffix(".")
+        return f"{name}: {told}."
+    said = str(problem["msg"])
+    if kind == "string_pattern_mismatch":
+        meaning = _meaning_at(model, problem["loc"])
+        said = f"this cannot be used here ({meaning})" if meaning else said
+    shown = repr(seen) if len(repr(seen)) <= 60 else repr(seen)[:59] + "…"
+    return f"{name}: {said[:1].lower()}{said[1:]}; seen: {shown}."
+
+
+def _keys_at(annotation: Any, loc: Sequence[str | int]) -> list[str]:
+    """The keys that a section knows."""
+    section = _section_at(annotation, loc)
+    return [] if section is None else list(section.model_fields)
+
+
+def _meaning_at(annotation: Any, loc: Sequence[str | int]) -> str:
+    """What the key at the end of the way means, if it is one."""
+    section = _section_at(annotation, loc[:-1])
+    info = None if section is None else section.model_fields.get(str(loc[-1]))
+    return "" if info is None else str(info.description or "").rstrip(".")
+
+
+def _section_at(annotation: Any, loc: Sequence[str | int]) -> type[BaseModel] | None:
+    """The section at the end of a way through the models."""
+    current = _unwrapped(annotation)
+    for step in loc:
+        options = get_args(current) if _is_union(current) else (current,)
+        for option in options:
+            below = _below(_unwrapped(option), step)
+            if below is not None:
+                current = below
+                break
+    if _is_union(current):  # one that may be left out
+        current = next((one for one in get_args(current) if one is not type(None)), None)
+    return current if isinstance(current, type) and issubclass(current, BaseModel) else None
+
+
+def _below(option: Any, step: str | int) -> Any:
+    """What stands under a key of a model, in a list or a mapping; a union's tag names a member."""
+    if isinstance(option, type) and issubclass(option, BaseModel):
+        if step in option.model_fields:
+            info = option.model_fields[str(step)]
+            return _unwrapped(info.annotation)
+        kind = option.model_fields.get("kind")
+        return option if kind is not None and kind.default == step else None
+    if get_origin(option) is list and isinstance(step, int):
+        return _unwrapped(get_args(option)[0])
+    if get_origin(option) is dict:
+        return _unwrapped(get_args(option)[1])
+    return None
+
+
+def _is_union(annotation: Any) -> bool:
+    return get_origin(annotation) in (Union, types.UnionType)
+
+
+def _unwrapped(annotation: Any) -> Any:
+    while get_origin(annotation) is Annotated:
+        annotation = get_args(annotation)[0]
+    return annotation

@@ -1,0 +1,5 @@
+from ._app import main
+
+__all__ = [
+    "main",
+]

@@ -1,0 +1,229 @@
+"""`dialens agreement`: how far raters agree, from any table of ratings."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import polars as pl
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from dialens.base import DialensError, atomic_folder, progress, sha256_file
+from dialens.cli._options import Force, Format, OnErrorOption, Seed, names, shown
+from dialens.corpus import OnError
+from dialens.report import RUN, Recorder
+from dialens.report.agreement import write_agreement
+from dialens.statistics import load_ratings
+from dialens.statistics.agreement import RESAMPLES, TARGETS, Agreement, measure_agreement
+
+_FEW_GROUPS = 2
+_MAIN = ("ICC(2,1)", "ICC(2,k)", "ICC(1,1)", "ICC(1,k)", "alpha_ordinal", "alpha_nominal")
+_MOST_GROUPS = 30
+
+
+def agreement(
+    ratings: Annotated[
+        Path, typer.Argument(metavar="RATINGS", help="A corpus, rated units, or a table.")
+    ],
+    by: Annotated[
+        list[str] | None,
+        typer.Option("--by", help="Set apart the levels of these columns or factors."),
+    ] = None,
+    normalise: Annotated[
+        str | None,
+        typer.Option("--normalise", help="`log`, for magnitude estimates."),
+    ] = None,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write.")] = Path(
+        "agreement"
+    ),
+    quality: Annotated[
+        list[str] | None, typer.Option("--quality", "-q", help="Only these qualities.")
+    ] = None,
+    modulus: Annotated[
+        float | None,
+        typer.Option(min=1e-300, help="The modulus shown, where the ratings do not say it."),
+    ] = None,
+    target: Annotated[
+        list[float] | None,
+        typer.Option("--target", help="Reliability for which the number of raters is asked."),
+    ] = None,
+    resamples: Annotated[
+        int, typer.Option(min=100, help="How often items and raters are drawn anew.")
+    ] = RESAMPLES,
+    seed: Seed = 0,
+    format: Format = None,
+    on_error: OnErrorOption = OnError.STOP,
+    force: Force = False,
+) -> None:
+    """Measure how far raters agree: ICC, alpha, kappa and W, each with an interval.
+
+    A table of ratings (CSV, TSV, JSONL, Parquet) needs the columns dialog (or item) and value;
+    rater, quality and factors are used where they are there. Writes agreement.json and .csv (one
+    row a statistic), raters.json (each rater against the rest), panel.json (how many raters are
+    enough) and agreement.html (to look at) into the output folder.
+
+    [bold]Examples[/]
+
+      dialens agreement corpus -o out
+      dialens agreement ratings.csv --by condition --normalise log -o out
+      dialens agreement units.jsonl.gz --by scale --quality fluency --target 0.85
+    """
+    factors = names(by) or []
+    targets = tuple(target or TARGETS)
+    if not all(0 < wanted < 1 for wanted in targets):
+        raise DialensError(f"--target lies between 0 and 1; seen: {', '.join(map(str, targets))}.")
+    arguments: dict[str, Any] = {
+        "ratings": ratings,
+        "by": factors,
+        "normalise": normalise,
+        "quality": quality,
+        "modulus": modulus,
+        "target": targets,
+        "resamples": resamples,
+    }
+    if ratings.is_file():
+        arguments["sha256"] = sha256_file(ratings)
+    recorder = Recorder("agreement", arguments, seed=seed)
+    with atomic_folder(output, marker=RUN, force=force) as scratch:
+        with recorder.step("read"):
+            table = load_ratings(ratings, factors=factors, format=format, on_error=str(on_error))
+        with recorder.step("measure"), progress("Measuring", unit="groups") as advance:
+            found = measure_agreement(
+                table,
+                by=factors,
+                qualities=names(quality),
+                normalise=normalise,
+                modulus=modulus,
+                targets=targets,
+                resamples=resamples,
+                seed=seed,
+                advance=advance,
+            )
+        with recorder.step("write"):
+            _write(found, scratch)
+            name = ratings.name.split(".")[0]
+            write_agreement(
+                found,
+                scratch / "agreement.html",
+                title=f"Agreement: {name}",
+                normalise=normalise,
+                resamples=resamples,
+                seed=seed,
+            )
+        recorder.finish(scratch / RUN)
+    _print(found)
+    _print_raters(found)
+    print(f"\nPage: {shown(output / 'agreement.html')}   (open it in a browser)")
+    print(f"Rows: {shown(output / 'agreement.json')}   Run record: {shown(output / RUN)}")
+
+
+def _write(found: Agreement, folder: Path) -> None:
+    tables = {"agreement": found.rows, "raters": found.raters, "panel": found.panel}
+    for name, table in tables.items():
+        text = json.dumps(table.to_dicts(), indent=1, ensure_ascii=False, allow_nan=False)
+        (folder / f"{name}.json").write_text(text + "\n", encoding="utf-8")
+    found.rows.write_csv(folder / "agreement.csv")
+
+
+def _print(found: Agreement) -> None:
+    """Every statistic of few groups, the main ones of many."""
+    groups = found.rows.select("quality", "group").unique(maintain_order=True)
+    few = groups.height <= _FEW_GROUPS
+    for quality, group in groups.head(_MOST_GROUPS).iter_rows():
+        part = found.rows.filter((pl.col("quality") == quality) & (pl.col("group") == group))
+        first = part.row(0, named=True)
+        raters = (
+            "raters not known" if first["n_raters"] is None else f"{first['n_raters']:,} raters"
+        )
+        print(
+            f"\n{quality}{'' if group == 'all' else f', {group}'}: {first['n_ratings']:,} ratings "
+            f"of {first['n_items']:,} items, {raters}, {first['n_missing']:,} cells empty"
+        )
+        if few:
+            _print_all(part)
+        else:
+            _print_main(part)
+    if groups.height > _MOST_GROUPS:
+        print(f"… and {groups.height - _MOST_GROUPS:,} more groups")
+    print()
+    _print_reasons(found.rows)
+    for note in found.notes:
+        print(f"Note: {note}")
+
+
+def _print_all(part: pl.DataFrame) -> None:
+    grid = Table(box=None, pad_edge=False, header_style="bold")
+    for head in ("statistic", "value", "95 % interval", "from", "test"):
+        grid.add_column(head, no_wrap=True)
+    for row in part.filter(pl.col("value").is_not_null()).iter_rows(named=True):
+        coefficient = row["statistic"].startswith("ICC")
+        test = ""
+        if row["f"] is not None:
+            test = f"F({row['df1']:g}, {row['df2']:g}) {row['f']:.2f}"
+        grid.add_row(
+            f"{row['statistic']} {row['also']}" if coefficient else row["statistic"],
+            f"{row['value']:.3f}",
+            _between(row),
+            (row["interval"] or "").replace("bootstrap over ", "draws of "),
+            test,
+        )
+    if grid.row_count:
+        Console().print(grid)
+
+
+def _print_main(part: pl.DataFrame) -> None:
+    found = {row["statistic"]: row for row in part.iter_rows(named=True)}
+    chosen = [name for name in _MAIN if found[name]["value"] is not None]
+    if "ICC(2,k)" in chosen:
+        chosen = [name for name in chosen if not name.startswith("ICC(1")]
+    told = [f"{name} {found[name]['value']:.2f} ({_between(found[name], 2)})" for name in chosen]
+    if told:
+        print("  " + "   ".join(told[:3]))
+
+
+def _print_reasons(rows: pl.DataFrame) -> None:
+    """Why statistics are missing; reasons that differ in their numbers only are told once."""
+    missing = (
+        rows.filter(pl.col("value").is_null())
+        .with_columns(pl.col("reason").str.replace_all(r"\d[\d,.]*", "#").alias("_kind"))
+        .group_by("_kind", maintain_order=True)
+        .agg(
+            pl.col("reason").first(),
+            pl.col("statistic").unique(maintain_order=True),
+            pl.struct("quality", "group").n_unique().alias("groups"),
+        )
+    )
+    groups = rows.select("quality", "group").n_unique()
+    for _, reason, which, count in missing.iter_rows():
+        everything = len(which) == rows["statistic"].n_unique()
+        listed = "everything" if everything else ", ".join(which)
+        within = f" (in {count:,} of {groups:,} groups)" if groups > 1 else ""
+        print(f"Not computed: {listed}: {reason}{within}.")
+
+
+def _between(row: dict[str, Any], decimals: int = 3) -> str:
+    if row["low"] is None:
+        return "no interval"
+    return f"{row['low']:.{decimals}f} to {row['high']:.{decimals}f}"
+
+
+def _print_raters(found: Agreement) -> None:
+    odd = found.raters.filter("at_odds")
+    if odd.height:
+        some = odd.head(8).iter_rows(named=True)
+        who = ", ".join(
+            f"{row['rater']} ({row['quality']}, r = {row['agreement']:.2f})" for row in some
+        )
+        more = f" and {odd.height - 8:,} more" if odd.height > 8 else ""
+        print(f"At odds with the rest, corrected over the raters of each group: {who}{more}.")
+    needed = found.panel.filter(
+        (pl.col("basis") == "g_absolute") & pl.col("more").is_not_null() & (pl.col("more") > 0)
+    )
+    wanted = needed.group_by("quality", "group", maintain_order=True).first()
+    for row in wanted.head(6).iter_rows(named=True):
+        group = "" if row["group"] == "all" else f", {row['group']}"
+        print(
+            f"{row['quality']}{group}: {row['needed']:,} ratings an item ({row['more']:,} more) "
+            f"would reach a reliability of {row['target']:g}."
+        )

@@ -1,0 +1,111 @@
+"""`dialens`: the commands put together, and errors a person can read."""
+
+import signal
+import sys
+from types import FrameType
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+import dialens
+from dialens.base import DialensError
+from dialens.cli._lazy import lazy_app
+
+_SUMMARY = "Conversational agents through a human lens."
+
+# In the order in which `dialens --help` shows them.
+app = lazy_app(
+    _SUMMARY,
+    {
+        "demo": (
+            "dialens.cli._demo:demo",
+            "Score the bundled conversations and write a report to look at.",
+        ),
+        "score": (
+            "dialens.cli._score:score",
+            "Score conversations at every level and write a report.",
+        ),
+        "compare": (
+            "dialens.cli._compare:compare",
+            "Compare agents or systems: difference, interval over dialogs, corrected p-value.",
+        ),
+        "validate": (
+            "dialens.cli._validate:validate",
+            "Hold every metric against every human judgement, at every level that was rated.",
+        ),
+        "agreement": (
+            "dialens.cli._agreement:agreement",
+            "Measure how far raters agree: ICC, alpha, kappa and W, each with an interval.",
+        ),
+        "power": (
+            "dialens.cli._power:power",
+            "Plan a rating study: power and interval widths over numbers of raters and items.",
+        ),
+        "study": (
+            "dialens.cli.study._group:app",
+            "Rating studies: design, try, run and analyse them.",
+        ),
+        "engagement": (
+            "dialens.cli.engagement._group:app",
+            "Engagement learned from how people react: dumps, labels, models.",
+        ),
+        "agents": (
+            "dialens.cli.agents._group:app",
+            "Agents: train or connect them, talk with them, collect conversations.",
+        ),
+        "traits": (
+            "dialens.cli._traits:app",
+            "Trait models from your own labelled text.",
+        ),
+        "convert": (
+            "dialens.cli._convert:convert",
+            "Convert conversations between formats.",
+        ),
+        "metrics": (
+            "dialens.cli._catalogues:metrics",
+            "List the metrics and whether they are ready here, or show the card of one.",
+        ),
+        "formats": (
+            "dialens.cli._catalogues:formats",
+            "List the formats that can be read and written, or show an example of one.",
+        ),
+        "models": (
+            "dialens.cli._models:models",
+            "List the models with their figures, verify their files, or show the card of one.",
+        ),
+    },
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Start with [bold]dialens demo[/], or "
+    "[bold]dialens score chats.jsonl -o out[/] and open out/report.html.",
+)
+
+
+@app.callback(invoke_without_command=True, help=_SUMMARY)
+def root(
+    version: bool = typer.Option(False, "--version", help="Print the version and stop."),
+) -> None:
+    """What can be asked without a command."""
+    if version:
+        print(f"dialens {dialens.__version__}")
+        raise typer.Exit
+
+
+def main() -> None:
+    """Run the command line; what the user can mend is printed without a traceback."""
+    signal.signal(signal.SIGTERM, _terminated)
+    try:
+        app()
+    except DialensError as error:
+        Console(stderr=True).print(Text.assemble(("Error: ", "bold red"), str(error)))
+        sys.exit(2)
+    except KeyboardInterrupt:
+        print("Interrupted. Nothing was left half written.", file=sys.stderr)
+        sys.exit(130)
+    except BrokenPipeError:
+        sys.exit(141)
+
+
+def _terminated(number: int, frame: FrameType | None) -> None:
+    raise SystemExit(128 + number)

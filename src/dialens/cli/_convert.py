@@ -1,0 +1,48 @@
+"""`dialens convert`: from any format to any other."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dialens.base import progress
+from dialens.cli._options import Force, Format, OnErrorOption, shown
+from dialens.corpus import Intake, OnError, write_rejects
+from dialens.corpus import convert as convert_corpus
+
+
+def convert(
+    source: Annotated[Path, typer.Argument(metavar="IN", help="File or folder to read.")],
+    target: Annotated[Path, typer.Argument(metavar="OUT", help="File or folder to write.")],
+    format: Format = None,
+    to: Annotated[
+        str | None,
+        typer.Option("--to", help="Format to write; from the ending of OUT if not given."),
+    ] = None,
+    on_error: OnErrorOption = OnError.STOP,
+    force: Force = False,
+) -> None:
+    """Convert conversations between formats.
+
+    [bold]Examples[/]
+
+      dialens convert chats.jsonl corpus             to a corpus folder (Parquet, fast to score)
+      dialens convert corpus chats.jsonl             to OpenAI messages
+      dialens convert fed_data.json out --to convokit
+      dialens convert logs/ corpus --on-error skip   leave broken records out, and list them
+    """
+    intake = Intake(on_error)
+    with progress("Converting") as advance:
+        done = convert_corpus(
+            source, target, format=format, to=to, force=force, intake=intake, advance=advance
+        )
+    print(
+        f"{done.dialogs:,} dialogs, {done.turns:,} turns: {shown(source)} ({done.format}) → "
+        f"{shown(target)} ({done.to})"
+    )
+    if intake.rejected:
+        rejects = target.with_name(f"{target.name}.rejects.jsonl")
+        write_rejects(intake, rejects)
+        print(f"{intake.rejected:,} records were left out; see {shown(rejects)}.")
+    for line in done.left_out:
+        print(f"Not in the output: {line}.")

@@ -1,0 +1,38 @@
+"""`dialens demo`: the whole tour on a bundled corpus."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dialens.cli._options import shown
+from dialens.cli._score import score_to
+from dialens.corpus import LEVELS, demo_path
+from dialens.metrics import ModelSet, Resources, select
+
+
+def demo(
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write.")] = Path("demo"),
+) -> None:
+    """Score the bundled conversations and write a report to look at.
+
+    Three variants of one invented companion, each in the same situations, scored with the small
+    models, which take seconds. Nothing is fetched.
+
+    [bold]Example[/]
+
+      dialens demo -o demo
+    """
+    print(
+        "Scoring the bundled corpus: invented conversations with three variants of one companion."
+    )
+    score_to(
+        demo_path(),
+        output,
+        chosen=[card.name for card in select()],
+        levels=list(LEVELS),
+        resources=Resources(models=ModelSet("small")),
+    )
+    page = shown(output / "report.html")
+    print(f"\nLook at {page}: agents side by side, their emotions and character, ", end="")
+    print("and, further down, every dialogue with the words that drove its scores.")

@@ -1,0 +1,230 @@
+"""Options that several commands share, and how their values are read."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dialens.base import DialensError
+from dialens.corpus import LEVELS, OnError
+from dialens.metrics import (
+    Family,
+    ModelSet,
+    Resources,
+    ResultCache,
+    ScorerSet,
+    Workshop,
+    check_names,
+    default_folder,
+)
+from dialens.metrics import metrics as all_metrics
+from dialens.text import Lexicon, read_emotion_lexicon, read_lexicon
+
+_DEVICES = ("auto", "cpu", "cuda")
+
+Format = Annotated[
+    str | None,
+    typer.Option("--format", "-f", help="Format of the input; sniffed if not given."),
+]
+OnErrorOption = Annotated[
+    OnError,
+    typer.Option(
+        "--on-error", help="At a record that cannot be read: stop, or skip it, count and list it."
+    ),
+]
+Force = Annotated[bool, typer.Option("--force", help="Replace the output even if it is not ours.")]
+Seed = Annotated[int, typer.Option("--seed", help="Of everything that is drawn.")]
+Resamples = Annotated[
+    int, typer.Option("--resamples", min=100, help="How many times dialogues are drawn.")
+]
+
+Models = Annotated[
+    str,
+    typer.Option(
+        "--models",
+        help="Size of the models that score: default, small, base, or none to do without.",
+    ),
+]
+OwnModels = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--model",
+        metavar="TASK=FOLDER",
+        help="A model of your own (folder or name) for emotion, toxicity, engagement, relevance "
+        "or a trait.",
+    ),
+]
+Weights = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--weights",
+        metavar="NAME=FOLDER",
+        help="Weights of an automatic metric: a folder, or hub:ORGANISATION/NAME@REVISION.",
+    ),
+]
+MetricOptions = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--metric-option",
+        metavar="FAMILY.OPTION=VALUE",
+        help="A setting of an automatic metric; `dialens metrics FAMILY` lists them.",
+    ),
+]
+Device = Annotated[
+    str,
+    typer.Option("--device", help="Where automatic metrics run: auto (a GPU if any), cpu, cuda."),
+]
+AllowPickle = Annotated[
+    bool,
+    typer.Option(
+        "--allow-pickle", help="Load weights that are pickles: they can run code on this machine."
+    ),
+]
+Cache = Annotated[
+    Path | None,
+    typer.Option(
+        "--cache",
+        metavar="DIR",
+        help="Where results of automatic metrics are kept, so that a killed run goes on; "
+        "dialens in the user's cache folder by default.",
+    ),
+]
+NoCache = Annotated[bool, typer.Option("--no-cache", help="Keep no results.")]
+
+
+def names(given: list[str] | None) -> list[str] | None:
+    """Names from repeated options and commas alike.
+
+    Examples:
+        >>> names(["a,b", "c"]), names(None)
+        (['a', 'b', 'c'], None)
+    """
+    if not given:
+        return None
+    return [name.strip() for part in given for name in part.split(",") if name.strip()]
+
+
+def level_names(given: list[str] | None) -> list[str]:
+    """Levels by name, all of them if none is given."""
+    chosen = names(given) or list(LEVELS)
+    for level in chosen:
+        if level not in LEVELS:
+            raise DialensError(f"There is no level {level!r}. Levels: {', '.join(LEVELS)}.")
+    return chosen
+
+
+def make_resources(
+    lexicons: list[str] | None,
+    prompt: str,
+    seed: int,
+    *,
+    models: str = "default",
+    own_models: list[str] | None = None,
+    threads: int | None = None,
+    automatic: ScorerSet | None = None,
+) -> Resources:
+    """What `--lexicon`, `--prompt`, `--seed` and `--models` ask for, defaults for the rest."""
+    given: dict[str, Lexicon] = {}
+    for entry in lexicons or []:
+        kind, equals, path = entry.partition("=")
+        if not equals or kind not in ("emotion", "style", "stop"):
+            raise DialensError(
+                f"--lexicon takes KIND=FILE with KIND emotion, style or stop; seen: {entry!r}."
+            )
+        given[kind] = read_emotion_lexicon(path) if kind == "emotion" else read_lexicon(path)
+    chosen = ModelSet(models, _own_models(own_models), threads=threads or 0)
+    plain = Resources(prompt=prompt, seed=seed, models=chosen, automatic=automatic or ScorerSet())
+    return replace(
+        plain,
+        emotion=given.get("emotion", plain.emotion),
+        style=given.get("style", plain.style),
+        stop=given.get("stop", plain.stop),
+    )
+
+
+def make_scorers(
+    *,
+    weights: list[str] | None = None,
+    options: list[str] | None = None,
+    device: str = "auto",
+    allow_pickle: bool = False,
+    cache: Path | None = None,
+    no_cache: bool = False,
+    threads: int | None = None,
+) -> ScorerSet:
+    """What `--weights`, `--metric-option`, `--device` and `--cache` ask for.
+
+    Examples:
+        >>> made = make_scorers(weights=["bert_score=models/x"], no_cache=True)
+        >>> made.workshop.weights["bert_score"]
+        'models/x'
+    """
+    if device not in _DEVICES:
+        raise DialensError(f"--device takes {', '.join(_DEVICES)}; seen: {device!r}.")
+    if cache is not None and no_cache:
+        raise DialensError("--cache and --no-cache exclude each other; give one of them.")
+    found = {}
+    for entry in weights or []:
+        name, equals, place = entry.partition("=")
+        if not equals or not name or not place:
+            raise DialensError(
+                f"--weights takes NAME=FOLDER or NAME=hub:ORGANISATION/NAME@REVISION; "
+                f"seen: {entry!r}."
+            )
+        found[name] = place
+    settings: dict[str, dict[str, str]] = {}
+    for entry in options or []:
+        name, equals, value = entry.partition("=")
+        family, point, option = name.partition(".")
+        if not equals or not point or not option:
+            raise DialensError(f"--metric-option takes FAMILY.OPTION=VALUE; seen: {entry!r}.")
+        settings.setdefault(family, {})[option] = value
+    workshop = Workshop(found, settings, threads, device, allow_pickle)
+    check_names(workshop, families().values())
+    return ScorerSet(workshop, ResultCache(None if no_cache else cache or default_folder()))
+
+
+def families() -> dict[str, Family]:
+    """The families of automatic metrics by name, other packages' among them."""
+    found = (card.scored_by for card in all_metrics().values())
+    return {family.name: family for family in found if family is not None}
+
+
+def _own_models(given: list[str] | None) -> dict[str, str]:
+    found = {}
+    for entry in given or []:
+        task, equals, place = entry.partition("=")
+        if not equals or not place:
+            raise DialensError(f"--model takes TASK=FOLDER or TASK=NAME; seen: {entry!r}.")
+        found[task] = place
+    return found
+
+
+def shown(path: Path) -> str:
+    """A path as short as it can be said."""
+    try:
+        return str(path.resolve().relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)
+
+
+@contextmanager
+def extra(what: str, name: str) -> Iterator[None]:
+    """Turn a missing package of an extra into an error that says how to get it.
+
+    Examples:
+        >>> with extra("Studies", "studies"):
+        ...     raise ModuleNotFoundError("No module named 'x'", name="x")
+        Traceback (most recent call last):
+        ...
+        dialens.DialensError: Studies need the package x: pip install 'dialens[studies]'.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise DialensError(
+            f"{what} need the package {error.name}: pip install 'dialens[{name}]'."
+        ) from error

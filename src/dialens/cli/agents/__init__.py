@@ -1,0 +1,1 @@
+"""`dialens agents`: one module a command."""

@@ -1,0 +1,238 @@
+"""`dialens agents collect`: let agents talk, and keep what they say as a corpus."""
+
+import contextlib
+from collections import Counter
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from dialens.agents import KINDS, parse_agent
+from dialens.agents.talks import (
+    FAILURES,
+    Collected,
+    Partners,
+    Plan,
+    opened,
+    read_openings,
+    work_folder,
+)
+from dialens.agents.talks import collect as collect_talks
+from dialens.base import DialensError, progress
+from dialens.cli._options import Force, shown
+from dialens.cli.agents._options import Settings, agents_extra, with_settings
+
+_WORDS: tuple[Literal["each_other", "themselves"], ...] = ("each_other", "themselves")
+
+
+def collect(
+    plan: Annotated[
+        Path | None, typer.Argument(metavar="[PLAN]", help="A plan in YAML; or name agents.")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="CORPUS", help="Folder to write.")
+    ] = None,
+    agents: Annotated[
+        list[str] | None,
+        typer.Option("--agent", "-a", metavar="AGENT", help="Who is studied; may be repeated."),
+    ] = None,
+    partners: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--partner",
+            "-p",
+            metavar="AGENT",
+            help="Whom they talk with: agents, each_other (the usual), themselves, or human: you.",
+        ),
+    ] = None,
+    settings: Settings = None,
+    turns: Annotated[
+        int | None, typer.Option("--turns", min=2, help="Turns of a dialogue (8 if not given).")
+    ] = None,
+    dialogs: Annotated[
+        int | None,
+        typer.Option("--dialogs", min=1, help="Of each agent with each partner (5 if not given)."),
+    ] = None,
+    openings: Annotated[
+        Path | None,
+        typer.Option("--openings", metavar="FILE", help="What is said first, one a line."),
+    ] = None,
+    first: Annotated[
+        str | None, typer.Option("--first", help="Who begins: partner (the usual) or agent.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option("--seed", help="Of everything drawn.")] = None,
+    workers: Annotated[
+        int, typer.Option("--workers", "-w", min=1, max=256, help="Dialogues at a time.")
+    ] = 4,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be held; ask nobody.")
+    ] = False,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Throw away what an earlier run collected there.")
+    ] = False,
+    force: Force = False,
+) -> None:
+    """Let agents talk with each other, or with you, and keep what they say as a corpus.
+
+    Each dialogue is kept as soon as it ends: after an interruption the same command goes on where
+    it was, and dialogues that failed are tried again. A setting with several values makes several
+    agents of one system. A plan holds the same things in a file; `agents kinds` lists agents.
+
+    [bold]Examples[/]
+
+      dialens agents collect --agent hred --agent seq2seq --turns 8 --dialogs 5 -o talks
+      dialens agents collect -a openai:gpt-4o-mini --set temperature=0.2 --set temperature=1 \
+-p hred -o talks
+      dialens agents collect -a hred -a thred --partner human --dialogs 2 -o talks
+      dialens agents collect plan.yaml -o talks --workers 8
+      dialens score talks -o out
+    """
+    given = {
+        "--agent": agents,
+        "--partner": partners,
+        "--set": settings,
+        "--turns": turns,
+        "--dialogs": dialogs,
+        "--openings": openings,
+        "--first": first,
+        "--seed": seed,
+    }
+    if plan is not None:
+        named = [name for name, value in given.items() if value is not None]
+        if named:
+            raise DialensError(f"{named[0]} belongs into the plan. Write it there, or leave one.")
+        with agents_extra():
+            from dialens.agents.talks import read_plan
+        wanted = read_plan(plan)
+    else:
+        wanted = _plan(agents, partners, settings, turns, dialogs, openings, first, seed, output)
+    if dry_run:
+        _show_plan(wanted)
+        return
+    if output is None:
+        raise DialensError("Where to? Name a folder for the corpus: -o CORPUS.")
+    done = _collect(wanted, output, workers=workers, fresh=fresh, force=force)
+    _show_done(done)
+
+
+def _plan(
+    agents: list[str] | None,
+    partners: list[str] | None,
+    settings: list[str] | None,
+    turns: int | None,
+    dialogs: int | None,
+    openings: Path | None,
+    first: str | None,
+    seed: int | None,
+    output: Path | None,
+) -> Plan:
+    """A plan from options."""
+    if not agents:
+        raise DialensError("Who is to talk? Name a plan, or agents: --agent hred --agent seq2seq.")
+    if first not in (None, "partner", "agent"):
+        raise DialensError(f"--first is partner or agent; seen: {first!r}.")
+    usual = Plan((parse_agent(agents[0]),))
+    specs = with_settings([parse_agent(text) for text in agents], settings or [])
+    whom: Partners = usual.partners
+    for word in _WORDS:
+        if partners == [word] or partners == [word.replace("_", " ")]:
+            whom = word
+            break
+    else:
+        if partners:
+            whom = tuple(parse_agent(text) for text in partners)
+    return Plan(
+        agents=tuple(specs),
+        partners=whom,
+        openings=None if openings is None else read_openings(openings),
+        turns=usual.turns if turns is None else turns,
+        dialogues=usual.dialogues if dialogs is None else dialogs,
+        seed=usual.seed if seed is None else seed,
+        first="agent" if first == "agent" else "partner",
+        name=usual.name if output is None else output.name,
+    )
+
+
+def _collect(plan: Plan, output: Path, *, workers: int, fresh: bool, force: bool) -> Collected:
+    bar = (
+        contextlib.nullcontext(lambda count: None)  # it would be drawn over what a person types
+        if plan.with_people
+        else progress("Collecting", total=_count(plan), unit="dialogs")
+    )
+    try:
+        with bar as advance:
+            return collect_talks(
+                plan, output, workers=workers, fresh=fresh, force=force, advance=advance
+            )
+    except KeyboardInterrupt:
+        if work_folder(output).exists():
+            print(
+                f"\nStopped. Dialogues that had ended are kept in {shown(work_folder(output))}; "
+                "the same command goes on from there."
+            )
+        raise
+
+
+def _count(plan: Plan) -> int:
+    agents = len(plan.agents)
+    if isinstance(plan.partners, tuple):
+        pairs = agents * len(plan.partners)
+    else:
+        pairs = agents if plan.partners == "themselves" or agents == 1 else agents * (agents - 1)
+    return pairs * plan.dialogues
+
+
+def _show_plan(plan: Plan) -> None:
+    cast = opened(plan)
+    try:
+        table = Table("agent", "partner", "dialogs", "opening of the first", box=None)
+        pairs = Counter((talk.agent.label, talk.partner.label) for talk in cast.talks)
+        firsts: dict[tuple[str, str], str | None] = {}
+        for talk in cast.talks:
+            firsts.setdefault((talk.agent.label, talk.partner.label), talk.opening)
+        for pair, count in pairs.items():
+            table.add_row(*pair, f"{count:,}", firsts[pair] or "their own words")
+        Console().print(table)
+        replies = sum(plan.turns - (talk.opening is not None) for talk in cast.talks)
+        print(
+            f"{len(cast.talks):,} dialogues of {plan.turns} turns, {replies:,} replies to be given."
+        )
+        print("Nobody was asked.")
+    finally:
+        cast.close()
+
+
+def _show_done(done: Collected) -> None:
+    before = f" ({done.before:,} were there already)" if done.before else ""
+    print(f"{done.dialogues:,} dialogs, {done.turns:,} turns → {shown(done.folder)}{before}")
+    table = Table("who", box=None, pad_edge=False)
+    for head in ("replies", "requests", "tokens read", "tokens written", "cost"):
+        table.add_column(head, justify="right")
+    for label, spent in done.spent.items():
+        numbers = (spent.replies, spent.attempts, spent.tokens_in, spent.tokens_out)
+        cost = "–" if spent.cost is None else f"{spent.cost:.4f}"
+        table.add_row(label, *(f"{number:,}" if number else "–" for number in numbers), cost)
+    Console().print(table)
+    costs = [spent.cost for spent in done.spent.values() if spent.cost is not None]
+    if len(costs) > 1:
+        print(f"Cost of all: {sum(costs):.4f}")
+    if done.failures:
+        _show_failures(done)
+    print(f"Next: dialens score {shown(done.folder)} -o out")
+
+
+def _show_failures(done: Collected) -> None:
+    counted = Counter((failure.who, failure.kind) for failure in done.failures.values())
+    print(
+        f"{len(done.failures):,} dialogues failed and are not in the corpus; see "
+        f"{shown(done.folder / FAILURES)}. The same command tries them again."
+    )
+    for (who, kind), count in counted.items():
+        reason = next(
+            failure.reason
+            for failure in done.failures.values()
+            if (failure.who, failure.kind) == (who, kind)
+        )
+        print(f"  {who} {KINDS.get(kind, kind)}, {count:,} ×: {reason}")

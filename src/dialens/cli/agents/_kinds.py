@@ -1,0 +1,69 @@
+"""`dialens agents kinds`: which kinds of agents there are, which are ready, and their settings."""
+
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from dialens.agents import Kind, kind_named
+from dialens.agents import kinds as all_kinds
+
+
+def kinds(
+    name: Annotated[
+        str | None, typer.Argument(metavar="[KIND]", help="Show the settings of this kind.")
+    ] = None,
+) -> None:
+    """List the kinds of agents and say which are ready, or show the settings of one.
+
+    [bold]Examples[/]
+
+      dialens agents kinds
+      dialens agents kinds openai
+    """
+    if name is not None:
+        _show(kind_named(name))
+        return
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for head in ("kind", "written", "what it is", "ready"):
+        table.add_column(head, no_wrap=head == "kind", overflow="fold")
+    for kind in all_kinds().values():
+        missing = kind.why_not()
+        ready = f"[yellow]{escape(missing)}[/]" if missing else "yes"
+        table.add_row(kind.name, escape(kind.spelling), escape(kind.summary), ready)
+    Console().print(table)
+
+
+def _show(kind: Kind) -> None:
+    console = Console()
+    console.print(f"[bold]{kind.name}[/]: {escape(kind.summary)}")
+    console.print(f"Written: {escape(kind.spelling)}")
+    if missing := kind.why_not():
+        console.print(f"Not ready: {escape(missing)}")
+    if not kind.declared:
+        return
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for head in ("setting", "if not given", "meaning"):
+        table.add_column(head, no_wrap=head == "setting", overflow="fold")
+    for connection in (False, True):
+        for one in (one for one in kind.declared if one.connection == connection):
+            table.add_row(one.name, escape(_usual(one.default)), escape(one.meaning))
+        if not connection:
+            table.add_section()
+    console.print("", table)
+
+
+def _usual(value: str | float | int | bool | None) -> str:
+    """What a setting is if it is not given.
+
+    Examples:
+        >>> _usual(None), _usual(True), _usual(20000), _usual("auto")
+        ('–', 'yes', '20,000', 'auto')
+    """
+    if value is None or value == "":
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return value if isinstance(value, str) else f"{value:,}"

@@ -1,0 +1,212 @@
+"""`dialens agents train`: a Seq2Seq, HRED or THRED of one's own, from conversations."""
+
+import shlex
+import shutil
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from dialens.base import DialensError, atomic_folder, open_state, progress
+from dialens.cli._options import Force, Seed, shown
+from dialens.report import RUN, Recorder
+
+if TYPE_CHECKING:
+    from dialens.agents.neural import Trained
+
+SAMPLES = "samples.tsv"
+_SHIPPED = "shipped"
+_SHOWN = 5
+
+
+def train(
+    kind: Annotated[str, typer.Argument(metavar="KIND", help="seq2seq, hred or thred.")],
+    data: Annotated[
+        Path,
+        typer.Argument(
+            metavar="DATA",
+            help="A corpus in any format, a folder of `dialens engagement ingest`, or lines of "
+            "turns separated by tabs.",
+        ),
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder of the agent.")],
+    format: Annotated[
+        str | None,
+        typer.Option("--format", "-f", help="Of the corpus, or tabbed; sniffed if not given."),
+    ] = None,
+    topic_column: Annotated[
+        Literal["auto", "last", "none"],
+        typer.Option(
+            help="Topic words of tab-separated lines: after '  |  ' (auto), the last column, none."
+        ),
+    ] = "auto",
+    topics: Annotated[
+        str | None,
+        typer.Option("--topics", help="A topic table of your own for THRED; ours by default."),
+    ] = None,
+    epochs: Annotated[int, typer.Option(help="Passes over the data; the best is kept.")] = 8,
+    batch: Annotated[int, typer.Option(help="Replies a step.")] = 128,
+    rate: Annotated[float, typer.Option(help="Highest learning rate.")] = 1e-3,
+    warm_up: Annotated[int, typer.Option(help="Steps over which the rate rises.")] = 300,
+    dropout: Annotated[float, typer.Option(help="Hidden while learning.")] = 0.3,
+    decay: Annotated[float, typer.Option(help="Of the weights.")] = 0.01,
+    minutes: Annotated[
+        float | None,
+        typer.Option(help="Stop after so long; the rate falls with time as well as with epochs."),
+    ] = None,
+    begin_with: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="An agent of the same kind and sizes whose weights and subwords are the "
+            "beginning; `shipped` for ours.",
+        ),
+    ] = None,
+    vocabulary: Annotated[int, typer.Option(help="Subwords.")] = 8000,
+    embedding: Annotated[int, typer.Option(help="Numbers a subword.")] = 384,
+    hidden: Annotated[int, typer.Option(help="Numbers of a state.")] = 640,
+    context_turns: Annotated[int, typer.Option(help="Turns that are read.")] = 4,
+    turn_tokens: Annotated[int, typer.Option(help="Subwords read of a turn.")] = 48,
+    reply_tokens: Annotated[int, typer.Option(help="Subwords of a reply.")] = 40,
+    held_out: Annotated[float, typer.Option(help="Share of threads to measure on.")] = 0.03,
+    check_every: Annotated[
+        int, typer.Option(help="Steps between looks at held-out threads; 0: once an epoch.")
+    ] = 0,
+    checkpoint_every: Annotated[int, typer.Option(help="Steps between checkpoints.")] = 500,
+    samples: Annotated[int, typer.Option(min=1, help="Held-out contexts to answer.")] = 200,
+    licence: Annotated[str, typer.Option(help="Of the data, for the card.")] = "not stated",
+    seed: Seed = 0,
+    restart: Annotated[
+        bool, typer.Option("--restart", help="Throw away what an interrupted run has left.")
+    ] = False,
+    force: Force = False,
+) -> None:
+    """Train an agent on conversations (extra `train`); on a GPU if there is one.
+
+    Data is split by thread: perplexity is measured on threads that nothing was learned from, and
+    so is how much of the replies is new (distinct-1, distinct-2). The folder talks without
+    PyTorch: `dialens agents chat KIND:FOLDER`. A run that was interrupted goes on where it was if
+    you give the same command; --begin-with teaches an agent that is there already more.
+
+    [bold]Examples[/]
+
+      dialens agents train seq2seq talks.jsonl -o bot
+      dialens agents train thred work -o topical --epochs 10 --minutes 60
+      dialens agents train thred talks.jsonl -o mine --begin-with shipped --rate 3e-4
+      dialens agents train hred train.txt -o hred --format tabbed --context-turns 2
+    """
+    from dialens.agents.neural import (
+        SHIPPED,
+        LearningPlan,
+        Shape,
+        Source,
+        depends_on,
+        read_beginning,
+        require_training,
+        train_agent,
+    )
+
+    sizes = {"vocabulary": vocabulary, "embedding": embedding, "hidden": hidden}
+    lengths = {
+        "context_turns": context_turns,
+        "turn_tokens": turn_tokens,
+        "reply_tokens": reply_tokens,
+    }
+    shape = Shape(kind, **sizes, **lengths)
+    require_training()
+    plan = LearningPlan(
+        epochs=epochs,
+        batch=batch,
+        rate=rate,
+        warm_up=warm_up,
+        dropout=dropout,
+        decay=decay,
+        seed=seed,
+        check_every=check_every,
+        checkpoint_every=checkpoint_every,
+        seconds=None if minutes is None else minutes * 60,
+    )
+    source = Source(data, format, topic_column, held_out, topics, licence)
+    if not data.exists():
+        raise DialensError(f"{data} does not exist: name a corpus, a folder or a file.")
+    arguments: dict[str, object] = {
+        "kind": kind,
+        "data": data,
+        "format": format,
+        "topic_column": topic_column,
+        "topics": topics,
+        **sizes,
+        **lengths,
+    }
+    arguments |= {"epochs": epochs, "batch": batch, "rate": rate, "warm_up": warm_up}
+    arguments |= {"dropout": dropout, "decay": decay, "minutes": minutes}
+    arguments |= {"held_out": held_out, "check_every": check_every, "begin_with": begin_with}
+    begin = None
+    if begin_with is not None:
+        ours = str(begin_with) == _SHIPPED
+        begin = read_beginning(SHIPPED / kind if ours else begin_with, shape)
+    recorder = Recorder("agents train", arguments, seed=seed)
+    state = output.with_name(f"{output.name}.training")
+    with atomic_folder(output, marker="card.json", force=force) as scratch:
+        if open_state(state, depends_on(source, shape, plan, begin), restart=restart):
+            print(f"Going on with what {shown(state)} holds.")
+        with recorder.step("train"), ExitStack() as stack:
+            preparing = stack.enter_context(progress("Preparing"))
+            learning = stack.enter_context(progress("Learning", unit="replies"))
+            found = train_agent(
+                source,
+                shape,
+                plan,
+                state=state,
+                folder=scratch,
+                name=output.name,
+                command=_command(arguments, seed),
+                begin=begin,
+                samples=samples,
+                preparing=preparing,
+                learning=learning,
+            )
+        _write_samples(found, scratch / SAMPLES)
+        recorder.finish(scratch / RUN)
+    shutil.rmtree(state)
+    _print(found, output, kind)
+
+
+def _command(arguments: dict[str, object], seed: int) -> str:
+    words = ["dialens", "agents", "train", str(arguments["kind"]), "DATA", "-o", "FOLDER"]
+    for key, value in arguments.items():
+        if key not in ("kind", "data") and value is not None:
+            # Cards travel: they name folders, not where these were on a machine.
+            word = value.name if isinstance(value, Path) else value
+            words += [f"--{key.replace('_', '-')}", str(word)]
+    return shlex.join([*words, "--seed", str(seed)])
+
+
+def _write_samples(found: "Trained", file: Path) -> None:
+    lines = ["context\tperson\tagent"]
+    lines += [f"{' / '.join(one.context)}\t{one.person}\t{one.agent}" for one in found.samples]
+    file.write_text("\n".join(lines) + "\n", "utf-8")
+
+
+def _print(found: "Trained", output: Path, kind: str) -> None:
+    held = found.perplexity
+    console = Console()
+    grid = Table(box=None, show_header=False)
+    grid.add_row("learned from", f"{found.facts['replies']:,} replies")
+    grid.add_row(
+        "held-out perplexity",
+        f"{held.value:.2f} per subword ({held.tokens:,} subwords of {held.replies:,} replies)",
+    )
+    for one in found.distinct:
+        value = "–" if one.value is None else f"{one.value:.3f}"
+        grid.add_row(f"distinct-{one.n}", f"{value} ({one.of:,} n-grams)")
+    if found.held_back:
+        grid.add_row("held back by the guard", f"{found.held_back:,} replies")
+    console.print(grid)
+    for sample in found.samples[:_SHOWN]:
+        console.print(f"\n  > {sample.context[-1]}", style="dim", markup=False, highlight=False)
+        console.print(f"  {sample.agent}", markup=False, highlight=False)
+    print(f"\nAgent: {shown(output)}   Talk: dialens agents chat {kind}:{shown(output)}")

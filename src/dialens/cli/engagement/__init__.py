@@ -1,0 +1,1 @@
+"""`dialens engagement`: one module a command."""

@@ -1,0 +1,120 @@
+"""`dialens engagement ingest`: dumps into shards."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from dialens.base import progress
+from dialens.cli._options import OnErrorOption, shown
+from dialens.corpus import OnError
+from dialens.engagement.curation import REJECTS_FOLDER, Ingested, Plan, plan_ingest
+from dialens.engagement.curation import ingest as ingest_dumps
+
+_UNITS = ("B", "kB", "MB", "GB", "TB")
+
+
+def ingest(
+    dumps: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="DUMP…", help="Reddit dumps: .zst, .bz2, .gz, .xz or plain, one record a line."
+        ),
+    ],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="WORK", help="Folder for the shards.")
+    ],
+    on_error: OnErrorOption = OnError.STOP,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            "--workers", min=1, help="Dumps read at a time; by processors and memory if not given."
+        ),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print what would be read; write nothing.")
+    ] = False,
+) -> None:
+    """Read Reddit dumps, once, into the tables that [bold]label[/] works on.
+
+    Comments and submissions of Pushshift, Arctic Shift and PRAW, and plain threads files; what a
+    record is, is told by its keys. An interrupted run goes on where it was: run the same command
+    again. Dumps named later are added. Names of authors are not kept.
+
+    [bold]Examples[/]
+
+      dialens engagement ingest RC_2006-0*.bz2 RS_2006-0*.bz2 -o work
+      dialens engagement ingest RC_2015-01.zst -o work --dry-run      how many rows, how long
+      dialens engagement ingest RC_2015-01.zst -o work --on-error skip
+    """
+    if dry_run:
+        planned = plan_ingest(dumps, output, on_error=on_error, workers=workers)
+        _show_plan(planned, output, on_error)
+        return
+    total = sum(path.stat().st_size for path in dumps if path.is_file())
+    with progress("Ingesting", total=total, unit="bytes") as advance:
+        done = ingest_dumps(dumps, output, on_error=on_error, workers=workers, advance=advance)
+    _show_done(done, output)
+
+
+def _show_plan(planned: Plan, work: Path, on_error: OnError) -> None:
+    table = Table("dump", "packing", "size", "holds", "rows (about)", "time (about)", box=None)
+    for dump in planned.dumps:
+        table.add_row(
+            dump.path.name,
+            dump.packing,
+            _size(dump.size),
+            dump.kinds or "?",
+            f"{dump.rows:,}",
+            "there already" if dump.known else _duration(dump.seconds),
+        )
+    Console().print(table)
+    rows = sum(dump.rows for dump in planned.dumps if not dump.known)
+    print(
+        f"About {rows:,} rows into {shown(work)}, {planned.workers} "
+        f"{'process' if planned.workers == 1 else 'processes'}, about "
+        f"{_duration(planned.seconds)}. Nothing was written."
+    )
+    for dump in planned.dumps:
+        if dump.problem and on_error is OnError.STOP:
+            print(f"This would stop the run: {dump.problem}")
+        elif dump.problem:  # without the remedy, which has been chosen
+            print(f"This would be left out: {dump.problem.splitlines()[0]}")
+
+
+def _show_done(done: Ingested, work: Path) -> None:
+    for name in done.known:
+        print(f"{name}: there already, not read again.")
+    print(
+        f"{done.total('comments'):,} comments and {done.total('submissions'):,} submissions of "
+        f"{len(done.sources):,} {'dump' if len(done.sources) == 1 else 'dumps'} in "
+        f"{done.total('shards'):,} {'shard' if done.total('shards') == 1 else 'shards'} → "
+        f"{shown(work)} ({_duration(done.seconds)})"
+    )
+    if rejects := done.total("rejects"):
+        were = "record was" if rejects == 1 else "records were"
+        print(f"{rejects:,} {were} left out; see {shown(work / REJECTS_FOLDER)}.")
+    for source in done.sources:
+        if damaged := source.get("damaged"):
+            print(
+                f"{source['source']} is damaged and breaks off after line "
+                f"{damaged['after_line']:,}: what came then is not in the data. Fetch it again."
+            )
+
+
+def _size(count: float) -> str:
+    for unit in _UNITS[:-1]:
+        if count < 1000:
+            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1000
+    return f"{count:.1f} {_UNITS[-1]}"
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 100:
+        return f"{seconds:.1f} s"
+    if seconds < 6000:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"

@@ -1,0 +1,1 @@
+"""`dialens study`: one module a command."""

@@ -1,0 +1,287 @@
+"""`dialens study analyze`: from answers to what pushed the raters."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dialens.analysis.bias import Draws, analyse_study, read_study
+from dialens.base import DialensError, atomic_folder
+from dialens.cli._options import Force, Resamples, Seed, shown
+from dialens.cli.study._database import DATABASE, DatabaseOption, database_of, recorded_study
+from dialens.cli.study._extra import studies_extra
+from dialens.cli.study._simulate import put_in, simulated_database
+from dialens.report import RUN, Recorder
+from dialens.report.bias import ANALYSIS, Remark, StudySummary, write_study
+
+if TYPE_CHECKING:
+    from dialens.studies import Preregistration, Study
+
+_MOST_LINES = 14
+_MOST_DIFFERENCES = 12
+_STUDY = "study.yaml"
+_YAML = (".yaml", ".yml")
+_EXPORT = "export"
+
+
+@dataclass(frozen=True)
+class _Source:
+    """Where ratings are read from, and what is known of them.
+
+    Attributes:
+        folder: An export, or a table of ratings.
+        title: Of the report.
+        remarks: What stands above the results.
+        put_in: How raters were simulated.
+    """
+
+    folder: Path
+    title: str
+    remarks: Sequence[Remark] = field(default=())
+    put_in: Sequence[str] = field(default=())
+
+
+def analyze(
+    source: Annotated[
+        Path,
+        typer.Argument(
+            metavar="STUDY | EXPORT",
+            help="A study (its folder or file), an export, or any table of ratings with factors "
+            "as columns.",
+        ),
+    ],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Folder for the report, tables and numbers.")
+    ] = Path("analysis"),
+    factor: Annotated[
+        list[str] | None,
+        typer.Option(help="NAME=COLUMN: a factor by its name in the table, e.g. layout=setup."),
+    ] = None,
+    where: Annotated[
+        list[str] | None, typer.Option(help="COLUMN=VALUE: keep only these ratings.")
+    ] = None,
+    normalise: Annotated[
+        str,
+        typer.Option(help="For agreement: `log` (magnitudes), `none`, or `auto` by the scale."),
+    ] = "auto",
+    preregistration: Annotated[
+        Path | None,
+        typer.Option(
+            help="What was announced; preregistration.json beside the study file if it is there."
+        ),
+    ] = None,
+    db: DatabaseOption = None,
+    resamples: Resamples = 2_000,
+    seed: Seed = 0,
+    force: Force = False,
+) -> None:
+    """Measure what pushed the raters of a study, as well as what they said.
+
+    Effects of anchor, layout and deadline with intervals over participants and corrected
+    p-values; agreement in each condition and its differences, Fleiss' kappa where ratings are
+    labels; position, fatigue, halo, round numbers; raters to look at twice, and the main effects
+    without them. Parts whose columns are missing are named with the reason, the rest is computed.
+
+    A study is read from study.db beside its file; if nobody has taken it, from simulated.db. The
+    report says so where data are simulated, and whether the study is the one that was
+    preregistered.
+
+    [bold]Examples[/]
+
+      dialens study analyze anchoring
+      dialens study analyze export -o analysis
+      dialens study analyze ratings.csv --normalise none -o analysis
+      dialens study analyze ratings.csv --factor layout=setup --where method=likert
+    """
+    factors, kept = _pairs(factor, "--factor"), _pairs(where, "--where")
+    arguments = {"export": source, "factor": factors, "where": kept, "normalise": normalise}
+    recorder = Recorder("study analyze", arguments | {"resamples": resamples}, seed=seed)
+    draws = Draws(resamples=resamples, seed=seed)
+    with atomic_folder(output, marker=ANALYSIS, force=force) as scratch:
+        with recorder.step("read"):
+            found = _opened(source, scratch, preregistration, db)
+            data = read_study(found.folder, factors=factors, where=kept, normalise=normalise)
+        with recorder.step("analyse"):
+            analysis = analyse_study(data, draws=draws, progress=lambda step: print(f"… {step}"))
+        with recorder.step("report"):
+            summary = write_study(
+                analysis, scratch, title=found.title, remarks=found.remarks, put_in=found.put_in
+            )
+        recorder.finish(scratch / RUN)
+    _print(summary, output)
+
+
+def _opened(source: Path, scratch: Path, announced: Path | None, db: str | None) -> _Source:
+    if _is_study(source):
+        return _from_study(source, scratch / _EXPORT, announced, db)
+    if db is not None:
+        raise DialensError(f"--db goes with a study, and {source} is a table of ratings.")
+    return _Source(source, f"Study: {source.stem}", _of_export(source, announced))
+
+
+def _is_study(source: Path) -> bool:
+    if source.is_dir():
+        return (source / _STUDY).exists() and not (source / "ratings.parquet").exists()
+    return source.suffix in _YAML
+
+
+def _from_study(source: Path, folder: Path, announced: Path | None, db: str | None) -> _Source:
+    """Export a study that people took, or that was simulated."""
+    with studies_extra():
+        from dialens.studies import FILE, Study, load_study, read_preregistration, study_file
+        from dialens.studies.export import export
+        from dialens.studies.simulation import simulations
+    beside = study_file(source).parent / FILE
+    path = announced or (beside if beside.exists() else None)
+    made = None if path is None else read_preregistration(path)
+    with _database(source, db) as url, recorded_study(source, url) as (store, record):
+        done = export(store, record.hash, folder)
+        if not done.ratings:
+            cells = store.progress(record.hash)
+            begun = sum(c.completed + c.live + c.expired + c.restarted for c in cells)
+            raise DialensError(
+                f"The study {record.name!r} has no ratings yet: {begun:,} began it, "
+                f"{sum(c.completed for c in cells):,} completed it. Simulate it with "
+                f"`dialens study simulate {source}`, or wait for people."
+            )
+        lines = [
+            f"Put in by {one.participants:,} participants with seed {one.seed}: "
+            f"{put_in(one.population)}."
+            for one in simulations(store, record.hash)
+        ]
+        taken = Study.from_definition(record.definition)
+        answers = store.answers_frame(record.hash)
+        first = answers.filter(answers["rater_kind"] != "simulated")["answered_at"].min()
+    if made is None:
+        text = "This study was not preregistered (`dialens study preregister`)."
+        remarks = [Remark("Preregistration", text)]
+    else:
+        remarks = [_compared(made, taken, first)]
+    if load_study(source).hash != record.hash:
+        text = "The study file was changed after this study was taken; it is analysed as taken."
+        remarks.append(Remark("Study file", text, warning=True))
+    return _Source(folder, f"Study: {record.name}", remarks, lines)
+
+
+@contextmanager
+def _database(source: Path, url: str | None) -> Iterator[str | None]:
+    """The database to read: study.db, or simulated.db where nobody has taken the study."""
+    simulated = simulated_database(source)
+    if url is not None or not simulated.exists():
+        own = simulated.with_name(DATABASE)
+        if url is None and not own.exists():
+            raise DialensError(
+                f"Nobody has taken this study: there is neither {own} nor {simulated.name}. Serve "
+                "it, simulate it (`dialens study simulate`), or name its database with --db."
+            )
+        yield url
+        return
+    if simulated.with_name(DATABASE).exists() and _anybody(source):
+        print(f"{shown(simulated)} is left aside: people have taken this study.")
+        yield None
+        return
+    print(f"Nobody has taken this study; {shown(simulated)} is analysed.")
+    yield f"sqlite:///{simulated}"
+
+
+def _anybody(source: Path) -> bool:
+    """Whether study.db holds anybody who took this version of the study."""
+    from dialens.studies import attendance, read_design, study_file
+    from dialens.studies.store import Store
+
+    design = read_design(study_file(source))
+    with Store.open(database_of(source, None), create=False) as store:
+        return any(
+            attendance(store, record.hash)
+            for record in store.studies()
+            if (record.name, record.version) == (design.study, str(design.version))
+        )
+
+
+def _of_export(source: Path, announced: Path | None) -> list[Remark]:
+    """What can be said of a preregistration where only the export is known."""
+    if announced is None:
+        return []
+    import json
+
+    with studies_extra():
+        from dialens.studies import read_preregistration
+    made = read_preregistration(announced)
+    book = source / "codebook.json"
+    if not book.exists():
+        text = (
+            f"There is one ({made.hash[:12]}), but a table of ratings does not say which study it "
+            "comes from, so that it cannot be checked."
+        )
+        return [Remark("Preregistration", text, warning=True)]
+    found = json.loads(book.read_text(encoding="utf-8")).get("hash")
+    if found == made.study_hash:
+        return [Remark("Preregistration", _same(made))]
+    text = f"{_other(made)} Analyse the study itself to see what differs."
+    return [Remark("Preregistration", text, warning=True)]
+
+
+def _same(made: "Preregistration") -> str:
+    return (
+        f"This is the study that was preregistered {_when(made)} "
+        f"(hash {made.hash[:12]}, study {made.study_hash[:12]})."
+    )
+
+
+def _other(made: "Preregistration") -> str:
+    return f"This is not the study that was preregistered {_when(made)} (hash {made.hash[:12]})."
+
+
+def _when(made: "Preregistration") -> str:
+    return f"on {datetime.fromisoformat(made.frozen_at):%Y-%m-%d at %H:%M} UTC"
+
+
+def _compared(made: "Preregistration", study: "Study", first: object) -> Remark:
+    """Whether a study is the one announced, and what differs."""
+    from dialens.studies import differences
+
+    found = differences(made, study)
+    details = [str(one) for one in found[:_MOST_DIFFERENCES]]
+    if len(found) > _MOST_DIFFERENCES:
+        details.append(f"… and {len(found) - _MOST_DIFFERENCES} more differences.")
+    if made.participants_before:
+        details.append(f"{made.participants_before:,} people had taken part when it was written.")
+    if isinstance(first, datetime) and first < datetime.fromisoformat(made.frozen_at):
+        details.append(f"The first answer was given before it, at {first:%Y-%m-%d %H:%M} UTC.")
+    details += [f"Hypothesis {n}: {one}" for n, one in enumerate(made.hypotheses, start=1)]
+    if made.analysis_plan:
+        details.append(f"Analysis plan: {made.analysis_plan}")
+    text = _other(made) if found else _same(made)
+    return Remark("Preregistration", text, details, warning=bool(found))
+
+
+def _pairs(given: list[str] | None, option: str) -> dict[str, str]:
+    """`NAME=VALUE` options as a dictionary.
+
+    Examples:
+        >>> _pairs(["layout=setup"], "--factor")
+        {'layout': 'setup'}
+    """
+    made = {}
+    for entry in given or []:
+        name, equals, value = entry.partition("=")
+        if not equals or not name.strip() or not value.strip():
+            raise DialensError(f"{option} takes NAME=VALUE; seen: {entry!r}.")
+        made[name.strip()] = value.strip()
+    return made
+
+
+def _print(summary: StudySummary, output: Path) -> None:
+    above = sum(len(remark.lines()) for remark in summary.remarks)
+    lines, most = summary.lines(), _MOST_LINES + 1 + above
+    print("\n" + "\n".join(lines[:most]))
+    if len(lines) > most:
+        print(f"  … and {len(lines) - most} more in the report.")
+    print(
+        f"\n{shown(output / 'report.html')} (to look at), {shown(output / 'tables')} (CSV and "
+        f"LaTeX), {shown(output / ANALYSIS)} (to compute with)"
+    )

@@ -1,0 +1,85 @@
+"""`dialens study check`: what a study asks of people and costs, before anyone is paid."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from dialens.cli._options import Seed
+from dialens.cli.study._extra import studies_extra
+
+if TYPE_CHECKING:
+    from dialens.studies import Study, StudyEstimate
+
+_MOST_CELLS = 24
+
+
+def check(
+    study: Annotated[
+        Path, typer.Argument(metavar="STUDY", help="A study file, or the folder that holds it.")
+    ],
+    cell: Annotated[
+        str | None, typer.Option("--cell", help="The cell to preview; the first if not given.")
+    ] = None,
+    screens: Annotated[
+        int, typer.Option("--screens", min=0, help="How many screens to preview in full.")
+    ] = 8,
+    seed: Seed = 0,
+) -> None:
+    """Check a study file, say what it asks and costs, and preview a participant's way through it.
+
+    Errors name the line, the key and the remedy.
+
+    [bold]Examples[/]
+
+      dialens study check anchoring
+      dialens study check anchoring/study.yaml --cell anchor=both,layout=separate --screens 12
+    """
+    with studies_extra():
+        from dialens.studies import estimate, holds, load_study, preview, study_file
+    loaded = load_study(study)
+    found = estimate(loaded, seed=seed)
+    chosen = loaded.cell(cell).name if cell else loaded.cells[0].name
+    design = loaded.design
+    print(f"{design.title} ({loaded.name}, version {design.version}, {loaded.hash[:12]})")
+    print(
+        f"{holds(loaded)}; qualities: "
+        + ", ".join(f"{name} ({q.instrument.kind})" for name, q in design.qualities.items())
+    )
+    if design.conversations is not None:
+        _agents(loaded, study_file(study).parent)
+    _cells(found)
+    paid = f"; cost {found.cost:,.2f} {found.currency} with fees" if found.cost else ""
+    if found.hourly is not None:
+        paid += f", {found.hourly:.2f} {found.currency} an hour in the longest cell"
+    print(f"{found.participants:,} participants, {found.ratings:,} ratings{paid}")
+    for warning in found.warnings:
+        print(f"! {warning}")
+    if screens:
+        print(f"\nA participant in {chosen} (seed {seed}):\n")
+        print("\n".join(preview(loaded, chosen, seed=seed, most=screens)))
+
+
+def _agents(study: "Study", folder: Path) -> None:
+    """Say which agents there are, once each of them could be made; none is asked anything."""
+    from dialens.web import open_agents
+
+    made = open_agents(study, folder)
+    talks = study.design.conversations
+    assert talks is not None
+    told = [f"{one.name} ({one.agent})" for one in talks.agents if one.name in made]
+    print(f"Agents, all of which can be made: {', '.join(told)}")
+
+
+def _cells(found: "StudyEstimate") -> None:
+    table = Table("cell", box=None, pad_edge=False)
+    for name in ("target", "screens", "ratings", "minutes"):
+        table.add_column(name, justify="right")
+    for cell in found.cells[:_MOST_CELLS]:
+        numbers = (cell.target, cell.screens, cell.ratings)
+        table.add_row(cell.cell, *map(str, numbers), f"{cell.minutes:.0f}")
+    Console().print(table)
+    if len(found.cells) > _MOST_CELLS:
+        print(f"… and {len(found.cells) - _MOST_CELLS} more cells.")

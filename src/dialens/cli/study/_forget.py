@@ -1,0 +1,54 @@
+"""`dialens study forget`: remove a person from a study."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dialens.base import DialensError
+from dialens.cli.study._database import DatabaseOption, database_of
+from dialens.cli.study._extra import studies_extra
+
+
+def forget(
+    participant: Annotated[
+        str,
+        typer.Argument(help="The pseudonym, as in the column `rater` of an export."),
+    ],
+    study: Annotated[
+        Path, typer.Option("--study", help="The study file, or the folder that holds it.")
+    ] = Path(),
+    db: DatabaseOption = None,
+    recruiter: Annotated[
+        str | None,
+        typer.Option(
+            "--worker",
+            metavar="RECRUITER",
+            help="PARTICIPANT is somebody's id at this recruiter (mturk, prolific).",
+        ),
+    ] = None,
+) -> None:
+    """Delete everything a person left: answers, events, sessions, the encrypted id.
+
+    Exports made earlier still hold their answers: make them again.
+
+    [bold]Examples[/]
+
+      dialens study forget pk3x2 --study anchoring
+      dialens study forget 5f2a91 --worker prolific --db postgresql://study@localhost/ratings
+    """
+    with studies_extra():
+        from dialens.studies.store import Store
+    with Store.open(database_of(study, db), create=False) as store:
+        names = [participant]
+        if recruiter is not None:
+            names = list(store.participants_of(recruiter, participant).values())
+            if not names:
+                raise DialensError(f"Nobody with this id came through {recruiter!r}.")
+        for name in names:
+            gone = store.forget(name)
+            print(
+                f"{name}: deleted {gone.sessions} sessions, {gone.screens} screens, "
+                f"{gone.answers} answers, {gone.events} events, {gone.messages} messages."
+            )
+    print("Exports made earlier still hold their answers: make them again.")

@@ -1,0 +1,55 @@
+"""`dialens study`: rating studies, from the first draft to the analysis."""
+
+from dialens.cli._lazy import lazy_app
+
+# In the order in which a study is made.
+app = lazy_app(
+    "Rating studies: design, try, run and analyse them.",
+    {
+        "new": (
+            "dialens.cli.study._new:new",
+            "Write a complete study to start from: the study file, its items, a schema.",
+        ),
+        "check": (
+            "dialens.cli.study._check:check",
+            "Check a study file, say what it asks and costs, and preview it.",
+        ),
+        "schema": (
+            "dialens.cli.study._schema:schema",
+            "Print the JSON Schema of study files, for editors and other programs.",
+        ),
+        "simulate": (
+            "dialens.cli.study._simulate:simulate",
+            "Let simulated participants with known biases take a study.",
+        ),
+        "preregister": (
+            "dialens.cli.study._preregister:preregister",
+            "Freeze design, hypotheses and analysis plan, with a hash and the time.",
+        ),
+        "serve": (
+            "dialens.cli.study._serve:serve",
+            "Let people take a study in the browser, and watch it.",
+        ),
+        "recruit": (
+            "dialens.cli.study._recruit:app",
+            "Recruit participants on Amazon Mechanical Turk or Prolific, and pay them.",
+        ),
+        "status": (
+            "dialens.cli.study._status:status",
+            "Say how many people completed each cell, and where people leave.",
+        ),
+        "export": (
+            "dialens.cli.study._export:export",
+            "Write ratings, questionnaires, answers and events as tables.",
+        ),
+        "forget": (
+            "dialens.cli.study._forget:forget",
+            "Delete everything a person left: answers, events, the encrypted id.",
+        ),
+        "analyze": (
+            "dialens.cli.study._analyze:analyze",
+            "Measure what biased the raters of a study, as well as what they said.",
+        ),
+    },
+    add_completion=False,
+)

@@ -1,0 +1,360 @@
+"""`dialens study recruit`: find participants on a platform, and pay them."""
+
+import os
+from collections import Counter
+from collections.abc import Sequence
+from decimal import Decimal, InvalidOperation
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from dialens.base import DialensError, did_you_mean, progress
+from dialens.cli.study._database import DatabaseOption, StudyPath, recorded_study
+from dialens.cli.study._extra import studies_extra
+
+if TYPE_CHECKING:
+    from dialens.studies import Study
+    from dialens.studies.recruiters import Cost, Matched, Posting, Recruiter
+    from dialens.studies.store import Store, StudyRecord
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    help="Post a study on Mechanical Turk or Prolific, and pay those who took part.",
+)
+
+Production = Annotated[
+    bool,
+    typer.Option("--production", help="Mechanical Turk itself, not its sandbox: people are paid."),
+]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before money is spent.")]
+Endpoint = Annotated[
+    str | None,
+    typer.Option("--endpoint", metavar="URL", help="Another server that speaks the protocol."),
+]
+Places = Annotated[
+    int | None,
+    typer.Option("--places", min=1, help="Participants; as many as the cells want if not given."),
+]
+WorkIds = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[WORK]...", help="Assignments or submissions, as `status` lists them."),
+]
+
+
+@app.command("estimate")
+def estimate(study: StudyPath, places: Places = None) -> None:
+    """Say what a study will cost with the platform's fees; nobody is asked anything.
+
+    [bold]Examples[/]
+
+      dialens study recruit estimate anchoring
+      dialens study recruit estimate anchoring --places 9
+    """
+    loaded = _load(study)
+    settings = loaded.design.recruiter
+    production = settings.kind == "mturk" and not settings.sandbox
+    recruiter = _recruiter(loaded, production=production, endpoint=None)
+    print(f"{loaded.design.title} on {recruiter.name}: {_cost(recruiter, loaded, places)}")
+
+
+@app.command("create")
+def create(
+    study: StudyPath,
+    url: Annotated[
+        str, typer.Option("--url", help="Where the study is served: https://study.example.org/")
+    ],
+    places: Places = None,
+    batch: Annotated[
+        int, typer.Option("--batch", min=1, help="2, 3, … to post the study another time.")
+    ] = 1,
+    publish: Annotated[
+        bool, typer.Option("--publish", help="Prolific: let people in. Otherwise it is a draft.")
+    ] = False,
+    production: Production = False,
+    endpoint: Endpoint = None,
+    yes: Yes = False,
+) -> None:
+    """Post a study; the cost is shown and has to be agreed to.
+
+    Running it again posts nothing twice: a batch that is there is found.
+
+    [bold]Examples[/]
+
+      dialens study recruit create anchoring --url https://study.example.org/
+      dialens study recruit create anchoring --url https://study.example.org/ --production
+      dialens study recruit create anchoring --url https://study.example.org/ --publish
+    """
+    loaded = _load(study)
+    recruiter = _recruiter(loaded, production=production, endpoint=endpoint)
+    cost = _cost(recruiter, loaded, places)
+    for there in recruiter.postings(loaded):
+        print(f"Posted before: {there.id}, {there.places} places, {there.state}.")
+    print(f"{loaded.design.title} on {recruiter.name}: {cost}")
+    _agree("Post it?", yes=yes)
+    made = recruiter.create(loaded, url, cost.people, batch=batch)
+    if publish:
+        recruiter.publish(made.id)
+    print(f"{made.id}: {made.places} places, participants go to {made.url}")
+    if recruiter.name == "prolific" and not publish:
+        print("It is a draft: look at it on Prolific, then run this again with --publish.")
+
+
+@app.command("status")
+def status(
+    study: StudyPath,
+    db: DatabaseOption = None,
+    production: Production = False,
+    endpoint: Endpoint = None,
+) -> None:
+    """List what is posted, what people handed in, and whether they completed the study.
+
+    People go by their pseudonyms.
+
+    [bold]Examples[/]
+
+      dialens study recruit status anchoring
+      dialens study recruit status anchoring --production
+    """
+    with recorded_study(study, db) as (store, record):
+        recruiter, taken = _recorded(record, production=production, endpoint=endpoint)
+        postings = recruiter.postings(taken)
+        matched = _matched(store, record, recruiter, postings)
+    table = Table("posting", "state", box=None, pad_edge=False)
+    for name in ("places", "free", "at work", "done"):
+        table.add_column(name, justify="right")
+    for there in postings:
+        counts = (there.places, there.free, there.pending, there.done)
+        table.add_row(there.id, there.state, *map(str, counts))
+    Console().print(table if postings else "Nothing is posted.")
+    for state, count in sorted(Counter(one.work.state for one in matched).items()):
+        print(f"{count:,} {state}")
+    for one in matched:
+        if one.work.state != "unfinished":
+            told = one.doubt or "completed"
+            print(f"  {one.work.id}  {one.work.state}  {one.participant or '—'}: {told}")
+
+
+@app.command("approve")
+def approve(
+    study: StudyPath,
+    work: WorkIds = None,
+    db: DatabaseOption = None,
+    production: Production = False,
+    endpoint: Endpoint = None,
+    yes: Yes = False,
+) -> None:
+    """Approve, and so pay, those who completed the study; the rest is listed and left alone.
+
+    Work that is named is approved whatever the database says.
+
+    [bold]Examples[/]
+
+      dialens study recruit approve anchoring
+      dialens study recruit approve anchoring 3ABCDEF --production
+    """
+    with recorded_study(study, db) as (store, record):
+        recruiter, taken = _recorded(record, production=production, endpoint=endpoint)
+        matched = _matched(store, record, recruiter, recruiter.postings(taken))
+    chosen = _named(matched, work) if work else [one for one in matched if one.payable]
+    if not work:
+        for one in matched:
+            if one.work.state == "submitted" and one.doubt:
+                print(f"! {one.work.id} is left for you to look at: {one.doubt}.")
+    if not chosen:
+        print("There is nothing to approve.")
+        return
+    print(f"Approve {len(chosen)}: {_rewards(recruiter, taken, len(chosen))}")
+    _agree("Pay them?", yes=yes)
+    with progress("Approving", total=len(chosen), unit="people") as advance:
+        for one in chosen:
+            recruiter.approve(one.work)
+            advance(1)
+    print(f"Approved {len(chosen)}.")
+
+
+@app.command("reject")
+def reject(
+    study: StudyPath,
+    work: Annotated[str, typer.Argument(metavar="WORK", help="One assignment or submission.")],
+    reason: Annotated[str, typer.Option("--reason", help="What the person will read.")],
+    category: Annotated[
+        str | None, typer.Option("--category", help="Prolific's category, e.g. FAILED_CHECK.")
+    ] = None,
+    db: DatabaseOption = None,
+    production: Production = False,
+    endpoint: Endpoint = None,
+    yes: Yes = False,
+) -> None:
+    """Refuse to pay one person. It harms their standing: nothing is ever rejected by itself.
+
+    [bold]Examples[/]
+
+      dialens study recruit reject anchoring 3ABCDEF --reason "All answers are the same number."
+    """
+    if not reason.strip():
+        raise DialensError("A rejection needs a reason, which the person reads.")
+    with recorded_study(study, db) as (store, record):
+        recruiter, taken = _recorded(record, production=production, endpoint=endpoint)
+        matched = _matched(store, record, recruiter, recruiter.postings(taken))
+    one = _named(matched, [work])[0]
+    if one.work.state != "submitted":
+        raise DialensError(f"{work} cannot be rejected: it is {one.work.state}.")
+    if one.completed:
+        print(f"! {one.participant} completed the study.")
+    _agree(f"Reject {work}?", yes=yes)
+    recruiter.reject(one.work, reason.strip(), category=category)
+    print(f"Rejected {work}.")
+
+
+@app.command("bonus")
+def bonus(
+    study: StudyPath,
+    work: WorkIds = None,
+    amount: Annotated[str, typer.Option("--amount", help="For each, e.g. 0.50.")] = "",
+    reason: Annotated[str, typer.Option("--reason", help="What the person will read.")] = "",
+    db: DatabaseOption = None,
+    production: Production = False,
+    endpoint: Endpoint = None,
+    yes: Yes = False,
+) -> None:
+    """Pay something on top, to those named or to all who completed and are approved.
+
+    Whoever already got a bonus of this amount is passed over.
+
+    [bold]Examples[/]
+
+      dialens study recruit bonus anchoring --amount 0.50 --reason "It took longer than we said."
+    """
+    each = _amount(amount)
+    if not reason.strip():
+        raise DialensError("A bonus needs a --reason, which the person reads.")
+    with recorded_study(study, db) as (store, record):
+        recruiter, taken = _recorded(record, production=production, endpoint=endpoint)
+        matched = _matched(store, record, recruiter, recruiter.postings(taken))
+    able = [one for one in matched if one.work.state == "approved" and not one.doubt]
+    chosen = _named(matched, work) if work else able
+    due = [one.work for one in chosen if each not in one.work.bonuses]
+    if len(due) < len(chosen):
+        print(f"{len(chosen) - len(due)} got a bonus of {each} before and are passed over.")
+    if not due:
+        print("There is nobody to pay.")
+        return
+    print(f"Bonus: {recruiter.bonus_cost(taken, each, len(due))}")
+    _agree("Pay them?", yes=yes)
+    recruiter.bonus(due, each, reason.strip())
+    print(f"Paid {len(due)}.")
+
+
+@app.command("expire")
+def expire(
+    study: StudyPath,
+    posting: Annotated[
+        str | None, typer.Argument(help="Which; all of the study's if not given.")
+    ] = None,
+    production: Production = False,
+    endpoint: Endpoint = None,
+) -> None:
+    """Let nobody new in; who has begun may finish.
+
+    [bold]Examples[/]
+
+      dialens study recruit expire anchoring
+    """
+    loaded = _load(study)
+    recruiter = _recruiter(loaded, production=production, endpoint=endpoint)
+    chosen = [posting] if posting else [one.id for one in recruiter.postings(loaded)]
+    for one in chosen:
+        recruiter.expire(one)
+        print(f"{one} takes nobody new.")
+    if not chosen:
+        print("Nothing is posted.")
+
+
+@app.command("delete")
+def delete(
+    study: StudyPath,
+    posting: Annotated[str, typer.Argument(help="The HIT, or the draft on Prolific.")],
+    production: Production = False,
+    endpoint: Endpoint = None,
+) -> None:
+    """Remove a posting; the study's own data stay. Platforms refuse while work is unsettled.
+
+    [bold]Examples[/]
+
+      dialens study recruit delete anchoring 3XYZ
+    """
+    recruiter = _recruiter(_load(study), production=production, endpoint=endpoint)
+    recruiter.delete(posting)
+    print(f"{posting} is deleted.")
+
+
+def _load(study: StudyPath) -> "Study":
+    with studies_extra():
+        from dialens.studies import load_study
+    return load_study(study)
+
+
+def _recruiter(study: "Study", *, production: bool, endpoint: str | None) -> "Recruiter":
+    with studies_extra():
+        from dialens.studies.recruiters import recruiter_of
+    return recruiter_of(study, os.environ, production=production, endpoint=endpoint)
+
+
+def _recorded(
+    record: "StudyRecord", *, production: bool, endpoint: str | None
+) -> tuple["Recruiter", "Study"]:
+    """The study as people took it, and its recruiter."""
+    from dialens.studies import Study
+
+    taken = Study.from_definition(record.definition)
+    return _recruiter(taken, production=production, endpoint=endpoint), taken
+
+
+def _cost(recruiter: "Recruiter", study: "Study", places: int | None) -> "Cost":
+    return recruiter.estimate(study, places or sum(study.targets.values()))
+
+
+def _rewards(recruiter: "Recruiter", study: "Study", people: int) -> str:
+    """What is paid out now; fees were agreed to for all places together."""
+    cost = recruiter.estimate(study, people)
+    return f"{people} × {cost.each} = {people * cost.each} {cost.currency}, and the fees on it"
+
+
+def _matched(
+    store: "Store", record: "StudyRecord", recruiter: "Recruiter", postings: Sequence["Posting"]
+) -> tuple["Matched", ...]:
+    from dialens.studies.recruiters import match
+
+    works = [work for posting in postings for work in recruiter.work(posting.id)]
+    return match(store, record.hash, recruiter.name, works)
+
+
+def _named(matched: Sequence["Matched"], names: Sequence[str]) -> list["Matched"]:
+    known = {one.work.id: one for one in matched}
+    for name in names:
+        if name not in known:
+            raise DialensError(
+                f"Nobody handed in {name!r} for this study. {did_you_mean(name, known)}"
+                "`dialens study recruit status` lists what there is."
+            )
+    return [known[name] for name in dict.fromkeys(names)]
+
+
+def _amount(text: str) -> Decimal:
+    from dialens.studies.recruiters import money
+
+    try:
+        amount = Decimal(text)
+    except InvalidOperation:
+        amount = Decimal(0)
+    if not amount.is_finite() or amount <= 0:
+        raise DialensError(f"--amount is what each person gets, e.g. 0.50; seen: {text!r}.")
+    return money(amount)
+
+
+def _agree(question: str, *, yes: bool) -> None:
+    if not yes:
+        typer.confirm(question, abort=True)

@@ -1,0 +1,99 @@
+"""`dialens study serve`: a study in the browser."""
+
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dialens.base import DialensError
+from dialens.cli.study._database import DatabaseOption, StudyPath, database_of
+from dialens.cli.study._extra import studies_extra
+
+_EVERYWHERE = ("0.0.0.0", "::", "")
+
+
+def serve(
+    study: StudyPath,
+    db: DatabaseOption = None,
+    host: Annotated[
+        str, typer.Option(help="Address to listen at; 0.0.0.0 for other machines.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65_535, help="Port to listen at.")] = 8000,
+    workers: Annotated[int, typer.Option(min=1, max=64, help="Server processes.")] = 1,
+    password_file: Annotated[
+        Path | None,
+        typer.Option(
+            help="File with the password of the researcher's pages; DIALENS_STUDY_PASSWORD if not "
+            "given; one is made up if there is neither."
+        ),
+    ] = None,
+    proxy: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="A proxy in front, whose word on https and on who asks is taken.",
+        ),
+    ] = None,
+    log: Annotated[bool, typer.Option("--log", help="Print every request.")] = False,
+) -> None:
+    """Let people take a study in the browser, and watch it.
+
+    Participants start at the address itself, researchers at /researcher. Everything is kept as it
+    comes in: the server may be stopped, killed and started again at any time.
+
+    [bold]Examples[/]
+
+      dialens study serve anchoring
+      dialens study serve anchoring --host 0.0.0.0 --port 80 --workers 2
+      dialens study serve anchoring --db postgresql://study@localhost/ratings --proxy 127.0.0.1
+    """
+    with studies_extra():
+        from dialens.studies import load_study, study_file
+        from dialens.studies.store import Store
+        from dialens.web import open_agents, password_from
+        from dialens.web import serve as run
+    password, made_up = password_from(os.environ)
+    if password_file is not None:
+        password, made_up = _read(password_file), False
+    url = database_of(study, db)
+    # Mistakes in the file or the database are told here, before any process starts.
+    loaded = load_study(study)
+    open_agents(loaded, study_file(study).parent)
+    with Store.open(url) as store:
+        store.register(loaded, now=datetime.now(UTC))
+    shown = f"[{host}]" if ":" in host else host
+    address = f"http://{'127.0.0.1' if host in _EVERYWHERE else shown}:{port}"
+    print(f"{loaded.design.title} ({loaded.name}, version {loaded.design.version})")
+    print(f"  participants  {address}/{_parameters(loaded.design.recruiter.kind)}")
+    print(f"  researchers   {address}/researcher")
+    if made_up:
+        print(f"  password      {password}")
+    print("Stop with Ctrl-C; nothing is lost.", flush=True)
+    run(
+        study,
+        url,
+        password=password,
+        host=host,
+        port=port,
+        workers=workers,
+        proxies=proxy,
+        quiet=not log,
+    )
+
+
+def _parameters(recruiter: str) -> str:
+    """What the recruiter adds to the address of participants."""
+    told = {
+        "mturk": "?workerId=…&assignmentId=…&hitId=…",
+        "prolific": "?PROLIFIC_PID=…&STUDY_ID=…&SESSION_ID=…",
+    }
+    return told.get(recruiter, "")
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text("utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise DialensError(f"{path}: the password cannot be read ({error}).") from error

@@ -1,0 +1,275 @@
+"""`dialens study simulate`: participants whose biases are known take a study."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dialens.base import DialensError, progress
+from dialens.cli._options import Seed, shown
+from dialens.cli.study._database import DatabaseOption, StudyPath
+from dialens.cli.study._extra import studies_extra
+
+if TYPE_CHECKING:
+    from dialens.studies.simulation import Population
+
+SIMULATED = "simulated.db"
+"""The file beside the study file where simulated participants go: not among people's answers."""
+
+_PASSWORD = "DIALENS_STUDY_PASSWORD"
+_OUTCOMES = {
+    "completed": "completed",
+    "left": "left on the way",
+    "declined": "did not consent",
+    "full": "found no place free",
+    "blocked": "were not let back in",
+    "expired": "took too long",
+}
+
+
+def simulate(
+    study: StudyPath,
+    participants: Annotated[
+        int, typer.Option("--participants", "-n", min=1, help="How many come.")
+    ] = 40,
+    anchor_pull: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--anchor-pull",
+            metavar="SHARE | KIND=SHARE",
+            help="Share of the way from their own opinion to the anchor (0.3 if not given); "
+            "textual=0.1 for one kind of anchor.",
+        ),
+    ] = None,
+    layout_effect: Annotated[
+        float,
+        typer.Option(help="Points added where a question stands without the others."),
+    ] = 0.0,
+    deadline_effect: Annotated[float, typer.Option(help="Points added under a deadline.")] = 0.0,
+    noise: Annotated[float, typer.Option(min=0, help="Standard deviation of ratings.")] = 10.0,
+    scale_spread: Annotated[
+        float,
+        typer.Option(min=0, help="How far people differ in the size of their numbers."),
+    ] = 0.15,
+    dropout: Annotated[
+        float, typer.Option(min=0, max=1, help="Share of those who leave on the way.")
+    ] = 0.0,
+    speeders: Annotated[
+        float, typer.Option(min=0, max=1, help="Share of those who click through.")
+    ] = 0.0,
+    inattentive: Annotated[
+        float, typer.Option(min=0, max=1, help="Share of those who do not read.")
+    ] = 0.0,
+    add: Annotated[
+        bool, typer.Option("--add", help="Let them join participants of another simulation.")
+    ] = False,
+    fresh: Annotated[
+        bool,
+        typer.Option(
+            "--fresh", help="Begin anew: throw simulated.db away, if nobody real is in it."
+        ),
+    ] = False,
+    http: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="Go through the pages of a server (`dialens study serve`) instead.",
+        ),
+    ] = None,
+    at_once: Annotated[
+        int, typer.Option(min=1, max=1000, help="With --http: how many at the same time.")
+    ] = 8,
+    pace: Annotated[
+        float,
+        typer.Option(min=0, help="With --http: how much of a person's time they take (1: all)."),
+    ] = 0.0,
+    db: DatabaseOption = None,
+    seed: Seed = 0,
+) -> None:
+    """Let simulated participants with known biases take a study, then see what comes out.
+
+    Opinions go from 0 (worst) to 100 (as good as the standard). Answers go into simulated.db
+    beside the study file unless --db names another place; a database with answers of people is
+    refused. Every row says `simulated`, and `study analyze` says it in the report.
+
+    The same command again goes on where it was interrupted, and with a larger --participants adds
+    the rest. Another seed, other options or a changed study file are refused; --fresh begins anew,
+    and with --add participants of another seed or with other options join those that are there.
+
+    With --http they go through the pages of a server that runs; it believes that they are
+    simulated if DIALENS_STUDY_PASSWORD holds the researcher's password. Do not do this to a server
+    that people use: simulated participants take places.
+
+    [bold]Examples[/]
+
+      dialens study simulate anchoring --participants 77 --anchor-pull 0.3
+      dialens study simulate anchoring -n 80 --anchor-pull 0 --layout-effect 8 --dropout 0.1
+      dialens study simulate anchoring --anchor-pull numerical=0.3 --anchor-pull textual=0.1
+      dialens study simulate anchoring --http http://127.0.0.1:8000 -n 20 --at-once 20
+      dialens study analyze anchoring
+    """
+    with studies_extra():
+        from dialens.studies import load_study
+        from dialens.studies.simulation import Population
+    loaded = load_study(study)
+    own, pulls = _pulls(anchor_pull)
+    people = Population(
+        anchor_pull=own,
+        pulls=pulls,
+        layout_effect=layout_effect,
+        deadline_effect=deadline_effect,
+        noise=noise,
+        scale_spread=scale_spread,
+        dropout=dropout,
+        speeders=speeders,
+        inattentive=inattentive,
+    )
+    if http is not None:
+        if db is not None or add or fresh:
+            raise DialensError(
+                "With --http the server has the database: leave out --db, --add and --fresh."
+            )
+        with studies_extra():
+            from dialens.studies import simulate_over_http
+        with progress("Simulating", total=participants, unit="participants") as advance:
+            went = simulate_over_http(
+                http,
+                loaded,
+                people,
+                participants=participants,
+                password=os.environ.get(_PASSWORD, ""),
+                seed=seed,
+                at_once=at_once,
+                pace=pace,
+                advance=advance,
+            )
+        _print(went.outcomes, people)
+        print(f"{went.submissions:,} screens submitted, {went.requests:,} requests.")
+        return
+    with studies_extra():
+        from dialens.studies.simulation import simulate_study
+        from dialens.studies.store import Store
+    if fresh:
+        _thrown_away(study, db)
+    url = db or f"sqlite:///{simulated_database(study)}"
+    with (
+        _told_to_begin_anew(),
+        Store.open(url) as store,
+        progress("Simulating", total=participants, unit="participants") as advance,
+    ):
+        done = simulate_study(
+            store,
+            loaded,
+            people,
+            participants=participants,
+            seed=seed,
+            now=datetime.now(UTC),
+            add=add,
+            advance=advance,
+        )
+    _print(done.outcomes, people)
+    if done.known:
+        print(f"{done.known:,} of them had been through before.")
+    if done.outcomes.get("full"):
+        places = sum(loaded.targets.values())
+        print(f"The study has {places:,} places (`targets` in the study file).")
+    where = shown(simulated_database(study)) if db is None else "the database"
+    option = "" if db is None else f" --db {db}"
+    print(f"{where} holds their answers. Next: dialens study analyze {study}{option}")
+
+
+def simulated_database(study: Path) -> Path:
+    """Where simulated answers go if no place is named."""
+    from dialens.studies import study_file
+
+    return study_file(study).parent / SIMULATED
+
+
+@contextmanager
+def _told_to_begin_anew() -> Iterator[None]:
+    from dialens.studies.store import StudyChanged
+
+    try:
+        yield
+    except StudyChanged as error:
+        raise DialensError(
+            "The study file was changed after the last simulation. Begin anew with --fresh, or "
+            "give the study a new version."
+        ) from error
+
+
+def _thrown_away(study: Path, db: str | None) -> None:
+    """Remove an earlier simulation, and make sure that it is one."""
+    from dialens.studies import SIMULATED as KIND
+    from dialens.studies import attendance
+    from dialens.studies.store import Store
+
+    if db is not None:
+        raise DialensError(
+            "--fresh throws simulated.db away, and no other database: leave out --db."
+        )
+    path = simulated_database(study)
+    if not path.exists():
+        return
+    with Store.open(f"sqlite:///{path}", create=False) as store:
+        kinds = {kind for record in store.studies() for kind in attendance(store, record.hash)}
+    if kinds - {KIND}:
+        raise DialensError(f"{path} holds answers of others than simulated participants.")
+    for suffix in ("", "-wal", "-shm", ".key"):
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
+
+
+def put_in(people: "Population") -> str:
+    """What moves simulated participants, in one line.
+
+    Examples:
+        >>> from dialens.studies.simulation import Population
+        >>> put_in(Population(layout_effect=8, dropout=0.1))
+        'anchor pull 0.3, layout effect 8, noise 10, spread of scales 0.15, 10 % drop out'
+    """
+    parts = [f"anchor pull {people.anchor_pull:g}"]
+    parts += [f"{kind} anchor {value:g}" for kind, value in people.pulls.items()]
+    for name, value in (("layout", people.layout_effect), ("deadline", people.deadline_effect)):
+        parts += [f"{name} effect {value:g}"] if value else []
+    parts += [f"noise {people.noise:g}", f"spread of scales {people.scale_spread:g}"]
+    shares = (
+        ("drop out", people.dropout),
+        ("speeders", people.speeders),
+        ("inattentive", people.inattentive),
+    )
+    return ", ".join(
+        [*parts, *(f"{share:.0%} {name}".replace("%", " %") for name, share in shares if share)]
+    )
+
+
+def _print(outcomes: dict[str, int], people: "Population") -> None:
+    told = ", ".join(f"{count:,} {_OUTCOMES[name]}" for name, count in outcomes.items())
+    print(f"{sum(outcomes.values()):,} simulated participants came: {told}.")
+    print(f"Put in: {put_in(people)}.")
+
+
+def _pulls(given: list[str] | None) -> tuple[float, dict[str, float]]:
+    """`--anchor-pull` as one number for all anchors and others by kind.
+
+    Examples:
+        >>> _pulls(["0.2", "textual=0.1"]), _pulls(None)
+        ((0.2, {'textual': 0.1}), (0.3, {}))
+    """
+    own, pulls = 0.3, {}
+    for entry in given or []:
+        kind, equals, text = entry.rpartition("=")
+        try:
+            value = float(text)
+        except ValueError as error:
+            raise DialensError(
+                f"--anchor-pull takes a share such as 0.3, or KIND=SHARE; seen: {entry!r}."
+            ) from error
+        if equals:
+            pulls[kind.strip()] = value
+        else:
+            own = value
+    return own, pulls

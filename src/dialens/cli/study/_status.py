@@ -1,0 +1,76 @@
+"""`dialens study status`: how far a study is."""
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import polars as pl
+from rich.console import Console
+from rich.table import Table
+
+from dialens.cli.study._database import DatabaseOption, StudyPath, recorded_study
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dialens.studies.store import CellProgress, Store
+
+_MOST_SCREENS = 10
+
+
+def status(study: StudyPath, db: DatabaseOption = None) -> None:
+    """Say how many people completed each cell, who is under way, where people leave, how long.
+
+    Sessions that were left for too long are ended first, and their places given back.
+
+    [bold]Examples[/]
+
+      dialens study status anchoring
+      dialens study status anchoring --db postgresql://study@localhost/ratings
+    """
+    with recorded_study(study, db) as (store, record):
+        store.expire(record.hash, now=datetime.now(UTC))
+        cells = store.progress(record.hash)
+        left = store.dropout(record.hash).filter(pl.col("left") > 0)
+        times = store.times(record.hash)
+        agents = _agents(store, record.hash)
+    wanted, done = sum(c.target for c in cells), sum(c.completed for c in cells)
+    print(f"{record.name}, version {record.version}: {done:,} of {wanted:,} completed")
+    _cells(cells)
+    if times.completed_minutes is not None:
+        active = f", {times.active_minutes:.1f} visible" if times.active_minutes else ""
+        print(f"Median {times.completed_minutes:.1f} minutes to complete{active}.")
+    for line in agents:
+        print(line)
+    worst = left.sort("left", "index", descending=[True, False])
+    for row in worst.head(_MOST_SCREENS).iter_rows(named=True):
+        name = row["screen"] or "not submitted by anybody yet"
+        print(f"{row['left']:,} of {row['reached']:,} left at screen {row['index'] + 1} ({name})")
+    if left.height > _MOST_SCREENS:
+        print(f"… and at {left.height - _MOST_SCREENS} more screens.")
+
+
+def _agents(store: "Store", study: str) -> list[str]:
+    """How each agent did that participants talk with."""
+    from dialens.studies.store import Talking, replies_by_agent
+
+    talking = Talking(store.database)
+    made = []
+    for one in replies_by_agent(talking.exchanges_frame(study), talking.failures_frame(study)):
+        median = one["median_seconds"]
+        took = "" if median is None else f", median {median:.1f} s"
+        reasons = ", ".join(f"{n:,} {reason}" for reason, n in one["failures"].items())
+        made.append(
+            f"{one['agent']}: {one['talks']:,} conversations, {one['replies']:,} replies{took}; "
+            + (f"failures: {reasons}" if reasons else "no failures")
+        )
+    return made
+
+
+def _cells(cells: "Sequence[CellProgress]") -> None:
+    table = Table("cell", "state", box=None, pad_edge=False)
+    for name in ("wanted", "completed", "live", "expired", "restarted"):
+        table.add_column(name, justify="right")
+    for cell in cells:
+        counts = (cell.target, cell.completed, cell.live, cell.expired, cell.restarted)
+        table.add_row(cell.cell, cell.state, *map(str, counts))
+    Console().print(table)

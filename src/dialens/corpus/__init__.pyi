@@ -1,0 +1,48 @@
+from ._background import background, backgrounds
+from ._converting import Format, Summary, convert, formats
+from ._corpus import MANIFEST, Corpus, is_corpus_folder, write_corpus, write_rejects
+from ._demo import demo_path
+from ._dialogue import Dialogue, Rating, Reference, Turn, batches, tables
+from ._intake import Intake, OnError, RecordError, message
+from ._opening import read
+from ._source import Source, json_records
+from ._tables import LEVELS, RATER_KINDS, RATINGS, REFERENCES, TURNS, Tables
+from ._unpacking import DAMAGE, MAGIC_BYTES, packing_of, unpacked_pieces
+
+__all__ = [
+    "DAMAGE",
+    "LEVELS",
+    "MAGIC_BYTES",
+    "MANIFEST",
+    "RATER_KINDS",
+    "RATINGS",
+    "REFERENCES",
+    "TURNS",
+    "Corpus",
+    "Dialogue",
+    "Format",
+    "Intake",
+    "OnError",
+    "Rating",
+    "RecordError",
+    "Reference",
+    "Source",
+    "Summary",
+    "Tables",
+    "Turn",
+    "background",
+    "backgrounds",
+    "batches",
+    "convert",
+    "demo_path",
+    "formats",
+    "is_corpus_folder",
+    "json_records",
+    "message",
+    "packing_of",
+    "read",
+    "tables",
+    "unpacked_pieces",
+    "write_corpus",
+    "write_rejects",
+]

@@ -1,0 +1,128 @@
+"""From one format to another, and the list of formats there are."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from dialens.base import Advance, DialensError
+from dialens.corpus._intake import Intake, OnError
+from dialens.corpus._opening import describe, filled
+from dialens.corpus._reading import choose
+from dialens.corpus._source import Source
+from dialens.corpus._writing import WRITERS, writer_for
+from dialens.corpus.readers import READERS
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What a conversion did.
+
+    Attributes:
+        source: What was read.
+        target: What was written.
+        format: The format it was read in.
+        to: The format it was written in.
+        dialogs: How many dialogues were written.
+        turns: How many turns.
+        ratings: How many ratings.
+        references: How many references.
+        rejected: How many records could not be read and were skipped.
+        left_out: What the target's format has no place for, such as `12 ratings`.
+    """
+
+    source: Path
+    target: Path
+    format: str
+    to: str
+    dialogs: int
+    turns: int
+    ratings: int
+    references: int
+    rejected: int = 0
+    left_out: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format as `dialens formats` shows it."""
+
+    name: str
+    summary: str
+    reads: bool
+    writes: bool
+    example: str
+
+
+def convert(
+    source_path: str | Path,
+    target_path: str | Path,
+    *,
+    format: str | None = None,
+    to: str | None = None,
+    on_error: str = "stop",
+    force: bool = False,
+    intake: Intake | None = None,
+    advance: Advance | None = None,
+) -> Summary:
+    r"""Read conversations in one format and write them in another, batch by batch.
+
+    Args:
+        source_path: A file or folder in any format that can be read.
+        target_path: Where to write; it appears whole or not at all.
+        format: The source's format; sniffed from the content if not given.
+        to: The target's format; from its name if not given: `.jsonl` is openai, `.csv` is csv,
+            anything else a corpus folder.
+        on_error: `stop` at the first record that cannot be read, or `skip` it and count.
+        force: Replace a target that was not written by dialens.
+        intake: Keeps account of what was left out, when the caller wants to see it.
+        advance: Told how many more turns have been read.
+
+    Examples:
+        >>> import tempfile
+        >>> folder = Path(tempfile.mkdtemp())
+        >>> _ = (folder / "talk.txt").write_text("User: hello\nBot: hello to you\n")
+        >>> convert(folder / "talk.txt", folder / "talk.jsonl").turns
+        2
+    """
+    source, target = Source(Path(source_path)), Path(target_path)
+    if target.resolve() in (source.path.resolve(), *source.path.resolve().parents):
+        raise DialensError(f"{target} holds the source itself. Name another place.")
+    writer = writer_for(target, to)
+    reader = choose(source, format, READERS)
+    intake = intake or Intake(OnError(on_error))
+    parts = filled(reader.read(source, intake), source, intake, advance)
+    written = writer.write(
+        parts, target, source=describe(source, reader), intake=intake, force=force
+    )
+    left_out = [f"{count:,} {kind}" for kind, count in written.left_out.items() if count]
+    return Summary(
+        source=source.path,
+        target=target,
+        format=reader.name,
+        to=writer.name,
+        dialogs=written.dialogs,
+        turns=written.turns,
+        ratings=written.ratings,
+        references=written.references,
+        rejected=intake.rejected,
+        left_out=left_out,
+    )
+
+
+def formats() -> list[Format]:
+    """Every format, in the order in which a source is sniffed.
+
+    Examples:
+        >>> [entry.name for entry in formats() if entry.writes]
+        ['corpus', 'convokit', 'openai', 'csv']
+    """
+    written = {writer.name for writer in WRITERS}
+    return [
+        Format(
+            reader.name,
+            reader.summary,
+            reads=True,
+            writes=reader.name in written,
+            example=reader.example,
+        )
+        for reader in READERS
+    ]

@@ -1,0 +1,178 @@
+"""A corpus: three tables, scanned lazily, and the folder they are kept in."""
+
+import json
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from dialens.base import Advance, DialensError, TableSink, sha256_file
+from dialens.corpus._dialogue import Dialogue, batches
+from dialens.corpus._intake import Intake
+from dialens.corpus._reading import check
+from dialens.corpus._tables import SCHEMAS, Tables, whole_dialogs
+
+MANIFEST = "manifest.json"
+REJECTS = "rejects.jsonl"
+_KIND = "dialens-corpus"
+_BATCH_TURNS = 100_000
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Conversations with their ratings and references.
+
+    Attributes:
+        turns: One row an utterance, the turns of a dialogue together and in order.
+        ratings: One row a judgement.
+        references: One row a reference response.
+        manifest: Where it came from, how much there is, hashes.
+
+    Examples:
+        >>> from dialens.corpus._dialogue import Turn
+        >>> corpus = Corpus.of([Dialogue("s", "bot", "d1", [Turn("B", "agent", "hey")])])
+        >>> corpus.turns.collect().height
+        1
+    """
+
+    turns: pl.LazyFrame
+    ratings: pl.LazyFrame
+    references: pl.LazyFrame
+    manifest: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, dialogues: Iterable[Dialogue]) -> "Corpus":
+        """A corpus of dialogues made in Python, checked like any that are read."""
+        dialogues = list(dialogues)
+        intake = Intake()
+        for number, talk in enumerate(dialogues):
+            check(talk)
+            intake.claim(talk.dialog, Path("dialogue"), number)
+        return cls.from_tables(batches(dialogues))
+
+    @classmethod
+    def from_tables(
+        cls, parts: Iterable[Tables], manifest: dict[str, Any] | None = None
+    ) -> "Corpus":
+        """A corpus held in memory."""
+        parts = list(parts)
+        turns, ratings, references = (
+            pl.concat([schema.to_frame(), *(getattr(part, name) for part in parts)]).lazy()
+            for name, schema in SCHEMAS.items()
+        )
+        return cls(turns, ratings, references, manifest or {})
+
+    @classmethod
+    def open(cls, folder: Path) -> "Corpus":
+        """A corpus folder, its files checked against the manifest."""
+        manifest = _read_manifest(folder)
+        for name in SCHEMAS:
+            _verify(folder / f"{name}.parquet", manifest["files"].get(f"{name}.parquet"))
+        turns, ratings, references = (
+            pl.scan_parquet(folder / f"{name}.parquet") for name in SCHEMAS
+        )
+        return cls(turns, ratings, references, manifest)
+
+    def batches(self, *, turns: int = _BATCH_TURNS) -> Iterator[pl.DataFrame]:
+        """The turns in batches of about `turns` rows, no dialogue cut in two.
+
+        Examples:
+            >>> from dialens.corpus._dialogue import Turn
+            >>> talk = [Turn("U", "partner", "hi"), Turn("B", "agent", "hey")]
+            >>> corpus = Corpus.of([Dialogue("s", "b", name, talk) for name in "xyz"])
+            >>> [batch.height for batch in corpus.batches(turns=3)]
+            [2, 2, 2]
+        """
+        return whole_dialogs(
+            self.turns.collect_batches(chunk_size=turns, maintain_order=True), rows=turns
+        )
+
+
+def write_corpus(
+    parts: Iterable[Tables],
+    folder: Path,
+    *,
+    source: dict[str, Any],
+    intake: Intake | None = None,
+    advance: Advance | None = None,
+) -> Corpus:
+    """Write tables into an empty folder as they come, then the manifest, and open the result.
+
+    The caller gives an atomic folder (`dialens.base._storage.atomic_folder`) where the result must
+    appear whole.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    with ExitStack() as stack:
+        sinks = {
+            name: stack.enter_context(TableSink(folder / f"{name}.parquet", schema))
+            for name, schema in SCHEMAS.items()
+        }
+        for part in parts:
+            for name, sink in sinks.items():
+                sink.write(getattr(part, name))
+            if advance:
+                advance(part.turns.height)
+    rows = {name: sink.rows for name, sink in sinks.items()}
+    counted = (
+        pl.scan_parquet(folder / "turns.parquet")
+        .select(
+            systems=pl.col("system").n_unique(),
+            agents=pl.struct("system", "agent").n_unique(),
+            dialogs=pl.col("dialog").n_unique(),
+        )
+        .collect()
+        .row(0, named=True)
+    )
+    files = {}
+    for name in SCHEMAS:
+        path = folder / f"{name}.parquet"
+        size = path.stat().st_size
+        files[path.name] = {"sha256": sha256_file(path), "bytes": size, "rows": rows[name]}
+    manifest = {
+        "kind": _KIND,
+        "version": 1,
+        "source": source,
+        "counts": {**counted, **rows, "rejected": intake.rejected if intake else 0},
+        "files": files,
+    }
+    if intake and intake.rejects:
+        write_rejects(intake, folder / REJECTS)
+    (folder / MANIFEST).write_text(json.dumps(manifest, indent=2, ensure_ascii=False) + "\n")
+    return Corpus.open(folder)
+
+
+def write_rejects(intake: Intake, path: Path) -> None:
+    """One JSON object a line for every record left out: file, line, field, reason, seen."""
+    pl.DataFrame([vars(reject) for reject in intake.rejects]).write_ndjson(path)
+
+
+def is_corpus_folder(path: Path) -> bool:
+    """Whether a folder holds our manifest."""
+    try:
+        return bool(_read_manifest(path))
+    except DialensError:
+        return False
+
+
+def _read_manifest(folder: Path) -> dict[str, Any]:
+    path = folder / MANIFEST
+    try:
+        manifest = json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise DialensError(f"{folder} is not a corpus folder: no readable {MANIFEST}.") from error
+    if not isinstance(manifest, dict) or manifest.get("kind") != _KIND:
+        raise DialensError(f"{path} is not the manifest of a dialens corpus.")
+    return manifest
+
+
+def _verify(path: Path, entry: dict[str, Any] | None) -> None:
+    if entry is None or not path.exists():
+        raise DialensError(f"{path} is missing. Convert the source again with `dialens convert`.")
+    if path.stat().st_size != entry["bytes"] or sha256_file(path) != entry["sha256"]:
+        raise DialensError(
+            f"{path} is not the file its manifest describes: it was changed or damaged. "
+            "Convert the source again with `dialens convert`."
+        )

@@ -1,0 +1,124 @@
+"""What a run of reading has met: ids already taken, and records that cannot be read."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+
+from dialens.base import DialensError
+
+_SEEN_CHARACTERS = 80
+_KEPT = 100_000
+
+
+class OnError(StrEnum):
+    """What happens to a record that cannot be read."""
+
+    STOP = "stop"
+    SKIP = "skip"
+
+
+class RecordError(Exception):
+    """One record of a source cannot be read; whoever knows file and line completes the message."""
+
+    def __init__(
+        self,
+        what: str,
+        *,
+        field: str = "",
+        seen: object = None,
+        remedy: str = "",
+        unit: str = "line",
+    ) -> None:
+        """`what` is wrong with `field`, where `seen` was found; `remedy` says what to do.
+
+        `unit` is what the place counts: lines of a text file, rows of a Parquet file.
+        """
+        super().__init__(what)
+        self.what = what
+        self.field = field
+        self.seen = seen
+        self.remedy = remedy
+        self.unit = unit
+
+
+@dataclass(frozen=True)
+class Reject:
+    """A record that was left out."""
+
+    file: str
+    line: int
+    field: str
+    reason: str
+    seen: str
+
+
+@dataclass
+class Intake:
+    """Keeps account while sources are read: which dialogs were met, and what was left out.
+
+    Examples:
+        >>> intake = Intake(OnError.SKIP)
+        >>> intake.reject(Path("a.jsonl"), 3, RecordError("is not text", field="text", seen=7))
+        >>> intake.rejected, intake.rejects[0].reason
+        (1, 'is not text')
+    """
+
+    on_error: OnError = OnError.STOP
+    rejected: int = 0
+    rejects: list[Reject] = field(default_factory=list)
+    dialogs: dict[str, tuple[Path, int]] = field(default_factory=dict)
+
+    def reject(self, file: Path, line: int, error: RecordError) -> None:
+        """Raise, or count the record and keep its reason."""
+        if self.on_error is OnError.STOP:
+            raise DialensError(message(file, line, error))
+        self.rejected += 1
+        if len(self.rejects) < _KEPT:
+            seen = shorten(error.seen)
+            self.rejects.append(Reject(str(file), line, error.field, error.what, seen))
+
+    def claim(self, dialog: str, file: Path, line: int) -> None:
+        """Take a dialog's id; a second claim is an error that names the first."""
+        if dialog in self.dialogs:
+            first, where = self.dialogs[dialog]
+            raise RecordError(
+                f"is a duplicate: that dialog already stands in {first}"
+                + (f", line {where}" if where else ""),
+                field="dialog",
+                seen=dialog,
+                remedy="Give every conversation an id of its own, or leave the later one out "
+                "with --on-error skip.",
+            )
+        self.dialogs[dialog] = (file, line)
+
+
+def message(file: Path, line: int, error: RecordError) -> str:
+    """The whole sentence: file, line, field, what was seen, what to do.
+
+    Examples:
+        >>> print(message(Path("a.jsonl"), 3, RecordError("is not text", field="text", seen=7)))
+        a.jsonl, line 3: field `text` is not text; seen: 7.
+        Mend the record, or leave such records out with --on-error skip.
+    """
+    place = f"{file}, {error.unit} {line}: " if line else f"{file}: "
+    name = f"field `{error.field}` " if error.field else ""
+    seen = f"; seen: {shorten(error.seen)}" if error.seen is not None else ""
+    remedy = error.remedy or "Mend the record, or leave such records out with --on-error skip."
+    return f"{place}{name}{error.what}{seen}.\n{remedy}"
+
+
+def not_utf8(error: UnicodeDecodeError) -> RecordError:
+    """What is said of bytes that are not text."""
+    return RecordError(
+        f"holds bytes that are not UTF-8 at byte {error.start:,} of the record",
+        seen=error.object[error.start : error.start + 8],
+        remedy="Save the file as UTF-8, or leave such records out with --on-error skip.",
+    )
+
+
+def shorten(value: object) -> str:
+    """What was seen, in at most eighty characters."""
+    if value is None:
+        return ""
+    text = value if isinstance(value, str) else repr(value)
+    return text if len(text) <= _SEEN_CHARACTERS else text[:_SEEN_CHARACTERS] + "…"

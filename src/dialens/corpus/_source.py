@@ -1,0 +1,245 @@
+"""Bytes of a source, whatever it is packed in, and the records in them with their line numbers."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+
+import msgspec
+
+from dialens.base import DialensError
+from dialens.corpus._intake import RecordError
+from dialens.corpus._unpacking import DAMAGE, MAGIC_BYTES, packing_of, unpacked_pieces
+
+MAX_RECORD_BYTES = 64 * 1024 * 1024
+_HEAD = 1 << 16
+_SNIFFED = 20
+
+
+@dataclass(frozen=True)
+class Record:
+    """The bytes of one record and the line on which it begins (from 1)."""
+
+    line: int
+    raw: bytes
+    problem: RecordError | None = None
+    number: int = 0
+    """The place among the file's records (from 1), for those that have no id of their own."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file or folder to read conversations from.
+
+    `label` replaces the stem where files of the same name are read from several folders.
+    """
+
+    path: Path
+    label: str | None = None
+
+    @cached_property
+    def is_folder(self) -> bool:
+        """Whether it is a folder."""
+        return self.path.is_dir()
+
+    @cached_property
+    def stem(self) -> str:
+        """The name without its endings, the fallback for ids and systems."""
+        return self.label or self.path.name.split(".")[0] or self.path.name
+
+    @cached_property
+    def head(self) -> bytes:
+        """The first 64 KiB, unpacked, without a byte order mark; empty for a folder."""
+        if self.is_folder:
+            return b""
+        return next(self.chunks(), b"")[:_HEAD]
+
+    @cached_property
+    def first(self) -> dict[str, object] | None:
+        """The first JSON object in the file (in its top-level array, if it is one), or None.
+
+        Records that cannot be decoded are passed over: what they are wrong in is said later, by
+        the reader of the format that the others show.
+        """
+        if self.is_folder or self.head.lstrip()[:1] not in (b"{", b"["):
+            return None
+        for record in islice(json_records(self), _SNIFFED):
+            try:
+                value = msgspec.json.decode(record.raw)
+            except (msgspec.DecodeError, UnicodeDecodeError):
+                continue
+            if isinstance(value, dict):
+                return value
+        return None
+
+    def chunks(self) -> Iterator[bytes]:
+        """The unpacked bytes in pieces; a damaged archive is an error that says how far it got."""
+        try:
+            stream = self.path.open("rb")
+        except OSError as error:
+            raise DialensError(f"{self.path} cannot be read: {error.strerror}.") from error
+        with stream:
+            packing = packing_of(stream.read(MAGIC_BYTES))
+            stream.seek(0)
+            pieces = unpacked_pieces(stream, packing)
+            done = 0
+            while True:
+                try:
+                    chunk = next(pieces, None)
+                except DAMAGE as error:
+                    raise DialensError(
+                        f"{self.path} is damaged after {done:,} bytes of content ({error}). "
+                        "It was probably cut off while copying: fetch it again."
+                    ) from error
+                if chunk is None:
+                    return
+                if not done:
+                    chunk = chunk.removeprefix(b"\xef\xbb\xbf")
+                done += len(chunk) or 1
+                yield chunk
+
+
+def lines(source: Source) -> Iterator[Record]:
+    r"""The lines that are not blank. One too long to be held has a `problem` instead of bytes.
+
+    Examples:
+        >>> import tempfile
+        >>> path = Path(tempfile.mkdtemp()) / "a.txt"
+        >>> _ = path.write_bytes(b"one\n\ntwo")
+        >>> [(record.line, record.raw) for record in lines(Source(path))]
+        [(1, b'one'), (3, b'two')]
+    """
+    count = 0
+    for line, raw, problem in all_lines(source):
+        if problem or (raw and not raw.isspace()):
+            count += 1
+            yield Record(line, raw.removesuffix(b"\r"), problem, count)
+
+
+def all_lines(source: Source) -> Iterator[tuple[int, bytes, RecordError | None]]:
+    """Every line, blank ones too, with its number; only the line feed at its end is taken off."""
+    number = 1
+    parts: list[bytes] = []
+    held = dropped = 0
+    for chunk in source.chunks():
+        *ended, rest = chunk.split(b"\n")
+        for piece in ended:
+            parts.append(piece)
+            yield number, *_joined(parts, dropped)
+            parts, held, dropped = [], 0, 0
+            number += 1
+        parts.append(rest)
+        held += len(rest)
+        if held > MAX_RECORD_BYTES:
+            parts, held, dropped = [], 0, dropped + held
+    yield number, *_joined(parts, dropped)
+
+
+def _joined(parts: list[bytes], dropped: int) -> tuple[bytes, RecordError | None]:
+    raw = parts[0] if len(parts) == 1 else b"".join(parts)
+    size = dropped + len(raw)
+    return (b"", too_long(size)) if dropped or size > MAX_RECORD_BYTES else (raw, None)
+
+
+def json_records(source: Source) -> Iterator[Record]:
+    r"""The JSON values of a file: one a line, one after another, or the elements of one array.
+
+    A value cut off by the end of the file is given as it is; decoding it says so.
+
+    Examples:
+        >>> import tempfile
+        >>> path = Path(tempfile.mkdtemp()) / "a.json"
+        >>> _ = path.write_text('[{"a": 1},\n {"a": "]"}]')
+        >>> [(record.line, record.raw) for record in json_records(Source(path))]
+        [(1, b'{"a": 1}'), (2, b'{"a": "]"}')]
+    """
+    start = source.head.lstrip()
+    if start.startswith(b"[") or (start.startswith(b"{") and _spread_over_lines(start)):
+        return _json_values(source, base=1 if start.startswith(b"[") else 0)
+    return lines(source)
+
+
+def _spread_over_lines(start: bytes) -> bool:
+    first, newline, _ = start.partition(b"\n")
+    if not newline:
+        return False
+    try:
+        msgspec.json.decode(first)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return first.rstrip()[-1:] in (b"{", b"[", b",")
+    return False
+
+
+_STRUCTURE = re.compile(rb'["\[\]{}]')
+_IN_STRING = re.compile(rb'"|\\.', re.DOTALL)
+
+
+def _json_values(source: Source, *, base: int) -> Iterator[Record]:
+    """Split at the brackets that close a value at nesting depth `base`, without decoding."""
+    depth = 0
+    in_string = False
+    line = 1
+    count = 0
+    parts: list[bytes] = []
+    held = dropped = began = 0
+    carry = b""
+    for fresh in source.chunks():
+        chunk = carry + fresh
+        carry = b""
+        start = at = counted = 0
+        while True:
+            found = (_IN_STRING if in_string else _STRUCTURE).search(chunk, at)
+            if found is None:
+                break
+            at = found.end()
+            mark = found.group()
+            if mark == b'"':
+                in_string = not in_string
+            elif in_string:
+                continue
+            elif mark in b"[{":
+                if depth == base:
+                    start = found.start()
+                    line += chunk.count(b"\n", counted, start)
+                    counted = start
+                    began, parts, held, dropped = line, [], 0, 0
+                depth += 1
+            else:
+                depth -= 1
+                if depth == base:
+                    raw = b"".join(parts) + chunk[start:at]
+                    size = dropped + len(raw)
+                    large = dropped or size > MAX_RECORD_BYTES
+                    count += 1
+                    yield Record(
+                        began, b"" if large else raw, too_long(size) if large else None, count
+                    )
+                    parts, held, dropped = [], 0, 0
+        if in_string and chunk.endswith(b"\\") and at < len(chunk):
+            chunk, carry = chunk[:-1], b"\\"  # an escape cut in two: look again with the rest
+        line += chunk.count(b"\n", counted)
+        if depth > base:
+            parts.append(chunk[start:])
+            held += len(parts[-1])
+            if held > MAX_RECORD_BYTES:
+                parts, held, dropped = [], 0, dropped + held
+    if depth > base:
+        problem = too_long(dropped + held) if dropped else None
+        yield Record(began, b"" if dropped else b"".join(parts) + carry, problem, count + 1)
+    elif depth > 0:
+        cut = RecordError(
+            "the file ends before its array is closed",
+            remedy="It was probably cut off: fetch it again, or read what is whole "
+            "with --on-error skip.",
+        )
+        yield Record(line, b"", cut, count + 1)
+
+
+def too_long(size: int) -> RecordError:
+    """What is said of a record of `size` bytes that is not even held."""
+    return RecordError(
+        f"holds a record of more than {MAX_RECORD_BYTES // 2**20} MiB ({size:,} bytes read)",
+        remedy="One record is one conversation: split it, or leave it out with --on-error skip.",
+    )

@@ -1,0 +1,283 @@
+"""Tables in our columns, from whatever file: filled up, sorted, checked, cut at whole dialogues.
+
+A CSV is parsed once, into memory or, if it is large, into a scratch Parquet file; from there on
+it is a Parquet file like any other. Rows of a dialogue that stand apart are brought together by
+reading the table in as many shares as memory asks for.
+"""
+
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+import polars as pl
+
+from dialens.base import DialensError, TableSink
+from dialens.corpus._checks import DIALOGS, FLAW, LINE, ROWS, SEEN, Check, problems
+from dialens.corpus._intake import Intake, RecordError, message
+from dialens.corpus._roles import ROLE_NAMES, UNKNOWN, agent_among, role_of
+from dialens.corpus._source import Source
+from dialens.corpus._tables import TURNS, Tables, whole_dialogs
+
+_BATCH = 65_536
+_SHARE = 1_000_000
+_IN_MEMORY_BYTES = 64 * 1024 * 1024
+_NAMES = ("system", "agent", "speaker", "role", "reply_to")
+_ROLES = {name: role_of(name) for name in ROLE_NAMES}
+_JSON_OBJECT = msgspec.json.Decoder(dict[str, object])
+
+
+def require_columns(header: list[str], source: Source) -> None:
+    """Refuse a table that cannot be turns, naming the column that is missing."""
+    for wanted in (("dialog",), ("text",), ("role", "speaker")):
+        if not any(name in header for name in wanted):
+            error = RecordError(
+                "is missing",
+                field=" or ".join(wanted),
+                seen=", ".join(header),
+                remedy="A table of turns needs the columns dialog, text, and role or speaker. "
+                "Rename the columns, or see `dialens formats csv`.",
+            )
+            raise DialensError(message(source.path, 1, error))
+
+
+@contextmanager
+def gathered(
+    frames: Iterable[pl.DataFrame], schema: pl.Schema, *, size: int
+) -> Iterator[pl.LazyFrame]:
+    """All frames as one: held, or spooled through a scratch file where `size` bytes are many."""
+    if size <= _IN_MEMORY_BYTES:
+        yield pl.concat([schema.to_frame(), *frames]).lazy()
+        return
+    with tempfile.TemporaryDirectory(prefix="dialens-") as folder:
+        spool = Path(folder) / "rows.parquet"
+        with TableSink(spool, schema) as sink:
+            for frame in frames:
+                sink.write(frame)
+        yield pl.scan_parquet(spool)
+
+
+def read_rows(
+    rows: pl.LazyFrame,
+    source: Source,
+    intake: Intake,
+    *,
+    unit: str = "line",
+    flaws: Mapping[int, RecordError] | None = None,
+    by_time: bool = False,
+) -> Iterator[Tables]:
+    """Turns from rows that carry their line; dialogues that break a rule go to `intake`.
+
+    Args:
+        rows: The table as it stands in the file, with a column `checks.LINE`.
+        source: The file.
+        intake: Keeps account of what is left out.
+        unit: What `checks.LINE` counts.
+        flaws: What is wrong with the rows that `checks.FLAW` marks, by line.
+        by_time: Whether turns without numbers follow their times rather than their lines.
+    """
+    header = [name for name in rows.collect_schema().names() if name not in (LINE, FLAW)]
+    require_columns(header, source)
+    rows = rows.with_columns(pl.col("dialog").cast(pl.String))
+    if FLAW not in rows.collect_schema():
+        rows = rows.with_columns(pl.lit(value=False).alias(FLAW))
+    gate = _Gate(source, intake, unit, flaws or {})
+    for batch in _whole(rows):
+        turns = gate.let_through(_understood(batch), ROWS)
+        turns = _filled(turns, source, by_time=by_time)
+        turns = gate.claim(gate.let_through(turns, DIALOGS))
+        if turns.height:
+            yield Tables.of(turns.select(TURNS.names()))
+
+
+@dataclass(frozen=True)
+class _Gate:
+    """Lets whole dialogues through, and tells the intake of the others."""
+
+    source: Source
+    intake: Intake
+    unit: str
+    flaws: Mapping[int, RecordError]
+
+    def let_through(self, turns: pl.DataFrame, checks: tuple[Check, ...]) -> pl.DataFrame:
+        found = problems(turns, checks)
+        for problem in found:
+            flaw = self.flaws.get(problem.line) if problem.error.field == FLAW else None
+            self._reject(problem.line, flaw or problem.error)
+        if not found:
+            return turns
+        broken = [problem.dialog for problem in found if problem.dialog]
+        nameless = pl.col("dialog").is_null() | (pl.col("dialog") == "")
+        return turns.filter(~nameless & ~pl.col("dialog").is_in(broken))
+
+    def claim(self, turns: pl.DataFrame) -> pl.DataFrame:
+        taken = []
+        for dialog, line in turns.filter(pl.col("turn") == 0).select("dialog", LINE).iter_rows():
+            try:
+                self.intake.claim(dialog, self.source.path, line)
+            except RecordError as error:
+                self._reject(line, error)
+                taken.append(dialog)
+        return turns.filter(~pl.col("dialog").is_in(taken)) if taken else turns
+
+    def _reject(self, line: int, error: RecordError) -> None:
+        error.unit = self.unit
+        self.intake.reject(self.source.path, line, error)
+
+
+def _whole(rows: pl.LazyFrame) -> Iterator[pl.DataFrame]:
+    """Batches that hold all rows of their dialogues, together and in the order of the lines."""
+    dialog = pl.col("dialog").fill_null("")
+    runs, ids, count = (
+        rows.select(
+            (dialog != dialog.shift()).sum() + 1,
+            dialog.n_unique().alias("ids"),
+            pl.len().alias("n"),
+        )
+        .collect()
+        .row(0)
+    )
+    if runs == ids:
+        ready = rows.collect_batches(chunk_size=_BATCH, maintain_order=True)
+        yield from whole_dialogs(ready, rows=_BATCH)
+        return
+    shares = -(-count // _SHARE)
+    for share in range(shares):
+        mine = pl.lit(value=True) if shares == 1 else dialog.hash(0) % shares == share
+        part = rows.filter(mine).collect()
+        first = pl.col(LINE).min().over(dialog)
+        yield part.sort(first, LINE)
+
+
+def _understood(batch: pl.DataFrame) -> pl.DataFrame:
+    """Every column of the turns in its type, null where the file's value makes no sense."""
+    given = set(batch.columns)
+    frame = batch.with_columns(
+        pl.col("text").cast(pl.String),
+        _time(batch.schema.get("created_at")),
+        _whole_number(batch.schema.get("turn")),
+        *(_name(name, given) for name in _NAMES),
+    ).with_columns(_seen(batch, "turn"), _seen(batch, "created_at"))
+    frame = _with_roles(frame, has_role="role" in given)
+    return _with_meta(frame, given)
+
+
+def _name(name: str, given: set[str]) -> pl.Expr:
+    value = pl.col(name).cast(pl.String) if name in given else pl.lit(None, pl.String)
+    return pl.when(value != "").then(value).alias(name)
+
+
+def _seen(batch: pl.DataFrame, name: str) -> pl.Series:
+    if name not in batch.columns:
+        return pl.Series(SEEN + name, [None], pl.String).new_from_index(0, batch.height)
+    column = batch[name].cast(pl.String, strict=False)
+    return column.set(column == "", None).alias(SEEN + name)
+
+
+def _whole_number(dtype: pl.DataType | None) -> pl.Expr:
+    if dtype is None:
+        return pl.lit(None, pl.Int32).alias("turn")
+    value = pl.col("turn")
+    if dtype == pl.String:
+        value = value.str.strip_chars().str.strip_suffix(".0")
+    elif dtype.is_float():
+        value = pl.when(value == value.round()).then(value)
+    return value.cast(pl.Int32, strict=False).alias("turn")
+
+
+def _time(dtype: pl.DataType | None) -> pl.Expr:
+    value = pl.col("created_at")
+    if dtype is None or dtype == pl.Null:
+        return pl.lit(None, TURNS["created_at"]).alias("created_at")
+    if isinstance(dtype, pl.Datetime):
+        zoned = value.dt.convert_time_zone("UTC") if dtype.time_zone else value
+        zoned = zoned if dtype.time_zone else zoned.dt.replace_time_zone("UTC")
+        return zoned.cast(TURNS["created_at"])
+    if dtype.is_numeric():
+        return pl.from_epoch(value, "s").dt.replace_time_zone("UTC").cast(TURNS["created_at"])
+    text = value.cast(pl.String).str.strip_chars().str.replace(r"^(\d{4}-\d\d-\d\d) ", "${1}T")
+    zoned = text.str.replace(r"Z$", "+00:00")
+    forms = [
+        zoned.str.to_datetime(form, time_unit="us", strict=False)
+        for form in ("%Y-%m-%dT%H:%M:%S%.f%:z", "%Y-%m-%dT%H:%M:%S%.f%z", "%Y-%m-%dT%H:%M%:z")
+    ]
+    naive = [
+        text.str.to_datetime(form, time_unit="us", strict=False).dt.replace_time_zone("UTC")
+        for form in ("%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%dT%H:%M", "%Y-%m-%d")
+    ]
+    return pl.coalesce(*forms, *naive).alias("created_at")
+
+
+def _with_roles(frame: pl.DataFrame, *, has_role: bool) -> pl.DataFrame:
+    """Roles in our words; where the file has none, from the names of the speakers."""
+    kept = pl.col("role").alias(SEEN + "role")
+    if has_role:
+        word = pl.col("role").str.strip_chars().str.to_lowercase()
+        ours = word.replace_strict(_ROLES, default=None, return_dtype=pl.String)
+        frame = frame.with_columns(ours.alias("role"), kept)
+    else:
+        speakers = frame.group_by("dialog", maintain_order=True).agg(
+            pl.col("speaker").drop_nulls().unique(maintain_order=True)
+        )
+        agents = {
+            dialog: agent_among(names) if names else None for dialog, names in speakers.iter_rows()
+        }
+        agent = pl.col("dialog").replace_strict(agents, default=None, return_dtype=pl.String)
+        role = (
+            pl.when(pl.col("speaker") == agent).then(pl.lit("agent")).otherwise(pl.lit("partner"))
+        )
+        named = pl.col("speaker").is_not_null()
+        frame = frame.with_columns(pl.when(named).then(role).alias("role"), kept)
+    return frame
+
+
+def _with_meta(frame: pl.DataFrame, given: set[str]) -> pl.DataFrame:
+    """`meta` as JSON: what the file says, and its columns that are not ours."""
+    extra = [name for name in frame.columns if name in given - {*TURNS, LINE, FLAW}]
+    if "meta" not in given:
+        meta: pl.Expr = pl.lit(None, pl.String)
+        if extra:
+            some = pl.any_horizontal(pl.col(name).is_not_null() for name in extra)
+            meta = pl.when(some).then(pl.struct(extra).struct.json_encode())
+        return frame.with_columns(meta.alias("meta"), pl.lit(None, pl.String).alias(SEEN + "meta"))
+    raw = frame["meta"]
+    raw = raw.struct.json_encode() if isinstance(raw.dtype, pl.Struct) else raw.cast(pl.String)
+    raw = raw.set(raw == "", None)
+    values = [_is_object(value) for value in raw]
+    good = pl.Series(values, dtype=pl.Boolean)
+    return frame.with_columns(raw.alias(SEEN + "meta"), raw.set(~good, None).alias("meta"))
+
+
+def _is_object(value: str | None) -> bool:
+    if value is None:
+        return True
+    try:
+        _JSON_OBJECT.decode(value)
+    except msgspec.DecodeError:
+        return False
+    return True
+
+
+def _filled(turns: pl.DataFrame, source: Source, *, by_time: bool) -> pl.DataFrame:
+    """Rows in the order of their turns, and every column that the file leaves to us."""
+    first = pl.col(LINE).min().over("dialog")
+    if turns["turn"].is_not_null().any():
+        turns = turns.sort(first, "turn", LINE, nulls_last=True)
+    else:
+        if by_time:
+            timed = pl.col("created_at").is_not_null().all().over("dialog")
+            turns = turns.sort(first, pl.when(timed).then("created_at"), LINE)
+        turns = turns.with_columns(
+            pl.int_range(pl.len(), dtype=pl.Int32).over("dialog").alias("turn")
+        )
+    agents_speaker = pl.col("speaker").filter(pl.col("role") == "agent").first().over("dialog")
+    system = pl.col("system").drop_nulls().first().over("dialog")
+    agent = pl.col("agent").drop_nulls().first().over("dialog")
+    return turns.with_columns(
+        pl.coalesce("system", system, pl.lit(source.stem)).alias("system"),
+        pl.coalesce("agent", agent, agents_speaker, pl.lit(UNKNOWN)).alias("agent"),
+        pl.coalesce("speaker", "role").alias("speaker"),
+        pl.col("turn").fill_null(-1),
+    )

@@ -1,1 +1,0 @@
-"""The formats we read, one module each; `registry` lists them in the order they are sniffed."""

@@ -1,0 +1,262 @@
+"""ConvoKit's folder: `utterances.jsonl` (or `.json`) with speakers, conversations and an index.
+
+A conversation becomes a dialogue, its utterances in the order of their times where all have one,
+of the file otherwise. `reply_to` keeps the id of the utterance answered, `meta` the utterance's
+own id (`utterance_id`) and metadata; a conversation's metadata stands with its first turn. Old
+folders, with `user`, `root` and `reply-to`, read alike.
+
+ConvoKit knows no agent. Its speaker is found as in a transcript, and named as the agent only if
+the name says that a machine speaks. A folder that our own writer made says all that itself, under
+`dialens` in the metadata, and brings `ratings.jsonl` and `references.jsonl`.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import polars as pl
+
+from dialens.base import DialensError
+from dialens.corpus._checks import FLAW, LINE
+from dialens.corpus._intake import Intake, RecordError, message
+from dialens.corpus._reading import as_record_error
+from dialens.corpus._roles import UNKNOWN, sounds_like_agent
+from dialens.corpus._source import Record, Source, json_records, lines
+from dialens.corpus._tables import RATINGS, REFERENCES, TURNS, Tables
+from dialens.corpus._tabular import gathered, read_rows
+
+OURS = "dialens"
+"""The key of the metadata under which our writer keeps what ConvoKit has no place for."""
+
+_UTTERANCES = ("utterances.jsonl", "utterances.json")
+_ROWS = 50_000
+_ID = "_id"
+
+
+class _Utterance(msgspec.Struct):
+    id: str | int
+    text: str
+    speaker: str | int | None = None
+    user: str | int | None = None
+    conversation_id: str | int | None = None
+    root: str | int | None = None
+    reply_to: str | int | None = None
+    reply_to_old: str | int | None = msgspec.field(name="reply-to", default=None)
+    timestamp: float | str | None = None
+    meta: dict[str, Any] | None = None
+
+
+_DECODER = msgspec.json.Decoder(_Utterance)
+_OBJECT = msgspec.json.Decoder(dict[str, Any])
+_FOREIGN: dict[str, pl.DataType | type[pl.DataType]] = {
+    "dialog": pl.String,
+    "speaker": pl.String,
+    "text": pl.String,
+    "created_at": TURNS["created_at"],
+    "reply_to": pl.String,
+    "meta": pl.String,
+    _ID: pl.String,
+    LINE: pl.Int64,
+    FLAW: pl.Boolean,
+}
+_OWN = {**_FOREIGN, "turn": pl.Int32, "role": pl.String}
+
+
+@dataclass(frozen=True)
+class ConvoKitReader:
+    """Reads a folder that ConvoKit dumped, or that we wrote for it."""
+
+    name: str = "convokit"
+    summary: str = "ConvoKit folder: utterances.jsonl, speakers.json, conversations.json …"
+    example: str = (
+        "talks/\n  utterances.jsonl\n  speakers.json\n  conversations.json\n  corpus.json\n"
+        "  index.json\n"
+        'utterances.jsonl: {"id": "u1", "conversation_id": "u1", "speaker": "ann", '
+        '"reply_to": null, "timestamp": null, "text": "Hello!", "meta": {}}\n'
+    )
+
+    def recognises(self, source: Source) -> bool:
+        """Whether the folder holds utterances and what ConvoKit puts beside them."""
+        return source.is_folder and _file(source) is not None
+
+    def read(self, source: Source, intake: Intake) -> Iterator[Tables]:
+        """Whole dialogues in batches, then ratings and references if we wrote the folder."""
+        file = _file(source)
+        if file is None:
+            raise DialensError(f"{source.path} holds no {' or '.join(_UTTERANCES)}.")
+        own = OURS in _json(source.path / "corpus.json")
+        said = Source(file, source.stem)
+        conversations = _json(source.path / "conversations.json")
+        flaws: dict[int, RecordError] = {}
+        schema = pl.Schema(_OWN if own else _FOREIGN)
+        frames = _frames(said, schema, flaws, own=own)
+        with gathered(frames, schema, size=file.stat().st_size) as rows:
+            rows = _without_repeated_ids(rows, flaws)
+            unit = "line" if _has_lines(said) else "record"
+            parts = read_rows(rows, said, intake, unit=unit, flaws=flaws, by_time=not own)
+            for part in parts:
+                yield Tables.of(_with_conversations(part.turns, conversations, own=own))
+        if own:
+            yield from _beside(source.path, intake)
+
+
+def _file(source: Source) -> Path | None:
+    return next((source.path / name for name in _UTTERANCES if (source.path / name).exists()), None)
+
+
+def _has_lines(source: Source) -> bool:
+    """Whether utterances stand one a line; in an array they are known by their number."""
+    return source.path.suffix == ".jsonl"
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        return _OBJECT.decode(path.read_bytes())
+    except FileNotFoundError:
+        return {}
+    except (OSError, msgspec.MsgspecError) as error:
+        wrong = as_record_error(error, Record(1, b"")) if isinstance(error, ValueError) else None
+        raise DialensError(message(path, 1, wrong or RecordError(str(error)))) from error
+
+
+def _frames(
+    source: Source, schema: pl.Schema, flaws: dict[int, RecordError], *, own: bool
+) -> Iterator[pl.DataFrame]:
+    by_line = _has_lines(source)
+    records = lines(source) if by_line else json_records(source)
+    rows = (_row(record, flaws, own=own, by_line=by_line) for record in records)
+    while some := list(islice(rows, _ROWS)):
+        columns = {name: [row.get(name) for row in some] for name in schema}
+        yield pl.DataFrame(columns, schema=schema)
+
+
+def _row(
+    record: Record, flaws: dict[int, RecordError], *, own: bool, by_line: bool
+) -> dict[str, object]:
+    line = record.line if by_line else record.number
+    try:
+        if record.problem:
+            raise record.problem
+        said = _DECODER.decode(record.raw)
+        return {LINE: line, FLAW: False, **_columns(said, own=own)}
+    except (RecordError, msgspec.MsgspecError, UnicodeDecodeError) as error:
+        flaws[line] = as_record_error(error, record)
+        return {LINE: line, FLAW: True, "dialog": None}
+
+
+def _columns(said: _Utterance, *, own: bool) -> dict[str, object]:
+    speaker = said.speaker if said.speaker is not None else said.user
+    dialog = said.conversation_id if said.conversation_id is not None else said.root
+    reply_to = said.reply_to if said.reply_to is not None else said.reply_to_old
+    if speaker is None:
+        raise RecordError("is missing", field="speaker")
+    if dialog is None:
+        raise RecordError("is missing", field="conversation_id", seen=said.id)
+    meta = dict(said.meta or {})
+    columns: dict[str, object] = {
+        "dialog": str(dialog),
+        "speaker": str(speaker),
+        "text": said.text,
+        "reply_to": None if reply_to is None else str(reply_to),
+        _ID: str(said.id),
+    }
+    columns["created_at"], odd = _moment(said.timestamp)
+    if own:
+        ours = meta.pop(OURS, None)
+        if not isinstance(ours, dict):
+            raise RecordError("is missing", field=f"meta.{OURS}", seen=said.meta)
+        columns |= {"turn": ours.get("turn"), "role": ours.get("role")}
+        columns["reply_to"] = ours.get("reply_to")
+    else:
+        meta = {"utterance_id": str(said.id), **meta, **odd}
+    columns["meta"] = msgspec.json.encode(meta).decode() if meta else None
+    return columns
+
+
+def _moment(stamp: float | str | None) -> tuple[datetime | None, dict[str, object]]:
+    """Seconds since 1970, as a number or as text; anything else is kept as it is."""
+    if stamp is None or stamp == "":
+        return None, {}
+    try:
+        return datetime.fromtimestamp(float(stamp), UTC), {}
+    except (ValueError, OverflowError, OSError):
+        pass
+    try:
+        moment = datetime.fromisoformat(str(stamp))
+    except ValueError:
+        return None, {"timestamp": stamp}
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)), {}
+
+
+def _without_repeated_ids(rows: pl.LazyFrame, flaws: dict[int, RecordError]) -> pl.LazyFrame:
+    again = rows.filter(pl.col(_ID).is_not_null() & ~pl.col(_ID).is_first_distinct())
+    repeated = again.select(LINE, _ID).collect()
+    for line, name in repeated.iter_rows():
+        flaws[line] = RecordError("is a duplicate", field="id", seen=name)
+    if repeated.height:
+        rows = rows.with_columns(pl.col(FLAW) | pl.col(LINE).is_in(repeated[LINE].implode()))
+    return rows.drop(_ID)
+
+
+def _with_conversations(
+    turns: pl.DataFrame, conversations: Mapping[str, Any], *, own: bool
+) -> pl.DataFrame:
+    """Systems and agents, and a conversation's metadata with its first turn."""
+    known: dict[str, dict[str, Any]] = {}
+    for dialog in turns.filter(pl.col("turn") == 0)["dialog"]:
+        held = conversations.get(dialog) or {}
+        meta = held.get("meta", held) if isinstance(held, dict) else {}
+        known[dialog] = {key: value for key, value in meta.items() if key != "vectors"}
+    if own:
+        ours = {dialog: meta.get(OURS) or {} for dialog, meta in known.items()}
+        return turns.with_columns(
+            pl.col("dialog")
+            .replace_strict({dialog: held.get(name) for dialog, held in ours.items()})
+            .fill_null(pl.col(name))
+            .cast(pl.String)
+            .alias(name)
+            for name in ("system", "agent")
+        )
+    names = turns["agent"].unique().to_list()
+    agents = {name: name if sounds_like_agent(name) else UNKNOWN for name in names}
+    metas = [
+        _merged(meta, known[dialog]) if turn == 0 and known[dialog] else meta
+        for dialog, turn, meta in turns.select("dialog", "turn", "meta").iter_rows()
+    ]
+    return turns.with_columns(
+        pl.col("agent").replace_strict(agents), pl.Series("meta", metas, pl.String)
+    )
+
+
+def _merged(meta: str | None, conversation: dict[str, Any]) -> str:
+    held = _OBJECT.decode(meta) if meta else {}
+    return msgspec.json.encode({**held, "conversation": conversation}).decode()
+
+
+def _beside(folder: Path, intake: Intake) -> Iterator[Tables]:
+    known = pl.Series(list(intake.dialogs), dtype=pl.String).implode()
+    for name, schema in (("ratings", RATINGS), ("references", REFERENCES)):
+        path = folder / f"{name}.jsonl"
+        if not path.exists():
+            continue
+        text = {key: pl.String if dtype.is_temporal() else dtype for key, dtype in schema.items()}
+        try:
+            table = pl.read_ndjson(path, schema=text)
+        except pl.exceptions.PolarsError as error:
+            raise DialensError(f"{path} cannot be read ({error}). Convert anew.") from error
+        moments = [
+            pl.col(key).str.to_datetime("%Y-%m-%dT%H:%M:%S%.f%:z", time_unit="us")
+            for key, dtype in schema.items()
+            if dtype.is_temporal()
+        ]
+        table = table.with_columns(moments).filter(
+            pl.col("dialog").is_null() | pl.col("dialog").is_in(known)
+        )
+        yield Tables.of(ratings=table) if name == "ratings" else Tables.of(references=table)
+
+
+CONVOKIT = ConvoKitReader()

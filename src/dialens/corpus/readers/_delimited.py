@@ -1,0 +1,227 @@
+"""CSV and TSV in our columns, with ratings and references in files beside them.
+
+Required are `dialog`, `text`, and `role` or `speaker`. What is missing is filled: `turn` by the
+order of the rows, `role` from the speakers' names as in a transcript, `agent` from the agent's
+speaker, `system` from the file's name. Columns that are not ours go to `meta`. An empty cell is
+an empty text under `text` and nothing anywhere else. A time without a zone is taken to be UTC.
+
+`NAME.ratings.csv` and `NAME.references.csv` beside `NAME.csv` are read with it.
+"""
+
+import csv
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+import polars as pl
+
+from dialens.base import DialensError
+from dialens.corpus._checks import FLAW, LINE
+from dialens.corpus._intake import Intake, RecordError, message, not_utf8
+from dialens.corpus._source import MAX_RECORD_BYTES, Source, all_lines
+from dialens.corpus._tables import RATINGS, REFERENCES, TURNS, Tables
+from dialens.corpus._tabular import gathered, read_rows, require_columns
+
+_ROWS = 50_000
+_BESIDE = {"ratings": RATINGS, "references": REFERENCES}
+_NEEDED = {"ratings": ("dialog", "quality", "value"), "references": ("dialog", "turn", "text")}
+
+
+@dataclass(frozen=True)
+class DelimitedReader:
+    """Reads text tables whose cells one of `delimiters` divides."""
+
+    name: str
+    summary: str
+    example: str
+    delimiters: str
+
+    def recognises(self, source: Source) -> bool:
+        """Whether the first line names columns of ours."""
+        header = _header(source, self._delimiter(source))
+        ours = [name for name in header if name in TURNS]
+        return len(ours) > 1 and ("dialog" in ours or "text" in ours)
+
+    def read(self, source: Source, intake: Intake) -> Iterator[Tables]:
+        """Whole dialogues in batches, then the ratings and references beside the file."""
+        delimiter = self._delimiter(source)
+        header = _header(source, delimiter)
+        require_columns(header, source)
+        flaws: dict[int, RecordError] = {}
+        frames = _frames(source, delimiter, flaws)
+        size = source.path.stat().st_size
+        with gathered(frames, _schema(header), size=size) as rows:
+            yield from read_rows(rows, source, intake, flaws=flaws)
+        for kind, schema in _BESIDE.items():
+            path = beside(source.path, kind)
+            if path.exists():
+                yield from _read_beside(Source(path), kind, schema, delimiter, intake)
+
+    def _delimiter(self, source: Source) -> str:
+        def known(delimiter: str) -> int:
+            return sum(name in TURNS for name in _header(source, delimiter))
+
+        return max(self.delimiters, key=known)
+
+
+def beside(path: Path, kind: str) -> Path:
+    """Where the ratings or references of a CSV stand.
+
+    Examples:
+        >>> beside(Path("talks.csv.gz"), "ratings").name
+        'talks.ratings.csv'
+    """
+    stem, dot, ending = path.name.removesuffix(".gz").rpartition(".")
+    return path.with_name(f"{stem}.{kind}.{ending}" if dot else f"{ending}.{kind}.csv")
+
+
+def _header(source: Source, delimiter: str) -> list[str]:
+    line = source.head.split(b"\n", 1)[0].decode(errors="replace")
+    if "\x00" in line:
+        return []
+    try:
+        cells = next(csv.reader([line.rstrip("\r")], delimiter=delimiter), [])
+    except csv.Error:
+        return []
+    return [cell.strip().lower() for cell in cells]
+
+
+def _schema(header: list[str]) -> pl.Schema:
+    return pl.Schema({**dict.fromkeys(header, pl.String), LINE: pl.Int64, FLAW: pl.Boolean})
+
+
+def _frames(
+    source: Source, delimiter: str, flaws: dict[int, RecordError]
+) -> Iterator[pl.DataFrame]:
+    """The rows as text; what is wrong with a row comes into `flaws`, by its line."""
+    rows = _rows(source, delimiter, flaws)
+    header = [cell.strip().lower() for cell in next(rows, (1, []))[1]]
+    repeated = next((name for name in header if header.count(name) > 1), None)
+    if repeated is not None:
+        error = RecordError("stands twice in the header", field=repeated, seen=", ".join(header))
+        raise DialensError(message(source.path, 1, error))
+    width = len(header)
+    schema = _schema(header)
+    while some := list(islice(rows, _ROWS)):
+        for line, cells in some:
+            if len(cells) != width:
+                flaws.setdefault(line, _ragged(len(cells), width))
+                cells[:] = [*cells[:width], *[""] * (width - len(cells))]
+        lines, table = zip(*some, strict=True)
+        columns: list[Iterable[object]] = list(zip(*table, strict=True))
+        marks = [line in flaws for line in lines]
+        yield pl.DataFrame([*columns, lines, marks], schema=schema, orient="col")
+
+
+def _ragged(cells: int, width: int) -> RecordError:
+    return RecordError(
+        f"has {cells} cells where the header has {width}",
+        remedy="Put quotes around cells that hold the delimiter, or leave such dialogs out "
+        "with --on-error skip.",
+    )
+
+
+def _rows(
+    source: Source, delimiter: str, flaws: dict[int, RecordError]
+) -> Iterator[tuple[int, list[str]]]:
+    """The line on which each row begins, and its cells."""
+    met: dict[int, RecordError] = {}
+    reader = csv.reader(_texts(source, met), delimiter=delimiter, strict=True)
+    limit = csv.field_size_limit(MAX_RECORD_BYTES)
+    try:
+        while True:
+            begins = reader.line_num + 1
+            try:
+                cells = next(reader)
+            except StopIteration:
+                return
+            except csv.Error as error:
+                cells = []
+                flaws[begins] = _broken(error)
+            while met:
+                flaws[begins] = met.pop(next(iter(met)))
+            if cells or begins in flaws:
+                yield begins, cells
+    finally:
+        csv.field_size_limit(limit)
+
+
+def _texts(source: Source, met: dict[int, RecordError]) -> Iterator[str]:
+    for number, raw, problem in all_lines(source):
+        if problem:
+            met[number] = problem
+            yield "\n"
+            continue
+        try:
+            yield raw.decode() + "\n"
+        except UnicodeDecodeError as error:
+            met[number] = not_utf8(error)
+            yield raw.decode(errors="replace") + "\n"
+
+
+def _broken(error: csv.Error) -> RecordError:
+    return RecordError(
+        f"cannot be taken apart ({error})",
+        remedy="A quote inside a quoted cell is written twice, and every quoted cell is closed. "
+        "Mend the row, or leave such dialogs out with --on-error skip.",
+    )
+
+
+def _read_beside(
+    source: Source, kind: str, schema: pl.Schema, delimiter: str, intake: Intake
+) -> Iterator[Tables]:
+    flaws: dict[int, RecordError] = {}
+    known = pl.Series(list(intake.dialogs), dtype=pl.String).implode()
+    for frame in _frames(source, delimiter, flaws):
+        for column in _NEEDED[kind]:
+            if column not in frame.columns:
+                error = RecordError("is missing", field=column, seen=", ".join(frame.columns))
+                raise DialensError(message(source.path, 1, error))
+        given = [name for name in frame.columns if name in schema]
+        frame = frame.with_columns(
+            pl.when(pl.col(name) != "").then(name) for name in given if name != "text"
+        )
+        typed = frame.with_columns(
+            _typed(name, dtype) if name in given else pl.lit(None, dtype).alias(name)
+            for name, dtype in schema.items()
+        )
+        strange = frame["dialog"].is_not_null() & ~frame["dialog"].is_in(known)
+        bad = {name: frame[name].is_not_null() & typed[name].is_null() for name in given}
+        bad["dialog"] |= strange
+        wrong = frame[FLAW]
+        for name, rows in bad.items():
+            for line, seen in frame.filter(rows & ~wrong).select(LINE, name).iter_rows():
+                what = "is not in the turns" if name == "dialog" else "cannot be understood"
+                intake.reject(source.path, line, RecordError(what, field=name, seen=seen))
+            wrong |= rows
+        for line in frame.filter(frame[FLAW])[LINE]:
+            intake.reject(source.path, line, flaws[line])
+        good = typed.filter(~wrong).select(schema.names())
+        yield Tables.of(ratings=good) if kind == "ratings" else Tables.of(references=good)
+
+
+def _typed(name: str, dtype: pl.DataType) -> pl.Expr:
+    if isinstance(dtype, pl.Datetime):
+        return pl.col(name).str.to_datetime("%Y-%m-%dT%H:%M:%S%.f%:z", time_unit="us", strict=False)
+    return pl.col(name).cast(dtype, strict=False)
+
+
+_EXAMPLE = (
+    ("dialog", "role", "speaker", "text"),
+    ("d1", "partner", "Ann", "Hello!"),
+    ("d1", "agent", "Bot", "Hello, how are you?"),
+)
+
+CSV = DelimitedReader(
+    name="csv",
+    summary="CSV in our columns: dialog, text, role or speaker; others are filled in",
+    example="".join(",".join(f'"{cell}"' for cell in row) + "\n" for row in _EXAMPLE),
+    delimiters=",;",
+)
+TSV = DelimitedReader(
+    name="tsv",
+    summary="As csv, with tabs",
+    example="".join("\t".join(row) + "\n" for row in _EXAMPLE),
+    delimiters="\t",
+)

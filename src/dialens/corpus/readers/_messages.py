@@ -1,0 +1,190 @@
+"""Lists of `{role, content}` messages: which are turns, and what is kept beside them.
+
+A conversation with a language model holds more than what was said: instructions, tool calls and
+their results. Those are no turns of the dialogue, but they are not thrown away either. They stand
+in the `meta` of the turn they precede, so that a writer can put them back:
+
+- `before`, `after`: whole messages before this turn, or after the last one;
+- `message`: the message's other keys (`name`, `tool_calls`, `weight` …);
+- `content`: the content as it was, where it is a list of parts; the turn's text is what can be
+  read in it.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dialens.corpus._dialogue import Turn
+from dialens.corpus._intake import RecordError
+
+Message = dict[str, Any]
+_READABLE = ("text", "refusal")
+_CALLS = ("tool_calls", "function_call")
+
+
+def turns_of(
+    messages: object,
+    *,
+    roles: Mapping[str, str | None],
+    field: str,
+    speaker_of: Mapping[str, str],
+    role_keys: Sequence[str] = ("role",),
+    text_keys: Sequence[str] = ("content",),
+) -> list[Turn]:
+    """The turns in a list of messages.
+
+    Args:
+        messages: What stands under `field`, still unchecked.
+        roles: The source's words for who speaks, and what each means here; None is kept aside.
+        field: The name of the list, for error messages.
+        speaker_of: The speaker's name for `agent` and for `partner`, if a message has no `name`.
+        role_keys: The keys that may hold the role.
+        text_keys: The keys that may hold the text.
+    """
+    if not isinstance(messages, list):
+        raise _wrong(field, "a list", messages)
+    turns: list[Turn] = []
+    aside: list[Message] = []
+    for number, message in enumerate(messages):
+        turn = _plain_turn(message, roles, role_keys[0], text_keys[0], speaker_of)
+        if turn is not None:
+            turn.meta = {"before": aside} if aside else None
+        else:
+            place = f"{field}[{number}]"
+            turn = _turn(message, place, roles, role_keys, text_keys, speaker_of, aside)
+        if turn is not None:
+            turns.append(turn)
+            aside = []
+    if aside and turns:
+        turns[-1].meta = {**(turns[-1].meta or {}), "after": aside}
+    return turns
+
+
+def _plain_turn(
+    message: object,
+    roles: Mapping[str, str | None],
+    role_key: str,
+    text_key: str,
+    speaker_of: Mapping[str, str],
+) -> Turn | None:
+    """The turn of a message that has a role and a text and nothing else, as nearly all have.
+
+    Only for speed: `_turn` says the same of them in three times the time.
+    """
+    if not isinstance(message, dict) or len(message) != 2:
+        return None
+    word, text = message.get(role_key), message.get(text_key)
+    if not isinstance(word, str) or not isinstance(text, str):
+        return None
+    role = roles.get(word)
+    return Turn(speaker_of[role], role, text) if role else None
+
+
+def _turn(
+    message: object,
+    place: str,
+    roles: Mapping[str, str | None],
+    role_keys: Sequence[str],
+    text_keys: Sequence[str],
+    speaker_of: Mapping[str, str],
+    aside: list[Message],
+) -> Turn | None:
+    """The turn of any message, or None when it is no turn and was put `aside`."""
+    if not isinstance(message, dict):
+        raise _wrong(place, "an object", message)
+    role_key = _present(message, role_keys, place)
+    text_key = _present(message, text_keys, place, required=False)
+    word = message[role_key]
+    if not isinstance(word, str):
+        raise _wrong(f"{place}.{role_key}", "a string", word)
+    if word.lower() not in roles:
+        raise RecordError(
+            "is not a known role",
+            field=f"{place}.{role_key}",
+            seen=word,
+            remedy=f"Known roles: {', '.join(roles)}. Mend the record, or leave such records "
+            "out with --on-error skip.",
+        )
+    role = roles[word.lower()]
+    content = message.get(text_key)
+    if role is None or (content is None and any(message.get(key) for key in _CALLS)):
+        aside.append(_plain(message, role_key, text_key))
+        return None
+    if content is None and text_key not in message and "refusal" not in message:
+        raise RecordError("is missing", field=f"{place}.{text_keys[0]}", seen=message)
+    name = message.get("name")
+    return Turn(
+        speaker=name if isinstance(name, str) and name else speaker_of[role],
+        role=role,
+        text=_text(content, message, f"{place}.{text_key}"),
+        meta=_meta(message, role_key, text_key, aside),
+    )
+
+
+def _present(message: Message, keys: Sequence[str], place: str, *, required: bool = True) -> str:
+    found = next((key for key in keys if key in message), None)
+    if found is None and required:
+        raise RecordError("is missing", field=f"{place}.{keys[0]}", seen=message)
+    return found or keys[0]
+
+
+def _plain(message: Message, role_key: str, text_key: str) -> Message:
+    """A message kept aside, in the words of OpenAI whatever the source."""
+    rest = {key: value for key, value in message.items() if key not in (role_key, text_key)}
+    content = {"content": message[text_key]} if text_key in message else {}
+    return {"role": message[role_key], **content, **rest}
+
+
+def _meta(
+    message: Message, role_key: str, text_key: str, aside: list[Message]
+) -> dict[str, object] | None:
+    meta: dict[str, object] = {}
+    if aside:
+        meta["before"] = aside
+    rest = {key: value for key, value in message.items() if key not in (role_key, text_key, "name")}
+    if rest:
+        meta["message"] = rest
+    if text_key in message and not isinstance(message[text_key], str):
+        meta["content"] = message[text_key]
+    return meta or None
+
+
+def _text(content: object, message: Message, field: str) -> str:
+    if isinstance(content, str):
+        return content
+    if content is None:
+        refusal = message.get("refusal")
+        return refusal if isinstance(refusal, str) else ""
+    if not isinstance(content, list):
+        raise _wrong(field, "a string or a list of parts", content)
+    texts = []
+    for number, part in enumerate(content):
+        if isinstance(part, str):
+            texts.append(part)
+            continue
+        if not isinstance(part, dict):
+            raise _wrong(f"{field}[{number}]", "an object", part)
+        texts.extend(part[key] for key in _READABLE if isinstance(part.get(key), str))
+    return "\n".join(texts)
+
+
+def _wrong(field: str, wanted: str, seen: object) -> RecordError:
+    return RecordError(f"is wrong: expected {wanted}", field=field, seen=seen)
+
+
+def name_in(record: Mapping[str, object], keys: Sequence[str]) -> str | None:
+    """The first of `keys` that holds a name, as text."""
+    for key in keys:
+        value = record.get(key)
+        if isinstance(value, bool) or value is None or value == "":
+            continue
+        if isinstance(value, str | int):
+            return str(value)
+        raise _wrong(key, "a string", value)
+    return None
+
+
+def keep_record(turns: list[Turn], record: Mapping[str, object], used: Sequence[str]) -> None:
+    """Keep the record's other keys with the first turn."""
+    rest = {key: value for key, value in record.items() if key not in used}
+    if rest and turns:
+        turns[0].meta = {**(turns[0].meta or {}), "record": rest}

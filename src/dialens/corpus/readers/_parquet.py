@@ -1,0 +1,52 @@
+"""Parquet in our columns, with the same rules as CSV; errors name the row."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import polars as pl
+
+from dialens.base import DialensError
+from dialens.corpus._checks import LINE
+from dialens.corpus._intake import Intake, RecordError, message
+from dialens.corpus._source import Source
+from dialens.corpus._tables import Tables
+from dialens.corpus._tabular import read_rows
+
+_MAGIC = b"PAR1"
+_TEXT = (pl.String, pl.Categorical, pl.Enum, pl.Null)
+
+
+@dataclass(frozen=True)
+class ParquetReader:
+    """Reads one Parquet file."""
+
+    name: str = "parquet"
+    summary: str = "Parquet in our columns: dialog, text, role or speaker; others are filled in"
+    example: str = "(a Parquet file with the columns of the csv example)\n"
+
+    def recognises(self, source: Source) -> bool:
+        """Whether the file begins as Parquet does."""
+        return source.head.startswith(_MAGIC)
+
+    def read(self, source: Source, intake: Intake) -> Iterator[Tables]:
+        """Whole dialogues in batches."""
+        rows = pl.scan_parquet(source.path)
+        try:
+            schema = rows.collect_schema()
+        except (pl.exceptions.PolarsError, OSError) as error:
+            raise DialensError(
+                f"{source.path} is not a whole Parquet file ({error}). "
+                "It was probably cut off while copying: fetch it again."
+            ) from error
+        names = {name: name.strip().lower() for name in schema}
+        for name, dtype in schema.items():
+            if names[name] == "text" and dtype not in _TEXT:
+                wrong = RecordError("is not text", field="text", seen=f"a column of type {dtype}")
+                raise DialensError(message(source.path, 0, wrong))
+        numbered = rows.rename(names).with_row_index(LINE, offset=1)
+        yield from read_rows(
+            numbered.with_columns(pl.col(LINE).cast(pl.Int64)), source, intake, unit="row"
+        )
+
+
+PARQUET = ParquetReader()

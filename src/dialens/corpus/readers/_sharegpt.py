@@ -1,0 +1,69 @@
+"""ShareGPT: `{"conversations": [{"from": "human", "value": …}, {"from": "gpt", "value": …}]}`.
+
+`human` and `user` are the partner; `gpt`, `assistant`, `chatgpt`, `bing`, `bard`, `model` and
+`bot` the agent. `system`, `tool`, `observation`, `function_call` and `function_response` are kept
+beside the turns, and so are a record's own `system` (a prompt) and `tools`.
+"""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from dialens.corpus._dialogue import Dialogue
+from dialens.corpus._intake import RecordError
+from dialens.corpus._reading import RecordReader
+from dialens.corpus._roles import UNKNOWN
+from dialens.corpus._source import Record, Source
+from dialens.corpus.readers._messages import keep_record, name_in, turns_of
+from dialens.corpus.readers._openai import SPEAKERS
+
+_PARTNERS = ("human", "user")
+_AGENTS = ("gpt", "assistant", "chatgpt", "bing", "bard", "model", "bot")
+_ASIDE = ("system", "tool", "observation", "function_call", "function_response")
+_ROLES: dict[str, str | None] = {
+    **dict.fromkeys(_PARTNERS, "partner"),
+    **dict.fromkeys(_AGENTS, "agent"),
+    **dict.fromkeys(_ASIDE),
+}
+_IDS = ("id",)
+_MODELS = ("model",)
+_DECODER = msgspec.json.Decoder(dict[str, object])
+
+
+def _recognises(source: Source) -> bool:
+    return "conversations" in (source.first or {})
+
+
+def _parse(record: Record, source: Source) -> Iterable[Dialogue]:
+    held = _DECODER.decode(record.raw)
+    if "conversations" not in held:
+        raise RecordError("is missing", field="conversations", seen=sorted(held))
+    turns = turns_of(
+        held["conversations"],
+        roles=_ROLES,
+        field="conversations",
+        speaker_of=SPEAKERS,
+        role_keys=("from", "role"),
+        text_keys=("value", "content", "text"),
+    )
+    if not turns:
+        raise RecordError("holds no message of a human or a model", field="conversations")
+    keep_record(turns, held, ("conversations", *_IDS, *_MODELS))
+    yield Dialogue(
+        system=source.stem,
+        agent=name_in(held, _MODELS) or UNKNOWN,
+        dialog=name_in(held, _IDS) or f"{source.stem}-{record.number}",
+        turns=turns,
+    )
+
+
+SHAREGPT = RecordReader(
+    name="sharegpt",
+    summary='ShareGPT: JSON or JSONL with {"conversations": [{"from": …, "value": …}]}',
+    example=(
+        '[{"id": "d1", "conversations": [{"from": "human", "value": "Hello!"}, '
+        '{"from": "gpt", "value": "Hello, how are you?"}]}]\n'
+    ),
+    recognises=_recognises,
+    parse=_parse,
+)

@@ -1,0 +1,136 @@
+"""Plain transcripts: `Name: what they said`, one turn a line.
+
+A line that names no speaker continues the turn before it. A rule (`---`, `===`, `***`) ends a
+conversation; where a file has none, a blank line does, unless every turn stands between blank
+lines, which then mean nothing. A time before the name (`[2024-05-01 10:30]`, `10:30:05 -`) is
+kept: as `created_at` if it has a date, in `meta` otherwise.
+
+The agent is the first speaker with a name like Bot, Assistant, System, Agent, AI or Model; else
+the first who is not called User, Human or the like, where someone is; else the second to speak.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+
+from dialens.corpus._dialogue import Dialogue, Turn
+from dialens.corpus._intake import RecordError
+from dialens.corpus._reading import RecordReader
+from dialens.corpus._roles import agent_among
+from dialens.corpus._source import MAX_RECORD_BYTES, Record, Source, lines, too_long
+
+_TIME = r"""
+    (?:[\[(]? (?P<time>
+        (?:\d{4}-\d\d-\d\d (?:[T\x20,]+ \d\d?:\d\d(?::\d\d(?:\.\d+)?)? (?:Z|[+-]\d\d:?\d\d)?)?)
+        | \d\d?:\d\d(?::\d\d)? (?:\x20?[AaPp][Mm])?
+    ) [\])]? \s* (?:[-–|]\s*)?)?
+"""
+_SAID = re.compile(
+    rf"^\s* {_TIME} [*_]{{0,2}} (?P<speaker>[^\W\d_][\w.'’()&\#/\x20-]{{0,39}}?) [*_]{{0,2}}"
+    r"\s*:(?!//) [*_]{0,2} (?:\s(?P<text>.*)|(?P<close>\S.*)|)$",
+    re.VERBOSE | re.DOTALL,
+)
+_RULE = re.compile(rb"^\s*([-=*_])\1{2,}\s*$")
+_SNIFFED_LINES = 60
+
+
+def _recognises(source: Source) -> bool:
+    if b"\x00" in source.head:
+        return False
+    told = [
+        row.decode(errors="replace")
+        for row in source.head.split(b"\n")[:_SNIFFED_LINES]
+        if row.strip() and not _RULE.match(row)
+    ]
+    spoken = [line for line in told if _SAID.match(line)]
+    return bool(told) and _SAID.match(told[0]) is not None and 2 * len(spoken) >= len(told)
+
+
+def _blocks(source: Source) -> Iterator[Record]:
+    """One record a conversation: the lines between two separators."""
+    blank_ends = _blank_ends(source.head)
+    held: list[bytes] = []
+    size = began = last = count = 0
+    problem: RecordError | None = None
+    for record in lines(source):
+        rule = _RULE.match(record.raw) is not None
+        gap = blank_ends and record.line > last + 1
+        if (rule or gap) and (held or problem):
+            count += 1
+            yield Record(began, b"\n".join(held), problem, count)
+            held, size, problem = [], 0, None
+        last = record.line
+        if rule:
+            continue
+        if not held and problem is None:
+            began = record.line
+        size += len(record.raw) + 1
+        if problem is None:
+            problem = record.problem or (too_long(size) if size > MAX_RECORD_BYTES else None)
+        if problem is None:
+            held.append(record.raw)
+        else:
+            held = []
+    if held or problem:
+        yield Record(began, b"\n".join(held), problem, count + 1)
+
+
+def _blank_ends(head: bytes) -> bool:
+    rows = head.split(b"\n")
+    if any(_RULE.match(row) for row in rows):
+        return False
+    blocks = re.split(rb"(?:\r?\n[ \t]*){2,}", head.strip())
+    spoken = [
+        sum(_SAID.match(row.decode(errors="replace")) is not None for row in block.splitlines())
+        for block in blocks
+    ]
+    return len(blocks) < 2 or max(spoken) > 1
+
+
+def _parse(record: Record, source: Source) -> Iterable[Dialogue]:
+    turns: list[Turn] = []
+    for number, line in enumerate(record.raw.decode().split("\n")):
+        line = line.removesuffix("\r")
+        said = _SAID.match(line)
+        if said:
+            turns.append(_turn(said))
+        elif turns:
+            turns[-1].text = f"{turns[-1].text}\n{line.strip()}".lstrip("\n")
+        else:
+            raise RecordError(
+                f"names no speaker in line {record.line + number}",
+                field="speaker",
+                seen=line,
+                remedy="Begin every turn with `Name: `; a line without a name continues the turn "
+                "before it. Or leave such conversations out with --on-error skip.",
+            )
+    agent = agent_among(turn.speaker for turn in turns)
+    for turn in turns:
+        turn.role = "agent" if turn.speaker == agent else "partner"
+    yield Dialogue(source.stem, agent, f"{source.stem}-{record.number}", turns)
+
+
+def _turn(said: re.Match[str]) -> Turn:
+    text = said["text"] or said["close"] or ""
+    created_at, meta = _when(said["time"])
+    return Turn(said["speaker"], "", text.strip(), created_at=created_at, meta=meta)
+
+
+def _when(time: str | None) -> tuple[datetime | None, dict[str, object] | None]:
+    if time is None:
+        return None, None
+    try:
+        moment = datetime.fromisoformat(re.sub(r"[,\s]+", "T", time.strip(), count=1))
+    except ValueError:
+        return None, {"time": time}
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)), None
+
+
+TRANSCRIPT = RecordReader(
+    name="transcript",
+    summary="Plain text, `Name: words` a line; a blank line or --- between conversations",
+    example="User: Hello!\nBot: Hello, how are you?\n\nUser: Still there?\nBot: Always.\n",
+    recognises=_recognises,
+    parse=_parse,
+    records=_blocks,
+)

@@ -1,0 +1,265 @@
+"""Dumps into a work folder: every dump its shards, several dumps side by side.
+
+What is in the folder stays: dumps named later are added to it. A dump is known by its content, so
+one that was read before, under whatever name, is not read again.
+"""
+
+import os
+import platform
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Final
+
+from dialens.base import Advance, DialensError, sha256_file
+from dialens.corpus import OnError
+from dialens.engagement.curation._dump import packing
+from dialens.engagement.curation._ingest_pool import read_side_by_side, steps
+from dialens.engagement.curation._ingest_shards import (
+    SOURCE_MARKER,
+    Dump,
+    ingest_dump,
+    layout,
+    read_markers,
+)
+from dialens.engagement.curation._markers import read_marker, write_marker
+from dialens.engagement.curation._tables import (
+    COMMENTS_FOLDER,
+    DONE_FOLDER,
+    INGEST_RECORD,
+    REJECTS_FOLDER,
+    SUBMISSIONS_FOLDER,
+)
+from dialens.engagement.curation._writing import writing_to
+
+_PACKAGES: Final = ("dialens", "polars", "msgspec", "zstandard", "numpy")
+_FOLDERS: Final = (DONE_FOLDER, COMMENTS_FOLDER, SUBMISSIONS_FOLDER, REJECTS_FOLDER)
+_DECODER_BYTES: Final = 3 * 2**30
+_LARGE: Final = 64 * 2**20
+_WORTH_A_PROCESS: Final = 16 * 2**20  # to start one takes a second
+
+
+@dataclass(frozen=True)
+class Ingested:
+    """What a run of :func:`ingest` did.
+
+    Attributes:
+        sources: The marker of every dump in the folder, by name.
+        read: Names of the dumps read now, in whole or from where an earlier run was cut short.
+        known: Names of the dumps that were there already.
+        seconds: Wall-clock time.
+    """
+
+    sources: list[dict[str, Any]]
+    read: list[str]
+    known: list[str]
+    seconds: float
+
+    def total(self, name: str) -> int:
+        """The sum over the sources of `comments`, `submissions`, `rejects` or `shards`."""
+        return sum(source[name] for source in self.sources)
+
+
+def ingest(
+    dumps: Sequence[Path],
+    work: Path,
+    *,
+    on_error: OnError = OnError.STOP,
+    workers: int | None = None,
+    advance: Advance = lambda _: None,
+) -> Ingested:
+    """Read dumps into the tables of `work`, going on where an earlier run was cut short.
+
+    Args:
+        dumps: Files of comments or submissions, packed in any of the known ways.
+        work: The folder; made if need be. It is finished when it holds the run record.
+        on_error: At a record that cannot be read, stop, or leave it out and list it.
+        workers: Processes, at most one a dump; by default as many as processors and memory allow.
+        advance: Told how many more bytes of the dumps, as packed, are done with.
+
+    Raises:
+        DialensError: A dump or the folder cannot be used; finished shards are kept.
+
+    Examples:
+        >>> import tempfile
+        >>> folder = Path(tempfile.mkdtemp())
+        >>> dump = folder / "RC_2006-01"
+        >>> _ = dump.write_text('{"id": "b", "parent_id": "t3_a", "link_id": "t3_a", "body": "Hi"}')
+        >>> done = ingest([dump], folder / "work")
+        >>> done.total("comments"), ingest([dump], folder / "work").known
+        (1, ['RC_2006-01'])
+    """
+    started, clock = datetime.now(UTC), time.perf_counter()
+    check_work(work)
+    given, pending, markers = _sorted_out(dumps, work, on_error)
+    advance(sum(dump.size for dump in given) - sum(dump.size for dump in pending))
+    record = work / INGEST_RECORD
+    if pending:
+        record.unlink(missing_ok=True)
+        _sweep(work)
+        _read_all(pending, work, on_error, workers or default_workers(pending), advance)
+        markers = source_markers(work)
+    done = Ingested(
+        sorted(markers.values(), key=lambda marker: (marker["source"], marker["sha256"])),
+        read=sorted(dump.path.name for dump in pending),
+        known=sorted(dump.path.name for dump in given if dump not in pending),
+        seconds=time.perf_counter() - clock,
+    )
+    if not record.exists():
+        _write_record(record, done, on_error, started)
+    return done
+
+
+def _sorted_out(
+    dumps: Sequence[Path], work: Path, on_error: OnError
+) -> tuple[list[Dump], list[Dump], dict[str, dict[str, Any]]]:
+    """All dumps, those that are to be read, the longest first, and the markers of those that were.
+
+    Nothing is hashed here if nothing was read before and no two dumps can be the same.
+    """
+    given = [_dump(path) for path in dumps]
+    begun = any((work / DONE_FOLDER).glob("*.json"))
+    if begun or len({dump.size for dump in given}) < len(given):
+        given = [replace(dump, sha256=sha256_file(dump.path)) for dump in given]
+        sources = {dump.key: dump for dump in reversed(given)}  # of equal ones the first
+        markers = source_markers(work)
+        _check_shards(work, sources, markers, on_error)
+        pending = [dump for dump in sources.values() if dump.key not in markers]
+    else:
+        markers, pending = {}, list(given)
+    pending.sort(key=lambda dump: (-dump.size, dump.sha256 or ""))
+    return given, pending, markers
+
+
+def check_work(work: Path) -> None:
+    """Refuse a folder that holds something else.
+
+    Raises:
+        DialensError: `work` is a file, or a folder with files but none of ours.
+
+    Examples:
+        >>> check_work(Path("a folder that is not there yet"))
+    """
+    if not work.exists():
+        return
+    if not work.is_dir():
+        raise DialensError(f"{work} is a file. Name a folder for the shards.")
+    if any(work.iterdir()) and not (work / DONE_FOLDER).is_dir():
+        raise DialensError(
+            f"{work} holds files that were not written by `dialens engagement ingest` (it has no "
+            f"folder {DONE_FOLDER}). Name another folder."
+        )
+
+
+def default_workers(dumps: Sequence[Dump]) -> int:
+    """One process for two processors, which it keeps busy; fewer for little data or memory.
+
+    Examples:
+        >>> default_workers([])
+        1
+    """
+    # A zstandard decoder of a real archive holds its window of 2 GiB.
+    large = any(dump.size > _LARGE and packing(dump.path) == "zstandard" for dump in dumps)
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    fitting = memory // _DECODER_BYTES if large else len(dumps)
+    worth = sum(dump.size for dump in dumps) // _WORTH_A_PROCESS
+    return max(1, min(len(dumps), fitting, worth, (os.cpu_count() or 1) // 2))
+
+
+def _dump(path: Path) -> Dump:
+    packing(path)  # says so if it cannot be read
+    return Dump(path, path.stat().st_size, None)
+
+
+def source_markers(work: Path) -> dict[str, dict[str, Any]]:
+    """The markers of the dumps that were read to their end, by key."""
+    found = {}
+    for path in sorted((work / DONE_FOLDER).glob(SOURCE_MARKER.format(key="*"))):
+        marker = read_marker(path)
+        key = path.stem.removeprefix("source-")
+        if marker and len(read_markers(work, key)) == marker["shards"]:
+            found[key] = marker
+    return found
+
+
+def _check_shards(
+    work: Path,
+    sources: Mapping[str, Dump],
+    markers: Mapping[str, dict[str, Any]],
+    on_error: OnError,
+) -> None:
+    """Refuse shards that cannot stand beside those of this run."""
+    for path in sorted((work / DONE_FOLDER).glob("part-*.json")):
+        marker = read_marker(path)
+        key = path.stem.split("-")[1]
+        if not marker and key in sources:
+            continue
+        if marker.get("layout") != layout():
+            raise DialensError(
+                f"{work} holds shards of another version ({marker.get('layout')}; this one writes "
+                f"{layout()}). Name another folder, and read all dumps again."
+            )
+        if key not in markers and key not in sources:
+            raise DialensError(
+                f"{work} holds an unfinished dump ({path.stem}; SHA-256 {marker['sha256'][:12]}…) "
+                "that is not named now. Name that dump too, so that it is read to its end, or name "
+                "another folder."
+            )
+        if on_error is OnError.SKIP or key not in sources:
+            continue
+        if damaged := marker.get("damaged"):
+            raise DialensError(
+                f"{work} holds shards of {sources[key].path}, which is damaged and breaks off "
+                f"after line {damaged['after_line']:,}. Fetch it again and name another folder, or "
+                "add --on-error skip to go on with what is whole."
+            )
+        if marker["rejects"]:
+            raise DialensError(
+                f"{work} holds shards of {sources[key].path} from which {marker['rejects']:,} "
+                "records were left out. Add --on-error skip, or name another folder."
+            )
+
+
+def _sweep(work: Path) -> None:
+    """Make the folders, and clear away what a killed run had begun to write."""
+    try:
+        for folder in _FOLDERS:
+            (work / folder).mkdir(parents=True, exist_ok=True)
+            for partial in (work / folder).glob(".*.partial*"):
+                partial.unlink()
+    except OSError as error:
+        raise DialensError(
+            f"{work} cannot be written to: {error.strerror}. Name another folder."
+        ) from error
+
+
+def _read_all(
+    pending: Sequence[Dump], work: Path, on_error: OnError, workers: int, advance: Advance
+) -> None:
+    workers = min(workers, len(pending))
+    if workers == 1:
+        for dump in pending:
+            ingest_dump(dump, work, on_error=on_error, position=steps(advance))
+    else:
+        read_side_by_side(pending, work, on_error, workers, advance)
+
+
+def _write_record(path: Path, done: Ingested, on_error: OnError, started: datetime) -> None:
+    record = {
+        "command": "engagement ingest",
+        "options": {"on_error": str(on_error)},
+        "started": started.isoformat(timespec="seconds"),
+        "seconds": round(done.seconds, 3),
+        "counts": {
+            name: done.total(name) for name in ("comments", "submissions", "rejects", "shards")
+        },
+        "sources": done.sources,
+        "layout": layout(),
+        "python": platform.python_version(),
+        "packages": {name: version(name) for name in _PACKAGES},
+    }
+    with writing_to(path.parent, kept="shards"):
+        write_marker(path, record)

@@ -1,0 +1,262 @@
+"""Before a long run: which models it uses, what is missing, and about how long it will take.
+
+The rate of each encoder, and of each automatic metric that is slow enough for its results to be
+kept, is measured on a small sample of the corpus itself (what it says is kept, so nothing is
+computed for the estimate alone) and carried over to all turns.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import polars as pl
+
+from dialens.corpus import Corpus
+from dialens.metrics._batch import TurnBatch, Words
+from dialens.metrics._family import Family
+from dialens.metrics._model_pass import background_inputs, encoder_inputs
+from dialens.metrics._model_set import ENCODER_TASKS, TRAITS, Encoder, ModelSet
+from dialens.metrics._scorers import ScorerSet
+from dialens.metrics._scoring import UNITS, Plan, open_scorers
+from dialens.metrics._units import units_of
+
+_LOOKED_AT = 2_000  # turns at the beginning, of which the sample is drawn
+_SAMPLE = 64
+_WARM_UP = 8
+_SAMPLED_UNITS = 16
+_WORTH_A_HINT = 60.0  # seconds
+_MUCH_FASTER = 0.7
+_NAMED = 3  # more are counted
+
+
+@dataclass(frozen=True)
+class EncoderUse:
+    """An encoder in a run.
+
+    Attributes:
+        tasks: What it answers.
+        size: Which one it is.
+        inputs: How many texts or pairs it reads, at most.
+        seconds: About how long that takes.
+    """
+
+    tasks: tuple[str, ...]
+    size: str
+    inputs: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class ScorerUse:
+    """A family of automatic metrics in a run.
+
+    Attributes:
+        name: Of the family.
+        replies: How many it scores, at most.
+        seconds: About how long that takes; nothing to speak of, if it was not measured.
+    """
+
+    name: str
+    replies: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What a run with models will do.
+
+    Attributes:
+        encoders: The encoders in use.
+        traits: The trait models in use.
+        turns: Turns of the corpus.
+        missing: What cannot be used, and why, with the metrics that it leaves without values.
+        faster: Seconds with `--models small`, where that is worth saying.
+        scorers: The automatic metrics in use, by family.
+    """
+
+    encoders: tuple[EncoderUse, ...]
+    traits: tuple[str, ...]
+    turns: int
+    missing: tuple[tuple[str, tuple[str, ...]], ...]
+    faster: float | None = None
+    scorers: tuple[ScorerUse, ...] = ()
+
+    @property
+    def seconds(self) -> float:
+        """About how long the encoders take."""
+        return sum(use.seconds for use in self.encoders)
+
+    def lines(self) -> list[str]:
+        r"""What a person should know before it begins.
+
+        Examples:
+            >>> use = EncoderUse(("emotion", "toxicity"), "small, int8", 12_300, 240.0)
+            >>> print(*Forecast((use,), (), 12_300, (), 70.0).lines(), sep="\n")
+            Models: emotion and toxicity (small, int8); about 4 min for 12,300 turns. Faster:
+            --models small (about 1 min), without: --models none.
+        """
+        lines = []
+        by_size: dict[str, list[str]] = {}
+        for use in self.encoders:
+            by_size.setdefault(use.size, []).extend(use.tasks)
+        used = [f"{_listed(tasks)} ({size})" for size, tasks in by_size.items()]
+        if self.traits:
+            some = (
+                _listed(self.traits) if len(self.traits) <= _NAMED else f"{len(self.traits)} traits"
+            )
+            used.append(f"{some} (linear)")
+        if used:
+            about = f"; {duration(self.seconds)} for {self.turns:,} turns" if self.encoders else ""
+            lines.append(f"Models: {', '.join(used)}{about}.")
+        if self.seconds > _WORTH_A_HINT:
+            small = "Without"
+            if self.faster is not None:
+                small = f"Faster: --models small ({duration(self.faster)}), without"
+            lines[-1] += f" {small}: --models none."
+        if self.scorers:
+            families = _listed([use.name for use in self.scorers])
+            slow = sum(use.seconds for use in self.scorers)
+            about = f"; {duration(slow)} for {self.scorers[0].replies:,} replies" if slow else ""
+            lines.append(f"Automatic metrics: {families}{about}.")
+        for reason, metrics in self.missing:
+            named = list(metrics[:_NAMED])
+            if len(metrics) > _NAMED:
+                named.append(f"{len(metrics) - _NAMED} more")
+            lines.append(f"No values for {_listed(named)}: {reason}.")
+        return lines
+
+
+def forecast(
+    corpus: Corpus, plan: Plan, *, timer: Callable[[], float] = time.perf_counter
+) -> Forecast | None:
+    """Load the models of a plan and measure them; None if it uses none.
+
+    Args:
+        corpus: What will be scored.
+        plan: The metrics, bound to the resources that they will be scored with.
+        timer: The clock.
+    """
+    models = plan.models if plan.tasks else None
+    if models is None and not plan.families:
+        return None
+    turns, spoken = (
+        corpus.turns.select(turns=pl.len(), spoken=(pl.col("role") == "agent").sum())
+        .collect(engine="streaming")
+        .row(0)
+    )
+    measure = _Measure(corpus, plan, turns, spoken, timer)
+    scorers = measure.scorers(plan)
+    if models is None:
+        return Forecast((), (), turns, _missing(plan), scorers=scorers)
+    uses = measure.uses(models)
+    traits = tuple(task for task in TRAITS if task in plan.tasks and models.ready(task))
+    made = Forecast(uses, traits, turns, _missing(plan), scorers=scorers)
+    if made.seconds > _WORTH_A_HINT and models.size == "default":
+        small = sum(use.seconds for use in measure.uses(models.of_size("small")))
+        if small < made.seconds * _MUCH_FASTER:
+            return replace(made, faster=small)
+    return made
+
+
+class _Measure:
+    """A look at the beginning of a corpus, through encoders against the clock."""
+
+    def __init__(
+        self, corpus: Corpus, plan: Plan, turns: int, spoken: int, timer: Callable[[], float]
+    ) -> None:
+        frame = corpus.turns.select(*UNITS, "role", "text", "meta").head(_LOOKED_AT).collect()
+        references = open_scorers(corpus, plan)
+        self._batch = TurnBatch(frame, Words({}), references) if frame.height else None
+        self._tasks = plan.tasks
+        self._counts = {True: turns, False: spoken}
+        self._timer = timer
+
+    def uses(self, models: ModelSet) -> tuple[EncoderUse, ...]:
+        """What each encoder of the plan has to do."""
+        tasks = [task for task in ENCODER_TASKS if task in self._tasks and models.ready(task)]
+        encoders = {id(one): one for one in map(models.encoder, tasks)}.values()
+        return tuple(self._use(models, one, tasks) for one in encoders)
+
+    def scorers(self, plan: Plan) -> tuple[ScorerUse, ...]:
+        """What each family of automatic metrics has to do."""
+        if plan.automatic is None:
+            return ()
+        return tuple(
+            ScorerUse(name, self._counts[False], self._seconds(family, plan.automatic))
+            for name, family in plan.families.items()
+            if plan.automatic.ready(family)
+        )
+
+    def _seconds(self, family: Family, scorers: ScorerSet) -> float:
+        """About how long a family takes; 0 for those whose results are not worth keeping."""
+        if self._batch is None or not family.cached:
+            return 0.0
+        units = units_of(self._batch)
+        which = units.scored(family)
+        if not which.any():
+            return 0.0
+        chosen = list(dict.fromkeys(units.of(family, which)))
+        places = np.linspace(0, len(chosen) - 1, min(_SAMPLED_UNITS, len(chosen))).astype(int)
+        sample = [chosen[place] for place in places.tolist()]
+        scorers.try_out(family, sample[:1])
+        measured = sample[1:] or sample
+        started = self._timer()
+        scorers.try_out(family, measured)
+        rate = (self._timer() - started) / len(measured)
+        return rate * self._counts[False] * float(which.mean())
+
+    def _use(self, models: ModelSet, encoder: Encoder, tasks: Sequence[str]) -> EncoderUse:
+        everyone = any(self._tasks.get(task, False) for task in encoder.heads)
+        answered = tuple(task for task in tasks if models.encoder(task) is encoder)
+        count = self._counts[everyone]
+        rate = 0.0 if self._batch is None else self._rate(models, encoder, everyone=everyone)
+        return EncoderUse(answered, encoder.size, count, rate * count)
+
+    def _rate(self, models: ModelSet, encoder: Encoder, *, everyone: bool) -> float:
+        """Seconds a turn, after a short warm-up."""
+        assert self._batch is not None
+        rows, inputs = encoder_inputs(self._batch, encoder, everyone=everyone)
+        again = background_inputs(self._batch, rows)[1] if "engagement" in encoder.heads else []
+        fresh = models.fresh(encoder, inputs)
+        if not fresh:
+            return 0.0
+        places = np.linspace(0, len(fresh) - 1, min(_SAMPLE, len(fresh))).astype(int)
+        sample = [fresh[place] for place in places.tolist()]
+        models.run(encoder, sample[:_WARM_UP])
+        measured = sample[_WARM_UP:] or sample
+        started = self._timer()
+        models.run(encoder, measured)
+        an_input = (self._timer() - started) / len(measured)
+        return an_input * (1 + len(again) / len(inputs))
+
+
+def _missing(plan: Plan) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    by_reason: dict[str, list[str]] = {}
+    for metric in plan.metrics:
+        reason = plan.lacking(metric)
+        if reason is not None:
+            by_reason.setdefault(reason, []).append(metric.name)
+    return tuple((reason, tuple(names)) for reason, names in by_reason.items())
+
+
+def duration(seconds: float) -> str:
+    """A time as people say it.
+
+    Examples:
+        >>> [duration(s) for s in (3, 41, 100, 250, 9000)]
+        ['a few seconds', 'about 40 s', 'about 2 min', 'about 4 min', 'about 2.5 h']
+    """
+    if seconds < 10:
+        return "a few seconds"
+    if seconds < 55:
+        return f"about {round(seconds, -1):.0f} s"
+    if seconds < 3600 * 1.5:
+        return f"about {max(1, round(seconds / 60))} min"
+    return f"about {seconds / 3600:.1f} h"
+
+
+def _listed(names: Sequence[str]) -> str:
+    if len(names) < 2:
+        return "".join(names)
+    return f"{', '.join(names[:-1])} and {names[-1]}"

@@ -1,0 +1,217 @@
+"""The scorers of a run: opened when they are first needed, asked for every distinct unit once."""
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from threading import RLock
+from typing import TypeVar, cast
+
+import numpy as np
+
+from dialens.base import DialensError, did_you_mean
+from dialens.metrics._cache import ResultCache, content_key
+from dialens.metrics._family import Family, PoolScorer, Scorer, Unit, Workshop, first_line
+from dialens.metrics._state import Floats
+
+T = TypeVar("T")
+
+_FIRST = 32  # units before anything is known of the pace
+_SAVED_EVERY_S = 15.0
+_MOST_AT_ONCE = 8_192
+
+
+class ScorerSet:
+    """What a run knows of automatic metrics.
+
+    A set learns what it must know of a corpus (inverse document frequencies) from the first corpus
+    that it scores; make another set for another corpus.
+
+    Args:
+        workshop: Weights, options, device; nothing of one's own if not given.
+        cache: Where results are kept between runs; within this run only, if not given.
+    """
+
+    def __init__(self, workshop: Workshop | None = None, cache: ResultCache | None = None) -> None:
+        self.workshop = workshop or Workshop()
+        self._cache = cache or ResultCache()
+        self._lock = RLock()
+        self._opened: dict[str, Scorer | PoolScorer] = {}
+        self._failures: dict[str, str] = {}
+        self._prepared: set[str] = set()
+
+    def ready(self, family: Family) -> bool:
+        """Open a family's scorer; if that fails, remember why and give false."""
+        with self._lock:
+            if family.name in self._opened:
+                return True
+            if family.name in self._failures:
+                return False
+            try:
+                reason = family.ready(self.workshop)
+                if reason is None:
+                    self._opened[family.name] = family.open(self.workshop)
+            except DialensError as error:
+                reason = str(error)
+            except ImportError as error:
+                reason = first_line(error)
+                if error.name is not None:
+                    package = f"needs the Python package {error.name}"
+                    reason = f"{package} (pip install 'dialens[metrics]')"
+            if reason is not None:
+                self._failures[family.name] = reason.rstrip(".")
+            return reason is None
+
+    def failed(self, family: Family) -> str | None:
+        """Why a family has no values, as far as it has been tried."""
+        return self._failures.get(family.name)
+
+    def signature(self, family: Family) -> str:
+        """What a score's signature says of the scorer behind it; `none` if it is not open."""
+        scorer = self._opened.get(family.name)
+        return "none" if scorer is None else scorer.signature.replace("|", "/")
+
+    def prepare(self, families: Iterable[Family], references: Callable[[], Iterable[str]]) -> None:
+        """Open the scorers of a run, and let those that have not yet see all references."""
+        with self._lock:
+            fresh = [
+                family
+                for family in families
+                if family.name not in self._prepared and self.ready(family) and not family.pooled
+            ]
+            reads = any("reference" not in one.ignores for one in fresh)
+            seen = list(references()) if reads else []
+            for family in fresh:
+                cast(Scorer, self._opened[family.name]).prepare(seen)
+                self._prepared.add(family.name)
+
+    def run(
+        self,
+        family: Family,
+        units: Sequence[Unit],
+        advance: Callable[[int], None] = lambda _: None,
+    ) -> Floats:
+        """A family's values, one row a unit; NaN where it has none. The family must be `ready`.
+
+        Args:
+            family: Whose scorer is asked.
+            units: To score; those that are alike are scored once.
+            advance: Told how many more units are done, all of them at the end.
+        """
+        scorer = cast(Scorer, self._opened[family.name])
+        width = len(family.outputs)
+
+        def score(some: list[Unit], tell: Callable[[int], None]) -> Floats:
+            made = np.asarray(scorer.score(some, tell), np.float64)
+            if made.shape != (len(some), width):
+                raise ValueError(f"{family.name} gave {made.shape} for {len(some)} units")
+            return np.where(np.isfinite(made), made, np.nan)
+
+        def parts(unit: Unit) -> list[str]:
+            return [unit.response, str(len(unit.context)), *unit.context, *unit.references]
+
+        def weight(unit: Unit) -> int:
+            texts = (unit.response, *unit.context, *unit.references)
+            return sum(map(len, texts))
+
+        found = self._found(family, units, score, parts, weight, advance)
+        return np.stack([found[unit] for unit in units]) if units else np.empty((0, width))
+
+    def embed(
+        self,
+        family: Family,
+        texts: Sequence[str],
+        advance: Callable[[int], None] = lambda _: None,
+    ) -> Mapping[str, Floats]:
+        """Vectors of texts by a pooled family's scorer, which must be `ready`."""
+        scorer = self.pool_scorer(family)
+        return self._found(family, texts, scorer.embed, lambda text: [text], len, advance)
+
+    def try_out(self, family: Family, units: Sequence[Unit]) -> None:
+        """Compute, and keep, what a family does for each unit, whatever its kind."""
+        if family.pooled:
+            texts = [text for unit in units for text in (unit.response, *unit.references)]
+            self.embed(family, texts)
+        else:
+            self.run(family, units)
+
+    def pool_scorer(self, family: Family) -> PoolScorer:
+        """The scorer of a pooled family, which must be `ready`."""
+        return cast(PoolScorer, self._opened[family.name])
+
+    def _found(
+        self,
+        family: Family,
+        asked: Sequence[T],
+        make: Callable[[list[T], Callable[[int], None]], Floats],
+        parts: Callable[[T], list[str]],
+        weight: Callable[[T], int],
+        advance: Callable[[int], None],
+    ) -> dict[T, Floats]:
+        """Rows by what was asked for: from the cache, or made and put there."""
+        with self._lock:
+            distinct = list(dict.fromkeys(asked))
+            found: dict[T, Floats] = {}
+            keys: dict[T, bytes] = {}
+            if family.cached:
+                signed = f"{family.name} {family.version} {self._opened[family.name].signature}"
+                keys = {one: content_key(signed, parts(one)) for one in distinct}
+                known = self._cache.get(list(keys.values()))
+                found = {one: known[key] for one, key in keys.items() if key in known}
+                advance(len(found))
+            fresh = [one for one in distinct if one not in found]
+            fresh.sort(key=weight, reverse=True)
+            for some in _portions(fresh) if family.cached else [fresh] if fresh else []:
+                rows = np.asarray(make(some, advance), np.float64)
+                found |= zip(some, rows, strict=True)
+                if family.cached:
+                    self._cache.put({keys[one]: found[one] for one in some})
+            return found
+
+
+def _portions(items: Sequence[T]) -> Iterator[list[T]]:
+    """Parts of a list that take about as long as may be lost when a run is killed.
+
+    Examples:
+        >>> [len(part) for part in _portions(list(range(100)))][0]
+        32
+    """
+    start, size = 0, _FIRST
+    while start < len(items):
+        began = time.monotonic()
+        yield list(items[start : start + size])
+        start += size
+        took = max(time.monotonic() - began, 1e-6)
+        size = int(min(max(1, size * _SAVED_EVERY_S / took), 4 * size, _MOST_AT_ONCE))
+
+
+def check_names(workshop: Workshop, families: Iterable[Family]) -> None:
+    """Refuse weights and options that no family knows.
+
+    Raises:
+        DialensError: With the names that there are.
+
+    Examples:
+        >>> check_names(Workshop(weights={"beret_score": "x"}), [])
+        Traceback (most recent call last):
+        dialens.DialensError: No metric wants weights called 'beret_score'...
+    """
+    families = list(families)
+    wanted = {name: None for family in families for name in family.weights}
+    for name in workshop.weights:
+        if name not in wanted:
+            raise DialensError(
+                f"No metric wants weights called {name!r}. {did_you_mean(name, wanted)}"
+                f"Names: {', '.join(wanted)}."
+            )
+    known = {family.name: family.options for family in families if family.options}
+    for name, options in workshop.options.items():
+        if name not in known:
+            raise DialensError(
+                f"No metric family with options is called {name!r}. {did_you_mean(name, known)}"
+                f"Families: {', '.join(known)}."
+            )
+        for option in options:
+            if option not in known[name]:
+                raise DialensError(
+                    f"{name} has no option {option!r}. {did_you_mean(option, known[name])}"
+                    f"Options: {', '.join(known[name])}."
+                )

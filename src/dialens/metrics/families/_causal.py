@@ -1,0 +1,137 @@
+"""How likely a causal language model finds a text after another: perplexity, FED."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dialens.metrics._batching import token_batches
+from dialens.metrics._family import NotReadyError, Workshop
+from dialens.metrics._state import Floats
+from dialens.metrics.families._weights import Loaded, load_model
+
+_TOKENS = {"cpu": 1024, "cuda": 16384}  # of a batch; each needs a row as wide as the vocabulary
+_ALIKE = 1e-4  # of the largest number; a network that looks ahead changes by far more
+
+
+@dataclass(frozen=True)
+class Continuation:
+    """Token ids that are given, at least one, and those whose likelihood is asked for."""
+
+    given: tuple[int, ...]
+    asked: tuple[int, ...]
+
+
+def load_causal(workshop: Workshop, name: str, what: str) -> Loaded:
+    """A causal language model whose tokenizer can end a turn.
+
+    Args:
+        workshop: Says where the user has the weights, and where they run.
+        name: Of the weights.
+        what: Should be in the folder, in words.
+
+    Raises:
+        NotReadyError: It is missing, looks ahead, as BERT and RoBERTa do, or has no such token.
+    """
+    loaded = load_model(workshop, name, what, "AutoModelForCausalLM", may_lack=())
+    if not is_causal(loaded.model, loaded.device):
+        raise NotReadyError(
+            f"the model in {loaded.folder} looks ahead, as masked language models do, and what it "
+            f"says is no probability of a text; {name} wants {what}"
+        )
+    end_of_turn(loaded)
+    return loaded
+
+
+def is_causal(network: Any, device: str) -> bool:
+    """Whether what a network makes of a token depends on none that follows; found by trying."""
+    import torch
+
+    ids = torch.tensor([[1, 2, 3, 4], [1, 2, 3, 5]], device=device)
+    with torch.inference_mode():
+        one, other = network(input_ids=ids, attention_mask=torch.ones_like(ids))[0][:, :-1]
+    return bool((one - other).abs().max() <= _ALIKE * one.abs().max())
+
+
+def end_of_turn(loaded: Loaded) -> int:
+    """The token that ends a turn and begins a text, as in DialoGPT.
+
+    Raises:
+        NotReadyError: The tokenizer has none.
+    """
+    end = loaded.tokenizer.eos_token_id
+    if end is None:
+        raise NotReadyError(
+            f"the tokenizer in {loaded.folder} has no token that ends a text: name it as eos_token "
+            "in tokenizer_config.json"
+        )
+    return int(end)
+
+
+def turn_ids(loaded: Loaded, text: str) -> list[int]:
+    """Tokens of one turn, nothing added."""
+    return list(
+        loaded.tokenizer(text.strip(), add_special_tokens=False, verbose=False)["input_ids"]
+    )
+
+
+def dialogue_ids(loaded: Loaded, turns: Sequence[str]) -> list[int]:
+    """Tokens of turns, each ended by the end of a text; that alone where there are no turns."""
+    end = end_of_turn(loaded)
+    ids = [token for turn in turns for token in (*turn_ids(loaded, turn), end)]
+    return ids or [end]
+
+
+def fitted(given: Sequence[int], asked: Sequence[int], most: int) -> Continuation:
+    """Cut to fit: what is given loses its beginning, what is asked for its end.
+
+    Examples:
+        >>> fitted([1, 2, 3], [4, 5], 4)
+        Continuation(given=(2, 3), asked=(4, 5))
+        >>> fitted([1, 2, 3], [4, 5, 6], 3)
+        Continuation(given=(3,), asked=(4, 5))
+    """
+    kept = tuple(asked[: most - 1])
+    return Continuation(tuple(given[-(most - len(kept)) :]), kept)
+
+
+def log_likelihoods(
+    loaded: Loaded,
+    continuations: Sequence[Continuation],
+    tell: Callable[[int], None] = lambda _: None,
+) -> Floats:
+    """The sum of the natural logarithms of the asked tokens' probabilities, for each.
+
+    Args:
+        loaded: A causal language model.
+        continuations: Of which each has something given.
+        tell: Told how many are done.
+    """
+    import torch
+
+    found = np.empty(len(continuations))
+    lengths = [len(one.given) + len(one.asked) for one in continuations]
+    with torch.inference_mode():
+        for rows in token_batches(lengths, _TOKENS[loaded.device]):
+            chosen = [continuations[row] for row in rows]
+            ids = padded([(*one.given, *one.asked) for one in chosen], 0).to(loaded.device)
+            read = padded([(1,) * (len(one.given) + len(one.asked)) for one in chosen], 0)
+            counts = padded([(0,) * len(one.given) + (1,) * len(one.asked) for one in chosen], 0)
+            logits = loaded.model(
+                input_ids=ids, attention_mask=read.to(loaded.device), use_cache=False
+            ).logits[:, :-1]
+            next_ids = ids[:, 1:, None]
+            spoken = logits.gather(2, next_ids)[:, :, 0] - logits.logsumexp(dim=2)
+            total = (spoken * counts[:, 1:].to(loaded.device)).sum(dim=1)
+            found[rows] = total.cpu().double().numpy()
+            tell(len(rows))
+    return found
+
+
+def padded(rows: Sequence[Sequence[int]], pad: int) -> Any:
+    """Rows of one length, filled up on the right."""
+    import torch
+
+    width = max(len(row) for row in rows)
+    return torch.tensor([[*row, *[pad] * (width - len(row))] for row in rows])

@@ -1,0 +1,200 @@
+"""States: which emotions an agent's words carry, how mixed they are, and whether they answer.
+
+Giorgi et al., *Human-Centered Metrics for Dialog System Evaluation*, arXiv:2305.14757; the
+emotions are Plutchik's eight.
+"""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from dialens.metrics._batch import TurnBatch
+from dialens.metrics._card import Definition, MetricCard, Resources, metric
+from dialens.metrics._features import Spread, lexicon_feature
+from dialens.metrics._state import Floats, State, Values, ratio
+from dialens.text import PLUTCHIK, VERSION
+
+_CITATION = "Giorgi et al. 2023, arXiv:2305.14757"
+_LICENCE = "lexicon plutchik-goemotions: CC BY 4.0"
+_K = len(PLUTCHIK)
+_HITS = _K
+
+
+def _uses(resources: Resources, *, prompt: bool = False) -> dict[str, str]:
+    lexicon = resources.emotion
+    uses = {"tok": VERSION, "lex": f"{lexicon.name}@{lexicon.sha256[:8]}"}
+    return uses | ({"prompt": resources.prompt} if prompt else {})
+
+
+def shares(counts: Floats) -> Floats:
+    """Emotion sums scaled to 1, zeros where there are none.
+
+    Examples:
+        >>> shares(np.array([[1.0, 3.0, 0, 0, 0, 0, 0, 0, 2.0, 9.0]]))[0, :3].tolist()
+        [0.25, 0.75, 0.0]
+    """
+    emotions = counts[:, :_K]
+    return ratio(emotions, np.broadcast_to(emotions.sum(axis=1, keepdims=True), emotions.shape))
+
+
+def entropy(share: Floats) -> Floats:
+    """Shannon entropy in nats of each row.
+
+    Examples:
+        >>> entropy(np.array([[0.5, 0.5], [1.0, 0.0]])).round(4).tolist()
+        [0.6931, 0.0]
+    """
+    logs = np.log(share, out=np.zeros_like(share), where=share > 0)
+    total: Floats = -(share * logs).sum(axis=1)
+    return np.abs(total)
+
+
+def spearman(first: Floats, second: Floats) -> tuple[Floats, Floats]:
+    """Row-wise rank correlation with average ranks for ties, and the smaller spread of ranks.
+
+    Where that spread is 0, one side is constant and the correlation is not defined.
+
+    Examples:
+        >>> value, spread = spearman(np.array([[1.0, 2.0, 3.0]]), np.array([[1.0, 3.0, 2.0]]))
+        >>> value.tolist()
+        [0.5]
+    """
+    a, b = _centred_ranks(first), _centred_ranks(second)
+    spread_a, spread_b = (a**2).sum(axis=0), (b**2).sum(axis=0)
+    return ratio((a * b).sum(axis=0), np.sqrt(spread_a * spread_b)), np.minimum(spread_a, spread_b)
+
+
+def _centred_ranks(rows: Floats) -> Floats:
+    """Twice the rank less its mean (columns × rows): how many are below, minus how many above.
+
+    Eight columns are few enough to compare every pair, which beats sorting each row.
+    """
+    columns = np.ascontiguousarray(rows.T)
+    ranks = np.zeros_like(columns)
+    for one in range(len(columns)):
+        for two in range(one):
+            sign = np.sign(columns[one] - columns[two])
+            ranks[one] += sign
+            ranks[two] -= sign
+    return ranks
+
+
+@metric(
+    "emotional_entropy",
+    meaning="How mixed the emotions of the agent's words are (entropy over eight, in nats)",
+    family="emotion",
+    range=(0.0, math.log(_K)),
+    citation=_CITATION,
+    licence=_LICENCE,
+)
+def emotional_entropy(resources: Resources) -> Definition:
+    """Entropy of the normalised emotion vector; missing without an emotion word."""
+    feature = lexicon_feature("emotion", resources.emotion)
+
+    def compute(state: State) -> Values:
+        counts = state.own[feature.name]
+        return Values.where(entropy(shares(counts)), no_emotion_word=counts[:, _HITS] == 0)
+
+    return Definition((feature,), compute, _uses(resources))
+
+
+@metric(
+    "emotion_matching",
+    meaning="Whether the agent's emotions are ordered like those it answers (Spearman)",
+    family="emotion",
+    needs=("partner",),
+    range=(-1.0, 1.0),
+    citation=_CITATION,
+    licence=_LICENCE,
+)
+def emotion_matching(resources: Resources) -> Definition:
+    """Rank correlation of the two emotion vectors; missing where one side has no order."""
+    feature = lexicon_feature("emotion", resources.emotion)
+
+    def compute(state: State) -> Values:
+        own, other = state.own[feature.name], state.other[feature.name]
+        value, spread = spearman(own[:, :_K], other[:, :_K])
+        return Values.where(
+            value,
+            nothing_to_answer=state.other_turns == 0,
+            no_emotion_word=own[:, _HITS] == 0,
+            no_emotion_word_in_the_prompt=other[:, _HITS] == 0,
+            all_emotions_alike=spread == 0,
+        )
+
+    return Definition((feature,), compute, _uses(resources, prompt=True))
+
+
+def _share(column: int) -> Callable[[Resources], Definition]:
+    def make(resources: Resources) -> Definition:
+        feature = lexicon_feature("emotion", resources.emotion)
+
+        def compute(state: State) -> Values:
+            counts = state.own[feature.name]
+            total = state.once("emotion total", lambda: counts[:, :_K].sum(axis=1))
+            share = ratio(counts[:, column], total)
+            return Values.where(share, no_emotion_word=counts[:, _HITS] == 0)
+
+        return Definition((feature,), compute, _uses(resources))
+
+    return make
+
+
+def _variation(
+    base: str, of_turns: Callable[[Floats], Floats]
+) -> Callable[[Resources], Definition]:
+    def make(resources: Resources) -> Definition:
+        feature = lexicon_feature("emotion", resources.emotion)
+
+        def value(batch: TurnBatch) -> Floats:
+            counts = feature.turns(batch)
+            return np.where(counts[:, _HITS] == 0, np.nan, of_turns(counts))
+
+        spread = Spread(base, value)
+
+        def compute(state: State) -> Values:
+            squares, freedom, _ = state.own[spread.name].T
+            deviation = np.sqrt(ratio(squares, freedom))
+            return Values.where(deviation, fewer_than_two_turns_with_emotion_words=freedom == 0)
+
+        def turns(state: State) -> Floats:
+            return state.own[spread.name][:, 2]
+
+        return Definition((feature, spread), compute, _uses(resources), turns)
+
+    return make
+
+
+SHARES = tuple(
+    metric(
+        f"{emotion}_share",
+        meaning=f"Share of {emotion} among the emotions of the agent's words",
+        family="emotion",
+        range=(0.0, 1.0),
+        citation=_CITATION,
+        licence=_LICENCE,
+    )(_share(column))
+    for column, emotion in enumerate(PLUTCHIK)
+)
+
+
+def _variation_card(base: str, of_turns: Callable[[Floats], Floats]) -> MetricCard:
+    return metric(
+        f"{base}_variation",
+        meaning=f"How much {base.replace('_', ' ')} moves from turn to turn within a dialogue (SD)",
+        family="variation",
+        levels=("dialog", "agent", "system"),
+        range=(0.0, None),
+        citation=_CITATION,
+        licence=_LICENCE,
+    )(_variation(base, of_turns))
+
+
+VARIATIONS = (
+    _variation_card("emotional_entropy", lambda counts: entropy(shares(counts))),
+    *(
+        _variation_card(f"{emotion}_share", lambda counts, c=column: shares(counts)[:, c])  # type: ignore[misc]
+        for column, emotion in enumerate(PLUTCHIK)
+    ),
+)

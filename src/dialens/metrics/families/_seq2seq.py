@@ -1,0 +1,109 @@
+"""How likely an encoder-decoder finds one text, having read another: BARTScore, Prism."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dialens.metrics._batching import token_batches
+from dialens.metrics._family import NotReadyError, Workshop
+from dialens.metrics._state import Floats
+from dialens.metrics.families._weights import Loaded, load_model
+
+_TOKENS = {"cpu": 1024, "cuda": 16384}  # of a batch; each needs a row as wide as the vocabulary
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What is read, and what should follow.
+
+    Attributes:
+        source: Token ids for the encoder, with whatever it wants around them.
+        target: Token ids that the decoder should give, its end included.
+        forced: How many of the first are given to the decoder and do not count.
+    """
+
+    source: tuple[int, ...]
+    target: tuple[int, ...]
+    forced: int = 0
+
+
+def load_halves(workshop: Workshop, name: str, what: str) -> Loaded:
+    """An encoder-decoder with a head for generation that says what its decoder begins with.
+
+    Args:
+        workshop: Says where the user has the weights, and where they run.
+        name: Of the weights.
+        what: Should be in the folder, in words.
+
+    Raises:
+        NotReadyError: It is missing, or does not say so.
+    """
+    loaded = load_model(workshop, name, what, "AutoModelForSeq2SeqLM", may_lack=())
+    decoder_start(loaded)
+    return loaded
+
+
+def decoder_start(loaded: Loaded) -> int:
+    """The token that the decoder is given first.
+
+    Raises:
+        NotReadyError: The folder does not say; to guess would give other numbers.
+    """
+    for told in (loaded.model.config, loaded.model.generation_config):
+        start = getattr(told, "decoder_start_token_id", None)
+        if start is not None:
+            return int(start)
+    raise NotReadyError(
+        f"{loaded.folder / 'config.json'} does not say decoder_start_token_id: add it (T5 begins "
+        "with its padding, BART and mBART with the end of a text)"
+    )
+
+
+def likelihoods(
+    loaded: Loaded, readings: Sequence[Reading], tell: Callable[[int], None] = lambda _: None
+) -> Floats:
+    """The mean natural logarithm of the probability of the target's tokens, for each reading.
+
+    Args:
+        loaded: An encoder-decoder with a head for generation.
+        readings: Distinct ones; targets have tokens that count.
+        tell: Told how many are done.
+    """
+    import torch
+
+    config = loaded.model.config
+    pad = config.pad_token_id or 0
+    start = decoder_start(loaded)
+    found = np.empty(len(readings))
+    lengths = [len(one.source) + len(one.target) for one in readings]
+    with torch.inference_mode():
+        for rows in token_batches(lengths, _TOKENS[loaded.device]):
+            chosen = [readings[row] for row in rows]
+            source = _padded([one.source for one in chosen], pad).to(loaded.device)
+            read = _padded([(1,) * len(one.source) for one in chosen], 0).to(loaded.device)
+            target = _padded([one.target for one in chosen], pad).to(loaded.device)
+            counts = _padded(
+                [(0,) * one.forced + (1,) * (len(one.target) - one.forced) for one in chosen],
+                0,
+            ).to(loaded.device)
+            begun = torch.full_like(target[:, :1], start)
+            logits = loaded.model(
+                input_ids=source,
+                attention_mask=read,
+                decoder_input_ids=torch.cat([begun, target[:, :-1]], dim=1),
+                use_cache=False,
+            ).logits
+            spoken = logits.gather(2, target[:, :, None])[:, :, 0] - logits.logsumexp(dim=2)
+            means = (spoken * counts).sum(dim=1) / counts.sum(dim=1)
+            found[rows] = means.cpu().double().numpy()
+            tell(len(rows))
+    return found
+
+
+def _padded(rows: Sequence[Sequence[int]], pad: int) -> Any:
+    import torch
+
+    width = max(len(row) for row in rows)
+    return torch.tensor([[*row, *[pad] * (width - len(row))] for row in rows])

@@ -1,0 +1,211 @@
+"""USL-H and DialogRPT with weights that ship: trained here on Reddit's threads, not the authors'.
+
+One small encoder (`ranker`) has a head for each part and a masked language model. It runs on ONNX
+Runtime, offline, without PyTorch. What it was trained on, and how good it is, is in its card:
+`dialens models`.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+
+from dialens.base import DialensError
+from dialens.metrics._family import Family, NotReadyError, Output, Unit, Workshop
+from dialens.metrics._state import Floats
+from dialens.models import SHIPPED, LanguageModel, Model, ModelCard, read_card
+
+USL_H_NAME = "usl_h_dialens"
+DIALOG_RPT_NAME = "dialog_rpt_dialens"
+RANKERS = ("width", "depth", "human_vs_rand")
+CONTEXT_TURNS = 2
+COMPOSITIONS = ("h", "hs", "a")
+_FOLDER = "ranker"
+
+
+def composed(valid: Floats, fits: Floats, likelihood: Floats, how: str) -> Floats:
+    """USL-H from its parts, each between 0 and 1, and so is the result.
+
+    `h` is the paper's (U + U·S + U·S·L) / 3: what cannot be understood gains nothing from fitting,
+    and what does not fit gains nothing from being specific. `hs` is what the authors' code computes
+    by default, (U + S + S·L) / 3; `a` is the plain mean.
+
+    Examples:
+        >>> parts = [np.array([1.0]), np.array([0.5]), np.array([0.0])]
+        >>> [round(float(composed(*parts, how)[0]), 4) for how in ("h", "hs", "a")]
+        [0.5, 0.5, 0.5]
+    """
+    if how == "h":
+        total = valid + valid * fits + valid * fits * likelihood
+    elif how == "hs":
+        total = valid + fits + fits * likelihood
+    else:
+        total = valid + fits + likelihood
+    result: Floats = total / 3
+    return result
+
+
+def between(values: Floats, low: float, high: float) -> Floats:
+    """Values as shares of the way from low to high, cut at both ends, as USL-H normalises.
+
+    Examples:
+        >>> between(np.array([5.0, 15.0, 40.0]), 10, 20).tolist()
+        [0.0, 0.5, 1.0]
+    """
+    result: Floats = (np.clip(values, low, high) - low) / (high - low)
+    return result
+
+
+def composition(workshop: Workshop, family: str) -> str:
+    """How the user wants the parts put together.
+
+    Raises:
+        DialensError: It is none of the ways there are.
+    """
+    how = workshop.options.get(family, {}).get("composition", "h").lower()
+    if how not in COMPOSITIONS:
+        raise DialensError(f"--metric-option {family}.composition={how}: give h, hs or a")
+    return how
+
+
+class ShippedUslH:
+    """USL-H, its understandability, sensibleness and likelihood, one column each."""
+
+    def __init__(self, card: ModelCard, how: str, *, each: bool, threads: int) -> None:
+        known = card.facts["likelihood"]["normalisation"]["nll"]
+        self._low, self._high = float(known["low"]), float(known["high"])
+        self._how = how
+        self._each = each
+        self._valid = Model(card, "valid_utterance", threads=threads)
+        self._next = Model(card, "next_utterance", threads=threads)
+        self._language = LanguageModel(card, threads=threads)
+        hidden = "each" if each else "sixth"
+        self.signature = f"{card.signature},int8,composition={how},hidden={hidden}"
+
+    def prepare(self, references: Iterable[str]) -> None:
+        """Nothing is learned from references."""
+
+    def score(
+        self, units: Sequence[Unit], advance: Callable[[int], None] = lambda _: None
+    ) -> Floats:
+        """One row a unit; without context there is understandability and likelihood only."""
+        replies = list(dict.fromkeys(unit.response for unit in units))
+        place = {text: row for row, text in enumerate(replies)}
+        own = np.array([place[unit.response] for unit in units], dtype=np.int64)
+        valid = self._valid.predict(replies, advance=lambda _: None)[:, 0].astype(float)
+        told = self._language.score(replies, each=self._each)
+        specific = np.where(told.tokens > 0, between(-told.total, self._low, self._high), np.nan)
+        fits = np.full(len(units), np.nan)
+        rows = [row for row, unit in enumerate(units) if unit.context]
+        inputs = [_pair(units[row]) for row in rows]
+        if rows:
+            fits[rows] = self._next.predict(inputs, advance=lambda _: None)[:, 0]
+        parts = (valid[own], fits, specific[own])
+        advance(len(units))
+        return np.stack([composed(*parts, self._how), *parts], axis=1)
+
+
+class ShippedDialogRpt:
+    """The chance to win against another reply to the same turn, by three kinds of feedback."""
+
+    def __init__(self, card: ModelCard, threads: int) -> None:
+        self._model = Model(card, RANKERS[0], threads=threads)
+        self.signature = f"{card.signature},int8"
+
+    def prepare(self, references: Iterable[str]) -> None:
+        """Nothing is learned from references."""
+
+    def score(
+        self, units: Sequence[Unit], advance: Callable[[int], None] = lambda _: None
+    ) -> Floats:
+        """One row a unit, one column a ranker."""
+        found = self._model.predict_many([_pair(unit) for unit in units], RANKERS, advance=advance)
+        return np.concatenate([found[name] for name in RANKERS], axis=1).astype(float)
+
+
+def _pair(unit: Unit) -> tuple[str, str]:
+    return "\n".join(unit.context[-CONTEXT_TURNS:]), unit.response
+
+
+def ready(workshop: Workshop) -> str | None:
+    """What is missing: nothing, in a whole installation."""
+    del workshop
+    file = SHIPPED / _FOLDER / "card.json"
+    return None if file.is_file() else f"{file} is not there: install the package again"
+
+
+def _card(workshop: Workshop) -> ModelCard:
+    lacking = ready(workshop)
+    if lacking is not None:
+        raise NotReadyError(lacking)
+    return workshop.once("shipped ranker", lambda: read_card(SHIPPED / _FOLDER))
+
+
+def open_usl_h(workshop: Workshop) -> ShippedUslH:
+    """Read the options; weights are read at the first reply.
+
+    Raises:
+        DialensError: An option cannot be read.
+    """
+    how = composition(workshop, USL_H_NAME)
+    hidden = workshop.options.get(USL_H_NAME, {}).get("hidden", "sixth")
+    if hidden not in ("sixth", "each"):
+        raise DialensError(f"--metric-option {USL_H_NAME}.hidden={hidden}: give sixth or each")
+    return ShippedUslH(_card(workshop), how, each=hidden == "each", threads=workshop.threads or 0)
+
+
+def open_dialog_rpt(workshop: Workshop) -> ShippedDialogRpt:
+    """Nothing is read before the first reply."""
+    return ShippedDialogRpt(_card(workshop), workshop.threads or 0)
+
+
+_OWN = "weights trained here on Reddit threads and open chats"
+
+USL_H = Family(
+    name=USL_H_NAME,
+    outputs=(
+        Output(USL_H_NAME, f"USL-H from its three parts ({_OWN})", (0.0, 1.0)),
+        Output(f"{USL_H_NAME}_vup", f"Valid utterance: is the reply whole? ({_OWN})", (0.0, 1.0)),
+        Output(
+            f"{USL_H_NAME}_nup", f"Next utterance: does it follow the context? ({_OWN})", (0.0, 1.0)
+        ),
+        Output(
+            f"{USL_H_NAME}_mlm",
+            "Negative log-likelihood of the reply as a share between that of common and of rare "
+            f"replies: how specific it is ({_OWN})",
+            (0.0, 1.0),
+        ),
+    ),
+    open=open_usl_h,
+    ready=ready,
+    ignores=("reference",),
+    options={
+        "composition": "h (the paper's), hs (the authors' code) or a (plain mean)",
+        "hidden": "sixth: every sixth token is hidden at once; each: one at a time, as in the "
+        "paper, and slower",
+    },
+    citation="Phy, Zhao and Aizawa 2020, Deconstruct to Reconstruct a Configurable Evaluation "
+    "Metric for Open-Domain Dialogue Systems, COLING; our own weights",
+    groups=("usl_h",),
+)
+DIALOG_RPT = Family(
+    name=DIALOG_RPT_NAME,
+    outputs=tuple(
+        Output(f"{DIALOG_RPT_NAME}_{name}", f"{meaning} ({_OWN})", (0.0, 1.0))
+        for name, meaning in zip(
+            RANKERS,
+            (
+                "How likely the reply gets more direct answers than others would",
+                "How likely the reply starts a longer thread than others would",
+                "How likely the reply belongs to this context, not to another",
+            ),
+            strict=True,
+        )
+    ),
+    open=open_dialog_rpt,
+    ready=ready,
+    needs=("context",),
+    ignores=("reference",),
+    citation="Gao et al. 2020, Dialogue Response Ranking Training with Large-Scale Human Feedback "
+    "Data, EMNLP; our own weights",
+    groups=("dialog_rpt",),
+)

@@ -1,0 +1,122 @@
+"""Open ONNX Runtime sessions: one for all tasks of a folder, closed when nobody uses it."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dialens.base import DialensError
+from dialens.models._card import ModelCard, check_file
+from dialens.models._inputs import make_plain, special_tokens
+
+if TYPE_CHECKING:
+    from onnxruntime import InferenceSession
+    from tokenizers import Tokenizer
+
+
+ALSO = {"ids": "input_ids", "mask": "attention_mask", "types": "token_type_ids"}
+"""Our names of a graph's inputs, and those that other exporters give them."""
+
+READABLE = {*ALSO, *ALSO.values()}
+
+
+@dataclass(frozen=True, eq=False)
+class OpenModel:
+    """A graph that is loaded, with its tokenizer; may be used from several threads."""
+
+    session: InferenceSession
+    tokenizer: Tokenizer
+    inputs: tuple[str, ...]
+    widths: dict[str, int]
+    """The outputs of the graph and how many columns each has; 0 where the graph does not say."""
+
+
+# What is open, as long as somebody holds it: two tasks of one folder share weights and memory.
+_OPEN: weakref.WeakValueDictionary[tuple[object, ...], OpenModel] = weakref.WeakValueDictionary()
+_OPENING = threading.Lock()
+
+
+def open_model(card: ModelCard, precision: str) -> OpenModel:
+    """Return the open model of a folder and precision; open it if none is.
+
+    Files are checked against the card when they are opened. A folder whose files have changed
+    since is another model.
+
+    Raises:
+        DialensError: A file is missing or damaged, or there is no graph of that precision.
+    """
+    names = _needed(card, precision)
+    for name in names:
+        if not (card.folder / name).is_file():
+            raise DialensError(
+                f"{card.folder / name} is missing: install the package or fetch the model again"
+            )
+    seen = [(card.folder / name).stat() for name in names]
+    stamps = tuple((one.st_mtime_ns, one.st_size) for one in seen)
+    key = (card.folder.resolve(), precision, tuple(card.files.values()), stamps)
+    with _OPENING:
+        found = _OPEN.get(key)
+        if found is None:
+            found = _OPEN[key] = _opened(card, precision, names)
+        return found
+
+
+def _needed(card: ModelCard, precision: str) -> list[str]:
+    graph = card.graphs.get(precision)
+    if graph is None or graph not in card.files:
+        have = [kind for kind, name in card.graphs.items() if name in card.files]
+        raise DialensError(
+            f"{card.folder} has no graph for {precision}; it has: {', '.join(have) or 'none'}"
+        )
+    if "tokenizer.json" not in card.files:
+        raise DialensError(f"{card.folder / 'card.json'} lists no tokenizer.json")
+    weights = (name for name in card.files if name.endswith((".bin", ".data")))
+    return sorted({graph, "tokenizer.json", *weights})
+
+
+def _opened(card: ModelCard, precision: str, names: list[str]) -> OpenModel:
+    import onnxruntime
+    from tokenizers import Tokenizer
+
+    for name in names:
+        check_file(card.folder / name, card.files[name])
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1  # several batches run at once
+    options.log_severity_level = 4  # what goes wrong is raised
+    file = card.folder / card.graphs[precision]
+    tokens = card.folder / "tokenizer.json"
+    try:
+        session = onnxruntime.InferenceSession(
+            str(file),
+            options,
+            providers=["CPUExecutionProvider"],
+            disabled_optimizers=["SkipLayerNormFusion"],  # the fused node is the slower one on CPUs
+        )
+    except Exception as error:  # ONNX Runtime's kinds have no common base
+        raise DialensError(f"{file} cannot be opened: {error}") from error
+    try:
+        tokenizer = Tokenizer.from_file(str(tokens))
+    except Exception as error:  # tokenizers raises nothing better
+        raise DialensError(f"{tokens} cannot be opened: {error}") from error
+    make_plain(tokenizer)
+    try:
+        special_tokens(tokenizer)
+    except ValueError as error:
+        raise DialensError(
+            f"{tokens} cannot be used: {error}. Give an encoder such as BERT, RoBERTa or MPNet"
+        ) from error
+    inputs = tuple(one.name for one in session.get_inputs())
+    if not set(inputs) <= READABLE:
+        raise DialensError(
+            f"{file} reads {', '.join(inputs)}; a text model reads input_ids, attention_mask and "
+            "perhaps token_type_ids"
+        )
+    widths = {one.name: _width(one.shape) for one in session.get_outputs()}
+    return OpenModel(session, tokenizer, inputs, widths)
+
+
+def _width(shape: list[object]) -> int:
+    last = shape[-1] if len(shape) == 2 else None
+    return last if isinstance(last, int) else 0

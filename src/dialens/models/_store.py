@@ -1,0 +1,132 @@
+"""Where models are found: those that ship, by task or by name, and users' own folders."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dialens.base import DialensError, did_you_mean
+from dialens.models._card import ModelCard, read_card
+from dialens.models._classifiers import CLASSIFICATION, onnx_graph, plain_onnx_card
+from dialens.models._runtime import Model, Precision
+
+if TYPE_CHECKING:
+    from dialens.models._huggingface import TorchModel
+
+SHIPPED = Path(__file__).parent / "data"
+
+
+@dataclass(frozen=True)
+class Listed:
+    """One line of ``dialens models``."""
+
+    name: str
+    task: str
+    size: str
+    default: bool
+    card: ModelCard
+
+
+def list_models(folder: Path = SHIPPED) -> list[Listed]:
+    """Return every task of every model in a folder; reads cards only.
+
+    ``name`` is what :func:`load` takes: the task for its default size, ``task-size`` for another.
+    The default of a task is the size that did better on held-out data, as its card says. Topics and
+    trait models are in :func:`~dialens.models._catalogue`.
+
+    Examples:
+        >>> all(one.task in one.card.tasks for one in list_models())
+        True
+    """
+    found = []
+    for card in _cards(folder):
+        defaults = card.facts.get("default_for", [])
+        for task in card.tasks:
+            default = task in defaults
+            name = task if default else f"{task}-{card.name}"
+            found.append(Listed(name, task, card.name, default, card))
+    return sorted(found, key=lambda one: (one.task, not one.default))
+
+
+def load(
+    name: str | Path,
+    task: str | None = None,
+    *,
+    precision: Precision = "int8",
+    threads: int = 0,
+    folder: Path = SHIPPED,
+) -> Model | TorchModel:
+    """Return a model by name (``emotion``, ``engagement-small``) or from a user's own folder.
+
+    A folder with a ``card.json`` and ONNX files runs on ONNX Runtime, and so does an exported
+    classifier (``config.json``, ``tokenizer.json``, ``model.onnx``); a Hugging Face
+    sequence-classification folder (``config.json``, ``model.safetensors``) needs the ``train``
+    extra. Weights are read at the first use, not here.
+
+    Args:
+        name: A name of :func:`list_models`, or a folder. A name goes before a folder of the same
+            name in the current place; write ``./emotion`` for that.
+        task: Of a folder with several tasks; not needed where there is one.
+        precision: ``int8`` or ``fp32``.
+        threads: Batches worked on at once, each on one core; 0 takes all cores.
+        folder: Where named models live.
+
+    Raises:
+        DialensError: If there is no such model.
+
+    Examples:
+        >>> load("emotoin")
+        Traceback (most recent call last):
+        dialens.DialensError: no model 'emotoin', and no such folder. ...
+    """
+    path = Path(name)
+    named = isinstance(name, str)  # Path("./emotion") forgets its dot, the string does not
+    listed = list_models(folder)
+    for one in listed if named else ():
+        if name in (one.name, f"{one.task}-{one.size}"):
+            return Model(one.card, one.task, precision=precision, threads=threads)
+    if path.is_dir():
+        return _from_folder(path, task, precision, threads)
+    names = [one.name for one in listed]
+    raise DialensError(
+        f"no model {str(name)!r}, and no such folder. {did_you_mean(str(name), names)}"
+        f"There are: {', '.join(names) or 'none'} (`dialens models` checks them)"
+    )
+
+
+def _cards(folder: Path) -> list[ModelCard]:
+    # Other kinds of models (topics, traits) live in the same place with cards of their own shape.
+    # A card that cannot be read must not keep the other models from loading; `verify` names it.
+    found = []
+    for file in sorted(folder.glob("*/card.json")):
+        if b'"tasks"' not in file.read_bytes():
+            continue
+        with contextlib.suppress(DialensError):
+            found.append(read_card(file.parent))
+    return found
+
+
+def _from_folder(
+    path: Path, task: str | None, precision: Precision, threads: int
+) -> Model | TorchModel:
+    if (path / "card.json").exists():
+        card = read_card(path)
+        if task is None:
+            if len(card.tasks) != 1:
+                raise DialensError(f"{path} has several tasks ({', '.join(card.tasks)}): name one")
+            task = next(iter(card.tasks))
+        return Model(card, task, precision=precision, threads=threads)
+    if (path / "config.json").exists():
+        if onnx_graph(path) is not None:
+            card = plain_onnx_card(path)
+            return Model(card, task or CLASSIFICATION, precision=precision, threads=threads)
+        from dialens.models._huggingface import WEIGHTS, TorchModel
+
+        if any((path / name).exists() for name in WEIGHTS):
+            return TorchModel(path, threads=threads)
+    raise DialensError(
+        f"{path} is no model: it needs card.json with ONNX files, or config.json, tokenizer files "
+        "and model.onnx or model.safetensors of a Hugging Face classifier"
+    )

@@ -1,0 +1,18 @@
+from ._fitting import TraitFit, fit
+from ._model import TraitModel, load, save, shipped, standardise, tfidf
+from ._report import Correlation, TraitReport
+from ._table import read_labelled
+
+__all__ = [
+    "Correlation",
+    "TraitFit",
+    "TraitModel",
+    "TraitReport",
+    "fit",
+    "load",
+    "read_labelled",
+    "save",
+    "shipped",
+    "standardise",
+    "tfidf",
+]

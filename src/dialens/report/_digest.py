@@ -1,0 +1,201 @@
+"""A run boiled down to what a page shows: agents, values with intervals, values of dialogues.
+
+Everything comes from the summed states (one row a dialogue), so no turn is read again.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from dialens.analysis.comparison import intervals
+from dialens.metrics import Resources, Scores, make_plan, state_of
+from dialens.report._wording import Scale, headline_metrics
+
+Floats = NDArray[np.float64]
+_AGENT = ["system", "agent"]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """One value of an agent with its interval, and how many turns stand behind it."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+    n: int | None
+    missing: int
+    why: str
+    basis: str
+
+    @property
+    def sure(self) -> bool:
+        """Whether it has an interval."""
+        return self.value is not None and self.low is not None and self.high is not None
+
+
+@dataclass(frozen=True)
+class Unit:
+    """An agent (or a system), with its values by metric."""
+
+    number: int
+    system: str
+    agent: str | None
+    name: str
+    dialogs: int
+    turns: int | None
+    estimates: Mapping[str, Estimate]
+
+
+@dataclass(frozen=True)
+class Digest:
+    """What the pages draw from.
+
+    Attributes:
+        agents: In the order in which they were met.
+        systems: The same for systems; empty where there is only one.
+        metrics: All that were computed.
+        headline: Those that come first, as far as any agent has a value.
+        silent: Those that would, had any agent one.
+        dialogs: One row a dialogue: `agent` (its number), `dialog`, and the headline metrics.
+        positions: Values by the agent's n-th turn, from 0.
+    """
+
+    agents: Sequence[Unit]
+    systems: Sequence[Unit]
+    metrics: Sequence[str]
+    headline: Sequence[str]
+    silent: Sequence[str]
+    dialogs: pl.DataFrame
+    positions: pl.DataFrame
+
+    @classmethod
+    def of(cls, scores: Scores, *, seed: int = 0) -> "Digest":
+        """The digest of a run; `seed` is that of the bootstrap."""
+        names = list(scores.signatures)
+        agents = _units(scores, "agent", seed)
+        headline, silent = _with_values(headline_metrics(names), agents)
+        systems = _units(scores, "system", seed) if len({a.system for a in agents}) > 1 else []
+        numbers = pl.DataFrame(
+            {
+                "system": [unit.system for unit in agents],
+                "agent": [unit.agent for unit in agents],
+                "number": [unit.number for unit in agents],
+            },
+            schema={"system": pl.String, "agent": pl.String, "number": pl.Int64},
+        )
+        dialogs = _dialog_values(scores, headline).join(
+            numbers, on=_AGENT, how="left", maintain_order="left"
+        )
+        positions = scores.positions.join(
+            numbers, on=_AGENT, how="left", maintain_order="left"
+        ).select("metric", "turn", "value", "n", "n_missing", agent="number")
+        kept = dialogs.select("dialog", *headline, agent="number")
+        return cls(agents, systems, names, headline, silent, kept, positions)
+
+    @cached_property
+    def scales(self) -> dict[str, Scale]:
+        """How each metric's values are written, from the agents' intervals."""
+        return {
+            name: Scale.of(
+                name,
+                [
+                    (
+                        unit.estimates[name].value,
+                        unit.estimates[name].low,
+                        unit.estimates[name].high,
+                    )
+                    for unit in self.agents
+                ],
+            )
+            for name in self.metrics
+        }
+
+    @cached_property
+    def spread(self) -> dict[str, float | None]:
+        """The standard deviation of each headline metric over all dialogues, where there is one."""
+        found = {name: self.dialogs[name].std() for name in self.headline}
+        return {name: one if isinstance(one, float) else None for name, one in found.items()}
+
+    @property
+    def several_systems(self) -> bool:
+        """Whether agents need their system's name to be told apart."""
+        return bool(self.systems)
+
+
+def _with_values(
+    names: Sequence[str], agents: Sequence[Unit]
+) -> tuple[Sequence[str], Sequence[str]]:
+    """Metrics that some agent has and those that none has; all of them where none has any."""
+    there = [n for n in names if any(unit.estimates[n].value is not None for unit in agents)]
+    return (there, [n for n in names if n not in there]) if there else (names, [])
+
+
+def _units(scores: Scores, level: str, seed: int) -> list[Unit]:
+    table = intervals(scores, level=level, seed=seed)
+    keys = _AGENT if level == "agent" else ["system"]
+    turns = (
+        scores.table.filter(pl.col("level") == level)
+        .select(*keys, "metric", "n", "n_missing", turn_reason="reason")
+        .collect(engine="streaming")
+    )
+    joined = table.join(turns, on=[*keys, "metric"], how="left", maintain_order="left")
+    several = table["system"].n_unique() > 1
+    units = []
+    for number, (key, rows) in enumerate(joined.group_by(keys, maintain_order=True)):
+        agent = str(key[1]) if level == "agent" else None
+        system = str(key[0])
+        name = system if agent is None else f"{system} / {agent}" if several else agent
+        estimates = {row["metric"]: _estimate(row) for row in rows.iter_rows(named=True)}
+        behind = [e.n + e.missing for e in estimates.values() if e.n is not None]
+        units.append(
+            Unit(
+                number,
+                system,
+                agent,
+                name,
+                int(rows["n_dialogs"][0]),
+                max(behind) if behind else None,
+                estimates,
+            )
+        )
+    return units
+
+
+def _estimate(row: Mapping[str, object]) -> Estimate:
+    reasons = [str(reason) for reason in (row["turn_reason"], row["reason"]) if reason]
+    return Estimate(
+        value=_float(row["value"]),
+        low=_float(row["low"]),
+        high=_float(row["high"]),
+        n=None if row["n"] is None else int(str(row["n"])),
+        missing=int(str(row["n_missing"] or 0)),
+        why="; ".join(dict.fromkeys(reasons)),
+        basis=str(row["basis"]),
+    )
+
+
+def _float(value: object) -> float | None:
+    return float(value) if isinstance(value, float) else None
+
+
+def _dialog_values(scores: Scores, names: Sequence[str]) -> pl.DataFrame:
+    """Every dialogue's values, computed from its sums: no need to look through all the turns'."""
+    plan = make_plan(list(names), Resources())
+    features = set(plan.features)
+    columns = [
+        column
+        for column in scores.states.collect_schema().names()
+        if column == "other_turns" or ("|" in column and column.split("|")[1] in features)
+    ]
+    frame = scores.states.select(*_AGENT, "dialog", *columns).collect(engine="streaming")
+    state = state_of({name: frame[name].to_numpy().astype(np.float64) for name in columns})
+    return frame.select(*_AGENT, "dialog").hstack(
+        [
+            pl.Series(metric.name, metric.definition.compute(state).value, nan_to_null=True)
+            for metric in plan.metrics
+        ]
+    )

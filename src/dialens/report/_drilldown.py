@@ -1,0 +1,309 @@
+"""The dialogues a reader can open: a fair sample, every turn's scores, and the words behind them.
+
+The sampled dialogues are scored again by themselves. That costs nothing, works whatever levels a
+run has kept, and puts the highlighted words and the numbers beside them on the same footing: the
+tokens are those of the tokeniser, the weights those of the lexicons that were counted with.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from dialens.base import DialensError
+from dialens.corpus import Corpus
+from dialens.metrics import Resources, Scores, make_plan, score
+from dialens.report._wording import cards, family_label, label, long_label
+from dialens.text import is_word, spans_of_texts
+
+_MOST_TURNS = 200
+_MOST_CHARACTERS = 6_000
+_MOST_UNFOLDED = 12
+_FEWEST_FOLDED = 3
+_WORD, _CONTENT, _QUESTION = 1, 2, 4
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Which dialogues a report holds.
+
+    Attributes:
+        dialogs: Their names, in the order of the corpus.
+        total: How many there are in all.
+    """
+
+    dialogs: Sequence[str]
+    total: int
+
+    @property
+    def whole(self) -> bool:
+        """Whether nothing was left out."""
+        return len(self.dialogs) == self.total
+
+
+def sample_dialogs(dialogs: pl.DataFrame, most: int, seed: int) -> Sample:
+    """Draw dialogues, as many of every agent as there is room for.
+
+    Args:
+        dialogs: Columns `agent` and `dialog`, one row a dialogue.
+        most: How many at most.
+        seed: Of the draw.
+
+    Examples:
+        >>> frame = pl.DataFrame({"agent": [0, 0, 0, 0, 1], "dialog": list("abcde")})
+        >>> drawn = sample_dialogs(frame, 3, seed=0)
+        >>> len(drawn.dialogs), "e" in drawn.dialogs, drawn.total
+        (3, True, 5)
+    """
+    if dialogs.height <= most:
+        return Sample(dialogs["dialog"].to_list(), dialogs.height)
+    rng = np.random.default_rng([seed, 1])
+    # Dialogues of an agent in random order, then one of each agent in turn until the room is full.
+    drawn = (
+        dialogs.select("agent", "dialog")
+        .with_row_index("row")
+        .with_columns(chance=pl.Series(rng.random(dialogs.height)))
+        .with_columns(place=pl.col("chance").rank("ordinal").over("agent"))
+        .sort("place", "chance")
+        .head(most)
+        .sort("row")
+    )
+    return Sample(drawn["dialog"].to_list(), dialogs.height)
+
+
+def drilldown(
+    scores: Scores,
+    corpus: Corpus,
+    sample: Sample,
+    numbers: Mapping[tuple[str, str], int],
+    *,
+    headline: Sequence[str],
+    resources: Resources,
+) -> dict[str, Any]:
+    """The sampled dialogues with their scores and counted words, ready to be written as JSON.
+
+    Args:
+        scores: Of the whole run; says which metrics there are.
+        corpus: The conversations.
+        sample: Which of them.
+        numbers: The number of an agent by its system and name.
+        headline: Metrics by which dialogues can be sorted.
+        resources: What the run was scored with; other ones are refused.
+    """
+    _check_resources(scores, resources)
+    turns = (
+        corpus.turns.filter(pl.col("dialog").is_in(list(sample.dialogs)))
+        .select("system", "agent", "dialog", "turn", "speaker", "role", "text", "meta")
+        .collect(engine="streaming")
+    )
+    small = replace(corpus, turns=turns.lazy())
+    names = list(scores.signatures)
+    again = score(small, metrics=names, levels=("turn", "dialog"), resources=resources, threads=1)
+    rows = again.table.select("metric", "level", "dialog", "turn", "value", "reason").collect()
+    per_turn = [name for name, card in cards(names).items() if "turn" in card.levels]
+    reasons = rows["reason"].drop_nulls().unique(maintain_order=True).sort().to_list()
+    turn_values = _turn_values(rows, per_turn, reasons)
+    of_dialog = _wide(rows.filter(pl.col("level") == "dialog"), ["dialog"], headline)
+    words = _Words(resources)
+    dialogs = []
+    for key, talk in turns.group_by("system", "agent", "dialog", maintain_order=True):
+        system, agent, dialog = (str(part) for part in key)
+        shown = talk.head(_MOST_TURNS)
+        texts = [text or "" for text in shown["text"]]
+        cut = [text[:_MOST_CHARACTERS] for text in texts]
+        counted = words.of(cut, [len(text) > _MOST_CHARACTERS for text in texts])
+        made = [
+            _turn(row, text, tokens, len(full) - len(text), turn_values.get((dialog, row["turn"])))
+            for row, text, tokens, full in zip(
+                shown.iter_rows(named=True), cut, counted, texts, strict=True
+            )
+        ]
+        values = [_short(value) for value in of_dialog[(dialog,)]]
+        entry = {"id": dialog, "agent": numbers[system, agent], "values": values, "turns": made}
+        if talk.height > _MOST_TURNS:
+            entry["more"] = talk.height - _MOST_TURNS
+        dialogs.append(entry)
+    return {
+        "dialogs": dialogs,
+        "words": words.table(),
+        "emotions": list(resources.emotion.categories),
+        "styles": [name.replace("_", " ") for name in resources.style.categories],
+        "turnMetrics": _turn_metrics(per_turn, headline),
+        "sortMetrics": [{"name": n, "label": label(n)} for n in headline],
+        "reasons": reasons,
+        "prompt": resources.prompt,
+        "lenses": _lenses(names),
+    }
+
+
+def _turn_metrics(names: Sequence[str], headline: Sequence[str]) -> list[dict[str, str]]:
+    """Metrics of a turn with the family they are folded under: none for those that come first.
+
+    Nothing is folded where there are few metrics, and no family of one or two.
+    """
+    families = {name: card.family for name, card in cards(names).items() if name not in headline}
+    sizes = Counter(families.values())
+    few = len(names) <= _MOST_UNFOLDED
+
+    def group(name: str) -> str:
+        family = families.get(name, "")
+        return "" if few or sizes[family] < _FEWEST_FOLDED else family_label(family)
+
+    return [{"name": name, "label": long_label(name), "group": group(name)} for name in names]
+
+
+def _check_resources(scores: Scores, resources: Resources) -> None:
+    made = {m.name: m.signature for m in make_plan(list(scores.signatures), resources).metrics}
+    for name, signature in scores.signatures.items():
+        if made[name] != signature:
+            raise DialensError(
+                f"The report was given other resources than the scores: {name} was scored as "
+                f"{signature}, and would now be {made[name]}. Give the same lexicons, prompt and "
+                "seed, or score again."
+            )
+
+
+def _lenses(names: Sequence[str]) -> dict[str, dict[str, bool]]:
+    """What can be highlighted, and whether the other side's words count as well."""
+    emotion = [n for n in names if n in ("emotional_entropy", "emotion_matching") or "_share" in n]
+    style = [n for n in names if "style_matching" in n]
+    lenses = {}
+    if emotion:
+        lenses["emotion"] = {"partner": "emotion_matching" in names}
+    if style:
+        lenses["style"] = {"partner": True}
+    if "specificity" in names:
+        lenses["content"] = {"partner": False}
+    if "question" in names:
+        lenses["question"] = {"partner": False}
+    return lenses
+
+
+def _turn(
+    row: Mapping[str, Any],
+    text: str,
+    tokens: list[int],
+    left_out: int,
+    values: tuple[list[float | None], dict[int, int]] | None,
+) -> dict[str, Any]:
+    turn: dict[str, Any] = {"speaker": row["speaker"] or "", "text": text, "tokens": tokens}
+    if row["role"] == "agent":
+        turn["own"] = 1
+    if values is not None:
+        turn["values"], why = values
+        if why:
+            turn["why"] = why
+    if left_out:
+        turn["cut"] = left_out
+    return turn
+
+
+def _turn_values(
+    rows: pl.DataFrame, names: Sequence[str], reasons: Sequence[str]
+) -> dict[tuple[str, int], tuple[list[float | None], dict[int, int]]]:
+    """Values of a turn in the order of `names`, and for those that are missing the reason."""
+    turns = rows.filter(pl.col("level") == "turn")
+    place = {name: number for number, name in enumerate(names)}
+    code = {reason: number for number, reason in enumerate(reasons)}
+    made: dict[tuple[str, int], tuple[list[float | None], dict[int, int]]] = {}
+    for metric, dialog, turn, value, reason in turns.select(
+        "metric", "dialog", "turn", "value", "reason"
+    ).iter_rows():
+        values, why = made.setdefault((dialog, turn), ([None] * len(names), {}))
+        values[place[metric]] = _short(value)
+        if reason is not None:
+            why[place[metric]] = code[reason]
+    return made
+
+
+def _wide(
+    rows: pl.DataFrame, index: list[str], names: Sequence[str]
+) -> dict[tuple[Any, ...], list[float | None]]:
+    wide = rows.filter(pl.col("metric").is_in(list(names))).pivot(
+        "metric", index=index, values="value"
+    )
+    return {
+        row[: len(index)]: list(row[len(index) :]) for row in wide.select(*index, *names).rows()
+    }
+
+
+def _short(value: float | None) -> float | None:
+    """Five significant digits: what is shown has fewer."""
+    return None if value is None else float(f"{value:.5g}")
+
+
+class _Words:
+    """The distinct counted words of all embedded turns, numbered in order of appearance."""
+
+    def __init__(self, resources: Resources) -> None:
+        self._resources = resources
+        self._numbers: dict[str, int | None] = {}
+        self._rows: list[list[Any]] = []
+
+    def of(self, texts: Sequence[str], was_cut: Sequence[bool]) -> list[list[int]]:
+        """For each text start, length and word number of each counted word, one after another.
+
+        Places are in UTF-16 units, as JavaScript counts. The last token of a text that was cut
+        may be half a word, and is left alone.
+        """
+        found = spans_of_texts(texts)
+        found = [spans[:-1] if half else spans for spans, half in zip(found, was_cut, strict=True)]
+        self._learn([token for spans in found for _, _, token in spans])
+        made = []
+        for text, spans in zip(texts, found, strict=True):
+            place = _utf16_places(text)
+            flat: list[int] = []
+            for start, end, token in spans:
+                number = self._numbers[token]
+                if number is not None:
+                    flat += [place[start], place[end] - place[start], number]
+            made.append(flat)
+        return made
+
+    def _learn(self, tokens: Sequence[str]) -> None:
+        fresh = [token for token in dict.fromkeys(tokens) if token not in self._numbers]
+        if not fresh:
+            return
+        words = pl.Series("w", fresh, dtype=pl.String)
+        about = words.to_frame().select(
+            word=is_word("w"), mark=pl.col("w").str.contains("?", literal=True) & ~is_word("w")
+        )
+        emotion = self._resources.emotion.weights(words)
+        style = self._resources.style.weights(words)
+        stopped = (self._resources.stop.weights(words) != 0).any(axis=1)
+        for token, weights, kinds, is_stop, (word, mark) in zip(
+            fresh, emotion, style, stopped.tolist(), about.iter_rows(), strict=True
+        ):
+            felt = {int(i): round(float(weights[i]), 3) for i in np.flatnonzero(weights)}
+            categories = [int(i) for i in np.flatnonzero(kinds)]
+            flags = _WORD * word + _CONTENT * (word and not is_stop) + _QUESTION * mark
+            if not (felt or categories or flags & (_CONTENT | _QUESTION)):
+                self._numbers[token] = None
+                continue
+            self._numbers[token] = len(self._rows)
+            self._rows.append([token, felt, categories, flags])
+
+    def table(self) -> list[list[Any]]:
+        """One row a word: the word, its emotions with weights, its kinds of function word, flags.
+
+        Flags: 1 a word, 2 a content word, 4 a question mark.
+        """
+        return self._rows
+
+
+def _utf16_places(text: str) -> Sequence[int]:
+    """The place of each character, and of the end, as JavaScript counts.
+
+    Examples:
+        >>> list(_utf16_places("a😀b"))
+        [0, 1, 3, 4]
+    """
+    if text.isascii() or max(text) <= "\uffff":
+        return range(len(text) + 1)
+    places = [0]
+    for character in text:
+        places.append(places[-1] + (2 if character > "\uffff" else 1))
+    return places

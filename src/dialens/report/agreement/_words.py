@@ -1,0 +1,249 @@
+"""What agreement comes to in sentences, and the paragraph for a paper."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from dialens.report._wording import counted, listed
+
+_SHARED = "ICC(2,k)", "ICC(2,1)"
+_UNKNOWN = "ICC(1,k)", "ICC(1,1)"
+_WORDS = ((0.5, "poor"), (0.75, "moderate"), (0.9, "good"))
+_TARGET = 0.8
+_MOST = 12
+
+
+def number(value: float | None, decimals: int = 2) -> str:
+    """A coefficient; a true minus sign, no negative zero.
+
+    Examples:
+        >>> number(-0.128), number(0.5), number(None), number(-0.001)
+        ('−0.13', '0.50', '–', '0.00')
+    """
+    if value is None:
+        return "–"
+    text = f"{value:,.{decimals}f}"
+    if text.startswith("-"):
+        text = text[1:] if not text.strip("-0.,") else f"−{text[1:]}"
+    return text
+
+
+def span(low: float | None, high: float | None, decimals: int = 2) -> str:
+    """Both ends of an interval in words, or nothing."""
+    if low is None or high is None:
+        return ""
+    return f"{number(low, decimals)} to {number(high, decimals)}"
+
+
+def reliability_word(value: float) -> str:
+    """The usual word for an intraclass correlation (Koo & Li 2016).
+
+    Examples:
+        >>> [reliability_word(x) for x in (-0.1, 0.3, 0.6, 0.8, 0.95)]
+        ['worse than chance', 'poor', 'moderate', 'good', 'excellent']
+    """
+    if value < 0:
+        return "worse than chance"
+    return next((word for limit, word in _WORDS if value < limit), "excellent")
+
+
+def place(quality: str, group: str) -> str:
+    """A quality and its group in one name.
+
+    Examples:
+        >>> place("fluency", "all"), place("fluency", "anchor=none")
+        ('fluency', 'fluency, anchor=none')
+    """
+    return quality if group == "all" else f"{quality}, {group}"
+
+
+def headline(rows: pl.DataFrame) -> str:
+    """How much was measured."""
+    one = rows.unique(["quality", "group"], maintain_order=True)
+    qualities = one["quality"].n_unique()
+    groups = one["group"].n_unique()
+    within = f" in {counted(groups, 'group')}" if groups > 1 else ""
+    return (
+        f"{counted(int(one['n_ratings'].sum()), 'rating')} of "
+        f"{counted(qualities, 'quality', 'qualities')}{within}."
+    )
+
+
+def sentences(
+    rows: pl.DataFrame, panel: pl.DataFrame, raters: pl.DataFrame
+) -> tuple[list[tuple[str, str]], str]:
+    """A claim with its numbers for each quality and group; and what did not fit."""
+    told = []
+    for (quality, group), part in rows.group_by("quality", "group", maintain_order=True):
+        by_name = {row["statistic"]: row for row in part.iter_rows(named=True)}
+        here = (pl.col("quality") == quality) & (pl.col("group") == group)
+        told.append(
+            _sentence(
+                place(str(quality), str(group)), by_name, panel.filter(here), raters.filter(here)
+            )
+        )
+    rest = len(told) - _MOST
+    more = f"{counted(rest, 'further group')} in the table below." if rest > 0 else ""
+    return told[:_MOST], more
+
+
+def _sentence(
+    where: str,
+    found: Mapping[str, Mapping[str, Any]],
+    panel: pl.DataFrame,
+    raters: pl.DataFrame,
+) -> tuple[str, str]:
+    names = _SHARED if found["ICC(2,k)"]["value"] is not None else _UNKNOWN
+    mean, single = (found[name] for name in names)
+    alpha = found["alpha_ordinal"]
+    if alpha["value"] is None:
+        alpha = found["alpha_nominal"]
+    if mean["value"] is None:
+        if alpha["value"] is None:
+            return f"{where}: agreement cannot be computed.", f"{_capital(mean['reason'])}."
+        text = f"{alpha['also']} {number(alpha['value'])}{_within(alpha)}."
+        return f"{where}: raters agree {_chance(alpha['value'])}.", f"{text} {_of(mean)}"
+    claim = f"{where}: {_reliability(mean['k'], mean['value'], single['value'])}."
+    parts = [
+        f"{names[0]} {number(mean['value'])}{_within(mean)}; "
+        f"{names[1]} {number(single['value'])}{_within(single)}"
+    ]
+    if alpha["value"] is not None:
+        parts.append(f"{alpha['also']} {number(alpha['value'])}{_within(alpha)}")
+    text = "; ".join(parts) + f". {_of(mean)}"
+    return claim, " ".join(x for x in (text, _needed(panel, names), _odd(raters)) if x)
+
+
+def _reliability(k: float, mean: float, single: float) -> str:
+    """What the two coefficients say.
+
+    Examples:
+        >>> _reliability(3.02, 0.8, 0.6)
+        'reliability is good for the mean of an item’s 3 or so ratings, moderate for a single one'
+        >>> _reliability(3, 0.3, 0.1)
+        'reliability is poor, both for the mean of an item’s 3 ratings and for a single one'
+    """
+    size = f"{k:g}" if k == int(k) else f"{k:.0f} or so" if k > 2 else f"{k:.1f} or so"
+    words = reliability_word(mean), reliability_word(single)
+    if words[0] == words[1]:
+        return (
+            f"reliability is {words[0]}, both for the mean of an item’s {size} ratings and for a "
+            "single one"
+        )
+    return (
+        f"reliability is {words[0]} for the mean of an item’s {size} ratings, {words[1]} for a "
+        "single one"
+    )
+
+
+def _capital(text: str | None) -> str:
+    return f"{text[0].upper()}{text[1:]}" if text else ""
+
+
+def _chance(alpha: float) -> str:
+    if alpha <= 0:
+        return "no more than chance would have them"
+    if alpha < 0.667:
+        return "more than chance, less than the 0.67 that is usually asked for"
+    return "well" if alpha >= 0.8 else "well enough for tentative conclusions"
+
+
+def _within(row: Mapping[str, Any]) -> str:
+    text = span(row["low"], row["high"])
+    return f" (95 % interval {text})" if text else ""
+
+
+def _of(row: Mapping[str, Any]) -> str:
+    who = "raters not known"
+    if row["n_raters"] is not None:
+        who = counted(row["n_raters"], "rater")
+    gaps = ""
+    if row["n_missing"] and row["n_raters"] is not None:
+        share = row["n_missing"] / (row["n_items"] * row["n_raters"])
+        gaps = f", {share:.0%} of the cells empty"
+    return f"{counted(row['n_ratings'], 'rating')}, {counted(row['n_items'], 'item')}, {who}{gaps}."
+
+
+def _needed(panel: pl.DataFrame, names: tuple[str, str]) -> str:
+    basis = "g_absolute" if names == _SHARED else "spearman_brown"
+    row = panel.filter((pl.col("basis") == basis) & (pl.col("target") == _TARGET))
+    if not row.height or row["needed"][0] is None:
+        return ""
+    needed, now, more = row["needed"][0], row["now"][0], row["more"][0]
+    low, high = row["needed_low"][0], row["needed_high"][0]
+    upper = f"{high:,}" if high is not None else "any number"
+    between = f" ({low:,} to {upper})" if low is not None else ""
+    if more:
+        return (
+            f"A reliability of {_TARGET:g} needs {counted(needed, 'rating')} an item{between}, "
+            f"{more:,} more than now."
+        )
+    return (
+        f"A reliability of {_TARGET:g} needs {counted(needed, 'rating')} an item{between}; there "
+        f"{'is' if now == 1 else 'are'} {now:,.3g}."
+    )
+
+
+def _odd(raters: pl.DataFrame) -> str:
+    odd = raters.filter("at_odds")
+    if odd.height:
+        names = listed(odd["rater"].head(4).to_list()) if odd.height < 5 else ""
+        who = f" ({names})" if names else ""
+        family = odd["family"][0]
+        verb = "is" if odd.height == 1 else "are"
+        return (
+            f"{counted(odd.height, 'rater')}{who} {verb} at odds with the rest (corrected over "
+            f"{family:,} raters)."
+        )
+    unrelated = raters.filter((pl.col("low") <= 0) & (pl.col("n_items") >= 20)).height
+    if not unrelated:
+        return ""
+    return (
+        f"{counted(unrelated, 'rater')} with 20 items or more "
+        f"{'shows' if unrelated == 1 else 'show'} no clear agreement with the rest."
+    )
+
+
+def method(
+    rows: pl.DataFrame, *, normalise: str | None, resamples: int, seed: int
+) -> Sequence[str]:
+    """Paragraphs that can go into a paper."""
+    complete = bool((rows["n_missing"] == 0).all())
+    how = (
+        "Every rater judged every item: intraclass correlations, F tests and their intervals come "
+        "from the analysis of variance (Shrout & Fleiss 1979; McGraw & Wong 1996)."
+        if complete
+        else "Where every rater judged every item, intraclass correlations, F tests and intervals "
+        "come from the analysis of variance (Shrout & Fleiss 1979; McGraw & Wong 1996). Where "
+        "cells are empty, variance components were estimated by restricted maximum likelihood "
+        "without holding that of items above zero, intervals come from their information on "
+        "Fisher’s scale, and k is the harmonic mean of the number of ratings an item has (ten "
+        "Hove, Jorgensen & van der Ark 2022); nobody was left out."
+    )
+    logs = (
+        " Ratings were normalised as log10(rating / modulus) where a modulus was shown, otherwise "
+        "by taking each rater’s own mean log off."
+        if normalise == "log"
+        else ""
+    )
+    tests = rows["family"].drop_nulls()
+    corrected = (
+        f" P-values of the tests that items do not differ are corrected over {tests[0]:,} tests "
+        "(Benjamini & Hochberg 1995)."
+        if len(tests)
+        else ""
+    )
+    return (
+        how + logs,
+        f"Other intervals are 95 % bootstrap intervals, bias-corrected and accelerated, from "
+        f"{resamples:,} draws (seed {seed}) of items, of raters, or of both; copies of a rater or "
+        f"item within a draw are never compared with each other.{corrected} Krippendorff’s alpha "
+        "and Fleiss’ kappa do not need to know who rated. The words poor, moderate, good and "
+        "excellent are those of Koo & Li (2016), with borders at 0.5, 0.75 and 0.9.",
+        "How many ratings an item needs follows from the variance components of a "
+        "generalisability study with raters crossed with items (Brennan 2001), or, where raters "
+        "are not known, from the formula of Spearman and Brown. A rater is called at odds with the "
+        "rest where the correlation with the others’ mean is lower than the spread of the other "
+        "raters lets expect, p-values corrected over the raters of the group.",
+    )

@@ -1,0 +1,268 @@
+"""What a study's analysis says, in plain sentences: a claim, and the numbers it rests on."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from dialens.analysis.bias import FLAGS, StudyAnalysis
+from dialens.report._wording import counted, listed
+from dialens.report.bias._remarks import rater_word
+from dialens.report.bias._wording import bounds, number, told, with_family
+
+_ALL = "all"
+_FLAG_WORDS = {
+    "straight_lining": "gave nearly always the same number",
+    "speeding": "answered in less than a third of the usual time",
+    "failed_checks": "failed a check",
+    "round_numbers": "used nothing but multiples of ten",
+    "few_ratings": "gave fewer than half of the usual number of ratings",
+}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A sentence, the numbers behind it, and where it belongs.
+
+    Attributes:
+        topic: `design`, `agreement`, `pushes`, `raters` or `opinions`.
+        claim: What a reader should take away, without a full stop.
+        numbers: Estimate, interval, corrected p and family.
+        clear: Whether the corrected p is below 0.05 (always so where nothing was tested).
+    """
+
+    topic: str
+    claim: str
+    numbers: str
+    clear: bool
+
+    @property
+    def text(self) -> str:
+        """Both in one line."""
+        return f"{self.claim}: {self.numbers}."
+
+
+def findings(analysis: StudyAnalysis) -> list[Finding]:
+    """Every sentence that the analysis allows, the design's effects first."""
+    return [
+        *_design(analysis),
+        *_agreement(analysis),
+        *_pushes(analysis),
+        *_raters(analysis),
+        *_opinions(analysis),
+    ]
+
+
+def _design(analysis: StudyAnalysis) -> Iterator[Finding]:
+    rows = {(r["effect"], r["quality"]): r for r in analysis.effects.iter_rows(named=True)}
+    scope = _ALL if ("anchor", _ALL) in rows or ("layout", _ALL) in rows else None
+    for row in analysis.effects.iter_rows(named=True):
+        single = row["quality"] not in (_ALL, scope) and scope is not None
+        if row["effect"] == "anchor × quality" or row["effect"] == "anchoring index":
+            single = False
+        if single or row["value"] is None or ", layout " in row["effect"]:
+            continue
+        yield _effect(row)
+
+
+def _effect(row: Mapping[str, Any]) -> Finding:
+    up = row["value"] > 0
+    size = number(abs(row["value"]))
+    more = "higher" if up else "lower"
+    effect = row["effect"]
+    if effect == "anchor pull":
+        share = number(row["value"], percent=True)
+        claim = f"The anchor pulled ratings {share} of the way to its own value"
+        doubt = "No clear pull of the anchor towards its own value"
+        return _finding("design", row, claim, doubt, percent=True)
+    if effect == "anchoring index":
+        claim = f"For every 10 points more on the anchor, ratings moved {10 * row['value']:.1f}"
+        return _finding("design", row, claim, "Ratings do not clearly follow the number shown")
+    if effect == "anchor":
+        claim = f"Raters who saw the anchor rated {size} points {more}"
+        doubt = "No clear effect of the anchor"
+    elif effect == "anchor × quality":
+        first, other = row["quality"].split(" − ")
+        most, least = (first, other) if up else (other, first)
+        claim = f"The anchor moved {most} {size} points further up than {least}"
+        doubt = f"No clear difference in how the anchor moved {first} and {other}"
+    elif effect.startswith("anchor × "):
+        where = row["question"].removeprefix("whether the anchor works differently ")
+        claim = f"The anchor’s effect was {size} points {'larger' if up else 'smaller'} {where}"
+        doubt = f"No clear sign that the anchor works differently {where}"
+    else:
+        a, _, b = row["question"].partition(" against ")
+        claim = f"With {a} instead of {b}, ratings were {size} points {more}"
+        doubt = f"No clear difference between {a} and {b}"
+    return _finding("design", row, claim, doubt)
+
+
+def _finding(
+    topic: str,
+    row: Mapping[str, Any],
+    claim: str,
+    doubt: str,
+    *,
+    percent: bool = False,
+    what: str = "difference",
+) -> Finding:
+    """The claim if the corrected p is below 0.05; else that nothing can be said, with the sign."""
+    if told(row):
+        # A claim says the direction in words, so the interval is that of the size.
+        reach = bounds(row, percent=percent, flip=row["value"] < 0 and not percent)
+        return Finding(topic, claim, f"{reach}; {with_family(row)}", clear=True)
+    size = number(row["value"], percent=percent)
+    numbers = f"{what} {size}, {bounds(row, percent=percent)}; {with_family(row)}"
+    return Finding(topic, doubt, numbers, clear=False)
+
+
+def _agreement(analysis: StudyAnalysis) -> Iterator[Finding]:
+    kappas = analysis.categories.filter(pl.col("statistic") == "fleiss_kappa")
+    for row in kappas.drop_nulls("value").iter_rows(named=True):
+        claim = f"Fleiss’ kappa of {row['quality']} is {number(row['value'], digits=2)}"
+        size = f"{counted(row['n_items'], 'item')}, {counted(row['n_ratings'], 'rating')}"
+        yield Finding("agreement", claim, f"{bounds(row)} over items; {size}", clear=True)
+    table = analysis.table("table5")
+    if table.height:
+        main = table.filter(pl.col("form") == "ICC(2,k)", pl.col("value").is_not_null())
+        for quality in main["quality"].unique(maintain_order=True):
+            part = main.filter(pl.col("quality") == quality).sort("value")
+            low, high = part.row(0, named=True), part.row(-1, named=True)
+            least, most = (number(row["value"], digits=2) for row in (low, high))
+            if part.height == 1:
+                claim = f"Agreement on {quality} is {least}"
+                yield Finding("agreement", claim, f"ICC(2,k), {bounds(low)}", clear=True)
+                continue
+            claim = f"Agreement on {quality} lies between {least} and {most}"
+            ends = f"lowest with {_cell(low)} ({bounds(low)}), highest with {_cell(high)}"
+            yield Finding("agreement", claim, f"ICC(2,k), {ends} ({bounds(high)})", clear=True)
+    rows = analysis.consistency_differences
+    single = rows.filter(
+        pl.col("form") == "ICC(3,1)", ~pl.col("comparison").str.contains(r"\("),
+        pl.col("value").is_not_null(),
+    )  # fmt: skip
+    for row in single.iter_rows(named=True):
+        word = "more" if row["value"] > 0 else "less"
+        a, _, b = row["comparison"].partition(" − ")
+        quality = row["quality"]
+        if row["comparison"] == quality:
+            claim = f"Raters agree {word} on {a} than on {b}"
+            doubt = f"No clear difference in agreement between {a} and {b}"
+        elif b == "none":
+            which = "an anchor" if a == "anchor" else f"a {a}"
+            claim = f"With {which} raters agree {word} on {quality}"
+            doubt = f"No clear difference in agreement on {quality} between {which} and none"
+        else:
+            setting = a.partition(": ")[2] or a
+            claim = f"With “{setting}” raters agree {word} on {quality} than with “{b}”"
+            doubt = f"No clear difference in agreement on {quality}: “{setting}” against “{b}”"
+        yield _finding("agreement", row, claim, doubt, what="ICC(3,1) differs by")
+
+
+def _pushes(analysis: StudyAnalysis) -> Iterator[Finding]:
+    for row in analysis.pushes.drop_nulls("value").iter_rows(named=True):
+        size = number(abs(row["value"]))
+        up = row["value"] > 0
+        kind = (row["push"], row["of"])
+        if kind == ("position", "ratings"):
+            word = "rise" if up else "fall"
+            claim = f"Each place further down the screen, ratings {word} by {size} points"
+            yield _finding("pushes", row, claim, "No clear effect of the place on the screen")
+        elif kind == ("fatigue", "ratings"):
+            word = "rise" if up else "fall"
+            claim = f"From the first to the last item of a session, ratings {word} by {size} points"
+            yield _finding("pushes", row, claim, "No clear drift of ratings over the session")
+        elif kind == ("fatigue", "scatter"):
+            word = "further from" if up else "closer to"
+            claim = f"Over the session, ratings move {size} points {word} what others gave"
+            yield _finding("pushes", row, claim, "Ratings do not clearly scatter more with time")
+        elif kind == ("fatigue", "time"):
+            share = number(abs(2 ** row["value"] - 1), percent=True)
+            claim = f"Over the session, raters become {share} {'slower' if up else 'faster'}"
+            doubt = "Raters do not clearly become faster or slower"
+            yield _finding("pushes", row, claim, doubt, what="doublings of time")
+        elif row["push"] == "halo":
+            size = number(row["value"], digits=2)
+            claim = f"Halo: ratings of {row['of']} correlate {size} beyond items and raters"
+            doubt = f"No clear halo between {row['of']}"
+            yield _finding("pushes", row, claim, doubt, what="correlation")
+        elif kind == ("heaping", "all ratings"):
+            claim = f"{number(row['value'], percent=True)} of all ratings are multiples of ten"
+            yield Finding("pushes", claim, bounds(row, percent=True), clear=True)
+
+
+def _raters(analysis: StudyAnalysis) -> Iterator[Finding]:
+    flags = analysis.flags
+    total = analysis.data.raters.height
+    parts = [
+        f"{counted(len(flags.flagged(flag)), 'rater')} {_FLAG_WORDS[flag]}"
+        for flag in FLAGS
+        if flags.flagged(flag)
+    ]
+    known = flags.any_flag
+    if not parts:
+        yield Finding("raters", "No rater stands out", "by any of the checks below", clear=True)
+        return
+    claim = f"{len(known)} of {counted(total, 'rater')} should be looked at twice"
+    yield Finding("raters", claim, listed(parts), clear=True)
+    rows = analysis.robustness
+    if "effect" not in rows.columns:
+        return
+    scopes = rows["quality"].drop_nulls().unique(maintain_order=True).to_list()
+    if not scopes:
+        return
+    scope = _ALL if _ALL in scopes else scopes[0]
+    for effect in ("anchor", "layout"):
+        part = rows.filter(pl.col("effect") == effect, pl.col("quality") == scope)
+        everybody = part.filter(pl.col("left_out") == "nobody")
+        without = part.filter(pl.col("left_out") == "all of them")
+        if everybody.height and without.height and without["value"][0] is not None:
+            before, after = everybody.row(0, named=True), without.row(0, named=True)
+            claim = f"Without them the effect of the {effect} is {number(after['value'])} points"
+            numbers = f"{bounds(after)}; with everybody it is {number(before['value'])}"
+            yield Finding("raters", claim, numbers, clear=True)
+
+
+def _opinions(analysis: StudyAnalysis) -> Iterator[Finding]:
+    ranked = analysis.table("figure9")
+    if ranked.height:
+        first, second = ranked["quality"][0], ranked["quality"][1]
+        claim = f"Participants find {first} most important, then {second}"
+        row = ranked.row(0, named=True)
+        numbers = f"mean rank {number(row['mean_rank'])}, {bounds(row)}"
+        yield Finding("opinions", claim, f"{numbers}; {row['n_raters']} participants", clear=True)
+    liked = analysis.table("preferred")
+    if liked.height:
+        row = liked.row(0, named=True)
+        claim = f"{row['n_raters']} of {row['of']} participants prefer {row['answer']}"
+        yield Finding("opinions", claim, bounds(row, percent=True), clear=True)
+
+
+def _cell(row: Mapping[str, Any]) -> str:
+    anchor = {"none": "no anchor", "both": "the anchor"}.get(
+        row["anchor"], f"{row['anchor']} anchor"
+    )
+    parts = [anchor] if row["anchor"] else []
+    if row["layout"]:
+        parts.append(f"layout “{row['layout']}”")
+    return " and ".join(parts) or "everybody"
+
+
+def headline(analysis: StudyAnalysis) -> str:
+    """How large the study is, and how many of the design's effects stand out."""
+    data = analysis.data
+    rows = analysis.effects
+    tests = int(rows["p_adjusted"].is_not_null().sum())
+    below = int((rows["p_adjusted"] < 0.05).sum())
+    size = (
+        f"{counted(data.raters.height, rater_word(data))}, "
+        f"{counted(data.ratings.height, 'rating')} of "
+        f"{counted(data.ratings['item'].n_unique(), 'item')}"
+    )
+    if not tests:
+        return f"{size}; the ratings carry no factor whose effect could be tested"
+    return (
+        f"{size}: {below} of {counted(tests, 'test')} of the design’s effects "
+        f"{'has' if below == 1 else 'have'} a corrected p below 0.05"
+    )

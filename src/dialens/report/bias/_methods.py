@@ -1,0 +1,83 @@
+"""A methods paragraph and a codebook that can go into a paper."""
+
+from dialens.analysis.bias import StudyAnalysis
+from dialens.report._wording import counted, listed
+from dialens.report.bias._remarks import rater_word
+
+CODEBOOK: dict[str, str] = {
+    "effect": "name of a difference or ratio; question says what it asks",
+    "quality": "what was rated; all is the mean over qualities",
+    "value": "the estimate, in points of the scale or as a share (unit)",
+    "low, high": "ends of the 95 % interval",
+    "p": "two-sided, uncorrected",
+    "p_adjusted": "after Benjamini and Hochberg (1995) over family tests",
+    "family": "how many tests p_adjusted was corrected over: all of the same table",
+    "model_value, model_low, model_high, model_p": "the same difference from the mixed model",
+    "anchor": "level of the anchor factor: none, numerical, textual, both",
+    "layout": "level of the layout factor",
+    "group": "group of raters: time below or above the mean of all, or a yes/no answer",
+    "form, also": "form of the ICC after Shrout & Fleiss (1979) and McGraw & Wong (1996)",
+    "f, df1, df2": "F test of no agreement, where every rater judged every item",
+    "test": "whether p comes from that F test or from the draws",
+    "statistic, also": "name of a coefficient of agreement on categories",
+    "label, share": "what most raters said of an item, and how many of them (table labels)",
+    "n_raters, n_items, n_ratings": "how many the number rests on",
+    "n_missing": "cells of raters × items without a rating",
+    "mean": "mean of participants’ means",
+    "share, low, high": "share of the variance, with its interval (table variance)",
+    "same_share": "share of a rater’s most frequent number",
+    "longest_run": "longest series of one and the same number",
+    "round_share": "share of multiples of ten",
+    "median_seconds": "median time per rating, without hidden tabs where that was recorded",
+    "left_out": "which raters were left out in this view",
+    "reason": "why a number is missing",
+}
+"""Columns of the tables and what they mean."""
+
+
+def _labels(analysis: StudyAnalysis) -> str:
+    if not analysis.categories.height:
+        return ""
+    return (
+        "Where ratings are categories, agreement is also given as Fleiss’ kappa (Fleiss 1971) and "
+        "Krippendorff’s alpha, with bootstrap intervals over items. "
+    )
+
+
+def methods(analysis: StudyAnalysis) -> list[str]:
+    """How the numbers came about, in sentences for a paper."""
+    data, draws = analysis.data, analysis.draws
+    ratings = data.ratings
+    factors = [f"{name} ({', '.join(data.levels(name))})" for name in data.factors]
+    design = f"The design varied {listed(factors)}. " if factors else ""
+    if data.normalise == "log":
+        scale = (
+            "For agreement, ratings were log-normalised: log10 of the rating divided by the "
+            "modulus where a number was shown, otherwise the log10 rating minus the rater’s mean "
+            "for that quality (Bard et al. 1996). "
+        )
+    else:
+        scale = "Ratings were taken as given, without normalisation. "
+    flagged = len(analysis.flags.any_flag)
+    return [
+        f"{counted(data.raters.height, rater_word(data))} gave "
+        f"{counted(ratings.height, 'rating')} of "
+        f"{counted(ratings['item'].n_unique(), 'item')} on {listed(data.qualities)}. {design}"
+        "Means are means of participants’ means; intervals are bias-corrected and accelerated "
+        f"bootstrap intervals (Efron 1987; {draws.resamples:,} resamples, seed {draws.seed}) over "
+        "participants, drawn within conditions. Differences average evenly over the other "
+        "factors. Beside each stands the same contrast of a linear mixed model with crossed "
+        "random effects of raters and items, fitted by restricted maximum likelihood, with "
+        "Satterthwaite’s degrees of freedom.",
+        "The anchor’s pull is the difference between anchored and unanchored means divided by the "
+        "distance from the unanchored mean to the anchor’s value. "
+        f"{scale}Agreement is the intraclass correlation ICC(2,k) with missing cells by variance "
+        f"components; all six forms are in the tables. {_labels(analysis)}Because ICC(2,k) grows "
+        "with the number of raters and counts differences of level, which normalisation removes "
+        "only where no modulus was shown, conditions are compared by ICC(2,1) and ICC(3,1) as "
+        "well.",
+        "P-values were corrected within each table (effects, differences of agreement, groups of "
+        "raters, other pushes) after Benjamini and Hochberg (1995); the size of the family stands "
+        f"beside every corrected p. No rater was removed; {flagged} with unusual answering "
+        "behaviour were left out in a separate view of the main effects.",
+    ]

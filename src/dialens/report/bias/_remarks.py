@@ -1,0 +1,81 @@
+"""What a reader has to know before the first number: who rated, and what was announced."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from dialens.analysis.bias import StudyData
+from dialens.report._wording import counted
+
+SIMULATED = "simulated"
+_HUMAN = "human"
+_WORDS = {SIMULATED: "simulated", "llm": "language models"}
+
+
+@dataclass(frozen=True)
+class Remark:
+    """Something that stands above the results.
+
+    Attributes:
+        title: In two or three words.
+        text: What is to be known, in sentences.
+        details: One line each, below it.
+        warning: Whether results must not be read without it.
+    """
+
+    title: str
+    text: str
+    details: Sequence[str] = ()
+    warning: bool = False
+
+    def lines(self) -> list[str]:
+        """For a terminal; details only where they matter."""
+        below = self.details if self.warning else ()
+        return [f"{self.title}: {self.text}", *(f"  {line}" for line in below)]
+
+
+def kinds_of(data: StudyData) -> dict[str, int]:
+    """How many raters there are of each kind; ratings that do not say count as people's."""
+    if "rater_kind" not in data.ratings.columns:
+        return {_HUMAN: data.raters.height}
+    kind = pl.col("rater_kind").fill_null(_HUMAN)
+    counts = data.ratings.group_by(kind).agg(pl.col("rater").n_unique()).sort("rater_kind")
+    return {str(name): int(count) for name, count in counts.iter_rows()}
+
+
+def all_simulated(data: StudyData) -> bool:
+    """Whether nobody in the data is real."""
+    return set(kinds_of(data)) == {SIMULATED}
+
+
+def rater_word(data: StudyData) -> str:
+    """What raters are called where they are counted."""
+    return "simulated rater" if all_simulated(data) else "rater"
+
+
+def who_rated(data: StudyData, put_in: Sequence[str] = ()) -> list[Remark]:
+    """A warning where not all raters are people.
+
+    Args:
+        data: The study.
+        put_in: What is known of how raters were simulated, one line each.
+    """
+    kinds = kinds_of(data)
+    strange = {kind: count for kind, count in kinds.items() if kind != _HUMAN}
+    if not strange:
+        return []
+    if set(kinds) == {SIMULATED}:
+        text = (
+            f"All {counted(kinds[SIMULATED], 'rater')} are simulated. Nobody was asked: what "
+            "follows shows what the analysis finds in answers whose biases are known, and says "
+            "nothing about people or about the agents."
+        )
+        return [Remark("Simulated data", text, list(put_in), warning=True)]
+    total = sum(kinds.values())
+    parts = [f"{count:,} {_WORDS.get(kind, kind)}" for kind, count in strange.items()]
+    text = (
+        f"Of {counted(total, 'rater')}, {' and '.join(parts)} and {kinds.get(_HUMAN, 0):,} people. "
+        "The numbers below take them together."
+    )
+    return [Remark("Not only people", text, list(put_in), warning=True)]

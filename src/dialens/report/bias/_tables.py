@@ -1,0 +1,375 @@
+"""Tables of a rating study as people print them: for the page, as CSV and as LaTeX."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from dialens.analysis.bias import FLAGS, PaperTable, StudyAnalysis
+from dialens.report.bias._wording import interval, number, p_value
+
+Cells = Sequence[Sequence[str]]
+_LATEX = {
+    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
+    "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
+    "−": "$-$", "×": r"$\times$", "<": "$<$", ">": "$>$", "“": "``", "”": "''", "’": "'",
+    "–": "--", "²": "$^2$",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A table ready to be printed.
+
+    Attributes:
+        key: For file names and links.
+        title: What it shows.
+        heads: Of the columns.
+        rows: Text.
+        note: Below the table.
+        data: The numbers as they are, for CSV.
+    """
+
+    key: str
+    title: str
+    heads: tuple[str, ...]
+    rows: Cells
+    note: str
+    data: pl.DataFrame
+
+    def latex(self) -> str:
+        r"""The table for a paper that uses `booktabs`.
+
+        Examples:
+            >>> shown = Shown("t", "A_b", ("x", "y"), [("a & b", "−1")], "", pl.DataFrame())
+            >>> print(shown.latex().splitlines()[8])
+            a \& b & $-$1 \\
+        """
+        columns = "l" + "r" * (len(self.heads) - 1)
+        body = [" & ".join(_escaped(cell) for cell in row) + r" \\" for row in self.rows]
+        note = f" {_escaped(self.note)}" if self.note else ""
+        return "\n".join(
+            [
+                r"\begin{table}",
+                r"\centering",
+                rf"\caption{{{_escaped(self.title)}.{note}}}",
+                rf"\label{{tab:{self.key}}}",
+                rf"\begin{{tabular}}{{{columns}}}",
+                r"\toprule",
+                " & ".join(_escaped(head) for head in self.heads) + r" \\",
+                r"\midrule",
+                *body,
+                r"\bottomrule",
+                r"\end{tabular}",
+                r"\end{table}",
+                "",
+            ]
+        )
+
+
+def _escaped(text: str) -> str:
+    return "".join(_LATEX.get(character, character) for character in text)
+
+
+def shown_tables(analysis: StudyAnalysis) -> dict[str, Shown]:
+    """Every table of the analysis, by key."""
+    made = [
+        _effects(analysis),
+        *_paper(analysis.paper),
+        _differences(analysis),
+        *_labelled(analysis),
+        _splits(analysis),
+        _pushes(analysis),
+        _flags(analysis),
+        _robustness(analysis),
+        _variance(analysis),
+    ]
+    return {table.key: table for table in made}
+
+
+def _labelled(analysis: StudyAnalysis) -> Iterator[Shown]:
+    """Tables that only studies with categories have."""
+    if analysis.categories.height:
+        yield _categories(analysis)
+    if analysis.labels.height:
+        yield _labels(analysis)
+
+
+def _categories(analysis: StudyAnalysis) -> Shown:
+    data = analysis.categories
+    rows = [
+        (
+            row["quality"],
+            row["also"] or row["statistic"],
+            number(row["value"], digits=2),
+            interval(row["low"], row["high"], digits=2),
+            f"{row['n_items'] or 0:,}",
+            f"{row['n_ratings'] or 0:,}",
+            row["reason"] or "",
+        )
+        for row in data.iter_rows(named=True)
+    ]
+    heads = ("Quality", "Statistic", "Value", "95 % interval", "Items", "Ratings", "Why not")
+    note = "Intervals over items. 1 is perfect agreement, 0 what chance would give."
+    return Shown("categories", "Agreement on categories", heads, rows, note, data)
+
+
+def _labels(analysis: StudyAnalysis) -> Shown:
+    data = analysis.labels
+    rows = [
+        (
+            row["item"],
+            row["quality"],
+            "split" if row["label"] is None else f"{row['label']:g}",
+            number(row["share"], percent=True),
+            f"{row['n_raters']:,}",
+        )
+        for row in data.iter_rows(named=True)
+    ]
+    heads = ("Item", "Quality", "Label", "Said so", "Raters")
+    return Shown("labels", "What most raters said", heads, rows, "", data)
+
+
+def _effects(analysis: StudyAnalysis) -> Shown:
+    rows = []
+    for row in analysis.effects.iter_rows(named=True):
+        percent = row["unit"] == "share"
+        rows.append(
+            (
+                row["effect"],
+                row["quality"],
+                number(row["value"], percent=percent),
+                interval(row["low"], row["high"], percent=percent),
+                p_value(row["p"]),
+                p_value(row["p_adjusted"]),
+                number(row["model_value"]),
+                interval(row["model_low"], row["model_high"]),
+                row["reason"] or "",
+            )
+        )
+    first = ("Effect", "Quality", "Difference", "95 % interval", "p", "Corrected p")
+    heads = (*first, "Mixed model", "its 95 % interval", "Why not")
+    return Shown(
+        "effects", "Effects of the design", heads, rows, _family(analysis.effects), analysis.effects
+    )
+
+
+def _family(table: pl.DataFrame) -> str:
+    sizes = table["family"].drop_nulls().unique().to_list() if table.height else []
+    if not sizes:
+        return "Nothing was tested."
+    return f"Corrected over a family of {sizes[0]} tests (Benjamini–Hochberg)."
+
+
+def _paper(paper: Sequence[PaperTable]) -> Iterator[Shown]:
+    for made in paper:
+        title = f"{made.label}: {made.title}"
+        if made.reason or not made.table.height:
+            note = f"Could not be made: {made.reason or 'no data'}."
+            yield Shown(made.key, title, ("",), [], note, made.table)
+        elif "form" in made.table.columns:
+            yield _agreement(made.key, title, made.table)
+        elif "mean" in made.table.columns:
+            yield _means(made.key, title, made.table)
+        elif made.key == "figure9":
+            yield _plain(made.key, title, made.table, _RANKING)
+        elif made.key == "preferred":
+            yield _plain(made.key, title, made.table, _PREFERRED)
+        else:
+            yield _counts(made.key, title, made.table)
+
+
+_Columns = Mapping[str, Callable[[Mapping[str, Any]], str]]
+_RANKING: _Columns = {
+    "Quality": lambda r: r["quality"],
+    "Mean rank": lambda r: number(r["mean_rank"], digits=2),
+    "95 % interval": lambda r: interval(r["low"], r["high"], digits=2),
+    "Ranked first": lambda r: number(r["share_first"], percent=True),
+    "Among the first two": lambda r: number(r["share_top_two"], percent=True),
+    "Participants": lambda r: str(r["n_raters"]),
+}
+_PREFERRED: _Columns = {
+    "Scale": lambda r: r["answer"],
+    "Participants": lambda r: f"{r['n_raters']} of {r['of']}",
+    "Share": lambda r: number(r["share"], percent=True),
+    "95 % interval": lambda r: interval(r["low"], r["high"], percent=True),
+}
+
+
+def _plain(key: str, title: str, table: pl.DataFrame, columns: _Columns, note: str = "") -> Shown:
+    rows = [[make(row) for make in columns.values()] for row in table.iter_rows(named=True)]
+    return Shown(key, title, tuple(columns), rows, note, table)
+
+
+def _condition(row: Mapping[str, Any]) -> tuple[str, str]:
+    """The condition in words, and the group of raters.
+
+    Examples:
+        >>> _condition({"anchor": "none", "layout": "together"})
+        ('together, no anchor', '')
+    """
+    anchor = row.get("anchor")
+    words = {"none": "no anchor", "both": "anchor", "shown": "anchor"}
+    parts = [row["layout"]] if row.get("layout") else []
+    parts += [words.get(anchor, f"{anchor} anchor")] if anchor else []
+    return ", ".join(parts) or "all conditions", row.get("group") or ""
+
+
+def _agreement(key: str, title: str, table: pl.DataFrame) -> Shown:
+    """Conditions as rows, qualities as columns, the headline form; all forms are in the CSV."""
+    main = table.filter(pl.col("form") == "ICC(2,k)")
+
+    def text(row: Mapping[str, Any]) -> str:
+        if row["value"] is None:
+            return "–"
+        weak = row["p_adjusted"] is None or row["p_adjusted"] >= 0.05
+        reach = interval(row["low"], row["high"], digits=2)
+        return f"{number(row['value'], digits=2)} ({reach})" + (" †" if weak else "")
+
+    note = f"95 % intervals over participants. † corrected p not below 0.05. {_family(main)}"
+    return _pivoted(key, title, main, text, note, table)
+
+
+def _means(key: str, title: str, table: pl.DataFrame) -> Shown:
+    def text(row: Mapping[str, Any]) -> str:
+        return f"{number(row['mean'])} ({interval(row['low'], row['high'])})"
+
+    return _pivoted(key, title, table, text, "95 % intervals over participants.", table)
+
+
+def _pivoted(
+    key: str,
+    title: str,
+    table: pl.DataFrame,
+    text: Callable[[Mapping[str, Any]], str],
+    note: str,
+    data: pl.DataFrame,
+) -> Shown:
+    """Conditions as rows, qualities as columns."""
+    qualities = table["quality"].unique(maintain_order=True).to_list()
+    cells: dict[tuple[str, str], dict[str, str]] = {}
+    counts: dict[tuple[str, str], list[int]] = {}
+    for row in table.iter_rows(named=True):
+        cells.setdefault(_condition(row), {})[row["quality"]] = text(row)
+        counts.setdefault(_condition(row), []).append(row["n_raters"])
+    grouped = any(group for _, group in cells)
+    rows = []
+    for where, found in cells.items():
+        least, most = min(counts[where]), max(counts[where])
+        raters = f"{least}" if least == most else f"{least}–{most}"
+        first = where if grouped else where[:1]
+        rows.append((*first, raters, *(found.get(quality, "–") for quality in qualities)))
+    names = ("Condition", "Group") if grouped else ("Condition",)
+    heads = ["Mean" if quality == "all" else quality.capitalize() for quality in qualities]
+    return Shown(key, title, (*names, "Raters", *heads), rows, note, data)
+
+
+def _counts(key: str, title: str, table: pl.DataFrame) -> Shown:
+    columns: dict[str, Callable[[Mapping[str, Any]], str]] = {}
+    if "question" in table.columns:
+        columns["Question"] = lambda r: str(r["question"]).replace("_", " ")
+    columns["Condition"] = lambda r: _condition(r)[0]
+    if "group" in table.columns:
+        columns["Answer"] = lambda r: str(r["group"])
+    columns["Raters"] = lambda r: f"{r['n_raters']:,}"
+    columns["Ratings"] = lambda r: f"{r['n_ratings']:,}"
+    return _plain(key, title, table, columns)
+
+
+def _differences(analysis: StudyAnalysis) -> Shown:
+    table = analysis.consistency_differences
+    columns: _Columns = {
+        "Comparison": lambda r: r["comparison"],
+        "Quality": lambda r: r["quality"],
+        "Form": lambda r: r["form"],
+        "Difference": lambda r: number(r["value"], digits=2),
+        "95 % interval": lambda r: interval(r["low"], r["high"], digits=2),
+        "p": lambda r: p_value(r["p"]),
+        "Corrected p": lambda r: p_value(r["p_adjusted"]),
+        "Why not": lambda r: r["reason"] or "",
+    }
+    return _plain("icc_differences", "Differences of agreement", table, columns, _family(table))
+
+
+def _splits(analysis: StudyAnalysis) -> Shown:
+    table = analysis.split_effects
+    columns: _Columns = {
+        "Split by": lambda r: r["split"].replace("_", " "),
+        "Group": lambda r: r["group"],
+        "Layout": lambda r: r["layout"] or "all",
+        "Anchor − none": lambda r: number(r["value"]),
+        "95 % interval": lambda r: interval(r["low"], r["high"]),
+        "p": lambda r: p_value(r["p"]),
+        "Corrected p": lambda r: p_value(r["p_adjusted"]),
+        "Raters": lambda r: "–" if r["n_raters"] is None else str(r["n_raters"]),
+        "Why not": lambda r: r["reason"] or "",
+    }
+    title = "The anchor’s effect by time and experience"
+    return _plain("split_effects", title, table, columns, _family(table))
+
+
+def _pushes(analysis: StudyAnalysis) -> Shown:
+    table = analysis.pushes
+    columns: _Columns = {
+        "Push": lambda r: r["push"],
+        "On": lambda r: r["of"],
+        "What it measures": lambda r: r["measure"],
+        "Estimate": lambda r: number(r["value"], percent=r["push"] == "heaping"),
+        "95 % interval": lambda r: interval(r["low"], r["high"], percent=r["push"] == "heaping"),
+        "p": lambda r: p_value(r["p"]),
+        "Corrected p": lambda r: p_value(r["p_adjusted"]),
+        "Why not": lambda r: r["reason"] or "",
+    }
+    return _plain("pushes", "What else pushes raters", table, columns, _family(table))
+
+
+def _flags(analysis: StudyAnalysis) -> Shown:
+    table = analysis.flags.raters
+    marked = table.filter(pl.col("rater").is_in(analysis.flags.any_flag))
+    columns: _Columns = {
+        "Rater": lambda r: r["rater"],
+        "Flags": lambda r: ", ".join(f.replace("_", " ") for f in FLAGS if r[f]),
+        "Ratings": lambda r: str(r["n_ratings"]),
+        "Seconds a rating": lambda r: number(r["median_seconds"]),
+        "Most frequent number": lambda r: number(r["same_share"], percent=True),
+        "Longest run": lambda r: str(r["longest_run"]),
+        "Multiples of ten": lambda r: number(r["round_share"], percent=True),
+    }
+    rows = [[make(row) for make in columns.values()] for row in marked.iter_rows(named=True)]
+    meanings = "; ".join(f"{flag.replace('_', ' ')}: {text}" for flag, text in FLAGS.items())
+    note = f"{meanings[0].upper()}{meanings[1:]}. The CSV holds every rater."
+    return Shown("raters", "Raters to look at twice", tuple(columns), rows, note, table)
+
+
+def _robustness(analysis: StudyAnalysis) -> Shown:
+    table = analysis.robustness
+    if "effect" not in table.columns:
+        table = table.with_columns(
+            *(pl.lit(None).alias(n) for n in ("effect", "quality", "value", "low", "high", "unit"))
+        )
+    columns: _Columns = {
+        "Left out": lambda r: r["left_out"].replace("_", " "),
+        "Raters left": lambda r: str(r["n_raters"]),
+        "Effect": lambda r: r["effect"] or "–",
+        "Quality": lambda r: r["quality"] or "–",
+        "Estimate": lambda r: number(r["value"], percent=r["unit"] == "share"),
+        "95 % interval": lambda r: interval(r["low"], r["high"], percent=r["unit"] == "share"),
+        "Why not": lambda r: r["reason"] or "",
+    }
+    note = "Shown to see what hangs on whom; nothing here is tested."
+    return _plain("robustness", "Main effects without flagged raters", table, columns, note)
+
+
+def _variance(analysis: StudyAnalysis) -> Shown:
+    columns: _Columns = {
+        "Quality": lambda r: r["quality"],
+        "Level": lambda r: r["level"],
+        "Share": lambda r: number(r["share"], percent=True),
+        "95 % interval": lambda r: interval(r["low"], r["high"], percent=True),
+        "Groups": lambda r: "–" if r["n_levels"] is None else f"{r['n_levels']:,}",
+        "Note": lambda r: r["reason"] or "",
+    }
+    note = "Linear mixed model (restricted likelihood), conditions as fixed effects."
+    title = "How the variance is shared between levels"
+    return _plain("variance", title, analysis.variance, columns, note)

@@ -1,0 +1,237 @@
+"""The pictures of an agent's profile: traits of all agents, and values beside a yardstick."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import altair as alt
+
+from dialens.report._charts import FEW_AGENTS, Chart, Drawing, named, specification
+
+_MOST_ROWS = 10
+_ROW_HEIGHT = 36
+_LOW_ROW_HEIGHT = 28
+_WIDEST_NAME = 150
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A row of a chart: a value with its interval, and what it is held against.
+
+    Attributes:
+        name: Who or what it is.
+        x: The value.
+        low: Lower end of its interval.
+        high: Upper end.
+        yardstick: Where its tick stands, if it has one.
+    """
+
+    name: str
+    x: float
+    low: float | None
+    high: float | None
+    yardstick: float | None = None
+
+
+@dataclass(frozen=True)
+class Words:
+    """What a chart says.
+
+    Attributes:
+        axis: Title of its axis.
+        value: What the dot is.
+        yardstick: What the tick is.
+        alt: The chart in one sentence.
+        note: How to read it.
+    """
+
+    axis: str
+    value: str
+    yardstick: str
+    alt: str
+    note: str
+
+
+def yardstick_chart(
+    marks: Sequence[Mark],
+    words: Words,
+    columns: Sequence[str],
+    rows: Sequence[Sequence[Any]],
+    *,
+    from_zero: bool,
+    percent: bool = False,
+) -> Chart:
+    """One row a mark: a dot with its interval, and a tick for the yardstick.
+
+    Where there are too many, the highest and the lowest are shown.
+    """
+    shown = _most_telling(marks)
+    data = [
+        {
+            "name": mark.name,
+            "row": at,
+            "x": _short(mark.x),
+            "low": _short(mark.low),
+            "high": _short(mark.high),
+            "tick": _short(mark.yardstick),
+        }
+        for at, mark in enumerate(shown)
+    ]
+    form = ".1%" if percent else ".3~f"
+    tooltip = [
+        alt.Tooltip("name:N", title=" "),
+        alt.Tooltip("x:Q", title=words.value, format=form),
+        alt.Tooltip("low:Q", title="from", format=form),
+        alt.Tooltip("high:Q", title="to", format=form),
+    ]
+    ticked = any(mark.yardstick is not None for mark in shown)
+    if ticked:
+        tooltip.append(alt.Tooltip("tick:Q", title=words.yardstick, format=form))
+    domain = _domain(data, from_zero=from_zero)
+    x = alt.X(
+        "x:Q",
+        axis=alt.Axis(title=words.axis, format="%" if percent else "~g", tickCount=5, grid=True),
+        scale=alt.Scale(domain=domain, nice=False, zero=False),
+    )
+    base = alt.Chart(named("rows")).encode(y=_row_names(len(shown)), tooltip=tooltip)
+    line = base.mark_rule(strokeWidth=3.5, strokeCap="round", color="var(--accent)", opacity=0.45)
+    dot = base.mark_circle(size=95, opacity=1, color="var(--accent)")
+    layers = [line.encode(x=alt.X("low:Q"), x2="high:Q")]
+    if ticked:
+        # Under the dot, so that it may be covered and never covers.
+        tick = base.mark_tick(thickness=3, size=20, color="var(--ink-soft)", opacity=0.9)
+        layers.append(tick.encode(x=alt.X("tick:Q")))
+    height = _ROW_HEIGHT if len(shown) <= FEW_AGENTS else _LOW_ROW_HEIGHT
+    drawing = (
+        alt.layer(*layers, dot.encode(x=x))
+        .add_params(alt.param(name="names", value=[mark.name for mark in shown]))
+        .properties(height=height * len(shown) + 4)
+    )
+    note = words.note
+    if len(shown) < len(marks):
+        half = _MOST_ROWS // 2
+        note += f" Shown are the {half} highest and the {half} lowest of {len(marks):,}."
+    return Chart(specification(drawing), {"rows": data}, words.alt, columns, rows, note)
+
+
+def traits_chart(
+    traits: Sequence[str],
+    values: Sequence[Mapping[str, Any]],
+    agents: Sequence[str],
+    rows: Sequence[Sequence[Any]],
+) -> Chart:
+    """Every trait a row, every agent a dot on one scale of standard deviations.
+
+    Args:
+        traits: Labels, from the top.
+        values: `trait` (a label), `number` of the agent, `x`, `low`, `high`, and `mean` as it was.
+        agents: Names by number.
+        rows: The table behind it: one row an agent.
+    """
+    few = len(agents) <= FEW_AGENTS
+    x = alt.X(
+        "x:Q",
+        axis=alt.Axis(title="Standard deviations of single dialogues", format="+~g", tickCount=6),
+        scale=alt.Scale(domain=_domain(values, from_zero=False), nice=False, zero=False),
+    )
+    y = alt.Y(
+        "trait:N",
+        sort=list(traits),
+        axis=alt.Axis(
+            title=None, grid=True, tickBand="extent", labelFontSize=13, labelLimit=_WIDEST_NAME
+        ),
+    )
+    tooltip = [
+        alt.Tooltip("agent:N", title="agent"),
+        alt.Tooltip("trait:N", title="trait"),
+        alt.Tooltip("mean:Q", title="mean", format=".3~f"),
+        alt.Tooltip("x:Q", title="from the mean of agents", format="+.2f"),
+    ]
+    base = alt.Chart(named("rows")).encode(y=y, tooltip=tooltip)
+    zero = (
+        alt.Chart(named("middle"))
+        .mark_rule(color="var(--ink-soft)", strokeDash=[3, 3])
+        .encode(x=alt.X("x:Q"))
+    )
+    drawing = _coloured(base, zero, x, agents, traits) if few else _picked(base, zero, x, traits)
+    note = (
+        "0 is the mean of all agents; lines are 95 % intervals over dialogues."
+        if few
+        else "0 is the mean of all agents. Every agent is a tick; one is picked out with its 95 % "
+        "interval over dialogues."
+    )
+    return Chart(
+        specification(drawing),
+        {"rows": values, "middle": [{"x": 0}]},
+        "Traits of every agent on one scale, as distances from the mean of all agents. The numbers "
+        "stand in the table below the chart.",
+        ("Agent", *traits),
+        rows,
+        note,
+        pick=not few,
+    )
+
+
+def _coloured(
+    base: alt.Chart, zero: alt.Chart, x: alt.X, agents: Sequence[str], traits: Sequence[str]
+) -> Drawing:
+    names = list(agents)
+    colour = alt.Color("agent:N", sort=names, legend=alt.Legend()).scale(domain=names)
+    shape = alt.Shape("agent:N", sort=names).scale(domain=names)
+    offset = alt.YOffset("agent:N", sort=names).scale(domain=names, paddingOuter=0.9)
+    each = base.encode(yOffset=offset, color=colour)
+    lines = each.mark_rule(strokeWidth=2.5, strokeCap="round", opacity=0.55)
+    dots = each.mark_point(size=52, filled=True, opacity=1).encode(shape=shape)
+    step = max(34, 13 * len(names) + 12)
+    layered: Drawing = alt.layer(
+        zero, lines.encode(x=alt.X("low:Q"), x2="high:Q"), dots.encode(x=x)
+    ).properties(height=step * len(traits))
+    return layered
+
+
+def _picked(base: alt.Chart, zero: alt.Chart, x: alt.X, traits: Sequence[str]) -> Drawing:
+    everyone = base.mark_tick(thickness=2, size=18, style="quiet", opacity=0.5).encode(x=x)
+    one = base.transform_filter("datum.number === pick")
+    line = one.mark_rule(strokeWidth=4, strokeCap="round", style="picked", opacity=0.5)
+    dot = one.mark_circle(size=110, style="picked", opacity=1)
+    layered: Drawing = (
+        alt.layer(zero, everyone, line.encode(x=alt.X("low:Q"), x2="high:Q"), dot.encode(x=x))
+        .add_params(alt.param(name="pick", value=0))
+        .properties(height=34 * len(traits))
+    )
+    return layered
+
+
+def _most_telling(marks: Sequence[Mark]) -> list[Mark]:
+    if len(marks) <= _MOST_ROWS:
+        return list(marks)
+    ordered = sorted(marks, key=lambda mark: -mark.x)
+    return [*ordered[: _MOST_ROWS // 2], *ordered[-_MOST_ROWS // 2 :]]
+
+
+def _row_names(count: int) -> alt.Y:
+    axis = alt.Axis(
+        values=list(range(count)),
+        labelExpr="names[datum.value]",
+        labelLimit=_WIDEST_NAME,
+        labelFontSize=13,
+        grid=True,
+        title=None,
+    )
+    scale = alt.Scale(domain=[count - 0.5, -0.5], nice=False, zero=False)
+    return alt.Y("row:Q", axis=axis, scale=scale)
+
+
+def _domain(rows: Sequence[Mapping[str, Any]], *, from_zero: bool) -> list[float]:
+    seen = [row.get(key) for row in rows for key in ("x", "low", "high", "tick")]
+    there = [value for value in seen if value is not None]
+    if from_zero:
+        # A margin on the left, too: a dot at 0 shall be seen whole.
+        top = max(there) or 1.0
+        return [-0.03 * top, 1.05 * top]
+    margin = (max(there) - min(there)) * 0.06 or 0.1
+    return [min(there) - margin, max(there) + margin]
+
+
+def _short(value: float | None) -> float | None:
+    return None if value is None else round(value, 5)

@@ -1,0 +1,191 @@
+"""Whom an agent matches: its own partner, or anybody."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from dialens.analysis.profiles import AgentProfile
+from dialens.report._charts import Chart
+from dialens.report._digest import Digest
+from dialens.report._wording import counted, label, listed
+from dialens.report.profile._charts import Mark, Words, yardstick_chart
+from dialens.report.profile._words import (
+    CHANCE,
+    NO,
+    PARTLY,
+    YES,
+    Answer,
+    alone,
+    names_of,
+    unknown,
+    with_interval,
+)
+
+MATCHING = "profile-matching"
+_MOST_NAMED = 3
+_SIDES = {
+    "language_style_matching": "style",
+    "emotion_matching": "emotion words",
+    "emotion_matching_classifier": "emotions by classifier",
+}
+
+
+def matching_answer(digest: Digest, profile: AgentProfile) -> Answer:
+    """Whom do the agents match?"""
+    one = alone(digest)
+    question = f"Whom {'does the agent' if one else 'do the agents'} match?"
+    table = profile.matching
+    if not table.height:
+        return unknown(
+            MATCHING,
+            question,
+            "No matching was scored: score with the metrics language_style_matching and "
+            "emotion_matching.",
+        )
+    rows = table.filter(pl.col("excess").is_not_null()).to_dicts()
+    if not rows:
+        return unknown(MATCHING, question, _why_not(table))
+    metrics = [name for name in _SIDES if any(row["metric"] == name for row in rows)]
+    close = [row for row in rows if _beyond(row) and row["excess"] > 0]
+    tested = [row for row in rows if row["p"] is not None]
+    tone = YES if tested and 2 * len(close) >= len(tested) else PARTLY if close else NO
+    own = "Its own partner" if one else "Their own partners"
+    verdict = {YES: own, PARTLY: f"{own}, in part", NO: "Nobody in particular"}[tone]
+    sentences = [
+        _sentence(digest, name, [r for r in rows if r["metric"] == name]) for name in metrics
+    ]
+    return Answer(
+        MATCHING,
+        question,
+        tone,
+        verdict,
+        sentences,
+        "Anybody’s words match anybody’s to some degree, so an agent is also held against the "
+        "partners of its other dialogues. Intervals are over dialogues; tests are corrected.",
+        _charts(digest, rows, metrics),
+        [] if one else [(name, label(name)) for name in metrics],
+        "Matching",
+    )
+
+
+def _beyond(row: Mapping[str, Any]) -> bool:
+    return row["p_adjusted"] is not None and row["p_adjusted"] < CHANCE
+
+
+def _why_not(table: pl.DataFrame) -> str:
+    reasons = table["reason"].drop_nulls().to_list()
+    commonest = max(dict.fromkeys(reasons), key=reasons.count)
+    if commonest == "nothing to answer":
+        return "Nobody but the agent speaks in these dialogues, so there is no one to match."
+    if table["match"].count():
+        return (
+            "No agent has two dialogues with a partner, and how it matches its own shows only "
+            "beside the partners of other dialogues."
+        )
+    return f"No dialogue has a value: {commonest}."
+
+
+def _sentence(digest: Digest, metric: str, rows: Sequence[Mapping[str, Any]]) -> str:
+    side = f"In {_SIDES[metric]}"
+    names = names_of(digest)
+    ordered = sorted(rows, key=lambda row: -row["excess"])
+    close = [row for row in ordered if _beyond(row) and row["excess"] > 0]
+    away = [row for row in ordered if _beyond(row) and row["excess"] < 0]
+    if len(rows) == 1:
+        (row,) = rows
+        who = "it" if alone(digest) else names[row["system"], row["agent"]]
+        if row["p"] is None:
+            return f"{side}, {who} cannot be judged: {row['reason']}."
+        how = "more than" if close else "less than" if away else "no more than"
+        return (
+            f"{side}, {who} matches its own partner {how} the partners of its other dialogues: "
+            f"{_by(row)} above them ({counted(row['n_dialogs'], 'dialogue')})."
+        )
+    total = sum(row["n_dialogs"] for row in rows)
+    counts = f"({counted(len(rows), 'agent')}, {counted(total, 'dialogue')})"
+    if not close:
+        top = ordered[0]
+        return (
+            f"{side}, no agent matches its own partner more than others’: the most is "
+            f"{names[top['system'], top['agent']]} with {_by(top)} {counts}."
+        )
+    (first, *more) = [(names[r["system"], r["agent"]], _by(r)) for r in close[:_MOST_NAMED]]
+    others = "".join(f", {name} by {by}" for name, by in more)
+    start = side
+    if len(close) > _MOST_NAMED:
+        start = f"{side}, {len(close)} of {len(rows)} agents match their own partner; most of all"
+    told = f"{start}, {first[0]} matches its own partner by {first[1]} more than others’{others}"
+    return f"{told}{_rest(names, rows, close)} {counts}."
+
+
+def _rest(
+    names: Mapping[tuple[str, str], str],
+    rows: Sequence[Mapping[str, Any]],
+    close: Sequence[Mapping[str, Any]],
+) -> str:
+    """Who does not, where they are few enough to name."""
+    rest = [names[row["system"], row["agent"]] for row in rows if row not in close]
+    if not rest or len(close) > _MOST_NAMED:
+        return ""
+    if len(rest) > 2:
+        return f"; the other {len(rest)} do not"
+    return f"; {listed(rest)} {'does' if len(rest) == 1 else 'do'} not"
+
+
+def _by(row: Mapping[str, Any]) -> str:
+    return with_interval(row["excess"], row["low"], row["high"], 2)
+
+
+def _charts(
+    digest: Digest, rows: Sequence[Mapping[str, Any]], metrics: Sequence[str]
+) -> dict[str, Chart]:
+    if alone(digest):
+        return {"": _chart([(label(row["metric"]), row) for row in rows], "Matching", "matching")}
+    names = names_of(digest)
+    return {
+        metric: _chart(
+            [(names[r["system"], r["agent"]], r) for r in rows if r["metric"] == metric],
+            "Agent",
+            label(metric).lower(),
+        )
+        for metric in metrics
+    }
+
+
+def _chart(named: Sequence[tuple[str, Mapping[str, Any]]], head: str, what: str) -> Chart:
+    marks = [
+        Mark(
+            name,
+            row["match"],
+            # The interval is that of the excess, so it is seen whether it reaches the tick.
+            None if row["low"] is None else row["others"] + row["low"],
+            None if row["high"] is None else row["others"] + row["high"],
+            row["others"],
+        )
+        for name, row in named
+    ]
+    words = Words(
+        "Match (1 is the closest)",
+        "with its partner",
+        "with other partners",
+        f"{what.capitalize()} with the agent's own partners, beside that with the partners of its "
+        "other dialogues. The numbers stand in the table below the chart.",
+        "The dot is the match with its own partners, the tick that with the partners of its other "
+        "dialogues, the line the 95 % interval of their distance: where it leaves out the tick, "
+        "the two differ.",
+    )
+    rows = [
+        (
+            name,
+            f"{row['match']:.3f}".replace("-", "−"),
+            f"{row['others']:.3f}".replace("-", "−"),
+            with_interval(row["excess"], row["low"], row["high"], 3),
+            "–" if row["p_adjusted"] is None else f"{row['p_adjusted']:.3f}",
+            row["n_dialogs"],
+        )
+        for name, row in named
+    ]
+    heads = (head, "Own partners", "Other partners", "Difference (95 % interval)", "p, corrected",
+             "Dialogues")  # fmt: skip
+    return yardstick_chart(marks, words, heads, rows, from_zero=False)

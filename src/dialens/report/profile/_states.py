@@ -1,0 +1,220 @@
+"""Whether states vary within dialogues: how far emotions move from turn to turn."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from dialens.analysis.profiles import (
+    ALIKE,
+    ALL_EMOTIONS,
+    ALL_EMOTIONS_CLASSIFIER,
+    NO_TURN,
+    ONE_TURN,
+    AgentProfile,
+)
+from dialens.report._charts import Chart
+from dialens.report._digest import Digest
+from dialens.report._wording import counted, label
+from dialens.report.profile._charts import Mark, Words, yardstick_chart
+from dialens.report.profile._words import (
+    NO,
+    PARTLY,
+    UNKNOWN,
+    YES,
+    Answer,
+    alone,
+    names_of,
+    percent,
+    unknown,
+    with_interval,
+)
+
+STATES = "profile-states"
+_HALF = 0.5
+_WHOLES = (ALL_EMOTIONS, ALL_EMOTIONS_CLASSIFIER)
+_LABELS = {
+    ALL_EMOTIONS: "All eight emotions",
+    ALL_EMOTIONS_CLASSIFIER: "27 emotions, by classifier",
+}
+
+
+def states_answer(digest: Digest, profile: AgentProfile) -> Answer:
+    """Do states vary within dialogues?"""
+    question = "Do states vary within dialogues?"
+    table = profile.states
+    pooled = {
+        row["state"]: row for row in table.filter(pl.col("agent").is_null()).iter_rows(named=True)
+    }
+    first = next((name for name in _WHOLES if name in pooled), None)
+    if first is None:
+        return unknown(
+            STATES,
+            question,
+            "No emotion was scored. Emotions are the states that dialens follows: score with the "
+            "family emotion.",
+        )
+    known = [name for name in _WHOLES if name in pooled and pooled[name]["sd_within"] is not None]
+    if not known:
+        return unknown(STATES, question, _why_not(pooled[first]["reason"]))
+    first = known[0]
+    row = pooled[first]
+    tone, verdict = _verdict(row)
+    one = alone(digest)
+    sentences = [_share(row, one=one), _most(pooled, first)]
+    if not one:
+        sentences.append(_ends(digest, table, first))
+    if first == ALL_EMOTIONS and ALL_EMOTIONS_CLASSIFIER in known:
+        sentences.append(_second(pooled[ALL_EMOTIONS_CLASSIFIER]))
+    shown = [name for name in pooled if pooled[name]["sd_within"] is not None]
+    return Answer(
+        STATES,
+        question,
+        tone,
+        verdict,
+        [sentence for sentence in sentences if sentence],
+        "Emotions by lexicon jump from turn to turn where turns hold few emotion words, whatever "
+        "the agent feels like."
+        if first == ALL_EMOTIONS
+        else "",
+        _charts(digest, table, shown),
+        [] if one else [(name, _label(name)) for name in shown],
+        "State",
+    )
+
+
+def _label(name: str) -> str:
+    return _LABELS.get(name, label(name))
+
+
+def _why_not(reason: str) -> str:
+    return {
+        NO_TURN: "No single turn of an agent carries an emotion word in these scores.",
+        ONE_TURN: "Every dialogue holds one turn of the agent that carries emotion words, so "
+        "nothing can move within it.",
+    }.get(reason, f"Not from these turns: {reason}.")
+
+
+def _verdict(row: Mapping[str, Any]) -> tuple[str, str]:
+    if row["reason"] == ALIKE:
+        return NO, "No"
+    if row["share"] is None:
+        return UNKNOWN, "They move"
+    low = row["share"] if row["share_low"] is None else row["share_low"]
+    high = row["share"] if row["share_high"] is None else row["share_high"]
+    if low > _HALF:
+        return YES, "Yes"
+    return (NO, "Hardly") if high < _HALF else (PARTLY, "In part")
+
+
+def _share(row: Mapping[str, Any], *, one: bool) -> str:
+    counts = (
+        f"{counted(row['n_dialogs'], 'dialogue')}, {counted(row['n_turns'], 'turn')} with a value"
+    )
+    if row["reason"] == ALIKE:
+        return f"Every turn carries the same emotions ({counts})."
+    if row["share"] is None:
+        return (
+            "Whether they move more within dialogues than between them cannot be told, as no agent "
+            f"has two dialogues to compare ({counts})."
+        )
+    whose = "the agent’s" if one else "an agent’s"
+    return (
+        f"Of what differs in emotion between {whose} turns, "
+        f"{percent(row['share'], row['share_low'], row['share_high'])} lies within dialogues, the "
+        f"rest between them ({counts})."
+    )
+
+
+def _most(pooled: Mapping[str, Mapping[str, Any]], whole: str) -> str:
+    """The emotion that moves most, in points of its share."""
+    parts = [
+        row
+        for name, row in pooled.items()
+        if name.endswith("_share") and row["sd_within"] is not None
+    ]
+    if whole != ALL_EMOTIONS or not parts or pooled[whole]["reason"] == ALIKE:
+        return ""
+    row = max(parts, key=lambda one: one["sd_within"])
+    low, high = (None if row[end] is None else 100 * row[end] for end in ("low", "high"))
+    return (
+        f"{label(row['state'])} moves most: its share by "
+        f"{with_interval(100 * row['sd_within'], low, high, 0)} percentage points around "
+        "the mean of the dialogue (standard deviation)."
+    )
+
+
+def _ends(digest: Digest, table: pl.DataFrame, whole: str) -> str:
+    """The agents that move most and least, where their intervals lie apart."""
+    names = names_of(digest)
+    rows = table.filter(
+        pl.col("agent").is_not_null(), pl.col("state") == whole, pl.col("low").is_not_null()
+    ).to_dicts()
+    if len(rows) < 2:
+        return ""
+    top, bottom = (pick(rows, key=lambda row: row["sd_within"]) for pick in (max, min))
+    if top["low"] <= bottom["high"]:
+        return "No agent moves clearly more than another."
+    most, least = (
+        f"{names[row['system'], row['agent']]} "
+        f"{{}}, by {with_interval(row['sd_within'], row['low'], row['high'], 2)}"
+        for row in (top, bottom)
+    )
+    return f"All emotions together, {most.format('moves most')}, and {least.format('least')}."
+
+
+def _second(row: Mapping[str, Any]) -> str:
+    if row["share"] is None:
+        return ""
+    share = percent(row["share"], row["share_low"], row["share_high"])
+    return f"By a classifier that reads whole turns, {share} lies within dialogues."
+
+
+def _charts(digest: Digest, table: pl.DataFrame, shown: Sequence[str]) -> dict[str, Chart]:
+    rows = table.filter(pl.col("agent").is_not_null(), pl.col("sd_within").is_not_null()).to_dicts()
+    if alone(digest):
+        parts = [row for row in rows if row["state"].endswith("_share")] or rows
+        return {"": _chart([(label(row["state"]), row) for row in parts], "Emotion", "emotions")}
+    names = names_of(digest)
+    made = {}
+    for state in shown:
+        chosen = [(names[r["system"], r["agent"]], r) for r in rows if r["state"] == state]
+        if chosen:
+            made[state] = _chart(chosen, "Agent", _label(state).lower())
+    return made
+
+
+def _chart(named: Sequence[tuple[str, Mapping[str, Any]]], head: str, what: str) -> Chart:
+    is_share = all(row["state"].endswith("_share") for _, row in named)
+    marks = [
+        Mark(name, row["sd_within"], row["low"], row["high"], row["sd_between"])
+        for name, row in named
+    ]
+    note = "The dot is how far turns differ within a dialogue, with its 95 % interval"
+    if any(mark.yardstick is not None for mark in marks):
+        note += (
+            "; the tick is how far dialogues differ from each other. States lie right of it, "
+            "traits would lie left"
+        )
+    words = Words(
+        "Movement within a dialogue, standard deviation",
+        "within dialogues",
+        "between dialogues",
+        f"How far {what} move within dialogues, with 95 % intervals, and how far dialogues differ. "
+        "The numbers stand in the table below the chart.",
+        f"{note}.",
+    )
+    rows = [
+        (
+            name,
+            with_interval(row["sd_within"], row["low"], row["high"], 3),
+            "–" if row["sd_between"] is None else f"{row['sd_between']:.3f}",
+            percent(row["share"], row["share_low"], row["share_high"]),
+            row["n_dialogs"],
+            row["n_turns"],
+        )
+        for name, row in named
+    ]
+    heads = (head, "Within dialogues (95 % interval)", "Between dialogues", "Share within",
+             "Dialogues", "Turns")  # fmt: skip
+    return yardstick_chart(marks, words, heads, rows, from_zero=True, percent=is_share)

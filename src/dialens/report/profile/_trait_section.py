@@ -1,0 +1,307 @@
+"""The section on character: traits of the agents, how stable they are, how far to trust them."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+from scipy import stats
+
+from dialens.analysis.profiles import TraitProfile, trait_profile
+from dialens.metrics import Scores
+from dialens.models import traits as trait_models
+from dialens.report._charts import Chart
+from dialens.report._digest import Digest
+from dialens.report._wording import counted, label, listed
+from dialens.report.agreement import number
+from dialens.report.profile._trait_chart import trait_chart
+
+_CHANCE = 0.05
+_WORDS_WANTED = 300
+_MOST_SYSTEMS = 8
+_MOST_NAMED = 3
+
+
+@dataclass(frozen=True)
+class Grade:
+    """What a trait's model is worth, from its card.
+
+    Attributes:
+        r: How well it agrees with people's own answers, in words.
+        why: The same with its interval and where it comes from.
+        chance: Whether it cannot be told from chance.
+    """
+
+    r: str
+    why: str
+    chance: bool
+
+
+@dataclass(frozen=True)
+class Fact:
+    """Stability and spread in one system; `system` is empty where there is no other."""
+
+    system: str
+    stability: str
+    ends: str
+    why: str
+    between: str
+    within: str
+
+
+@dataclass(frozen=True)
+class TraitCard:
+    """One trait: where its chart stands, its grade, its facts and one sentence."""
+
+    place: str
+    label: str
+    grade: Grade | None
+    facts: Sequence[Fact]
+    verdict: str
+    more: str
+
+
+@dataclass(frozen=True)
+class Character:
+    """The section.
+
+    Attributes:
+        sentence: What was found over all traits.
+        sound: Traits whose models are better than chance, or of unknown worth.
+        doubtful: The others.
+        doubt: Their names.
+        caution: What the scores are good for, a paragraph each.
+        charts: By place.
+    """
+
+    sentence: str
+    sound: Sequence[TraitCard]
+    doubtful: Sequence[TraitCard]
+    doubt: str
+    caution: Sequence[str]
+    charts: Mapping[str, Chart]
+
+
+def character(
+    digest: Digest, scores: Scores, *, profile: TraitProfile | None = None, seed: int = 0
+) -> Character | None:
+    """The section's content; None where no trait was scored or none has a value."""
+    profile = profile or profile_of(digest, scores, seed=seed)
+    cards, charts, apart = [], {}, systems_apart(profile)
+    for trait in profile.traits:
+        agents = _agents(digest, profile, trait)
+        if all(row["mean"] is None for row in agents):
+            continue
+        card = _card(profile, trait, apart.get(trait))
+        cards.append((trait, card))
+        charts[card.place] = trait_chart(trait, agents, _dialogs(digest, profile, trait), seed=seed)
+    if not cards:
+        return None
+    sound = [card for _, card in cards if card.grade is None or not card.grade.chance]
+    doubtful = [card for _, card in cards if card.grade is not None and card.grade.chance]
+    trusted = [trait for trait, card in cards if card in sound]
+    return Character(
+        _sentence(profile, trusted, apart),
+        sound,
+        doubtful,
+        _capital(listed([card.label.lower() for card in doubtful])),
+        _caution(profile, graded=any(card.grade for _, card in cards)),
+        charts,
+    )
+
+
+def profile_of(digest: Digest, scores: Scores, *, seed: int = 0) -> TraitProfile:
+    """Agents of each system against each other; all together where systems have one agent each."""
+    systems = [unit.system for unit in digest.agents]
+    alone = len(systems) > 1 and len(set(systems)) == len(systems)
+    return trait_profile(scores, within="corpus" if alone else "system", seed=seed)
+
+
+def _agents(digest: Digest, profile: TraitProfile, trait: str) -> list[dict[str, Any]]:
+    rows = profile.table.filter(pl.col("trait") == trait, pl.col("level") == "agent")
+    by_name = {(row["system"], row["agent"]): row for row in rows.iter_rows(named=True)}
+    made = []
+    for unit in digest.agents:
+        row = by_name[unit.system, unit.agent] | {"number": unit.number, "name": unit.name}
+        shown = unit.estimates[trait]
+        if shown.sure and math.isclose(shown.value or 0.0, row["mean"], rel_tol=1e-6):
+            # The same number has an interval in the table of agents: one page, one interval.
+            row |= {"low": shown.low, "high": shown.high}
+        made.append(row)
+    return made
+
+
+def _dialogs(digest: Digest, profile: TraitProfile, trait: str) -> pl.DataFrame:
+    numbers = pl.DataFrame(
+        [(unit.system, unit.agent, unit.number) for unit in digest.agents],
+        schema={"system": pl.String, "agent": pl.String, "number": pl.Int64},
+        orient="row",
+    )
+    return (
+        profile.dialogs.drop_nulls(trait)
+        .join(numbers, on=["system", "agent"], maintain_order="left")
+        .select("dialog", agent="number", x=trait)
+    )
+
+
+def wholes(profile: TraitProfile, trait: str) -> list[dict[str, Any]]:
+    """The rows of a trait over all agents of a system, those with most agents first."""
+    rows = profile.table.filter(pl.col("trait") == trait, pl.col("level") == "system")
+    return rows.sort("n_agents", descending=True, maintain_order=True).to_dicts()
+
+
+def systems_apart(profile: TraitProfile) -> dict[str, list[str]]:
+    """The systems whose agents differ more than chance would make them, by trait.
+
+    Corrected over traits and systems (Benjamini & Hochberg 1995). Traits without any test are left
+    out.
+    """
+    tested = profile.table.filter(pl.col("p").is_not_null())
+    if not tested.height:
+        return {}
+    corrected = pl.Series(stats.false_discovery_control(tested["p"].to_numpy()))
+    apart: dict[str, list[str]] = {trait: [] for trait in tested["trait"].unique()}
+    for row in tested.filter(corrected < _CHANCE).iter_rows(named=True):
+        apart[row["trait"]].append(str(row["system"]))
+    return apart
+
+
+def _card(profile: TraitProfile, trait: str, apart: Sequence[str] | None) -> TraitCard:
+    rows = wholes(profile, trait)
+    several = len(rows) > 1
+    facts = [_fact(row, several=several) for row in rows[:_MOST_SYSTEMS]]
+    left_out = len(rows) - len(facts)
+    return TraitCard(
+        f"trait-{trait}",
+        label(trait),
+        grade_of(trait),
+        facts,
+        _verdict(rows, apart),
+        f"{counted(left_out, 'more system')} in trait_profile.parquet." if left_out else "",
+    )
+
+
+def _fact(row: Mapping[str, Any], *, several: bool) -> Fact:
+    ends = ""
+    if row["stability_low"] is not None:
+        ends = f"{number(row['stability_low'])} to {number(row['stability_high'])}"
+    why = ""
+    if row["f_low"] is not None:
+        why = (
+            f"The interval is for these {counted(row['n_agents'], 'agent')}, their dialogues drawn "
+            f"anew. For agents like these, drawn at random: {number(row['f_low'])} to "
+            f"{number(row['f_high'])}; F({row['df1']}, {row['df2']}) = "
+            f"{'∞' if row['f'] is None else number(row['f'])}, p {_p(row['p'])}."
+        )
+    return Fact(
+        str(row["system"]) if several else "",
+        number(row["stability"]),
+        ends,
+        why or f"{_capital(str(row['reason']))}.",
+        _spread(row["sd_between"]),
+        _spread(row["sd_within"]),
+    )
+
+
+def _spread(value: float | None) -> str:
+    return "–" if value is None else f"{value:.2g}"
+
+
+def _p(p: float) -> str:
+    return "< 0.001" if p < 0.001 else f"= {p:.3f}"
+
+
+def _verdict(rows: Sequence[Mapping[str, Any]], apart: Sequence[str] | None) -> str:
+    first = rows[0]
+    if apart is None and first["reason"] == "one agent only" and first["sd_within"] is not None:
+        return (
+            f"{counted(first['n_dialogs'], 'dialogue')}, spread by {_spread(first['sd_within'])} "
+            f"around a mean of {number(first['mean'])}."
+        )
+    if apart is None:
+        return f"Stability cannot be told: {first['reason']}."
+    if not apart:
+        return "The agents cannot be told apart: dialogues of one differ as much as those of two."
+    if len(rows) == 1:
+        share = round(100 * first["stability"])
+        return f"{share} % of the differences between dialogues lie between the agents."
+    if len(apart) > _MOST_NAMED:
+        return f"In {len(apart)} of {len(rows)} systems the agents differ beyond chance."
+    only = "" if len(apart) == len(rows) else "only "
+    return f"The agents differ beyond chance {only}in {listed(apart)}."
+
+
+def grade_of(trait: str) -> Grade | None:
+    """From the model's card; None for traits that come from elsewhere."""
+    if trait not in trait_models.shipped():
+        return None
+    found = trait_models.load(trait).card["metrics"]["r_person"]
+    value, low, high = (float(found[key]) for key in ("value", "low", "high"))
+    why = (
+        f"r = {number(value)} ({number(low)} to {number(high)}) between the model’s scores and the "
+        f"own answers of {int(found['n']):,} people it had not seen"
+    )
+    chance = low <= 0
+    return Grade(
+        f"agrees with self-reports at r = {number(value)}",
+        f"{why}: cannot be told from chance." if chance else f"{why}.",
+        chance,
+    )
+
+
+def _sentence(
+    profile: TraitProfile, trusted: Sequence[str], apart: Mapping[str, Sequence[str]]
+) -> str:
+    tested = [trait for trait in trusted if trait in apart]
+    if not tested:
+        alone = (profile.table.filter(pl.col("level") == "system")["n_agents"] == 1).all()
+        return (
+            "Whether a trait is stable shows beside other agents; here there is one. The spread of "
+            "its dialogues is what can be told."
+            if alone
+            else ""
+        )
+    if profile.table.filter(pl.col("level") == "system")["system"].n_unique() > 1:
+        names = [label(trait).lower() for trait in tested if apart[trait]]
+        if names:
+            return f"Agents of one system differ beyond chance in {listed(names)}."
+        return "In none of these traits do agents of one system differ beyond chance."
+    ranked = sorted(tested, key=lambda trait: -wholes(profile, trait)[0]["stability"])
+    differing = [trait for trait in ranked if apart[trait]]
+    alike = [label(trait).lower() for trait in tested if not apart[trait]]
+    if not differing:
+        return f"The agents cannot be told apart in {listed(alike)}."
+    first, *rest = differing
+    icc = number(wholes(profile, first)[0]["stability"])
+    parts = [f"The agents differ most in {label(first).lower()} (stability {icc})"]
+    if rest:
+        parts.append(f", then in {listed([label(trait).lower() for trait in rest])}")
+    if alike:
+        parts.append(f"; they cannot be told apart in {listed(alike)}")
+    return f"{''.join(parts)}."
+
+
+def _caution(profile: TraitProfile, *, graded: bool) -> list[str]:
+    parts = []
+    if profile.within == "corpus":
+        parts.append("Every system here has one agent, so agents are held against all others.")
+    if graded:
+        parts.append(
+            "These scores are research-grade. The models were fitted to people who wrote about the "
+            "news and answered questionnaires on themselves; r says how well score and answers "
+            "agreed in people the model had not seen. 0 is chance, 1 perfect; published models of "
+            "this kind reach 0.26 to 0.35. They are for comparing agents, never for judging a "
+            "person."
+        )
+    words = profile.dialogs["words"].median()
+    if isinstance(words, float) and words < _WORDS_WANTED:
+        parts.append(
+            f"Half of the dialogues hold {words:,.0f} or fewer words of the agent; the models want "
+            "a few hundred, so single dialogues are noisy, and that alone holds stability down."
+        )
+    return parts
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]

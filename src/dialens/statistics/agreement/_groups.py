@@ -1,0 +1,200 @@
+"""One quality in one group at a time: which ratings it has, and what stands in the way."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from dialens.base import DialensError
+from dialens.statistics._ratings import LABEL, rated_items
+from dialens.statistics.agreement._magnitudes import log_normalised, not_positive
+from dialens.statistics.agreement._matrix import RatingMatrix
+
+EVERYTHING = "all"
+"""Name of the group where ratings are not divided."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """The ratings of one quality under one combination of factor levels.
+
+    Attributes:
+        quality: Which quality.
+        name: `factor=level, …`, or `all`.
+        table: The ratings; None where they cannot be used at all.
+        words: What ratings say where they are words; their codes are in the table.
+        refused: Why the ratings cannot be used.
+        notes: What a reader should know: what was left out, merged, or mixed.
+        logs: Whether values are normalised logarithms of the ratings.
+    """
+
+    quality: str
+    name: str
+    table: RatingMatrix | None
+    words: tuple[str, ...] = ()
+    refused: str | None = None
+    notes: tuple[str, ...] = ()
+    logs: bool = False
+
+
+def divided(
+    ratings: pl.DataFrame,
+    by: Sequence[str],
+    *,
+    qualities: Sequence[str] | None = None,
+    normalise: str | None = None,
+    modulus: float | None = None,
+) -> tuple[list[Group], list[str]]:
+    """Ratings by quality and group, and notes about the table as a whole."""
+    if normalise not in (None, "log"):
+        raise DialensError(f"Ratings can be normalised by `log`, not {normalise!r}.")
+    missing = [name for name in by if name not in ratings.columns]
+    if missing:
+        raise DialensError(
+            f"There is no column {missing[0]!r} to group by. There are: "
+            f"{', '.join(ratings.columns)}."
+        )
+    ratings, notes = _named(ratings, qualities)
+    notes += [note for name in by if (note := _one_level(ratings, name))]
+    if normalise == "log":
+        ratings = log_normalised(ratings, modulus=modulus)
+    labels = [_level(ratings[name]).alias(f"_{name}") for name in by]
+    ratings = ratings.with_columns(rated_items(ratings), *labels)
+    keys = ["quality", *(f"_{name}" for name in by)]
+    groups = []
+    for key, part in sorted(
+        ((key, part) for key, part in ratings.group_by(keys)), key=lambda pair: pair[0]
+    ):
+        name = ", ".join(f"{n}={level}" for n, level in zip(by, key[1:], strict=True))
+        groups.append(_group(str(key[0]), name or EVERYTHING, part, by, normalise=normalise))
+    return groups, notes
+
+
+def _named(
+    ratings: pl.DataFrame, qualities: Sequence[str] | None
+) -> tuple[pl.DataFrame, list[str]]:
+    """Ratings that say which quality they are of; all, or those asked for."""
+    nameless = int(ratings["quality"].is_null().sum())
+    notes = []
+    if nameless:
+        notes.append(
+            f"{nameless:,} of {ratings.height:,} ratings do not say which quality they are of, "
+            "and are left out."
+        )
+        ratings = ratings.drop_nulls("quality")
+    known = ratings["quality"].unique().sort().to_list()
+    for name in qualities or ():
+        if name not in known:
+            raise DialensError(f"No ratings of {name!r}. Qualities: {', '.join(known)}.")
+    if qualities:
+        ratings = ratings.filter(pl.col("quality").is_in(list(qualities)))
+    if not ratings.height:
+        raise DialensError("No rating says which quality it is of: fill the column `quality`.")
+    return ratings, notes
+
+
+def _one_level(ratings: pl.DataFrame, factor: str) -> str | None:
+    levels = _level(ratings[factor]).unique()
+    if len(levels) > 1:
+        return None
+    return f"The factor {factor} has one level ({levels[0]}): there are no groups to set apart."
+
+
+def _level(column: pl.Series) -> pl.Series:
+    """The levels of a factor as a person would say them."""
+    texts = column.cast(pl.String)
+    known = {text: _plain(text) for text in texts.drop_nulls().unique()}
+    return texts.replace_strict(known, default="none", return_dtype=pl.String)
+
+
+def _plain(text: str) -> str:
+    """A JSON string without its quotes.
+
+    Examples:
+        >>> _plain('"magnitude"'), _plain("[1,6]"), _plain("3.0")
+        ('magnitude', '[1,6]', '3')
+    """
+    if text.startswith('"'):
+        try:
+            return str(json.loads(text))
+        except ValueError:
+            return text
+    return text.removesuffix(".0")
+
+
+def _group(
+    quality: str, name: str, part: pl.DataFrame, by: Sequence[str], *, normalise: str | None
+) -> Group:
+    where = f"{quality}, {name}" if name != EVERYTHING else quality
+    notes = list(_mixed_scales(part, where, by))
+    words: tuple[str, ...] = ()
+    if LABEL in part.columns and part[LABEL].is_not_null().any():
+        part, words, told = _wordings(part, where)
+        notes += told
+    column = "value" if normalise is None else "normalised"
+    if normalise == "log":
+        refused = "ratings are words, which have no logarithm" if words else not_positive(part)
+        usable = part[column].is_not_null().any()
+        if refused is None and not usable and part["value"].is_not_null().any():
+            refused = "no modulus was shown and raters are not known: no scale to put logs on"
+        if refused:
+            remedy = "Take such ratings out, or leave --normalise away."
+            notes.append(f"{where}: {refused}. {remedy}")
+            return Group(quality, name, None, words, refused, tuple(notes))
+    there = part.drop_nulls(column)
+    if not there.height:
+        return Group(quality, name, None, words, "there are no ratings", tuple(notes))
+    table, told = _matrix(there, column, where)
+    logs = normalise == "log"
+    return Group(quality, name, table, words, None, (*notes, *told), logs)
+
+
+def _matrix(there: pl.DataFrame, column: str, where: str) -> tuple[RatingMatrix, list[str]]:
+    unknown = int(there["rater"].is_null().sum())
+    notes = []
+    if 0 < unknown < there.height:
+        notes.append(
+            f"{where}: {unknown:,} of {there.height:,} ratings do not say who rated; raters are "
+            "treated as not known."
+        )
+    raters = None if unknown else there["rater"].to_list()
+    table = RatingMatrix.of(there["item"].to_list(), raters, there[column].to_numpy())
+    if table.averaged:
+        notes.append(
+            f"{where}: raters judged items more than once; {table.averaged:,} further ratings are "
+            "averaged with the first."
+        )
+    return table, notes
+
+
+def _wordings(part: pl.DataFrame, where: str) -> tuple[pl.DataFrame, tuple[str, ...], list[str]]:
+    """Codes for ratings that are words; among numbers, words are left out."""
+    spoken = part[LABEL].is_not_null()
+    if part["value"].is_not_null().any():
+        first = part.filter(spoken).sort("item", "rater").row(0, named=True)
+        note = (
+            f"{where}: {int(spoken.sum()):,} of {part.height:,} ratings are not numbers and are "
+            f"left out (first: {first[LABEL]!r} for item {first['item']})."
+        )
+        return part, (), [note]
+    words = tuple(part[LABEL].drop_nulls().unique().sort())
+    codes = {word: float(number) for number, word in enumerate(words)}
+    coded = part[LABEL].replace_strict(codes, default=None, return_dtype=pl.Float64)
+    note = (
+        f"{where}: ratings are words ({', '.join(words[:5])}{' …' if len(words) > 5 else ''}); "
+        "only statistics of categories are computed."
+    )
+    return part.with_columns(coded.alias("value")), words, [note]
+
+
+def _mixed_scales(part: pl.DataFrame, where: str, by: Sequence[str]) -> Iterator[str]:
+    if "scale" in by:
+        return
+    scales = _level(part["scale"]).unique().sort().to_list()
+    if len(scales) > 1:
+        shown = "; ".join(scales[:3]) + ("; …" if len(scales) > 3 else "")
+        yield (
+            f"{where}: was rated on {len(scales)} scales ({shown}). Numbers of different scales "
+            "are mixed here: set them apart with --by scale."
+        )

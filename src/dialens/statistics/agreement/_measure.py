@@ -1,0 +1,274 @@
+"""Agreement of a whole table of ratings: every statistic, for every quality and group."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import polars as pl
+from scipy import stats
+
+from dialens.base import Advance
+from dialens.statistics.agreement._battery import NAMES, STATISTICS, Battery, reasons_against
+from dialens.statistics.agreement._components import Components
+from dialens.statistics.agreement._disagreeing import RATERS, disagreeing_raters
+from dialens.statistics.agreement._groups import Group, divided
+from dialens.statistics.agreement._intraclass import Icc, icc, ratings_per_item, variance_parts
+from dialens.statistics.agreement._matrix import ONCE, RatingMatrix
+from dialens.statistics.agreement._pairs import concordance_test
+from dialens.statistics.agreement._panel import PANEL, TARGETS, Single, panel_rows
+from dialens.statistics.agreement._resampling import OVER, RESAMPLES, Interval
+
+AGREEMENT = pl.Schema(
+    {
+        "quality": pl.String,
+        "group": pl.String,
+        "statistic": pl.String,
+        "also": pl.String,
+        "value": pl.Float64,
+        "low": pl.Float64,
+        "high": pl.Float64,
+        "interval": pl.String,
+        "n_items": pl.Int64,
+        "n_raters": pl.Int64,
+        "n_ratings": pl.Int64,
+        "n_missing": pl.Int64,
+        "k": pl.Float64,
+        "f": pl.Float64,
+        "df1": pl.Float64,
+        "df2": pl.Float64,
+        "p": pl.Float64,
+        "p_adjusted": pl.Float64,
+        "family": pl.Int64,
+        **{f"{over}_{end}": pl.Float64 for over in OVER for end in ("low", "high")},
+        "reason": pl.String,
+    }
+)
+"""One row a statistic.
+
+`low` and `high` are the interval to report, `interval` says where it comes from; beside it stand
+bootstrap intervals over items, over raters, and over both. `n_missing` are the empty cells of
+items × raters. `p` tests that items do not differ (F; χ² for Kendall's W), `p_adjusted` is
+corrected over `family` tests. `reason` says why a value, or an interval, is null.
+"""
+
+_TESTED = ("ICC(1,1)", "ICC(2,1)", "kendall_w")
+_BOTH = ("ICC(2,1)", "ICC(2,k)")
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """What was found.
+
+    Attributes:
+        rows: Columns of `AGREEMENT`.
+        raters: Columns of `RATERS`: every rater against the rest.
+        panel: Columns of `PANEL`: how many raters a wanted reliability needs.
+        notes: What was left out, merged or mixed, in sentences.
+    """
+
+    rows: pl.DataFrame
+    raters: pl.DataFrame
+    panel: pl.DataFrame
+    notes: tuple[str, ...] = field(default=())
+
+
+def measure_agreement(
+    ratings: pl.DataFrame,
+    *,
+    by: Sequence[str] = (),
+    qualities: Sequence[str] | None = None,
+    normalise: str | None = None,
+    modulus: float | None = None,
+    targets: Sequence[float] = TARGETS,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+    confidence: float = 0.95,
+    advance: Advance | None = None,
+) -> Agreement:
+    """How far raters agree, quality by quality.
+
+    Args:
+        ratings: What `load_ratings` gives, or any table with the columns of `RATINGS`.
+        by: Columns whose levels are set apart.
+        qualities: Only these.
+        normalise: `log` for magnitude estimates, see `log_normalised`.
+        modulus: The modulus that was shown, where the ratings do not say it themselves.
+        targets: Reliabilities for which the number of raters is asked.
+        resamples: Of the bootstrap.
+        seed: Of the bootstrap.
+        confidence: Of all intervals.
+        advance: Told when another group is done.
+
+    Examples:
+        >>> from dialens.corpus import RATINGS
+        >>> cells = [(f"d{i}", f"r{j}", 1.0 + (i + j // 2) % 5) for i in range(9) for j in range(4)]
+        >>> rows = [{"dialog": d, "rater": r, "quality": "fluent", "value": v} for d, r, v in cells]
+        >>> found = measure_agreement(pl.DataFrame(rows, schema=RATINGS), resamples=100).rows
+        >>> found.filter(pl.col("statistic") == "ICC(2,k)").select("value", "n_items").row(0)
+        (0.8208955223880597, 9)
+    """
+    groups, notes = divided(ratings, by, qualities=qualities, normalise=normalise, modulus=modulus)
+    rows: list[dict[str, Any]] = []
+    raters, panel = [RATERS.to_frame()], [PANEL.to_frame()]
+    for number, group in enumerate(groups):
+        measured = _Measured.of(group, resamples, [seed, number], confidence)
+        rows += measured.rows()
+        names = {"quality": group.quality, "group": group.name}
+        named = [pl.lit(text).alias(name) for name, text in names.items()]
+        if group.table is not None:
+            needed = panel_rows(
+                measured.singles(), measured.two_way, ratings_per_item(group.table), tuple(targets)
+            )
+            panel.append(needed.with_columns(named).select(PANEL.names()))
+        if group.table is not None and group.table.rater is not None and not group.words:
+            against = disagreeing_raters(group.table, confidence=confidence)
+            raters.append(against.with_columns(named).select(RATERS.names()))
+        if advance:
+            advance(1)
+    notes += [note for group in groups for note in group.notes]
+    table = _corrected(pl.DataFrame(rows, schema=AGREEMENT))
+    return Agreement(table, pl.concat(raters), pl.concat(panel), tuple(notes))
+
+
+@dataclass(frozen=True)
+class _Measured:
+    """One group: what can be computed, with what result, and why not the rest."""
+
+    group: Group
+    values: dict[str, float]
+    forms: dict[str, Icc]
+    bounds: dict[str, dict[str, Interval]]
+    reasons: dict[str, str]
+    two_way: Components | None
+
+    @classmethod
+    def of(cls, group: Group, resamples: int, seed: list[int], confidence: float) -> "_Measured":
+        table = group.table
+        if table is None:
+            return cls(group, {}, {}, {}, dict.fromkeys(STATISTICS, group.refused or ""), None)
+        reasons = reasons_against(table, group.words, logs=group.logs)
+        forms = {}
+        two_way = None
+        if "ICC(1,1)" not in reasons:
+            parts = variance_parts(table)
+            found = icc(table, confidence=confidence, parts=parts)
+            forms = {name: one for name, one in found.items() if name not in reasons}
+            two_way = parts.two_way if "ICC(2,1)" not in reasons else None
+        statistics = Battery(table, [name for name in STATISTICS if name not in reasons])
+        values = {name: float(x[0]) for name, x in statistics(ONCE).items()}
+        bounds = {}
+        for place, over in enumerate(OVER):
+            bounds[over] = statistics.intervals(over, resamples, [*seed, place], confidence)
+        moments = {name: values[name] for name in forms}
+        values |= {name: one.value for name, one in forms.items()}
+        if not table.complete:
+            bounds = {o: _moved(found, moments, values) for o, found in bounds.items()}
+        for name, value in list(values.items()):
+            if np.isnan(value):
+                reasons[name] = "there is no variance it could be a share of"
+                del values[name]
+        return cls(group, values, forms, bounds, reasons, two_way)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The rows of the table."""
+        counts = _counts(self.group.table)
+        return [
+            {
+                "quality": self.group.quality,
+                "group": self.group.name,
+                "statistic": name,
+                "also": NAMES[name],
+                **counts,
+                **self._row(name),
+            }
+            for name in STATISTICS
+        ]
+
+    def singles(self) -> dict[str, Single]:
+        """The reliability of one rating, form by form."""
+        found = {}
+        for name in ("ICC(1,1)", "ICC(2,1)", "ICC(3,1)"):
+            row = self._row(name)
+            found[name] = Single(
+                row.get("value"), row.get("low"), row.get("high"), row.get("reason")
+            )
+        return found
+
+    def _row(self, name: str) -> dict[str, Any]:
+        if name not in self.values:
+            return {"reason": self.reasons[name]}
+        row: dict[str, Any] = {"value": self.values[name]}
+        for over, found in self.bounds.items():
+            row |= {f"{over}_low": found[name].low, f"{over}_high": found[name].high}
+        form = self.forms.get(name)
+        if form is not None:
+            row |= {"k": form.k, "f": form.f, "df1": form.df1, "df2": form.df2, "p": form.p}
+        if form is not None and form.low is not None:
+            basis = "REML" if form.f is None else "F"
+            return {**row, "low": form.low, "high": form.high, "interval": basis}
+        if name == "kendall_w" and self.group.table is not None:
+            items, raters = self.group.table.shape
+            _, p = concordance_test(self.values[name], items, raters)
+            row |= {"df1": items - 1, "p": p}
+        for over in ("both", "items") if name in _BOTH else ("items",):
+            drawn = self.bounds[over][name]
+            if drawn.there:
+                what = "items and raters" if over == "both" else over
+                how = f"bootstrap over {what}"
+                return {**row, "low": drawn.low, "high": drawn.high, "interval": how}
+        return {**row, "reason": f"no interval: {self.bounds['items'][name].reason}"}
+
+
+def _moved(
+    found: dict[str, Interval], moments: dict[str, float], values: dict[str, float]
+) -> dict[str, Interval]:
+    """Intervals of moments, brought to where REML puts the estimate.
+
+    The distance from 1 is scaled, so that no end passes it.
+    """
+    moved = dict(found)
+    for name, moment in moments.items():
+        one = found[name]
+        if one.low is None or one.high is None or not moment < 1:
+            continue
+        ratio = (1 - values[name]) / (1 - moment)
+        moved[name] = Interval(1 - (1 - one.low) * ratio, 1 - (1 - one.high) * ratio)
+    return moved
+
+
+def _counts(table: RatingMatrix | None) -> dict[str, int | None]:
+    if table is None:
+        return {"n_items": 0, "n_raters": 0, "n_ratings": 0, "n_missing": 0}
+    return {
+        "n_items": len(table.items),
+        "n_raters": None if table.rater is None else len(table.raters),
+        "n_ratings": len(table.value),
+        "n_missing": table.empty_cells,
+    }
+
+
+def _corrected(table: pl.DataFrame) -> pl.DataFrame:
+    """P-values corrected over the different tests; forms that share a test share the result."""
+    test = (
+        pl.when(pl.col("statistic").str.starts_with("ICC(1"))
+        .then(pl.lit("ICC(1,1)"))
+        .when(pl.col("statistic").str.starts_with("ICC("))
+        .then(pl.lit("ICC(2,1)"))
+        .otherwise("statistic")
+    )
+    table = table.with_columns(test.alias("_test"))
+    tests = table.filter(pl.col("p").is_not_null(), pl.col("statistic").is_in(_TESTED))
+    adjusted = stats.false_discovery_control(tests["p"]) if tests.height else np.zeros(0)
+    tests = tests.select("quality", "group", "_test").with_columns(
+        p_adjusted=pl.Series(adjusted, dtype=pl.Float64),
+        family=pl.lit(tests.height, dtype=pl.Int64),
+    )
+    keys = ["quality", "group", "_test"]
+    joined = table.drop("p_adjusted", "family").join(
+        tests, on=keys, how="left", maintain_order="left"
+    )
+    told = pl.col("p").is_not_null()
+    return joined.with_columns(
+        pl.when(told).then("p_adjusted"), pl.when(told).then("family")
+    ).select(AGREEMENT.names())

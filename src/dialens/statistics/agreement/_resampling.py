@@ -1,0 +1,149 @@
+"""Intervals by drawing items, raters, or both anew.
+
+- over **items**: these raters, other items. The usual interval of alpha and kappa.
+- over **raters**: these items, other raters.
+- over **both**: other items and other raters (the pigeonhole bootstrap, Owen 2007); it errs on the
+  side of width.
+
+A rater drawn twice agrees with its copy perfectly. Statistics here never compare copies, so that
+replicates are not pushed upwards (Brennan 2007 corrects the same for variance components).
+Intervals are bias-corrected and accelerated, see `dialens.statistics._bootstrap.Resampled`.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from dialens.statistics._bootstrap import Resampled
+from dialens.statistics.agreement._matrix import ONCE, Floats, RatingMatrix, Weights
+
+OVER = ("items", "raters", "both")
+RESAMPLES = 1_000
+_MOST_LEFT_OUT = 200
+_MOST_UNDEFINED = 0.05
+_CELLS_AT_ONCE = 4_000_000
+
+Statistics = Callable[[Weights], Mapping[str, Floats]]
+"""Every statistic of a table as a function of how often items and raters count."""
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Low and high, or the reason why there is neither."""
+
+    low: float | None = None
+    high: float | None = None
+    reason: str | None = None
+
+    @property
+    def there(self) -> bool:
+        """Whether there are ends."""
+        return self.low is not None
+
+
+def intervals(
+    table: RatingMatrix,
+    statistics: Statistics,
+    over: str,
+    *,
+    resamples: int = RESAMPLES,
+    seed: int | list[int] = 0,
+    confidence: float = 0.95,
+) -> dict[str, Interval]:
+    """Bootstrap intervals of all statistics of a table, from the same draws.
+
+    Args:
+        table: The ratings.
+        statistics: What is computed from weights.
+        over: `items`, `raters` or `both`.
+        resamples: How many draws.
+        seed: Of the draws.
+        confidence: Of the intervals.
+
+    Examples:
+        >>> rng = np.random.default_rng(0)
+        >>> table = RatingMatrix.of_array(rng.normal(size=(30, 1)) + rng.normal(size=(30, 8)))
+        >>> from dialens.statistics.agreement._intraclass import icc_replicates
+        >>> found = intervals(table, lambda w: icc_replicates(table, w), "items")["ICC(2,1)"]
+        >>> bool(found.low < 0.5 < found.high)
+        True
+    """
+    n, k = len(table.items), len(table.raters)
+    reason = _too_few(n, k, over)
+    estimates = statistics(ONCE)
+    if reason:
+        return dict.fromkeys(estimates, Interval(reason=reason))
+    rng = np.random.default_rng(seed)
+    replicates = _gathered(statistics, drawn(n, k, over, resamples, rng))
+    left: list[Mapping[str, Floats]] = []
+    if over in ("items", "both"):
+        left.append(_gathered(statistics, [Weights(items=_left_out(n))]))
+    if over in ("raters", "both"):
+        left.append(_gathered(statistics, [Weights(raters=_left_out(k))]))
+    found = {}
+    for name, estimate in estimates.items():
+        pulls = np.concatenate([_mean(part[name]) - part[name] for part in left])
+        found[name] = _interval(
+            Resampled(float(estimate[0]), replicates[name], pulls), confidence, over
+        )
+    return found
+
+
+def _too_few(items: int, raters: int, over: str) -> str | None:
+    if over != "raters" and items < 3:
+        return f"{items} items are too few to be drawn anew"
+    if over != "items" and raters == 0:
+        return "raters are not known: they cannot be drawn anew"
+    if over != "items" and raters < 4:
+        return f"{raters} raters are too few to be drawn anew"
+    return None
+
+
+def drawn(n: int, k: int, over: str, resamples: int, rng: np.random.Generator) -> Iterator[Weights]:
+    """Draws in blocks; the numbers drawn do not depend on where the blocks end."""
+    items = _counts(n, resamples, rng) if over != "raters" else None
+    raters = _counts(k, resamples, rng) if over != "items" else None
+    step = max(1, _CELLS_AT_ONCE // max(n, k))
+    for start in range(0, resamples, step):
+        part = slice(start, start + step)
+        yield Weights(
+            None if items is None else items[:, part], None if raters is None else raters[:, part]
+        )
+
+
+def _counts(size: int, resamples: int, rng: np.random.Generator) -> Floats:
+    """How often each of `size` is drawn, one column a resample."""
+    picked = rng.integers(0, size, (resamples, size)) + np.arange(resamples)[:, None] * size
+    counts = np.bincount(picked.ravel(), minlength=resamples * size)
+    return np.ascontiguousarray(counts.reshape(resamples, size).T, dtype=np.float64)
+
+
+def _left_out(size: int) -> Floats:
+    """Weights without each in turn; of many, without one of two hundred groups in turn."""
+    groups = min(size, _MOST_LEFT_OUT)
+    weights = np.ones((size, groups))
+    weights[np.arange(size), np.arange(size) % groups] = 0
+    return weights
+
+
+def _gathered(
+    statistics: Statistics, parts: "Iterator[Weights] | list[Weights]"
+) -> dict[str, Floats]:
+    found = [statistics(part) for part in parts]
+    return {name: np.concatenate([part[name] for part in found]) for name in found[0]}
+
+
+def _mean(values: Floats) -> float:
+    there = values[~np.isnan(values)]
+    return float(there.mean()) if len(there) else float("nan")
+
+
+def _interval(drawn: Resampled, confidence: float, over: str) -> Interval:
+    if np.isnan(drawn.estimate):
+        return Interval(reason="the statistic itself is not defined")
+    if drawn.undefined > _MOST_UNDEFINED:
+        what = "items and raters" if over == "both" else over
+        return Interval(reason=f"not defined for {drawn.undefined:.0%} of the draws of {what}")
+    low, high = drawn.interval(confidence)
+    return Interval(low, high)

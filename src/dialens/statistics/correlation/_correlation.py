@@ -1,0 +1,334 @@
+"""Correlations of many columns with many others, and their error where units come in clusters.
+
+Answers to one context, or turns of one dialogue, are more alike than strangers: an interval that
+takes them for independent is too narrow. So whole clusters are drawn with replacement. Pearson's
+coefficient comes from weighted sums of products, so that a resample is one row of a matrix
+product. Spearman's needs new ranks in every resample, but no new sorting: with the units in order
+of their values, the rank of each is a cumulative sum of how often its forerunners were drawn.
+Kendall's is a U-statistic; its error comes from the influence of each cluster (the infinitesimal
+jackknife), which needs no resamples at all.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from dialens.statistics._bootstrap import Floats, Ints, cluster_sums, coarsened
+from dialens.statistics.correlation._kendall import kendall
+
+Mask = NDArray[np.bool_]
+
+COEFFICIENTS = ("pearson", "spearman", "kendall")
+FEWEST_UNITS = 3
+FEWEST_CLUSTERS = 8
+_MOST_UNDEFINED = 0.05
+_CELLS_AT_ONCE = 250_000
+_FLAT = 1e-12
+
+
+class ClusterDraws:
+    """How often each cluster is drawn in each resample; the same for every statistic.
+
+    Attributes:
+        place: Of each unit, the number of its cluster.
+        counts: Resamples × clusters.
+        own: Whether every unit is a cluster of its own.
+
+    Examples:
+        >>> draws = ClusterDraws(np.array([3, 3, 8]), 4, np.random.default_rng(0))
+        >>> draws.place.tolist(), draws.counts.sum(axis=1).tolist(), draws.own
+        ([0, 0, 1], [2, 2, 2, 2], False)
+    """
+
+    def __init__(self, clusters: Ints, resamples: int, rng: np.random.Generator) -> None:
+        """Draw as many clusters as there are, `resamples` times."""
+        names, self.place = np.unique(coarsened(clusters, rng), return_inverse=True)
+        self.own = len(np.unique(clusters)) == len(clusters)
+        count = max(1, len(names))
+        self.counts = np.empty((resamples, len(names)), dtype=np.uint16)
+        for row in range(resamples if len(names) else 0):
+            drawn = np.bincount(rng.integers(0, count, count), minlength=count)
+            self.counts[row] = drawn
+
+    def sums(self, rows: Floats) -> Floats:
+        """Sums over the units drawn: resamples × columns of `rows`."""
+        made: Floats = self.counts.astype(np.float64) @ cluster_sums(rows, self.place)
+        return made
+
+    def blocks(self) -> Iterator[tuple[slice, Floats]]:
+        """Weights of the units, some resamples at a time."""
+        step = max(1, _CELLS_AT_ONCE // max(1, len(self.place)))
+        for start in range(0, len(self.counts), step):
+            part = slice(start, start + step)
+            yield part, self.counts[part][:, self.place].astype(np.float64)
+
+    def clusters(self, there: Mask) -> int:
+        """How many clusters the marked units belong to."""
+        return len(np.unique(self.place[there]))
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A coefficient with its interval.
+
+    Attributes:
+        value: None where it is not defined.
+        low: End of the interval, None where there is none.
+        high: Its other end.
+        p: Two-sided, that it is zero; goes with the interval.
+        basis: Where the interval comes from: `clusters`, or `normal` for few independent units.
+        reason: Why something is missing.
+    """
+
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    p: float | None = None
+    basis: str | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True)
+class Correlations:
+    """Every column of x with every column of y.
+
+    Attributes:
+        n: Units with both values.
+        n_clusters: Clusters those belong to.
+        estimates: By coefficient, one an (x, y) pair.
+        replicates: Pearson's coefficient in every resample: resamples × x × y.
+    """
+
+    n: Ints
+    n_clusters: Ints
+    estimates: Mapping[str, list[list[Estimate]]]
+    replicates: Floats
+
+
+def correlate(
+    x: Floats, y: Floats, draws: ClusterDraws, *, confidence: float = 0.95
+) -> Correlations:
+    """Pearson's, Spearman's and Kendall's coefficients of all columns, NaN where one is missing.
+
+    Intervals are symmetric on Fisher's scale, atanh r ± t·se, with t on clusters − 1 degrees of
+    freedom; the p-value belongs to the same interval.
+
+    Args:
+        x: Units × metrics.
+        y: Units × qualities.
+        draws: Of the clusters of the units.
+        confidence: Of the intervals.
+
+    Examples:
+        >>> x, y = np.arange(9.0)[:, None], np.array([[0.0, 2, 1, 4, 3, 6, 5, 8, 7]]).T
+        >>> made = correlate(x, y, ClusterDraws(np.arange(9), 500, np.random.default_rng(0)))
+        >>> made.n.item(), round(made.estimates["spearman"][0][0].value, 3)
+        (9, 0.933)
+    """
+    shape = (x.shape[1], y.shape[1])
+    resamples = len(draws.counts)
+    values = {name: np.full(shape, np.nan) for name in COEFFICIENTS}
+    errors = {name: np.full(shape, np.nan) for name in COEFFICIENTS}
+    pearson = np.full((resamples, *shape), np.nan)
+    spearman = np.full((resamples, *shape), np.nan)
+    n = np.zeros(shape, dtype=np.int64)
+    n_clusters = np.zeros(shape, dtype=np.int64)
+    for there, rows, columns in _by_pattern(x, y):
+        at = np.ix_(rows, columns)
+        n[at] = int(there.sum())
+        n_clusters[at] = draws.clusters(there)
+        if n[at].flat[0] < FEWEST_UNITS:
+            continue
+        a, b = standard_scores(x[there][:, rows]), standard_scores(y[there][:, columns])
+        values["pearson"][at] = _products(a, b)
+        values["spearman"][at] = _products(_ranked(a), _ranked(b))
+        everyone = np.ix_(np.arange(resamples), rows, columns)
+        pearson[everyone] = pearson_replicates(a, b, there, draws)
+        spearman[everyone] = _spearman_replicates(a, b, there, draws)
+        for i, row in enumerate(rows):
+            for j, column in enumerate(columns):
+                tau, error = kendall(a[:, i], b[:, j], draws.place[there])
+                values["kendall"][row, column], errors["kendall"][row, column] = tau, error
+    undefined = {}
+    for name, drawn in (("pearson", pearson), ("spearman", spearman)):
+        errors[name], undefined[name] = _fisher_errors(drawn)
+    undefined["kendall"] = np.zeros(shape)
+    estimates = {
+        name: [
+            [
+                _estimate(
+                    name,
+                    values[name][i, j],
+                    errors[name][i, j],
+                    int(n[i, j]),
+                    int(n_clusters[i, j]),
+                    undefined[name][i, j],
+                    own=draws.own,
+                    confidence=confidence,
+                )
+                for j in range(shape[1])
+            ]
+            for i in range(shape[0])
+        ]
+        for name in COEFFICIENTS
+    }
+    return Correlations(n, n_clusters, estimates, pearson)
+
+
+def _by_pattern(x: Floats, y: Floats) -> Iterator[tuple[Mask, Ints, Ints]]:
+    """Columns that are missing for the same units, taken together."""
+
+    def patterns(table: Floats) -> dict[bytes, list[int]]:
+        made: dict[bytes, list[int]] = {}
+        for column in range(table.shape[1]):
+            made.setdefault(np.isfinite(table[:, column]).tobytes(), []).append(column)
+        return made
+
+    for rows in patterns(x).values():
+        for columns in patterns(y).values():
+            there = np.isfinite(x[:, rows[0]]) & np.isfinite(y[:, columns[0]])
+            yield there, np.array(rows, dtype=np.int64), np.array(columns, dtype=np.int64)
+
+
+def standard_scores(table: Floats) -> Floats:
+    """Mean 0 and standard deviation 1; a constant column becomes zeros."""
+    spread = table.std(axis=0)
+    centre = table.mean(axis=0)
+    flat = spread <= _FLAT * np.maximum(1.0, np.abs(centre))
+    made: Floats = np.where(flat, 0.0, (table - centre) / np.where(flat, 1.0, spread))
+    return made
+
+
+def _ranked(table: Floats) -> Floats:
+    return standard_scores(stats.rankdata(table, axis=0))
+
+
+def _products(a: Floats, b: Floats) -> Floats:
+    """Correlations of standardised columns; NaN for constant ones."""
+    made = (a.T @ b) / len(a)
+    made[~a.any(axis=0)] = np.nan
+    made[:, ~b.any(axis=0)] = np.nan
+    return np.clip(made, -1.0, 1.0)
+
+
+def pearson_replicates(a: Floats, b: Floats, there: Mask, draws: ClusterDraws) -> Floats:
+    """Pearson's coefficient of standardised columns in every resample, from weighted sums.
+
+    Args:
+        a: Units that are there × columns.
+        b: The same units × other columns.
+        there: Which of all units those are.
+        draws: Of the clusters of all units.
+    """
+    rows, columns = a.shape[1], b.shape[1]
+    both = (a[:, :, None] * b[:, None, :]).reshape(len(a), -1)
+    packed = np.zeros((len(there), 1 + 2 * rows + 2 * columns + rows * columns))
+    packed[there] = np.hstack([np.ones((len(a), 1)), a, a * a, b, b * b, both])
+    sums = draws.sums(packed)
+    n, rest = sums[:, :1], sums[:, 1:]
+    sa, saa, sb, sbb, sab = np.split(rest, np.cumsum([rows, rows, columns, columns]), axis=1)
+    spread_a, spread_b = n * saa - sa**2, n * sbb - sb**2
+    for spread, squares in ((spread_a, n * saa), (spread_b, n * sbb)):
+        spread[spread <= 1e-10 * np.maximum(squares, _FLAT)] = np.nan
+    cross = n[:, :, None] * sab.reshape(-1, rows, columns) - sa[:, :, None] * sb[:, None, :]
+    made: Floats = cross / np.sqrt(spread_a[:, :, None] * spread_b[:, None, :])
+    return np.clip(made, -1.0, 1.0)
+
+
+@dataclass(frozen=True)
+class _Order:
+    """A column in order: which units, and where each group of equal values ends."""
+
+    order: Ints
+    ends: Ints
+    group: Ints
+
+    @classmethod
+    def of(cls, column: Floats) -> "_Order":
+        order = np.argsort(column, kind="stable")
+        new = np.diff(column[order]) > 0
+        ends = np.append(np.flatnonzero(new), len(column) - 1)
+        group = np.empty(len(column), dtype=np.int64)
+        group[order] = np.concatenate([[0], np.cumsum(new)])
+        return cls(order, ends, group)
+
+    def ranks(self, weights: Floats) -> tuple[Floats, Floats]:
+        """Mid-ranks of the units drawn, less their mean, and the sum of their squares."""
+        upto = np.cumsum(weights[:, self.order], axis=1)[:, self.ends]
+        below = np.hstack([np.zeros((len(upto), 1)), upto[:, :-1]])
+        middle = (below + upto - upto[:, -1:]) / 2
+        squares = ((upto - below) * middle**2).sum(axis=1)
+        return middle[:, self.group], squares
+
+
+def _spearman_replicates(a: Floats, b: Floats, there: Mask, draws: ClusterDraws) -> Floats:
+    made = np.full((len(draws.counts), a.shape[1], b.shape[1]), np.nan)
+    orders_a = [_Order.of(column) for column in a.T]
+    orders_b = [_Order.of(column) for column in b.T]
+    for part, everyone in draws.blocks():
+        weights = everyone[:, there]
+        others = [order.ranks(weights) for order in orders_b]
+        for i, order in enumerate(orders_a):
+            ranks, squares = order.ranks(weights)
+            weighted = ranks * weights
+            for j, (other, other_squares) in enumerate(others):
+                spread = np.sqrt(squares * other_squares)
+                cross = np.einsum("bi,bi->b", weighted, other)
+                made[part, i, j] = np.divide(
+                    cross, spread, out=np.full_like(cross, np.nan), where=spread > 0
+                )
+    np.clip(made, -1.0, 1.0, out=made)
+    return made
+
+
+def _fisher_errors(replicates: Floats) -> tuple[Floats, Floats]:
+    """Standard deviations of atanh r over the resamples, and the share without a value."""
+    missing = np.isnan(replicates)
+    scaled = np.arctanh(np.clip(replicates, -1 + 1e-9, 1 - 1e-9))
+    there = np.maximum((~missing).sum(axis=0), 1)
+    mean = np.where(missing, 0.0, scaled).sum(axis=0) / there
+    squares = np.where(missing, 0.0, (scaled - mean) ** 2).sum(axis=0)
+    return np.sqrt(squares / np.maximum(there - 1, 1)), missing.mean(axis=0)
+
+
+def _estimate(
+    name: str,
+    value: float,
+    error: float,
+    n: int,
+    n_clusters: int,
+    undefined: float,
+    *,
+    own: bool,
+    confidence: float,
+) -> Estimate:
+    if n < FEWEST_UNITS:
+        few = f"only {n} unit{'' if n == 1 else 's'} with both values"
+        return Estimate(reason=few if n else "no unit has a value")
+    if np.isnan(value):
+        return Estimate(reason="no variance: all units have the same value")
+    value = float(value)
+    basis, freedom = "clusters", float(n_clusters - 1)
+    if n_clusters < FEWEST_CLUSTERS:
+        if not own:
+            return Estimate(value, reason=f"only {n_clusters} clusters: too few for an interval")
+        basis, freedom, error = "normal", float("inf"), _normal_error(name, n)
+    elif undefined > _MOST_UNDEFINED:
+        return Estimate(value, reason=f"not defined in {undefined:.0%} of the resamples")
+    if abs(value) >= 1 - 1e-12:
+        return Estimate(value, reason="a perfect correlation has no interval")
+    if not np.isfinite(error):
+        return Estimate(value, reason=f"only {n} units: too few for an interval")
+    z = np.arctanh(value)
+    reach = float(stats.t.ppf((1 + confidence) / 2, freedom)) * error
+    p = 2 * float(stats.t.sf(abs(z) / error, freedom)) if error > 0 else 0.0
+    return Estimate(value, float(np.tanh(z - reach)), float(np.tanh(z + reach)), p, basis)
+
+
+def _normal_error(name: str, n: int) -> float:
+    """Standard error of atanh r for independent units (Fieller, Hartley & Pearson 1957)."""
+    numerator, lost = {"pearson": (1.0, 3), "spearman": (1.06, 3), "kendall": (0.437, 4)}[name]
+    return float(np.sqrt(numerator / (n - lost))) if n > lost else float("nan")

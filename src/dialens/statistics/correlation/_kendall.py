@@ -1,0 +1,93 @@
+"""Kendall's tau-b with an error that respects clusters, without looking at every pair.
+
+The error needs, for each unit, with how many others it agrees in order. Looking at all pairs takes
+a minute for a table of ten thousand; here units are walked in the order of one variable, in blocks,
+and those behind are known by how often each value of the other variable has come up.
+"""
+
+import numpy as np
+
+from dialens.statistics._bootstrap import Floats, Ints, cluster_sums
+
+_BLOCK = 256
+
+
+def kendall(x: Floats, y: Floats, clusters: Ints) -> tuple[float, float]:
+    """Kendall's tau-b, and its standard error on Fisher's scale from the clusters' influence.
+
+    With weights w on the units, tau is N / √(Dx·Dy): half sums over pairs of w·w times the sign
+    of concordance, and of w·w over pairs not tied in x, or in y. Its derivative by a unit's weight
+    is that unit's influence; summed over clusters and squared, the influences give the variance.
+
+    Examples:
+        >>> tau, error = kendall(np.array([1.0, 2, 3, 4]), np.array([1.0, 3, 2, 4]), np.arange(4))
+        >>> round(tau, 4)
+        0.6667
+    """
+    balance, apart_x, apart_y = concordance(x, y)
+    total, pairs_x, pairs_y = balance.sum() / 2, apart_x.sum() / 2, apart_y.sum() / 2
+    if not pairs_x or not pairs_y:
+        return float("nan"), float("nan")
+    scale = np.sqrt(pairs_x * pairs_y)
+    tau = float(total / scale)
+    influence = balance / scale - tau * (apart_x / pairs_x + apart_y / pairs_y) / 2
+    pulls = cluster_sums(influence[:, None], clusters)[:, 0]
+    count = len(pulls)
+    if count < 2 or abs(tau) >= 1:
+        return tau, float("nan")
+    variance = count / (count - 1) * float((pulls**2).sum())
+    return tau, float(np.sqrt(variance) / (1 - tau**2))
+
+
+def concordance(x: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:
+    """For each unit: others in concordant less those in discordant order; not tied in x; in y.
+
+    Examples:
+        >>> [part.tolist() for part in concordance(np.array([1.0, 2, 2]), np.array([5.0, 6, 4]))]
+        [[0.0, 1.0, -1.0], [2.0, 1.0, 1.0], [2.0, 2.0, 2.0]]
+    """
+    n = len(x)
+    x_code, y_code = (np.unique(values, return_inverse=True)[1] for values in (x, y))
+    y_count = np.bincount(y_code)
+    order = np.lexsort((y_code, x_code))
+    a, b = x_code[order].astype(np.int64), y_code[order].astype(np.int64)
+    cell = a * len(y_count) + b
+    start, end = (np.searchsorted(a, a, side) for side in ("left", "right"))
+    cell_start, cell_end = (np.searchsorted(cell, cell, side) for side in ("left", "right"))
+    both_less, less_same = _behind(a, b, end, len(y_count))
+    y_less = (np.cumsum(y_count) - y_count)[b]
+    y_more = n - y_less - y_count[b]
+    less_more = start - both_less - less_same
+    more_less = y_less - both_less - (cell_start - start)
+    both_more = y_more - less_more - (end - cell_end)
+    made = np.empty((3, n))
+    made[0, order] = both_less + both_more - less_more - more_less
+    made[1, order] = n - (end - start)
+    made[2, order] = n - y_count[b]
+    return made[0], made[1], made[2]
+
+
+def _behind(a: Ints, b: Ints, end: Ints, values: int) -> tuple[Ints, Ints]:
+    """Units less in a and less in b, and less in a but equal in b; a is in order.
+
+    Blocks end where a changes, so that whoever came in an earlier block is less in a. A value of a
+    that fills a block of its own needs no comparison within.
+    """
+    n = len(a)
+    less, same = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
+    seen = np.zeros(values, dtype=np.int64)
+    low = 0
+    while low < n:
+        high = int(end[low])
+        while high < n and int(end[high]) - low <= _BLOCK:
+            high = int(end[high])
+        block_a, block_b = a[low:high], b[low:high]
+        less[low:high] = (np.cumsum(seen) - seen)[block_b]
+        same[low:high] = seen[block_b]
+        if block_a[0] != block_a[-1]:
+            before = block_a[:, None] > block_a[None, :]
+            less[low:high] += (before & (block_b[:, None] > block_b[None, :])).sum(axis=1)
+            same[low:high] += (before & (block_b[:, None] == block_b[None, :])).sum(axis=1)
+        seen += np.bincount(block_b, minlength=values)
+        low = high
+    return less, same

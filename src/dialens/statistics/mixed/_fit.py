@@ -1,0 +1,332 @@
+"""Linear mixed models: raters crossed with items, and System > Agent > Dialog > Turn.
+
+One function fits them by (restricted) maximum likelihood and says how the variance is shared
+between the levels, what the fixed effects are, and how sure that is.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import polars as pl
+from scipy import stats
+
+from dialens.base import DialensError, one_thread
+from dialens.statistics._bootstrap import Floats
+from dialens.statistics.mixed._components import RESIDUAL, VarianceComponent, variance_components
+from dialens.statistics.mixed._inference import Curvature, curvature
+from dialens.statistics.mixed._solver import MixedSystem
+from dialens.statistics.mixed._terms import (
+    INTERCEPT,
+    RandomTerm,
+    columns_of,
+    fixed_design,
+    random_terms,
+)
+
+__all__ = ["RESIDUAL", "FixedEffect", "MixedFit", "VarianceComponent", "fit_mixed"]
+
+
+@dataclass(frozen=True)
+class FixedEffect:
+    """A fixed effect, or a combination of several.
+
+    Attributes:
+        name: The term, e.g. `anchor[numerical]`.
+        estimate: In units of the response.
+        error: Standard error.
+        degrees: Satterthwaite's degrees of freedom; infinite for a Wald test.
+        t: Estimate by standard error.
+        p: Two-sided, uncorrected.
+        low: Lower end of the interval.
+        high: Upper end.
+    """
+
+    name: str
+    estimate: float
+    error: float
+    degrees: float
+    t: float
+    p: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class MixedFit:
+    """A fitted linear mixed model.
+
+    Attributes:
+        response: The column explained.
+        reml: Whether the restricted likelihood was used.
+        n: Observations used.
+        n_missing: Rows left out because a value was missing.
+        fixed: Fixed effects.
+        components: Variance components, largest number of levels first, the residual last.
+        correlations: Between effects of the same term: (term, effect, effect, correlation).
+        loglik: Log (restricted) likelihood.
+        covariance: Of the fixed effects.
+        method: One sentence for a paper.
+        dropped: Terms that could not be estimated, and why.
+        singular: Whether a variance is zero or a correlation is ±1.
+    """
+
+    response: str
+    reml: bool
+    n: int
+    n_missing: int
+    fixed: tuple[FixedEffect, ...]
+    components: tuple[VarianceComponent, ...]
+    correlations: tuple[tuple[str, str, str, float], ...]
+    loglik: float
+    covariance: Floats
+    method: str
+    dropped: Mapping[str, str]
+    singular: bool
+    confidence: float
+    _system: MixedSystem = field(repr=False)
+    _curvature: Curvature = field(repr=False)
+    _satterthwaite: bool = field(repr=False)
+
+    @property
+    def criterion(self) -> float:
+        """−2 log (restricted) likelihood."""
+        return -2 * self.loglik
+
+    @property
+    def parameters(self) -> int:
+        """Fixed effects, variances, covariances and the residual."""
+        return len(self.fixed) + len(self._curvature.theta) + 1
+
+    @property
+    def aic(self) -> float:
+        """Akaike's criterion; between models of the same fixed part only, if REML."""
+        return self.criterion + 2 * self.parameters
+
+    @property
+    def bic(self) -> float:
+        """Schwarz's criterion."""
+        return self.criterion + float(np.log(self.n)) * self.parameters
+
+    def effect(self, name: str) -> FixedEffect:
+        """One fixed effect by name."""
+        for effect in self.fixed:
+            if effect.name == name:
+                return effect
+        known = ", ".join(effect.name for effect in self.fixed)
+        why = f" It was left out: {self.dropped[name]}." if name in self.dropped else ""
+        raise DialensError(f"The model has no fixed effect {name!r}.{why} Fixed effects: {known}.")
+
+    def component(self, term: str, effect: str = INTERCEPT) -> VarianceComponent:
+        """One variance component by its term."""
+        for component in self.components:
+            if component.term == term and (term == RESIDUAL or component.effect == effect):
+                return component
+        known = ", ".join(component.term for component in self.components)
+        raise DialensError(f"The model has no variance component {term!r}. It has: {known}.")
+
+    def contrast(self, weights: Mapping[str, float], name: str = "contrast") -> FixedEffect:
+        """A combination of fixed effects with interval and test."""
+        names = [effect.name for effect in self.fixed]
+        vector = np.zeros(len(names))
+        for term, weight in weights.items():
+            self.effect(term)
+            vector[names.index(term)] = weight
+        estimates = np.array([effect.estimate for effect in self.fixed])
+        return _effect(
+            name,
+            vector,
+            estimates,
+            self.covariance,
+            self._curvature,
+            satterthwaite=self._satterthwaite,
+            confidence=self.confidence,
+        )
+
+    def blups(self, term: str) -> pl.DataFrame:
+        """Conditional means of a term's random effects: one row a level, one column an effect."""
+        made = self._system.effects(self._curvature.theta)
+        found: pl.DataFrame | None = None
+        for known, values in zip(self._system.terms, made, strict=True):
+            if known.name != term:
+                continue
+            columns = {effect: values[:, at] for at, effect in enumerate(known.effects)}
+            part = known.levels.with_columns(**{k: pl.Series(v) for k, v in columns.items()})
+            found = part if found is None else found.join(part, on=known.levels.columns)
+        if found is None:
+            names = ", ".join(dict.fromkeys(known.name for known in self._system.terms))
+            raise DialensError(f"The model has no random term {term!r}. It has: {names}.")
+        return found
+
+    def fixed_table(self) -> pl.DataFrame:
+        """The fixed effects as a table."""
+        return pl.DataFrame([vars(effect) for effect in self.fixed])
+
+    def variance_table(self) -> pl.DataFrame:
+        """The variance components as a table."""
+        return pl.DataFrame([vars(part) for part in self.components], infer_schema_length=None)
+
+
+def fit_mixed(
+    table: pl.DataFrame,
+    response: str = "value",
+    fixed: Sequence[str] = (),
+    random: Sequence[str] = ("rater", "item"),
+    *,
+    reml: bool = True,
+    degrees: str = "satterthwaite",
+    coding: str = "treatment",
+    reference: Mapping[str, str] | None = None,
+    confidence: float = 0.95,
+) -> MixedFit:
+    """Fit a linear mixed model.
+
+    Args:
+        table: One row an observation. Rows with a missing value in a column of the model are
+            left out and counted; missing cells of the design (drop-outs) need no treatment.
+        response: The column explained.
+        fixed: Terms of the fixed part: `anchor`, `anchor:layout`, `anchor*layout`. An intercept is
+            added unless `0` is among them.
+        random: Terms of the random part: `rater`, `item`, `system/agent/dialog`, `rater:item`,
+            `days | subject`.
+        reml: Restricted likelihood; give False to compare models that differ in the fixed part.
+        degrees: `satterthwaite`, or `wald` for the normal distribution (large tables).
+        coding: Of factors: `treatment` or `sum` (see `fixed_design`).
+        reference: The level a factor's others are compared with.
+        confidence: Of all intervals.
+
+    Examples:
+        >>> yields = pl.DataFrame(
+        ...     {
+        ...         "batch": [b for b in "ABC" for _ in range(3)],
+        ...         "value": [15.4, 14.4, 14.6, 16.1, 15.9, 16.6, 14.1, 14.9, 14.4],
+        ...     }
+        ... )
+        >>> fit = fit_mixed(yields, random=["batch"])
+        >>> [(part.term, round(part.share, 2)) for part in fit.components]
+        [('batch', 0.8), ('residual', 0.2)]
+        >>> round(fit.effect("(intercept)").degrees, 2)
+        2.0
+    """
+    if degrees not in ("satterthwaite", "wald"):
+        raise DialensError(f"degrees is `satterthwaite` or `wald`, not {degrees!r}.")
+    used, missing = _complete(table, response, columns_of([f for f in fixed if f != "0"], random))
+    design = fixed_design(used, fixed, coding=coding, reference=reference)
+    terms, hopeless = random_terms(used, random)
+    y = used[response].cast(pl.Float64).to_numpy().astype(np.float64)
+    if used.height <= len(design.names) + 1:
+        raise DialensError(
+            f"{used.height} observations cannot carry {len(design.names)} fixed effects and "
+            "a variance. Collect more ratings or ask for fewer effects."
+        )
+    if float(np.ptp(y)) == 0.0:
+        raise DialensError(
+            f"Every value of {response!r} is {y[0]:g}: without variance there is nothing to share "
+            "out between raters and items."
+        )
+    with one_thread():
+        system = MixedSystem(y, design.matrix, terms)
+        theta = system.best(reml=reml)
+        beta, covariance, sigma = system.estimate(theta, reml=reml)
+        known = curvature(system, theta, sigma, reml=reml)
+    satterthwaite = degrees == "satterthwaite"
+    effects = tuple(
+        _effect(
+            name,
+            np.eye(len(beta))[at],
+            beta,
+            covariance,
+            known,
+            satterthwaite=satterthwaite,
+            confidence=confidence,
+        )
+        for at, name in enumerate(design.names)
+    )
+    components, correlations = variance_components(system, known, confidence)
+    lowest = [low for low, _ in system.bounds]
+    edge = any(low == value == 0.0 for low, value in zip(lowest, theta, strict=True))
+    return MixedFit(
+        response=response,
+        reml=reml,
+        n=used.height,
+        n_missing=missing,
+        fixed=effects,
+        components=components,
+        correlations=correlations,
+        loglik=-system.criterion(theta, reml=reml) / 2,
+        covariance=covariance,
+        method=_method(fixed, terms, reml=reml, satterthwaite=satterthwaite),
+        dropped={**design.dropped, **hopeless},
+        singular=edge or any(abs(row[3]) > 0.9999 for row in correlations),
+        confidence=confidence,
+        _system=system,
+        _curvature=known,
+        _satterthwaite=satterthwaite,
+    )
+
+
+def _complete(
+    table: pl.DataFrame, response: str, columns: Sequence[str]
+) -> tuple[pl.DataFrame, int]:
+    needed = [response, *columns]
+    for name in needed:
+        if name not in table.columns:
+            raise DialensError(
+                f"The model names {name!r}, but the table has no such column. "
+                f"Columns: {', '.join(table.columns)}."
+            )
+    if not table[response].dtype.is_numeric():
+        raise DialensError(
+            f"The response {response!r} is {table[response].dtype}, not a number. "
+            "Convert it, or name another column."
+        )
+    kept = table.select(list(dict.fromkeys(needed))).drop_nulls()
+    kept = kept.filter(pl.col(response).cast(pl.Float64).is_finite())
+    if kept.height == 0:
+        raise DialensError(f"No row has all of: {', '.join(dict.fromkeys(needed))}.")
+    return kept, table.height - kept.height
+
+
+def _effect(
+    name: str,
+    weights: Floats,
+    beta: Floats,
+    covariance: Floats,
+    known: Curvature,
+    *,
+    satterthwaite: bool,
+    confidence: float,
+) -> FixedEffect:
+    estimate = float(weights @ beta)
+    error = float(np.sqrt(max(float(weights @ covariance @ weights), 0.0)))
+    degrees = known.degrees(weights, covariance) if satterthwaite else float("inf")
+    # At infinitely many degrees of freedom the t distribution is the normal one.
+    shape = max(degrees, 1.0) if np.isfinite(degrees) else np.inf
+    t = estimate / error if error > 0 else float("nan")
+    reach = float(stats.t.ppf(0.5 + confidence / 2, shape)) * error
+    return FixedEffect(
+        name,
+        estimate,
+        error,
+        degrees,
+        t,
+        float(2 * stats.t.sf(abs(t), shape)),
+        estimate - reach,
+        estimate + reach,
+    )
+
+
+def _method(
+    fixed: Sequence[str], terms: Sequence[RandomTerm], *, reml: bool, satterthwaite: bool
+) -> str:
+    groups = ", ".join(dict.fromkeys(term.name for term in terms)) or "no grouping"
+    return (
+        f"Linear mixed model fitted by {'restricted ' if reml else ''}maximum likelihood "
+        f"(profiled, Bates et al. 2015) with fixed effects {', '.join(fixed) or 'intercept only'} "
+        f"and random effects of {groups}; intervals of fixed effects from "
+        + (
+            "the t distribution with Satterthwaite’s degrees of freedom."
+            if satterthwaite
+            else "the normal distribution (Wald)."
+        )
+    )

@@ -1,0 +1,261 @@
+"""The words of a mixed model: which columns stand in the fixed and in the random part.
+
+Fixed terms are names of columns, `a:b` their interaction, `a*b` both with their interaction.
+Columns of text and truth values are factors, numbers are covariates. Random terms are names of
+grouping columns; `system/agent/dialog` is three nested ones, `rater:item` a combination, and
+`days | subject` an intercept and a slope that differ from subject to subject and correlate
+(`days || subject` if they do not, `0 + days | subject` for the slope alone).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations, product
+
+import numpy as np
+import polars as pl
+
+from dialens.base import DialensError
+from dialens.statistics._bootstrap import Floats, Ints
+
+INTERCEPT = "(intercept)"
+
+
+@dataclass(frozen=True)
+class FixedDesign:
+    """The columns of the fixed part.
+
+    Attributes:
+        names: What each column stands for.
+        matrix: One row an observation.
+        dropped: Columns that the others already say, and why they were left out.
+    """
+
+    names: tuple[str, ...]
+    matrix: Floats
+    dropped: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class RandomTerm:
+    """One grouping of the observations and the effects that differ between its groups.
+
+    Attributes:
+        name: As a person would write it, e.g. `system/agent`.
+        effects: `(intercept)` and slopes.
+        levels: The groups, as a table with one row a group.
+        group: For each observation, the row of its group.
+        covariates: For each observation, one column an effect (ones for an intercept).
+        correlated: Whether the effects of a group covary.
+    """
+
+    name: str
+    effects: tuple[str, ...]
+    levels: pl.DataFrame
+    group: Ints
+    covariates: Floats
+    correlated: bool
+
+
+def columns_of(fixed: Sequence[str], random: Sequence[str]) -> list[str]:
+    """Every column that a model's terms name.
+
+    Examples:
+        >>> columns_of(["anchor*layout"], ["days | rater", "system/dialog"])
+        ['anchor', 'layout', 'days', 'rater', 'system', 'dialog']
+    """
+    found: dict[str, None] = {}
+    for term in fixed:
+        found.update(dict.fromkeys(name for part in _expanded(term) for name in part))
+    for term in random:
+        effects, _, groups = _split(term)
+        found.update(dict.fromkeys(effect for effect in effects if effect != INTERCEPT))
+        found.update(dict.fromkeys(name for group in groups for name in group))
+    return list(found)
+
+
+def fixed_design(
+    table: pl.DataFrame,
+    fixed: Sequence[str],
+    *,
+    coding: str = "treatment",
+    reference: Mapping[str, str] | None = None,
+) -> FixedDesign:
+    """The matrix of the fixed part, with redundant columns left out.
+
+    Args:
+        table: One row an observation, without missing values in the columns named.
+        fixed: Terms; `0` among them leaves the intercept out.
+        coding: `treatment` (each level against the reference) or `sum` (each level against the
+            mean of all, so that main effects are averages over the other factors).
+        reference: The level a factor's others are compared with; the first in order if not given.
+
+    Examples:
+        >>> table = pl.DataFrame({"a": ["n", "y", "n", "y"], "x": [1.0, 2.0, 3.0, 4.0]})
+        >>> fixed_design(table, ["a*x"]).names
+        ('(intercept)', 'a[y]', 'x', 'a[y]:x')
+    """
+    if coding not in ("treatment", "sum"):
+        raise DialensError(f"coding is `treatment` or `sum`, not {coding!r}.")
+    names: list[str] = []
+    blocks: list[Floats] = []
+    if "0" not in fixed:
+        names.append(INTERCEPT)
+        blocks.append(np.ones((table.height, 1)))
+    made: dict[str, tuple[list[str], Floats]] = {}
+    seen: set[frozenset[str]] = set()
+    parts = [part for term in fixed if term != "0" for part in _expanded(term)]
+    for part in sorted(parts, key=len):
+        if frozenset(part) in seen:
+            continue
+        seen.add(frozenset(part))
+        for name in part:
+            if name not in made:
+                made[name] = _coded(table[name], coding, (reference or {}).get(name))
+        for picks in product(*(range(len(made[name][0])) for name in part)):
+            pairs = list(zip(part, picks, strict=True))
+            names.append(":".join(made[name][0][pick] for name, pick in pairs))
+            column = np.prod([made[name][1][:, pick] for name, pick in pairs], axis=0)
+            blocks.append(column[:, None])
+    matrix = np.hstack(blocks) if blocks else np.zeros((table.height, 0))
+    return _independent(names, matrix)
+
+
+def random_terms(
+    table: pl.DataFrame, random: Sequence[str]
+) -> tuple[list[RandomTerm], dict[str, str]]:
+    """The random part, and the terms that cannot be told from others with the reason.
+
+    Examples:
+        >>> table = pl.DataFrame({"s": ["x", "x", "y", "y"], "d": ["1", "2", "1", "1"]})
+        >>> terms, dropped = random_terms(table, ["s/d"])
+        >>> [(term.name, term.levels.height) for term in terms]
+        [('s', 2), ('s/d', 3)]
+    """
+    terms: dict[str, RandomTerm] = {}
+    dropped: dict[str, str] = {}
+    for written in random:
+        effects, correlated, groups = _split(written)
+        for names in groups:
+            for chosen in [effects] if correlated else [(effect,) for effect in effects]:
+                label = "/".join(names) if "/" in written else ":".join(names)
+                key = label if chosen == (INTERCEPT,) else f"{' + '.join(chosen)} | {label}"
+                term = _grouped(table, label, names, chosen)
+                reason = _hopeless(term, table.height)
+                if reason:
+                    dropped[key] = reason
+                else:
+                    terms[key] = term
+    kept, same = _distinct(terms)
+    return kept, {**dropped, **same}
+
+
+def _distinct(terms: Mapping[str, RandomTerm]) -> tuple[list[RandomTerm], dict[str, str]]:
+    """Terms without those that group exactly as an earlier one does."""
+    seen: dict[tuple[tuple[str, ...], bytes], str] = {}
+    kept: list[RandomTerm] = []
+    dropped: dict[str, str] = {}
+    for key, term in terms.items():
+        _, first, place = np.unique(term.group, return_index=True, return_inverse=True)
+        mark = (term.effects, first[place].astype(np.int64).tobytes())
+        if mark in seen:
+            dropped[key] = f"groups the observations exactly as {seen[mark]} does"
+        else:
+            seen[mark] = key
+            kept.append(term)
+    return kept, dropped
+
+
+def _grouped(
+    table: pl.DataFrame, label: str, names: Sequence[str], effects: tuple[str, ...]
+) -> RandomTerm:
+    levels = table.select(names).unique(maintain_order=True).with_row_index("_group")
+    group = table.select(names).join(levels, on=list(names), how="left", nulls_equal=True)
+    columns = [
+        np.ones(table.height) if effect == INTERCEPT else table[effect].cast(pl.Float64).to_numpy()
+        for effect in effects
+    ]
+    return RandomTerm(
+        label,
+        effects,
+        levels.drop("_group"),
+        group["_group"].to_numpy().astype(np.int64),
+        np.column_stack(columns).astype(np.float64),
+        correlated=len(effects) > 1,
+    )
+
+
+def _hopeless(term: RandomTerm, observations: int) -> str | None:
+    levels = term.levels.height
+    if levels < 2:
+        return "has one level only, so nothing can vary between levels"
+    if levels >= observations and term.effects == (INTERCEPT,):
+        return "has as many levels as there are observations: it cannot be told from the residual"
+    return None
+
+
+def _expanded(term: str) -> list[tuple[str, ...]]:
+    """`a*b` as `a`, `b` and `a:b`."""
+    if "*" not in term:
+        return [tuple(name.strip() for name in term.split(":"))]
+    names = [name.strip() for name in term.split("*")]
+    return [part for size in range(1, len(names) + 1) for part in combinations(names, size)]
+
+
+def _split(term: str) -> tuple[tuple[str, ...], bool, list[tuple[str, ...]]]:
+    """The effects, whether they correlate, and the groupings of a random term."""
+    left, bar, right = term.rpartition("|")
+    correlated = not left.endswith("|")
+    written = [part.strip() for part in left.rstrip("|").split("+") if part.strip()]
+    slopes = tuple(part for part in written if part not in ("0", "1"))
+    effects = slopes if "0" in written else (INTERCEPT, *slopes)
+    names = (right if bar else term).strip()
+    if not names or not effects:
+        raise DialensError(
+            f"The random term {term!r} names no group or no effect. Write `rater`, "
+            "`system/agent`, or `days | subject`."
+        )
+    if "/" in names:
+        nested = [name.strip() for name in names.split("/")]
+        return effects, correlated, [tuple(nested[: i + 1]) for i in range(len(nested))]
+    return effects, correlated, [tuple(name.strip() for name in names.split(":"))]
+
+
+def _coded(column: pl.Series, coding: str, reference: str | None) -> tuple[list[str], Floats]:
+    if column.dtype.is_numeric():
+        return [column.name], column.cast(pl.Float64).to_numpy().reshape(-1, 1)
+    values = column.cast(pl.String)
+    levels: list[str] = values.unique().sort().to_list()
+    if reference is not None and reference not in levels:
+        raise DialensError(
+            f"{column.name!r} has no level {reference!r} to compare with. "
+            f"Levels: {', '.join(levels)}."
+        )
+    first = reference if reference is not None else levels[0]
+    others = [level for level in levels if level != first]
+    matrix = np.column_stack(
+        [(values == level).to_numpy().astype(np.float64) for level in others]
+        or [np.zeros((len(values), 0))]
+    )
+    if coding == "sum":
+        matrix = matrix - (values == first).to_numpy().astype(np.float64)[:, None]
+    return [f"{column.name}[{level}]" for level in others], matrix
+
+
+def _independent(names: Sequence[str], matrix: Floats) -> FixedDesign:
+    """Leave out, from the left, each column that those before it already span."""
+    kept: list[int] = []
+    basis = np.zeros((matrix.shape[0], 0))
+    dropped: dict[str, str] = {}
+    for at, name in enumerate(names):
+        column = matrix[:, at]
+        size = float(np.linalg.norm(column))
+        rest = column - basis @ (basis.T @ column)
+        rest = rest - basis @ (basis.T @ rest)
+        if size == 0 or float(np.linalg.norm(rest)) < 1e-9 * size:
+            dropped[name] = (
+                "never occurs in the table" if size == 0 else "is a combination of earlier terms"
+            )
+            continue
+        kept.append(at)
+        basis = np.column_stack([basis, rest / np.linalg.norm(rest)])
+    return FixedDesign(tuple(names[at] for at in kept), matrix[:, kept], dropped)

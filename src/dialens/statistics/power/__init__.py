@@ -1,0 +1,5 @@
+"""How many people and items a study needs: exact power and power by simulation."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,0 +1,255 @@
+"""The codebook of a study: every variable of its data, made from the design and instruments."""
+
+from collections.abc import Mapping, Sequence
+
+from dialens.studies._study import Study, quality_label
+from dialens.studies._types import JSON
+from dialens.studies.design import AGENT, question_field
+from dialens.studies.instruments import instrument
+
+RATING_COLUMNS: dict[str, str] = {
+    "study": "The study's name",
+    "rater": "Pseudonym of the participant",
+    "rater_kind": "human, llm or simulated",
+    "level": "What is judged: a turn or a dialog",
+    "system": "System that the judged agent belongs to",
+    "agent": "Agent that gave the response",
+    "dialog": "Conversation (or item) that is judged",
+    "turn": "Number of the judged turn, from 0; empty for whole conversations",
+    "quality": "What it is judged on",
+    "scale": "The instrument and its range, as JSON",
+    "value": "The rating",
+    "normalised": "The rating on a common scale; left to the analysis",
+    "condition": "The participant's cell and the item's levels",
+    "factors": "Levels of all factors, as JSON",
+    "position": "Place of the response on the screen (or of the turn among those judged), from 0",
+    "order": "Place of the item in the session, from 0",
+    "anchor": "What was shown of the standard: its number, `textual`, or nothing",
+    "shown_at": "When the screen was shown (UTC)",
+    "answered_at": "When it was submitted (UTC)",
+    "active_ms": "Milliseconds for which the screen was visible before it was submitted",
+}
+"""The columns of ratings.parquet."""
+
+EXCHANGE_COLUMNS: dict[str, str] = {
+    "talk": "The conversation within the participation",
+    "number": "Of the message in it, from 1",
+    "system": "System of the agent",
+    "agent": "Agent that the message was sent to",
+    "said": "What the participant wrote",
+    "said_at": "When it was stored (UTC)",
+    "state": "answered, waiting, failed, or given_up (the conversation ended there)",
+    "tries": "How often the agent was asked for the reply",
+    "reply": "What the agent said",
+    "replied_at": "When that, or the last failure, was stored (UTC)",
+    "reason": "Of the last failure",
+    "seconds": "From the question to the last piece of the reply",
+    "requests": "That the agent made for it, where it says so",
+    "tokens_in": "Read by the model, where it says so",
+    "tokens_out": "Written by the model, where it says so",
+    "cost": "In the currency of the agent's prices, where they are known",
+}
+"""The columns of exchanges.parquet, beside those that say whose they are."""
+
+FAILURE_COLUMNS: dict[str, str] = {
+    "asked": "Which time the agent was asked for the reply, from 1",
+    "reason": "A word for what happened: timeout, malformed, empty, …",
+    "told": "What went wrong, in detail",
+    "seconds": "From the question to the failure",
+    "failed_at": "When it was stored (UTC)",
+}
+"""The columns of failures.parquet, beside those that say which message it was."""
+
+_FACTOR_MEANING = {
+    "anchor": "What participants see of the standard response",
+    "layout": "How many questions share a screen",
+    "scale": "The instrument all qualities are judged with",
+    "order": "The order of the items",
+    "deadline": "The time for a rating screen",
+}
+
+
+def codebook(study: Study) -> dict[str, JSON]:
+    """Every variable of a study's data, as JSON.
+
+    Examples:
+        >>> from dialens.studies._examples import TEA
+        >>> from dialens.studies._study import study_of
+        >>> made = codebook(study_of(TEA))
+        >>> list(made), made["qualities"]["coherence"]["scales"][0]["title"]
+        (['study', 'version', 'hash', 'title', 'ratings', 'qualities', 'factors', 'cells',
+          'questions', 'checks'], 'Magnitude estimation')
+    """
+    design = study.design
+    return {
+        "study": study.name,
+        "version": design.version,
+        "hash": study.hash,
+        "title": design.title,
+        "ratings": RATING_COLUMNS,
+        "qualities": {name: _quality(study, name) for name in design.qualities},
+        "factors": _agents(study)
+        | {
+            name: {
+                "meaning": _FACTOR_MEANING.get(name, "A factor of this study"),
+                "assign": factor.assign,
+                "levels": {level.name: level.note or "" for level in factor.levels},
+            }
+            for name, factor in design.factors.items()
+        },
+        "cells": study.targets,
+        **_talk_columns(study),
+        "questions": _questions(study),
+        "checks": _checks(study),
+    }
+
+
+def _agents(study: Study) -> dict[str, JSON]:
+    talks = study.design.conversations
+    if talks is None:
+        return {}
+    return {
+        AGENT: {
+            "meaning": "The agent that participants talk with, blind to which",
+            "assign": talks.assign,
+            "levels": {one.name: f"{one.agent} of {one.of_system}" for one in talks.agents},
+        }
+    }
+
+
+def _quality(study: Study, name: str) -> dict[str, JSON]:
+    design = study.design
+    quality = design.qualities[name]
+    scale = design.factors.get("scale")
+    used = [level.instrument for level in scale.levels] if scale else [quality.instrument]
+    made = [instrument(settings.kind) for settings in used if settings is not None]
+    return {
+        "label": quality_label(design, name),
+        "definition": quality.definition,
+        "question": quality.question or quality_label(design, name),
+        "required": quality.required,
+        **({"level": quality.level} if quality.level else {}),
+        "scales": [
+            found.codebook(found.options(settings))
+            for found, settings in zip(made, used, strict=True)
+        ],
+    }
+
+
+def _talk_columns(study: Study) -> dict[str, JSON]:
+    if study.design.conversations is None:
+        return {}
+    return {"exchanges": EXCHANGE_COLUMNS, "failures": FAILURE_COLUMNS}
+
+
+def _questions(study: Study) -> dict[str, JSON]:
+    asked = study.design.questionnaires
+    made = {}
+    for when, parts in (("before", asked.before), ("after", asked.after)):
+        for part in parts:
+            for name, question in part.questions.items():
+                field = question_field(name, question)
+                entry = instrument(field.instrument).codebook(field.options)
+                choices = {c["value"]: c["label"] for c in field.options.get("choices", ())}
+                made[name] = {
+                    "prompt": question.prompt,
+                    "when": when,
+                    "required": question.required,
+                    **entry,
+                    **({"choices": choices} if choices else {}),
+                }
+    return made
+
+
+def _checks(study: Study) -> dict[str, JSON]:
+    made: dict[str, JSON] = {}
+    for name, check in study.design.checks.attention.items():
+        for number, after in enumerate(check.after, start=1):
+            made[f"check_{name}_{number}"] = {
+                "meaning": f"{check.question.prompt} (after {after} items)",
+                "values": "passed or failed",
+            }
+    for item in study.gold:
+        made[f"check_gold_{item.id}"] = {
+            "meaning": f"Gold item {item.id}: {'; '.join(map(_rule, item.expect))}",
+            "values": "passed or failed",
+        }
+    return made
+
+
+def _rule(rule: Mapping[str, JSON]) -> str:
+    words = {"at_least": "at least", "at_most": "at most", "above": "better than"}
+    said = [f"{words[name]} {rule[name]}" for name in words if name in rule]
+    return f"{rule['quality']} of {rule['response']} {' and '.join(said)}"
+
+
+def codebook_markdown(study: Study) -> str:
+    r"""The same for people.
+
+    Examples:
+        >>> from dialens.studies._examples import TEA
+        >>> from dialens.studies._study import study_of
+        >>> codebook_markdown(study_of(TEA)).split("\n")[0]
+        '# Codebook: How good are these replies?'
+    """
+    made = codebook(study)
+    lines = [
+        f"# Codebook: {made['title']}",
+        "",
+        f"Study `{made['study']}`, version {made['version']}, definition `{made['hash'][:12]}`.",
+        "",
+        "## ratings.parquet: one row a rating",
+        "",
+        *_table(("column", "meaning"), [(f"`{k}`", v) for k, v in made["ratings"].items()]),
+        "## Qualities",
+        "",
+    ]
+    for name, quality in made["qualities"].items():
+        lines += [f"**{quality['label']}** (`{name}`). {quality['definition']}".rstrip(), ""]
+        for scale in quality["scales"]:
+            lines += [_scale(scale), ""]
+    if made["factors"]:
+        rows = [
+            (f"`{name}`", factor["meaning"], factor["assign"], ", ".join(factor["levels"]))
+            for name, factor in made["factors"].items()
+        ]
+        lines += ["## Factors", "", *_table(("factor", "meaning", "participants", "levels"), rows)]
+    if "exchanges" in made:
+        for name, what in (("exchanges", "a message"), ("failures", "a failure of an agent")):
+            columns = [(f"`{k}`", v) for k, v in made[name].items()]
+            lines += [f"## {name}.parquet: one row {what}", ""]
+            lines += _table(("column", "meaning"), columns)
+    if made["questions"] or made["checks"]:
+        rows = [
+            (f"`{name}`", asked["prompt"], asked["title"], _answers(asked))
+            for name, asked in made["questions"].items()
+        ]
+        rows += [(f"`{n}`", c["meaning"], "Check", c["values"]) for n, c in made["checks"].items()]
+        lines += [
+            "## questionnaires.parquet: one row an answer",
+            "",
+            *_table(("question", "asked", "kind", "answers"), rows),
+        ]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _scale(scale: Mapping[str, JSON]) -> str:
+    inputs = ", ".join(f"{name} {entry['value']}" for name, entry in scale["inputs"].items())
+    unit = f" In the table: {scale['unit']}." if scale["unit"] else ""
+    cited = f" ({scale['citation']})" if scale["citation"] else ""
+    return f"{scale['title']}{cited}: {scale['answer']}.{unit}" + (f" {inputs}." if inputs else "")
+
+
+def _answers(asked: Mapping[str, JSON]) -> str:
+    if "choices" in asked:
+        return "; ".join(asked["choices"].values())
+    return str(asked["answer"])
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[JSON]]) -> list[str]:
+    def line(cells: Sequence[JSON]) -> str:
+        return (
+            "| " + " | ".join(str(c).replace("|", "\\|").replace("\n", " ") for c in cells) + " |"
+        )
+
+    return [line(head), "|" + "---|" * len(head), *(line(row) for row in rows), ""]

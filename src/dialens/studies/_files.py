@@ -1,0 +1,55 @@
+"""Study files: where they are, what they may say, and their schema for editors."""
+
+import json
+from pathlib import Path
+
+from dialens.base import DialensError, read_yaml, validated
+from dialens.studies._types import JSON
+from dialens.studies.design import Design
+
+STUDY = "study.yaml"
+SCHEMA = "study.schema.json"
+
+
+def study_schema() -> dict[str, JSON]:
+    """The JSON Schema of study files, for editors.
+
+    Examples:
+        >>> study_schema()["required"][:2]
+        ['study', 'title']
+    """
+    made = Design.model_json_schema(mode="validation")
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **made}
+
+
+def study_file(path: str | Path) -> Path:
+    """The study file at a path: the file itself, or `study.yaml` in a folder."""
+    given = Path(path)
+    found = given / STUDY if given.is_dir() else given
+    if not found.is_file():
+        raise DialensError(
+            f"{found} does not exist. `dialens study new --template NAME -o {given}` writes one."
+        )
+    return found
+
+
+def read_design(path: str | Path) -> Design:
+    r"""A study file, checked; errors name the line, the key and the remedy.
+
+    Examples:
+        >>> import tempfile
+        >>> path = Path(tempfile.mkdtemp()) / "study.yaml"
+        >>> _ = path.write_text("study: tea\ntitel: Tea\n")
+        >>> read_design(path)  # doctest: +IGNORE_EXCEPTION_DETAIL
+        Traceback (most recent call last):
+        ...
+        dialens.DialensError: ...study.yaml:2: titel: there is no such key. Did you mean...
+    """
+    file = study_file(path)
+    data, lines = read_yaml(file)
+    return validated(Design, data, lines, file)
+
+
+def write_schema(path: Path) -> None:
+    """Write the JSON Schema beside a study file."""
+    path.write_text(json.dumps(study_schema(), indent=1, ensure_ascii=False) + "\n", "utf-8")

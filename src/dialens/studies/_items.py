@@ -1,0 +1,279 @@
+"""What is judged: contexts with candidate responses, dialogues, or the turns of dialogues."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from pathlib import Path
+
+import polars as pl
+
+from dialens.base import DialensError, did_you_mean, read_yaml, validated
+from dialens.corpus import read
+from dialens.studies._types import JSON
+from dialens.studies.design import GoldEntry, ItemEntry, Items, UtteranceEntry
+
+REFERENCE = "reference"
+_SIDES = ("A", "B")
+
+
+@dataclass(frozen=True)
+class Utterance:
+    """What somebody said."""
+
+    speaker: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """What a rating is about, in the words of a corpus.
+
+    Attributes:
+        key: Unique within the item: the agent that gave it.
+        text: The response; empty where the whole dialogue is judged.
+        system: As in a corpus.
+        agent: As in a corpus.
+        dialog: As in a corpus.
+        turn: As in a corpus; none where the whole dialogue is judged.
+        before: What had been said before, where each candidate has a context of its own.
+    """
+
+    key: str
+    text: str
+    system: str
+    agent: str
+    dialog: str
+    turn: int | None
+    before: tuple[Utterance, ...] = ()
+
+
+@dataclass(frozen=True)
+class Item:
+    """A context and what is judged in it."""
+
+    id: str
+    context: tuple[Utterance, ...]
+    candidates: tuple[Candidate, ...]
+    standard: str | None = None
+    expect: tuple[Mapping[str, JSON], ...] = ()
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, JSON]) -> "Item":
+        """What `dataclasses.asdict` made, back again."""
+        return cls(
+            id=data["id"],
+            context=tuple(Utterance(**said) for said in data["context"]),
+            candidates=tuple(
+                Candidate(**{**made, "before": tuple(Utterance(**said) for said in made["before"])})
+                for made in data["candidates"]
+            ),
+            standard=data["standard"],
+            expect=tuple(data["expect"]),
+        )
+
+
+def load_items(section: Items, folder: Path, system: str) -> tuple[Item, ...]:
+    """The items that a study file names, from wherever they come.
+
+    Args:
+        section: The part `items` of the study file.
+        folder: Where the study file lies; paths in it start there.
+        system: What stands for the system where items are no corpus: the study's name.
+    """
+    if section.corpus is not None:
+        items = _from_corpus(section, folder / section.corpus)
+    else:
+        entries = section.inline
+        if section.file is not None:
+            entries = read_entries(folder / section.file)
+        items = [inline_item(entry, section.unit, system) for entry in entries or ()]
+    if not items:
+        raise DialensError("The study has no items: there is nothing to judge.")
+    _unique(items)
+    return tuple(items)
+
+
+def read_entries(path: Path) -> list[ItemEntry]:
+    """Items from a YAML file (a list) or a JSONL file (one a line)."""
+    if not path.is_file():
+        raise DialensError(f"items.file: {path} does not exist.")
+    if path.suffix in (".jsonl", ".ndjson"):
+        return [_entry(line, number, path) for number, line in _lines(path)]
+    data, lines = read_yaml(path)
+    if not isinstance(data, list):
+        raise DialensError(f"{path}:1: a list of items is expected here, each beginning `- id: …`.")
+    return validated(list[ItemEntry], data, lines, path)
+
+
+def _lines(path: Path) -> Iterable[tuple[int, str]]:
+    text = path.read_text("utf-8-sig")
+    return ((at, line) for at, line in enumerate(text.split("\n"), start=1) if line.strip())
+
+
+def _entry(line: str, number: int, path: Path) -> ItemEntry:
+    try:
+        data = json.loads(line)
+    except ValueError as error:
+        raise DialensError(f"{path}:{number}: this is not JSON: {error}.") from error
+    return validated(ItemEntry, data, {}, path, first_line=number)
+
+
+def inline_item(entry: ItemEntry, unit: str, system: str) -> Item:
+    """An item as the study file writes it, in full.
+
+    Examples:
+        >>> entry = ItemEntry(id="c1", context=["Tea?"], responses={"bot": "Yes!"})
+        >>> item = inline_item(entry, "response", "tea-study")
+        >>> item.context[0].speaker, item.candidates[0].agent, item.candidates[0].turn
+        ('A', 'bot', 1)
+    """
+    expect = entry.expect if isinstance(entry, GoldEntry) else []
+    rules = tuple(rule.model_dump(exclude_none=True) for rule in expect)
+    if unit == "response":
+        if not entry.responses:
+            raise DialensError(
+                f"The item {entry.id!r} has no responses: there is nothing to judge."
+            )
+        candidates = tuple(
+            Candidate(key, text, system, key, entry.id, len(entry.context))
+            for key, text in entry.responses.items()
+        )
+        return Item(entry.id, _spoken(entry.context), candidates, entry.standard, rules)
+    if entry.responses:
+        raise DialensError(
+            f"The item {entry.id!r} has responses, but items.unit is {unit}: whole conversations "
+            "stand in `context`. Leave responses out, or set items.unit to response."
+        )
+    said = _spoken(entry.context)
+    speakers = list(dict.fromkeys(utterance.speaker for utterance in said))
+    agent = entry.agent or (speakers[1] if len(speakers) > 1 else "")
+    if agent not in speakers:
+        raise DialensError(
+            f"In the item {entry.id!r} nobody is called {agent!r}. {did_you_mean(agent, speakers)}"
+            f"Name the speaker that is judged with `agent`; speakers: {', '.join(speakers)}."
+        )
+    roles = ["agent" if utterance.speaker == agent else "partner" for utterance in said]
+    return _whole(entry.id, said, roles, unit, system, agent, entry.id, rules)
+
+
+def _spoken(context: Sequence[UtteranceEntry]) -> tuple[Utterance, ...]:
+    return tuple(
+        Utterance(said.speaker or _SIDES[place % 2], said.text)
+        for place, said in enumerate(context)
+    )
+
+
+def _whole(
+    name: str,
+    said: Sequence[Utterance],
+    roles: Sequence[str],
+    unit: str,
+    system: str,
+    agent: str,
+    dialog: str,
+    expect: tuple[Mapping[str, JSON], ...] = (),
+) -> Item:
+    """A conversation, to be judged as a whole or turn by turn."""
+    if unit == "dialogue":
+        only = Candidate(agent, "", system, agent, dialog, None)
+        return Item(name, tuple(said), (only,), None, expect)
+    turns = tuple(
+        Candidate(f"turn-{at}", utterance.text, system, agent, dialog, at, tuple(said[:at]))
+        for at, (utterance, role) in enumerate(zip(said, roles, strict=True))
+        if role == "agent"
+    )
+    if not turns:
+        raise DialensError(f"In the conversation {name!r} the agent {agent!r} says nothing.")
+    return Item(name, (), turns, None, expect)
+
+
+def _from_corpus(section: Items, path: Path) -> list[Item]:
+    corpus = read(path, format=section.format)
+    turns = corpus.turns.collect()
+    known = turns["agent"].unique(maintain_order=True).to_list()
+    for agent in section.agents or ():
+        _known_agent(agent, known, "items.agents")
+    if section.agents is not None:
+        keep = [*section.agents, section.standard]
+        turns = turns.filter(pl.col("agent").is_in(keep))
+    talks = turns.partition_by("dialog", maintain_order=True)
+    if section.unit != "response":
+        return [_conversation(talk, section.unit) for talk in talks]
+    references = {
+        (row["dialog"], row["turn"]): row["text"]
+        for row in corpus.references.collect().reverse().iter_rows(named=True)
+    }
+    if section.standard not in (None, REFERENCE):
+        _known_agent(str(section.standard), known, "items.standard")
+    return _responses(talks, references, section.standard)
+
+
+def _known_agent(agent: str, known: Sequence[str], where: str) -> None:
+    if agent not in known:
+        raise DialensError(
+            f"{where}: the corpus has no agent {agent!r}. {did_you_mean(agent, known)}"
+            f"Agents: {', '.join(known[:12])}."
+        )
+
+
+def _conversation(talk: pl.DataFrame, unit: str) -> Item:
+    said = [Utterance(row["speaker"], row["text"]) for row in talk.iter_rows(named=True)]
+    first = talk.row(0, named=True)
+    name = first["dialog"]
+    return _whole(name, said, talk["role"].to_list(), unit, first["system"], first["agent"], name)
+
+
+def _responses(
+    talks: Sequence[pl.DataFrame],
+    references: Mapping[tuple[str, int], str],
+    standard: str | None,
+) -> list[Item]:
+    """Dialogues with the same context are candidates of one item; the agent's last turn counts."""
+    groups: dict[tuple[str, ...], Item] = {}
+    for talk in talks:
+        rows = talk.rows(named=True)
+        spoken = [place for place, row in enumerate(rows) if row["role"] == "agent"]
+        if not spoken:
+            continue
+        last = rows[spoken[-1]]
+        before = tuple(Utterance(row["speaker"], row["text"]) for row in rows[: spoken[-1]])
+        same = tuple(utterance.text for utterance in before)
+        item = groups.get(same) or Item(last["dialog"], before, ())
+        if standard is not None and last["agent"] == standard:
+            groups[same] = replace(item, standard=last["text"])
+            continue
+        if standard == REFERENCE and item.standard is None:
+            item = replace(item, standard=references.get((last["dialog"], last["turn"])))
+        key, taken = last["agent"], {candidate.key for candidate in item.candidates}
+        while key in taken:
+            key += "+"
+        made = Candidate(
+            key, last["text"], last["system"], last["agent"], last["dialog"], last["turn"]
+        )
+        groups[same] = replace(item, candidates=(*item.candidates, made))
+    return [item for item in groups.values() if item.candidates]
+
+
+def pairs(items: Iterable[Item]) -> tuple[Item, ...]:
+    """Every two candidates of an item as an item of their own.
+
+    Examples:
+        >>> entry = ItemEntry(id="c1", context=["Tea?"], responses=dict.fromkeys("abc", "Yes."))
+        >>> [item.id for item in pairs([inline_item(entry, "response", "s")])]
+        ['c1:a-b', 'c1:a-c', 'c1:b-c']
+    """
+    made = []
+    for item in items:
+        for two in combinations(item.candidates, 2):
+            name = item.id if len(item.candidates) == 2 else f"{item.id}:{two[0].key}-{two[1].key}"
+            made.append(replace(item, id=name, candidates=two))
+    return tuple(made)
+
+
+def _unique(items: Iterable[Item]) -> None:
+    seen: set[str] = set()
+    for item in items:
+        if item.id in seen:
+            raise DialensError(f"Two items are called {item.id!r}. Give each an id of its own.")
+        seen.add(item.id)

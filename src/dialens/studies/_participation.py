@@ -1,0 +1,234 @@
+"""Taking part in process: the same plan, validation and store as behind the pages, no browser.
+
+A participation is a generator of waits, so that many can be interleaved by whoever keeps the
+clock: simulated time for simulated participants, real time for a judge that computes.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from sqlalchemy import func, insert, select, update
+
+from dialens.studies._conversations import filled
+from dialens.studies._raters import Rater, Reply, seen
+from dialens.studies._types import JSON, Screen
+from dialens.studies.instruments import validate
+from dialens.studies.plan import Planner
+from dialens.studies.simulation import converse
+from dialens.studies.store import (
+    COMPLETED,
+    Blocked,
+    Event,
+    Session,
+    SessionOver,
+    Store,
+    StudyFull,
+    Submission,
+    Talking,
+    participants,
+    sessions,
+    settings,
+    studies,
+)
+
+LEFT, DECLINED, FULL, BLOCKED, EXPIRED = "left", "declined", "full", "blocked", "expired"
+OUTCOMES = (COMPLETED, LEFT, DECLINED, FULL, BLOCKED, EXPIRED)
+
+Clock = Callable[[], datetime]
+Waits = Generator[float, None, str]
+"""Seconds until the rater does something next; at the end, one of `OUTCOMES`."""
+
+
+@dataclass(frozen=True)
+class Entrance:
+    """Where raters come in.
+
+    Attributes:
+        store: The database.
+        planner: Of the study, which is registered there.
+        recruiter: What the data say of where raters come from.
+        clock: The time.
+    """
+
+    store: Store
+    planner: Planner
+    recruiter: str
+    clock: Clock
+
+
+def take_part(entrance: Entrance, rater: Rater, *, lot: int) -> Waits:
+    """A whole participation, from the first screen or from where the rater was interrupted.
+
+    What was answered before an interruption is gone through again in thought: a rater that
+    answers the same way is then as far in time as it would have been.
+
+    Args:
+        entrance: Where the rater comes in.
+        rater: Who takes part.
+        lot: Decides between equally empty cells.
+
+    Examples:
+        >>> import tempfile
+        >>> from datetime import UTC
+        >>> from dialens.studies._examples import TEA
+        >>> from dialens.studies.simulation import World
+        >>> from dialens.studies.simulation import Population
+        >>> from dialens.studies._study import study_of
+        >>> world = World(study_of(TEA), Population(), seed=1)
+        >>> noon = datetime(2026, 1, 1, 12, tzinfo=UTC)
+        >>> with Store.open(f"sqlite:///{tempfile.mkdtemp()}/tea.db") as store:
+        ...     study = store.register(world.study, now=noon)
+        ...     door = Entrance(store, Planner(world.study), "simulation", lambda: noon)
+        ...     waits = list(take_part(door, world.person(1), lot=1))
+        ...     len(waits), store.answers_frame(study.hash)["rater_kind"].unique().to_list()
+        (14, ['simulated'])
+    """
+    store, clock = entrance.store, entrance.clock
+    study = entrance.planner.study
+    try:
+        session = store.begin(
+            study.hash,
+            recruiter=entrance.recruiter,
+            worker=rater.name,
+            now=clock(),
+            seed_source=lambda: lot,
+            rater_kind=rater.kind,
+        )
+    except StudyFull:
+        return FULL
+    except Blocked:
+        return BLOCKED
+    except SessionOver:
+        return EXPIRED
+    if session.state == COMPLETED:
+        return COMPLETED
+    screens = entrance.planner.screens(session.cell, session.seed)
+    asked = [screen for screen in screens if screen.kind != "end"]
+    talks = study.design.conversations
+    for index, screen in enumerate(asked):
+        said = () if talks is None else Talking(store.database).exchanges(session.token)
+        reply = rater.reply(seen(filled(screen, said)))
+        if reply is None:
+            return LEFT
+        shown_at = clock()
+        if talks is not None and screen.kind == "chat":
+            try:
+                yield from converse(store, session, index, screen, rater.name, talks, clock)
+            except SessionOver:
+                return EXPIRED
+        yield reply.seconds
+        if index < session.index:
+            # A sign of life at every screen, so that places are free when they would have been.
+            store.log_events(session.token, screen.id, (), now=clock())
+            continue
+        try:
+            _submit(entrance, session, index, screen, reply, shown_at)
+        except SessionOver:
+            return EXPIRED
+        if screen.kind == "consent" and "no" in reply.answers.values():
+            return DECLINED
+    code = study.design.completion.code
+    store.complete(session.token, screens=len(asked), now=clock(), code=code)
+    return COMPLETED
+
+
+def _submit(
+    entrance: Entrance,
+    session: Session,
+    index: int,
+    screen: Screen,
+    reply: Reply,
+    shown_at: datetime,
+) -> None:
+    now = entrance.clock()
+    answers = {
+        one.name: validate(one, reply.answers.get(one.name), overdue=reply.overdue)
+        for one in screen.fields
+    }
+    page = f"{session.attempt}-{index}"
+    events = _events(reply, page, shown_at)
+    given = Submission(screen, index, answers, page, shown_at, now, events)
+    entrance.store.submit(session.token, given, now=now)
+
+
+def _events(reply: Reply, page: str, shown_at: datetime) -> list[Event]:
+    """What a browser would have logged of a screen."""
+    moments = [("shown", 0.0)]
+    here = reply.seconds - reply.away_s
+    if reply.away_s:
+        moments += [("hidden", here / 2), ("visible", here / 2 + reply.away_s)]
+    if reply.answers:
+        moments.append(("first_input", reply.away_s + here * 0.7))
+    moments.append(("submitted", reply.seconds))
+    return [
+        Event(kind, shown_at + timedelta(seconds=at), page, serial)
+        for serial, (kind, at) in enumerate(moments)
+    ]
+
+
+def attendance(store: Store, study: str) -> dict[str, int]:
+    """How many raters of each kind have ever begun a study, by its hash.
+
+    Examples:
+        >>> import tempfile
+        >>> with Store.open(f"sqlite:///{tempfile.mkdtemp()}/none.db") as store:
+        ...     attendance(store, "9c1e")
+        {}
+    """
+    query = (
+        select(participants.c.rater_kind, func.count())
+        .join(studies, studies.c.id == participants.c.study_id)
+        .where(studies.c.hash == study)
+        .group_by(participants.c.rater_kind)
+        .order_by(participants.c.rater_kind)
+    )
+    with store.database.reading() as connection:
+        return {row[0]: row[1] for row in connection.execute(query)}
+
+
+def standing(
+    store: Store, study: str, recruiter: str, names: Iterable[str]
+) -> dict[str, tuple[str, int]]:
+    """State of, and screens submitted in, the last session of those who have begun, by name."""
+    query = (
+        select(participants.c.worker_mark, sessions.c.state, sessions.c.position)
+        .join(studies, studies.c.id == participants.c.study_id)
+        .join(sessions, sessions.c.participant_id == participants.c.id)
+        .where(studies.c.hash == study, participants.c.recruiter == recruiter)
+        .order_by(sessions.c.attempt)
+    )
+    with store.database.reading() as connection:
+        states = {row.worker_mark: (row.state, row.position) for row in connection.execute(query)}
+    marks = {name: store.secrets.mark(recruiter, name) for name in names}
+    return {name: states[mark] for name, mark in marks.items() if mark in states}
+
+
+def note(store: Store, name: str, value: JSON) -> None:
+    """Keep something about the data with the data, as JSON; a later value replaces it."""
+    text = json.dumps(value, ensure_ascii=False)
+    with store.database.writing() as connection:
+        known = update(settings).where(settings.c.name == name).values(value=text)
+        if not connection.execute(known).rowcount:
+            connection.execute(insert(settings).values(name=name, value=text))
+
+
+def noted(store: Store, name: str) -> JSON:
+    """What `note` kept; none if there is nothing."""
+    query = select(settings.c.value).where(settings.c.name == name)
+    with store.database.reading() as connection:
+        text = connection.execute(query).scalar_one_or_none()
+    return None if text is None else json.loads(text)
+
+
+def counted(outcomes: Iterable[str]) -> dict[str, int]:
+    """How many of each outcome, in the order of `OUTCOMES`.
+
+    Examples:
+        >>> counted(["left", "completed", "left"])
+        {'completed': 1, 'left': 2}
+    """
+    counts = Counter(outcomes)
+    return {name: counts[name] for name in OUTCOMES if counts[name]}

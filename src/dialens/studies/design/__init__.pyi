@@ -1,0 +1,26 @@
+from ._conversations import AGENT, Conversations, TalkingAgent
+from ._design import EACH, Design, Example, Quality
+from ._factors import LIST
+from ._items import GoldEntry, ItemEntry, Items, UtteranceEntry
+from ._questions import Question, Questionnaire, question_field
+from ._recruiter import MTurkRecruiter, ProlificRecruiter
+
+__all__ = [
+    "AGENT",
+    "EACH",
+    "LIST",
+    "Conversations",
+    "Design",
+    "Example",
+    "GoldEntry",
+    "ItemEntry",
+    "Items",
+    "MTurkRecruiter",
+    "ProlificRecruiter",
+    "Quality",
+    "Question",
+    "Questionnaire",
+    "TalkingAgent",
+    "UtteranceEntry",
+    "question_field",
+]

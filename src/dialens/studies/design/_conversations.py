@@ -1,0 +1,93 @@
+"""The part of a study file by which participants talk with agents, and judge what they said."""
+
+from pathlib import PurePath
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BeforeValidator, model_validator
+from pydantic import Field as Setting
+
+from dialens.studies.design._items import Section
+
+AGENT = "agent"
+"""The factor that `conversations.agents` makes."""
+
+
+class TalkingAgent(Section):
+    """Somebody to talk with. Participants never learn who it is; the data say so."""
+
+    name: str = Setting(pattern=r"^[^,=\s][^,=]*$", max_length=60)
+    """What it is called in the data."""
+    agent: str = Setting(min_length=1, max_length=2_000)
+    """As on the command line: `openai:gpt-4o-mini`, `hred`, `script:FILE` …"""
+    system: str | None = Setting(default=None, min_length=1, max_length=200)
+    """What it is a setting of; the target's name, or else the kind, if not given."""
+    set: dict[str, bool | int | float | str] = Setting(default_factory=dict)
+    """Settings: persona, temperature …; `dialens agents kinds KIND` lists them."""
+
+    @property
+    def kind(self) -> str:
+        """What stands before the colon."""
+        return self.agent.partition(":")[0].strip()
+
+    @property
+    def target(self) -> str:
+        """What stands after it."""
+        return self.agent.partition(":")[2].strip()
+
+    @property
+    def of_system(self) -> str:
+        """The system, in the columns of a corpus.
+
+        Examples:
+            >>> TalkingAgent(name="a", agent="script:bots/warm.txt").of_system
+            'warm'
+            >>> TalkingAgent(name="a", agent="hred").of_system
+            'hred'
+        """
+        return self.system or PurePath(self.target).stem or self.kind
+
+
+def _topics(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
+
+
+_Text = Annotated[str, Setting(min_length=1, max_length=2_000)]
+
+
+class Conversations(Section):
+    """Conversations that participants have with agents, and then judge."""
+
+    agents: list[TalkingAgent] = Setting(min_length=1, max_length=100)
+    """Whom participants talk with."""
+    assign: Literal["between", "within"] = "between"
+    """`between`: a participant talks with one agent; `within`: with all, one after the other."""
+    exchanges: int = Setting(default=6, ge=1, le=50)
+    """Messages that a participant writes in a conversation; each is answered."""
+    topics: Annotated[
+        list[_Text], BeforeValidator(_topics, json_schema_input_type=str | list[_Text])
+    ] = Setting(default_factory=list)
+    """What to talk about: a text, or several, of which each conversation gets one in turn."""
+    greeting: str = Setting(default="", max_length=2_000)
+    """What every agent is said to have said first; nothing if the participant is to begin."""
+    called: str = Setting(default="Chatbot", min_length=1, max_length=40)
+    """What participants read above what an agent says; the same for all of them."""
+    max_characters: int = Setting(default=1_000, ge=1, le=20_000)
+    """Of a participant's message."""
+    max_reply_characters: int = Setting(default=8_000, ge=1, le=200_000)
+    """Of an agent's reply; one that says more has failed."""
+    reply_seconds: float = Setting(default=120.0, gt=0, le=3_600)
+    """In which an agent has to reply; one that takes longer has failed."""
+    tries: int = Setting(default=3, ge=1, le=10)
+    """How often an agent that fails is asked for one reply before the conversation ends."""
+
+    @model_validator(mode="after")
+    def _names_differ(self) -> Self:
+        names = [agent.name for agent in self.agents]
+        for name in names:
+            if names.count(name) > 1:
+                raise ValueError(f"two agents are called {name}")
+        return self
+
+    def named(self, name: str) -> TalkingAgent:
+        """The agent of that name."""
+        return next(agent for agent in self.agents if agent.name == name)

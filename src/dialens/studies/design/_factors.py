@@ -1,0 +1,148 @@
+"""The part of a study file that says what is varied, and how."""
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BeforeValidator, model_validator
+from pydantic import Field as Setting
+
+from dialens.base import did_you_mean
+from dialens.corpus import RATINGS
+from dialens.studies.design._items import Section, as_word
+from dialens.studies.instruments import (
+    BestWorstSettings,
+    ChoiceSettings,
+    FreeTextSettings,
+    LikertSettings,
+    MagnitudeSettings,
+    NumberSettings,
+    PairwiseSettings,
+    RankingSettings,
+    SliderSettings,
+    YesNoSettings,
+)
+
+ANCHORS = ("none", "numerical", "textual", "both")
+LAYOUTS = ("together", "separate", "single")
+ORDERS = ("random", "latin_square", "fixed")
+KNOWN = ("anchor", "layout", "scale", "order", "deadline")
+"""Factors that dialens knows how to present; others say by `note` what is different."""
+
+LIST = "list"
+"""The factor that `items.lists` makes."""
+
+
+def _by_kind(value: Any) -> Any:
+    return {"kind": as_word(value)} if isinstance(value, str) else value
+
+
+_AnySettings = Annotated[
+    MagnitudeSettings
+    | LikertSettings
+    | SliderSettings
+    | PairwiseSettings
+    | BestWorstSettings
+    | RankingSettings
+    | FreeTextSettings
+    | YesNoSettings
+    | ChoiceSettings
+    | NumberSettings,
+    Setting(discriminator="kind"),
+]
+InstrumentSettings = Annotated[
+    _AnySettings, BeforeValidator(_by_kind, json_schema_input_type=str | _AnySettings)
+]
+"""An instrument by its name, or as a mapping of `kind` and its inputs."""
+
+
+class Level(Section):
+    """One level of a factor."""
+
+    name: str = Setting(pattern=r"^[^,=\s][^,=]*$", max_length=60)
+    """What it is called in the data."""
+    instrument: InstrumentSettings | None = None
+    """Of the factor `scale`: the instrument all qualities are judged with."""
+    seconds: float | None = Setting(default=None, gt=0)
+    """Of the factor `deadline`: seconds for a screen."""
+    note: str | None = None
+    """Of a factor of your own: what participants at this level read on every rating screen."""
+
+
+def _level(value: Any) -> Any:
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, int | float):
+        return {"name": f"{value:g}s", "seconds": value}
+    return {"name": as_word(value)} if isinstance(value, str) or value is None else value
+
+
+_Level = Annotated[
+    Level, BeforeValidator(_level, json_schema_input_type=str | float | None | Level)
+]
+
+
+class Factor(Section):
+    """Something that is varied on purpose."""
+
+    levels: list[_Level] = Setting(min_length=2)
+    """The levels: names, or mappings with `name` and what belongs to it."""
+    assign: Literal["between", "within"] = "between"
+    """`between`: a participant sees one level; `within`: all of them, on different items."""
+    mix: Literal["blocked", "mixed"] = "blocked"
+    """Of a factor within participants: one level after the other, or item by item."""
+
+    @model_validator(mode="after")
+    def _names_differ(self) -> Self:
+        names = [level.name for level in self.levels]
+        for name in names:
+            if names.count(name) > 1:
+                raise ValueError(f"two levels are called {name}")
+        return self
+
+    def level(self, name: str) -> Level:
+        """The level of that name."""
+        return next(level for level in self.levels if level.name == name)
+
+
+def _factor(value: Any) -> Any:
+    return {"levels": value} if isinstance(value, list) else value
+
+
+Factors = dict[
+    Annotated[str, Setting(pattern=r"^[a-z][a-z0-9_]*$", max_length=40)],
+    Annotated[Factor, BeforeValidator(_factor, json_schema_input_type=list[_Level] | Factor)],
+]
+
+
+def factor_problem(name: str, factor: Factor) -> tuple[str, str] | None:
+    """What is wrong with the levels of a factor: where within it, and what; None if nothing.
+
+    Examples:
+        >>> factor_problem("anchor", Factor(levels=["none", "numeric"]))
+        ('levels.1', "'numeric' is no level of anchor. Did you mean numerical? Levels: none, ...
+    """
+    words = {"anchor": ANCHORS, "layout": LAYOUTS, "order": ORDERS}
+    if name == LIST:
+        return "", "the name `list` is taken by items.lists"
+    if name not in KNOWN and name in RATINGS:
+        return "", f"`{name}` is a column of the ratings table: give the factor another name"
+    if name == "order" and factor.assign == "within":
+        return "assign", "order can only vary between participants: they see items in one order"
+    for place, level in enumerate(factor.levels):
+        at = f"levels.{place}"
+        if name in words and level.name not in words[name]:
+            hint = did_you_mean(level.name, words[name])
+            return (
+                at,
+                f"{level.name!r} is no level of {name}. {hint}Levels: {', '.join(words[name])}.",
+            )
+        if name == "scale" and level.instrument is None:
+            return at, f"{level.name!r} needs an instrument: the scale that is used at this level."
+        if name == "deadline" and level.seconds is None and level.name != "none":
+            return at, f"{level.name!r} needs seconds, or is `none` or a number of seconds."
+        if name not in KNOWN and level.note is None:
+            hint = did_you_mean(name, KNOWN)
+            return at, (
+                f"{level.name!r} of the factor {name} does not say what is different. {hint}"
+                f"Give it a note, or use a factor that has a meaning: {', '.join(KNOWN)}."
+            )
+    return None

@@ -1,0 +1,161 @@
+"""The part of a study file that asks participants about themselves and the task."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BeforeValidator, model_validator
+from pydantic import Field as Setting
+
+from dialens.studies._types import JSON, AnswerError, Field
+from dialens.studies.design._items import Section, misplaced
+from dialens.studies.instruments import (
+    FreeTextSettings,
+    LikertSettings,
+    NumberSettings,
+    RankingSettings,
+    YesNoSettings,
+    instrument,
+)
+
+
+class _Asked(Section):
+    prompt: str = Setting(min_length=1)
+    """The question."""
+    required: bool = True
+    """Whether it has to be answered."""
+
+
+def _choices(value: Any) -> Any:
+    """A list of answers, or what is stored and what is read: `{f: female}`."""
+    return {str(name): str(name) for name in value} if isinstance(value, list) else value
+
+
+Choices = Annotated[
+    dict[str, str],
+    BeforeValidator(_choices, json_schema_input_type=list[str | float] | dict[str, str]),
+    Setting(min_length=2),
+]
+
+
+class YesNoQuestion(YesNoSettings, _Asked):
+    """Answered yes or no."""
+
+
+class ChoiceQuestion(_Asked):
+    """One answer out of several."""
+
+    kind: Literal["choice"] = "choice"
+    choices: Choices
+    """The answers: a list, or `stored: shown`."""
+
+
+class NumberQuestion(NumberSettings, _Asked):
+    """A number."""
+
+
+class RankingQuestion(RankingSettings, _Asked):
+    """Things to be put in order."""
+
+    choices: Choices
+    """What is put in order."""
+
+
+class FreeTextQuestion(FreeTextSettings, _Asked):
+    """Words."""
+
+
+class LikertQuestion(LikertSettings, _Asked):
+    """A point on a scale."""
+
+
+Question = Annotated[
+    YesNoQuestion
+    | ChoiceQuestion
+    | NumberQuestion
+    | RankingQuestion
+    | FreeTextQuestion
+    | LikertQuestion,
+    Setting(discriminator="kind"),
+]
+Name = Annotated[str, Setting(pattern=r"^[a-z][a-z0-9_]*$", max_length=60)]
+
+
+class Questionnaire(Section):
+    """Questions on one screen."""
+
+    title: str = "A few questions"
+    """The heading."""
+    text: str = ""
+    """What stands above the questions."""
+    questions: dict[Name, Question] = Setting(min_length=1)
+    """By the name under which answers are exported."""
+
+
+class Questionnaires(Section):
+    """What is asked before and after the ratings."""
+
+    before: list[Questionnaire] = Setting(default_factory=list)
+    """Screens between consent and instructions."""
+    after: list[Questionnaire] = Setting(default_factory=list)
+    """Screens after the last rating."""
+
+    @model_validator(mode="after")
+    def _names_are_unique(self) -> Self:
+        seen: set[str] = set()
+        for questionnaire in (*self.before, *self.after):
+            for name in questionnaire.questions:
+                if name in seen:
+                    raise ValueError(f"two questions are called {name}")
+                seen.add(name)
+        return self
+
+
+class AttentionCheck(Section):
+    """A question that shows whether somebody reads."""
+
+    question: Question
+    """What is asked."""
+    correct: str | float | list[str | float]
+    """The right answer, or several of them."""
+    after: list[int] = Setting(min_length=1)
+    """After how many items it comes; several numbers for several times."""
+
+    @model_validator(mode="after")
+    def _can_be_answered(self) -> Self:
+        try:
+            _ = self.answers
+        except AnswerError as error:
+            said = f"{self.correct!r} could not be answered: {error.message}"
+            raise misplaced("correct", said) from error
+        return self
+
+    @property
+    def answers(self) -> list[JSON]:
+        """The right answers, as they are stored."""
+        field = question_field("check", self.question)
+        given = self.correct if isinstance(self.correct, list) else [self.correct]
+        return [instrument(field.instrument).validate(field, answer) for answer in given]
+
+
+def question_field(name: str, question: Any, expected: Mapping[str, JSON] | None = None) -> Field:
+    """A question as a field of a screen.
+
+    Examples:
+        >>> asked = YesNoQuestion(kind="yes_no", prompt="Have you done this before?")
+        >>> question_field("before", asked).options["prompt"]
+        'Have you done this before?'
+    """
+    made = instrument(question.kind)
+    given = question.model_dump(include=set(made.settings.model_fields), exclude_unset=True)
+    options = {"prompt": question.prompt} | made.options(made.settings(**given))
+    if hasattr(question, "choices"):
+        options["choices"] = [
+            {"value": value, "label": label} for value, label in question.choices.items()
+        ]
+    return Field(
+        name=name,
+        instrument=made.name,
+        options=options,
+        required=question.required,
+        expected=expected,
+    )

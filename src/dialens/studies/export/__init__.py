@@ -1,0 +1,5 @@
+"""What was collected, as tidy tables with a data card and a codebook."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

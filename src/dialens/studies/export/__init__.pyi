@@ -1,0 +1,6 @@
+from ._export import export, tables
+
+__all__ = [
+    "export",
+    "tables",
+]

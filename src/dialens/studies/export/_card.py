@@ -1,0 +1,130 @@
+"""The data card of an export: what was collected, from whom, when, and what to know about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from dialens.studies._study import Study
+from dialens.studies.store import CellProgress, StudyRecord, Times
+
+if TYPE_CHECKING:
+    from dialens.studies.export._export import Exported
+
+_FILES = (
+    ("ratings.parquet", "One row a rating, with everything that was on the screen"),
+    ("questionnaires.parquet", "One row an answer to a question; checks as passed or failed"),
+    ("answers.parquet", "Every answer as it was given, with practice and checks, as JSON"),
+    (
+        "events.parquet",
+        "What happened on the pages: shown, input, changes, hidden, submitted",
+    ),
+    ("codebook.md, codebook.json", "Every variable, its scale and its meaning"),
+)
+_TALK_FILES = (
+    ("conversations/", "The conversations with their ratings, as a corpus for `dialens score`"),
+    ("exchanges.parquet", "One row a message of a participant, with the reply and what it took"),
+    ("failures.parquet", "One row each time an agent failed, with the reason"),
+)
+
+
+def card_markdown(
+    record: StudyRecord,
+    study: Study,
+    progress: Sequence[CellProgress],
+    times: Times,
+    answers: pl.DataFrame,
+    done: Exported,
+) -> str:
+    """The data card, in Markdown."""
+    design = study.design
+    files = _FILES if design.conversations is None else (*_FILES, *_TALK_FILES)
+    lines = [
+        f"# Data card: {_line(design.title)}",
+        "",
+        f"Study `{record.name}`, version {record.version}, definition `{record.hash[:12]}`. "
+        f"{_line(design.description)}".rstrip(),
+        "",
+        *_table(("file", "content"), [(f"`{name}`", told) for name, told in files]),
+        "## What was collected",
+        "",
+        f"{done.participants:,} participants ({_kinds(answers)}), {done.ratings:,} ratings, "
+        f"{done.answers:,} answers, {done.events:,} events{_when(answers)}.",
+        "",
+        *_talks(study, done),
+        *_table(
+            ("cell", "wanted", "completed", "under way", "expired", "begun again"),
+            [
+                (f"`{c.cell}`", c.target, c.completed, c.live, c.expired, c.restarted)
+                for c in progress
+            ],
+        ),
+        *_times(times),
+        "Sessions that expired or are under way are among the ratings as far as they got; the "
+        "column `session_state` tells them apart.",
+        "",
+    ]
+    if done.left_out:
+        rows = [(reason, count) for reason, count in done.left_out.items()]
+        lines += ["## Answers that are not among the ratings", "", *_table(("why", "n"), rows)]
+    lines += [
+        "## Times",
+        "",
+        "`shown_at` and `answered_at` are the server's, in UTC. `active_ms` is the time for which "
+        "the screen was visible by the participant's own clock, hidden tabs left out, shared "
+        "equally among the ratings on it; `screen_active_ms` is the whole of it.",
+        "",
+        "## People",
+        "",
+        "Participants are pseudonyms without meaning. Ids of workers are not in these files. "
+        "Free text may name people: read it before you pass it on. Who asks to be forgotten is "
+        "deleted from the database by pseudonym; then make the export again and delete this one.",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _talks(study: Study, done: Exported) -> list[str]:
+    if study.design.conversations is None:
+        return []
+    return [
+        f"{done.conversations:,} conversations; agents failed {done.failures:,} times. Replies "
+        "that never came are not rated.",
+        "",
+    ]
+
+
+def _kinds(answers: pl.DataFrame) -> str:
+    counts = answers.group_by("rater_kind").agg(pl.col("rater").n_unique()).sort("rater_kind")
+    return ", ".join(f"{count:,} {kind}" for kind, count in counts.iter_rows()) or "none yet"
+
+
+def _when(answers: pl.DataFrame) -> str:
+    if not answers.height:
+        return ""
+    first, last = answers.select(
+        pl.col("answered_at").min().dt.date().alias("first"),
+        pl.col("answered_at").max().dt.date().alias("last"),
+    ).row(0)
+    return f", from {first} to {last}"
+
+
+def _times(times: Times) -> list[str]:
+    if times.completed_minutes is None:
+        return []
+    told = f"Half of those who completed took {times.completed_minutes:.1f} minutes or less"
+    if times.active_minutes is not None:
+        told += f", {times.active_minutes:.1f} of them with the page visible"
+    return [f"{told} (medians).", ""]
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:
+    def line(cells: Iterable[object]) -> str:
+        return "| " + " | ".join(_line(str(cell)).replace("|", "\\|") for cell in cells) + " |"
+
+    return [line(head), "|" + "---|" * len(head), *(line(row) for row in rows), ""]
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())

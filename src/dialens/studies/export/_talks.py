@@ -1,0 +1,91 @@
+"""Conversations of a study as a corpus: what other commands score, compare and validate."""
+
+import json
+from pathlib import Path
+
+import polars as pl
+
+from dialens.corpus import RATINGS, Dialogue, Tables, Turn, write_corpus
+from dialens.corpus import tables as corpus_tables
+from dialens.studies._exchange import ANSWERED
+from dialens.studies._study import Study
+from dialens.studies.store import RESTARTED
+
+CONVERSATIONS = "conversations"
+"""The folder of the corpus within an export."""
+
+PARTICIPANT = "participant"
+"""What participants are called in it."""
+
+
+def dialog_name(rater: str, talk: str) -> str:
+    """What a conversation is called in the tables.
+
+    Examples:
+        >>> dialog_name("p-7k2m", "chat-001")
+        'p-7k2m-chat-001'
+    """
+    return f"{rater}-{talk}"
+
+
+def dialogues(said: pl.DataFrame, *, greeting: str = "") -> list[Dialogue]:
+    """Conversations in plain objects; those begun and thrown away are left out.
+
+    Args:
+        said: In the columns of `store.talk_frames.EXCHANGES`.
+        greeting: What agents are said to have said first.
+    """
+    kept = said.filter(pl.col("session_state") != RESTARTED)
+    made = []
+    for part in kept.partition_by("rater", "attempt", "talk", maintain_order=True):
+        rows = part.rows(named=True)
+        first = rows[0]
+        agent = first["agent"]
+        turns: list[Turn] = []
+        if greeting:
+            turns.append(Turn(agent, "agent", greeting, meta={"greeting": True}))
+        for row in rows:
+            turns.append(Turn(PARTICIPANT, "partner", row["said"], row["said_at"]))
+            if row["state"] == ANSWERED:
+                spent = ("seconds", "tries", "tokens_in", "tokens_out", "cost")
+                meta = {name: row[name] for name in spent if row[name] is not None}
+                turns.append(Turn(agent, "agent", row["reply"], row["replied_at"], meta=meta))
+        named = dialog_name(first["rater"], first["talk"])
+        made.append(Dialogue(first["system"], agent, named, turns))
+    return made
+
+
+def write_conversations(
+    study: Study, said: pl.DataFrame, ratings: pl.DataFrame, folder: Path
+) -> int:
+    """Write the corpus of a study's conversations with their ratings; gives how many there are.
+
+    Args:
+        study: The study.
+        said: In the columns of `store.talk_frames.EXCHANGES`.
+        ratings: In the columns of an export.
+        folder: Where to; must be empty or not there.
+
+    Examples:
+        >>> import tempfile
+        >>> from dialens.studies._examples import TEA
+        >>> from dialens.studies.store import EXCHANGES
+        >>> from dialens.studies._study import study_of
+        >>> folder = Path(tempfile.mkdtemp()) / "corpus"
+        >>> write_conversations(study_of(TEA), EXCHANGES.to_frame(), RATINGS.to_frame(), folder)
+        0
+    """
+    talks = study.design.conversations
+    made = dialogues(said, greeting="" if talks is None else talks.greeting)
+    spoken = corpus_tables(made)
+    names = [one.dialog for one in made]
+    own = ratings.select(RATINGS.names()).filter(pl.col("dialog").is_in(names))
+    agents = [] if talks is None else [agent.model_dump(mode="json") for agent in talks.agents]
+    source = {
+        "name": study.name,
+        "format": "study",
+        "study": {"version": study.design.version, "hash": study.hash},
+        "agents": json.loads(json.dumps(agents)),
+    }
+    write_corpus([Tables(spoken.turns, own, spoken.references)], folder, source=source)
+    return len(made)

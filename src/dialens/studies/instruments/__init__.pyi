@@ -1,0 +1,33 @@
+from ._best_worst import BestWorstSettings
+from ._declaration import Choice, Form, Instrument, Latent, Output, Settings
+from ._free_text import FreeTextSettings
+from ._likert import LikertSettings
+from ._magnitude import MagnitudeSettings
+from ._pairwise import PairwiseSettings
+from ._questions import ChoiceSettings, NumberSettings, YesNoSettings
+from ._ranking import RankingSettings
+from ._registry import instrument, instruments, simulate, validate
+from ._slider import SliderSettings
+
+__all__ = [
+    "BestWorstSettings",
+    "Choice",
+    "ChoiceSettings",
+    "Form",
+    "FreeTextSettings",
+    "Instrument",
+    "Latent",
+    "LikertSettings",
+    "MagnitudeSettings",
+    "NumberSettings",
+    "Output",
+    "PairwiseSettings",
+    "RankingSettings",
+    "Settings",
+    "SliderSettings",
+    "YesNoSettings",
+    "instrument",
+    "instruments",
+    "simulate",
+    "validate",
+]

@@ -1,0 +1,109 @@
+"""Likert: a few points in a row, each with its label."""
+
+from typing import Literal, Self
+
+import numpy as np
+from pydantic import Field as Setting
+from pydantic import model_validator
+
+from dialens.studies._types import JSON, AnswerError, Field
+from dialens.studies.instruments._declaration import (
+    Choice,
+    Form,
+    Instrument,
+    Latent,
+    Output,
+    Rows,
+    Settings,
+    number_in,
+    only,
+    opinion_of,
+    prompt_of,
+)
+
+
+class LikertSettings(Settings):
+    """Inputs of a Likert item."""
+
+    kind: Literal["likert"] = "likert"
+    points: int = Setting(default=5, ge=2, le=11)
+    """How many points there are."""
+    first: int = Setting(default=1, ge=-5, le=1)
+    """The number of the first point."""
+    labels: dict[int, str] = Setting(default_factory=dict)
+    """Words for points, by number: `{1: poor, 5: excellent}`."""
+
+    @model_validator(mode="after")
+    def _labels_are_points(self) -> Self:
+        for point in self.labels:
+            if not self.first <= point < self.first + self.points:
+                last = self.first + self.points - 1
+                raise ValueError(f"labels: {point} is not a point between {self.first} and {last}")
+        return self
+
+
+def _options(settings: LikertSettings) -> dict[str, JSON]:
+    return {
+        "points": settings.points,
+        "first": settings.first,
+        "labels": {str(point): label for point, label in settings.labels.items()},
+    }
+
+
+def _bounds(field: Field) -> tuple[int, int]:
+    first = int(field.options["first"])
+    return first, first + int(field.options["points"]) - 1
+
+
+def _form(field: Field) -> Form:
+    low, high = _bounds(field)
+    labels = field.options.get("labels", {})
+    points = (
+        Choice(
+            str(point), f"{point} – {labels[str(point)]}" if str(point) in labels else str(point)
+        )
+        for point in range(low, high + 1)
+    )
+    return Form("choices", prompt_of(field), choices=tuple(points), attributes={"inline": True})
+
+
+def _parse(field: Field, value: JSON) -> int:
+    number = number_in(field, value)
+    low, high = _bounds(field)
+    if number != int(number) or not low <= number <= high:
+        raise AnswerError(field.name, f"Please choose a whole number from {low} to {high}.")
+    return int(number)
+
+
+def _draw(generator: np.random.Generator, field: Field, latent: Latent, noise: float) -> int:
+    low, high = _bounds(field)
+    share = opinion_of(generator, field, latent, noise) / 100
+    return int(np.clip(round(low + share * (high - low)), low, high))
+
+
+def _rows(field: Field, value: JSON) -> Rows:
+    return only(field, float(value))
+
+
+def _scale(field: Field) -> dict[str, JSON]:
+    low, high = _bounds(field)
+    return {"kind": "likert", "low": low, "high": high}
+
+
+LIKERT = Instrument(
+    name="likert",
+    title="Likert item",
+    meaning="One of a few ordered points.",
+    citation="Likert (1932)",
+    settings=LikertSettings,
+    output=Output("integer", "The number of the point", "points"),
+    judges="one",
+    seconds=3.0,
+    options=_options,
+    form=_form,
+    parse=_parse,
+    draw=_draw,
+    rows=_rows,
+    scale=_scale,
+    sample={"points": 7, "labels": {1: "not at all", 7: "fully"}},
+)

@@ -1,0 +1,87 @@
+"""Pairwise preference: which of two, or neither."""
+
+from typing import Literal
+
+import numpy as np
+
+from dialens.studies._types import JSON, AnswerError, Field
+from dialens.studies.instruments._declaration import (
+    Choice,
+    Form,
+    Instrument,
+    Latent,
+    Output,
+    Rows,
+    Settings,
+    choices_of,
+    one_of,
+    ordered,
+    prompt_of,
+)
+
+TIE = "tie"
+_NEAR = 2.0  # opinions closer than this are a tie to a simulated participant who may say so
+
+
+class PairwiseSettings(Settings):
+    """Inputs of a pairwise comparison."""
+
+    kind: Literal["pairwise"] = "pairwise"
+    ties: bool = False
+    """Whether participants may say that neither is better."""
+    tie_label: str = "Neither is better"
+    """Words of that answer."""
+
+
+def _options(settings: PairwiseSettings) -> dict[str, JSON]:
+    return settings.model_dump(exclude={"kind"})
+
+
+def _form(field: Field) -> Form:
+    choices = choices_of(field)
+    if field.options["ties"]:
+        choices = (*choices, Choice(TIE, str(field.options["tie_label"])))
+    return Form("choices", prompt_of(field), choices=choices, attributes={"inline": True})
+
+
+def _parse(field: Field, value: JSON) -> str:
+    if value == TIE:
+        if not field.options["ties"]:
+            raise AnswerError(field.name, "Please choose the better one, even if it is close.")
+        return TIE
+    return one_of(field, value)
+
+
+def _draw(generator: np.random.Generator, field: Field, latent: Latent, noise: float) -> str:
+    first, second = ordered(generator, list(field.targets), latent, noise)
+    if field.options["ties"] and abs(latent[first] - latent[second]) < _NEAR:
+        return TIE
+    return first
+
+
+def _rows(field: Field, value: JSON) -> Rows:
+    shares = {slot: 0.5 if value == TIE else float(slot == value) for slot in field.targets}
+    return tuple(shares.items())
+
+
+def _scale(field: Field) -> dict[str, JSON]:
+    return {"kind": "pairwise", "low": 0, "high": 1, "ties": field.options["ties"]}
+
+
+PAIRWISE = Instrument(
+    name="pairwise",
+    title="Pairwise preference",
+    meaning="The better of two candidates.",
+    citation="Thurstone (1927); Bradley & Terry (1952)",
+    settings=PairwiseSettings,
+    output=Output("string", "The slot of the better one, or `tie`", "1 chosen, 0 not, 0.5 tie"),
+    judges="several",
+    seconds=6.0,
+    options=_options,
+    form=_form,
+    parse=_parse,
+    draw=_draw,
+    rows=_rows,
+    scale=_scale,
+    sample={"ties": True},
+)

@@ -1,0 +1,218 @@
+"""Instruments of questionnaires: yes or no, one of several, a number."""
+
+from typing import Literal, Self
+
+import numpy as np
+from pydantic import Field as Setting
+from pydantic import model_validator
+
+from dialens.studies._types import JSON, AnswerError, Field
+from dialens.studies.instruments._declaration import (
+    Form,
+    Instrument,
+    Latent,
+    Output,
+    Rows,
+    Settings,
+    choices_of,
+    number_in,
+    one_of,
+    only,
+    prompt_of,
+)
+
+_YES, _NO = "yes", "no"
+
+
+class YesNoSettings(Settings):
+    """Inputs of a yes/no question."""
+
+    kind: Literal["yes_no"] = "yes_no"
+    yes_label: str = "Yes"
+    """Words for yes."""
+    no_label: str = "No"
+    """Words for no."""
+
+
+class ChoiceSettings(Settings):
+    """Inputs of a question with one answer out of several."""
+
+    kind: Literal["choice"] = "choice"
+    values: dict[str, float] | None = None
+    """Numbers that the choices stand for, where the answer is a rating; by choice."""
+
+
+class NumberSettings(Settings):
+    """Inputs of a question for a number."""
+
+    kind: Literal["number"] = "number"
+    low: float | None = None
+    """The smallest number that is taken."""
+    high: float | None = None
+    """The largest number that is taken."""
+    whole: bool = False
+    """Whether it has to be a whole number."""
+    unit: str = Setting(default="")
+    """What is counted: years, hours."""
+
+    @model_validator(mode="after")
+    def _is_a_range(self) -> Self:
+        if self.low is not None and self.high is not None and self.low > self.high:
+            raise ValueError(f"low ({self.low:g}) is above high ({self.high:g})")
+        return self
+
+
+def _yes_no_options(settings: YesNoSettings) -> dict[str, JSON]:
+    choices = [(_YES, settings.yes_label), (_NO, settings.no_label)]
+    return {"choices": [{"value": value, "label": label} for value, label in choices]}
+
+
+def _choices_form(field: Field) -> Form:
+    return Form(
+        "choices",
+        prompt_of(field),
+        choices=choices_of(field),
+        attributes={"inline": len(choices_of(field)) <= 2},
+    )
+
+
+def _yes_no_parse(field: Field, value: JSON) -> str:
+    if isinstance(value, bool):
+        return _YES if value else _NO
+    return one_of(field, value.lower() if isinstance(value, str) else value)
+
+
+def _yes_no_draw(generator: np.random.Generator, field: Field, latent: Latent, noise: float) -> str:
+    if field.targets:
+        return _YES if max(latent.values()) + generator.normal(0, noise) >= 50 else _NO
+    return _YES if generator.random() < 0.4 else _NO
+
+
+def _yes_no_rows(field: Field, value: JSON) -> Rows:
+    return only(field, float(value == _YES))
+
+
+def _choice_options(settings: ChoiceSettings) -> dict[str, JSON]:
+    if settings.values is None:
+        return {}
+    choices = [{"value": name, "label": name} for name in settings.values]
+    return {"values": settings.values, "choices": choices}
+
+
+def _choice_draw(generator: np.random.Generator, field: Field, latent: Latent, noise: float) -> str:
+    known = choices_of(field)
+    values = field.options.get("values")
+    if field.targets and values:
+        names = sorted(values, key=lambda name: float(values[name]))
+        share = (max(latent.values()) + generator.normal(0, noise)) / 100
+        return str(names[int(np.clip(share * len(names), 0, len(names) - 1))])
+    return known[int(generator.integers(len(known)))].value
+
+
+def _choice_rows(field: Field, value: JSON) -> Rows:
+    values = field.options.get("values")
+    return only(field, float(values[value])) if values else ()
+
+
+def _choice_scale(field: Field) -> dict[str, JSON]:
+    return {"kind": "choice", "values": field.options.get("values")}
+
+
+def _number_options(settings: NumberSettings) -> dict[str, JSON]:
+    return settings.model_dump(exclude={"kind"})
+
+
+def _number_form(field: Field) -> Form:
+    data = {name: field.options.get(name) for name in ("low", "high", "whole", "unit")}
+    mode = "numeric" if data["whole"] else "decimal"
+    return Form(
+        "number", prompt_of(field), str(data["unit"] or ""), attributes=data | {"mode": mode}
+    )
+
+
+def _number_parse(field: Field, value: JSON) -> float | int:
+    number = number_in(field, value)
+    low, high = field.options.get("low"), field.options.get("high")
+    if field.options.get("whole") and number != int(number):
+        raise AnswerError(field.name, "Please give a whole number.")
+    if low is not None and number < low:
+        raise AnswerError(field.name, f"Please give a number of at least {low:g}.")
+    if high is not None and number > high:
+        raise AnswerError(field.name, f"Please give a number of at most {high:g}.")
+    return int(number) if field.options.get("whole") else number
+
+
+def _number_draw(
+    generator: np.random.Generator, field: Field, latent: Latent, noise: float
+) -> float | int:
+    low, high = field.options.get("low"), field.options.get("high")
+    start = float(low) if low is not None else min(0.0, float(high or 0.0))
+    end = float(high) if high is not None else start + 100.0
+    drawn = float(generator.uniform(start, end))
+    if field.options.get("whole"):
+        return int(np.clip(round(drawn), np.ceil(start), np.floor(end)))
+    return min(max(round(drawn, 1), start), end)
+
+
+def _number_rows(field: Field, value: JSON) -> Rows:
+    return only(field, float(value))
+
+
+YES_NO = Instrument(
+    name="yes_no",
+    title="Yes or no",
+    meaning="A question that is answered yes or no.",
+    citation="",
+    settings=YesNoSettings,
+    output=Output("string", "`yes` or `no`", "1 yes, 0 no"),
+    judges="one",
+    seconds=4.0,
+    options=_yes_no_options,
+    form=_choices_form,
+    parse=_yes_no_parse,
+    draw=_yes_no_draw,
+    rows=_yes_no_rows,
+    scale=lambda field: {"kind": "yes_no", "low": 0, "high": 1},
+)
+
+CHOICE = Instrument(
+    name="choice",
+    title="Choice",
+    meaning="One answer out of several.",
+    citation="",
+    settings=ChoiceSettings,
+    output=Output("string", "The answer chosen", "the number given to the answer"),
+    judges="one",
+    seconds=5.0,
+    options=_choice_options,
+    form=_choices_form,
+    parse=one_of,
+    draw=_choice_draw,
+    rows=_choice_rows,
+    scale=_choice_scale,
+    sample={"values": {"engaging": 1.0, "not engaging": 0.0}},
+)
+
+NUMBER = Instrument(
+    name="number",
+    title="Number",
+    meaning="A number within bounds.",
+    citation="",
+    settings=NumberSettings,
+    output=Output("number", "The number given", "as asked"),
+    judges="one",
+    seconds=5.0,
+    options=_number_options,
+    form=_number_form,
+    parse=_number_parse,
+    draw=_number_draw,
+    rows=_number_rows,
+    scale=lambda field: {
+        "kind": "number",
+        "low": field.options.get("low"),
+        "high": field.options.get("high"),
+    },
+    sample={"low": 18, "high": 120, "whole": True},
+)
+
+QUESTIONS = (YES_NO, CHOICE, NUMBER)

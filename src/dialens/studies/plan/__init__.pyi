@@ -1,0 +1,14 @@
+from ._flow import Planner, plan
+from ._ordering import arranged, dealt, latin_square, shuffled
+from ._screens import ScreenMaker, judged_screens
+
+__all__ = [
+    "Planner",
+    "ScreenMaker",
+    "arranged",
+    "dealt",
+    "judged_screens",
+    "latin_square",
+    "plan",
+    "shuffled",
+]

@@ -1,0 +1,69 @@
+"""Which cell the next participant goes to.
+
+People who completed and people who are still at it both hold a place; who stays away too long
+gives it back. The open cell with the fewest places taken is next, so that no cell gets ahead of
+another by more than one.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dialens.studies.store._tables import CLOSED, OPEN
+
+
+@dataclass(frozen=True)
+class Places:
+    """A cell and how far it is filled.
+
+    Attributes:
+        cell: Its name.
+        state: `open`, `paused` or `closed`.
+        target: Completed sessions that are wanted.
+        taken: Completed and live sessions.
+    """
+
+    cell: str
+    state: str
+    target: int
+    taken: int
+
+    @property
+    def free(self) -> bool:
+        """Whether somebody may be sent there."""
+        return self.state == OPEN and self.taken < self.target
+
+
+def choose(cells: Sequence[Places], lot: int) -> str | None:
+    """The free cell with the fewest places taken; the lot decides between equals.
+
+    Examples:
+        >>> a, b = Places("a", "open", 20, 3), Places("b", "open", 20, 2)
+        >>> choose([a, b], lot=1)
+        'b'
+        >>> choose([Places("a", "paused", 20, 0), Places("b", "open", 2, 2)], lot=1) is None
+        True
+    """
+    free = [cell for cell in cells if cell.free]
+    if not free:
+        return None
+    return min(free, key=lambda cell: (cell.taken, _drawn(cell.cell, lot))).cell
+
+
+def why_none(cells: Sequence[Places]) -> str:
+    """Why nobody can be sent anywhere: `full`, `paused` or `closed`.
+
+    Examples:
+        >>> why_none([Places("a", "paused", 20, 0), Places("b", "open", 2, 2)])
+        'paused'
+        >>> why_none([Places("a", "closed", 20, 0), Places("b", "open", 2, 2)])
+        'full'
+    """
+    waiting = [cell for cell in cells if cell.state != OPEN and cell.taken < cell.target]
+    if any(cell.state != CLOSED for cell in waiting):
+        return "paused"
+    return "closed" if all(cell.state == CLOSED for cell in cells) else "full"
+
+
+def _drawn(cell: str, lot: int) -> bytes:
+    return hashlib.sha256(f"{lot}:{cell}".encode()).digest()

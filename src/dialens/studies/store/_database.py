@@ -1,0 +1,193 @@
+"""A connection to SQLite or PostgreSQL under which a commit is a promise.
+
+SQLite: write-ahead log, fsync at every commit, one writer at a time from the first statement on
+(`BEGIN IMMEDIATE`). PostgreSQL: row locks, synchronous commit. What was deleted is overwritten.
+"""
+
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url, text
+from sqlalchemy.exc import ArgumentError, DBAPIError, TimeoutError
+
+from dialens.base import DialensError
+from dialens.studies.store import migrations
+from dialens.studies.store._postgresql import DRIVER, DRIVERS, passing_trouble, postgresql_engine
+from dialens.studies.store._problems import StoreUnavailable
+
+_WAIT_S = 30
+_READING = "dialens_reading"
+# Any number will do, as long as every dialens takes the same.
+_MIGRATION_LOCK = 7_305_808_868_224_117
+
+
+@dataclass(frozen=True)
+class Database:
+    """An engine, and the two ways to use it."""
+
+    engine: Engine
+    _writer: AbstractContextManager[Any]
+
+    @classmethod
+    def open(cls, url: str, *, create: bool) -> "Database":
+        """Connect, and bring the tables up to date.
+
+        Args:
+            url: `sqlite:///path` or `postgresql://user:password@host/name`.
+            create: Whether an SQLite file that is not there is made.
+        """
+        place = database_url(url)
+        if place.get_backend_name() == "sqlite":
+            database = cls(_sqlite(place, create=create), threading.Lock())
+        else:
+            database = cls(postgresql_engine(place, wait_s=_WAIT_S), nullcontext())
+        try:
+            with database.writing() as connection:
+                if not database.is_sqlite:
+                    connection.execute(
+                        text("SELECT pg_advisory_xact_lock(:key)"), {"key": _MIGRATION_LOCK}
+                    )
+                migrations.upgrade(connection)
+        except BaseException:
+            database.close()
+            raise
+        return database
+
+    @property
+    def is_sqlite(self) -> bool:
+        """Whether this is SQLite."""
+        return self.engine.dialect.name == "sqlite"
+
+    @property
+    def file(self) -> Path | None:
+        """The file of an SQLite database."""
+        name = self.engine.url.database
+        return Path(name) if self.is_sqlite and name else None
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """One transaction that may write; committed and on disk when the block ends."""
+        # Threads of one process queue here: SQLite's own waiting is polling, and unfair.
+        with self._writer, _told(self.engine), self.engine.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def reading(self, *, once: bool = False) -> Iterator[Connection]:
+        """One transaction that sees a single state of the database and keeps no writer waiting.
+
+        Args:
+            once: Whether a single statement follows, which sees a single state in any case;
+                PostgreSQL then need not be told, which takes longer than most statements.
+        """
+        level = {} if self.is_sqlite or once else {"isolation_level": "REPEATABLE READ"}
+        with _told(self.engine), self.engine.connect() as connection:
+            chosen = connection.execution_options(**{_READING: True}, **level)
+            with chosen.begin():
+                yield chosen
+
+    def scrub(self) -> None:
+        """Leave nothing of deleted rows in SQLite's log; what PostgreSQL keeps, vacuum takes."""
+        if not self.is_sqlite:
+            return
+        with self._writer, _told(self.engine):
+            raw = self.engine.raw_connection()
+            try:
+                raw.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            finally:
+                raw.close()
+
+    def close(self) -> None:
+        """Give all connections back."""
+        self.engine.dispose()
+
+
+def database_url(url: str) -> URL:
+    """A URL with the driver we use.
+
+    Examples:
+        >>> database_url("postgresql://study@localhost/ratings").drivername
+        'postgresql+pg8000'
+        >>> database_url("mysql://localhost/x")
+        Traceback (most recent call last):
+            ...
+        dialens.DialensError: Studies are kept in sqlite:///path or postgresql://…; seen: ...
+    """
+    try:
+        made = make_url(url)
+    except ArgumentError as error:
+        raise _not_a_place(url) from error
+    if made.drivername in DRIVERS:
+        return made.set(drivername=DRIVER)
+    if made.drivername == "sqlite" and made.database not in (None, "", ":memory:"):
+        return made
+    raise _not_a_place(made.render_as_string())
+
+
+def _not_a_place(url: str) -> DialensError:
+    return DialensError(f"Studies are kept in sqlite:///path or postgresql://…; seen: {url!r}.")
+
+
+def _sqlite(url: URL, *, create: bool) -> Engine:
+    path = Path(url.database or "")
+    if not path.exists():
+        if not create:
+            raise DialensError(
+                f"{path} does not exist. Name the database the study was served from, or serve it."
+            )
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch(mode=0o600)  # people's answers; the log beside it takes the same mode
+    engine = create_engine(
+        url, connect_args={"timeout": _WAIT_S}, pool_size=8, max_overflow=64, pool_timeout=_WAIT_S
+    )
+    # One statement for the answers of a screen: at each, a thread has to get Python's lock back
+    # while everybody waits for the one that may write.
+    engine.dialect.use_insertmanyvalues_wo_returning = True
+
+    @event.listens_for(engine, "connect")
+    def prepare(connection: sqlite3.Connection, _: object) -> None:
+        connection.isolation_level = None  # we say when a transaction begins
+        cursor = connection.cursor()
+        for pragma in (
+            "journal_mode=WAL",
+            "synchronous=FULL",
+            "foreign_keys=ON",
+            "secure_delete=ON",
+        ):
+            cursor.execute(f"PRAGMA {pragma}")
+        cursor.close()
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        reading = connection.get_execution_options().get(_READING)
+        connection.exec_driver_sql("BEGIN" if reading else "BEGIN IMMEDIATE")
+
+    return engine
+
+
+@contextmanager
+def _told(engine: Engine) -> Iterator[None]:
+    """Failures of the database, rather than of the data, as one that may be tried again."""
+    try:
+        yield
+    except TimeoutError as error:
+        raise StoreUnavailable("The database is busy; try again.") from error
+    except DBAPIError as error:
+        trouble = passing_trouble(error)
+        kind = type(error).__name__
+        if trouble is None and (
+            error.connection_invalidated or kind in ("OperationalError", "InterfaceError")
+        ):
+            trouble = " ".join(str(error.orig).strip().splitlines()[:1])
+        if trouble is None:
+            raise
+        raise StoreUnavailable(
+            f"The database cannot be used at the moment: {trouble.rstrip('.')}."
+        ) from error
+    except engine.dialect.loaded_dbapi.InterfaceError as error:
+        # The driver's own, as it comes when a connection breaks while it is given back.
+        raise StoreUnavailable(f"The connection to the database was lost: {error}.") from error

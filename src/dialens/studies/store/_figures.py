@@ -1,0 +1,198 @@
+"""What a researcher wants to know while a study runs: counts, drop-out, times."""
+
+from dataclasses import dataclass
+
+import polars as pl
+from sqlalchemy import Connection, func, select
+
+from dialens.studies.store._tables import (
+    COMPLETED,
+    EXPIRED,
+    LIVE,
+    RESTARTED,
+    cells,
+    participants,
+    sessions,
+    submissions,
+)
+
+
+@dataclass(frozen=True)
+class CellProgress:
+    """How far a cell is.
+
+    Attributes:
+        cell: Its name.
+        state: `open`, `paused` or `closed`.
+        target: Completed sessions that are wanted.
+        completed: Sessions that reached the end.
+        live: Sessions under way.
+        expired: Sessions that were left for too long.
+        restarted: Earlier attempts of people who began again.
+    """
+
+    cell: str
+    state: str
+    target: int
+    completed: int
+    live: int
+    expired: int
+    restarted: int
+
+    @property
+    def open_places(self) -> int:
+        """How many more people may begin."""
+        return max(self.target - self.completed - self.live, 0)
+
+
+DROPOUT = pl.Schema(
+    {
+        "index": pl.Int64,
+        "screen": pl.String,
+        "kind": pl.String,
+        "reached": pl.Int64,
+        "submitted": pl.Int64,
+        "here_now": pl.Int64,
+        "left": pl.Int64,
+        "median_active_s": pl.Float64,
+    }
+)
+"""One row a screen: who reached it, submitted it, is at it, left at it, and how long it took."""
+
+
+def progress(connection: Connection, study_id: int) -> tuple[CellProgress, ...]:
+    """Counts of every cell, in the order of the design."""
+    query = (
+        select(cells.c.name, sessions.c.state, func.count())
+        .join(cells, cells.c.id == sessions.c.cell_id)
+        .where(cells.c.study_id == study_id)
+        .group_by(cells.c.name, sessions.c.state)
+    )
+    counts = {(cell, state): n for cell, state, n in connection.execute(query)}
+    listed = select(cells).where(cells.c.study_id == study_id).order_by(cells.c.place)
+    return tuple(
+        CellProgress(
+            row.name,
+            row.state,
+            row.target,
+            *(counts.get((row.name, s), 0) for s in (COMPLETED, LIVE, EXPIRED, RESTARTED)),
+        )
+        for row in connection.execute(listed)
+    )
+
+
+def completions(connection: Connection, study_id: int) -> dict[str, str]:
+    """The completion codes of those who reached the end, by pseudonym."""
+    query = (
+        select(participants.c.pseudonym, sessions.c.code)
+        .join(participants, participants.c.id == sessions.c.participant_id)
+        .where(participants.c.study_id == study_id, sessions.c.state == COMPLETED)
+    )
+    return {row.pseudonym: str(row.code) for row in connection.execute(query)}
+
+
+def dropout(connection: Connection, study_id: int) -> pl.DataFrame:
+    """Where people are and where they left, screen by screen, in the columns of `DROPOUT`.
+
+    Screens are counted by their place in the plan, since what is there may differ from person to
+    person; `screen` is the most frequent one. A session left at a screen if it expired or was
+    begun anew there.
+    """
+    of_study = select(cells.c.id).where(cells.c.study_id == study_id)
+    query = select(sessions.c.position, sessions.c.state, func.count()).where(
+        sessions.c.cell_id.in_(of_study)
+    )
+    at = [tuple(row) for row in connection.execute(query.group_by("position", "state"))]
+    if not at:
+        return DROPOUT.to_frame()
+    seen = _screens(connection, study_id)
+    last = max([position for position, state, _ in at if state != COMPLETED], default=-1)
+    rows = []
+    for index in range(max(last + 1, len(seen))):
+        screen, kind, submitted, median = seen.get(index, (None, None, 0, None))
+        here = sum(n for p, state, n in at if p == index and state == LIVE)
+        left = sum(n for p, state, n in at if p == index and state in (EXPIRED, RESTARTED))
+        rows.append((index, screen, kind, submitted + here + left, submitted, here, left, median))
+    return pl.DataFrame(rows, schema=DROPOUT, orient="row")
+
+
+def _screens(
+    connection: Connection, study_id: int
+) -> dict[int, tuple[str | None, str | None, int, float | None]]:
+    """For every place of the plan: the usual screen, its kind, submissions, median seconds."""
+    query = (
+        select(
+            submissions.c.position,
+            submissions.c.screen,
+            submissions.c.kind,
+            submissions.c.active_ms,
+        )
+        .join(sessions, sessions.c.id == submissions.c.session_id)
+        .join(cells, cells.c.id == sessions.c.cell_id)
+        .where(cells.c.study_id == study_id)
+    )
+    schema = {
+        "position": pl.Int64,
+        "screen": pl.String,
+        "kind": pl.String,
+        "active_ms": pl.Int64,
+    }
+    rows = [tuple(row) for row in connection.execute(query)]
+    made = (
+        pl.DataFrame(rows, schema=schema, orient="row")
+        .group_by("position")
+        .agg(
+            pl.col("screen").mode().sort().first(),
+            pl.col("kind").mode().sort().first(),
+            pl.len(),
+            pl.col("active_ms").median() / 1000,
+        )
+    )
+    return {position: tuple(rest) for position, *rest in made.iter_rows()}
+
+
+@dataclass(frozen=True)
+class Times:
+    """How long people take; nothing where nobody got that far.
+
+    Attributes:
+        completed_minutes: Median from the first screen to completion, pauses and all.
+        active_minutes: Median of the time screens were visible, of those who completed.
+        by_kind: Median seconds of a screen, by its kind.
+    """
+
+    completed_minutes: float | None
+    active_minutes: float | None
+    by_kind: dict[str, float]
+
+
+def times(connection: Connection, study_id: int) -> Times:
+    """Median times of a study's participants."""
+    query = (
+        select(sessions.c.id, sessions.c.started_at, sessions.c.ended_at)
+        .join(cells, cells.c.id == sessions.c.cell_id)
+        .where(cells.c.study_id == study_id, sessions.c.state == COMPLETED)
+    )
+    done = {row.id: row.ended_at - row.started_at for row in connection.execute(query)}
+    spent = (
+        select(submissions.c.session_id, submissions.c.kind, submissions.c.active_ms)
+        .join(sessions, sessions.c.id == submissions.c.session_id)
+        .join(cells, cells.c.id == sessions.c.cell_id)
+        .where(cells.c.study_id == study_id, submissions.c.active_ms.is_not(None))
+    )
+    rows = [tuple(row) for row in connection.execute(spent)]
+    schema = {"session": pl.Int64, "kind": pl.String, "active_ms": pl.Int64}
+    table = pl.DataFrame(rows, schema=schema, orient="row")
+    whole = [length.total_seconds() / 60 for length in done.values()]
+    active = (
+        table.filter(pl.col("session").is_in(list(done)))
+        .group_by("session")
+        .agg(pl.col("active_ms").sum() / 60_000)
+    )
+    kinds = table.group_by("kind").agg(pl.col("active_ms").median() / 1000).sort("kind")
+    return Times(_median(whole), _median(active["active_ms"].to_list()), dict(kinds.iter_rows()))
+
+
+def _median(values: list[float]) -> float | None:
+    middle = pl.Series(values, dtype=pl.Float64).median()
+    return None if middle is None else float(middle)  # type: ignore[arg-type]

@@ -1,0 +1,71 @@
+"""Removing a person: every row, and the bytes they leave behind."""
+
+from dataclasses import dataclass
+
+from sqlalchemy import ColumnElement, Connection, Table, delete, select
+
+from dialens.base import did_you_mean
+from dialens.studies.store._problems import UnknownParticipant
+from dialens.studies.store._session import lock_study
+from dialens.studies.store._tables import (
+    answers,
+    events,
+    participants,
+    sessions,
+    studies,
+    submissions,
+    tokens,
+)
+from dialens.studies.store._talk_tables import exchanges, failures
+
+
+@dataclass(frozen=True)
+class Forgotten:
+    """How many rows of a person were deleted."""
+
+    participant: str
+    sessions: int
+    screens: int
+    answers: int
+    events: int
+    messages: int = 0
+
+
+def forget(connection: Connection, participant: str) -> Forgotten:
+    """Delete everything that belongs to a pseudonym."""
+    query = (
+        select(participants.c.id, studies.c.hash)
+        .join(studies, studies.c.id == participants.c.study_id)
+        .where(participants.c.pseudonym == participant)
+    )
+    found = connection.execute(query).one_or_none()
+    if found is None:
+        known = connection.execute(select(participants.c.pseudonym)).scalars().all()
+        raise UnknownParticipant(
+            f"The database holds no participant {participant!r}. "
+            f"{did_you_mean(participant, known)}Participants are named as in the column `rater` "
+            "of the export."
+        )
+    person = found.id
+    lock_study(connection, found.hash)  # they may be at the door again this very moment
+    own = select(sessions.c.id).where(sessions.c.participant_id == person)
+    # The sessions first, for a submission that is under way holds its session's lock.
+    connection.execute(own.with_for_update())
+    counts = {
+        table.name: _deleted(connection, table, table.c.session_id.in_(own))
+        for table in (failures, exchanges, events, answers, submissions, tokens)
+    }
+    gone = _deleted(connection, sessions, sessions.c.participant_id == person)
+    _deleted(connection, participants, participants.c.id == person)
+    return Forgotten(
+        participant,
+        gone,
+        counts["submissions"],
+        counts["answers"],
+        counts["events"],
+        counts["exchanges"],
+    )
+
+
+def _deleted(connection: Connection, table: Table, which: ColumnElement[bool]) -> int:
+    return connection.execute(delete(table).where(which)).rowcount

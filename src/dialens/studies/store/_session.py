@@ -1,0 +1,229 @@
+"""One person's way through a study: found by token, locked, begun, expired, brought back."""
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Connection, Row, Select, bindparam, func, insert, select, update
+
+from dialens.studies.store import _rowset as rowset
+from dialens.studies.store._allocation import Places
+from dialens.studies.store._problems import UnknownSession, UnknownStudy
+from dialens.studies.store._tables import (
+    COMPLETED,
+    EXPIRED,
+    LIVE,
+    cells,
+    participants,
+    sessions,
+    studies,
+    tokens,
+)
+
+
+@dataclass(frozen=True)
+class Session:
+    """Where a participant is.
+
+    Attributes:
+        token: What the cookie holds; the database knows its hash only.
+        study: The hash of the study's definition.
+        participant: The pseudonym.
+        rater_kind: `human`, `llm` or `simulated`.
+        recruiter: Where the participant came from.
+        cell: The condition.
+        seed: From which, with the cell, the screens follow.
+        attempt: Counts from 1; more where the study lets people start again.
+        index: The screen that is next, from 0.
+        state: `live`, `completed`, `expired` or `restarted`.
+        started_at: When it began.
+        code: The completion code, once completed.
+    """
+
+    token: str
+    study: str
+    participant: str
+    rater_kind: str
+    recruiter: str
+    cell: str
+    seed: int
+    attempt: int
+    index: int
+    state: str
+    started_at: datetime
+    code: str | None
+
+
+_COLUMNS = (
+    sessions,
+    studies.c.hash.label("study"),
+    studies.c.id.label("study_id"),
+    studies.c.resume,
+    studies.c.longest_s,
+    cells.c.name.label("cell"),
+    participants.c.pseudonym,
+    participants.c.rater_kind,
+    participants.c.recruiter,
+)
+
+
+# Statements are made once: in Python, making one takes longer than SQLite takes to run it.
+_JOINED: Select[Any] = (
+    select(*_COLUMNS)
+    .select_from(sessions)
+    .join(participants, participants.c.id == sessions.c.participant_id)
+    .join(studies, studies.c.id == participants.c.study_id)
+    .join(cells, cells.c.id == sessions.c.cell_id)
+)
+_BY_TOKEN = _JOINED.join(tokens, tokens.c.session_id == sessions.c.id).where(
+    tokens.c.hash == bindparam("token")
+)
+_BY_TOKEN_LOCKED = _BY_TOKEN.with_for_update(of=sessions)
+
+
+def _by_tokens(dialect: str) -> Select[Any]:
+    given = rowset.rowset(dialect, [tokens.c.hash])
+    return (
+        _JOINED.join(tokens, tokens.c.session_id == sessions.c.id)
+        .join(given, given.c.hash == tokens.c.hash)
+        .add_columns(tokens.c.hash.label("token"))
+        .with_for_update(of=sessions, skip_locked=True)
+    )
+
+
+_BY_TOKENS = {name: _by_tokens(name) for name in rowset.DIALECTS}
+
+
+def token_hash(token: str) -> str:
+    """What is kept of a token. It holds 256 random bits, so that a plain hash is enough."""
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def as_session(row: Row[Any], token: str) -> Session:
+    """A row of `find` or `attempts` as callers see it."""
+    return Session(
+        token,
+        row.study,
+        row.pseudonym,
+        row.rater_kind,
+        row.recruiter,
+        row.cell,
+        row.seed,
+        row.attempt,
+        row.position,
+        row.state,
+        row.started_at,
+        row.code,
+    )
+
+
+def find(connection: Connection, token: str, *, lock: bool = False) -> Row[Any]:
+    """The session of a token; locked, nobody else can move it until this transaction ends."""
+    query = _BY_TOKEN_LOCKED if lock else _BY_TOKEN
+    row = connection.execute(query, {"token": token_hash(token)}).one_or_none()
+    if row is None:
+        raise UnknownSession(
+            "This session is not known: the link is old, the browser forgot its cookie, or the "
+            "data were deleted. Start again from the study's first page."
+        )
+    return row
+
+
+def find_free(connection: Connection, those: Iterable[str]) -> dict[str, Row[Any]]:
+    """The sessions of tokens, locked, by the token's hash; without those that others have locked.
+
+    Who holds several locks and waits for none of them keeps nobody waiting in a circle.
+    """
+    rows = [{"hash": token_hash(token)} for token in those]
+    query = _BY_TOKENS[connection.dialect.name]
+    found = connection.execute(query, rowset.given_rows(rows))
+    return {row.token: row for row in found}
+
+
+def last_attempt(connection: Connection, participant: int) -> Row[Any]:
+    """The newest session of a participant, locked."""
+    query = (
+        _JOINED.where(sessions.c.participant_id == participant)
+        .order_by(sessions.c.attempt.desc())
+        .limit(1)
+        .with_for_update(of=sessions)
+    )
+    return connection.execute(query).one()
+
+
+def lock_study(connection: Connection, study: str) -> Row[Any]:
+    """The study's row; whoever has it locked alone gives out and takes back places."""
+    query = select(studies).where(studies.c.hash == study).with_for_update()
+    row = connection.execute(query).one_or_none()
+    if row is None:
+        raise unknown_study(study)
+    return row
+
+
+def unknown_study(study: str) -> UnknownStudy:
+    """The error for a study that is not there."""
+    return UnknownStudy(f"The database holds no study {study!r}. Register it by serving it once.")
+
+
+def places(connection: Connection, study_id: int) -> list[Places]:
+    """How far every cell of a study is filled, in the order of the design."""
+    held = (
+        select(sessions.c.cell_id, func.count().label("n"))
+        .join(cells, cells.c.id == sessions.c.cell_id)
+        .where(cells.c.study_id == study_id, sessions.c.state.in_((LIVE, COMPLETED)))
+        .group_by(sessions.c.cell_id)
+        .subquery()
+    )
+    query = (
+        select(cells.c.name, cells.c.state, cells.c.target, func.coalesce(held.c.n, 0))
+        .outerjoin(held, held.c.cell_id == cells.c.id)
+        .where(cells.c.study_id == study_id)
+        .order_by(cells.c.place)
+    )
+    return [Places(*row) for row in connection.execute(query)]
+
+
+def expire_stale(connection: Connection, study: Row[Any], now: datetime) -> int:
+    """End sessions not heard of, or under way, for too long; how many there were."""
+    stale = sessions.c.seen_at < now - timedelta(seconds=study.stale_after_s)
+    if study.longest_s is not None:
+        stale |= sessions.c.started_at < now - timedelta(seconds=study.longest_s)
+    those = select(cells.c.id).where(cells.c.study_id == study.id)
+    query = (
+        update(sessions)
+        .where(sessions.c.state == LIVE, stale, sessions.c.cell_id.in_(those))
+        .values(state=EXPIRED, ended_at=now)
+    )
+    return connection.execute(query).rowcount
+
+
+def has_place(connection: Connection, row: Row[Any]) -> bool:
+    """Whether the cell of an expired session would take it back."""
+    return any(cell.cell == row.cell and cell.free for cell in places(connection, row.study_id))
+
+
+def too_old(row: Row[Any], now: datetime) -> bool:
+    """Whether a session has been under way for longer than the study allows."""
+    limit = row.longest_s
+    return limit is not None and bool(row.started_at < now - timedelta(seconds=limit))
+
+
+def revived(connection: Connection, row: Row[Any], now: datetime) -> bool:
+    """Bring an expired session back if its cell still has a place; the study must be locked."""
+    if too_old(row, now) or not has_place(connection, row):
+        return False
+    connection.execute(
+        update(sessions)
+        .where(sessions.c.id == row.id)
+        .values(state=LIVE, ended_at=None, seen_at=now)
+    )
+    return True
+
+
+def add_token(connection: Connection, session: int, token: str, now: datetime) -> None:
+    """Let a token lead to a session, beside those that already do (other tabs, lost answers)."""
+    connection.execute(
+        insert(tokens).values(hash=token_hash(token), session_id=session, issued_at=now)
+    )

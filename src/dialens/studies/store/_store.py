@@ -1,0 +1,422 @@
+"""The store: everything a study's server keeps, on SQLite or PostgreSQL.
+
+Each method is one transaction and safe under many processes. What returns is on disk.
+"""
+
+import base64
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import polars as pl
+from sqlalchemy import Connection, Row, func, insert, select, update
+
+from dialens.base import DialensError, did_you_mean
+from dialens.studies._study import Study
+from dialens.studies.store import _figures as figures
+from dialens.studies.store import _forgetting as forgetting
+from dialens.studies.store import _frames as frames
+from dialens.studies.store import _registering as registering
+from dialens.studies.store import _submitting as submitting
+from dialens.studies.store import _together as together
+from dialens.studies.store._activity import Event
+from dialens.studies.store._arrivals import Arrival, SeedSource, begin, come_back, over
+from dialens.studies.store._database import Database
+from dialens.studies.store._figures import CellProgress, Times
+from dialens.studies.store._forgetting import Forgotten
+from dialens.studies.store._problems import NotFinished, WrongKey
+from dialens.studies.store._registering import Policy, StudyRecord
+from dialens.studies.store._secrets import KEY_VARIABLE, Entropy, Secrets
+from dialens.studies.store._session import (
+    Session,
+    as_session,
+    expire_stale,
+    find,
+    lock_study,
+    unknown_study,
+)
+from dialens.studies.store._submission import Receipt, Submission
+from dialens.studies.store._tables import (
+    CELL_STATES,
+    CLOSED,
+    COMPLETED,
+    OPEN,
+    PAUSED,
+    RESTARTED,
+    cells,
+    participants,
+    sessions,
+    settings,
+    studies,
+)
+from dialens.studies.store._together import Waiting
+
+_FINGERPRINT = "key fingerprint"
+_CODE_BYTES = 10
+
+
+@dataclass(frozen=True)
+class Store:
+    """A study database.
+
+    Examples:
+        >>> import random, tempfile
+        >>> from datetime import UTC
+        >>> from dialens.studies._types import Field, Screen
+        >>> now = datetime(2026, 1, 1, tzinfo=UTC)
+        >>> store = Store.open(f"sqlite:///{tempfile.mkdtemp()}/study.db")
+        >>> study = store.register_study(
+        ...     "9c1e", "tea", "{}", ["hot", "cold"], {"hot": 2, "cold": 2}, now=now
+        ... )
+        >>> draw = random.Random(1)
+        >>> came = store.begin(
+        ...     study.hash,
+        ...     recruiter="link",
+        ...     worker=None,
+        ...     now=now,
+        ...     seed_source=lambda: draw.getrandbits(63),
+        ... )
+        >>> screen = Screen("rate-1", "rating", "Tea", fields=(Field("sweet", "likert"),))
+        >>> given = Submission(screen, 0, {"sweet": 3}, key="k1")
+        >>> store.submit(came.token, given, now=now), store.submit(came.token, given, now=now)
+        (Receipt(index=1, outcome='stored'), Receipt(index=1, outcome='repeated'))
+        >>> store.answers_frame(study.hash).height
+        1
+        >>> store.forget(came.participant).answers
+        1
+        >>> store.close()
+    """
+
+    database: Database
+    secrets: Secrets
+    entropy: Entropy
+
+    @classmethod
+    def open(
+        cls,
+        url: str,
+        *,
+        create: bool = True,
+        secrets: Secrets | None = None,
+        entropy: Entropy = os.urandom,
+    ) -> "Store":
+        """Connect, and bring the tables up to date.
+
+        Args:
+            url: `sqlite:///path` or `postgresql://user:password@host/name`.
+            create: Whether an SQLite file that is not there is made, and its key with it.
+            secrets: The key. If none is given it is read from `DIALENS_STUDY_KEY`, or for SQLite
+                from a file beside the database (`study.db.key`).
+            entropy: Random bytes for tokens, pseudonyms and codes.
+        """
+        key = secrets or Secrets.from_environment(os.environ)
+        database = Database.open(url, create=create)
+        try:
+            if key is None:
+                key = _key_beside(database, entropy)
+            with database.writing() as connection:
+                _check_key(connection, key)
+        except BaseException:
+            database.close()
+            raise
+        return cls(database, key, entropy)
+
+    def close(self) -> None:
+        """Give all connections back."""
+        self.database.close()
+
+    def __enter__(self) -> Self:
+        """The store itself."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close."""
+        self.close()
+
+    # Studies and their cells
+
+    def register_study(
+        self,
+        study_hash: str,
+        name: str,
+        definition_json: str,
+        cells: Sequence[str],
+        targets: Mapping[str, int],
+        *,
+        now: datetime,
+        version: str = "1",
+        policy: Policy | None = None,
+    ) -> StudyRecord:
+        """Write a study down; the same definition again changes nothing.
+
+        Raises:
+            StudyChanged: People have taken part in another definition of this name and version.
+        """
+        record = StudyRecord(study_hash, name, version, definition_json, policy or Policy(), now)
+        with self.database.writing() as connection:
+            return registering.register(connection, record, cells, targets)
+
+    def register(self, study: Study, *, now: datetime) -> StudyRecord:
+        """Write a study down as its file says; the same study again changes nothing."""
+        names = [cell.name for cell in study.cells]
+        with self.database.writing() as connection:
+            return registering.register(
+                connection, registering.record_of(study, now), names, study.targets
+            )
+
+    def studies(self) -> tuple[StudyRecord, ...]:
+        """All studies, the newest last."""
+        with self.database.reading() as connection:
+            rows = connection.execute(select(studies).order_by(studies.c.id))
+            return tuple(registering.as_record(row) for row in rows)
+
+    def study(self, study: str) -> StudyRecord:
+        """A study by its hash."""
+        with self.database.reading() as connection:
+            return registering.as_record(_study(connection, study))
+
+    def pause_cell(self, study: str, cell: str) -> None:
+        """Send nobody new to a cell for now; who is in it goes on."""
+        self._set_cell(study, cell, PAUSED)
+
+    def close_cell(self, study: str, cell: str) -> None:
+        """Send nobody new to a cell any more; who is in it goes on."""
+        self._set_cell(study, cell, CLOSED)
+
+    def open_cell(self, study: str, cell: str) -> None:
+        """Send people to a cell again."""
+        self._set_cell(study, cell, OPEN)
+
+    def _set_cell(self, study: str, cell: str, state: str) -> None:
+        assert state in CELL_STATES
+        with self.database.writing() as connection:
+            row = lock_study(connection, study)
+            chosen = (cells.c.study_id == row.id) & (cells.c.name == cell)
+            done = connection.execute(update(cells).where(chosen).values(state=state))
+            if not done.rowcount:
+                query = select(cells.c.name).where(cells.c.study_id == row.id)
+                known = connection.execute(query).scalars().all()
+                raise DialensError(
+                    f"Study {row.name!r} has no cell {cell!r}. {did_you_mean(cell, known)}"
+                    f"There are: {', '.join(known)}."
+                )
+
+    # Participants
+
+    def begin(
+        self,
+        study: str,
+        *,
+        recruiter: str,
+        worker: str | None,
+        now: datetime,
+        seed_source: SeedSource,
+        rater_kind: str = "human",
+    ) -> Session:
+        """Let somebody in: a place for who is new, what the policy says for who is known.
+
+        Args:
+            study: The hash of its definition.
+            recruiter: Where they come from: `link`, `mturk`, `prolific`, …
+            worker: Who they are there. Give people by link a random id in a cookie before they
+                begin, so that a double click does not make two of them.
+            now: The time.
+            seed_source: Gives a random number that decides between equally empty cells. The
+                session's own seed counts the people in its cell, as counterbalancing needs it.
+            rater_kind: `human`, `llm` or `simulated`.
+
+        Raises:
+            StudyFull: No place is free.
+            Blocked: A known person comes back, and the policy is `block`.
+        """
+        arrival = Arrival(study, recruiter, worker, rater_kind, now, seed_source())
+        with self.database.writing() as connection:
+            return begin(connection, arrival, secrets=self.secrets, entropy=self.entropy)
+
+    def session(self, token: str) -> Session:
+        """Where the owner of a token is; changes nothing.
+
+        Raises:
+            UnknownSession: Nobody has this token.
+        """
+        with self.database.reading(once=True) as connection:
+            return as_session(find(connection, token), token)
+
+    def come_back(self, token: str, *, now: datetime) -> Session:
+        """The same, for somebody who returns by cookie: an expired session may go on.
+
+        Raises:
+            SessionOver: It expired, and the policy or a lack of places keeps it so.
+        """
+        with self.database.writing() as connection:
+            return come_back(connection, token, now)
+
+    def submit(self, token: str, given: Submission, *, now: datetime) -> Receipt:
+        """Store the answers of a screen; once this returns they are safe.
+
+        Raises:
+            SessionOver: The session expired or was begun anew, so nothing was stored.
+        """
+        return submitting.submit(self.database, token, given, now)
+
+    def submit_together(self, waiting: Sequence[Waiting]) -> list[Receipt | Exception]:
+        """Store what several participants sent, and wait for the disk once.
+
+        Gives for each the receipt, or the error that `submit` would have raised: what is wrong
+        with one does not concern the others.
+        """
+        return together.submit_together(self.database, waiting)
+
+    def log_events(
+        self, token: str, screen: str, events: Sequence[Event], *, now: datetime
+    ) -> None:
+        """Append what happened on a page; what was sent before is kept once.
+
+        No events at all are a sign of life still, and keep a session from expiring.
+        """
+        with self.database.writing() as connection:
+            submitting.log(connection, token, screen, events, now)
+
+    def complete(self, token: str, *, screens: int, now: datetime, code: str | None = None) -> str:
+        """End a session whose screens are all submitted; the same code however often asked.
+
+        One that expired after its last screen is completed all the same: the work was done.
+
+        Args:
+            token: Of the session.
+            screens: How many there were to submit.
+            now: The time.
+            code: The study's own completion code; if there is none, one of the person's own.
+
+        Raises:
+            NotFinished: Some screens are still to come.
+        """
+        with self.database.writing() as connection:
+            row = find(connection, token, lock=True)
+            if row.state == COMPLETED:
+                return str(row.code)
+            if row.state == RESTARTED:
+                raise over(row)
+            if row.position < screens:
+                raise NotFinished(
+                    f"{screens - row.position} of {screens} screens are still to come.",
+                    row.position,
+                )
+            made = code or base64.b32encode(self.entropy(_CODE_BYTES)).decode("ascii")
+            connection.execute(
+                update(sessions)
+                .where(sessions.c.id == row.id)
+                .values(state=COMPLETED, code=made, ended_at=now, seen_at=now)
+            )
+            return made
+
+    def expire(self, study: str, *, now: datetime) -> int:
+        """End sessions that have not been heard of for too long; how many there were."""
+        with self.database.writing() as connection:
+            return expire_stale(connection, lock_study(connection, study), now)
+
+    def worker(self, participant: str) -> str | None:
+        """Who a participant is at the recruiter, to approve and pay; none for people by link."""
+        with self.database.reading() as connection:
+            query = select(participants.c.worker_sealed).where(
+                participants.c.pseudonym == participant
+            )
+            sealed = connection.execute(query).scalar_one_or_none()
+        return None if sealed is None else self.secrets.unseal(sealed, owner=participant)
+
+    def participants_of(self, recruiter: str, worker: str) -> dict[str, str]:
+        """The pseudonyms of a recruiter's worker, by the hash of the study."""
+        mark = self.secrets.mark(recruiter, worker)
+        query = (
+            select(studies.c.hash, participants.c.pseudonym)
+            .join(studies, studies.c.id == participants.c.study_id)
+            .where(participants.c.recruiter == recruiter, participants.c.worker_mark == mark)
+        )
+        with self.database.reading() as connection:
+            return {row.hash: row.pseudonym for row in connection.execute(query)}
+
+    def completions(self, study: str) -> dict[str, str]:
+        """The completion codes of those who reached the end, by pseudonym."""
+        with self.database.reading() as connection:
+            return figures.completions(connection, _study(connection, study).id)
+
+    def forget(self, participant: str) -> Forgotten:
+        """Delete a person: everything that belongs to a pseudonym, in every table.
+
+        SQLite overwrites the bytes. PostgreSQL gives the space back at its next vacuum; its
+        archives and any backup or export that was made earlier have to be dealt with by hand.
+        """
+        with self.database.writing() as connection:
+            gone = forgetting.forget(connection, participant)
+        self.database.scrub()
+        return gone
+
+    # What there is
+
+    def progress(self, study: str) -> tuple[CellProgress, ...]:
+        """Counts of every cell; call `expire` before, or sessions left just now count as live."""
+        with self.database.reading() as connection:
+            return figures.progress(connection, _study(connection, study).id)
+
+    def dropout(self, study: str) -> pl.DataFrame:
+        """Where people are and where they left, screen by screen (`figures.DROPOUT`)."""
+        with self.database.reading() as connection:
+            return figures.dropout(connection, _study(connection, study).id)
+
+    def times(self, study: str) -> Times:
+        """Median times."""
+        with self.database.reading() as connection:
+            return figures.times(connection, _study(connection, study).id)
+
+    def answers_frame(self, study: str) -> pl.DataFrame:
+        """Every answer (`frames.ANSWERS`)."""
+        with self.database.reading() as connection:
+            return frames.answers_frame(connection, _study(connection, study).id)
+
+    def events_frame(self, study: str) -> pl.DataFrame:
+        """Every event (`frames.EVENTS`)."""
+        with self.database.reading() as connection:
+            return frames.events_frame(connection, _study(connection, study).id)
+
+
+def _study(connection: Connection, study: str) -> Row[Any]:
+    row = connection.execute(select(studies).where(studies.c.hash == study)).one_or_none()
+    if row is None:
+        raise unknown_study(study)
+    return row
+
+
+def _key_beside(database: Database, entropy: Entropy) -> Secrets:
+    if database.file is None:
+        raise DialensError(
+            f"A study in PostgreSQL needs its key in {KEY_VARIABLE}, so that worker ids can be "
+            "encrypted. Make one with: python -c 'import secrets, base64; "
+            "print(base64.urlsafe_b64encode(secrets.token_bytes(32)).decode())'"
+        )
+    path = Path(f"{database.file}.key")
+    with database.reading() as connection:
+        used = connection.execute(select(func.count()).select_from(settings)).scalar_one()
+    return Secrets.from_file(path, create=not used, entropy=entropy)
+
+
+def _check_key(connection: Connection, secrets: Secrets) -> None:
+    """Remember the first key's fingerprint, and refuse any other key."""
+    query = select(settings.c.value).where(settings.c.name == _FINGERPRINT)
+    known = connection.execute(query.with_for_update()).scalar_one_or_none()
+    mine = secrets.fingerprint()
+    if known is None:
+        connection.execute(insert(settings).values(name=_FINGERPRINT, value=mine))
+    elif known != mine:
+        raise WrongKey(
+            "The key does not fit this database: worker ids in it were encrypted with another. "
+            f"Use the key file it was served with, or set {KEY_VARIABLE} to that key."
+        )

@@ -1,0 +1,62 @@
+"""Studies to start from: complete, valid, and made to be changed."""
+
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+
+from dialens.base import DialensError, did_you_mean
+from dialens.studies._files import SCHEMA, STUDY, write_schema
+from dialens.studies._study import Study, load_study
+
+TEMPLATES: dict[str, str] = {
+    "anchoring2020": "Anchor × layout, magnitude estimation: the anchoring-bias study of 2020",
+    "engagement-labels": "Is this reply engaging? Pairs of context and reply, three annotators",
+    "likert": "Replies of several agents on five-point scales",
+    "pairwise": "Which of two replies is better?",
+    "best-worst": "The best and the worst of four replies",
+    "dialogue-level": "Whole conversations, judged at the end",
+    "turn-by-turn": "Conversations judged reply by reply, as they unfold",
+    "three-bots": "People talk with one of three chatbots, then judge each reply and the whole",
+}
+"""Templates by name, with one line of meaning."""
+
+
+def _folder(name: str) -> Traversable:
+    if name not in TEMPLATES:
+        raise DialensError(
+            f"There is no template {name!r}. {did_you_mean(name, TEMPLATES)}"
+            f"Templates: {', '.join(TEMPLATES)}."
+        )
+    return files("dialens.studies.templates") / name.replace("-", "_")
+
+
+def write_template(name: str, folder: Path) -> Study:
+    """Write a template's files and the schema for editors into a folder, and load the result.
+
+    Args:
+        name: One of `TEMPLATES`.
+        folder: Where to; made if it is not there.
+
+    Examples:
+        >>> import tempfile
+        >>> study = write_template("pairwise", Path(tempfile.mkdtemp()) / "mine")
+        >>> study.name, len(study.cells)
+        ('pairwise', 1)
+    """
+    source = _folder(name)
+    folder.mkdir(parents=True, exist_ok=True)
+    for entry in source.iterdir():
+        if entry.is_file() and entry.name.endswith((".yaml", ".jsonl")):
+            (folder / entry.name).write_bytes(entry.read_bytes())
+    write_schema(folder / SCHEMA)
+    return load_study(folder / STUDY)
+
+
+def load_template(name: str) -> Study:
+    """A template as it comes, without writing it anywhere.
+
+    Examples:
+        >>> load_template("likert").name
+        'likert'
+    """
+    return load_study(Path(str(_folder(name))))

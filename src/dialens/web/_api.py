@@ -1,0 +1,253 @@
+"""What the researcher's pages say, as JSON, for programs: `/api`, described by OpenAPI."""
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Depends, HTTPException, Path, Query, Request
+from fastapi.responses import FileResponse, Response
+from pydantic import BaseModel, ConfigDict
+
+from dialens.studies import SCREEN_KINDS
+from dialens.web._access import Bearer, password_fits
+from dialens.web._pages import arrange
+from dialens.web._researcher import export_zip, set_state, with_example
+from dialens.web._site import Site
+from dialens.web._watching import Watch
+
+State = Literal["open", "paused", "closed"]
+CellName = Annotated[str, Path(max_length=500, description="As in `GET /api/cells`.")]
+
+
+class Problem(BaseModel):
+    """Why a request was refused."""
+
+    detail: str
+
+
+class StudyTold(BaseModel):
+    """What is being served."""
+
+    name: str
+    version: int
+    title: str
+    hash: str
+    cells: list[str]
+    minutes: int
+
+
+class CellTold(BaseModel):
+    """How far a cell is."""
+
+    cell: str
+    state: State
+    target: int
+    completed: int
+    live: int
+    expired: int
+    restarted: int
+
+
+class NewState(BaseModel):
+    """What a cell is to be."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    state: State
+
+
+class TimesTold(BaseModel):
+    """Median times."""
+
+    completed_minutes: float | None
+    active_minutes: float | None
+    seconds_by_kind: dict[str, float]
+
+
+class ScreenTold(BaseModel):
+    """How many reached a screen, submitted it, are at it, and left at it."""
+
+    index: int
+    screen: str | None
+    kind: str | None
+    reached: int
+    submitted: int
+    here_now: int
+    left: int
+    median_active_s: float | None
+
+
+class RaterTold(BaseModel):
+    """How one participant answers."""
+
+    participant: str
+    n_ratings: int
+    median_seconds: float | None
+    same_share: float | None
+    n_failed_checks: int | None
+    flags: list[str]
+
+
+class QualityTold(BaseModel):
+    """Quality of the data so far."""
+
+    at: datetime
+    n_checks: int
+    n_failed: int
+    raters: list[RaterTold]
+
+
+class AgentTold(BaseModel):
+    """How an agent does that participants talk with."""
+
+    agent: str
+    talks: int
+    replies: int
+    waiting: int
+    given_up: int
+    median_seconds: float | None
+    failures: dict[str, int]
+
+
+class PreviewTold(BaseModel):
+    """A screen as participants of a cell see it."""
+
+    index: int
+    total: int
+    id: str
+    kind: Literal[SCREEN_KINDS]  # type: ignore[valid-type]
+    title: str
+    body: list[dict[str, Any]]
+    forms: list[dict[str, Any]]
+    deadline_s: float | None
+
+
+_REFUSED: dict[int | str, dict[str, Any]] = {
+    401: {"model": Problem, "description": "The password is missing or wrong."},
+    429: {"model": Problem, "description": "Too many wrong passwords."},
+}
+_NO_CELL: dict[int | str, dict[str, Any]] = {
+    404: {"model": Problem, "description": "There is no such cell."}
+}
+
+
+def api_routes(site: Site, watch: Watch) -> APIRouter:
+    """The addresses under `/api`."""
+
+    def researcher(request: Request, given: Bearer) -> None:
+        if given is None or not password_fits(site, request, given.credentials):
+            raise HTTPException(
+                401, "Send the password as a bearer token.", {"www-authenticate": "Bearer"}
+            )
+
+    router = APIRouter(
+        prefix="/api", tags=["study"], dependencies=[Depends(researcher)], responses=_REFUSED
+    )
+
+    @router.get("/study")
+    def study() -> StudyTold:
+        """What is being served."""
+        design = site.study.design
+        cells = [cell.name for cell in site.study.cells]
+        return StudyTold(
+            name=site.study.name,
+            version=design.version,
+            title=design.title,
+            hash=site.study.hash,
+            cells=cells,
+            minutes=site.minutes,
+        )
+
+    def told(cell: str | None = None) -> list[CellTold]:
+        return [
+            CellTold.model_validate(one, from_attributes=True)
+            for one in watch.overview(site.clock()).cells
+            if cell in (None, one.cell)
+        ]
+
+    @router.get("/cells")
+    def cells() -> list[CellTold]:
+        """How far each cell is."""
+        return told()
+
+    @router.put("/cells/{cell}", responses=_NO_CELL)
+    def steer(cell: CellName, new: NewState) -> CellTold:
+        """Open, pause or close a cell; who is in it goes on."""
+        set_state(site, cell, new.state)
+        return told(cell)[0]
+
+    @router.get("/times")
+    def times() -> TimesTold:
+        """Median times."""
+        seen = watch.overview(site.clock()).times
+        return TimesTold(
+            completed_minutes=seen.completed_minutes,
+            active_minutes=seen.active_minutes,
+            seconds_by_kind=seen.by_kind,
+        )
+
+    @router.get("/dropout")
+    def dropout() -> list[ScreenTold]:
+        """Where people are and where they left, screen by screen."""
+        return [ScreenTold(**row) for row in watch.overview(site.clock()).dropout]
+
+    @router.get("/quality")
+    def quality(
+        limit: Annotated[int, Query(ge=1, le=10_000, description="Participants at most.")] = 1_000,
+    ) -> QualityTold:
+        """Checks, speed and straight-lining of participants, those with most flags first."""
+        seen = watch.overview(site.clock())
+        return QualityTold(
+            at=seen.at,
+            n_checks=seen.n_checks,
+            n_failed=seen.n_failed,
+            raters=[
+                RaterTold(
+                    participant=one.participant,
+                    n_ratings=one.n_ratings,
+                    median_seconds=one.median_seconds,
+                    same_share=one.same_share,
+                    n_failed_checks=one.n_failed_checks,
+                    flags=list(one.flags),
+                )
+                for one in seen.raters[:limit]
+            ],
+        )
+
+    @router.get("/agents")
+    def agents() -> list[AgentTold]:
+        """How the agents do that participants talk with: replies, seconds, failures by reason."""
+        return [AgentTold(**row) for row in watch.overview(site.clock()).agents]
+
+    @router.get("/preview/{cell}", responses=_NO_CELL)
+    def preview(
+        cell: CellName,
+        index: Annotated[int, Query(ge=0, le=100_000)] = 0,
+        seed: Annotated[int, Query(ge=0, lt=2**31)] = 0,
+    ) -> PreviewTold:
+        """A screen as participants of a cell see it; nothing is recorded."""
+        if cell not in site.study.targets:
+            raise HTTPException(404, "There is no such cell.")
+        screens = site.planner.screens(cell, seed)
+        place = min(index, len(screens) - 1)
+        screen = with_example(site, screens[place])
+        return PreviewTold(
+            index=place,
+            total=len(screens) - 1,
+            id=screen.id,
+            kind=screen.kind,
+            title=screen.title,
+            body=[dict(block) for block in screen.body],
+            forms=[{"field": q.name, **q.form.as_json()} for q in arrange(screen).asked],
+            deadline_s=screen.deadline_s,
+        )
+
+    @router.get(
+        "/export.zip",
+        response_class=FileResponse,
+        responses={200: {"content": {"application/zip": {}}, "description": "Tables, codebook."}},
+    )
+    def download() -> Response:
+        """Everything that was collected, by pseudonym: tables, codebook, card."""
+        return export_zip(site)
+
+    return router

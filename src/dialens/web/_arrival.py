@@ -1,0 +1,83 @@
+"""Where somebody comes from, as the address they were sent to says."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from dialens.base import DialensError
+
+_PREVIEW = "ASSIGNMENT_ID_NOT_AVAILABLE"
+_IDENTIFIER = re.compile(r"[\x21-\x7e]{1,200}")
+
+PARAMETERS = {
+    "link": ("participant",),
+    "mturk": ("workerId", "assignmentId", "hitId", "turkSubmitTo"),
+    "prolific": ("PROLIFIC_PID", "STUDY_ID", "SESSION_ID"),
+}
+"""What each recruiter writes into the address; the first says who it is."""
+
+_OPENED_ELSEWHERE = {
+    "mturk": "Please open this study from your task on Amazon Mechanical Turk.",
+    "prolific": "Please open this study from its page on Prolific.",
+}
+
+
+class NotRecruited(DialensError):
+    """The address lacks what the recruiter puts there."""
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """How somebody came here.
+
+    Attributes:
+        recruiter: `link`, `mturk` or `prolific`.
+        worker: Who they are there; none for people by link who were given no id.
+        parameters: The rest of what the recruiter told, e.g. the assignment.
+        preview: Whether they only look at the task and have not accepted it yet.
+    """
+
+    recruiter: str
+    worker: str | None = None
+    parameters: Mapping[str, str] | None = None
+    preview: bool = False
+
+    def as_json(self) -> dict[str, object]:
+        """What a signed cookie keeps of it."""
+        return {"r": self.recruiter, "w": self.worker, "p": dict(self.parameters or {})}
+
+    @classmethod
+    def from_json(cls, told: Mapping[str, object]) -> "Arrival":
+        """The arrival that a signed cookie kept."""
+        parameters = told.get("p")
+        kept = dict(parameters) if isinstance(parameters, Mapping) else {}
+        worker = told.get("w")
+        return cls(str(told.get("r")), None if worker is None else str(worker), kept)
+
+
+def arrival(recruiter: str, query: Mapping[str, str]) -> Arrival:
+    """Read the parameters of the study's recruiter; those of others are not looked at.
+
+    Examples:
+        >>> arrival("link", {"participant": "anna-7"}).worker
+        'anna-7'
+        >>> arrival("mturk", {"assignmentId": "ASSIGNMENT_ID_NOT_AVAILABLE"}).preview
+        True
+        >>> arrival("prolific", {})
+        Traceback (most recent call last):
+        ...
+        dialens.web._arrival.NotRecruited: Please open this study from its page on Prolific.
+    """
+    names = PARAMETERS[recruiter]
+    told = {name: query[name].strip() for name in names if query.get(name, "").strip()}
+    for name, value in told.items():
+        if not _IDENTIFIER.fullmatch(value):
+            raise NotRecruited(f"The address holds no valid {name}. Please open it again.")
+    if recruiter == "mturk" and told.get("assignmentId", _PREVIEW) == _PREVIEW:
+        if "assignmentId" in told or "hitId" in told:
+            return Arrival(recruiter, preview=True)
+        raise NotRecruited(_OPENED_ELSEWHERE[recruiter])
+    worker = told.pop(names[0], None)
+    if worker is None and recruiter != "link":
+        raise NotRecruited(_OPENED_ELSEWHERE[recruiter])
+    return Arrival(recruiter, worker, told)

@@ -1,0 +1,341 @@
+"""The pages on which participants talk with an agent: send, hear the reply as it comes, go on.
+
+With a script the reply streams, one JSON object a line. Without, the browser waits for the whole
+page. Either way a message is stored before the agent is asked, and sending it again changes
+nothing.
+"""
+
+import asyncio
+import json
+import secrets
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fastapi import APIRouter, HTTPException, Request
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import JSONResponse, RedirectResponse, Response, StreamingResponse
+
+from dialens.studies import ANSWERED, FAILED, GIVEN_UP, WAITING, Exchange, Screen, filled, is_over
+from dialens.studies.design import Conversations
+from dialens.studies.store import (
+    REPEATED,
+    STORED,
+    Message,
+    Session,
+    SessionOver,
+    StoreUnavailable,
+    UnknownSession,
+)
+from dialens.web._forms import GivenForm
+from dialens.web._replies import LiveReply, Replies
+from dialens.web._site import Site
+
+ANSWER = "answer"
+"""Purpose of the ticket that forms of a session bring along."""
+
+_QUIET_S = 10.0
+_LOOK_S = 0.5
+_NDJSON = "application/x-ndjson"
+_LONGEST_KEY = 64
+
+SORRY = {
+    "timeout": "The chatbot took too long to answer.",
+    "unreachable": "The chatbot cannot be reached at the moment.",
+    "refused": "The chatbot cannot answer at the moment.",
+    "busy": "The chatbot has too much to do at the moment.",
+    "malformed": "The chatbot's answer did not arrive in one piece.",
+    "empty": "The chatbot did not say anything.",
+    "too_long": "The chatbot's answer was far too long to be shown.",
+    "ended": "The chatbot has ended the conversation.",
+}
+"""What participants read of a failure; nothing in it tells which agent it was."""
+
+_SORRY = "Something went wrong with the chatbot's answer."
+_AGAIN = "This is not your fault, and your message is saved. You can try again."
+_GIVEN_UP = "The conversation ends here; that is not your fault. Please go on."
+_ENDED = "Please go on."
+
+
+@dataclass(frozen=True)
+class Caller:
+    """Somebody with a session.
+
+    Attributes:
+        session: The session.
+        screen: Where they are.
+    """
+
+    session: Session
+    screen: Screen
+
+
+@dataclass(frozen=True)
+class ChatState:
+    """A conversation as a page shows it.
+
+    Attributes:
+        exchanges: What was said.
+        wanted: Messages that the participant writes in all.
+    """
+
+    exchanges: tuple[Exchange, ...]
+    wanted: int
+
+    @property
+    def last(self) -> Exchange | None:
+        """The newest exchange."""
+        return self.exchanges[-1] if self.exchanges else None
+
+    @property
+    def over(self) -> bool:
+        """Whether the participant goes on."""
+        return is_over(self.exchanges, self.wanted)
+
+    @property
+    def waiting(self) -> bool:
+        """Whether a reply is under way."""
+        return self.last is not None and self.last.state == WAITING
+
+    @property
+    def failed(self) -> bool:
+        """Whether the last reply failed and may be asked for again."""
+        return self.last is not None and self.last.state == FAILED
+
+    @property
+    def number(self) -> int:
+        """Of the exchange that is next, or under way."""
+        busy = self.last is not None and self.last.state != ANSWERED
+        return len(self.exchanges) + (0 if busy else 1)
+
+    @property
+    def sorry(self) -> str:
+        """What to say of a failure; empty if there was none."""
+        last = self.last
+        if last is None or last.state not in (FAILED, GIVEN_UP):
+            return ""
+        why = SORRY.get(last.reason or "", _SORRY)
+        if last.state == FAILED:
+            return f"{why} {_AGAIN}"
+        return f"{why} {_ENDED if last.reason == 'ended' else _GIVEN_UP}"
+
+    def told(self) -> dict[str, Any]:
+        """For the page's script."""
+        last = self.last
+        return {
+            "state": "ready" if last is None else last.state,
+            "number": self.number,
+            "text": None if last is None else last.reply,
+            "sorry": self.sorry,
+            "over": self.over,
+            "left": self.wanted - sum(one.state == ANSWERED for one in self.exchanges),
+        }
+
+
+class Chats:
+    """Handles what participants of a study with conversations ask for."""
+
+    def __init__(self, site: Site, caller: Callable[[Request], Caller | None]) -> None:
+        """Serve `site`, of which `caller` knows who a request comes from."""
+        assert site.replies is not None
+        assert site.study.design.conversations is not None
+        self._site = site
+        self._caller = caller
+        self._replies: Replies = site.replies
+        self._settings: Conversations = site.study.design.conversations
+
+    def state(self, session: Session, talk: str) -> ChatState:
+        """How far a conversation is."""
+        said = self._replies.talking.exchanges(session.token)
+        return self.state_of(said, talk)
+
+    def still_on(self, session: Session, screen: Screen) -> bool:
+        """Whether a screen is a conversation that is not over."""
+        return screen.kind == "chat" and not self.state(session, screen.id).over
+
+    def state_of(self, said: Sequence[Exchange], talk: str) -> ChatState:
+        """How far a conversation is, of those of a participant."""
+        own = tuple(one for one in said if one.talk == talk)
+        return ChatState(own, self._settings.exchanges)
+
+    def page(
+        self,
+        caller: Caller,
+        *,
+        index: int,
+        total: int,
+        given: str = "",
+        error: str = "",
+    ) -> Response:
+        """The page of a conversation."""
+        site, screen = self._site, caller.screen
+        said = self._replies.talking.exchanges(caller.session.token)
+        return site.pages.page(
+            "chat",
+            422 if error else 200,
+            screen=filled(screen, said),
+            chat=self.state_of(said, screen.id),
+            settings=self._settings,
+            index=index,
+            total=total,
+            ticket=site.cookies.ticket(ANSWER, caller.session.token),
+            key=secrets.token_urlsafe(16),
+            given=given,
+            error=error,
+            preview=None,
+        )
+
+    async def send(self, request: Request, form: dict[str, str]) -> Response:
+        """Take a message, or ask again, or only listen; then tell the reply as it comes."""
+        plain = "application/json" not in request.headers.get("accept", "")
+        caller = await run_in_threadpool(self._caller, request)
+        if caller is None:
+            return _onward("/", plain=plain)
+        session, screen = caller.session, caller.screen
+        if not self._site.cookies.is_ticket(form.get("ticket", ""), ANSWER, session.token):
+            raise HTTPException(403, "This form is not yours or out of date.")
+        number = _number(form)
+        if screen.kind != "chat" or form.get("screen") != screen.id:
+            return _onward("/study", plain=plain)
+        if form.get("do", "say") == "say":
+            wrong = self._wrong(form.get("text", ""))
+            if wrong:
+                return self._refused(request, caller, form, wrong, plain=plain)
+            stored, live = await self._said(caller, number, form)
+            if not stored:  # a second tab went ahead: the page shows what counts
+                return _onward("/study", plain=plain)
+        else:
+            live = await self._taken(caller, number, again=form.get("do") == "again")
+        if not plain:
+            lines = self._lines(caller, number, live)
+            return StreamingResponse(lines, media_type=_NDJSON)
+        async for _ in self._lines(caller, number, live):
+            pass
+        return _onward("/study", plain=True)
+
+    def _wrong(self, text: str) -> str:
+        if not text.replace("\0", "").strip():
+            return "Please write something."
+        most = self._settings.max_characters
+        # Browsers count a line's end as one character and send two.
+        if len(text.replace("\r\n", "\n")) > most:
+            return f"Please write at most {most:,} characters."
+        return ""
+
+    def _refused(
+        self, request: Request, caller: Caller, form: dict[str, str], wrong: str, *, plain: bool
+    ) -> Response:
+        if not plain:
+            return JSONResponse({"errors": {"text": wrong}}, 422)
+        screens = self._site.screens(caller.session)
+        text = form.get("text", "")[: 2 * self._settings.max_characters]
+        return self.page(
+            caller, index=caller.session.index, total=len(screens) - 1, given=text, error=wrong
+        )
+
+    async def _said(
+        self, caller: Caller, number: int, form: dict[str, str]
+    ) -> tuple[bool, LiveReply | None]:
+        """Whether the message is stored, now or before, and the reply to it if it is under way."""
+        screen, session = caller.screen, caller.session
+        message = Message(
+            screen.id,
+            session.index,
+            number,
+            form.get("text", "").replace("\r\n", "\n").strip(),
+            (form.get("key") or secrets.token_urlsafe(16))[:_LONGEST_KEY].replace("\0", ""),
+            str(screen.state["system"]),
+            str(screen.state["agent"]),
+            self._settings.exchanges,
+        )
+        replies = self._replies
+
+        def say() -> tuple[str, LiveReply | None]:
+            outcome, held = replies.talking.say(
+                session.token, message, server=replies.server, now=self._site.clock()
+            )
+            if held is None:
+                return outcome, None
+            return outcome, replies.start(held, session, message.agent)
+
+        # To its end, even if the browser is gone: what is held has to be asked.
+        outcome, live = await asyncio.shield(run_in_threadpool(say))
+        if outcome == REPEATED:
+            live = await self._taken(caller, number)
+        return outcome in (STORED, REPEATED), live
+
+    async def _taken(self, caller: Caller, number: int, *, again: bool = False) -> LiveReply | None:
+        """A reply that is under way here, or is asked for now because nobody else does."""
+        screen, session, replies = caller.screen, caller.session, self._replies
+        found = replies.find(session, screen.id, number)
+        if found is not None:
+            return found
+
+        def take() -> LiveReply | None:
+            held = replies.talking.take(
+                session.token,
+                screen.id,
+                number,
+                server=replies.server,
+                now=self._site.clock(),
+                again=again,
+            )
+            agent = str(screen.state["agent"])
+            return None if held is None else replies.start(held, session, agent)
+
+        return await asyncio.shield(run_in_threadpool(take))
+
+    async def _lines(
+        self, caller: Caller, number: int, live: LiveReply | None
+    ) -> AsyncIterator[bytes]:
+        """Pieces, and at the end where the conversation is.
+
+        A stream without that end was cut off; the page then asks again.
+        """
+        yield _line({"stored": number})
+        while True:
+            if live is not None:
+                async for piece in live.listen(_QUIET_S):
+                    yield _line({"piece": piece}) if piece else b"\n"
+            try:
+                state = await run_in_threadpool(self.state, caller.session, caller.screen.id)
+                if not state.waiting:
+                    here = state.last is None or state.last.number == number
+                    yield _line(state.told() if here else {"next": "/study"})
+                    return
+                # Another process asks, or did and is gone.
+                await asyncio.sleep(_LOOK_S)
+                yield b"\n"
+                live = await self._taken(caller, number)
+            except (StoreUnavailable, UnknownSession):  # away for a moment, or forgotten
+                return
+
+
+def _number(form: dict[str, str]) -> int:
+    told = form.get("number", "")
+    if not (told.isascii() and told.isdigit() and len(told) <= 4):
+        raise HTTPException(400, "The form could not be read.")
+    return int(told)
+
+
+def _line(value: dict[str, Any]) -> bytes:
+    return json.dumps(value).encode("ascii") + b"\n"
+
+
+def _onward(path: str, *, plain: bool) -> Response:
+    return RedirectResponse(path, 303) if plain else JSONResponse({"next": path})
+
+
+def chat_routes(chats: Chats) -> APIRouter:
+    """The addresses of conversations."""
+    router = APIRouter(include_in_schema=False)
+
+    @router.post("/chat")
+    async def send(request: Request, form: GivenForm) -> Response:
+        try:
+            return await chats.send(request, form)
+        except SessionOver:  # the page says so
+            plain = "application/json" not in request.headers.get("accept", "")
+            return _onward("/study", plain=plain)
+
+    return router

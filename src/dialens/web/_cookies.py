@@ -1,0 +1,140 @@
+"""What the browser keeps for us: one signed cookie, and tokens against forged requests."""
+
+import hashlib
+import hmac
+from dataclasses import dataclass, replace
+from typing import Any
+
+from itsdangerous import BadSignature, URLSafeSerializer, URLSafeTimedSerializer
+from starlette.requests import Request
+from starlette.responses import Response
+
+from dialens.web._arrival import Arrival
+
+_A_WEEK = 7 * 24 * 3600
+RESEARCHER_HOURS = 12
+
+
+@dataclass(frozen=True)
+class Visit:
+    """What a participant's cookie holds.
+
+    Attributes:
+        visitor: A random name of the browser, given out by the server.
+        arrival: How the person came here.
+        token: Of the session; none before it begins.
+        watch: Index of the screen whose deadline runs, and when it was first sent (seconds).
+    """
+
+    visitor: str
+    arrival: Arrival
+    token: str | None = None
+    watch: tuple[int, float] | None = None
+
+    def with_token(self, token: str) -> "Visit":
+        """The same visit, in a session."""
+        return replace(self, token=token, watch=None)
+
+    def watching(self, index: int, since: float) -> "Visit":
+        """The same visit, with a deadline that runs since then."""
+        return replace(self, watch=(index, since))
+
+
+class CookieJar:
+    """Reads and writes the cookies of one study; whatever was tampered with is not there.
+
+    Cookies do not know ports: their names hold the study's, so that two studies on one machine
+    leave each other alone.
+    """
+
+    def __init__(self, key: bytes, study: str, *, framed: bool) -> None:
+        """Sign with `key`; `framed` if pages are shown within a recruiter's page."""
+        self._key = key
+        self._framed = framed
+        self.name = f"dialens-{study}"
+        self.researcher = f"dialens-{study}-researcher"
+        self._visits = URLSafeSerializer(key, salt="visit", signer_kwargs=_SIGNER)
+        self._logins = URLSafeTimedSerializer(key, salt="researcher", signer_kwargs=_SIGNER)
+
+    def visit(self, request: Request) -> Visit | None:
+        """Who the request comes from."""
+        told = _loaded(self._visits, request.cookies.get(self.name))
+        if not isinstance(told, dict):
+            return None
+        watch = told.get("d")
+        return Visit(
+            str(told["v"]),
+            Arrival.from_json(told["a"]),
+            told.get("t"),
+            None if watch is None else (int(watch[0]), float(watch[1])),
+        )
+
+    def set_visit(self, request: Request, response: Response, visit: Visit) -> None:
+        """Let the browser keep a visit."""
+        told: dict[str, Any] = {"v": visit.visitor, "a": visit.arrival.as_json()}
+        if visit.token is not None:
+            told["t"] = visit.token
+        if visit.watch is not None:
+            told["d"] = list(visit.watch)
+        made = str(self._visits.dumps(told))
+        self._set(request, response, self.name, made, _A_WEEK, framed=self._framed)
+
+    def login(self, request: Request) -> str | None:
+        """The researcher's session, if there is a valid one."""
+        given = request.cookies.get(self.researcher)
+        if given is None:
+            return None
+        try:
+            told = self._logins.loads(given, max_age=RESEARCHER_HOURS * 3600)
+        except BadSignature:
+            return None
+        return told if isinstance(told, str) else None
+
+    def set_login(self, request: Request, response: Response, name: str) -> None:
+        """Let a researcher in; `name` is new at every login."""
+        made = str(self._logins.dumps(name))
+        self._set(request, response, self.researcher, made, RESEARCHER_HOURS * 3600, framed=False)
+
+    def end_login(self, request: Request, response: Response) -> None:
+        """Let the browser forget the researcher's session."""
+        self._set(request, response, self.researcher, "", 0, framed=False)
+
+    def ticket(self, purpose: str, owner: str) -> str:
+        """What a form has to bring along: nobody but the owner of the cookie can know it."""
+        told = f"{purpose}:{owner}".encode()
+        return hmac.new(self._key, told, hashlib.sha256).hexdigest()
+
+    def is_ticket(self, given: str, purpose: str, owner: str) -> bool:
+        """Whether a form brought the right one."""
+        # Bytes: compare_digest refuses text that is not ASCII.
+        return hmac.compare_digest(given.encode(), self.ticket(purpose, owner).encode())
+
+    def _set(
+        self,
+        request: Request,
+        response: Response,
+        name: str,
+        value: str,
+        seconds: int,
+        *,
+        framed: bool,
+    ) -> None:
+        secure = request.url.scheme == "https"
+        parts = [f"{name}={value}", f"Max-Age={seconds}", "Path=/", "HttpOnly"]
+        # In another site's frame only a cookie of its own partition is kept.
+        parts.append("SameSite=None; Partitioned" if framed and secure else "SameSite=Lax")
+        if secure:
+            parts.append("Secure")
+        response.headers.append("set-cookie", "; ".join(parts))
+
+
+_SIGNER = {"digest_method": hashlib.sha256, "key_derivation": "hmac"}
+
+
+def _loaded(serializer: URLSafeSerializer, text: str | None) -> Any:
+    if text is None:
+        return None
+    try:
+        return serializer.loads(text)
+    except BadSignature:
+        return None

@@ -1,0 +1,100 @@
+"""The researcher's password, and patience with those who guess."""
+
+import hmac
+import ipaddress
+import os
+import threading
+from collections import deque
+from collections.abc import Callable
+
+from dialens.base import DialensError
+
+SHORTEST = 10
+_WINDOW_S = 300.0
+_TRIES_OF_ONE = 5
+_TRIES_OF_ALL = 100
+_MOST_ADDRESSES = 10_000
+
+
+class TooManyTries(DialensError):
+    """Somebody guesses; the password is not looked at for a while.
+
+    Attributes:
+        seconds: After which trying makes sense again.
+    """
+
+    def __init__(self, seconds: int) -> None:
+        super().__init__(f"Too many wrong passwords. Try again in {seconds} seconds.")
+        self.seconds = seconds
+
+
+class Password:
+    """Compares in constant time; five mistakes within five minutes close the door to an address.
+
+    A hundred mistakes of all addresses together close it to everybody, so that many machines
+    guess no faster. With several server processes each counts for itself.
+
+    Examples:
+        >>> door = Password("correct horse", clock=lambda: 0.0)
+        >>> door.accepts("correct horse", "10.0.0.1"), door.accepts("wrong", "10.0.0.1")
+        (True, False)
+    """
+
+    def __init__(self, text: str, *, clock: Callable[[], float]) -> None:
+        """Accept `text`; `clock` counts seconds."""
+        if len(text) < SHORTEST:
+            raise DialensError(
+                f"The researcher's password has {len(text)} characters; it needs {SHORTEST}."
+            )
+        self._salt = os.urandom(32)
+        self._kept = self._digest(text)
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._mistakes: dict[str, deque[float]] = {}
+        self._all: deque[float] = deque()
+
+    def accepts(self, given: str, address: str) -> bool:
+        """Whether it is the password.
+
+        Raises:
+            TooManyTries: It was not looked at.
+        """
+        with self._lock:
+            now, who = self._clock(), _network(address)
+            self._refuse(self._mistakes.get(who, deque()), _TRIES_OF_ONE, now)
+            self._refuse(self._all, _TRIES_OF_ALL, now)
+            if hmac.compare_digest(self._digest(given), self._kept):
+                self._mistakes.pop(who, None)
+                return True
+            if len(self._mistakes) >= _MOST_ADDRESSES:
+                self._mistakes.pop(next(iter(self._mistakes)))
+            self._mistakes.setdefault(who, deque()).append(now)
+            self._all.append(now)
+            return False
+
+    def _refuse(self, mistakes: deque[float], most: int, now: float) -> None:
+        while mistakes and mistakes[0] <= now - _WINDOW_S:
+            mistakes.popleft()
+        if len(mistakes) >= most:
+            raise TooManyTries(max(int(mistakes[0] + _WINDOW_S - now), 1))
+
+    def _digest(self, text: str) -> bytes:
+        return hmac.digest(self._salt, text.encode("utf-8", "surrogatepass"), "sha256")
+
+
+def _network(address: str) -> str:
+    """An address as somebody who guesses has it: of IPv6, a whole network of 64 bits.
+
+    Examples:
+        >>> _network("2001:db8::1") == _network("2001:db8::2")
+        True
+        >>> _network("192.0.2.1")
+        '192.0.2.1'
+    """
+    try:
+        parsed = ipaddress.ip_address(address)
+    except ValueError:
+        return address
+    if parsed.version == 4:
+        return str(parsed)
+    return str(ipaddress.ip_network((parsed, 64), strict=False))

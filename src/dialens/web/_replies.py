@@ -1,0 +1,255 @@
+"""Agents at work: each reply in a thread of its own, heard piece by piece by whoever listens.
+
+Replies do not belong to the request that asked for them. A participant may close the page: the
+reply is stored all the same, and is there when they come back.
+"""
+
+import asyncio
+import hashlib
+import logging
+import secrets
+import threading
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from dialens.agents import ENDED, Agent, AgentError, Message, streamed
+from dialens.studies import spoken
+from dialens.studies.design import Conversations
+from dialens.studies.store import HELD_S, Failure, Given, Held, Session, StoreUnavailable, Talking
+
+_LOG = logging.getLogger(__name__)
+_TICK_S = 0.5
+_STORING_TRIES = 6
+MOST_AT_ONCE = 64
+"""Replies that are waited for at the same time; further ones wait for their turn."""
+
+Key = tuple[str, int, str, int]
+
+
+def key_of(session: Session, talk: str, number: int) -> Key:
+    """By which a reply under way is found."""
+    return session.participant, session.attempt, talk, number
+
+
+@dataclass
+class LiveReply:
+    """A reply under way; written by a thread, heard in event loops."""
+
+    held: Held
+    agent: Agent
+    seed: int
+    began: float = 0.0
+    finished: bool = False
+    _pieces: list[str] = field(default_factory=list)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _listeners: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = field(default_factory=list)
+
+    def add(self, piece: str) -> None:
+        """Another piece was said."""
+        with self._lock:
+            self._pieces.append(piece)
+            self._wake()
+
+    def finish(self) -> None:
+        """Nothing more comes: what became of the reply is stored."""
+        with self._lock:
+            self.finished = True
+            self._wake()
+
+    def _wake(self) -> None:
+        for loop, event in self._listeners:
+            loop.call_soon_threadsafe(event.set)
+
+    async def listen(self, quiet_s: float) -> AsyncIterator[str]:
+        """Everything said from the first piece on; empty text where nothing came for a while."""
+        event = asyncio.Event()
+        own = (asyncio.get_running_loop(), event)
+        with self._lock:
+            self._listeners.append(own)
+        heard = 0
+        try:
+            while True:
+                with self._lock:
+                    event.clear()
+                    new, done = self._pieces[heard:], self.finished
+                if new:
+                    heard += len(new)
+                    yield "".join(new)
+                elif done:
+                    return
+                else:
+                    try:
+                        await asyncio.wait_for(event.wait(), quiet_s)
+                    except TimeoutError:
+                        yield ""
+        finally:
+            with self._lock:
+                self._listeners.remove(own)
+
+
+class Replies:
+    """Asks agents, in threads apart from those that make pages and store answers."""
+
+    def __init__(
+        self,
+        talking: Talking,
+        agents: Mapping[str, Agent],
+        settings: Conversations,
+        clock: Callable[[], datetime],
+        *,
+        most: int = MOST_AT_ONCE,
+    ) -> None:
+        """Ask `agents` as the study's `settings` say, and keep what they say in `talking`."""
+        self.talking = talking
+        self.server = secrets.token_hex(16)
+        self._agents = agents
+        self._settings = settings
+        self._clock = clock
+        self._most = most
+        self._lock = threading.Lock()
+        self._live: dict[Key, LiveReply] = {}
+        self._waiting: deque[tuple[Key, LiveReply]] = deque()
+        self._running: dict[Key, LiveReply] = {}
+        self._holding = False
+
+    def start(self, held: Held, session: Session, agent: str) -> LiveReply:
+        """Ask an agent what is held."""
+        key = key_of(session, held.exchange.talk, held.exchange.number)
+        live = LiveReply(held, self._agents[agent], _seed(session, held.exchange.talk))
+        with self._lock:
+            self._live[key] = live
+            self._waiting.append((key, live))
+            self._begin_next()
+            if not self._holding:
+                self._holding = True
+                threading.Thread(target=self._hold, daemon=True).start()
+        return live
+
+    def find(self, session: Session, talk: str, number: int) -> LiveReply | None:
+        """A reply that is under way here."""
+        with self._lock:
+            return self._live.get(key_of(session, talk, number))
+
+    def close(self) -> None:
+        """Let others ask what is under way here: this server stops."""
+        with self._lock:
+            busy = bool(self._live)
+        if busy:
+            self.talking.let_go(self.server, now=self._clock())
+
+    def _begin_next(self) -> None:
+        # Not a pool of the library's: its threads would be waited for when the server stops.
+        while self._waiting and len(self._running) < self._most:
+            key, live = self._waiting.popleft()
+            live.began = time.monotonic()
+            self._running[key] = live
+            threading.Thread(target=self._work, args=(key, live), daemon=True).start()
+
+    def _done(self, key: Key, live: LiveReply) -> None:
+        with self._lock:
+            for group in (self._live, self._running):
+                if group.get(key) is live:
+                    del group[key]
+            self._begin_next()
+        live.finish()
+
+    def _work(self, key: Key, live: LiveReply) -> None:
+        try:
+            outcome = self._asked(live)
+            if not live.finished:
+                self._store(live.held, outcome)
+        finally:
+            self._done(key, live)
+
+    def _asked(self, live: LiveReply) -> Given | Failure:
+        said = spoken((*live.held.before, live.held.exchange), greeting=self._settings.greeting)
+        history = [Message("agent" if role == "agent" else "partner", text) for role, text in said]
+        try:
+            return self._heard(live, history)
+        except AgentError as error:
+            final = error.lasting or error.kind == ENDED
+            return self._failure(live, error.kind, str(error), final=final)
+        except Exception as error:
+            _LOG.exception("An agent of the study failed in a way it should not.")
+            return self._failure(live, "failed", f"{type(error).__name__}: {error}")
+
+    def _heard(self, live: LiveReply, history: list[Message]) -> Given:
+        length, limit = 0, self._settings.max_reply_characters
+        pieces = streamed(live.agent, history, seed=live.seed)
+        while True:
+            try:
+                piece = next(pieces)
+            except StopIteration as end:
+                reply = end.value
+                break
+            length += len(piece)
+            if length > limit:
+                pieces.close()
+                raise AgentError(
+                    f"The reply has more than {limit:,} characters "
+                    "(conversations.max_reply_characters).",
+                    "too_long",
+                )
+            live.add(piece)
+        if not reply.text.strip():
+            raise AgentError("The agent said nothing.", "empty", attempts=reply.attempts)
+        spent = time.monotonic() - live.began
+        return Given(
+            reply.text, spent, reply.attempts, reply.tokens_in, reply.tokens_out, reply.cost
+        )
+
+    def _failure(self, live: LiveReply, reason: str, told: str, *, final: bool = False) -> Failure:
+        spent = time.monotonic() - live.began
+        last = live.held.exchange.tries >= self._settings.tries
+        return Failure(reason, told, spent, final or last)
+
+    def _store(self, held: Held, outcome: Given | Failure) -> None:
+        """Store what became of a reply; a database that is away for a moment is waited for."""
+        for attempt in range(1, _STORING_TRIES + 1):
+            try:
+                if isinstance(outcome, Given):
+                    self.talking.answered(held, outcome, now=self._clock())
+                else:
+                    self.talking.failed(held, outcome, now=self._clock())
+                return
+            except StoreUnavailable:
+                if attempt == _STORING_TRIES:
+                    _LOG.exception("A reply could not be stored; the agent will be asked again.")
+                    return
+                time.sleep(_TICK_S * 2**attempt)
+
+    def _hold(self) -> None:
+        """Keep others from asking the same, and end what takes too long."""
+        since = time.monotonic()
+        while True:
+            time.sleep(_TICK_S)
+            with self._lock:
+                if not self._live:
+                    self._holding = False
+                    return
+                late = [
+                    (key, live)
+                    for key, live in self._running.items()
+                    if time.monotonic() - live.began > self._settings.reply_seconds
+                ]
+            for key, live in late:
+                # The thread cannot be stopped. What it says later finds the exchange over.
+                limit = self._settings.reply_seconds
+                told = f"No reply within {limit:g} s (conversations.reply_seconds)."
+                self._store(live.held, self._failure(live, "timeout", told))
+                self._done(key, live)
+            if time.monotonic() - since > HELD_S / 3:
+                since = time.monotonic()
+                try:
+                    self.talking.hold_on(self.server, now=self._clock())
+                except StoreUnavailable:
+                    _LOG.warning("The database does not answer; replies are held on to later.")
+
+
+def _seed(session: Session, talk: str) -> int:
+    """Of a conversation: the same in all its turns, and after a restart."""
+    told = f"{session.study}\x1f{session.participant}\x1f{session.attempt}\x1f{talk}"
+    return int.from_bytes(hashlib.sha256(told.encode()).digest()[:4]) >> 1

@@ -1,0 +1,207 @@
+"""The researcher's pages, behind a password: watch, look at conditions, steer, download."""
+
+import secrets
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Depends, HTTPException, Query, Request
+from fastapi.responses import FileResponse, RedirectResponse, Response
+from starlette.background import BackgroundTask
+
+from dialens.agents import KINDS
+from dialens.analysis.bias import FLAGS
+from dialens.studies import Exchange, Screen, filled, talk_of
+from dialens.studies.export import export
+from dialens.studies.simulation import example
+from dialens.web._access import password_fits
+from dialens.web._chat import ChatState
+from dialens.web._forms import GivenForm
+from dialens.web._pages import arrange
+from dialens.web._site import Site
+from dialens.web._watching import Watch
+
+LOGIN, STEER = "login", "steer"
+STATES = ("open", "paused", "closed")
+_HOME = "/researcher"
+
+
+class SentToLogin(Exception):
+    """Nobody is logged in."""
+
+
+def researcher_routes(site: Site, watch: Watch) -> APIRouter:
+    """The addresses that researchers use."""
+    router = APIRouter(prefix=_HOME, include_in_schema=False)
+
+    def logged_in(request: Request) -> str:
+        name = site.cookies.login(request)
+        if name is None:
+            raise SentToLogin
+        return name
+
+    LoggedIn = Annotated[str, Depends(logged_in)]
+
+    @router.get("/login")
+    def login_page(request: Request) -> Response:
+        return _login_page(site, request)
+
+    @router.post("/login")
+    def login(request: Request, form: GivenForm) -> Response:
+        # The name before the login counts for the form only: a new one comes with the password.
+        before = request.cookies.get(_before(site), "")
+        if not before or not site.cookies.is_ticket(form.get("ticket", ""), LOGIN, before):
+            return _login_page(site, request, 403, "The form was out of date. Please try again.")
+        if not password_fits(site, request, form.get("password", "")):
+            return _login_page(site, request, 401, "This is not the password.")
+        response = RedirectResponse(_HOME, 303)
+        site.cookies.set_login(request, response, secrets.token_urlsafe(24))
+        return response
+
+    @router.post("/logout")
+    def logout(request: Request, name: LoggedIn, form: GivenForm) -> Response:
+        _check(site, form, name)
+        response = RedirectResponse(f"{_HOME}/login", 303)
+        site.cookies.end_login(request, response)
+        return response
+
+    @router.get("")
+    def home(name: LoggedIn) -> Response:
+        seen = watch.overview(site.clock())
+        return site.pages.page(
+            "researcher",
+            study=site.study,
+            seen=seen,
+            wanted=sum(cell.target for cell in seen.cells),
+            completed=sum(cell.completed for cell in seen.cells),
+            live=sum(cell.live for cell in seen.cells),
+            left=sum(cell.expired for cell in seen.cells),
+            flags=FLAGS,
+            why=KINDS,
+            ticket=site.cookies.ticket(STEER, name),
+        )
+
+    @router.post("/cells")
+    def steer(name: LoggedIn, form: GivenForm) -> Response:
+        _check(site, form, name)
+        set_state(site, form.get("cell", ""), form.get("state", ""))
+        return RedirectResponse(_HOME, 303)
+
+    @router.get("/preview")
+    def preview(
+        name: LoggedIn,
+        cell: Annotated[str, Query(max_length=500)],
+        index: Annotated[int, Query(ge=0, le=100_000)] = 0,
+        seed: Annotated[int, Query(ge=0, lt=2**31)] = 0,
+    ) -> Response:
+        return preview_page(site, cell, index, seed)
+
+    @router.get("/export.zip")
+    def download(name: LoggedIn) -> Response:
+        return export_zip(site)
+
+    return router
+
+
+def _check(site: Site, form: dict[str, str], name: str) -> None:
+    if not site.cookies.is_ticket(form.get("ticket", ""), STEER, name):
+        raise HTTPException(403, "This form is not yours or out of date.")
+
+
+def _before(site: Site) -> str:
+    return f"{site.cookies.name}-login"
+
+
+def _login_page(site: Site, request: Request, status: int = 200, message: str = "") -> Response:
+    fresh = secrets.token_urlsafe(24)
+    page = site.pages.page(
+        "login", status, ticket=site.cookies.ticket(LOGIN, fresh), message=message
+    )
+    secure = request.url.scheme == "https"
+    page.set_cookie(_before(site), fresh, 3600, httponly=True, samesite="strict", secure=secure)
+    return page
+
+
+def set_state(site: Site, cell: str, state: str) -> None:
+    """Open, pause or close a cell."""
+    if cell not in site.study.targets:
+        raise HTTPException(404, "There is no such cell.")
+    if state not in STATES:
+        raise HTTPException(422, f"A cell is {', '.join(STATES)}.")
+    store = site.store
+    steer = {"open": store.open_cell, "paused": store.pause_cell, "closed": store.close_cell}
+    steer[state](site.study.hash, cell)
+
+
+def preview_page(site: Site, cell: str, index: int, seed: int) -> Response:
+    """A screen as participants of a cell see it; nothing is recorded."""
+    if cell not in site.study.targets:
+        raise HTTPException(404, "There is no such cell.")
+    screens = site.planner.screens(cell, seed)
+    index = min(index, len(screens) - 1)
+    last = index == len(screens) - 1
+
+    def at(place: int) -> str:
+        return f"{_HOME}/preview?{urlencode({'cell': cell, 'index': place, 'seed': seed})}"
+
+    said = _example(site, screens[index])
+    screen = filled(screens[index], said)
+    talks = site.study.design.conversations
+    return site.pages.page(
+        "chat" if screen.kind == "chat" else "screen",
+        screen=screen,
+        chat=ChatState(said, talks.exchanges) if talks else None,
+        settings=talks,
+        shown=arrange(screen),
+        index=index,
+        total=len(screens) - 1,
+        left=screen.deadline_s,
+        preview={
+            "cell": cell,
+            "previous": at(index - 1),
+            "next": None if last else at(index + 1),
+            "action": f"{_HOME}/preview",
+            "fields": {"cell": cell, "index": min(index + 1, len(screens) - 1), "seed": seed},
+        },
+    )
+
+
+def _example(site: Site, screen: Screen) -> tuple[Exchange, ...]:
+    """A conversation that nobody has had, for screens about one."""
+    talks, talk = site.study.design.conversations, talk_of(screen)
+    return () if talks is None or talk is None else example(talks, talk)
+
+
+def with_example(site: Site, screen: Screen) -> Screen:
+    """A screen as participants may see it, with an example of what they cannot have said yet."""
+    return filled(screen, _example(site, screen))
+
+
+def export_zip(site: Site) -> Response:
+    """Everything that was collected, by pseudonym, as one file; it is gone once it is sent."""
+    with _scratch() as folder:
+        export(site.store, site.study.hash, folder / site.study.name)
+        made = shutil.make_archive(
+            str(folder / "export"), "zip", root_dir=folder, base_dir=site.study.name
+        )
+        return FileResponse(
+            made,
+            media_type="application/zip",
+            filename=f"{site.study.name}-export.zip",
+            background=BackgroundTask(shutil.rmtree, folder),
+        )
+
+
+@contextmanager
+def _scratch() -> Iterator[Path]:
+    """A folder that stays if all goes well, for whoever sends what is in it."""
+    folder = Path(tempfile.mkdtemp(prefix="dialens-export-"))
+    try:
+        yield folder
+    except BaseException:
+        shutil.rmtree(folder)
+        raise

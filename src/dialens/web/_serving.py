@@ -1,0 +1,135 @@
+"""A server for the application: one process or several, patient with people, not with idlers."""
+
+import asyncio
+import os
+import secrets
+from collections.abc import Mapping
+from pathlib import Path
+
+import h11
+import uvicorn
+from fastapi import FastAPI
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from dialens.base import DialensError
+from dialens.studies import load_study, study_file
+from dialens.studies.store import Store
+from dialens.web._site import Site
+from dialens.web._study_app import study_app
+
+PASSWORD_VARIABLE = "DIALENS_STUDY_PASSWORD"
+_STUDY, _DATABASE = "DIALENS_STUDY_FILE", "DIALENS_STUDY_DATABASE"
+_HEADER_SECONDS = 10.0
+_KEEP_ALIVE_SECONDS = 20
+_MOST_CONNECTIONS = 2_000
+_START_SECONDS = 60  # a process that is still importing on a busy machine is not dead
+
+
+class PatientProtocol(H11Protocol):
+    """HTTP/1.1 that hangs up on whoever does not get through with their headers.
+
+    A connection that trickles in byte by byte would otherwise be kept for ever.
+    """
+
+    header_seconds = _HEADER_SECONDS
+    _waiting: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Somebody connects, and has a few seconds to say what they want."""
+        super().connection_made(transport)
+        self._wait()
+
+    def data_received(self, data: bytes) -> None:
+        """Something came: the rest of the headers, or a part of the next ones."""
+        super().data_received(data)
+        if self.conn.their_state is not h11.IDLE:
+            self._stop_waiting()
+        elif self._waiting is None:
+            self._wait()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """They are gone."""
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def _wait(self) -> None:
+        self._waiting = self.loop.call_later(self.header_seconds, self._hang_up)
+
+    def _stop_waiting(self) -> None:
+        if self._waiting is not None:
+            self._waiting.cancel()
+            self._waiting = None
+
+    def _hang_up(self) -> None:
+        if not self.transport.is_closing():
+            self.transport.abort()
+
+
+def password_from(environment: Mapping[str, str]) -> tuple[str, bool]:
+    """The researcher's password, and whether it was made up just now.
+
+    Examples:
+        >>> password_from({"DIALENS_STUDY_PASSWORD": "green or black"})
+        ('green or black', False)
+    """
+    given = environment.get(PASSWORD_VARIABLE, "").strip()
+    return (given, False) if given else (secrets.token_urlsafe(15), True)
+
+
+def app_from_environment() -> FastAPI:
+    """The application of one of several processes, which are told by the environment."""
+    store = Store.open(os.environ[_DATABASE])
+    place = os.environ[_STUDY]
+    site = Site.of(
+        load_study(place),
+        store,
+        password=os.environ[PASSWORD_VARIABLE],
+        folder=study_file(place).parent,
+    )
+    return study_app(site)
+
+
+def serve(
+    study: Path,
+    database: str,
+    *,
+    password: str,
+    host: str,
+    port: int,
+    workers: int = 1,
+    proxies: str | None = None,
+    quiet: bool = True,
+) -> None:
+    """Serve a study until somebody stops it.
+
+    Args:
+        study: Its file, or the folder that holds it.
+        database: URL of its database.
+        password: For the researcher's pages.
+        host: Address to listen at.
+        port: To listen at.
+        workers: Processes.
+        proxies: Addresses of proxies whose word on scheme and client is taken; nobody's if none.
+        quiet: Whether requests are not logged.
+    """
+    if workers < 1:
+        raise DialensError(f"--workers takes a number from 1; seen: {workers}.")
+    os.environ |= {_STUDY: str(study), _DATABASE: database, PASSWORD_VARIABLE: password}
+    uvicorn.run(
+        "dialens.web._serving:app_from_environment",
+        factory=True,
+        host=host,
+        port=port,
+        workers=workers,
+        http=PatientProtocol,
+        ws="none",
+        access_log=not quiet,
+        log_level="warning" if quiet else "info",
+        server_header=False,
+        proxy_headers=proxies is not None,
+        forwarded_allow_ips=proxies,
+        timeout_keep_alive=_KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=10,
+        timeout_worker_healthcheck=_START_SECONDS,
+        limit_concurrency=_MOST_CONNECTIONS,
+    )

@@ -1,0 +1,131 @@
+"""Everything the pages of one study share."""
+
+import secrets
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from dialens.agents import Agent
+from dialens.studies import Screen, Study, estimate
+from dialens.studies.design import MTurkRecruiter
+from dialens.studies.plan import Planner
+from dialens.studies.recruiters import completion_code
+from dialens.studies.store import Session, Store, Talking
+from dialens.web._cookies import CookieJar
+from dialens.web._pages import Pages
+from dialens.web._password import Password
+from dialens.web._replies import Replies
+from dialens.web._talking_agents import open_agents
+
+MTURK = "https://www.mturk.com"
+MTURK_SANDBOX = "https://workersandbox.mturk.com"
+PROLIFIC_DONE = "https://app.prolific.com/submissions/complete"
+
+Clock = Callable[[], datetime]
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True)
+class Site:
+    """A study that is being served.
+
+    Attributes:
+        study: What is asked.
+        store: Where answers go.
+        planner: Gives everybody's screens.
+        cookies: What browsers keep.
+        password: The researcher's.
+        pages: Makes HTML.
+        minutes: What a participation takes, roughly, in the longest cell.
+        clock: The time.
+        replies: Asks agents, where participants talk with them.
+    """
+
+    study: Study
+    store: Store
+    planner: Planner
+    cookies: CookieJar
+    password: Password
+    pages: Pages
+    minutes: int
+    clock: Clock
+    replies: Replies | None = None
+
+    @classmethod
+    def of(
+        cls,
+        study: Study,
+        store: Store,
+        *,
+        password: str,
+        clock: Clock = _now,
+        folder: Path | None = None,
+        agents: Mapping[str, Agent] | None = None,
+    ) -> "Site":
+        """Register a study in its store, so that people can come.
+
+        Args:
+            study: The study.
+            store: Where answers go.
+            password: For the researcher's pages.
+            clock: The time, with its zone.
+            folder: Where the study file lies; paths of agents start there.
+            agents: Whom participants talk with, by name; made as the study says if not given.
+        """
+        talks, replies = study.design.conversations, None
+        if talks is not None:
+            own = open_agents(study, folder or Path()) if agents is None else agents
+            replies = Replies(Talking(store.database), own, talks, clock)
+        store.register(study, now=clock())
+        framed = isinstance(study.design.recruiter, MTurkRecruiter)
+        named = f"{study.name}-{study.design.version}"
+        return cls(
+            study,
+            store,
+            Planner(study),
+            CookieJar(store.secrets.signing_key(), named, framed=framed),
+            Password(password, clock=time.monotonic),
+            Pages(study.design.title, study.design.language),
+            round(max(cell.minutes for cell in estimate(study).cells)),
+            clock,
+            replies,
+        )
+
+    @property
+    def framed_by(self) -> tuple[str, ...]:
+        """Sites that show the study within theirs."""
+        return (MTURK, MTURK_SANDBOX) if self._mturk else ()
+
+    @property
+    def _mturk(self) -> MTurkRecruiter | None:
+        recruiter = self.study.design.recruiter
+        return recruiter if isinstance(recruiter, MTurkRecruiter) else None
+
+    @property
+    def submit_to(self) -> str:
+        """Where Mechanical Turk takes the last form; never what an address claims."""
+        sandbox = self._mturk is None or self._mturk.sandbox
+        return f"{MTURK_SANDBOX if sandbox else MTURK}/mturk/externalSubmit"
+
+    @property
+    def code(self) -> str | None:
+        """The study's own completion code, where it has one; the platform knows the same."""
+        return completion_code(self.study)
+
+    def screens(self, session: Session) -> tuple[Screen, ...]:
+        """What the owner of a session sees, from the first screen to the last."""
+        return self.planner.screens(session.cell, session.seed)
+
+    def complete(self, session: Session) -> str:
+        """End a session that stands at its last screen; gives the completion code."""
+        asked = len(self.screens(session)) - 1
+        return self.store.complete(session.token, screens=asked, now=self.clock(), code=self.code)
+
+    def lot(self) -> int:
+        """A random number that decides between equally empty cells."""
+        return secrets.randbits(63)

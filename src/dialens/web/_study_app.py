@@ -1,0 +1,148 @@
+"""The application: participants' pages, the researcher's, the API, and a guard around them."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+
+from anyio import to_thread
+from fastapi import Depends, FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse, RedirectResponse, Response
+from starlette.exceptions import HTTPException
+
+from dialens.base import DialensError
+from dialens.studies.store import EventError, StoreUnavailable
+from dialens.web._api import api_routes
+from dialens.web._guard import BODY_SECONDS, MOST_BYTES, Guard, security_headers
+from dialens.web._pages import ASSETS, asset
+from dialens.web._participant import participant_routes
+from dialens.web._researcher import SentToLogin, researcher_routes
+from dialens.web._site import Site
+from dialens.web._watching import Watch
+
+_THREADS = 4
+_TITLES = {
+    403: "This did not work",
+    404: "There is nothing here",
+    405: "This did not work",
+    408: "That took too long",
+    413: "That was too much",
+    429: "Please wait a little",
+    503: "One moment, please",
+}
+
+
+def study_app(
+    site: Site, *, most_bytes: int = MOST_BYTES, body_seconds: float = BODY_SECONDS
+) -> FastAPI:
+    """The web application of a study.
+
+    Args:
+        site: What is served.
+        most_bytes: Of a request's body.
+        body_seconds: In which a body has to arrive.
+
+    Examples:
+        >>> import tempfile
+        >>> from dialens.studies import study_of
+        >>> from dialens.studies import TEA
+        >>> from dialens.studies.store import Store
+        >>> with Store.open(f"sqlite:///{tempfile.mkdtemp()}/study.db") as store:
+        ...     app = study_app(Site.of(study_of(TEA), store, password="green or black"))
+        >>> sorted(app.openapi()["paths"])[:3]
+        ['/api/agents', '/api/cells', '/api/cells/{cell}']
+    """
+    # The usual pages about the API would load scripts from elsewhere.
+    app = FastAPI(
+        title=f"dialens study: {site.study.name}",
+        version=str(site.study.design.version),
+        docs_url=None,
+        redoc_url=None,
+        openapi_url="/api/openapi.json",
+        lifespan=_lifespan(site),
+        dependencies=[Depends(_not_refused)],
+    )
+    watch = Watch(site.store, site.study.hash)
+    app.include_router(participant_routes(site))
+    app.include_router(researcher_routes(site, watch))
+    app.include_router(api_routes(site, watch))
+    _add_plain(app, site)
+    _add_handlers(app, site)
+    app.add_middleware(
+        Guard,
+        headers=security_headers(framed_by=site.framed_by),
+        most_bytes=most_bytes,
+        body_seconds=body_seconds,
+    )
+    return app
+
+
+def _lifespan(site: Site) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
+    @asynccontextmanager
+    async def served(_: FastAPI) -> AsyncIterator[None]:
+        # More of them only wait for each other, for Python's lock and for the one that may write.
+        to_thread.current_default_thread_limiter().total_tokens = _THREADS
+        yield
+        if site.replies is not None:
+            await to_thread.run_sync(site.replies.close)
+
+    return served
+
+
+async def _not_refused(request: Request) -> None:
+    # Not a plain function: that would wait for a thread behind everybody who stores something.
+    refusal = request.scope.get("dialens.refusal")
+    if refusal is not None:
+        raise refusal
+
+
+def _add_plain(app: FastAPI, site: Site) -> None:
+    @app.get("/healthz", include_in_schema=False)
+    def healthz() -> JSONResponse:
+        site.store.study(site.study.hash)
+        return JSONResponse({"status": "ok", "study": site.study.name})
+
+    @app.get("/assets/{name}", include_in_schema=False)
+    def assets(name: str) -> Response:
+        # A name out of a list, never a path.
+        if name not in ASSETS:
+            raise HTTPException(404)
+        kept = {"cache-control": "public, max-age=31536000, immutable"}
+        return Response(asset(name), media_type=ASSETS[name], headers=kept)
+
+
+def _add_handlers(app: FastAPI, site: Site) -> None:
+    def refused(request: Request, error: HTTPException) -> Response:
+        headers = dict(error.headers or {})
+        if request.url.path.startswith("/api") or "json" in request.headers.get("accept", ""):
+            return JSONResponse({"detail": str(error.detail)}, error.status_code, headers)
+        title = _TITLES.get(error.status_code, "Something went wrong")
+        message = "" if error.status_code in (404, 405) else str(error.detail)
+        page = site.pages.page("sorry", error.status_code, title=title, message=message)
+        page.headers.update(headers)
+        return page
+
+    def unavailable(request: Request, error: DialensError) -> Response:
+        told = "The study's database does not answer. Nothing is lost; please try again."
+        return refused(request, HTTPException(503, told, {"retry-after": "5"}))
+
+    def unreadable(request: Request, error: Exception) -> Response:
+        if isinstance(error, RequestValidationError) and request.url.path.startswith("/api"):
+            # Not the values: what a stranger sent is not repeated to them.
+            told = [{name: e[name] for name in ("loc", "msg", "type")} for e in error.errors()]
+            return JSONResponse({"detail": told}, 422)
+        return refused(request, HTTPException(400, "This could not be read."))
+
+    def to_login(request: Request, error: Exception) -> Response:
+        return RedirectResponse("/researcher/login", 303)
+
+    def broken(request: Request, error: Exception) -> Response:
+        page = refused(request, HTTPException(500, "This is our fault. Please try again."))
+        page.headers.update(security_headers(framed_by=site.framed_by))  # made beyond the guard
+        return page
+
+    app.add_exception_handler(HTTPException, refused)  # type: ignore[arg-type]
+    app.add_exception_handler(StoreUnavailable, unavailable)  # type: ignore[arg-type]
+    app.add_exception_handler(EventError, unreadable)
+    app.add_exception_handler(RequestValidationError, unreadable)
+    app.add_exception_handler(SentToLogin, to_login)
+    app.add_exception_handler(Exception, broken)

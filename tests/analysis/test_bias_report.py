@@ -1,0 +1,119 @@
+"""What `dialens study analyze` writes: sentences, tables, one self-contained page."""
+
+import json
+import re
+from pathlib import Path
+
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+from dialens.analysis.bias import Draws, SimulatedStudy, StudyAnalysis, analyse_study, study_data
+from dialens.base import DialensError
+from dialens.cli.study._group import app
+from dialens.report.bias import write_study
+from dialens.report.bias._findings import findings
+from dialens.report.bias._tables import shown_tables
+
+FEW = Draws(resamples=300)
+
+
+@pytest.fixture(scope="module")
+def analysis() -> StudyAnalysis:
+    study = SimulatedStudy(
+        raters=12, items=12, dropout=0.1, speeders=0.1, straight_liners=0.05, sd_rater=4
+    )
+    return analyse_study(study_data(*study.run(1)), draws=FEW)
+
+
+@pytest.fixture(scope="module")
+def folder(analysis: StudyAnalysis, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("study")
+    write_study(analysis, made, title="A <study> & more")
+    return made
+
+
+def test_first_sentence_says_what_the_anchor_did(analysis: StudyAnalysis):
+    first = findings(analysis)[0]
+    row = analysis.effects.row(0, named=True)
+    assert first.claim == f"Raters who saw the anchor rated {row['value']:.1f} points higher"
+    assert "95 % interval" in first.numbers
+
+
+def test_nothing_is_called_clear_without_its_family(analysis: StudyAnalysis):
+    for found in findings(analysis):
+        if "corrected p" in found.numbers:
+            assert re.search(r"family of \d+ tests?$", found.numbers)
+        assert "significant" not in found.text
+    doubtful = [found for found in findings(analysis) if not found.clear]
+    assert doubtful
+    assert all("corrected p" in found.numbers for found in doubtful)
+
+
+def test_json_is_strict_and_complete(folder: Path):
+    def refuse(constant: str) -> None:
+        raise AssertionError(constant)
+
+    text = (folder / "analysis.json").read_text(encoding="utf-8")
+    told = json.loads(text, parse_constant=refuse)
+    assert {"effects", "paper", "pushes", "robustness", "notes", "methods", "codebook"} <= set(told)
+    assert set(told["paper"]) >= {"table2", "table8", "figure3", "figure9"}
+    row = told["effects"][0]
+    assert {"value", "low", "high", "p", "p_adjusted", "family"} <= set(row)
+
+
+def test_tables_as_csv_and_latex(folder: Path, analysis: StudyAnalysis):
+    for key, table in shown_tables(analysis).items():
+        again = pl.read_csv(folder / "tables" / f"{key}.csv", infer_schema_length=None)
+        assert again.height == table.data.height
+        tex = (folder / "tables" / f"{key}.tex").read_text(encoding="utf-8")
+        for line in tex.splitlines():
+            if line.endswith(r"\\") and "toprule" not in line:
+                assert len(re.findall(r"(?<!\\)&", line)) == len(table.heads) - 1
+        assert tex.count(r"\begin{") == tex.count(r"\end{")
+
+
+def test_page_is_self_contained_and_escapes(folder: Path):
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert "A &lt;study&gt; &amp; more" in page
+    assert "Methods, for a paper" in page
+    assert "Codebook" in page
+    head = page[: page.index("<script")]
+    assert "http://" not in head
+    assert "https://" not in head
+
+
+def test_command_line(tmp_path: Path):
+    ratings, answers = SimulatedStudy(raters=5, items=5).run(2)
+    export = tmp_path / "export"
+    export.mkdir()
+    ratings.write_parquet(export / "ratings.parquet")
+    answers.write_parquet(export / "questionnaires.parquet")
+    out = tmp_path / "out"
+    ran = CliRunner().invoke(
+        app, ["analyze", str(export), "-o", str(out), "--resamples", "200"], catch_exceptions=False
+    )
+    assert ran.exit_code == 0
+    assert "Raters who saw the anchor" in ran.output
+    assert (out / "report.html").exists()
+    again = CliRunner().invoke(app, ["analyze", str(export), "-o", str(out), "--resamples", "200"])
+    assert again.exit_code == 0
+
+
+def test_factors_by_other_names_and_a_part_of_the_table(tmp_path: Path):
+    ratings, _ = SimulatedStudy(raters=8, items=6, anchors={"none": 0.0}).run(2)
+    told = ratings.with_columns(
+        setup=pl.when(pl.col("condition").str.contains("together")).then(pl.lit("1")).otherwise(pl.lit("2")),
+        method=pl.lit("me"),
+    ).drop("factors")  # fmt: skip
+    told.write_csv(tmp_path / "ratings.csv")
+    out = tmp_path / "out"
+    command = ["analyze", str(tmp_path / "ratings.csv"), "-o", str(out), "--resamples", "200"]
+    asked = [*command, "--factor", "layout=setup", "--where", "method=me"]
+    ran = CliRunner().invoke(app, asked, catch_exceptions=False)
+    assert ran.exit_code == 0
+    told_json = json.loads((out / "analysis.json").read_text(encoding="utf-8"))
+    assert told_json["study"]["factors"] == {"layout": ["1", "2"]}
+    wrong = CliRunner().invoke(app, [*command, "--where", "method=likert"])
+    assert isinstance(wrong.exception, DialensError)
+    assert "No rating has method" in str(wrong.exception)

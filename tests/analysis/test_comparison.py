@@ -1,0 +1,109 @@
+"""Agents side by side: what is paired, what is tested, what is said when it cannot be."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+from dialens.analysis.comparison import compare, intervals
+from dialens.base import DialensError
+from dialens.corpus import Corpus, Dialogue, Turn
+from dialens.metrics import Scores, metric, score, turn_mean
+
+
+@metric("number", meaning="The number said", family="test")
+def number(resources):
+    return turn_mean("number", lambda batch: batch.turns["text"].cast(float).to_numpy())
+
+
+def scored(answers: dict[str, list[float]], *, contexts: bool = True) -> Scores:
+    """Agents that answer numbered contexts (or all "0") with numbers."""
+    talks = [
+        Dialogue(
+            "s",
+            agent,
+            f"{agent}-{i}",
+            [Turn("U", "partner", str(i) if contexts else "0"), Turn("B", "agent", str(value))],
+        )
+        for agent, values in answers.items()
+        for i, value in enumerate(values)
+    ]
+    return score(Corpus.of(talks), metrics=[number])
+
+
+def test_pairing_removes_what_contexts_share() -> None:
+    """Contexts differ a lot, the two answers to one only by 1 ± .1: pairs see it, heaps do not."""
+    rng = np.random.default_rng(1)
+    difficulty = rng.normal(0, 10, 40)
+    answers = {
+        "a": (difficulty + 1 + rng.normal(0, 0.1, 40)).round(6).tolist(),
+        "b": difficulty.round(6).tolist(),
+    }
+    paired = compare(scored(answers)).row(0, named=True)
+    heaps = compare(scored(answers, contexts=False)).row(0, named=True)
+    assert (paired["paired"], paired["n_shared"]) == (True, 40)
+    assert (heaps["paired"], heaps["n_shared"]) == (False, 0)
+    wanted = np.mean(answers["a"]) - np.mean(answers["b"])
+    assert paired["difference"] == pytest.approx(wanted)
+    half = 1.96 * np.std(np.subtract(answers["a"], answers["b"]), ddof=1) / np.sqrt(40)
+    assert paired["low"] == pytest.approx(wanted - half, abs=0.01)
+    assert paired["high"] == pytest.approx(wanted + half, abs=0.01)
+    assert paired["p"] < 0.01
+    assert heaps["low"] < 0 < heaps["high"]
+
+
+def test_the_family_is_corrected_by_hand() -> None:
+    """Benjamini & Hochberg: sorted p times m over rank, made monotone from the top."""
+    rng = np.random.default_rng(2)
+    table = compare(
+        scored({name: rng.normal(i / 3, 1, 30).tolist() for i, name in enumerate("abc")})
+    )
+    p = np.sort(table["p"].to_numpy())
+    stepped = np.minimum.accumulate((p * 3 / np.array([1, 2, 3]))[::-1])[::-1].clip(max=1)
+    assert np.sort(table["p_adjusted"].to_numpy()) == pytest.approx(stepped)
+    assert table["family"].to_list() == [3, 3, 3]
+
+
+def test_the_same_command_gives_the_same_numbers() -> None:
+    scores = scored({"a": [1.0, 2, 3, 4], "b": [2.0, 1, 5, 3]})
+    assert compare(scores, seed=3).equals(compare(scores, seed=3))
+    assert not compare(scores, seed=3).equals(compare(scores, seed=4))
+
+
+def test_one_dialogue_has_no_interval_but_a_reason() -> None:
+    scores = scored({"a": [1.0], "b": [2.0, 3.0]})
+    row = compare(scores).row(0, named=True)
+    assert row["difference"] == pytest.approx(-1.5)
+    assert row["p"] is None
+    assert row["low"] is None
+    assert row["reason"] == "needs at least two dialogs of each"
+    assert intervals(scores).filter(pl.col("agent") == "a")["reason"].item() == row["reason"]
+
+
+def test_a_baseline_and_its_mistakes() -> None:
+    scores = scored({"a": [1.0, 2], "b": [2.0, 3], "c": [4.0, 6]})
+    assert compare(scores, baseline="b")["b"].to_list() == ["b", "b"]
+    with pytest.raises(DialensError, match="must name one agent of: a, b, c"):
+        compare(scores, baseline="d")
+    with pytest.raises(DialensError, match="only one system"):
+        compare(scores, level="system")
+
+
+def test_an_interval_covers_the_truth_about_as_often_as_it_says() -> None:
+    rng = np.random.default_rng(8)
+    covered = []
+    for trial in range(60):
+        row = intervals(scored({"a": rng.normal(5, 2, 25).tolist()}), seed=trial, resamples=400)
+        covered.append(row["low"].item() <= 5 <= row["high"].item())
+    assert sum(covered) >= 50
+
+
+def test_distinct_is_compared_as_a_mean_of_dialogues() -> None:
+    says = {"a": ["x x", "y y"], "b": ["x y", "y z"]}
+    talks = [
+        Dialogue("s", agent, f"{agent}{i}", [Turn("B", "agent", text)])
+        for agent, texts in says.items()
+        for i, text in enumerate(texts)
+    ]
+    row = compare(score(Corpus.of(talks), metrics=["distinct_1"])).row(0, named=True)
+    assert row["basis"] == "mean of dialogs"
+    assert (row["value_a"], row["value_b"]) == (0.5, 1.0)
