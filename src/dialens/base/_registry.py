@@ -1,0 +1,117 @@
+"""Things that are known by name: ours, and those that installed packages bring."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, Generic, TypeVar
+
+from dialens.base._errors import DialensError, did_you_mean
+
+T = TypeVar("T")
+
+
+class Registry(Mapping[str, T], Generic[T]):
+    """All things of one kind by name: metrics, readers, agents, instruments, recruiters.
+
+    Ours come first, then what other packages bring as entry points of `group`. An entry point gives
+    one thing or several. Two of one name are refused, and a name that is not known gets a hint.
+
+    Args:
+        noun: What one of them is called in messages, `metric` for instance.
+        group: Group of entry points, `dialens.metrics` for instance.
+        kind: What each must be an instance of.
+        ours: Makes our own, when somebody first looks.
+        listed_by: The command that lists them, for messages.
+        read: Makes things of an entry point; loads it if not given.
+
+    Examples:
+        >>> tastes = Registry("taste", "example.tastes", str, lambda: ["sweet", "sour"], name=str)
+        >>> list(tastes)
+        ['sweet', 'sour']
+        >>> tastes["swet"]
+        Traceback (most recent call last):
+        dialens.DialensError: There is no taste 'swet'. Did you mean sweet? Known: sweet, sour.
+    """
+
+    def __init__(
+        self,
+        noun: str,
+        group: str,
+        kind: type[Any],
+        ours: Callable[[], Iterable[T]],
+        *,
+        name: Callable[[T], str] = lambda thing: str(thing.name),  # type: ignore[attr-defined]
+        listed_by: str = "",
+        read: Callable[[EntryPoint], Iterable[T]] | None = None,
+    ) -> None:
+        self.noun, self.group = noun, group
+        self._kind, self._ours, self._name = kind, ours, name
+        self._listed_by = listed_by
+        self._read = read or self._load
+        self._known: dict[str, T] | None = None
+
+    def __getitem__(self, name: str) -> T:
+        """The thing of that name; a `DialensError` with a hint if there is none."""
+        known = self._all()
+        if name not in known:
+            where = f"`{self._listed_by}` lists them." if self._listed_by else self._names()
+            hint = did_you_mean(name, known)
+            raise DialensError(f"There is no {self.noun} {name!r}. {hint}{where}")
+        return known[name]
+
+    def __contains__(self, name: object) -> bool:
+        """Whether there is one of that name."""
+        return name in self._all()
+
+    def __iter__(self) -> Iterator[str]:
+        """Names, ours first."""
+        return iter(self._all())
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self._all())
+
+    def forget(self) -> None:
+        """Look for entry points again, when next asked; for tests of plug-ins."""
+        self._known = None
+
+    def _names(self) -> str:
+        return f"Known: {', '.join(self._all())}."
+
+    def _all(self) -> dict[str, T]:
+        if self._known is None:
+            known: dict[str, T] = {}
+            for thing in self._ours():
+                self._add(known, thing, "dialens")
+            for entry in entry_points(group=self.group):
+                for thing in self._read(entry):
+                    self._add(known, thing, entry.value)
+            self._known = known
+        return self._known
+
+    def _add(self, known: dict[str, T], thing: T, origin: str) -> None:
+        name = self._name(thing)
+        if name in known:
+            raise DialensError(
+                f"Two of the {self.noun}s are called {name!r}; the second comes from {origin}. "
+                f"Rename the one that an installed package brings under {self.group!r}."
+            )
+        known[name] = thing
+
+    def _load(self, entry: EntryPoint) -> Iterable[T]:
+        try:
+            loaded = entry.load()
+        except Exception as error:
+            raise DialensError(
+                f"The {self.noun} {entry.name!r} ({entry.value}) of an installed package cannot be "
+                f"loaded: {error}. Update or remove that package."
+            ) from error
+        things = [loaded] if isinstance(loaded, self._kind) else loaded
+        if not isinstance(things, Iterable) or isinstance(things, str):
+            things = [things]
+        for thing in things:
+            if not isinstance(thing, self._kind):
+                raise DialensError(
+                    f"The entry point {entry.name!r} ({entry.value}) of {self.group!r} gives "
+                    f"{type(thing).__name__}; it must give {self._kind.__name__}, or several."
+                )
+            yield thing
