@@ -261,6 +261,19 @@ def test_somebody_elses_folder_is_not_replaced(run, tmp_path: Path) -> None:
     assert run("score", demo_path(), "-o", "out", "-m", "length", "--force").status == 0
     again = run("score", demo_path(), "-o", "out", "-m", "length")
     assert again.status == 0
+    assert (tmp_path / "out/thesis.txt").read_text() == "three years"
+
+
+def test_the_input_is_never_in_the_way_of_the_output(run, tmp_path: Path) -> None:
+    (tmp_path / "p").mkdir()
+    source = tmp_path / "p/x.jsonl"
+    source.write_bytes(demo_path().read_bytes())
+    for force in ([], ["--force"]):
+        done = run("score", "p/x.jsonl", "-o", "p", "-m", "length", *force)
+        assert done.status == 2
+        assert "The input p/x.jsonl lies in the output p. Name another" in done.error
+    assert source.read_bytes() == demo_path().read_bytes()
+    assert [path.name for path in (tmp_path / "p").iterdir()] == ["x.jsonl"]
 
 
 def test_convert_and_the_catalogues(run, tmp_path: Path) -> None:

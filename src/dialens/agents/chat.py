@@ -9,7 +9,6 @@ from typing import Any
 from dialens.agents.agent import Agent, AgentSpec, Message, Reply, streamed
 from dialens.agents.settings import label_of
 from dialens.corpus import Corpus, Dialogue, Tables, Turn, is_corpus_folder, write_corpus
-from dialens.corpus.corpus import MANIFEST
 from dialens.corpus.dialogue import tables
 from dialens.errors import DialensError
 from dialens.storage import atomic_folder
@@ -131,6 +130,6 @@ def keep(chat: Chat, spec: AgentSpec, folder: Path) -> str:
         "format": _FORMAT,
         "agents": agents if about in agents else [*agents, about],
     }
-    with atomic_folder(folder, marker=MANIFEST) as scratch:
+    with atomic_folder(folder) as scratch:
         write_corpus(parts, scratch, source=source)
     return dialog

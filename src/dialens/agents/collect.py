@@ -26,7 +26,6 @@ from dialens.agents.journal import (
 )
 from dialens.agents.plan import Cast, Plan, Seat, Talk, opened
 from dialens.corpus import Dialogue, Turn, is_corpus_folder, write_corpus
-from dialens.corpus.corpus import MANIFEST
 from dialens.corpus.dialogue import batches
 from dialens.errors import DialensError
 from dialens.progress import Advance
@@ -308,7 +307,7 @@ def _written(
         )
     spent = _spent(ordered, by_name)
     source = _source(plan, cast, spent, failures)
-    with atomic_folder(target, marker=MANIFEST, force=force) as scratch:
+    with atomic_folder(target, force=force) as scratch:
         corpus = write_corpus(batches(whole), scratch, source=source)
         write_journal(scratch / JOURNAL, ordered)
         if failures:

@@ -151,7 +151,7 @@ def train(
         begin = read_beginning(SHIPPED / kind if ours else begin_with, shape)
     recorder = Recorder("agents train", arguments, seed=seed)
     state = output.with_name(f"{output.name}.training")
-    with atomic_folder(output, marker="card.json", force=force) as scratch:
+    with atomic_folder(output, inputs=[data], force=force) as scratch:
         if open_state(state, depends_on(source, shape, plan, begin), restart=restart):
             print(f"Going on with what {shown(state)} holds.")
         with recorder.step("train"), ExitStack() as stack:

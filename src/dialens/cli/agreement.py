@@ -87,7 +87,7 @@ def agreement(
     if ratings.is_file():
         arguments["sha256"] = sha256_file(ratings)
     recorder = Recorder("agreement", arguments, seed=seed)
-    with atomic_folder(output, marker=RUN, force=force) as scratch:
+    with atomic_folder(output, inputs=[ratings], force=force) as scratch:
         with recorder.step("read"):
             table = load_ratings(ratings, factors=factors, format=format, on_error=str(on_error))
         with recorder.step("measure"), progress("Measuring", unit="groups") as advance:

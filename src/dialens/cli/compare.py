@@ -14,7 +14,7 @@ from dialens.metrics import Scores
 from dialens.report import write_comparison
 from dialens.stats import RESAMPLES
 from dialens.stats import compare as compare_scores
-from dialens.storage import atomic_file
+from dialens.storage import atomic_file, list_files
 
 _SHOWN = 24
 
@@ -55,6 +55,7 @@ def compare(
     with atomic_file(scores / "comparison.parquet") as scratch:
         table.write_parquet(scratch)
     write_comparison(table, scores / "comparison.html", title=f"Comparison: {scores.name}")
+    list_files(scores, ["comparison.parquet", "comparison.html"])
     _print(table)
     print(
         f"\nAll {table.height:,} rows: {shown(scores / 'comparison.html')} (to look at), ", end=""

@@ -129,7 +129,7 @@ def evaluate(
             found += correlations(rated, scores, resamples=resamples, seed=seed)
     told = {"model": str(model), "signature": scorer.model.signature, "context_turns": turns}
     if output is not None:
-        with atomic_folder(output, marker=EVALUATION, force=force) as folder:
+        with atomic_folder(output, inputs=corpora, force=force) as folder:
             _write(told, found, folder)
             recorder.finish(folder / RUN)
     _print(found)

@@ -106,7 +106,7 @@ def train(
     arguments = {"red": red, "encoder": encoder.name, "plan": asdict(plan), "seeds": chosen}
     recorder = Recorder("engagement train", arguments | {"corpus": corpus}, seed=chosen[0])
     state = output.with_name(f"{output.name}.training")
-    with atomic_folder(output, marker=CARD, force=force) as scratch:
+    with atomic_folder(output, inputs=[red, *(corpus or [])], force=force) as scratch:
         with recorder.step("read"):
             data = training_data(red, context_turns)
             rated = rated_sets(corpus, names(quality), context_turns)

@@ -143,7 +143,7 @@ def power(
     }
     arguments = {**grid, "effects": effects, "parts": vars(parts), "ratings": ratings}
     recorder = Recorder("power", arguments, seed=seed)
-    with atomic_folder(output, marker=POWER, force=force) as scratch:
+    with atomic_folder(output, inputs=[ratings] if ratings else [], force=force) as scratch:
         with recorder.step("simulate"), progress("Simulating", unit="designs"):
             table = power_curve(
                 parts,

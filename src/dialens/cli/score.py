@@ -169,7 +169,7 @@ def score_to(
         "on_error": on_error,
     }
     recorder = Recorder("score", arguments, seed=resources.seed)
-    with atomic_folder(output, marker=RUN, force=force) as scratch:
+    with atomic_folder(output, inputs=[source], force=force) as scratch:
         spool = scratch / ".spool"
         with recorder.step("read"), progress("Reading") as advance:
             corpus = read(source, format=format, intake=intake, spool=spool, advance=advance)

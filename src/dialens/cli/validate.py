@@ -110,7 +110,7 @@ def validate(
         "folds": folds,
     }
     recorder = Recorder("validate", arguments, seed=seed)
-    with atomic_folder(output, marker=VALIDATION, force=force) as scratch:
+    with atomic_folder(output, inputs=[corpus, scores], force=force) as scratch:
         with recorder.step("read"), progress("Reading") as advance:
             conversations = read(corpus, format=format, intake=Intake(on_error), advance=advance)
         with recorder.step("validate"), progress("Validating", unit="parts") as advance:

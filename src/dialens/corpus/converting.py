@@ -9,8 +9,8 @@ from dialens.corpus.opening import describe, filled
 from dialens.corpus.reading import choose
 from dialens.corpus.source import Source
 from dialens.corpus.writing import WRITERS, writer_for
-from dialens.errors import DialensError
 from dialens.progress import Advance
+from dialens.storage import refuse_inputs_in
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def convert(
         to: The target's format; from its name if not given: `.jsonl` is openai, `.csv` is csv,
             anything else a corpus folder.
         on_error: `stop` at the first record that cannot be read, or `skip` it and count.
-        force: Replace a target that was not written by dialens.
+        force: Replace a file, or write into a folder with files of others, which are kept.
         intake: Keeps account of what was left out, when the caller wants to see it.
         advance: Told how many more turns have been read.
 
@@ -85,8 +85,7 @@ def convert(
         2
     """
     source, target = Source(Path(source_path)), Path(target_path)
-    if target.resolve() in (source.path.resolve(), *source.path.resolve().parents):
-        raise DialensError(f"{target} holds the source itself. Name another place.")
+    refuse_inputs_in(target, [source.path])
     writer = writer_for(target, to)
     reader = choose(source, format, READERS)
     intake = intake or Intake(OnError(on_error))

@@ -15,7 +15,7 @@ from dialens.corpus.reading import check
 from dialens.corpus.tables import SCHEMAS, Tables, whole_dialogs
 from dialens.errors import DialensError
 from dialens.progress import Advance
-from dialens.storage import TableSink, sha256_file
+from dialens.storage import TableSink, list_files, sha256_file
 
 MANIFEST = "manifest.json"
 REJECTS = "rejects.jsonl"
@@ -143,6 +143,7 @@ def write_corpus(
     if intake and intake.rejects:
         write_rejects(intake, folder / REJECTS)
     (folder / MANIFEST).write_text(json.dumps(manifest, indent=2, ensure_ascii=False) + "\n")
+    list_files(folder)
     return Corpus.open(folder)
 
 

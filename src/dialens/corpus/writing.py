@@ -15,7 +15,7 @@ from typing import IO, Any, Protocol
 import msgspec
 import polars as pl
 
-from dialens.corpus.corpus import MANIFEST, write_corpus
+from dialens.corpus.corpus import write_corpus
 from dialens.corpus.formats.convokit import OURS
 from dialens.corpus.formats.delimited import beside
 from dialens.corpus.formats.openai import SPEAKERS
@@ -93,7 +93,7 @@ class CorpusWriter:
         force: bool,
     ) -> Written:
         """Write the three tables and the manifest."""
-        with atomic_folder(target, marker=MANIFEST, force=force) as scratch:
+        with atomic_folder(target, force=force) as scratch:
             counts = write_corpus(parts, scratch, source=source, intake=intake).manifest["counts"]
         kept = ("dialogs", "turns", "ratings", "references")
         return Written(*(counts[name] for name in kept))
@@ -148,8 +148,7 @@ class ConvoKitWriter:
         written = Written()
         index: dict[str, set[str]] = {"utterances": {OURS}, "conversations": {OURS}}
         speakers: set[str] = set()
-        replace = force or _is_ours(target)
-        with atomic_folder(target, marker="corpus.json by dialens", force=replace) as scratch:
+        with atomic_folder(target, force=force) as scratch:
             with ExitStack() as stack:
                 said = stack.enter_context((scratch / "utterances.jsonl").open("wb"))
                 talks = stack.enter_context((scratch / "conversations.json").open("wb"))
@@ -240,13 +239,6 @@ def writer_for(target: Path, name: str | None) -> Writer:
     raise DialensError(
         f"dialens cannot write {name!r}. {did_you_mean(name, known)}It writes: {', '.join(known)}."
     )
-
-
-def _is_ours(folder: Path) -> bool:
-    try:
-        return OURS in _OBJECT.decode((folder / "corpus.json").read_bytes())
-    except (OSError, msgspec.MsgspecError):
-        return False
 
 
 def _refuse_existing(path: Path, *, force: bool) -> None:
