@@ -98,7 +98,7 @@ def test_score_then_compare(run, tmp_path: Path) -> None:
     record = json.loads((tmp_path / "out/run.json").read_text())
     assert record["counts"]["dialogs"] == 42
     assert set(record["signatures"]) == {card.name for card in select()}
-    assert not list((tmp_path / "out").glob(".*"))
+    assert [path.name for path in (tmp_path / "out").glob(".*")] == [".dialens.json"]
 
     compared = run("compare", "out", "--metrics", "surface", "--resamples", "200")
     assert compared.status == 0, compared.error
