@@ -276,6 +276,18 @@ def test_the_input_is_never_in_the_way_of_the_output(run, tmp_path: Path) -> Non
     assert [path.name for path in (tmp_path / "p").iterdir()] == ["x.jsonl"]
 
 
+@pytest.mark.parametrize("name", ["llama[instruct]", "bot[/b]", "[red]bot", "bot :fire:"])
+def test_agents_with_markup_in_their_names(run, tmp_path: Path, name: str) -> None:
+    said = (("user", "How are you?"), ("assistant", "I am very happy today, and you?"))
+    talks = [talk(f"{agent}{i}", *said) | {"model": agent} for agent in (name, "b") for i in "123"]
+    (tmp_path / "a.jsonl").write_text(lines(*talks))
+    scored = run("score", "a.jsonl", "-m", "length")
+    assert scored.status == 0, scored.error
+    assert name in scored.out
+    compared = run("compare", "out", "--resamples", "100", "--baseline", name)
+    assert compared.status == 0, compared.error
+
+
 def test_convert_and_the_catalogues(run, tmp_path: Path) -> None:
     done = run("convert", demo_path(), "corpus")
     assert done.status == 0, done.error

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from dialens.cli.options import Force, Seed, shown
+from dialens.cli.terminal import plain_console
 from dialens.errors import DialensError
 from dialens.progress import progress
 from dialens.report import RUN, Recorder
@@ -194,7 +194,7 @@ def _write_samples(found: "Trained", file: Path) -> None:
 
 def _print(found: "Trained", output: Path, kind: str) -> None:
     held = found.perplexity
-    console = Console()
+    console = plain_console()
     grid = Table(box=None, show_header=False)
     grid.add_row("learned from", f"{found.facts['replies']:,} replies")
     grid.add_row(
@@ -208,6 +208,6 @@ def _print(found: "Trained", output: Path, kind: str) -> None:
         grid.add_row("held back by the guard", f"{found.held_back:,} replies")
     console.print(grid)
     for sample in found.samples[:_SHOWN]:
-        console.print(f"\n  > {sample.context[-1]}", style="dim", markup=False, highlight=False)
-        console.print(f"  {sample.agent}", markup=False, highlight=False)
+        console.print(f"\n  > {sample.context[-1]}", style="dim", highlight=False)
+        console.print(f"  {sample.agent}", highlight=False)
     print(f"\nAgent: {shown(output)}   Talk: dialens agents chat {kind}:{shown(output)}")

@@ -6,10 +6,10 @@ from typing import Annotated, Any
 
 import polars as pl
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from dialens.cli.options import Force, Format, OnErrorOption, Seed, names, shown
+from dialens.cli.terminal import plain_console
 from dialens.corpus import OnError
 from dialens.errors import DialensError
 from dialens.progress import progress
@@ -171,7 +171,7 @@ def _print_all(part: pl.DataFrame) -> None:
             test,
         )
     if grid.row_count:
-        Console().print(grid)
+        plain_console().print(grid)
 
 
 def _print_main(part: pl.DataFrame) -> None:

@@ -5,10 +5,10 @@ from typing import Annotated
 
 import polars as pl
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from dialens.cli.options import Resamples, Seed, names, shown
+from dialens.cli.terminal import plain_console
 from dialens.errors import DialensError
 from dialens.metrics import Scores
 from dialens.report import write_comparison
@@ -88,7 +88,7 @@ def _print(table: pl.DataFrame) -> None:
             f"{row['low']:+.3f} to {row['high']:+.3f}",
             f"{row['p_adjusted']:.4f}",
         )
-    Console().print(grid)
+    plain_console().print(grid)
     tested = table["family"].drop_nulls()
     paired = table.filter("paired").height
     print(

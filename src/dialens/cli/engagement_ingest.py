@@ -4,10 +4,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from dialens.cli.options import OnErrorOption, shown
+from dialens.cli.terminal import plain_console
 from dialens.corpus import OnError
 from dialens.engagement.ingest import Ingested
 from dialens.engagement.ingest import ingest as ingest_dumps
@@ -72,7 +72,7 @@ def _show_plan(planned: Plan, work: Path, on_error: OnError) -> None:
             f"{dump.rows:,}",
             "there already" if dump.known else _duration(dump.seconds),
         )
-    Console().print(table)
+    plain_console().print(table)
     rows = sum(dump.rows for dump in planned.dumps if not dump.known)
     print(
         f"About {rows:,} rows into {shown(work)}, {planned.workers} "

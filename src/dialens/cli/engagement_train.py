@@ -8,12 +8,12 @@ from typing import Annotated
 
 import polars as pl
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from dialens.cli.engagement_evaluate import Quality, read_rated
 from dialens.cli.engagement_negatives import RandomReplies, Share, make_recipe
 from dialens.cli.options import Force, names, shown
+from dialens.cli.terminal import plain_console
 from dialens.engagement.evaluation import RatedReplies
 from dialens.engagement.exporting import CARD, TRAINING, export_model
 from dialens.engagement.labelled import NEEDED, PARTS, POSTS, read_parts, read_posts
@@ -181,4 +181,4 @@ def print_summary(table: pl.DataFrame, lead: Sequence[str] = ("measure",)) -> No
     for row in table.iter_rows(named=True):
         numbers = ["–" if row[k] is None else f"{row[k]:.3f}" for k in ("mean", "sd", "best")]
         grid.add_row(*(str(row[name]) for name in lead), *numbers, str(row["seeds"]))
-    Console().print(grid)
+    plain_console().print(grid)

@@ -6,10 +6,10 @@ from typing import Annotated, Any
 
 import polars as pl
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from dialens.cli.options import Force, Seed, names, shown
+from dialens.cli.terminal import plain_console
 from dialens.errors import DialensError
 from dialens.progress import progress
 from dialens.report import RUN, Recorder
@@ -232,7 +232,7 @@ def _print(table: pl.DataFrame, told: list[tuple[str, str]]) -> None:
         if tested:
             cells += [f"{row['effect']:g}", *_power_cells(row)]
         grid.add_row(*cells, _number(row["width"]), _number(row["mean_width"]))
-    Console().print(grid, "")
+    plain_console().print(grid, "")
     for claim, numbers in told:
         print(f"• {claim}. {numbers}")
 

@@ -8,7 +8,6 @@ from typing import Annotated
 
 import polars as pl
 import typer
-from rich.console import Console
 from rich.table import Column, Table
 
 from dialens.cli.options import (
@@ -30,6 +29,7 @@ from dialens.cli.options import (
     names,
     shown,
 )
+from dialens.cli.terminal import plain_console
 from dialens.corpus import Intake, OnError, read, write_rejects
 from dialens.metrics import Resources, Scores, forecast, make_plan, score_into
 from dialens.progress import progress
@@ -234,7 +234,7 @@ def _print_agents(scores: Scores) -> int:
             "No turn in this corpus is an agent's, so every value is missing. Name the roles "
             "(assistant, bot, agent) in the data, or choose the format with --format."
         )
-    console = Console()
+    console = plain_console()
     present = rows.filter(pl.col("value").is_not_null())["metric"].unique()
     present = present if len(present) else rows["metric"].unique()
     shown_metrics = [name for name in _HEADLINES if name in present] or present.sort().to_list()

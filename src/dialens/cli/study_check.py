@@ -4,11 +4,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from dialens.cli.options import Seed
 from dialens.cli.study_extra import studies_extra
+from dialens.cli.terminal import plain_console
 
 if TYPE_CHECKING:
     from dialens.studies.check import StudyEstimate
@@ -83,6 +83,6 @@ def _cells(found: "StudyEstimate") -> None:
     for cell in found.cells[:_MOST_CELLS]:
         numbers = (cell.target, cell.screens, cell.ratings)
         table.add_row(cell.cell, *map(str, numbers), f"{cell.minutes:.0f}")
-    Console().print(table)
+    plain_console().print(table)
     if len(found.cells) > _MOST_CELLS:
         print(f"… and {len(found.cells) - _MOST_CELLS} more cells.")

@@ -7,11 +7,11 @@ from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from dialens.cli.study_database import DatabaseOption, StudyPath, recorded_study
 from dialens.cli.study_extra import studies_extra
+from dialens.cli.terminal import plain_console
 from dialens.errors import DialensError, did_you_mean
 from dialens.progress import progress
 
@@ -128,7 +128,7 @@ def status(
     for there in postings:
         counts = (there.places, there.free, there.pending, there.done)
         table.add_row(there.id, there.state, *map(str, counts))
-    Console().print(table if postings else "Nothing is posted.")
+    plain_console().print(table if postings else "Nothing is posted.")
     for state, count in sorted(Counter(one.work.state for one in matched).items()):
         print(f"{count:,} {state}")
     for one in matched:

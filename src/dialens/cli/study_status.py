@@ -4,10 +4,10 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import polars as pl
-from rich.console import Console
 from rich.table import Table
 
 from dialens.cli.study_database import DatabaseOption, StudyPath, recorded_study
+from dialens.cli.terminal import plain_console
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -74,4 +74,4 @@ def _cells(cells: "Sequence[CellProgress]") -> None:
     for cell in cells:
         counts = (cell.target, cell.completed, cell.live, cell.expired, cell.restarted)
         table.add_row(cell.cell, cell.state, *map(str, counts))
-    Console().print(table)
+    plain_console().print(table)

@@ -6,10 +6,10 @@ from typing import Annotated
 
 import polars as pl
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from dialens.cli.options import Force, Format, OnErrorOption, Resamples, Seed, names, shown
+from dialens.cli.terminal import plain_console
 from dialens.corpus import Intake, OnError, read
 from dialens.corpus.tables import RATER_KINDS
 from dialens.errors import DialensError
@@ -170,7 +170,7 @@ def _print(result: Validation, summary: ValidationSummary, output: Path) -> None
             number(row["kendall"], 3),
             p_text(row["pearson_p_adjusted"]),
         )
-    Console().print("", grid)
+    plain_console().print("", grid)
     if known.height > _SHOWN:
         print(f"… and {known.height - _SHOWN:,} more, in the report")
     tested = known["family"].drop_nulls()
