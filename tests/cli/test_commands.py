@@ -99,7 +99,7 @@ def test_score_then_compare(run, tmp_path: Path) -> None:
     record = json.loads((tmp_path / "out/run.json").read_text())
     assert record["counts"]["dialogs"] == 42
     assert set(record["signatures"]) == {card.name for card in select()}
-    assert not list((tmp_path / "out").glob(".*"))
+    assert [path.name for path in (tmp_path / "out").glob(".*")] == [".dialens.json"]
 
     compared = run("compare", "out", "--metrics", "surface", "--resamples", "200")
     assert compared.status == 0, compared.error
@@ -262,6 +262,31 @@ def test_somebody_elses_folder_is_not_replaced(run, tmp_path: Path) -> None:
     assert run("score", demo_path(), "-o", "out", "-m", "length", "--force").status == 0
     again = run("score", demo_path(), "-o", "out", "-m", "length")
     assert again.status == 0
+    assert (tmp_path / "out/thesis.txt").read_text() == "three years"
+
+
+def test_the_input_is_never_in_the_way_of_the_output(run, tmp_path: Path) -> None:
+    (tmp_path / "p").mkdir()
+    source = tmp_path / "p/x.jsonl"
+    source.write_bytes(demo_path().read_bytes())
+    for force in ([], ["--force"]):
+        done = run("score", "p/x.jsonl", "-o", "p", "-m", "length", *force)
+        assert done.status == 2
+        assert "The input p/x.jsonl lies in the output p. Name another" in done.error
+    assert source.read_bytes() == demo_path().read_bytes()
+    assert [path.name for path in (tmp_path / "p").iterdir()] == ["x.jsonl"]
+
+
+@pytest.mark.parametrize("name", ["llama[instruct]", "bot[/b]", "[red]bot", "bot :fire:"])
+def test_agents_with_markup_in_their_names(run, tmp_path: Path, name: str) -> None:
+    said = (("user", "How are you?"), ("assistant", "I am very happy today, and you?"))
+    talks = [talk(f"{agent}{i}", *said) | {"model": agent} for agent in (name, "b") for i in "123"]
+    (tmp_path / "a.jsonl").write_text(lines(*talks))
+    scored = run("score", "a.jsonl", "-m", "length")
+    assert scored.status == 0, scored.error
+    assert name in scored.out
+    compared = run("compare", "out", "--resamples", "100", "--baseline", name)
+    assert compared.status == 0, compared.error
 
 
 def test_convert_and_the_catalogues(run, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import bz2
 import gzip
+import json
 import lzma
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +13,7 @@ import zstandard
 from polars.testing import assert_frame_equal
 
 from dialens.base import DialensError
-from dialens.corpus import Corpus, Intake, OnError, Source, convert, formats, read
+from dialens.corpus import Corpus, Intake, OnError, Source, convert, formats, json_records, read
 from dialens.corpus._reading import Reader, choose
 from dialens.corpus.readers import READERS
 from tests.corpus.samples import PARQUET, SAMPLES, TALKS, TEXT_SAMPLES, Break, Sample, corpus_folder
@@ -180,6 +181,62 @@ def test_a_broken_record_can_be_left_out(
     assert reject.field.startswith(case.field)
     assert reject.reason
     assert corpus.manifest["counts"]["rejected"] == 1
+
+
+STRAY = (
+    "2026-01-01 12:00:00 INFO saved",
+    "INFO: started",
+    "[INFO] started",
+    "[2026-01-01] started",
+    "Traceback (most recent call last):",
+    "true story",
+    '"half',
+    "null",
+    "[1, 2]",
+    "}",
+    '{"messages": ' * 50_000,
+)
+
+
+def json_samples() -> list[object]:
+    return [
+        pytest.param(reader, id=reader.name)
+        for reader in READERS
+        if reader.example.lstrip()[:1] in ("{", "[")
+    ]
+
+
+@pytest.mark.parametrize("stray", STRAY, ids=lambda line: line[:12])
+@pytest.mark.parametrize("reader", json_samples())
+def test_a_stray_line_is_a_record_that_cannot_be_read(
+    reader: Reader, stray: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "talks.jsonl"
+    path.write_text(reader.example)
+    records = [
+        json.dumps(json.loads(record.raw), ensure_ascii=False)
+        for record in json_records(Source(path))
+    ]
+    for place in {0, 1, len(records)}:
+        path.write_text("\n".join([*records[:place], stray, *records[place:]]) + "\n")
+        intake = Intake(OnError.SKIP)
+        assert read(path, intake=intake).turns.collect().height > 0
+        assert [(reject.line, intake.rejected) for reject in intake.rejects] == [(place + 1, 1)]
+        with pytest.raises(DialensError, match=rf"talks\.jsonl, line {place + 1}: "):
+            read(path)
+
+
+def test_a_stray_line_in_a_convokit_folder_is_a_record_that_cannot_be_read(tmp_path: Path) -> None:
+    folder = tmp_path / "talks"
+    convert(corpus_folder(tmp_path), folder, to="convokit")
+    said = folder / "utterances.jsonl"
+    before = read(folder).turns.collect().height
+    said.write_text(said.read_text() + "2026-01-01 12:00:00 INFO saved\n")
+    intake = Intake(OnError.SKIP)
+    assert read(folder, intake=intake).turns.collect().height == before
+    assert intake.rejected == 1
+    with pytest.raises(DialensError, match="is not valid JSON"):
+        read(folder)
 
 
 def test_bytes_that_are_not_utf8_are_named(text_sample: Sample, tmp_path: Path) -> None:

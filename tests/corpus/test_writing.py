@@ -229,9 +229,9 @@ def test_existing_targets_are_not_overwritten_unasked(tmp_path: Path) -> None:
     for to in ("corpus", "convokit"):
         for _ in range(2):  # a second time without force, since the first was ours
             convert(folder, tmp_path / f"new-{to}", to=to)
-    with pytest.raises(DialensError, match="holds the source itself"):
+    with pytest.raises(DialensError, match="Name another place to write"):
         convert(folder, folder, force=True)
-    with pytest.raises(DialensError, match="holds the source itself"):
+    with pytest.raises(DialensError, match="Name another place to write"):
         convert(folder, tmp_path, force=True)
     assert read(folder).turns.collect().height
 

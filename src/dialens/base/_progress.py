@@ -40,10 +40,10 @@ def progress(label: str, *, total: int | None = None, unit: str = "turns") -> It
     if console.is_terminal:
         columns = [
             SpinnerColumn(),
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(),
             TaskProgressColumn() if total else MofNCompleteColumn(),
-            TextColumn(unit),
+            TextColumn(unit, markup=False),
             _Rate(),
             TimeElapsedColumn(),
             TimeRemainingColumn(),

@@ -1,13 +1,14 @@
 """Files that appear whole or not at all, tables written as they come, work that can go on."""
 
 import hashlib
+import itertools
 import json
 import os
 import queue
+import secrets
 import shutil
-import tempfile
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -20,6 +21,8 @@ from dialens.base._errors import DialensError
 
 _ROW_GROUP = 131_072
 _STATE = "state.json"
+FILES = ".dialens.json"
+"""Lists the files of a folder that dialens wrote, itself among them."""
 
 
 @contextmanager
@@ -27,6 +30,7 @@ def atomic_file(path: Path) -> Iterator[Path]:
     """Give a scratch path beside `path`; it takes that name only if the block succeeds.
 
     Examples:
+        >>> import tempfile
         >>> folder = Path(tempfile.mkdtemp())
         >>> with atomic_file(folder / "a.txt") as scratch:
         ...     _ = scratch.write_text("whole")
@@ -34,14 +38,10 @@ def atomic_file(path: Path) -> Iterator[Path]:
         ('whole', 1)
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(
-        prefix=f".{path.name}.", suffix=f".partial{path.suffix}", dir=path.parent
-    )
-    os.close(handle)
-    scratch = Path(name)
+    scratch = _scratch(path, f".partial{path.suffix}")
+    scratch.touch(exist_ok=False)
     try:
         yield scratch
-        scratch.chmod(0o666 & ~_umask())
         scratch.replace(path)
     except BaseException:
         scratch.unlink(missing_ok=True)
@@ -49,57 +49,176 @@ def atomic_file(path: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def atomic_folder(path: Path, *, marker: str, force: bool = False) -> Iterator[Path]:
-    """Give a scratch folder that replaces `path` only if the block succeeds.
+def atomic_folder(
+    path: Path, *, inputs: Iterable[Path] = (), force: bool = False
+) -> Iterator[Path]:
+    """Give a scratch folder that becomes `path` only if the block succeeds.
 
-    An existing folder is replaced when it is empty or holds `marker`, the file by which our own
-    earlier output is known; anything else is somebody's data and is refused unless `force`.
+    The files that the block wrote are listed in a hidden file of the folder, and a later run
+    replaces those and no others: whatever else lies in the folder is kept. A foreign file whose
+    name is needed is renamed (``report.html`` to ``report.html.1``).
+
+    Args:
+        path: The folder to write.
+        inputs: Files and folders that are read; none may be the output or lie in it.
+        force: Write into a folder with files that dialens has not written.
+
+    Raises:
+        DialensError: The folder is not ours and `force` is not given, it holds an input, or it
+            is the current folder.
 
     Examples:
+        >>> import tempfile
         >>> target = Path(tempfile.mkdtemp()) / "out"
-        >>> with atomic_folder(target, marker="run.json") as scratch:
-        ...     _ = (scratch / "run.json").write_text("{}")
-        >>> sorted(p.name for p in target.iterdir())
-        ['run.json']
+        >>> with atomic_folder(target) as scratch:
+        ...     _ = (scratch / "scores.csv").write_text("old")
+        >>> _ = (target / "notes.txt").write_text("mine")
+        >>> with atomic_folder(target) as scratch:
+        ...     _ = (scratch / "scores.csv").write_text("new")
+        >>> sorted((p.name, p.read_text()) for p in target.iterdir() if p.name != FILES)
+        [('notes.txt', 'mine'), ('scores.csv', 'new')]
     """
-    if path.exists() and not force:
-        ours = path.is_dir() and ((path / marker).exists() or not any(path.iterdir()))
-        if not ours:
-            raise DialensError(
-                f"{path} exists and was not written by dialens (it has no {marker}). "
-                "Name another place, or add --force to replace it."
-            )
-    path.parent.mkdir(parents=True, exist_ok=True)
-    scratch = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".partial", dir=path.parent))
+    refuse_inputs_in(path, inputs)
+    place = path.resolve()
+    if place in (Path.cwd(), *Path.cwd().parents):
+        raise DialensError(f"{path} is the current folder. Name a folder in it, e.g. out.")
+    if path.exists() and not path.is_dir():
+        raise DialensError(f"{path} is a file. Name a folder to write.")
+    if path.exists() and not force and any(path.iterdir()) and listed_files(path) is None:
+        raise DialensError(
+            f"{path} exists and was not written by dialens (it has no {FILES}). "
+            "Name another place, or add --force to write into it; the files in it are kept."
+        )
+    place.parent.mkdir(parents=True, exist_ok=True)
+    scratch = _scratch(place, ".partial")
+    scratch.mkdir()
     try:
         yield scratch
-        scratch.chmod(0o777 & ~_umask())
-        _swap(scratch, path)
+        list_files(scratch)
+        _keep_foreign(place, scratch)
+        _swap(scratch, place)
     except BaseException:
         shutil.rmtree(scratch, ignore_errors=True)
         raise
+
+
+def refuse_inputs_in(output: Path, inputs: Iterable[Path]) -> None:
+    """Refuse an output that is one of the inputs or a folder around one.
+
+    Examples:
+        >>> refuse_inputs_in(Path("out"), [Path("logs/a.jsonl")])
+    """
+    place = output.resolve()
+    for source in inputs:
+        if place == source.resolve():
+            raise DialensError(f"{output} is input and output. Name another place to write.")
+        if place in source.resolve().parents:
+            raise DialensError(
+                f"The input {source} lies in the output {output}. Name another place to write."
+            )
+
+
+def list_files(folder: Path, names: Iterable[str] | None = None) -> None:
+    """Write down that dialens wrote files of a folder: these besides those listed, or all in it.
+
+    Examples:
+        >>> import tempfile
+        >>> folder = Path(tempfile.mkdtemp())
+        >>> (folder / "a.csv").touch()
+        >>> list_files(folder, ["a.csv"])
+        >>> sorted(listed_files(folder))
+        ['.dialens.json', 'a.csv']
+    """
+    if names is None:
+        files = {file.relative_to(folder).as_posix() for file in _files(folder)}
+    else:
+        files = {*names, *(listed_files(folder) or ())}
+    with atomic_file(folder / FILES) as scratch:
+        scratch.write_text(json.dumps({"files": sorted(files | {FILES})}, indent=1) + "\n", "utf-8")
+
+
+def listed_files(folder: Path) -> set[str] | None:
+    """The files of a folder that dialens wrote, by their own list; None if there is no list."""
+    try:
+        return set(json.loads((folder / FILES).read_text("utf-8"))["files"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def set_aside(folder: Path, names: Iterable[str]) -> None:
+    """Rename files that are in the way of ours: ``a.csv`` to ``a.csv.1``.
+
+    Examples:
+        >>> import tempfile
+        >>> folder = Path(tempfile.mkdtemp())
+        >>> (folder / "a.csv").touch()
+        >>> set_aside(folder, ["a.csv", "b.csv"])
+        >>> [path.name for path in folder.iterdir()]
+        ['a.csv.1']
+    """
+    for name in names:
+        if os.path.lexists(folder / name):
+            (folder / name).rename(_free_name(str(folder / name)))
+
+
+def _free_name(name: str) -> str:
+    """The name, or the name with the first number that is not taken."""
+    numbered = (f"{name}.{number}" for number in itertools.count(1))
+    return next(free for free in itertools.chain([name], numbered) if not os.path.lexists(free))
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    return (file for file in folder.rglob("*") if file.is_symlink() or not file.is_dir())
+
+
+def _keep_foreign(old: Path, new: Path) -> None:
+    """Link what is not ours from the old folder into the new one."""
+    if not old.exists():
+        return
+    ours = listed_files(old) or set()
+    emptied = {parent for name in ours for parent in (new / name).parents if new in parent.parents}
+
+    def is_ours(folder: str, names: list[str]) -> list[str]:
+        inner = Path(folder).relative_to(old)
+        return [name for name in names if (inner / name).as_posix() in ours]
+
+    shutil.copytree(
+        old, new, symlinks=True, ignore=is_ours, copy_function=_link, dirs_exist_ok=True
+    )
+    for folder in sorted(emptied, reverse=True):
+        if folder.is_dir() and not any(folder.iterdir()):
+            folder.rmdir()
+
+
+def _link(source: str, target: str) -> None:
+    """A second name for a file, or a copy where the file system has no links."""
+    free = _free_name(target)
+    try:
+        os.link(source, free)
+    except OSError:
+        shutil.copy2(source, free)
 
 
 def _swap(scratch: Path, path: Path) -> None:
     if not path.exists():
         scratch.rename(path)
         return
-    old = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".old", dir=path.parent))
-    path.rename(old / "old")
+    old = _scratch(path, ".old")
+    path.rename(old)
     scratch.rename(path)
     shutil.rmtree(old)
 
 
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+def _scratch(path: Path, suffix: str) -> Path:
+    """A hidden name beside a path. Python's `tempfile` would make it for the owner alone."""
+    return path.with_name(f".{path.name}.{secrets.token_hex(8)}{suffix}")
 
 
 def sha256_file(path: Path) -> str:
     """The hex SHA-256 of a file, read in pieces.
 
     Examples:
+        >>> import tempfile
         >>> p = Path(tempfile.mkdtemp()) / "empty"
         >>> p.touch()
         >>> sha256_file(p)[:8]
@@ -116,6 +235,7 @@ class TableSink:
     queue turns the one into the other.
 
     Examples:
+        >>> import tempfile
         >>> p = Path(tempfile.mkdtemp()) / "t.parquet"
         >>> with TableSink(p, pl.Schema({"a": pl.Int64})) as sink:
         ...     sink.write(pl.DataFrame({"a": [1]}))
@@ -211,7 +331,10 @@ def open_state(folder: Path, about: Mapping[str, Any], *, restart: bool = False)
     """
     file = folder / _STATE
     if folder.exists() and not file.exists() and any(folder.iterdir()):
-        raise DialensError(f"{folder} exists and holds no training state: move it away.")
+        raise DialensError(
+            f"{folder} exists and is not where an earlier run left its work (it has no {_STATE}). "
+            "Move it away, or name another output."
+        )
     if restart and folder.exists():
         shutil.rmtree(folder)
     wanted = json.loads(json.dumps(about))

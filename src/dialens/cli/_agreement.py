@@ -6,11 +6,11 @@ from typing import Annotated, Any
 
 import polars as pl
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from dialens.base import DialensError, atomic_folder, progress, sha256_file
 from dialens.cli._options import Force, Format, OnErrorOption, Seed, names, shown
+from dialens.cli._terminal import plain_console
 from dialens.corpus import OnError
 from dialens.report import RUN, Recorder
 from dialens.report.agreement import write_agreement
@@ -85,7 +85,7 @@ def agreement(
     if ratings.is_file():
         arguments["sha256"] = sha256_file(ratings)
     recorder = Recorder("agreement", arguments, seed=seed)
-    with atomic_folder(output, marker=RUN, force=force) as scratch:
+    with atomic_folder(output, inputs=[ratings], force=force) as scratch:
         with recorder.step("read"):
             table = load_ratings(ratings, factors=factors, format=format, on_error=str(on_error))
         with recorder.step("measure"), progress("Measuring", unit="groups") as advance:
@@ -169,7 +169,7 @@ def _print_all(part: pl.DataFrame) -> None:
             test,
         )
     if grid.row_count:
-        Console().print(grid)
+        plain_console().print(grid)
 
 
 def _print_main(part: pl.DataFrame) -> None:

@@ -53,10 +53,10 @@ def metrics(
         if card.family != family:
             family = card.family
             table.add_section()
-            table.add_row(f"[bold]{family}[/]")
+            table.add_row(f"[bold]{escape(family)}[/]")
         levels = "all" if card.levels == LEVELS else ", ".join(card.levels)
         ready = "yes" if lacking[card.name] is None else "no"
-        table.add_row(f"  {card.name}", card.meaning, levels, ready)
+        table.add_row(escape(f"  {card.name}"), escape(card.meaning), levels, ready)
     console = Console()
     console.print(table)
     _say_why(console, chosen, lacking)
@@ -85,7 +85,9 @@ def _say_why(console: Console, cards: list[MetricCard], lacking: dict[str, str |
     if wants:
         console.print("Not ready:")
     for reason, families in wants.items():
-        console.print(f"  [bold]{', '.join(families)}[/]: {escape(reason)}.", soft_wrap=True)
+        console.print(
+            f"  [bold]{escape(', '.join(families))}[/]: {escape(reason)}.", soft_wrap=True
+        )
 
 
 def _show(card: MetricCard, resources: Resources, lacking: str | None) -> None:
@@ -109,7 +111,7 @@ def _show(card: MetricCard, resources: Resources, lacking: str | None) -> None:
             f"--metric-option {family.name}.{key}": what for key, what in family.options.items()
         }
     table = Table(show_header=False, box=None, pad_edge=False, title_justify="left")
-    table.title = f"[bold]{card.name}[/]"
+    table.title = f"[bold]{escape(card.name)}[/]"
     for key, value in facts.items():
         table.add_row(f"[dim]{escape(key)}[/]", escape(value))
     Console().print(table, "")
@@ -134,5 +136,5 @@ def formats(
     table = Table("format", "reads", "writes", "what it is", box=None, pad_edge=False)
     for entry in known.values():
         reads, writes = ("yes" if can else "" for can in (entry.reads, entry.writes))
-        table.add_row(entry.name, reads, writes, entry.summary)
+        table.add_row(*map(escape, (entry.name, reads, writes, entry.summary)))
     Console().print(table)

@@ -5,13 +5,13 @@ from typing import Annotated
 
 import polars as pl
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from dialens.analysis.comparison import RESAMPLES
 from dialens.analysis.comparison import compare as compare_scores
-from dialens.base import DialensError, atomic_file
+from dialens.base import DialensError, atomic_file, list_files
 from dialens.cli._options import Resamples, Seed, names, shown
+from dialens.cli._terminal import plain_console
 from dialens.metrics import Scores
 from dialens.report import write_comparison
 
@@ -54,6 +54,7 @@ def compare(
     with atomic_file(scores / "comparison.parquet") as scratch:
         table.write_parquet(scratch)
     write_comparison(table, scores / "comparison.html", title=f"Comparison: {scores.name}")
+    list_files(scores, ["comparison.parquet", "comparison.html"])
     _print(table)
     print(
         f"\nAll {table.height:,} rows: {shown(scores / 'comparison.html')} (to look at), ", end=""
@@ -86,7 +87,7 @@ def _print(table: pl.DataFrame) -> None:
             f"{row['low']:+.3f} to {row['high']:+.3f}",
             f"{row['p_adjusted']:.4f}",
         )
-    Console().print(grid)
+    plain_console().print(grid)
     tested = table["family"].drop_nulls()
     paired = table.filter("paired").height
     print(

@@ -109,17 +109,19 @@ def _print_list(entries: list[CatalogueEntry], checks: list[FileCheck]) -> None:
         if entry.kind != kind:
             kind = entry.kind
             table.add_section()
-            table.add_row(f"[bold]{_kind(kind)}[/]")
+            table.add_row(f"[bold]{escape(_kind(kind))}[/]")
         state = "[red]damaged[/]" if problems[entry.folder] else "ok"
         if not entry.files:
             state = "no card"
         table.add_row(
-            entry.name + (" [dim](default)[/]" if _is_choice(entry, entries) else ""),
+            escape(entry.name) + (" [dim](default)[/]" if _is_choice(entry, entries) else ""),
             _megabytes(entry.size),
             state,
-            f"part of {entry.part_of}" if entry.part_of else _figure(entry.headline),
-            entry.reads,
-            "[yellow]research[/]" if entry.research_grade else entry.licence or "not stated",
+            escape(f"part of {entry.part_of}") if entry.part_of else _figure(entry.headline),
+            escape(entry.reads),
+            "[yellow]research[/]"
+            if entry.research_grade
+            else escape(entry.licence or "not stated"),
         )
     Console().print(table)
     print(
@@ -176,7 +178,7 @@ def _megabytes(size: int) -> str:
 def _print_card(entry: CatalogueEntry, checks: list[FileCheck]) -> None:
     console = Console()
     facts = Table(show_header=False, box=None, pad_edge=False, title_justify="left")
-    facts.title = f"[bold]{entry.name}[/]"
+    facts.title = f"[bold]{escape(entry.name)}[/]"
     facts.add_column(no_wrap=True, style="dim")
     facts.add_column(overflow="fold")
     for key, value in _facts(entry).items():
@@ -190,7 +192,7 @@ def _print_card(entry: CatalogueEntry, checks: list[FileCheck]) -> None:
         for figure in entry.figures[:_MOST_FIGURES]:
             value, _, between = str(figure).partition(" [")
             n = f"{figure.n:,}" if figure.n is not None else ""
-            table.add_row(_words(figure.name), value, between.rstrip("]"), n)
+            table.add_row(escape(_words(figure.name)), value, between.rstrip("]"), n)
         console.print("", table)
         if len(entry.figures) > _MOST_FIGURES:
             print(f"… and {len(entry.figures) - _MOST_FIGURES} more in card.json")

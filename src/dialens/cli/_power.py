@@ -6,11 +6,11 @@ from typing import Annotated, Any
 
 import polars as pl
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from dialens.base import DialensError, atomic_folder, progress
 from dialens.cli._options import Force, Seed, names, shown
+from dialens.cli._terminal import plain_console
 from dialens.report import RUN, Plan, Recorder, write_power
 from dialens.statistics import load_ratings
 from dialens.statistics.power import (
@@ -145,7 +145,7 @@ def power(
     }
     arguments = {**grid, "effects": effects, "parts": vars(parts), "ratings": ratings}
     recorder = Recorder("power", arguments, seed=seed)
-    with atomic_folder(output, marker=POWER, force=force) as scratch:
+    with atomic_folder(output, inputs=[ratings] if ratings else [], force=force) as scratch:
         with recorder.step("simulate"), progress("Simulating", unit="designs"):
             table = power_curve(
                 parts,
@@ -234,7 +234,7 @@ def _print(table: pl.DataFrame, told: list[tuple[str, str]]) -> None:
         if tested:
             cells += [f"{row['effect']:g}", *_power_cells(row)]
         grid.add_row(*cells, _number(row["width"]), _number(row["mean_width"]))
-    Console().print(grid, "")
+    plain_console().print(grid, "")
     for claim, numbers in told:
         print(f"• {claim}. {numbers}")
 

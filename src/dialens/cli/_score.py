@@ -8,7 +8,6 @@ from typing import Annotated
 
 import polars as pl
 import typer
-from rich.console import Console
 from rich.table import Column, Table
 
 from dialens.analysis.profiles import write_trait_profile
@@ -32,6 +31,7 @@ from dialens.cli._options import (
     names,
     shown,
 )
+from dialens.cli._terminal import plain_console
 from dialens.corpus import Intake, OnError, read, write_rejects
 from dialens.metrics import Resources, Scores, forecast, make_plan, score_into
 from dialens.report import RUN, Recorder, Summary, write_report
@@ -168,7 +168,7 @@ def score_to(
         "on_error": on_error,
     }
     recorder = Recorder("score", arguments, seed=resources.seed)
-    with atomic_folder(output, marker=RUN, force=force) as scratch:
+    with atomic_folder(output, inputs=[source], force=force) as scratch:
         spool = scratch / ".spool"
         with recorder.step("read"), progress("Reading") as advance:
             corpus = read(source, format=format, intake=intake, spool=spool, advance=advance)
@@ -233,7 +233,7 @@ def _print_agents(scores: Scores) -> int:
             "No turn in this corpus is an agent's, so every value is missing. Name the roles "
             "(assistant, bot, agent) in the data, or choose the format with --format."
         )
-    console = Console()
+    console = plain_console()
     present = rows.filter(pl.col("value").is_not_null())["metric"].unique()
     present = present if len(present) else rows["metric"].unique()
     shown_metrics = [name for name in _HEADLINES if name in present] or present.sort().to_list()

@@ -92,7 +92,7 @@ def fit(
     if table.is_file():
         arguments["sha256"] = sha256_file(table)
     recorder = Recorder("traits fit", arguments, seed=seed)
-    with atomic_folder(folder, marker=RUN, force=force) as scratch:
+    with atomic_folder(folder, inputs=[table], force=force) as scratch:
         with recorder.step("read"):
             rows = read_labelled(table, text=text, target=target, group=group)
             own = topic_tables.load(topics) if topics is not None else None

@@ -6,7 +6,6 @@ from typing import Annotated
 
 import polars as pl
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from dialens.analysis.comparison import RESAMPLES
@@ -14,6 +13,7 @@ from dialens.analysis.validation import Validation
 from dialens.analysis.validation import validate as validate_scores
 from dialens.base import DialensError, atomic_folder, progress
 from dialens.cli._options import Force, Format, OnErrorOption, Resamples, Seed, names, shown
+from dialens.cli._terminal import plain_console
 from dialens.corpus import RATER_KINDS, Intake, OnError, read
 from dialens.metrics import Scores
 from dialens.report import RUN, Recorder
@@ -114,7 +114,7 @@ def validate(
         "folds": folds,
     }
     recorder = Recorder("validate", arguments, seed=seed)
-    with atomic_folder(output, marker=VALIDATION, force=force) as scratch:
+    with atomic_folder(output, inputs=[corpus, scores], force=force) as scratch:
         with recorder.step("read"), progress("Reading") as advance:
             conversations = read(corpus, format=format, intake=Intake(on_error), advance=advance)
         with recorder.step("validate"), progress("Validating", unit="parts") as advance:
@@ -174,7 +174,7 @@ def _print(result: Validation, summary: ValidationSummary, output: Path) -> None
             number(row["kendall"], 3),
             p_text(row["pearson_p_adjusted"]),
         )
-    Console().print("", grid)
+    plain_console().print("", grid)
     if known.height > _SHOWN:
         print(f"… and {known.height - _SHOWN:,} more, in the report")
     tested = known["family"].drop_nulls()

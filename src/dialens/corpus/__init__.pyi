@@ -1,6 +1,6 @@
 from ._background import background, backgrounds
 from ._converting import Format, Summary, convert, formats
-from ._corpus import MANIFEST, Corpus, is_corpus_folder, write_corpus, write_rejects
+from ._corpus import Corpus, is_corpus_folder, write_corpus, write_rejects
 from ._demo import demo_path
 from ._dialogue import Dialogue, Rating, Reference, Turn, batches, tables
 from ._intake import Intake, OnError, RecordError, message
@@ -13,7 +13,6 @@ __all__ = [
     "DAMAGE",
     "LEVELS",
     "MAGIC_BYTES",
-    "MANIFEST",
     "RATER_KINDS",
     "RATINGS",
     "REFERENCES",

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from dialens.base import Advance, DialensError
+from dialens.base import Advance, refuse_inputs_in
 from dialens.corpus._intake import Intake, OnError
 from dialens.corpus._opening import describe, filled
 from dialens.corpus._reading import choose
@@ -72,7 +72,7 @@ def convert(
         to: The target's format; from its name if not given: `.jsonl` is openai, `.csv` is csv,
             anything else a corpus folder.
         on_error: `stop` at the first record that cannot be read, or `skip` it and count.
-        force: Replace a target that was not written by dialens.
+        force: Replace a file, or write into a folder with files of others, which are kept.
         intake: Keeps account of what was left out, when the caller wants to see it.
         advance: Told how many more turns have been read.
 
@@ -84,8 +84,7 @@ def convert(
         2
     """
     source, target = Source(Path(source_path)), Path(target_path)
-    if target.resolve() in (source.path.resolve(), *source.path.resolve().parents):
-        raise DialensError(f"{target} holds the source itself. Name another place.")
+    refuse_inputs_in(target, [source.path])
     writer = writer_for(target, to)
     reader = choose(source, format, READERS)
     intake = intake or Intake(OnError(on_error))

@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from dialens.base import Advance, DialensError, TableSink, sha256_file
+from dialens.base import Advance, DialensError, TableSink, list_files, sha256_file
 from dialens.corpus._dialogue import Dialogue, batches
 from dialens.corpus._intake import Intake
 from dialens.corpus._reading import check
@@ -141,6 +141,7 @@ def write_corpus(
     if intake and intake.rejects:
         write_rejects(intake, folder / REJECTS)
     (folder / MANIFEST).write_text(json.dumps(manifest, indent=2, ensure_ascii=False) + "\n")
+    list_files(folder)
     return Corpus.open(folder)
 
 

@@ -19,6 +19,9 @@ _MISSING = re.compile(r"missing required field `(.+)`")
 _STEP = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
 _AT = re.compile(r" - at `(?:key in )?(.+)`$")
 
+UNREADABLE = (RecordError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+"""What decoding and parsing a record may raise; `as_record_error` puts it into our words."""
+
 
 class Reader(Protocol):
     """What reads one format.
@@ -83,7 +86,7 @@ class RecordReader:
                     check(talk)
                 for talk in talks:
                     intake.claim(talk.dialog, source.path, record.line)
-            except (RecordError, msgspec.MsgspecError, UnicodeDecodeError) as error:
+            except UNREADABLE as error:
                 intake.reject(source.path, record.line, as_record_error(error, record))
                 continue
             yield from talks
@@ -135,6 +138,8 @@ def as_record_error(error: Exception, record: Record) -> RecordError:
         return error
     if isinstance(error, UnicodeDecodeError):
         return not_utf8(error)
+    if isinstance(error, RecursionError):
+        return RecordError("is nested too deeply", seen=record.raw[:80].decode(errors="replace"))
     text = str(error)
     if isinstance(error, msgspec.ValidationError):
         return _invalid(text, record)
@@ -166,7 +171,10 @@ def _invalid(text: str, record: Record) -> RecordError:
     place = _AT.search(text)
     path = place.group(1).removeprefix("$").removeprefix(".") if place else ""
     what = _AT.sub("", text)
-    seen = _value_at(record.raw, path)
+    try:
+        seen = _value_at(record.raw, path)
+    except (ValueError, RecursionError):  # a log line: a number or a bracket, then words
+        return RecordError("is not valid JSON", seen=record.raw[:80].decode(errors="replace"))
     missing = _MISSING.search(what)
     if missing:
         name = f"{path}.{missing.group(1)}" if path else missing.group(1)
@@ -205,7 +213,7 @@ def _refuse_broken_json(source: Source) -> None:
         return
     try:
         msgspec.json.decode(record.raw)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except UNREADABLE as error:
         problem = record.problem or as_record_error(error, record)
         raise DialensError(message(source.path, record.line, problem)) from error
 

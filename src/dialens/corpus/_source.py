@@ -61,18 +61,17 @@ class Source:
         """The first JSON object in the file (in its top-level array, if it is one), or None.
 
         Records that cannot be decoded are passed over: what they are wrong in is said later, by
-        the reader of the format that the others show.
+        the reader of the format that the others show. A file that begins with something else (a
+        log line) counts as JSON if half of its first lines are objects.
         """
-        if self.is_folder or self.head.lstrip()[:1] not in (b"{", b"["):
+        if self.is_folder:
             return None
-        for record in islice(json_records(self), _SNIFFED):
-            try:
-                value = msgspec.json.decode(record.raw)
-            except (msgspec.DecodeError, UnicodeDecodeError):
-                continue
-            if isinstance(value, dict):
-                return value
-        return None
+        if self.head.lstrip()[:1] in (b"{", b"["):
+            records = (_object(record.raw) for record in islice(json_records(self), _SNIFFED))
+            return next(filter(None, records), None)
+        rows = [_object(row) for row in self.head.splitlines() if row.strip()]
+        objects = [row for row in rows if row]
+        return objects[0] if 2 * len(objects) >= len(rows) > 0 else None
 
     def chunks(self) -> Iterator[bytes]:
         """The unpacked bytes in pieces; a damaged archive is an error that says how far it got."""
@@ -156,9 +155,24 @@ def json_records(source: Source) -> Iterator[Record]:
         [(1, b'{"a": 1}'), (2, b'{"a": "]"}')]
     """
     start = source.head.lstrip()
+    if _STRAY_BRACKET.match(start):
+        return lines(source)
     if start.startswith(b"[") or (start.startswith(b"{") and _spread_over_lines(start)):
         return _json_values(source, base=1 if start.startswith(b"[") else 0)
     return lines(source)
+
+
+_STRAY_BRACKET = re.compile(rb"\[(?!\s*[{\]])[^\n]*[^,\[\s][^\S\n]*\n\s*\{")
+"""A line such as ``[INFO] saved`` above a line with an object: not the beginning of an array."""
+
+
+def _object(raw: bytes) -> dict[str, object] | None:
+    """The JSON object in some bytes, or None."""
+    try:
+        value = msgspec.json.decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
 
 
 def _spread_over_lines(start: bytes) -> bool:

@@ -16,7 +16,7 @@ import msgspec
 import polars as pl
 
 from dialens.base import DialensError, atomic_file, atomic_folder, did_you_mean
-from dialens.corpus._corpus import MANIFEST, write_corpus
+from dialens.corpus._corpus import write_corpus
 from dialens.corpus._intake import Intake
 from dialens.corpus._tables import RATINGS, REFERENCES, TURNS, Tables
 from dialens.corpus.readers import OURS, SPEAKERS, beside
@@ -90,7 +90,7 @@ class CorpusWriter:
         force: bool,
     ) -> Written:
         """Write the three tables and the manifest."""
-        with atomic_folder(target, marker=MANIFEST, force=force) as scratch:
+        with atomic_folder(target, force=force) as scratch:
             counts = write_corpus(parts, scratch, source=source, intake=intake).manifest["counts"]
         kept = ("dialogs", "turns", "ratings", "references")
         return Written(*(counts[name] for name in kept))
@@ -145,8 +145,7 @@ class ConvoKitWriter:
         written = Written()
         index: dict[str, set[str]] = {"utterances": {OURS}, "conversations": {OURS}}
         speakers: set[str] = set()
-        replace = force or _is_ours(target)
-        with atomic_folder(target, marker="corpus.json by dialens", force=replace) as scratch:
+        with atomic_folder(target, force=force) as scratch:
             with ExitStack() as stack:
                 said = stack.enter_context((scratch / "utterances.jsonl").open("wb"))
                 talks = stack.enter_context((scratch / "conversations.json").open("wb"))
@@ -237,13 +236,6 @@ def writer_for(target: Path, name: str | None) -> Writer:
     raise DialensError(
         f"dialens cannot write {name!r}. {did_you_mean(name, known)}It writes: {', '.join(known)}."
     )
-
-
-def _is_ours(folder: Path) -> bool:
-    try:
-        return OURS in _OBJECT.decode((folder / "corpus.json").read_bytes())
-    except (OSError, msgspec.MsgspecError):
-        return False
 
 
 def _refuse_existing(path: Path, *, force: bool) -> None:

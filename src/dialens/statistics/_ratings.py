@@ -17,7 +17,7 @@ from typing import Any
 import polars as pl
 
 from dialens.base import DialensError
-from dialens.corpus import RATINGS, Corpus, Source, is_corpus_folder, read
+from dialens.corpus import RATINGS, Corpus, Source, is_corpus_folder, json_records, read
 
 ITEM = ("level", "system", "agent", "dialog", "turn")
 """What names an item: ratings that agree in all of these judge the same thing."""
@@ -133,6 +133,13 @@ def _from_json(source: Source) -> pl.DataFrame:
     try:
         return read_rows(io.BytesIO(content), infer_schema_length=None)
     except pl.exceptions.PolarsError as error:
+        for record in json_records(source):
+            try:
+                json.loads(record.raw)
+            except ValueError:
+                line = f"{source.path}, line {record.line} is not JSON"
+                seen = record.raw[:80].decode(errors="replace")
+                raise DialensError(f"{line}; seen: {seen}. Mend it or leave it out.") from error
         raise DialensError(f"{source.path} is not a whole table of ratings: {error}.") from error
 
 

@@ -9,16 +9,7 @@ from typing import Any
 from dialens.agents._agent import Agent, AgentSpec, Message, Reply, streamed
 from dialens.agents._settings import label_of
 from dialens.base import DialensError, atomic_folder
-from dialens.corpus import (
-    MANIFEST,
-    Corpus,
-    Dialogue,
-    Tables,
-    Turn,
-    is_corpus_folder,
-    tables,
-    write_corpus,
-)
+from dialens.corpus import Corpus, Dialogue, Tables, Turn, is_corpus_folder, tables, write_corpus
 
 PERSON = "human"
 """What the person is called in the corpus."""
@@ -137,6 +128,6 @@ def keep(chat: Chat, spec: AgentSpec, folder: Path) -> str:
         "format": _FORMAT,
         "agents": agents if about in agents else [*agents, about],
     }
-    with atomic_folder(folder, marker=MANIFEST) as scratch:
+    with atomic_folder(folder) as scratch:
         write_corpus(parts, scratch, source=source)
     return dialog

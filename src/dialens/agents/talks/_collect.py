@@ -26,7 +26,7 @@ from dialens.agents.talks._journal import (
 )
 from dialens.agents.talks._plan import Cast, Plan, Seat, Talk, opened
 from dialens.base import Advance, DialensError, atomic_folder
-from dialens.corpus import MANIFEST, Dialogue, Turn, batches, is_corpus_folder, write_corpus
+from dialens.corpus import Dialogue, Turn, batches, is_corpus_folder, write_corpus
 
 FAILURES = "failures.jsonl"
 """The file of a collected corpus that names conversations that failed, with what was said."""
@@ -304,7 +304,7 @@ def _written(
         )
     spent = _spent(ordered, by_name)
     source = _source(plan, cast, spent, failures)
-    with atomic_folder(target, marker=MANIFEST, force=force) as scratch:
+    with atomic_folder(target, force=force) as scratch:
         corpus = write_corpus(batches(whole), scratch, source=source)
         write_journal(scratch / JOURNAL, ordered)
         if failures:

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from dialens.agents import KINDS, parse_agent
@@ -22,6 +21,7 @@ from dialens.agents.talks import (
 from dialens.agents.talks import collect as collect_talks
 from dialens.base import DialensError, progress
 from dialens.cli._options import Force, shown
+from dialens.cli._terminal import plain_console
 from dialens.cli.agents._options import Settings, agents_extra, with_settings
 
 _WORDS: tuple[Literal["each_other", "themselves"], ...] = ("each_other", "themselves")
@@ -194,7 +194,7 @@ def _show_plan(plan: Plan) -> None:
             firsts.setdefault((talk.agent.label, talk.partner.label), talk.opening)
         for pair, count in pairs.items():
             table.add_row(*pair, f"{count:,}", firsts[pair] or "their own words")
-        Console().print(table)
+        plain_console().print(table)
         replies = sum(plan.turns - (talk.opening is not None) for talk in cast.talks)
         print(
             f"{len(cast.talks):,} dialogues of {plan.turns} turns, {replies:,} replies to be given."
@@ -214,7 +214,7 @@ def _show_done(done: Collected) -> None:
         numbers = (spent.replies, spent.attempts, spent.tokens_in, spent.tokens_out)
         cost = "–" if spent.cost is None else f"{spent.cost:.4f}"
         table.add_row(label, *(f"{number:,}" if number else "–" for number in numbers), cost)
-    Console().print(table)
+    plain_console().print(table)
     costs = [spent.cost for spent in done.spent.values() if spent.cost is not None]
     if len(costs) > 1:
         print(f"Cost of all: {sum(costs):.4f}")

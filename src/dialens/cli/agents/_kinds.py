@@ -32,13 +32,13 @@ def kinds(
     for kind in all_kinds().values():
         missing = kind.why_not()
         ready = f"[yellow]{escape(missing)}[/]" if missing else "yes"
-        table.add_row(kind.name, escape(kind.spelling), escape(kind.summary), ready)
+        table.add_row(escape(kind.name), escape(kind.spelling), escape(kind.summary), ready)
     Console().print(table)
 
 
 def _show(kind: Kind) -> None:
     console = Console()
-    console.print(f"[bold]{kind.name}[/]: {escape(kind.summary)}")
+    console.print(f"[bold]{escape(kind.name)}[/]: {escape(kind.summary)}")
     console.print(f"Written: {escape(kind.spelling)}")
     if missing := kind.why_not():
         console.print(f"Not ready: {escape(missing)}")
@@ -49,7 +49,7 @@ def _show(kind: Kind) -> None:
         table.add_column(head, no_wrap=head == "setting", overflow="fold")
     for connection in (False, True):
         for one in (one for one in kind.declared if one.connection == connection):
-            table.add_row(one.name, escape(_usual(one.default)), escape(one.meaning))
+            table.add_row(escape(one.name), escape(_usual(one.default)), escape(one.meaning))
         if not connection:
             table.add_section()
     console.print("", table)

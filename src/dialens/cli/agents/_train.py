@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from dialens.base import DialensError, atomic_folder, open_state, progress
 from dialens.cli._options import Force, Seed, shown
+from dialens.cli._terminal import plain_console
 from dialens.report import RUN, Recorder
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ def train(
         begin = read_beginning(SHIPPED / kind if ours else begin_with, shape)
     recorder = Recorder("agents train", arguments, seed=seed)
     state = output.with_name(f"{output.name}.training")
-    with atomic_folder(output, marker="card.json", force=force) as scratch:
+    with atomic_folder(output, inputs=[data], force=force) as scratch:
         if open_state(state, depends_on(source, shape, plan, begin), restart=restart):
             print(f"Going on with what {shown(state)} holds.")
         with recorder.step("train"), ExitStack() as stack:
@@ -193,7 +193,7 @@ def _write_samples(found: "Trained", file: Path) -> None:
 
 def _print(found: "Trained", output: Path, kind: str) -> None:
     held = found.perplexity
-    console = Console()
+    console = plain_console()
     grid = Table(box=None, show_header=False)
     grid.add_row("learned from", f"{found.facts['replies']:,} replies")
     grid.add_row(
@@ -207,6 +207,6 @@ def _print(found: "Trained", output: Path, kind: str) -> None:
         grid.add_row("held back by the guard", f"{found.held_back:,} replies")
     console.print(grid)
     for sample in found.samples[:_SHOWN]:
-        console.print(f"\n  > {sample.context[-1]}", style="dim", markup=False, highlight=False)
-        console.print(f"  {sample.agent}", markup=False, highlight=False)
+        console.print(f"\n  > {sample.context[-1]}", style="dim", highlight=False)
+        console.print(f"  {sample.agent}", highlight=False)
     print(f"\nAgent: {shown(output)}   Talk: dialens agents chat {kind}:{shown(output)}")

@@ -104,7 +104,7 @@ def ablate_dimensions(
         arguments["corpus"] = corpus
     recorder = Recorder("engagement ablate", arguments, seed=seed)
     state = output.with_name(f"{output.name}.training")
-    with atomic_folder(output, marker=ABLATION, force=force) as scratch:
+    with atomic_folder(output, inputs=[red, *(corpus or [])], force=force) as scratch:
         with recorder.step("read"):
             posts = read_posts(red / POSTS, needed=ABLATION_COLUMNS)
             parts = read_parts(red)

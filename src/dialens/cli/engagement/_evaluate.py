@@ -10,13 +10,13 @@ from typing import Annotated, Any
 import numpy as np
 import polars as pl
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from dialens.analysis.comparison import RESAMPLES
 from dialens.analysis.validation import RatedUnits, human_ratings, rated_units
 from dialens.base import DialensError, atomic_folder, progress
 from dialens.cli._options import Force, Format, Resamples, Seed, names, shown
+from dialens.cli._terminal import plain_console
 from dialens.corpus import Corpus, read
 from dialens.engagement import (
     RatedReplies,
@@ -126,7 +126,7 @@ def evaluate(
             found += correlations(rated, scores, resamples=resamples, seed=seed)
     told = {"model": str(model), "signature": scorer.model.signature, "context_turns": turns}
     if output is not None:
-        with atomic_folder(output, marker=EVALUATION, force=force) as folder:
+        with atomic_folder(output, inputs=corpora, force=force) as folder:
             _write(told, found, folder)
             recorder.finish(folder / RUN)
     _print(found)
@@ -216,7 +216,7 @@ def _write(told: dict[str, Any], rows: Sequence[dict[str, Any]], folder: Path) -
 
 
 def _print(rows: Sequence[dict[str, Any]]) -> None:
-    console = Console()
+    console = plain_console()
     for (corpus, quality, n), group in groupby(rows, lambda r: (r["corpus"], r["quality"], r["n"])):
         grid = Table(box=None, pad_edge=False, header_style="bold")
         for head in (f"{corpus}: {quality}", "Pearson", "Spearman", "given log length"):
@@ -226,7 +226,7 @@ def _print(rows: Sequence[dict[str, Any]]) -> None:
             numbers = [_told(Estimate(**row[kind])) for kind in kinds]
             grid.add_row(row["scorer"], *numbers, style="bold" if row["scorer"] == "model" else "")
         console.print(grid)
-        console.print(f"[dim]{n:,} replies[/]\n", highlight=False)
+        console.print(f"{n:,} replies\n", style="dim", highlight=False)
     for clusters in dict.fromkeys(row["clustered_by"] for row in rows):
         print(f"Intervals (95 %) over {clusters}.")
 

@@ -4,11 +4,11 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from dialens.base import progress
 from dialens.cli._options import OnErrorOption, shown
+from dialens.cli._terminal import plain_console
 from dialens.corpus import OnError
 from dialens.engagement.curation import REJECTS_FOLDER, Ingested, Plan, plan_ingest
 from dialens.engagement.curation import ingest as ingest_dumps
@@ -70,7 +70,7 @@ def _show_plan(planned: Plan, work: Path, on_error: OnError) -> None:
             f"{dump.rows:,}",
             "there already" if dump.known else _duration(dump.seconds),
         )
-    Console().print(table)
+    plain_console().print(table)
     rows = sum(dump.rows for dump in planned.dumps if not dump.known)
     print(
         f"About {rows:,} rows into {shown(work)}, {planned.workers} "

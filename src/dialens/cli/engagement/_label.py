@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from dialens.cli._options import Force, Seed, shown
+from dialens.cli._terminal import plain_console
 from dialens.engagement.curation import (
     WEIGHTS,
     EngineOptions,
@@ -148,7 +148,7 @@ def _print_plan(steps: list[tuple[str, str, int | None]], work: Path) -> None:
     table.columns[3].justify = "right"
     for number, (name, about, rows) in enumerate(steps, start=1):
         table.add_row(f"{number:02d}", name, about, "a few" if rows is None else f"{rows:,}")
-    Console().print(table)
+    plain_console().print(table)
     print(f"\nRows are estimates from other months. Nothing of {shown(work)} was changed.")
 
 

@@ -78,7 +78,7 @@ def negatives(
         with atomic_file(output) as scratch:
             mixed["train"].write_parquet(scratch)
     else:
-        with atomic_folder(output, marker=NEGATIVES, force=force) as folder:
+        with atomic_folder(output, inputs=[red], force=force) as folder:
             with recorder.step("make"):
                 mixed = {name: mix_negatives(table, recipe) for name, table in parts.items()}
             for name, table in mixed.items():

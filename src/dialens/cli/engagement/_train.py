@@ -8,11 +8,11 @@ from typing import Annotated
 
 import polars as pl
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from dialens.base import DialensError, atomic_folder, open_state, progress, sha256_file
 from dialens.cli._options import Force, names, shown
+from dialens.cli._terminal import plain_console
 from dialens.cli.engagement._evaluate import Quality, read_rated
 from dialens.cli.engagement._negatives import RandomReplies, Share, make_recipe
 from dialens.engagement import (
@@ -110,7 +110,7 @@ def train(
     arguments = {"red": red, "encoder": encoder.name, "plan": asdict(plan), "seeds": chosen}
     recorder = Recorder("engagement train", arguments | {"corpus": corpus}, seed=chosen[0])
     state = output.with_name(f"{output.name}.training")
-    with atomic_folder(output, marker=CARD, force=force) as scratch:
+    with atomic_folder(output, inputs=[red, *(corpus or [])], force=force) as scratch:
         with recorder.step("read"):
             data = training_data(red, context_turns)
             rated = rated_sets(corpus, names(quality), context_turns)
@@ -185,4 +185,4 @@ def print_summary(table: pl.DataFrame, lead: Sequence[str] = ("measure",)) -> No
     for row in table.iter_rows(named=True):
         numbers = ["–" if row[k] is None else f"{row[k]:.3f}" for k in ("mean", "sd", "best")]
         grid.add_row(*(str(row[name]) for name in lead), *numbers, str(row["seeds"]))
-    Console().print(grid)
+    plain_console().print(grid)

@@ -101,7 +101,7 @@ def analyze(
     arguments = {"export": source, "factor": factors, "where": kept, "normalise": normalise}
     recorder = Recorder("study analyze", arguments | {"resamples": resamples}, seed=seed)
     draws = Draws(resamples=resamples, seed=seed)
-    with atomic_folder(output, marker=ANALYSIS, force=force) as scratch:
+    with atomic_folder(output, inputs=[source], force=force) as scratch:
         with recorder.step("read"):
             found = _opened(source, scratch, preregistration, db)
             data = read_study(found.folder, factors=factors, where=kept, normalise=normalise)

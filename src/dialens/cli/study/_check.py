@@ -4,10 +4,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from dialens.cli._options import Seed
+from dialens.cli._terminal import plain_console
 from dialens.cli.study._extra import studies_extra
 
 if TYPE_CHECKING:
@@ -80,6 +80,6 @@ def _cells(found: "StudyEstimate") -> None:
     for cell in found.cells[:_MOST_CELLS]:
         numbers = (cell.target, cell.screens, cell.ratings)
         table.add_row(cell.cell, *map(str, numbers), f"{cell.minutes:.0f}")
-    Console().print(table)
+    plain_console().print(table)
     if len(found.cells) > _MOST_CELLS:
         print(f"… and {len(found.cells) - _MOST_CELLS} more cells.")

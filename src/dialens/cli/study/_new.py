@@ -37,7 +37,7 @@ def new(
     # A folder with a study file in it is somebody's work, perhaps with answers beside it.
     if output.exists() and not (output.is_dir() and not any(output.iterdir())):
         raise DialensError(f"{output} exists and is not an empty folder. Name another with -o.")
-    with atomic_folder(output, marker=STUDY) as scratch:
+    with atomic_folder(output) as scratch:
         study = write_template(template, scratch)
     print(
         f"{shown(output / STUDY)}: {study.design.title} "

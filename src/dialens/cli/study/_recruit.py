@@ -7,10 +7,10 @@ from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from dialens.base import DialensError, did_you_mean, progress
+from dialens.cli._terminal import plain_console
 from dialens.cli.study._database import DatabaseOption, StudyPath, recorded_study
 from dialens.cli.study._extra import studies_extra
 
@@ -128,7 +128,7 @@ def status(
     for there in postings:
         counts = (there.places, there.free, there.pending, there.done)
         table.add_row(there.id, there.state, *map(str, counts))
-    Console().print(table if postings else "Nothing is posted.")
+    plain_console().print(table if postings else "Nothing is posted.")
     for state, count in sorted(Counter(one.work.state for one in matched).items()):
         print(f"{count:,} {state}")
     for one in matched:

@@ -4,9 +4,9 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import polars as pl
-from rich.console import Console
 from rich.table import Table
 
+from dialens.cli._terminal import plain_console
 from dialens.cli.study._database import DatabaseOption, StudyPath, recorded_study
 
 if TYPE_CHECKING:
@@ -73,4 +73,4 @@ def _cells(cells: "Sequence[CellProgress]") -> None:
     for cell in cells:
         counts = (cell.target, cell.completed, cell.live, cell.expired, cell.restarted)
         table.add_row(cell.cell, cell.state, *map(str, counts))
-    Console().print(table)
+    plain_console().print(table)

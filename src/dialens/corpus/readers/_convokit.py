@@ -23,7 +23,7 @@ import polars as pl
 from dialens.base import DialensError
 from dialens.corpus._checks import FLAW, LINE
 from dialens.corpus._intake import Intake, RecordError, message
-from dialens.corpus._reading import as_record_error
+from dialens.corpus._reading import UNREADABLE, as_record_error
 from dialens.corpus._roles import UNKNOWN, sounds_like_agent
 from dialens.corpus._source import Record, Source, json_records, lines
 from dialens.corpus._tables import RATINGS, REFERENCES, TURNS, Tables
@@ -143,7 +143,7 @@ def _row(
             raise record.problem
         said = _DECODER.decode(record.raw)
         return {LINE: line, FLAW: False, **_columns(said, own=own)}
-    except (RecordError, msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except UNREADABLE as error:
         flaws[line] = as_record_error(error, record)
         return {LINE: line, FLAW: True, "dialog": None}
 

@@ -18,8 +18,18 @@ from typing import Any, Final
 
 import polars as pl
 
-from dialens.base import DialensError, progress
+from dialens.base import FILES as LIST
+from dialens.base import (
+    DialensError,
+    list_files,
+    listed_files,
+    progress,
+    refuse_inputs_in,
+    set_aside,
+)
 from dialens.engagement.curation._data_card import (
+    CARD,
+    CARD_PAGE,
     DataCard,
     Facts,
     make_card,
@@ -44,6 +54,7 @@ from dialens.engagement.curation._writing import writing_to
 
 SCRATCH: Final = ".work"
 REJECTED: Final = "rejected"
+_OUTPUTS: Final = (*FILES.values(), REJECTED, CARD, CARD_PAGE, RUN)
 
 _NAMES: Final = [step.name for step in STEPS]
 _CUTS: Final = [0, *(_NAMES.index(f"{what}_texts") + 1 for what in ("toxicity", "emotion")), None]
@@ -102,6 +113,7 @@ def label(
     options, engine = options or LabelOptions(), engine or EngineOptions()
     source = open_work(work)
     identity = _identity(source, options, models)
+    refuse_inputs_in(red, [work])
     _check_target(red, force=force)
     if not force and (found := earlier_run(red, identity)) is not None:
         return Labelled(red, DataCard(found), fresh=False)
@@ -133,6 +145,7 @@ def label(
             started=started,
             seconds=time.perf_counter() - clock,
         )
+        list_files(red, (name for name in _OUTPUTS if (red / name).is_file()))
     _tidy(scratch)
     return Labelled(red, card, fresh=True)
 
@@ -155,12 +168,14 @@ def plan_labelling(work: Path) -> list[tuple[str, str, int | None]]:
 def _check_target(red: Path, *, force: bool) -> None:
     if red.exists() and not red.is_dir():
         raise DialensError(f"{red} is a file. Name a folder for the dataset.")
-    ours = (red / RUN).exists() or (red / SCRATCH).is_dir()
+    ours = listed_files(red) is not None or (red / SCRATCH).is_dir()
     if red.is_dir() and any(red.iterdir()) and not ours and not force:
         raise DialensError(
-            f"{red} exists and was not written by `dialens engagement label` (it has no {RUN}). "
-            "Name another place, or add --force to write into it."
+            f"{red} exists and was not written by `dialens engagement label` (it has no {LIST}). "
+            "Name another place, or add --force to write into it; the files in it are kept."
         )
+    if not ours:
+        set_aside(red, _OUTPUTS)
 
 
 def _identity(source: Work, options: LabelOptions, models: Models) -> str:

@@ -129,7 +129,7 @@ def export(store: Store, study: str, folder: str | Path, *, force: bool = False)
         events.height,
         left_out,
     )
-    with atomic_folder(target, marker=MARKER, force=force) as scratch:
+    with atomic_folder(target, force=force) as scratch:
         if design.design.conversations is not None:
             talking = Talking(store.database)
             said, failed = talking.exchanges_frame(study), talking.failures_frame(study)
