@@ -11,15 +11,21 @@ import httpx
 
 from dialens.agents.agent import AgentError, AgentSpec, Message, Parameters, Reply
 from dialens.agents.openai_settings import EndpointSettings, endpoint_of, key_of
-from dialens.agents.openai_wire import Told, Trouble, Usage, read_answer, read_stream, refused
+from dialens.agents.openai_wire import (
+    RETRY,
+    Told,
+    Trouble,
+    Usage,
+    read_answer,
+    read_stream,
+    refused,
+)
 from dialens.agents.openai_wire import request_body as body_of
 from dialens.agents.pieces import tidy, whole
 from dialens.agents.rate_limit import RateLimit, shared_limit
 from dialens.agents.settings import Named, read_settings
 from dialens.errors import DialensError
 
-_FIRST_WAIT_S = 0.5
-_LONGEST_WAIT_S = 30.0
 _CHARACTERS_A_TOKEN = 4
 _FORESEEN_TOKENS = 256
 
@@ -105,8 +111,7 @@ class EndpointAgent:
                 trouble.error.attempts = attempt
                 wait = trouble.wait
                 if wait is None:
-                    wait = min(_FIRST_WAIT_S * 2 ** (attempt - 1), _LONGEST_WAIT_S)
-                    wait *= jitter.uniform(0.5, 1.5)
+                    wait = RETRY.backoff(attempt, jitter)
                 late = self.clock() + wait >= deadline
                 last = attempt == self.settings.attempts
                 if said or last or late or not trouble.again:
