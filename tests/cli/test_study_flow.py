@@ -15,8 +15,7 @@ from typer.testing import CliRunner, Result
 
 from dialens.base import DialensError
 from dialens.cli.study._group import app
-from dialens.studies import load_study
-from dialens.studies._raters import seen
+from dialens.studies import load_study, seen
 from dialens.studies.plan import plan
 from dialens.studies.store import KEY_VARIABLE, Store
 from dialens.studies.templates import load_template

@@ -27,9 +27,9 @@ from dialens.studies import (
     is_absent,
     preview,
     read_design,
+    seen,
     study_of,
 )
-from dialens.studies._raters import seen
 from dialens.studies.export import export
 from dialens.studies.plan import plan
 from dialens.studies.simulation import Population, simulate_study

@@ -1,4 +1,4 @@
-"""Simulated participants through the pages of a real server."""
+"""Simulated participants through a real server."""
 
 from __future__ import annotations
 
@@ -17,10 +17,17 @@ import uvicorn
 from sqlalchemy import select
 
 from dialens.base import DialensError
-from dialens.studies import TEA, Exchange, Study, attendance, filled, simulate_over_http, study_of
-from dialens.studies._http_page import form_of, read_page
+from dialens.studies import (
+    TEA,
+    Exchange,
+    Study,
+    attendance,
+    filled,
+    seen,
+    simulate_over_http,
+    study_of,
+)
 from dialens.studies._http_participation import take_part_over_http
-from dialens.studies._raters import seen
 from dialens.studies.instruments import validate
 from dialens.studies.plan import plan
 from dialens.studies.simulation import Population, World
@@ -131,7 +138,7 @@ def test_who_comes_again_goes_on(served: Served) -> None:
     world = World(study, Population(), seed=0)
 
     def visit(person: Any) -> str:
-        with httpx.Client(base_url=url, follow_redirects=True, trust_env=False) as client:
+        with httpx.Client(base_url=url, trust_env=False) as client:
             return take_part_over_http(client, study, person, password=PASSWORD)[0]
 
     assert visit(replace(world.person(1), leaves_after=3)) == "left"
@@ -165,12 +172,3 @@ def test_another_study_is_noticed(served: Served) -> None:
 def test_nothing_there_is_named() -> None:
     with pytest.raises(DialensError, match="No study is served"):
         through("http://127.0.0.1:9", study_of(TEA))
-
-
-def test_a_page_that_asks_for_something_unknown_is_named() -> None:
-    page = read_page(
-        '<main class="page rating"><form action="/study" data-screen="rate-001">'
-        '<div data-field="charm-1" data-control="number"><input name="a:charm-1"></div></form>'
-    )
-    with pytest.raises(DialensError, match="'charm-1'"):
-        form_of(page, study_of(TEA).design)

@@ -14,9 +14,9 @@ import pytest
 
 from dialens.analysis.bias import Draws, StudyData, effects, study_data
 from dialens.base import DialensError
-from dialens.studies import TEA, Field, Reply, Screen, Study, attendance, study_of
+from dialens.studies import TEA, Field, Reply, Screen, Study, attendance, seen, study_of
 from dialens.studies._participation import Entrance, take_part
-from dialens.studies._raters import Rater, seen
+from dialens.studies._raters import Rater
 from dialens.studies.export import tables
 from dialens.studies.instruments import validate
 from dialens.studies.plan import Planner, plan

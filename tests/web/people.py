@@ -8,10 +8,31 @@ from html.parser import HTMLParser
 import numpy as np
 from starlette.testclient import TestClient
 
+from dialens.studies import JSON, Field
 from dialens.studies.instruments import simulate
 from dialens.studies.store import Session
 from dialens.web import Site
-from dialens.web._forms import form_fields
+from dialens.web._forms import input_name
+
+
+def form_fields(asked: Field, value: JSON) -> dict[str, str]:
+    """The inputs of a page with an answer entered.
+
+    Examples:
+        >>> choices = [{"value": name, "label": name} for name in "ab"]
+        >>> form_fields(Field("taste", "ranking", options={"choices": choices}), ["b", "a"])
+        {'a:taste:b': '1', 'a:taste:a': '2'}
+        >>> form_fields(Field("sweet", "magnitude"), 12.5)
+        {'a:sweet': '12.5'}
+    """
+    if value is None:
+        return {}
+    if isinstance(value, dict):
+        return {input_name(asked.name, part): str(chosen) for part, chosen in value.items()}
+    if isinstance(value, list):
+        ranks = enumerate(value, start=1)
+        return {input_name(asked.name, str(thing)): str(rank) for rank, thing in ranks}
+    return {input_name(asked.name): str(value)}
 
 
 @dataclass

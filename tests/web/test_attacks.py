@@ -293,7 +293,9 @@ def test_too_large_a_body_is_refused(site: Site, visit: Visit) -> None:
         (b"\xff\xfe=1", "application/x-www-form-urlencoded", 400),
         (b"a=%ff", "application/x-www-form-urlencoded", 400),
         (b"&".join(b"a%d=1" % n for n in range(2_000)), "application/x-www-form-urlencoded", 400),
-        (b"{}", "application/json", 415),
+        (b"{}", "application/json", 400),
+        (b"[" * 100_000, "application/json", 400),
+        (b"{}", "text/plain", 415),
         (b"", "", 415),
     ],
 )

@@ -1,4 +1,5 @@
 from ._errors import DialensError, did_you_mean
+from ._http import RetryPolicy, not_sent, retry_after, send_with_retry
 from ._one_thread import one_thread
 from ._progress import Advance, progress
 from ._registry import Registry
@@ -10,17 +11,21 @@ __all__ = [
     "DialensError",
     "FILES",
     "Registry",
+    "RetryPolicy",
     "TableSink",
     "atomic_file",
     "atomic_folder",
     "did_you_mean",
     "list_files",
     "listed_files",
+    "not_sent",
     "one_thread",
     "open_state",
     "progress",
     "read_yaml",
     "refuse_inputs_in",
+    "retry_after",
+    "send_with_retry",
     "set_aside",
     "sha256_file",
     "validated",

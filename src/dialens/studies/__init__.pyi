@@ -15,7 +15,7 @@ from ._preregistration import (
     preregistration_markdown,
     read_preregistration,
 )
-from ._raters import SIMULATED, Reply
+from ._raters import HUMAN, RATER_HEADER, SIMULATED, Reply, seen
 from ._study import Study, load_study, study_of
 from ._types import JSON, SCREEN_KINDS, Answer, AnswerError, Cell, Field, Screen
 from .plan import Planner, plan
@@ -25,7 +25,9 @@ __all__ = [
     "FAILED",
     "FILE",
     "GIVEN_UP",
+    "HUMAN",
     "JSON",
+    "RATER_HEADER",
     "SCHEMA",
     "SCREEN_KINDS",
     "SIMULATED",
@@ -61,6 +63,7 @@ __all__ = [
     "rating_rows",
     "read_design",
     "read_preregistration",
+    "seen",
     "simulate_over_http",
     "spoken",
     "study_file",

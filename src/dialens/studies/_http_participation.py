@@ -1,41 +1,41 @@
-"""Taking part through the pages: the same raters, over HTTP, with a cookie like everybody else."""
+"""Taking part over HTTP: the same raters, through a server, in JSON, with a cookie of their own."""
 
-import json
 import time
+import uuid
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import httpx
 
-from dialens.base import DialensError
-from dialens.studies._http_page import Node, PageForm, form_of, read_page
+from dialens.base import DialensError, RetryPolicy, send_with_retry
 from dialens.studies._participation import BLOCKED, EXPIRED, FULL, LEFT, counted
-from dialens.studies._raters import Rater, Reply
+from dialens.studies._raters import RATER_HEADER, Rater, Reply
 from dialens.studies._study import Study
+from dialens.studies._types import JSON, Screen
 from dialens.studies.simulation import Population, World, line
 from dialens.studies.store import COMPLETED
 
-RATER_HEADER = "x-dialens-rater"
-_TRIES = 6
-_FIRST_WAIT_S = 0.2
-_BUSY = (429, 502, 503, 504)
+_RETRY = RetryPolicy(attempts=6, first_wait_s=0.2)
 _ADDRESSED = {
     "link": {"participant": "{name}"},
     "mturk": {"workerId": "{name}", "assignmentId": "A-{name}", "hitId": "simulated"},
     "prolific": {"PROLIFIC_PID": "{name}", "STUDY_ID": "simulated", "SESSION_ID": "{name}"},
 }
+_CHAT_ACTIONS = {"failed": "again", "waiting": "follow"}
+"""What to do next in a conversation that is not over, by its state; otherwise say something."""
 
 
 @dataclass(frozen=True)
-class Went:
+class HttpParticipations:
     """How participations over HTTP went.
 
     Attributes:
         outcomes: How many completed, left, found no place, …
         submissions: Screens that were answered.
-        requests: Sent in all, assets not among them.
+        requests: Sent in all.
     """
 
     outcomes: dict[str, int]
@@ -44,42 +44,65 @@ class Went:
 
 
 @dataclass
-class _Browser:
-    """One participant's browser: its cookie, and patience with a network that fails."""
+class _Client:
+    """One participant's connection: a cookie, and requests that are sent again if they fail."""
 
-    client: httpx.Client
+    http: httpx.Client
     sleep: Callable[[float], None]
     submissions: int = 0
     requests: int = 0
 
-    def send(
-        self,
-        method: str,
-        address: str,
-        form: dict[str, str] | None = None,
-        headers: dict[str, str] | None = None,
-        query: dict[str, str] | None = None,
-    ) -> httpx.Response:
-        """Send, and try again where the server does not answer: forms carry a key for that."""
-        wait = _FIRST_WAIT_S
-        for attempt in range(1, _TRIES + 1):
-            try:
-                answer = self.client.request(
-                    method, address, data=form, headers=headers, params=query
-                )
-            except httpx.TransportError as error:
-                self.requests += 1
-                if attempt == _TRIES:
-                    raise DialensError(
-                        f"{self.client.base_url} does not answer: {error}."
-                    ) from error
-            else:
-                self.requests += 1 + len(answer.history)
-                if answer.status_code not in _BUSY or attempt == _TRIES:
-                    return answer
-            self.sleep(wait)
-            wait *= 2
-        raise AssertionError("the last try returns or raises")
+    def get(self, path: str, query: dict[str, str] | None = None) -> dict[str, JSON]:
+        """What the server has at an address."""
+        return self.json(self._send("GET", path, params=query))
+
+    def begin(self, ticket: str, headers: dict[str, str]) -> httpx.Response:
+        """Ask for a place in the study."""
+        return self._send("POST", "/begin", data={"ticket": ticket}, headers=headers)
+
+    def submit(self, answer: dict[str, JSON]) -> None:
+        """Send the answers to a screen; its key makes sending them again safe."""
+        response = self._send("POST", "/study", json=answer)
+        if response.status_code == 422:
+            errors = "; ".join(f"{k}: {v}" for k, v in response.json()["errors"].items())
+            raise DialensError(
+                f"The server refuses an answer on screen {answer['screen']}: {errors}"
+            )
+        self.json(response)
+        self.submissions += 1
+
+    def say(self, message: dict[str, str]) -> None:
+        """Send a message to the agent and wait until its reply is complete."""
+        response = self._send("POST", "/chat", data=message)
+        if response.status_code >= 400:
+            self.json(response)
+
+    def _send(self, method: str, path: str, **request: Any) -> httpx.Response:
+        headers = {"accept": "application/json", **request.pop("headers", {})}
+
+        def send() -> httpx.Response:
+            self.requests += 1
+            return self.http.request(method, path, headers=headers, **request)
+
+        try:
+            return send_with_retry(send, _RETRY, sleep=self.sleep)
+        except httpx.TransportError as error:
+            raise DialensError(f"{self.http.base_url} does not answer: {error}.") from error
+
+    def json(self, response: httpx.Response) -> dict[str, JSON]:
+        """What a response says; a refusal of the study (409) gives its `reason`."""
+        try:
+            body = response.json()
+        except ValueError as error:
+            raise DialensError(
+                f"{self.http.base_url} does not answer as a study's server does "
+                f"({response.status_code})."
+            ) from error
+        if response.status_code == 409:
+            return {"reason": body.get("reason")}
+        if response.status_code >= 400:
+            raise DialensError(f"The server answers {response.status_code}: {body.get('detail')}")
+        return dict(body)
 
 
 def take_part_over_http(
@@ -92,7 +115,7 @@ def take_part_over_http(
     sleep: Callable[[float], None] = time.sleep,
     clock: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> tuple[str, int, int]:
-    """A whole participation through the pages of a server.
+    """A whole participation through a study's server.
 
     Args:
         client: With the server's address and no cookies yet.
@@ -106,73 +129,69 @@ def take_part_over_http(
     Returns:
         One of `participation.OUTCOMES`, screens submitted, requests sent.
     """
-    browser = _Browser(client, sleep)
-    outcome = _visit(browser, study, rater, password, pace, clock)
-    return outcome, browser.submissions, browser.requests
+    own = _Client(client, sleep)
+    outcome = _arrive(own, study, rater, password) or _answer_all(own, rater, pace, clock)
+    return outcome, own.submissions, own.requests
 
 
-def _visit(
-    browser: _Browser,
-    study: Study,
-    rater: Rater,
-    password: str,
-    pace: float,
-    clock: Callable[[], datetime],
-) -> str:
-    design = study.design
-    query = {
-        key: text.format(name=rater.name) for key, text in _ADDRESSED[design.recruiter.kind].items()
-    }
-    answer = browser.send("GET", "/", query=query)
-    page = _page(answer)
-    form = form_of(page, design)
-    if form is not None and form.screen is None:
-        headers = {RATER_HEADER: rater.kind, "authorization": f"Bearer {password}"}
-        answer = browser.send("POST", form.action, dict(form.hidden), headers)
-        if answer.status_code == 403:
-            raise DialensError(
-                f"The server does not let {rater.kind} participants in: {_heading(_page(answer))}. "
-                "They need the researcher's password (DIALENS_STUDY_PASSWORD)."
-            )
-        page = _page(answer)
-        form = form_of(page, design)
-        if form is None and not _code(page):
-            return BLOCKED if "been here" in _heading(page) else FULL
-    while form is not None and form.screen is not None:
-        screen = form.screen
-        if screen.kind == "chat" and "do" in form.hidden:
-            page = _page(browser.send("POST", form.action, _said(form, screen.id, rater)), form)
-            form = form_of(page, design)
+def _arrive(client: _Client, study: Study, rater: Rater, password: str) -> str | None:
+    """Begin, or go on with an earlier session; the outcome if there is no place."""
+    names = _ADDRESSED[study.design.recruiter.kind]
+    arrived = client.get("/", {key: text.format(name=rater.name) for key, text in names.items()})
+    if "ticket" not in arrived:
+        return None
+    headers = {RATER_HEADER: rater.kind, "authorization": f"Bearer {password}"}
+    response = client.begin(str(arrived["ticket"]), headers)
+    if response.status_code == 403:
+        raise DialensError(
+            f"The server does not let {rater.kind} participants in: {response.json()['detail']} "
+            "They need the researcher's password (DIALENS_STUDY_PASSWORD)."
+        )
+    reason = client.json(response).get("reason")
+    return None if reason is None else BLOCKED if reason == "blocked" else FULL
+
+
+def _answer_all(client: _Client, rater: Rater, pace: float, clock: Callable[[], datetime]) -> str:
+    """Answer screen after screen to the end; the outcome."""
+    while True:
+        shown = client.get("/study")
+        if "screen" not in shown:
+            return COMPLETED if shown.get("code") else EXPIRED
+        screen, chat = Screen.from_json(shown["screen"]), shown["chat"]
+        if chat is not None and not chat["over"]:
+            client.say(_message(shown["ticket"], screen.id, chat, rater))
             continue
-        reply = rater.reply(screen)
+        reply = rater.reply(replace(screen, deadline_s=shown["left"]))
         if reply is None:
             return LEFT
         shown_at = clock()
         # Who is late is late by the server's clock, whatever the pace.
         spent = reply.seconds if reply.overdue else reply.seconds * pace
         if spent:
-            browser.sleep(spent)
-        sent = _with_times(form, reply, shown_at, clock(), pace)
-        answer = browser.send("POST", form.action, sent)
-        page = _page(answer, sent=form)
-        browser.submissions += 1
-        form = form_of(page, design)
-    return COMPLETED if _code(page) else EXPIRED
+            client.sleep(spent)
+        client.submit(
+            {
+                "ticket": shown["ticket"],
+                "screen": screen.id,
+                "index": shown["index"],
+                "key": uuid.uuid4().hex,
+                "answers": dict(reply.answers),
+                **_times(reply, shown_at, clock(), pace),
+            }
+        )
 
 
-def _said(form: PageForm, talk: str, rater: Rater) -> dict[str, str]:
-    """The form of a conversation with the next message, where it asks for one."""
-    if form.hidden["do"] != "say":
-        return dict(form.hidden)
-    text = line(rater.name, talk, int(form.hidden["number"]))
-    return {**form.hidden, "text": text}
+def _message(ticket: str, talk: str, chat: dict[str, JSON], rater: Rater) -> dict[str, str]:
+    """The next message of a conversation, or the request to try or listen again."""
+    action = _CHAT_ACTIONS.get(chat["state"], "say")
+    text = line(rater.name, talk, int(chat["number"])) if action == "say" else ""
+    number = str(chat["number"])
+    sent = {"ticket": ticket, "screen": talk, "number": number, "do": action, "text": text}
+    return {**sent, "key": uuid.uuid4().hex}
 
 
-def _with_times(
-    form: PageForm, reply: Reply, shown_at: datetime, now: datetime, pace: float
-) -> dict[str, str]:
-    """The filled form, with what the page's script would have logged."""
-    sent = form.filled(reply.answers)
+def _times(reply: Reply, shown_at: datetime, now: datetime, pace: float) -> dict[str, JSON]:
+    """When the screen came up and was submitted, and what the page's script would have logged."""
     moments = [("shown", shown_at)]
     if reply.away_s and pace:
         half = timedelta(seconds=(reply.seconds - reply.away_s) * pace / 2)
@@ -180,30 +199,8 @@ def _with_times(
         back = gone + timedelta(seconds=reply.away_s * pace)
         moments += [("hidden", gone), ("visible", back)]
     moments.append(("submitted", now))
-    sent["shown_at"], sent["submitted_at"] = shown_at.isoformat(), now.isoformat()
-    sent["events"] = json.dumps(
-        [{"kind": k, "at": at.isoformat(), "serial": n} for n, (k, at) in enumerate(moments)]
-    )
-    return sent
-
-
-def _page(answer: httpx.Response, sent: PageForm | None = None) -> Node:
-    page = read_page(answer.text)
-    if answer.status_code == 422:
-        told = [" ".join(node.text.split()) for node in page.tagged("p", "error") if node.text]
-        where = "" if sent is None or sent.screen is None else f" on screen {sent.screen.id}"
-        raise DialensError(f"The server refuses an answer{where}: {'; '.join(told)}")
-    if answer.status_code >= 400 and answer.status_code != 403:
-        raise DialensError(f"The server answers {answer.status_code}: {_heading(page)}.")
-    return page
-
-
-def _heading(page: Node) -> str:
-    return next((" ".join(node.text.split()) for node in page.tagged("h1")), "no page")
-
-
-def _code(page: Node) -> str:
-    return next((node.text.strip() for node in page.tagged("output")), "")
+    events = [{"kind": k, "at": at.isoformat(), "serial": n} for n, (k, at) in enumerate(moments)]
+    return {"shown_at": shown_at.isoformat(), "submitted_at": now.isoformat(), "events": events}
 
 
 def simulate_over_http(
@@ -218,8 +215,8 @@ def simulate_over_http(
     pace: float = 0.0,
     advance: Callable[[int], None] | None = None,
     new_client: Callable[[str], httpx.Client] | None = None,
-) -> Went:
-    """Let simulated participants take a study through the pages of its server.
+) -> HttpParticipations:
+    """Let simulated participants take a study through its server.
 
     Args:
         url: Of the server.
@@ -227,48 +224,43 @@ def simulate_over_http(
         population: Whom participants are drawn from.
         participants: How many come.
         password: The researcher's.
-        seed: Of everything that is drawn.
+        seed: Random seed; the same seed gives the same answers.
         at_once: How many take part at the same time.
         pace: How much of a person's time they take; 0 for none.
-        advance: Told when another participant is through.
-        new_client: Makes a browser for an address.
+        advance: Called when another participant is through.
+        new_client: Makes an HTTP client for an address.
     """
     make = new_client or _client
     with make(url) as client:
         try:
-            found = client.get("/healthz")
-            name = found.json().get("study")
+            name = client.get("/healthz").json().get("study")
         except (httpx.HTTPError, ValueError, AttributeError) as error:
             raise DialensError(f"No study is served at {url}: {error}.") from error
     if name != study.name:
         raise DialensError(f"{url} serves {name!r}, and the study file is {study.name!r}.")
     world = World(study, population, seed)
 
-    def one(number: int) -> tuple[str, int, int]:
+    def take_part(number: int) -> tuple[str, int, int]:
         with make(url) as client:
             return take_part_over_http(
                 client, study, world.person(number), password=password, pace=pace
             )
 
-    outcomes, went = [], Went({}, 0, 0)
+    outcomes, submitted, sent = [], 0, 0
     with ThreadPoolExecutor(max_workers=min(at_once, participants)) as pool:
-        waiting = [pool.submit(one, number) for number in range(1, participants + 1)]
+        waiting = [pool.submit(take_part, number) for number in range(1, participants + 1)]
         try:
             for done in as_completed(waiting):
                 outcome, submissions, requests = done.result()
                 outcomes.append(outcome)
-                went = replace(
-                    went,
-                    submissions=went.submissions + submissions,
-                    requests=went.requests + requests,
-                )
+                submitted, sent = submitted + submissions, sent + requests
                 if advance:
                     advance(1)
         except BaseException:
             pool.shutdown(cancel_futures=True)
             raise
-    return replace(went, outcomes=counted(outcomes))
+    return HttpParticipations(counted(outcomes), submitted, sent)
 
 
 def _client(url: str) -> httpx.Client:
-    return httpx.Client(base_url=url, follow_redirects=True, timeout=30.0, trust_env=False)
+    return httpx.Client(base_url=url, timeout=30.0, trust_env=False)

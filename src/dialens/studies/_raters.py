@@ -14,6 +14,9 @@ from dialens.studies._types import JSON, Answer, Field, Screen
 
 HUMAN, LLM, SIMULATED = "human", "llm", "simulated"
 
+RATER_HEADER = "x-dialens-rater"
+"""HTTP header by which a program that has the researcher's password says that it is no human."""
+
 
 @dataclass(frozen=True)
 class Reply:

@@ -126,3 +126,30 @@ class Screen:
     fields: tuple[Field, ...] = ()
     deadline_s: float | None = None
     state: Mapping[str, str | int | float | None] = field(default_factory=dict)
+
+    def as_json(self) -> dict[str, JSON]:
+        """The screen as JSON; `from_json` reads it."""
+        return {
+            "id": self.id,
+            "kind": self.kind,
+            "title": self.title,
+            "body": [dict(block) for block in self.body],
+            "fields": [
+                {name: getattr(one, name) for name in Field.__dataclass_fields__}
+                for one in self.fields
+            ],
+            "deadline_s": self.deadline_s,
+            "state": dict(self.state),
+        }
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, JSON]) -> "Screen":
+        """The screen that `as_json` wrote.
+
+        Examples:
+            >>> screen = Screen("rate-1", "rating", "Tea", fields=(Field("sweet", "likert"),))
+            >>> Screen.from_json(screen.as_json()) == screen
+            True
+        """
+        fields = tuple(Field(**one) for one in value["fields"])
+        return cls(**{**value, "body": tuple(value["body"]), "fields": fields})

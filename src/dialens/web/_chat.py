@@ -14,7 +14,7 @@ from typing import Any
 
 from fastapi import APIRouter, HTTPException, Request
 from fastapi.concurrency import run_in_threadpool
-from fastapi.responses import JSONResponse, RedirectResponse, Response, StreamingResponse
+from fastapi.responses import JSONResponse, Response, StreamingResponse
 
 from dialens.studies import ANSWERED, FAILED, GIVEN_UP, WAITING, Exchange, Screen, filled, is_over
 from dialens.studies.design import Conversations
@@ -27,7 +27,7 @@ from dialens.studies.store import (
     StoreUnavailable,
     UnknownSession,
 )
-from dialens.web._forms import GivenForm
+from dialens.web._forms import SentForm, onward, wants_json
 from dialens.web._replies import LiveReply, Replies
 from dialens.web._site import Site
 
@@ -119,8 +119,8 @@ class ChatState:
             return f"{why} {_AGAIN}"
         return f"{why} {_ENDED if last.reason == 'ended' else _GIVEN_UP}"
 
-    def told(self) -> dict[str, Any]:
-        """For the page's script."""
+    def as_json(self) -> dict[str, Any]:
+        """For programs, the page's script among them."""
         last = self.last
         return {
             "state": "ready" if last is None else last.state,
@@ -187,31 +187,30 @@ class Chats:
 
     async def send(self, request: Request, form: dict[str, str]) -> Response:
         """Take a message, or ask again, or only listen; then tell the reply as it comes."""
-        plain = "application/json" not in request.headers.get("accept", "")
         caller = await run_in_threadpool(self._caller, request)
         if caller is None:
-            return _onward("/", plain=plain)
+            return onward(request, "/")
         session, screen = caller.session, caller.screen
         if not self._site.cookies.is_ticket(form.get("ticket", ""), ANSWER, session.token):
             raise HTTPException(403, "This form is not yours or out of date.")
         number = _number(form)
         if screen.kind != "chat" or form.get("screen") != screen.id:
-            return _onward("/study", plain=plain)
+            return onward(request, "/study")
         if form.get("do", "say") == "say":
             wrong = self._wrong(form.get("text", ""))
             if wrong:
-                return self._refused(request, caller, form, wrong, plain=plain)
+                return self._refused(request, caller, form, wrong)
             stored, live = await self._said(caller, number, form)
             if not stored:  # a second tab went ahead: the page shows what counts
-                return _onward("/study", plain=plain)
+                return onward(request, "/study")
         else:
             live = await self._taken(caller, number, again=form.get("do") == "again")
-        if not plain:
+        if wants_json(request):
             lines = self._lines(caller, number, live)
             return StreamingResponse(lines, media_type=_NDJSON)
         async for _ in self._lines(caller, number, live):
             pass
-        return _onward("/study", plain=True)
+        return onward(request, "/study")
 
     def _wrong(self, text: str) -> str:
         if not text.replace("\0", "").strip():
@@ -223,9 +222,9 @@ class Chats:
         return ""
 
     def _refused(
-        self, request: Request, caller: Caller, form: dict[str, str], wrong: str, *, plain: bool
+        self, request: Request, caller: Caller, form: dict[str, str], wrong: str
     ) -> Response:
-        if not plain:
+        if wants_json(request):
             return JSONResponse({"errors": {"text": wrong}}, 422)
         screens = self._site.screens(caller.session)
         text = form.get("text", "")[: 2 * self._settings.max_characters]
@@ -301,7 +300,7 @@ class Chats:
                 state = await run_in_threadpool(self.state, caller.session, caller.screen.id)
                 if not state.waiting:
                     here = state.last is None or state.last.number == number
-                    yield _line(state.told() if here else {"next": "/study"})
+                    yield _line(state.as_json() if here else {"next": "/study"})
                     return
                 # Another process asks, or did and is gone.
                 await asyncio.sleep(_LOOK_S)
@@ -322,20 +321,15 @@ def _line(value: dict[str, Any]) -> bytes:
     return json.dumps(value).encode("ascii") + b"\n"
 
 
-def _onward(path: str, *, plain: bool) -> Response:
-    return RedirectResponse(path, 303) if plain else JSONResponse({"next": path})
-
-
 def chat_routes(chats: Chats) -> APIRouter:
     """The addresses of conversations."""
     router = APIRouter(include_in_schema=False)
 
     @router.post("/chat")
-    async def send(request: Request, form: GivenForm) -> Response:
+    async def send(request: Request, form: SentForm) -> Response:
         try:
             return await chats.send(request, form)
         except SessionOver:  # the page says so
-            plain = "application/json" not in request.headers.get("accept", "")
-            return _onward("/study", plain=plain)
+            return onward(request, "/study")
 
     return router

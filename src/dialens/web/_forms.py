@@ -1,27 +1,43 @@
-"""From the strings of a form to answers, and the bodies of requests."""
+"""What participants send, as forms or as JSON, and where they are led next."""
 
-from collections.abc import Mapping
+import json
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated, Literal
 from urllib.parse import parse_qsl
 
 from fastapi import Depends, HTTPException, Request
+from fastapi.responses import JSONResponse, RedirectResponse, Response
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, TypeAdapter
 from pydantic import Field as Setting
 from pydantic import ValidationError as Invalid
 
-from dialens.studies import JSON, Answer, AnswerError, Field, Screen
-from dialens.studies.instruments import instrument, validate
+from dialens.studies import JSON, Answer, AnswerError, Screen
+from dialens.studies.instruments import validate
 from dialens.studies.store import EVENT_KINDS, Event
 
 _MOST_FIELDS = 1_000
 _FORM = "application/x-www-form-urlencoded"
+_JSON = "application/json"
+_MARK = "a"
 _OLDEST, _NEWEST = datetime(1970, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
+
+
+def wants_json(request: Request) -> bool:
+    """Whether a program asks, the page's script among them, rather than a browser by itself."""
+    return "application/json" in request.headers.get("accept", "")
+
+
+def onward(request: Request, path: str) -> Response:
+    """Lead on to an address, as a redirect or as `{"next": path}`."""
+    return JSONResponse({"next": path}) if wants_json(request) else RedirectResponse(path, 303)
 
 
 async def read_form(request: Request) -> dict[str, str]:
     """The fields of an HTML form; the first of those with one name."""
-    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != _FORM:
+    if _content_type(request) != _FORM:
         raise HTTPException(415, "A form was expected.")
     body = await request.body()
     try:
@@ -39,7 +55,11 @@ async def read_form(request: Request) -> dict[str, str]:
     return made
 
 
-GivenForm = Annotated[dict[str, str], Depends(read_form)]
+SentForm = Annotated[dict[str, str], Depends(read_form)]
+
+
+def _content_type(request: Request) -> str:
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
 def input_name(field: str, part: str | None = None) -> str:
@@ -49,68 +69,48 @@ def input_name(field: str, part: str | None = None) -> str:
         >>> input_name("coherence-1"), input_name("best", "worst")
         ('a:coherence-1', 'a:best:worst')
     """
-    return f"a:{field}" if part is None else f"a:{field}:{part}"
-
-
-def raw_answer(field: Field, form: Mapping[str, str]) -> JSON:
-    """What a form says of a field, before anything is checked; none if it says nothing.
-
-    Examples:
-        >>> asked = Field("sweet", "magnitude")
-        >>> raw_answer(asked, {"a:sweet": "12"}), raw_answer(asked, {})
-        ('12', None)
-    """
-    shown = instrument(field.instrument).form(field)
-    if shown.control == "best_worst":
-        parts = ["best", "worst"]
-    elif shown.control == "order":
-        parts = [choice.value for choice in shown.choices]
-    else:
-        return form.get(input_name(field.name))
-    given = {part: form.get(input_name(field.name, part), "") for part in parts}
-    if not any(given.values()):
-        return None
-    if shown.control == "best_worst":
-        return {part: value for part, value in given.items() if value}
-    return given
-
-
-def form_fields(field: Field, value: JSON) -> dict[str, str]:
-    """The inputs of a page with an answer entered: what `raw_answer` reads.
-
-    Args:
-        field: What is asked.
-        value: The answer in its stored form, e.g. as an instrument's `simulate` gives it.
-
-    Examples:
-        >>> choices = [{"value": name, "label": name} for name in "ab"]
-        >>> form_fields(Field("taste", "ranking", options={"choices": choices}), ["b", "a"])
-        {'a:taste:b': '1', 'a:taste:a': '2'}
-        >>> form_fields(Field("sweet", "magnitude"), 12.5)
-        {'a:sweet': '12.5'}
-    """
-    if value is None:
-        return {}
-    if isinstance(value, dict):
-        return {input_name(field.name, part): str(chosen) for part, chosen in value.items()}
-    if isinstance(value, list):
-        ranks = enumerate(value, start=1)
-        return {input_name(field.name, str(thing)): str(rank) for rank, thing in ranks}
-    return {input_name(field.name): str(value)}
+    return f"{_MARK}:{field}" if part is None else f"{_MARK}:{field}:{part}"
 
 
 def answers_of(
-    screen: Screen, form: Mapping[str, str], *, overdue: bool
+    screen: Screen, entered: Mapping[str, JSON], *, overdue: bool
 ) -> tuple[Answer, dict[str, str]]:
-    """The answers to a screen in their stored form, and what is wrong with the others, by field."""
+    """Validate what was entered on a screen.
+
+    Returns:
+        The answers in their stored form, and what is wrong with the others, by field.
+    """
     answers: Answer = {}
-    wrong: dict[str, str] = {}
+    errors: dict[str, str] = {}
     for field in screen.fields:
+        value = entered.get(field.name)
+        if isinstance(value, dict) and all(part == "" for part in value.values()):
+            value = None
         try:
-            answers[field.name] = validate(field, raw_answer(field, form), overdue=overdue)
+            answers[field.name] = validate(field, value, overdue=overdue)
         except AnswerError as error:
-            wrong[field.name] = error.message
-    return answers, wrong
+            errors[field.name] = error.message
+    return answers, errors
+
+
+def entered_in(form: Mapping[str, str]) -> Answer:
+    """What a form says of each field, before anything is checked.
+
+    Examples:
+        >>> entered_in({"a:sweet": "12", "a:taste:x": "1", "a:taste:y": "2", "ticket": "t"})
+        {'sweet': '12', 'taste': {'x': '1', 'y': '2'}}
+    """
+    entered: Answer = {}
+    for name, value in form.items():
+        mark, _, rest = name.partition(":")
+        field, colon, part = rest.partition(":")
+        if mark != _MARK:
+            continue
+        if not colon:
+            entered.setdefault(field, value)
+        elif isinstance(parts := entered.setdefault(field, {}), dict):
+            parts[part] = value
+    return entered
 
 
 def _plausible(time: datetime) -> datetime:
@@ -145,24 +145,94 @@ _EVENTS = TypeAdapter(Annotated[list[PageEvent], Setting(max_length=500)])
 _TIME = TypeAdapter(_Time)
 
 
-def events_of(form: Mapping[str, str], page: str) -> list[Event]:
-    """The events that came with an answer; none if they cannot be read, for the answer counts."""
-    try:
-        return [one.event(page) for one in _EVENTS.validate_json(form.get("events") or "[]")]
-    except Invalid:
-        return []
+class _AnswerBody(BaseModel):
+    """The answer to a screen as a program sends it, the page's script among them."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    ticket: str
+    screen: str
+    index: int
+    answers: Answer
+    key: str = ""
+    shown_at: JSON = None
+    submitted_at: JSON = None
+    events: JSON = None
 
 
-def time_of(form: Mapping[str, str], name: str) -> datetime | None:
-    """A time by the client's clock; none if the page has no script or no sensible clock.
+@dataclass(frozen=True)
+class ScreenAnswer:
+    """What was sent in answer to a screen, as a form or as JSON; nothing of it is checked yet.
 
-    Examples:
-        >>> time_of({"shown_at": "2026-01-01T10:00:00Z"}, "shown_at").isoformat()
-        '2026-01-01T10:00:00+00:00'
-        >>> time_of({}, "shown_at") is None
-        True
+    Attributes:
+        ticket: Shows that it comes from a page of ours.
+        screen: The id of the screen.
+        index: Its place in the session, as text.
+        key: The same when the same answer is sent again.
+        entered: By field.
+        shown_at: When the screen came up; none if the client does not say.
+        submitted_at: When it was submitted, by the same clock.
+        events: What happened on the page; none if they cannot be read, for the answer counts.
+        form: The inputs of a form as they were filled in, to be shown again.
     """
+
+    ticket: str
+    screen: str
+    index: str
+    key: str
+    entered: Mapping[str, JSON]
+    shown_at: datetime | None
+    submitted_at: datetime | None
+    events: Sequence[Event]
+    form: Mapping[str, str]
+
+
+async def read_answer(request: Request) -> ScreenAnswer:
+    """The answer to a screen: a form from a browser without scripts, JSON from programs."""
+    form: dict[str, str] = {}
+    if _content_type(request) == _JSON:
+        try:
+            body = _AnswerBody.model_validate_json(await request.body())
+        except Invalid as error:
+            raise HTTPException(400, "The answer could not be read.") from error
+    else:
+        form = await read_form(request)
+        plain = {name: form.get(name, "") for name in _AnswerBody.model_fields}
+        events = _json(plain.pop("events"))
+        body = _AnswerBody.model_construct(
+            **plain | {"answers": entered_in(form), "events": events}
+        )
+    key = body.key or secrets.token_urlsafe(16)
     try:
-        return _TIME.validate_python(form.get(name) or None)
+        seen = [one.event(key) for one in _EVENTS.validate_python(body.events or [])]
+    except Invalid:
+        seen = []
+    return ScreenAnswer(
+        body.ticket,
+        body.screen,
+        str(body.index),
+        key,
+        body.answers,
+        _time(body.shown_at),
+        _time(body.submitted_at),
+        seen,
+        form,
+    )
+
+
+SentAnswer = Annotated[ScreenAnswer, Depends(read_answer)]
+
+
+def _json(text: str) -> JSON:
+    try:
+        return json.loads(text or "[]")
+    except (ValueError, RecursionError):
+        return None
+
+
+def _time(value: JSON) -> datetime | None:
+    """A time by the client's clock; none if it has no script or no sensible clock."""
+    try:
+        return _TIME.validate_python(value or None)
     except Invalid:
         return None

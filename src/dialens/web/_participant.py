@@ -3,20 +3,28 @@
 Nothing happens by looking: a session begins, and answers are stored, by sending a form. After each
 the browser is sent to `/study`, which shows the screen where the participant is, so that reload,
 back button, second tab and a server that was restarted all lead to the same place.
+
+Programs use the same addresses and ask for `application/json`: `GET /` gives a ticket, `POST
+/begin` a session, `GET /study` the screen, `POST /study` takes its answers as JSON and gives
+`{"next": …}` or `{"errors": …}`. The page's script sends answers this way; so do simulated
+participants (`dialens.studies._http_participation`). Without a script, forms do.
 """
 
+import json
 import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated
 
 from fastapi import APIRouter, HTTPException, Request
 from fastapi.concurrency import run_in_threadpool
-from fastapi.responses import JSONResponse, RedirectResponse, Response
+from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, ConfigDict
 from pydantic import Field as Setting
 
+from dialens.base import DialensError
 from dialens.corpus import RATER_KINDS
-from dialens.studies import Answer, Screen, filled, is_absent, talk_of
+from dialens.studies import HUMAN, JSON, RATER_HEADER, Screen, filled, is_absent, seen, talk_of
 from dialens.studies.store import (
     Blocked,
     Session,
@@ -30,26 +38,31 @@ from dialens.web._access import bearer_is_researcher
 from dialens.web._arrival import Arrival, NotRecruited, arrival
 from dialens.web._chat import ANSWER, Caller, Chats, chat_routes
 from dialens.web._cookies import Visit
-from dialens.web._forms import GivenForm, PageEvent, answers_of, events_of, time_of
+from dialens.web._forms import (
+    PageEvent,
+    ScreenAnswer,
+    SentAnswer,
+    SentForm,
+    answers_of,
+    onward,
+    wants_json,
+)
 from dialens.web._intake import Intake
 from dialens.web._pages import arrange
-from dialens.web._plans import Known, Plans
+from dialens.web._session_cache import SessionCache
 from dialens.web._site import PROLIFIC_DONE, Site
 
 BEGIN = "begin"
-RATER_HEADER = "x-dialens-rater"
-"""With the researcher's password, a program may say that it is no human."""
+"""Purpose of the ticket that the first page brings along."""
 
 _HERE = "/study"
 _NAME = r"^[A-Za-z0-9_.:-]{1,64}$"
 _GRACE_S = 0.25
-_USUAL = ("questions", "instructions", "practice", "rating", "check")
-"""Screens whose answers depend on nothing but the plan and the form."""
-
-_PLANS = 320  # as many as the planner keeps
+_SESSIONS = 320  # as many as the planner keeps plans of
+_NOT_YOURS = "This form is not yours or out of date."
 
 
-class Sent(BaseModel):
+class SentEvents(BaseModel):
     """What a page sends between submissions."""
 
     model_config = ConfigDict(extra="forbid")
@@ -80,7 +93,7 @@ class Participation:
         """Serve the participants of `site`."""
         self.site = site
         self._intake = Intake(site.store)
-        self._plans = Plans(keep=_PLANS)
+        self._sessions = SessionCache(_SESSIONS)
         self.chats = None if site.replies is None else Chats(site, self._talker)
 
     def arrive(self, request: Request) -> Response:
@@ -95,20 +108,24 @@ class Participation:
                 known = None
             else:
                 if session.study == site.study.hash and session.state != "restarted":
-                    return _to(_HERE)
+                    return onward(request, _HERE)
         if came.preview:
             return site.pages.page("preview", minutes=site.minutes)
         visitor = known.visitor if known is not None else secrets.token_urlsafe(24)
-        visit = Visit(visitor, came)
-        page = site.pages.page(
-            "welcome",
-            ticket=site.cookies.ticket(BEGIN, visitor),
-            minutes=site.minutes,
-            framed=bool(site.framed_by),
-            here=str(request.url.path) + (f"?{request.url.query}" if request.url.query else ""),
-        )
-        site.cookies.set_visit(request, page, visit)
-        return page
+        ticket = site.cookies.ticket(BEGIN, visitor)
+        response: Response
+        if wants_json(request):
+            response = JSONResponse({"ticket": ticket})
+        else:
+            response = site.pages.page(
+                "welcome",
+                ticket=ticket,
+                minutes=site.minutes,
+                framed=bool(site.framed_by),
+                here=str(request.url.path) + (f"?{request.url.query}" if request.url.query else ""),
+            )
+        site.cookies.set_visit(request, response, Visit(visitor, came))
+        return response
 
     def begin(self, request: Request, form: dict[str, str]) -> Response:
         """Give a place in the study, and the session that goes with it."""
@@ -119,7 +136,7 @@ class Participation:
             back = here if here.startswith("/?") else "/"
             return site.pages.page("cookies", 403, framed=bool(site.framed_by), here=back)
         if not site.cookies.is_ticket(form.get("ticket", ""), BEGIN, visit.visitor):
-            raise HTTPException(403, "This form is not yours or out of date.")
+            raise HTTPException(403, _NOT_YOURS)
         came = visit.arrival
         session = site.store.begin(
             site.study.hash,
@@ -129,13 +146,13 @@ class Participation:
             seed_source=site.lot,
             rater_kind=self._rater(request),
         )
-        response = _to(_HERE)
+        response = onward(request, _HERE)
         site.cookies.set_visit(request, response, visit.with_token(session.token))
         return response
 
     def _rater(self, request: Request) -> str:
-        kind = request.headers.get(RATER_HEADER, "human")
-        if kind == "human":
+        kind = request.headers.get(RATER_HEADER, HUMAN)
+        if kind == HUMAN:
             return kind
         if kind not in RATER_KINDS or not bearer_is_researcher(self.site, request):
             raise HTTPException(403, "Only the researcher's programs may say so.")
@@ -145,80 +162,88 @@ class Participation:
         """The screen where the participant is."""
         caller = self._caller(request)
         if caller is None:
-            return _to("/")
+            return onward(request, "/")
         if self._finished(caller):
-            return self._end(caller)
+            return self._end(request, caller)
         return self._page(request, caller)
 
-    async def answer(self, request: Request, form: dict[str, str]) -> Response:
-        """Take the answers to a screen, and lead on to the next."""
-        usual = self._usual(request, form)
-        if usual is not None:
-            known, given = usual
-            waiting = Waiting(known.session.token, given, self.site.clock())
-            try:
-                receipt = await self._intake.submit(waiting)
-            except UnknownSession:  # forgotten meanwhile
-                return await run_in_threadpool(self._answer_closely, request, form)
-            if receipt.index == len(known.screens) - 1:
-                await run_in_threadpool(self.site.complete, known.session)
-            return _onward(request, _HERE)
-        return await run_in_threadpool(self._answer_closely, request, form)
+    async def answer(self, request: Request, sent: ScreenAnswer) -> Response:
+        """Store the answers to a screen, and lead on to the next.
 
-    def _usual(self, request: Request, form: dict[str, str]) -> tuple[Known, Submission] | None:
-        """A valid answer to a screen of a plan that is at hand; where the person is, is not asked.
-
-        None for everything else: it is looked at closely, with the database at hand.
+        Where the participant is need not be known: the store refuses an answer to another screen,
+        which was answered before or in a second tab.
         """
-        visit = self.site.cookies.visit(request)
-        known = None if visit is None or visit.token is None else self._plans.get(visit.token)
-        if visit is None or known is None:
-            return None
-        if not self.site.cookies.is_ticket(form.get("ticket", ""), ANSWER, known.session.token):
-            return None
-        asked, name = known.screens[:-1], form.get("screen")
-        index = next((n for n, screen in enumerate(asked) if screen.id == name), None)
-        if index is None or form.get("index") != str(index) or asked[index].kind not in _USUAL:
-            return None
-        screen = asked[index]
-        if talk_of(screen) is not None:  # what may be answered depends on what was said
-            return None
+        site = self.site
+        visit = site.cookies.visit(request)
+        session = None
+        if visit is not None and visit.token is not None:
+            session = self._sessions.get(visit.token)
+            if session is None:
+                caller = await run_in_threadpool(self._caller, request)
+                session = None if caller is None else caller.session
+        if visit is None or session is None:
+            return onward(request, "/")
+        if not site.cookies.is_ticket(sent.ticket, ANSWER, session.token):
+            raise HTTPException(403, _NOT_YOURS)
+        screens = site.screens(session)
+        screen = self._screen_of(screens, sent)
+        if screen is None:
+            return onward(request, _HERE)
+        index = int(sent.index)
+        if screen.kind == "consent" and sent.entered.get("consent") == "no":
+            return await run_in_threadpool(self._decline, request, index)
+        if _about_talk(screen) and not await run_in_threadpool(self._may_answer, request, index):
+            return onward(request, _HERE)
         overdue = self._overdue(visit, screen, index)
-        answers, wrong = answers_of(screen, form, overdue=overdue)
-        return None if wrong else (known, _submission(screen, index, answers, form))
+        answers, errors = answers_of(screen, sent.entered, overdue=overdue)
+        if errors:
+            return await run_in_threadpool(self._refuse, request, index, sent.form, errors)
+        times = (sent.shown_at, sent.submitted_at)
+        given = Submission(screen, index, answers, sent.key, *times, sent.events)
+        try:
+            receipt = await self._intake.submit(Waiting(session.token, given, site.clock()))
+        except UnknownSession:  # deleted meanwhile
+            self._sessions.drop(session.token)
+            return onward(request, "/")
+        reached = receipt.index
+        if site.replies is not None:
+            reached = await run_in_threadpool(self._passed_over, session, screens, reached)
+        if reached == len(screens) - 1:
+            await run_in_threadpool(site.complete, session)
+        return onward(request, _HERE)
 
-    def _answer_closely(self, request: Request, form: dict[str, str]) -> Response:
-        """The same, whatever was sent by whomever."""
-        site, plain = self.site, _is_plain(request)
+    def _screen_of(self, screens: tuple[Screen, ...], sent: ScreenAnswer) -> Screen | None:
+        """The screen that was answered; none if there is no such screen at this place."""
+        for index, screen in enumerate(screens[:-1]):
+            if screen.id == sent.screen:
+                return screen if sent.index == str(index) else None
+        return None
+
+    def _decline(self, request: Request, index: int) -> Response:
         caller = self._caller(request)
-        if caller is None:
-            return _onward(request, "/")
-        if not site.cookies.is_ticket(form.get("ticket", ""), ANSWER, caller.session.token):
-            raise HTTPException(403, "This form is not yours or out of date.")
-        screen, index = caller.screen, caller.session.index
-        # An answer to another screen: it was answered before, or a second tab went ahead.
-        if (form.get("index"), form.get("screen")) != (str(index), screen.id):
-            return _onward(request, _HERE)
-        if self._finished(caller):
-            return _onward(request, _HERE)
-        if screen.kind == "consent" and form.get("a:consent") == "no":
-            return self._declined(request, caller)
-        if self.chats is not None and self.chats.still_on(caller.session, screen):
-            return _onward(request, _HERE)
-        if self._passed_over(caller.session, caller.screens, index) != index:
-            return _onward(request, _HERE)
-        overdue = self._overdue(caller.visit, screen, index)
-        answers, wrong = answers_of(screen, form, overdue=overdue)
-        if wrong and not plain:
-            return JSONResponse({"errors": wrong}, 422)
-        if wrong:
-            return self._page(request, caller, form, wrong)
-        given = _submission(screen, index, answers, form)
-        receipt = site.store.submit(caller.session.token, given, now=site.clock())
-        reached = self._passed_over(caller.session, caller.screens, receipt.index)
-        if reached == len(caller.screens) - 1:
-            site.complete(caller.session)
-        return _onward(request, _HERE)
+        if caller is None or caller.session.index != index:
+            return onward(request, _HERE)
+        return self._declined(request, caller)
+
+    def _may_answer(self, request: Request, index: int) -> bool:
+        """Whether the conversation that a screen is or asks about lets it be answered."""
+        caller = self._caller(request)
+        if caller is None or caller.session.index != index:
+            return False
+        if self.chats is not None and self.chats.still_on(caller.session, caller.screen):
+            return False
+        return self._passed_over(caller.session, caller.screens, index) == index
+
+    def _refuse(
+        self, request: Request, index: int, form: Mapping[str, str], errors: Mapping[str, str]
+    ) -> Response:
+        """Say what is wrong with an answer, if the participant is still at its screen."""
+        caller = self._caller(request)
+        if caller is None or caller.session.index != index:
+            return onward(request, "/" if caller is None else _HERE)
+        if wants_json(request):
+            return JSONResponse({"errors": errors}, 422)
+        return self._page(request, caller, form, errors)
 
     def _passed_over(self, session: Session, screens: tuple[Screen, ...], index: int) -> int:
         """Go on past screens about replies that never came; gives where the participant is."""
@@ -240,14 +265,14 @@ class Participation:
         caller = self._caller(request)
         return None if caller is None else Caller(caller.session, caller.screen)
 
-    def log(self, request: Request, sent: Sent) -> Response:
+    def log(self, request: Request, sent: SentEvents) -> Response:
         """Keep what happened on a page; a sign of life, too."""
         site = self.site
         visit = site.cookies.visit(request)
         if visit is None or visit.token is None:
             raise HTTPException(403, "There is no session.")
         if not site.cookies.is_ticket(sent.ticket, ANSWER, visit.token):
-            raise HTTPException(403, "This form is not yours or out of date.")
+            raise HTTPException(403, _NOT_YOURS)
         events = [one.event(sent.page) for one in sent.events]
         site.store.log_events(visit.token, sent.screen.replace("\0", ""), events, now=site.clock())
         return Response(status_code=204)
@@ -270,9 +295,8 @@ class Participation:
             raise SessionOver(
                 "You have started this study again elsewhere; go on there.", session.state
             )
-        screens = site.screens(session)
-        self._plans.put(session, screens)
-        return _Caller(visit, session, screens)
+        self._sessions.put(session)
+        return _Caller(visit, session, site.screens(session))
 
     def _finished(self, caller: _Caller) -> bool:
         return caller.session.index >= len(caller.screens) - 1
@@ -287,14 +311,18 @@ class Participation:
         self,
         request: Request,
         caller: _Caller,
-        given: dict[str, str] | None = None,
-        wrong: dict[str, str] | None = None,
+        form: Mapping[str, str] | None = None,
+        errors: Mapping[str, str] | None = None,
     ) -> Response:
+        """The screen where the participant is, as a page or as JSON."""
         site, screen, index = self.site, caller.screen, caller.session.index
         token, left, visit = caller.session.token, None, caller.visit
+        as_json, chat = wants_json(request), None
         if self.chats is not None and screen.kind == "chat":
-            own = Caller(caller.session, screen)
-            return self.chats.page(own, index=index, total=len(caller.screens) - 1)
+            if not as_json:
+                own = Caller(caller.session, screen)
+                return self.chats.page(own, index=index, total=len(caller.screens) - 1)
+            chat = self.chats.state(caller.session, screen.id).as_json()
         if site.replies is not None and talk_of(screen) is not None:
             said = site.replies.talking.exchanges(token)
             # The server was stopped before it could go on past it.
@@ -305,35 +333,43 @@ class Participation:
                 visit = visit.watching(index, now)
             assert visit.watch is not None
             left = max(screen.deadline_s - (now - visit.watch[1]), 0.0)
-        page = site.pages.page(
-            "screen",
-            422 if wrong else 200,
-            screen=screen,
-            shown=arrange(screen, given, wrong),
-            index=index,
-            total=len(caller.screens) - 1,
-            ticket=site.cookies.ticket(ANSWER, token),
-            key=secrets.token_urlsafe(16),
-            left=left,
-            preview=None,
-        )
+        shared = {
+            "index": index,
+            "total": len(caller.screens) - 1,
+            "ticket": site.cookies.ticket(ANSWER, token),
+            "left": left,
+        }
+        response: Response
+        if as_json:
+            response = _as_json({"screen": seen(screen).as_json(), "chat": chat, **shared})
+        else:
+            response = site.pages.page(
+                "screen",
+                422 if errors else 200,
+                screen=screen,
+                shown=arrange(screen, form, errors),
+                key=secrets.token_urlsafe(16),
+                preview=None,
+                **shared,
+            )
         if visit is not caller.visit:
-            site.cookies.set_visit(request, page, visit)
-        return page
+            site.cookies.set_visit(request, response, visit)
+        return response
 
-    def _end(self, caller: _Caller) -> Response:
+    def _end(self, request: Request, caller: _Caller) -> Response:
         site = self.site
         code = site.complete(caller.session)
-        recruiter = caller.session.recruiter
-        told = caller.visit.arrival.parameters or {}
+        if wants_json(request):
+            return JSONResponse({"code": code})
+        parameters = caller.visit.arrival.parameters or {}
         return site.pages.page(
             "end",
             screen=caller.screens[-1],
             code=code,
-            recruiter=recruiter,
+            recruiter=caller.session.recruiter,
             back=f"{PROLIFIC_DONE}?cc={code}",
             submit_to=site.submit_to,
-            assignment=told.get("assignmentId", ""),
+            assignment=parameters.get("assignmentId", ""),
         )
 
     def _declined(self, request: Request, caller: _Caller) -> Response:
@@ -341,7 +377,7 @@ class Participation:
         site = self.site
         if caller.session.attempt == 1:
             site.store.forget(caller.session.participant)
-        response = _onward(request, "/declined")
+        response = onward(request, "/declined")
         visit = Visit(secrets.token_urlsafe(24), caller.visit.arrival)
         site.cookies.set_visit(request, response, visit)
         return response
@@ -352,23 +388,20 @@ def _same(known: Arrival, came: Arrival) -> bool:
     return came.worker is None or (known.recruiter, known.worker) == (came.recruiter, came.worker)
 
 
-def _submission(screen: Screen, index: int, answers: Answer, form: dict[str, str]) -> Submission:
-    key = form.get("key") or secrets.token_urlsafe(16)
-    times = (time_of(form, "shown_at"), time_of(form, "submitted_at"))
-    return Submission(screen, index, answers, key, *times, events_of(form, key))
+def _about_talk(screen: Screen) -> bool:
+    """Whether what may be answered depends on what was said in a conversation."""
+    return screen.kind == "chat" or talk_of(screen) is not None
 
 
-def _to(path: str) -> Response:
-    return RedirectResponse(path, 303)
+def _as_json(value: JSON) -> Response:
+    return Response(json.dumps(value, default=dict), media_type="application/json")
 
 
-def _is_plain(request: Request) -> bool:
-    """Whether a browser asks by itself, without our script."""
-    return "application/json" not in request.headers.get("accept", "")
-
-
-def _onward(request: Request, path: str) -> Response:
-    return _to(path) if _is_plain(request) else JSONResponse({"next": path})
+def _sorry(request: Request, site: Site, title: str, error: DialensError, reason: str) -> Response:
+    """Say that there is nothing to do here: a page, or why in a word."""
+    if wants_json(request):
+        return JSONResponse({"detail": str(error), "reason": reason}, 409)
+    return site.pages.page("sorry", title=title, message=str(error))
 
 
 def participant_routes(site: Site) -> APIRouter:
@@ -383,35 +416,37 @@ def participant_routes(site: Site) -> APIRouter:
         try:
             return part.arrive(request)
         except NotRecruited as error:
+            if wants_json(request):
+                raise HTTPException(403, str(error)) from error
             return site.pages.page("sorry", 403, title="Not quite here", message=str(error))
 
     @router.post("/begin")
-    def begin(request: Request, form: GivenForm) -> Response:
+    def begin(request: Request, form: SentForm) -> Response:
         try:
             return part.begin(request, form)
         except StudyFull as error:
             titles = {"full": "All places are taken", "paused": "A short break"}
             title = titles.get(error.reason, "This study is closed")
-            return site.pages.page("sorry", title=title, message=str(error))
+            return _sorry(request, site, title, error, error.reason)
         except (Blocked, SessionOver) as error:
-            return site.pages.page("sorry", title="You have been here", message=str(error))
+            return _sorry(request, site, "You have been here", error, "blocked")
 
     @router.get("/study")
     def current(request: Request) -> Response:
         try:
             return part.current(request)
         except SessionOver as error:
-            return site.pages.page("sorry", title="This session is over", message=str(error))
+            return _sorry(request, site, "This session is over", error, error.state)
 
     @router.post("/study")
-    async def answer(request: Request, form: GivenForm) -> Response:
+    async def answer(request: Request, sent: SentAnswer) -> Response:
         try:
-            return await part.answer(request, form)
+            return await part.answer(request, sent)
         except SessionOver:  # the page says so
-            return _onward(request, _HERE)
+            return onward(request, _HERE)
 
     @router.post("/events")
-    def events(request: Request, sent: Sent) -> Response:
+    def events(request: Request, sent: SentEvents) -> Response:
         try:
             return part.log(request, sent)
         except UnknownSession as error:

@@ -20,7 +20,7 @@ from dialens.studies.export import export
 from dialens.studies.simulation import example
 from dialens.web._access import password_fits
 from dialens.web._chat import ChatState
-from dialens.web._forms import GivenForm
+from dialens.web._forms import SentForm
 from dialens.web._pages import arrange
 from dialens.web._site import Site
 from dialens.web._watching import Watch
@@ -51,7 +51,7 @@ def researcher_routes(site: Site, watch: Watch) -> APIRouter:
         return _login_page(site, request)
 
     @router.post("/login")
-    def login(request: Request, form: GivenForm) -> Response:
+    def login(request: Request, form: SentForm) -> Response:
         # The name before the login counts for the form only: a new one comes with the password.
         before = request.cookies.get(_before(site), "")
         if not before or not site.cookies.is_ticket(form.get("ticket", ""), LOGIN, before):
@@ -63,7 +63,7 @@ def researcher_routes(site: Site, watch: Watch) -> APIRouter:
         return response
 
     @router.post("/logout")
-    def logout(request: Request, name: LoggedIn, form: GivenForm) -> Response:
+    def logout(request: Request, name: LoggedIn, form: SentForm) -> Response:
         _check(site, form, name)
         response = RedirectResponse(f"{_HOME}/login", 303)
         site.cookies.end_login(request, response)
@@ -86,7 +86,7 @@ def researcher_routes(site: Site, watch: Watch) -> APIRouter:
         )
 
     @router.post("/cells")
-    def steer(name: LoggedIn, form: GivenForm) -> Response:
+    def steer(name: LoggedIn, form: SentForm) -> Response:
         _check(site, form, name)
         set_state(site, form.get("cell", ""), form.get("state", ""))
         return RedirectResponse(_HOME, 303)

@@ -10,8 +10,9 @@ import subprocess
 import time
 import uuid
 from pathlib import Path
+from typing import Any
 
-import pg8000.native
+import psycopg
 
 
 def programs() -> Path | None:
@@ -72,26 +73,26 @@ class Cluster:
 
     def backends(self, url: str) -> list[int]:
         """The server's processes that serve a database, other than the one that asks."""
-        query = "SELECT pid FROM pg_stat_activity WHERE datname = :name"
-        with self._asked() as connection:
-            return [row[0] for row in connection.run(query, name=url.rpartition("/")[2])]
+        query = "SELECT pid FROM pg_stat_activity WHERE datname = %s"
+        with self._connected() as connection:
+            return [row[0] for row in connection.execute(query, [url.rpartition("/")[2]])]
 
     def database(self) -> str:
         """The URL of a new, empty database."""
         name = f"t{uuid.uuid4().hex}"
-        with self._asked() as connection:
-            connection.run(f"CREATE DATABASE {name}")
+        with self._connected() as connection:
+            connection.execute(f"CREATE DATABASE {name}")
         return self.url(name)
 
     def schema(self) -> str:
         """The URL of a new, empty schema: a database of its own in all but cost."""
         name = f"t{uuid.uuid4().hex}"
-        with self._asked() as connection:
-            connection.run(f"CREATE SCHEMA {name}")
+        with self._connected() as connection:
+            connection.execute(f"CREATE SCHEMA {name}")
         return f"{self.url('postgres')}?options=-csearch_path%3D{name}"
 
-    def _asked(self) -> pg8000.native.Connection:
-        return pg8000.native.Connection("study", "127.0.0.1", "postgres", self.port)
+    def _connected(self) -> psycopg.Connection[tuple[Any, ...]]:
+        return psycopg.connect(self.url("postgres"), autocommit=True)
 
     def url(self, name: str) -> str:
         return f"postgresql://study@127.0.0.1:{self.port}/{name}"

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
-import ssl
 
 import pytest
 from sqlalchemy import make_url, text
 
 from dialens.base import DialensError
 from dialens.studies.store import Store, StoreUnavailable
-from dialens.studies.store._postgresql import connect_arguments
+from dialens.studies.store._postgresql import connect_options
 from tests.studies.store.cluster import Cluster
 from tests.studies.store.conftest import KEY
 from tests.studies.store.people import CELLS, NOON, arrive, given, register
@@ -95,51 +94,52 @@ def test_a_statement_that_cannot_be_sent_leaves_the_connection_usable(cluster: C
         assert asked(store, "whole") == "whole"
 
 
-def arguments(url: str, **environment: str) -> dict[str, object]:
-    return connect_arguments(make_url(url), environment, wait_s=30)
+def options(url: str) -> dict[str, str]:
+    return dict(connect_options(make_url(url), wait_s=30))
 
 
-def test_places_and_people() -> None:
-    made = arguments("postgresql://ann:s%40@db.example.org:6432/tea?application_name=x")
-    told = {name: made[name] for name in ("host", "port", "user", "password", "database")}
-    assert told == {
-        "host": "db.example.org",
-        "port": 6432,
-        "user": "ann",
-        "password": "s@",
-        "database": "tea",
-    }
-    assert (made["application_name"], made["timeout"]) == ("x", 30)
-    socket = arguments("postgresql:///tea?host=/tmp/sockets", PGUSER="bob", PGPASSWORD="p")
-    assert socket["unix_sock"] == "/tmp/sockets/.s.PGSQL.5432"
-    assert (socket["user"], socket["password"], socket["ssl_context"]) == ("bob", "p", False)
-    options = arguments("postgresql://h/tea?options=-csearch_path%3Dx")
-    assert options["startup_params"] == {"options": "-csearch_path=x"}
+def test_options_of_psql_are_passed_on_and_the_rest_filled_in() -> None:
+    given = options("postgresql://ann:s%40@h:6432/tea?application_name=x&sslmode=verify-full")
+    assert given["application_name"] == "x"
+    assert given["sslmode"] == "verify-full"
+    assert (given["connect_timeout"], given["tcp_user_timeout"]) == ("30", "30000")
+    assert "host" not in given  # the URL's own
+    assert options("postgresql:///tea?host=/tmp/sockets")["host"] == "/tmp/sockets"
+    assert options("postgresql://h/tea?options=-cx%3Dy")["options"] == "-cx=y"
+    assert options("postgresql://h/tea")["application_name"] == "dialens"
 
 
-def test_encryption_as_psql_has_it() -> None:
-    modes = {"disable": False, "prefer": None, "allow": None, "require": True}
-    for mode, wanted in modes.items():
-        assert arguments(f"postgresql://h/tea?sslmode={mode}")["ssl_context"] is wanted
-    assert arguments("postgresql://h/tea")["ssl_context"] is None
-    for mode, named in (("verify-ca", False), ("verify-full", True)):
-        context = arguments(f"postgresql://h/tea?sslmode={mode}")["ssl_context"]
-        assert isinstance(context, ssl.SSLContext)
-        assert (context.check_hostname, context.verify_mode) == (named, ssl.CERT_REQUIRED)
+@pytest.mark.slow
+def test_user_and_password_come_from_the_url_or_the_environment(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PGUSER", "study")
+    url = cluster.database().replace("study@", "")
+    query = text("SELECT current_user, current_setting('application_name')")
+    with (
+        Store.open(f"{url}?application_name=tea", secrets=KEY) as store,
+        store.database.reading() as connection,
+    ):
+        assert tuple(connection.execute(query).one()) == ("study", "tea")
 
 
 @pytest.mark.parametrize(
-    ("option", "told"),
+    ("option", "message"),
     [
         ("sslmode=yes", "sslmode"),
-        ("sslrootcert=/none.pem&sslmode=verify-full", "cannot be read"),
         ("connect_timeout=soon", "connect_timeout"),
-        ("passfile=x", "has an option passfile"),
+        ("passfil=x", "unknown option 'passfil'. Did you mean passfile"),
     ],
 )
-def test_options_that_cannot_be(option: str, told: str) -> None:
-    with pytest.raises(DialensError, match=told):
-        arguments(f"postgresql://h/tea?{option}")
+def test_options_that_cannot_be(option: str, message: str) -> None:
+    with pytest.raises(DialensError, match=message):
+        Store.open(f"postgresql://ann@127.0.0.1:9/tea?{option}", secrets=KEY)
+
+
+@pytest.mark.slow
+def test_encryption_that_the_server_does_not_have(cluster: Cluster) -> None:
+    with pytest.raises(StoreUnavailable, match="SSL"):
+        Store.open(f"{cluster.url('postgres')}?sslmode=require", secrets=KEY)
 
 
 def test_nobody_listens() -> None:

@@ -14,6 +14,7 @@ from dialens.agents._pieces import tidy, whole
 from dialens.agents._settings import Named, read_settings
 from dialens.agents.kinds._openai_settings import EndpointSettings, endpoint_of, key_of
 from dialens.agents.kinds._openai_wire import (
+    RETRY,
     Told,
     Trouble,
     Usage,
@@ -25,8 +26,6 @@ from dialens.agents.kinds._openai_wire import request_body as body_of
 from dialens.agents.kinds._rate_limit import RateLimit, shared_limit
 from dialens.base import DialensError
 
-_FIRST_WAIT_S = 0.5
-_LONGEST_WAIT_S = 30.0
 _CHARACTERS_A_TOKEN = 4
 _FORESEEN_TOKENS = 256
 
@@ -112,8 +111,7 @@ class EndpointAgent:
                 trouble.error.attempts = attempt
                 wait = trouble.wait
                 if wait is None:
-                    wait = min(_FIRST_WAIT_S * 2 ** (attempt - 1), _LONGEST_WAIT_S)
-                    wait *= jitter.uniform(0.5, 1.5)
+                    wait = RETRY.backoff(attempt, jitter)
                 late = self.clock() + wait >= deadline
                 last = attempt == self.settings.attempts
                 if said or last or late or not trouble.again:

@@ -1,9 +1,6 @@
 """The protocol of chat completions: what is sent, what comes back, and errors in words."""
 
-import email.utils
-import math
 import re
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,10 +10,15 @@ import msgspec
 
 from dialens.agents._agent import AgentError, Message
 from dialens.agents.kinds._openai_settings import OPENAI, EndpointSettings
+from dialens.base import RetryPolicy, retry_after
 
 _ROLES = {"agent": "assistant", "partner": "user"}
 _LONGEST_LINE = 1 << 20
-_LATER = (408, 409, 425, 429, 500, 502, 503, 504, 529)
+RETRY = RetryPolicy(
+    longest_wait_s=30.0, statuses=frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
+)
+"""How often is the agent's own setting (`attempts`)."""
+
 _SECRET = re.compile(r"(?i)\b(?:[srp]k-[\w*.-]{6,}|bearer\s+\S+)")
 
 
@@ -218,7 +220,7 @@ def refused(response: httpx.Response, raw: bytes, model: str, *, secret: str = "
             "tokens_per_minute, or use fewer --workers.",
             "busy",
         )
-    elif status >= 500 or status in _LATER:
+    elif status >= 500 or status in RETRY.statuses:
         error = AgentError(f"{host} has trouble of its own ({status}): {said}. Try later.", "busy")
     elif 300 <= status < 400:
         error = AgentError(
@@ -229,7 +231,7 @@ def refused(response: httpx.Response, raw: bytes, model: str, *, secret: str = "
         )
     else:
         error = AgentError(f"{host} does not accept the request ({status}): {said}.", "refused")
-    return Trouble(error, again=status in _LATER, wait=_asked_to_wait(response.headers))
+    return Trouble(error, again=status in RETRY.statuses, wait=retry_after(response.headers))
 
 
 def explained(body: Any, *, secret: str = "") -> str:
@@ -246,18 +248,3 @@ def explained(body: Any, *, secret: str = "") -> str:
     if secret:
         text = text.replace(secret, "…")
     return _SECRET.sub("…", text)[:300].strip().rstrip(".") or "no explanation"
-
-
-def _asked_to_wait(headers: httpx.Headers) -> float | None:
-    """Seconds of `Retry-After`, given as a number or as a date."""
-    told = headers.get("Retry-After", "").strip()
-    if not told:
-        return None
-    try:
-        seconds = float(told)
-    except ValueError:
-        try:
-            seconds = email.utils.parsedate_to_datetime(told).timestamp() - time.time()
-        except ValueError:
-            return None
-    return max(seconds, 0.0) if math.isfinite(seconds) else None

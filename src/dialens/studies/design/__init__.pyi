@@ -2,7 +2,7 @@ from ._conversations import AGENT, Conversations, TalkingAgent
 from ._design import EACH, Design, Example, Quality
 from ._factors import LIST
 from ._items import GoldEntry, ItemEntry, Items, UtteranceEntry
-from ._questions import Question, Questionnaire, question_field
+from ._questions import Questionnaire, question_field
 from ._recruiter import MTurkRecruiter, ProlificRecruiter
 
 __all__ = [
@@ -18,7 +18,6 @@ __all__ = [
     "MTurkRecruiter",
     "ProlificRecruiter",
     "Quality",
-    "Question",
     "Questionnaire",
     "TalkingAgent",
     "UtteranceEntry",

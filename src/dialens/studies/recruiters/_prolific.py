@@ -160,7 +160,9 @@ class Prolific:
 
     def approve(self, work: Work) -> None:
         """Pay the reward; approving twice is approving once."""
-        self._api.post(f"/submissions/{work.id}/transition/", {"action": "APPROVE"}, again=True)
+        self._api.post(
+            f"/submissions/{work.id}/transition/", {"action": "APPROVE"}, idempotent=True
+        )
 
     def reject(self, work: Work, reason: str, *, category: str | None = None) -> None:
         """Refuse to pay; Prolific asks for a category and at least a hundred characters."""
@@ -175,7 +177,7 @@ class Prolific:
                 f"participant reads; this one has {len(reason)}."
             )
         body = {"action": "REJECT", "message": reason, "rejection_category": category}
-        self._api.post(f"/submissions/{work.id}/transition/", body, again=True)
+        self._api.post(f"/submissions/{work.id}/transition/", body, idempotent=True)
 
     def bonus(self, works: Sequence[Work], amount: Decimal, reason: str) -> None:
         """Pay a bonus to each. Prolific pays as often as it is asked: a lost answer is not retried.
@@ -190,7 +192,7 @@ class Prolific:
 
     def expire(self, posting: str) -> None:
         """Let nobody new in; who has begun may finish."""
-        self._api.post(f"/studies/{_id(posting)}/transition/", {"action": "STOP"}, again=True)
+        self._api.post(f"/studies/{_id(posting)}/transition/", {"action": "STOP"}, idempotent=True)
 
     def delete(self, posting: str) -> None:
         """Remove a draft; what was published stays on Prolific's records."""

@@ -9,13 +9,11 @@ from typing import Any
 
 import httpx
 
-from dialens.base import DialensError
+from dialens.base import DialensError, RetryPolicy, not_sent, send_with_retry
 
 ENDPOINT = "https://api.prolific.com"
 TOKEN_VARIABLE = "PROLIFIC_API_TOKEN"
-_TRIES = 5
-_LONGEST_WAIT_S = 60.0
-_LATER = (429, 502, 503, 504)
+_RETRY = RetryPolicy(attempts=5, first_wait_s=1.0)
 _PAGE = 100
 
 
@@ -56,26 +54,28 @@ class ProlificCalls:
 
     def get(self, path: str, **query: str | int) -> Any:
         """Read something."""
-        return self._sent("GET", path, again=True, query=query)
+        return self._sent("GET", path, idempotent=True, query=query)
 
-    def post(self, path: str, body: Mapping[str, Any] | None = None, *, again: bool = False) -> Any:
-        """Change something; `again` says that doing it twice is doing it once."""
-        return self._sent("POST", path, again=again, body=body)
+    def post(
+        self, path: str, body: Mapping[str, Any] | None = None, *, idempotent: bool = False
+    ) -> Any:
+        """Change something; `idempotent` says that doing it twice is doing it once."""
+        return self._sent("POST", path, idempotent=idempotent, body=body)
 
     def delete(self, path: str) -> None:
         """Remove something."""
-        self._sent("DELETE", path, again=True)
+        self._sent("DELETE", path, idempotent=True)
 
     def pages(self, path: str, **query: str | int) -> Iterator[Any]:
         """The results of all pages."""
         page = 1
         seen = 0
         while True:
-            told = self.get(path, **query, page=page, page_size=_PAGE)
-            results = told.get("results", [])
+            content = self.get(path, **query, page=page, page_size=_PAGE)
+            results = content.get("results", [])
             yield from results
             seen += len(results)
-            count = told.get("meta", {}).get("count", seen)
+            count = content.get("meta", {}).get("count", seen)
             if not results or seen >= count:
                 return
             page += 1
@@ -85,32 +85,23 @@ class ProlificCalls:
         method: str,
         path: str,
         *,
-        again: bool,
+        idempotent: bool,
         query: Mapping[str, str | int] | None = None,
         body: Mapping[str, Any] | None = None,
     ) -> Any:
-        wait = 1.0
-        for tries in range(_TRIES, 0, -1):
-            try:
-                with self._client() as client:
-                    answer = client.request(method, f"/api/v1{path}", params=query, json=body)
-            except httpx.TransportError as error:
-                # Nothing was sent if nobody was reached.
-                safe = again or isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)
-                if tries == 1 or not safe:
-                    raise self._unreachable(again=safe) from error
-            else:
-                later = answer.status_code == 429 or (again and answer.status_code in _LATER)
-                if tries == 1 or not later:
-                    return _content(answer)
-                wait = _asked_to_wait(answer, wait)
-            self.sleep(wait)
-            wait = min(wait * 2, _LONGEST_WAIT_S)
-        raise AssertionError("the last try returns or raises")
+        def send() -> httpx.Response:
+            with self._client() as client:
+                return client.request(method, f"/api/v1{path}", params=query, json=body)
 
-    def _unreachable(self, *, again: bool) -> DialensError:
+        try:
+            response = send_with_retry(send, _RETRY, idempotent=idempotent, sleep=self.sleep)
+        except httpx.TransportError as error:
+            raise self._unreachable(safe=idempotent or not_sent(error)) from error
+        return _content(response)
+
+    def _unreachable(self, *, safe: bool) -> DialensError:
         place = self.endpoint or ENDPOINT
-        if again:
+        if safe:
             return DialensError(f"Prolific cannot be reached at {place}. Check the network.")
         return DialensError(
             f"The connection to {place} broke before Prolific answered: whether it did what was "
@@ -118,13 +109,8 @@ class ProlificCalls:
         )
 
 
-def _asked_to_wait(answer: httpx.Response, otherwise: float) -> float:
-    told = answer.headers.get("Retry-After", "")
-    return min(float(told), _LONGEST_WAIT_S) if told.isdigit() else otherwise
-
-
-def _content(answer: httpx.Response) -> Any:
-    status = answer.status_code
+def _content(response: httpx.Response) -> Any:
+    status = response.status_code
     if status in (401, 403):
         raise DialensError(
             f"Prolific refuses the token in {TOKEN_VARIABLE} ({status}). Check that it is whole, "
@@ -135,24 +121,24 @@ def _content(answer: httpx.Response) -> Any:
     if status >= 500:
         raise DialensError(f"Prolific has trouble of its own ({status}). Try again later.")
     if status >= 300:
-        raise DialensError(f"Prolific says ({status}): {_said(answer)}")
-    if status == 204 or not answer.content:
+        raise DialensError(f"Prolific says ({status}): {_explanation(response)}")
+    if status == 204 or not response.content:
         return None
     try:
-        return answer.json()
+        return response.json()
     except ValueError as error:
         raise DialensError(
-            f"{answer.request.url.host} did not answer as Prolific does: no JSON in {status}."
+            f"{response.request.url.host} did not answer as Prolific does: no JSON in {status}."
         ) from error
 
 
-def _said(answer: httpx.Response) -> str:
+def _explanation(response: httpx.Response) -> str:
     """Prolific's explanation, whichever form it has."""
     try:
-        told = answer.json()
+        body = response.json()
     except ValueError:
-        return answer.text[:300].strip() or "nothing more"
-    error = told.get("error", told) if isinstance(told, dict) else told
+        return response.text[:300].strip() or "nothing more"
+    error = body.get("error", body) if isinstance(body, dict) else body
     detail = error.get("detail", error) if isinstance(error, dict) else error
     if isinstance(detail, dict):
         detail = "; ".join(

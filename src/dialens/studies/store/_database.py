@@ -17,7 +17,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, TimeoutError
 
 from dialens.base import DialensError
 from dialens.studies.store import migrations
-from dialens.studies.store._postgresql import DRIVER, DRIVERS, passing_trouble, postgresql_engine
+from dialens.studies.store._postgresql import DRIVER, DRIVERS, postgresql_engine
 from dialens.studies.store._problems import StoreUnavailable
 
 _WAIT_S = 30
@@ -73,19 +73,14 @@ class Database:
     def writing(self) -> Iterator[Connection]:
         """One transaction that may write; committed and on disk when the block ends."""
         # Threads of one process queue here: SQLite's own waiting is polling, and unfair.
-        with self._writer, _told(self.engine), self.engine.begin() as connection:
+        with self._writer, _unavailable(self.engine), self.engine.begin() as connection:
             yield connection
 
     @contextmanager
-    def reading(self, *, once: bool = False) -> Iterator[Connection]:
-        """One transaction that sees a single state of the database and keeps no writer waiting.
-
-        Args:
-            once: Whether a single statement follows, which sees a single state in any case;
-                PostgreSQL then need not be told, which takes longer than most statements.
-        """
-        level = {} if self.is_sqlite or once else {"isolation_level": "REPEATABLE READ"}
-        with _told(self.engine), self.engine.connect() as connection:
+    def reading(self) -> Iterator[Connection]:
+        """One transaction that sees a single state of the database and keeps no writer waiting."""
+        level = {} if self.is_sqlite else {"isolation_level": "REPEATABLE READ"}
+        with _unavailable(self.engine), self.engine.connect() as connection:
             chosen = connection.execution_options(**{_READING: True}, **level)
             with chosen.begin():
                 yield chosen
@@ -94,7 +89,7 @@ class Database:
         """Leave nothing of deleted rows in SQLite's log; what PostgreSQL keeps, vacuum takes."""
         if not self.is_sqlite:
             return
-        with self._writer, _told(self.engine):
+        with self._writer, _unavailable(self.engine):
             raw = self.engine.raw_connection()
             try:
                 raw.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -111,7 +106,7 @@ def database_url(url: str) -> URL:
 
     Examples:
         >>> database_url("postgresql://study@localhost/ratings").drivername
-        'postgresql+pg8000'
+        'postgresql+psycopg'
         >>> database_url("mysql://localhost/x")
         Traceback (most recent call last):
             ...
@@ -170,24 +165,28 @@ def _sqlite(url: URL, *, create: bool) -> Engine:
 
 
 @contextmanager
-def _told(engine: Engine) -> Iterator[None]:
-    """Failures of the database, rather than of the data, as one that may be tried again."""
+def _unavailable(engine: Engine) -> Iterator[None]:
+    """Turn failures of the database, rather than of the data, into `StoreUnavailable`.
+
+    Drivers raise `OperationalError` or `InterfaceError` when the server is away, busy, out of
+    resources or ends a deadlock: nothing was committed, and trying again is right.
+    """
+    driver = engine.dialect.loaded_dbapi
     try:
         yield
     except TimeoutError as error:
         raise StoreUnavailable("The database is busy; try again.") from error
     except DBAPIError as error:
-        trouble = passing_trouble(error)
-        kind = type(error).__name__
-        if trouble is None and (
-            error.connection_invalidated or kind in ("OperationalError", "InterfaceError")
+        if not error.connection_invalidated and not isinstance(
+            error.orig, (driver.OperationalError, driver.InterfaceError)
         ):
-            trouble = " ".join(str(error.orig).strip().splitlines()[:1])
-        if trouble is None:
             raise
-        raise StoreUnavailable(
-            f"The database cannot be used at the moment: {trouble.rstrip('.')}."
-        ) from error
-    except engine.dialect.loaded_dbapi.InterfaceError as error:
-        # The driver's own, as it comes when a connection breaks while it is given back.
-        raise StoreUnavailable(f"The connection to the database was lost: {error}.") from error
+        raise _unavailable_error(error.orig) from error
+    except (driver.OperationalError, driver.InterfaceError) as error:
+        # The driver's own, as it comes when a connection breaks while it is returned to the pool.
+        raise _unavailable_error(error) from error
+
+
+def _unavailable_error(error: BaseException | None) -> StoreUnavailable:
+    reason = " ".join(str(error).strip().splitlines()[:1])
+    return StoreUnavailable(f"The database cannot be used at the moment: {reason.rstrip('.')}.")

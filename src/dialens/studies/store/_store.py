@@ -248,7 +248,7 @@ class Store:
         Raises:
             UnknownSession: Nobody has this token.
         """
-        with self.database.reading(once=True) as connection:
+        with self.database.reading() as connection:
             return as_session(find(connection, token), token)
 
     def come_back(self, token: str, *, now: datetime) -> Session:

@@ -31,7 +31,7 @@
     }).catch(() => {});
   };
 
-  form.elements.shown_at.value = now();
+  const shownAt = now();
   note("shown");
   if (document.hidden) note("hidden");
   document.addEventListener("visibilitychange", () => {
@@ -100,12 +100,24 @@
 
   const later = (ms) => new Promise((done) => setTimeout(done, ms));
 
+  // By field; of a control with several inputs (`a:field:part`), by part.
+  const answers = () => {
+    const entered = {};
+    for (const [name, value] of new FormData(form)) {
+      const [mark, field, ...part] = name.split(":");
+      if (mark !== "a") continue;
+      if (part.length) (entered[field] ??= {})[part.join(":")] = value;
+      else entered[field] = value;
+    }
+    return entered;
+  };
+
   const send = async (body) => {
     for (let attempt = 0; ; attempt += 1) {
       try {
         const answer = await fetch(form.action, {
           method: "POST",
-          headers: { accept: "application/json", "content-type": "application/x-www-form-urlencoded" },
+          headers: { accept: "application/json", "content-type": "application/json" },
           body,
         });
         if (answer.status < 500 && answer.status !== 429 && answer.status !== 408) return answer;
@@ -124,9 +136,16 @@
     button.disabled = true;
     status.textContent = "";
     note("submitted");
-    form.elements.submitted_at.value = now();
-    form.elements.events.value = JSON.stringify(unsent.slice(-500));
-    const answer = await send(new URLSearchParams(new FormData(form)).toString());
+    const answer = await send(JSON.stringify({
+      ticket: form.elements.ticket.value,
+      screen: form.dataset.screen,
+      index: Number(form.elements.index.value),
+      key: page,
+      answers: answers(),
+      shown_at: shownAt,
+      submitted_at: now(),
+      events: unsent.slice(-500),
+    }));
     status.classList.remove("lost");
     if (answer.ok) {
       const { next } = await answer.json();
