@@ -13,82 +13,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 
-from dialens.stats.bootstrap import Floats, Ints, cluster_sums, coarsened
+from dialens.base._estimate import Estimate
+from dialens.stats.bootstrap import MOST_UNDEFINED, ClusterDraws, Floats, Ints, Mask
 from dialens.stats.correlation_kendall import kendall
-
-Mask = NDArray[np.bool_]
 
 COEFFICIENTS = ("pearson", "spearman", "kendall")
 FEWEST_UNITS = 3
 FEWEST_CLUSTERS = 8
-_MOST_UNDEFINED = 0.05
-_CELLS_AT_ONCE = 250_000
 _FLAT = 1e-12
-
-
-class ClusterDraws:
-    """How often each cluster is drawn in each resample; the same for every statistic.
-
-    Attributes:
-        place: Of each unit, the number of its cluster.
-        counts: Resamples × clusters.
-        own: Whether every unit is a cluster of its own.
-
-    Examples:
-        >>> draws = ClusterDraws(np.array([3, 3, 8]), 4, np.random.default_rng(0))
-        >>> draws.place.tolist(), draws.counts.sum(axis=1).tolist(), draws.own
-        ([0, 0, 1], [2, 2, 2, 2], False)
-    """
-
-    def __init__(self, clusters: Ints, resamples: int, rng: np.random.Generator) -> None:
-        """Draw as many clusters as there are, `resamples` times."""
-        names, self.place = np.unique(coarsened(clusters, rng), return_inverse=True)
-        self.own = len(np.unique(clusters)) == len(clusters)
-        count = max(1, len(names))
-        self.counts = np.empty((resamples, len(names)), dtype=np.uint16)
-        for row in range(resamples if len(names) else 0):
-            drawn = np.bincount(rng.integers(0, count, count), minlength=count)
-            self.counts[row] = drawn
-
-    def sums(self, rows: Floats) -> Floats:
-        """Sums over the units drawn: resamples × columns of `rows`."""
-        made: Floats = self.counts.astype(np.float64) @ cluster_sums(rows, self.place)
-        return made
-
-    def blocks(self) -> Iterator[tuple[slice, Floats]]:
-        """Weights of the units, some resamples at a time."""
-        step = max(1, _CELLS_AT_ONCE // max(1, len(self.place)))
-        for start in range(0, len(self.counts), step):
-            part = slice(start, start + step)
-            yield part, self.counts[part][:, self.place].astype(np.float64)
-
-    def clusters(self, there: Mask) -> int:
-        """How many clusters the marked units belong to."""
-        return len(np.unique(self.place[there]))
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A coefficient with its interval.
-
-    Attributes:
-        value: None where it is not defined.
-        low: End of the interval, None where there is none.
-        high: Its other end.
-        p: Two-sided, that it is zero; goes with the interval.
-        basis: Where the interval comes from: `clusters`, or `normal` for few independent units.
-        reason: Why something is missing.
-    """
-
-    value: float | None = None
-    low: float | None = None
-    high: float | None = None
-    p: float | None = None
-    basis: str | None = None
-    reason: str | None = None
+_NEARLY_FLAT = 1e-9
+_FEWEST_FOR_PARTIAL = 5
 
 
 @dataclass(frozen=True)
@@ -124,7 +60,7 @@ def correlate(
 
     Examples:
         >>> x, y = np.arange(9.0)[:, None], np.array([[0.0, 2, 1, 4, 3, 6, 5, 8, 7]]).T
-        >>> made = correlate(x, y, ClusterDraws(np.arange(9), 500, np.random.default_rng(0)))
+        >>> made = correlate(x, y, ClusterDraws.of(np.arange(9), 500, np.random.default_rng(0)))
         >>> made.n.item(), round(made.estimates["spearman"][0][0].value, 3)
         (9, 0.933)
     """
@@ -316,7 +252,7 @@ def _estimate(
         if not own:
             return Estimate(value, reason=f"only {n_clusters} clusters: too few for an interval")
         basis, freedom, error = "normal", float("inf"), _normal_error(name, n)
-    elif undefined > _MOST_UNDEFINED:
+    elif undefined > MOST_UNDEFINED:
         return Estimate(value, reason=f"not defined in {undefined:.0%} of the resamples")
     if abs(value) >= 1 - 1e-12:
         return Estimate(value, reason="a perfect correlation has no interval")
@@ -325,10 +261,83 @@ def _estimate(
     z = np.arctanh(value)
     reach = float(stats.t.ppf((1 + confidence) / 2, freedom)) * error
     p = 2 * float(stats.t.sf(abs(z) / error, freedom)) if error > 0 else 0.0
-    return Estimate(value, float(np.tanh(z - reach)), float(np.tanh(z + reach)), p, basis)
+    return Estimate(value, float(np.tanh(z - reach)), float(np.tanh(z + reach)), p, basis=basis)
 
 
 def _normal_error(name: str, n: int) -> float:
     """Standard error of atanh r for independent units (Fieller, Hartley & Pearson 1957)."""
     numerator, lost = {"pearson": (1.0, 3), "spearman": (1.06, 3), "kendall": (0.437, 4)}[name]
     return float(np.sqrt(numerator / (n - lost))) if n > lost else float("nan")
+
+
+def partial_correlation(
+    x: Floats, y: Floats, given: Floats, draws: ClusterDraws, *, confidence: float = 0.95
+) -> Estimate:
+    """Pearson's coefficient of what straight lines in `given` leave of `x` and of `y`.
+
+    From the three plain coefficients, (r_xy − r_xg·r_yg) / √((1 − r_xg²)(1 − r_yg²)), in the data
+    and in every resample; the interval is symmetric on Fisher's scale, with t on clusters − 2
+    degrees of freedom.
+
+    Args:
+        x: Units; NaN where missing, here and below.
+        y: Units.
+        given: Units.
+        draws: Of the clusters of the units.
+        confidence: Of the interval.
+
+    Examples:
+        >>> rng = np.random.default_rng(0)
+        >>> given, x = rng.normal(size=(2, 40))
+        >>> draws = ClusterDraws.of(np.arange(40), 200, rng)
+        >>> partial_correlation(x + given, given - x, given, draws).value
+        -1.0
+    """
+    table = np.column_stack([x, y, given])
+    there: Mask = np.isfinite(x) & np.isfinite(y) & np.isfinite(given)
+    n, n_clusters = int(there.sum()), draws.clusters(there)
+    if n < _FEWEST_FOR_PARTIAL:
+        return Estimate(reason=f"only {n} unit{'' if n == 1 else 's'} with all three values")
+    scores = standard_scores(table[there])
+    plain = scores.T @ scores / n
+    value = float(_given(plain[None])[0])
+    if np.isnan(value):
+        flat = not scores.any(axis=0).all()
+        why = "no variance" if flat else "nothing is left once the third column is known"
+        return Estimate(reason=why)
+    value = round(value, 12)
+    if abs(value) >= 1:
+        return Estimate(value, reason="a perfect correlation has no interval")
+    basis, freedom = "clusters", float(n_clusters - 2)
+    if n_clusters < FEWEST_CLUSTERS:
+        if not draws.own:
+            return Estimate(value, reason=f"only {n_clusters} clusters: too few for an interval")
+        basis, freedom, error = "normal", float("inf"), 1 / np.sqrt(n - 4)
+    else:
+        drawn = _given(pearson_replicates(scores, scores, there, draws))
+        known = drawn[np.isfinite(drawn)]
+        if len(known) < (1 - MOST_UNDEFINED) * len(drawn):
+            share = 1 - len(known) / len(drawn)
+            return Estimate(value, reason=f"not defined in {share:.0%} of the resamples")
+        error = float(np.arctanh(np.clip(known, -1 + _NEARLY_FLAT, 1 - _NEARLY_FLAT)).std(ddof=1))
+    centre = np.arctanh(value)
+    reach = float(stats.t.ppf((1 + confidence) / 2, freedom)) * error
+    p = 2 * float(stats.t.sf(abs(centre) / error, freedom)) if error > 0 else 0.0
+    return Estimate(
+        value, float(np.tanh(centre - reach)), float(np.tanh(centre + reach)), p, basis=basis
+    )
+
+
+def _given(r: Floats) -> Floats:
+    """Partial coefficients from matrices of plain ones: x, y, given; NaN where none is defined."""
+    left = (1 - r[:, 0, 2] ** 2) * (1 - r[:, 1, 2] ** 2)
+    flat = (
+        ~np.isfinite(left)
+        | (left < _NEARLY_FLAT**2)
+        | (np.diagonal(r, axis1=1, axis2=2) < 0.5).any(1)
+    )
+    cross = r[:, 0, 1] - r[:, 0, 2] * r[:, 1, 2]
+    made: Floats = np.divide(
+        cross, np.sqrt(np.where(flat, 1.0, left)), out=np.full(len(r), np.nan), where=~flat
+    )
+    return np.clip(made, -1.0, 1.0)

@@ -11,11 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from dialens.stats.bootstrap import Floats
+from dialens.stats.bootstrap import ClusterDraws, Floats
 from dialens.stats.correlation import (
     FEWEST_CLUSTERS,
     FEWEST_UNITS,
-    ClusterDraws,
     pearson_replicates,
     standard_scores,
 )
@@ -130,7 +129,7 @@ def correlation_difference(
         >>> rng = np.random.default_rng(1)
         >>> y = rng.normal(size=200)
         >>> near, far = y + rng.normal(size=200), -y + 3 * rng.normal(size=200)
-        >>> draws = ClusterDraws(np.arange(200), 400, rng)
+        >>> draws = ClusterDraws.of(np.arange(200), 400, rng)
         >>> made = correlation_difference(near, far, y, draws)
         >>> made.r_a > 0 > made.r_b, made.difference > 0, made.low > 0
         (True, True, True)

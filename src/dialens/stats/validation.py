@@ -12,20 +12,19 @@ from dialens.corpus import Corpus
 from dialens.errors import DialensError
 from dialens.metrics import Scores
 from dialens.metrics import metrics as known_metrics
-from dialens.stats.bootstrap import Floats
+from dialens.stats.bootstrap import ClusterDraws, Floats, Mask
 from dialens.stats.comparison import RESAMPLES
+from dialens.stats.corrections import corrected
 from dialens.stats.correlation import (
     COEFFICIENTS,
-    ClusterDraws,
     Correlations,
-    Mask,
     correlate,
     pearson_replicates,
     standard_scores,
 )
 from dialens.stats.correlation_difference import correlation_difference
 from dialens.stats.incremental import FOLDS, Memory, increment
-from dialens.stats.validation_ceiling import Ceiling, ceiling, corrected
+from dialens.stats.validation_ceiling import Ceiling, ceiling, disattenuated
 from dialens.stats.validation_groups import Groups, partition
 from dialens.stats.validation_matrix import MetricMatrix, metric_matrix
 from dialens.stats.validation_tables import (
@@ -34,7 +33,6 @@ from dialens.stats.validation_tables import (
     INCREMENTS,
     corrected_correlations,
     corrected_increments,
-    with_family,
 )
 from dialens.stats.validation_units import (
     RatedUnits,
@@ -140,7 +138,7 @@ def validate(
     for level in levels or there:
         rated = _only(rated_units(ratings, corpus, scores, level), scored)
         rng = np.random.default_rng([seed, len(units)])
-        draws = ClusterDraws(rated.clusters, resamples, rng)
+        draws = ClusterDraws.of(rated.clusters, resamples, rng)
         made = correlate(rated.values, rated.means(), draws, confidence=confidence)
         parts["r"] += _correlation_rows(rated, made, draws, groups, confidence)
         advance(1)
@@ -163,7 +161,7 @@ def validate(
         name,
         groups,
         corrected_correlations(pl.DataFrame(parts["r"], schema=CORRELATIONS)),
-        with_family(pl.DataFrame(parts["difference"], schema=DIFFERENCES), "p"),
+        corrected(pl.DataFrame(parts["difference"], schema=DIFFERENCES)),
         corrected_increments(pl.DataFrame(parts["increment"], schema=INCREMENTS)),
         tuple(matrices),
         tuple(units),
@@ -265,7 +263,7 @@ def _limited(
 ) -> dict[str, Any]:
     clusters = int(made.n_clusters[i, j])
     pearson = made.estimates["pearson"][i][j]
-    freed = corrected(pearson, made.replicates[:, i, j], limit, clusters, confidence)
+    freed = disattenuated(pearson, made.replicates[:, i, j], limit, clusters, confidence)
     return {
         "ceiling": limit.estimate.value,
         "ceiling_low": limit.estimate.low,

@@ -12,12 +12,10 @@ import numpy as np
 import polars as pl
 from scipy import stats
 
+from dialens.base._estimate import Estimate
 from dialens.stats.agreement.components import two_way_moments
 from dialens.stats.agreement.matrix import RatingMatrix
-from dialens.stats.bootstrap import Floats
-from dialens.stats.correlation import ClusterDraws, Estimate
-
-_MOST_UNDEFINED = 0.05
+from dialens.stats.bootstrap import MOST_UNDEFINED, ClusterDraws, Floats
 
 
 @dataclass(frozen=True)
@@ -150,7 +148,7 @@ def ceiling(ratings: MeanRatings, draws: ClusterDraws, *, confidence: float = 0.
         within = (squares / freedom) / (ratings.squares.sum() / free.sum())
         made = np.where(spread > 0, 1 - ratings.noise * within / spread, np.nan)
     clusters = draws.clusters(there)
-    if clusters < 2 or np.isnan(made).mean() > _MOST_UNDEFINED:
+    if clusters < 2 or np.isnan(made).mean() > MOST_UNDEFINED:
         return Ceiling(Estimate(value, reason="too few clusters for an interval"), made)
     # On the scale log(1 − reliability), where error is nearly symmetric and 1 is never passed.
     scaled = np.log(np.maximum(1 - made[~np.isnan(made)], 1e-12))
@@ -160,7 +158,7 @@ def ceiling(ratings: MeanRatings, draws: ClusterDraws, *, confidence: float = 0.
     return Ceiling(Estimate(value, low, high, basis="clusters"), made)
 
 
-def corrected(
+def disattenuated(
     pearson: Estimate, replicates: Floats, limit: Ceiling, clusters: int, confidence: float = 0.95
 ) -> Estimate:
     """A correlation corrected for the attenuation by noisy ratings (Spearman 1904).
@@ -170,7 +168,7 @@ def corrected(
 
     Examples:
         >>> limit = Ceiling(Estimate(0.64), np.full(9, 0.64))
-        >>> round(corrected(Estimate(0.4), np.full(9, 0.4), limit, 9).value, 3)
+        >>> round(disattenuated(Estimate(0.4), np.full(9, 0.4), limit, 9).value, 3)
         0.5
     """
     if pearson.value is None:
@@ -183,7 +181,7 @@ def corrected(
     if pearson.low is None or clusters < 2:
         return Estimate(value, reason=pearson.reason)
     drawn = replicates / np.sqrt(np.where(limit.replicates > 0, limit.replicates, np.nan))
-    if np.isnan(drawn).mean() > _MOST_UNDEFINED:
+    if np.isnan(drawn).mean() > MOST_UNDEFINED:
         return Estimate(value, reason="the ratings are too unreliable for an interval")
     error = float(np.nanstd(drawn, ddof=1))
     reach = float(stats.t.ppf((1 + confidence) / 2, clusters - 1)) * error

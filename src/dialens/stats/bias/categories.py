@@ -5,7 +5,7 @@ import json
 import polars as pl
 
 from dialens.stats.agreement import AGREEMENT, measure_agreement
-from dialens.stats.bias.cells import USUAL, Draws
+from dialens.stats.bias.cells import USUAL, Resampling
 from dialens.stats.bias.data import StudyData
 from dialens.stats.ratings import ITEM
 
@@ -29,7 +29,7 @@ _STATISTICS = {
 }
 
 
-def category_agreement(data: StudyData, *, draws: Draws = USUAL) -> pl.DataFrame:
+def category_agreement(data: StudyData, *, draws: Resampling = USUAL) -> pl.DataFrame:
     """Agreement of every quality that is judged in categories, with intervals over items.
 
     Args:

@@ -10,11 +10,12 @@ from dataclasses import dataclass
 import polars as pl
 
 from dialens.stats.bias.answers import preferred, ranking
-from dialens.stats.bias.cells import USUAL, CellMeans, Draws, contrast_weights
+from dialens.stats.bias.cells import USUAL, CellMeans, Resampling, contrast_weights
 from dialens.stats.bias.consistency import HEADLINE, consistency
 from dialens.stats.bias.data import NONE, StudyData, splits
-from dialens.stats.bias.effects import ALL, corrected
+from dialens.stats.bias.effects import ALL
 from dialens.stats.bootstrap import Floats
+from dialens.stats.corrections import corrected
 
 DESIGN = ("anchor", "layout")
 MEANS = pl.Schema(
@@ -71,7 +72,7 @@ class PaperTable:
     reason: str | None = None
 
 
-def paper_tables(data: StudyData, *, draws: Draws = USUAL) -> list[PaperTable]:
+def paper_tables(data: StudyData, *, draws: Resampling = USUAL) -> list[PaperTable]:
     """Tables 2 to 8 and figures 3 to 9, and the preferred scale.
 
     Further yes/no questions give further tables, numbered after those of the paper's two.
@@ -80,7 +81,7 @@ def paper_tables(data: StudyData, *, draws: Draws = USUAL) -> list[PaperTable]:
         >>> from dialens.stats.bias.data import study_data
         >>> from dialens.stats.bias.simulation import SimulatedStudy
         >>> data = study_data(*SimulatedStudy(raters=6, items=5).run())
-        >>> [made.key for made in paper_tables(data, draws=Draws(resamples=100))][:4]
+        >>> [made.key for made in paper_tables(data, draws=Resampling(resamples=100))][:4]
         ['table2', 'table3', 'table4', 'table5']
     """
     groupings = splits(data)
@@ -141,7 +142,7 @@ def cell_means(
     *,
     groups: pl.DataFrame | None = None,
     by_quality: bool = False,
-    draws: Draws = USUAL,
+    draws: Resampling = USUAL,
 ) -> pl.DataFrame:
     """The mean of every condition with its interval over participants.
 
@@ -173,7 +174,7 @@ def cell_means(
     return pl.DataFrame(rows, schema=MEANS)
 
 
-def split_effects(data: StudyData, *, draws: Draws = USUAL) -> pl.DataFrame:
+def split_effects(data: StudyData, *, draws: Resampling = USUAL) -> pl.DataFrame:
     """Whether the anchor works on slow and fast, experienced and new raters alike."""
     if "anchor" not in data.factors or NONE not in data.levels("anchor"):
         return SPLIT_EFFECTS.to_frame()
@@ -241,7 +242,7 @@ def _counts(data: StudyData, groups: pl.DataFrame | None = None) -> pl.DataFrame
     return table.drop_nulls(keys).group_by(keys).agg(*counts).sort(*ranks, *keys[len(names) :])
 
 
-def _minutes(data: StudyData, draws: Draws) -> pl.DataFrame:
+def _minutes(data: StudyData, draws: Resampling) -> pl.DataFrame:
     """Minutes of participants per condition, and of all together."""
     timed = data.raters.drop_nulls("minutes")
     table = data.ratings.join(timed.select("rater", "minutes"), on="rater").with_columns(

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from dialens.errors import DialensError
-from dialens.stats.bias.cells import USUAL, Draws
+from dialens.stats.bias.cells import USUAL, Resampling
 from dialens.stats.bias.data import Note, StudyData
 from dialens.stats.bias.effects import effects
 
@@ -98,7 +98,7 @@ def flag_raters(data: StudyData) -> RaterFlags:
     return RaterFlags(made.drop("spread"), tuple(notes))
 
 
-def robustness(data: StudyData, flags: RaterFlags, *, draws: Draws = USUAL) -> pl.DataFrame:
+def robustness(data: StudyData, flags: RaterFlags, *, draws: Resampling = USUAL) -> pl.DataFrame:
     """The main effects with everybody, without each kind of flagged rater, and without all.
 
     Returns:
@@ -117,7 +117,7 @@ def robustness(data: StudyData, flags: RaterFlags, *, draws: Draws = USUAL) -> p
     return pl.concat(tables, how="diagonal_relaxed")
 
 
-def _view(data: StudyData, name: str, gone: list[str], draws: Draws) -> pl.DataFrame:
+def _view(data: StudyData, name: str, gone: list[str], draws: Resampling) -> pl.DataFrame:
     left = {
         "left_out": pl.lit(name),
         "n_left_out": pl.lit(len(gone)),
