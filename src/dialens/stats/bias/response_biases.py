@@ -139,12 +139,12 @@ def _halo(data: StudyData, draws: Resampling) -> Iterable[dict[str, object]]:
     for a, b in combinations(data.qualities, 2):
         for label, part in scopes:
             name = f"{a} and {b}" + (f" (layout {label})" if label else "")
-            wide = part.group_by("rater", "item").agg(
+            wide = part.group_by("rater", "item", maintain_order=True).agg(
                 a=pl.col("rest").filter(pl.col("quality") == a).mean(),
                 b=pl.col("rest").filter(pl.col("quality") == b).mean(),
             )
             wide = wide.drop_nulls()
-            sums = wide.group_by("rater").agg(
+            sums = wide.group_by("rater", maintain_order=True).agg(
                 ab=(pl.col("a") * pl.col("b")).sum(),
                 aa=(pl.col("a") ** 2).sum(),
                 bb=(pl.col("b") ** 2).sum(),
