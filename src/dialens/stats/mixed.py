@@ -15,8 +15,13 @@ from dialens.base._estimate import Estimate
 from dialens.errors import DialensError
 from dialens.one_thread import one_thread
 from dialens.stats.bootstrap import Floats
-from dialens.stats.mixed_components import RESIDUAL, VarianceComponent, variance_components
-from dialens.stats.mixed_inference import Curvature, curvature
+from dialens.stats.mixed_inference import (
+    RESIDUAL,
+    Curvature,
+    VarianceComponent,
+    curvature,
+    variance_components,
+)
 from dialens.stats.mixed_solver import MixedSystem
 from dialens.stats.mixed_terms import (
     INTERCEPT,
