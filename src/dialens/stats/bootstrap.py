@@ -226,16 +226,16 @@ class Resampled:
 
         Never below one in the number of replicates: so many draws cannot tell it from less.
         """
-        there = self._there
-        if not np.any(there):  # every replicate is exactly zero: the two are the same
+        present = self._present
+        if not np.any(present):  # every replicate is exactly zero: the two are the same
             return 1.0
         below = self._share_below(0.0)
         away = special.ndtri(below) - self._bias
         z = away / max(1 + self._acceleration * away, 0.1) - self._bias
-        return float(np.clip(2 * special.ndtr(-abs(z)), 1 / (len(there) + 1), 1.0))
+        return float(np.clip(2 * special.ndtr(-abs(z)), 1 / (len(present) + 1), 1.0))
 
     @property
-    def _there(self) -> Floats:
+    def _present(self) -> Floats:
         return self.replicates[~np.isnan(self.replicates)]
 
     @property
@@ -249,9 +249,9 @@ class Resampled:
 
     def _share_below(self, value: float) -> float:
         """The share of replicates below a value, ties halved, kept away from 0 and 1."""
-        there = self._there
-        below = np.count_nonzero(there < value) + np.count_nonzero(there == value) / 2
-        return float((below + 0.5) / (len(there) + 1))
+        present = self._present
+        below = np.count_nonzero(present < value) + np.count_nonzero(present == value) / 2
+        return float((below + 0.5) / (len(present) + 1))
 
     @property
     def _acceleration(self) -> float:

@@ -56,12 +56,12 @@ def correlate(
         x: Units × metrics.
         y: Units × qualities.
         draws: Of the clusters of the units.
-        confidence: Of the intervals.
+        confidence: Confidence level of the intervals.
 
     Examples:
         >>> x, y = np.arange(9.0)[:, None], np.array([[0.0, 2, 1, 4, 3, 6, 5, 8, 7]]).T
-        >>> made = correlate(x, y, ClusterDraws.of(np.arange(9), 500, np.random.default_rng(0)))
-        >>> made.n.item(), round(made.estimates["spearman"][0][0].value, 3)
+        >>> result = correlate(x, y, ClusterDraws.of(np.arange(9), 500, np.random.default_rng(0)))
+        >>> result.n.item(), round(result.estimates["spearman"][0][0].value, 3)
         (9, 0.933)
     """
     shape = (x.shape[1], y.shape[1])
@@ -72,21 +72,21 @@ def correlate(
     spearman = np.full((resamples, *shape), np.nan)
     n = np.zeros(shape, dtype=np.int64)
     n_clusters = np.zeros(shape, dtype=np.int64)
-    for there, rows, columns in _by_pattern(x, y):
+    for present, rows, columns in _by_pattern(x, y):
         at = np.ix_(rows, columns)
-        n[at] = int(there.sum())
-        n_clusters[at] = draws.clusters(there)
+        n[at] = int(present.sum())
+        n_clusters[at] = draws.clusters(present)
         if n[at].flat[0] < FEWEST_UNITS:
             continue
-        a, b = standard_scores(x[there][:, rows]), standard_scores(y[there][:, columns])
+        a, b = standard_scores(x[present][:, rows]), standard_scores(y[present][:, columns])
         values["pearson"][at] = _products(a, b)
         values["spearman"][at] = _products(_ranked(a), _ranked(b))
         everyone = np.ix_(np.arange(resamples), rows, columns)
-        pearson[everyone] = pearson_replicates(a, b, there, draws)
-        spearman[everyone] = _spearman_replicates(a, b, there, draws)
+        pearson[everyone] = pearson_replicates(a, b, present, draws)
+        spearman[everyone] = _spearman_replicates(a, b, present, draws)
         for i, row in enumerate(rows):
             for j, column in enumerate(columns):
-                tau, error = kendall(a[:, i], b[:, j], draws.place[there])
+                tau, error = kendall(a[:, i], b[:, j], draws.place[present])
                 values["kendall"][row, column], errors["kendall"][row, column] = tau, error
     undefined = {}
     for name, drawn in (("pearson", pearson), ("spearman", spearman)):
@@ -118,15 +118,15 @@ def _by_pattern(x: Floats, y: Floats) -> Iterator[tuple[Mask, Ints, Ints]]:
     """Columns that are missing for the same units, taken together."""
 
     def patterns(table: Floats) -> dict[bytes, list[int]]:
-        made: dict[bytes, list[int]] = {}
+        result: dict[bytes, list[int]] = {}
         for column in range(table.shape[1]):
-            made.setdefault(np.isfinite(table[:, column]).tobytes(), []).append(column)
-        return made
+            result.setdefault(np.isfinite(table[:, column]).tobytes(), []).append(column)
+        return result
 
     for rows in patterns(x).values():
         for columns in patterns(y).values():
-            there = np.isfinite(x[:, rows[0]]) & np.isfinite(y[:, columns[0]])
-            yield there, np.array(rows, dtype=np.int64), np.array(columns, dtype=np.int64)
+            present = np.isfinite(x[:, rows[0]]) & np.isfinite(y[:, columns[0]])
+            yield present, np.array(rows, dtype=np.int64), np.array(columns, dtype=np.int64)
 
 
 def standard_scores(table: Floats) -> Floats:
@@ -134,8 +134,8 @@ def standard_scores(table: Floats) -> Floats:
     spread = table.std(axis=0)
     centre = table.mean(axis=0)
     flat = spread <= _FLAT * np.maximum(1.0, np.abs(centre))
-    made: Floats = np.where(flat, 0.0, (table - centre) / np.where(flat, 1.0, spread))
-    return made
+    result: Floats = np.where(flat, 0.0, (table - centre) / np.where(flat, 1.0, spread))
+    return result
 
 
 def _ranked(table: Floats) -> Floats:
@@ -144,25 +144,25 @@ def _ranked(table: Floats) -> Floats:
 
 def _products(a: Floats, b: Floats) -> Floats:
     """Correlations of standardised columns; NaN for constant ones."""
-    made = (a.T @ b) / len(a)
-    made[~a.any(axis=0)] = np.nan
-    made[:, ~b.any(axis=0)] = np.nan
-    return np.clip(made, -1.0, 1.0)
+    result = (a.T @ b) / len(a)
+    result[~a.any(axis=0)] = np.nan
+    result[:, ~b.any(axis=0)] = np.nan
+    return np.clip(result, -1.0, 1.0)
 
 
-def pearson_replicates(a: Floats, b: Floats, there: Mask, draws: ClusterDraws) -> Floats:
+def pearson_replicates(a: Floats, b: Floats, present: Mask, draws: ClusterDraws) -> Floats:
     """Pearson's coefficient of standardised columns in every resample, from weighted sums.
 
     Args:
-        a: Units that are there × columns.
+        a: Units with all values × columns.
         b: The same units × other columns.
-        there: Which of all units those are.
+        present: Which of all units those are.
         draws: Of the clusters of all units.
     """
     rows, columns = a.shape[1], b.shape[1]
     both = (a[:, :, None] * b[:, None, :]).reshape(len(a), -1)
-    packed = np.zeros((len(there), 1 + 2 * rows + 2 * columns + rows * columns))
-    packed[there] = np.hstack([np.ones((len(a), 1)), a, a * a, b, b * b, both])
+    packed = np.zeros((len(present), 1 + 2 * rows + 2 * columns + rows * columns))
+    packed[present] = np.hstack([np.ones((len(a), 1)), a, a * a, b, b * b, both])
     sums = draws.sums(packed)
     n, rest = sums[:, :1], sums[:, 1:]
     sa, saa, sb, sbb, sab = np.split(rest, np.cumsum([rows, rows, columns, columns]), axis=1)
@@ -170,8 +170,8 @@ def pearson_replicates(a: Floats, b: Floats, there: Mask, draws: ClusterDraws) -
     for spread, squares in ((spread_a, n * saa), (spread_b, n * sbb)):
         spread[spread <= 1e-10 * np.maximum(squares, _FLAT)] = np.nan
     cross = n[:, :, None] * sab.reshape(-1, rows, columns) - sa[:, :, None] * sb[:, None, :]
-    made: Floats = cross / np.sqrt(spread_a[:, :, None] * spread_b[:, None, :])
-    return np.clip(made, -1.0, 1.0)
+    result: Floats = cross / np.sqrt(spread_a[:, :, None] * spread_b[:, None, :])
+    return np.clip(result, -1.0, 1.0)
 
 
 @dataclass(frozen=True)
@@ -200,12 +200,12 @@ class _Order:
         return middle[:, self.group], squares
 
 
-def _spearman_replicates(a: Floats, b: Floats, there: Mask, draws: ClusterDraws) -> Floats:
-    made = np.full((len(draws.counts), a.shape[1], b.shape[1]), np.nan)
+def _spearman_replicates(a: Floats, b: Floats, present: Mask, draws: ClusterDraws) -> Floats:
+    result = np.full((len(draws.counts), a.shape[1], b.shape[1]), np.nan)
     orders_a = [_Order.of(column) for column in a.T]
     orders_b = [_Order.of(column) for column in b.T]
     for part, everyone in draws.blocks():
-        weights = everyone[:, there]
+        weights = everyone[:, present]
         others = [order.ranks(weights) for order in orders_b]
         for i, order in enumerate(orders_a):
             ranks, squares = order.ranks(weights)
@@ -213,21 +213,21 @@ def _spearman_replicates(a: Floats, b: Floats, there: Mask, draws: ClusterDraws)
             for j, (other, other_squares) in enumerate(others):
                 spread = np.sqrt(squares * other_squares)
                 cross = np.einsum("bi,bi->b", weighted, other)
-                made[part, i, j] = np.divide(
+                result[part, i, j] = np.divide(
                     cross, spread, out=np.full_like(cross, np.nan), where=spread > 0
                 )
-    np.clip(made, -1.0, 1.0, out=made)
-    return made
+    np.clip(result, -1.0, 1.0, out=result)
+    return result
 
 
 def _fisher_errors(replicates: Floats) -> tuple[Floats, Floats]:
     """Standard deviations of atanh r over the resamples, and the share without a value."""
     missing = np.isnan(replicates)
     scaled = np.arctanh(np.clip(replicates, -1 + 1e-9, 1 - 1e-9))
-    there = np.maximum((~missing).sum(axis=0), 1)
-    mean = np.where(missing, 0.0, scaled).sum(axis=0) / there
+    present = np.maximum((~missing).sum(axis=0), 1)
+    mean = np.where(missing, 0.0, scaled).sum(axis=0) / present
     squares = np.where(missing, 0.0, (scaled - mean) ** 2).sum(axis=0)
-    return np.sqrt(squares / np.maximum(there - 1, 1)), missing.mean(axis=0)
+    return np.sqrt(squares / np.maximum(present - 1, 1)), missing.mean(axis=0)
 
 
 def _estimate(
@@ -284,7 +284,7 @@ def partial_correlation(
         y: Units.
         given: Units.
         draws: Of the clusters of the units.
-        confidence: Of the interval.
+        confidence: Confidence level of the intervals.
 
     Examples:
         >>> rng = np.random.default_rng(0)
@@ -294,11 +294,11 @@ def partial_correlation(
         -1.0
     """
     table = np.column_stack([x, y, given])
-    there: Mask = np.isfinite(x) & np.isfinite(y) & np.isfinite(given)
-    n, n_clusters = int(there.sum()), draws.clusters(there)
+    present: Mask = np.isfinite(x) & np.isfinite(y) & np.isfinite(given)
+    n, n_clusters = int(present.sum()), draws.clusters(present)
     if n < _FEWEST_FOR_PARTIAL:
         return Estimate(reason=f"only {n} unit{'' if n == 1 else 's'} with all three values")
-    scores = standard_scores(table[there])
+    scores = standard_scores(table[present])
     plain = scores.T @ scores / n
     value = float(_given(plain[None])[0])
     if np.isnan(value):
@@ -314,7 +314,7 @@ def partial_correlation(
             return Estimate(value, reason=f"only {n_clusters} clusters: too few for an interval")
         basis, freedom, error = "normal", float("inf"), 1 / np.sqrt(n - 4)
     else:
-        drawn = _given(pearson_replicates(scores, scores, there, draws))
+        drawn = _given(pearson_replicates(scores, scores, present, draws))
         known = drawn[np.isfinite(drawn)]
         if len(known) < (1 - MOST_UNDEFINED) * len(drawn):
             share = 1 - len(known) / len(drawn)
@@ -337,7 +337,7 @@ def _given(r: Floats) -> Floats:
         | (np.diagonal(r, axis1=1, axis2=2) < 0.5).any(1)
     )
     cross = r[:, 0, 1] - r[:, 0, 2] * r[:, 1, 2]
-    made: Floats = np.divide(
+    result: Floats = np.divide(
         cross, np.sqrt(np.where(flat, 1.0, left)), out=np.full(len(r), np.nan), where=~flat
     )
-    return np.clip(made, -1.0, 1.0)
+    return np.clip(result, -1.0, 1.0)

@@ -147,9 +147,9 @@ class MixedFit:
 
     def blups(self, term: str) -> pl.DataFrame:
         """Conditional means of a term's random effects: one row a level, one column an effect."""
-        made = self._system.effects(self._curvature.theta)
+        result = self._system.effects(self._curvature.theta)
         found: pl.DataFrame | None = None
-        for known, values in zip(self._system.terms, made, strict=True):
+        for known, values in zip(self._system.terms, result, strict=True):
             if known.name != term:
                 continue
             columns = {effect: values[:, at] for at, effect in enumerate(known.effects)}
@@ -191,7 +191,7 @@ def fit_mixed(
         degrees: `satterthwaite`, or `wald` for the normal distribution (large tables).
         coding: Of factors: `treatment` or `sum` (see `fixed_design`).
         reference: The level a factor's others are compared with.
-        confidence: Of all intervals.
+        confidence: Confidence level of the intervals.
 
     Examples:
         >>> yields = pl.DataFrame(

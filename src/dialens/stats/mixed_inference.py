@@ -160,7 +160,7 @@ def variance_components(
     system: MixedSystem, known: Curvature, confidence: float
 ) -> tuple[tuple[VarianceComponent, ...], tuple[tuple[str, str, str, float], ...]]:
     """The components of a fit, and the correlations between effects of the same term."""
-    made: list[VarianceComponent] = []
+    result: list[VarianceComponent] = []
     correlations: list[tuple[str, str, str, float]] = []
     places: list[tuple[str, str, int, int | None, int]] = [
         (term.name, effect, at, row, term.levels.height)
@@ -191,7 +191,7 @@ def variance_components(
         value = variance(known.theta, known.sigma)
         bounds = known.interval(variance, "log", confidence)
         shares = known.interval(share, "logit", confidence)
-        made.append(
+        result.append(
             VarianceComponent(
                 term=term,
                 effect=effect,
@@ -212,4 +212,4 @@ def variance_components(
                 if sizes[i] > 0 and sizes[j] > 0:
                     value = float(factor[i] @ factor[j] / (sizes[i] * sizes[j]))
                     correlations.append((term_.name, term_.effects[j], term_.effects[i], value))
-    return tuple(made), tuple(correlations)
+    return tuple(result), tuple(correlations)

@@ -124,8 +124,8 @@ def simulate(
     """Draw studies and analyse each.
 
     Examples:
-        >>> made = simulate(VarianceParts(), Design(raters=3, items=20), 5.0, simulations=50)
-        >>> float(made.seen.mean())
+        >>> result = simulate(VarianceParts(), Design(raters=3, items=20), 5.0, simulations=50)
+        >>> float(result.seen.mean())
         1.0
     """
     key = [seed, design.raters, design.items, design.dialogs]
@@ -252,7 +252,7 @@ def power_curve(
         design: Everything else about the study.
         simulations: Studies drawn for each combination.
         alpha: Of the tests; intervals have confidence 1 − alpha.
-        seed: Of the draw; a combination gives the same numbers whatever stands beside it.
+        seed: Random seed; a combination gives the same numbers whatever stands beside it.
 
     Examples:
         >>> table = power_curve(
@@ -277,15 +277,15 @@ def power_curve(
                     )
                 one = replace(frame, raters=r, items=i, dialogs=d)
                 for effect in effects:
-                    made = simulate(
+                    result = simulate(
                         parts, one, effect, simulations=simulations, alpha=alpha, seed=seed
                     )
-                    rows.append(_row(made, parts, one, effect, alpha))
+                    rows.append(_row(result, parts, one, effect, alpha))
     return pl.DataFrame(rows, schema=CURVE)
 
 
 def _row(
-    made: Simulated, parts: VarianceParts, design: Design, effect: float, alpha: float
+    result: Simulated, parts: VarianceParts, design: Design, effect: float, alpha: float
 ) -> dict[str, object]:
     row: dict[str, object] = {
         "raters": design.raters,
@@ -293,18 +293,18 @@ def _row(
         "dialogs": design.dialogs,
         "ratings": design.ratings,
         "effect": effect,
-        "simulations": len(made.seen),
+        "simulations": len(result.seen),
     }
     reasons = []
-    if effect and not np.isnan(made.seen).any():
-        hits = int(made.seen.sum())
-        ends = stats.binomtest(hits, len(made.seen)).proportion_ci(0.95, method="wilson")
+    if effect and not np.isnan(result.seen).any():
+        hits = int(result.seen.sum())
+        ends = stats.binomtest(hits, len(result.seen)).proportion_ci(0.95, method="wilson")
         row |= {
-            "power": hits / len(made.seen),
+            "power": hits / len(result.seen),
             "power_low": float(ends.low),
             "power_high": float(ends.high),
         }
-    for name, widths in (("width", made.width), ("mean_width", made.mean_width)):
+    for name, widths in (("width", result.width), ("mean_width", result.mean_width)):
         if np.isnan(widths).any():
             reasons.append("one rater cannot tell raters from items")
             continue

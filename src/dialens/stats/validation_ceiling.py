@@ -40,10 +40,10 @@ class MeanRatings:
     @property
     def reliability(self) -> float | None:
         """The share of the variance of the means that is not noise; negative as it is."""
-        there = self.count > 0
-        if self.noise is None or there.sum() < 2:
+        present = self.count > 0
+        if self.noise is None or present.sum() < 2:
             return None
-        spread = float(self.mean[there].var(ddof=1))
+        spread = float(self.mean[present].var(ddof=1))
         return 1 - self.noise / spread if spread > 0 else None
 
 
@@ -58,8 +58,8 @@ def mean_ratings(ratings: pl.DataFrame, units: int) -> MeanRatings:
         >>> table = pl.DataFrame(
         ...     {"unit": [0, 0, 1, 1], "rater": ["a", "b"] * 2, "value": [1.0, 2.0, 4.0, 5.0]}
         ... )
-        >>> made = mean_ratings(table, 3)
-        >>> made.mean.tolist(), made.reliability
+        >>> result = mean_ratings(table, 3)
+        >>> result.mean.tolist(), result.reliability
         ([1.5, 4.5, nan], 1.0)
     """
     unit = ratings["unit"].to_numpy()
@@ -138,24 +138,24 @@ def ceiling(ratings: MeanRatings, draws: ClusterDraws, *, confidence: float = 0.
     if value is None or ratings.noise is None:
         reason = ratings.reason or "no variance: all units have the same mean"
         return Ceiling(Estimate(reason=reason), none)
-    there = ratings.count > 0
-    mean = np.where(there, ratings.mean - np.nanmean(ratings.mean), 0.0)
-    free = np.where(there, ratings.count - 1, 0.0)
-    rows = np.column_stack([there.astype(np.float64), mean, mean**2, ratings.squares, free])
+    present = ratings.count > 0
+    mean = np.where(present, ratings.mean - np.nanmean(ratings.mean), 0.0)
+    free = np.where(present, ratings.count - 1, 0.0)
+    rows = np.column_stack([present.astype(np.float64), mean, mean**2, ratings.squares, free])
     n, first, second, squares, freedom = draws.sums(rows).T
     with np.errstate(divide="ignore", invalid="ignore"):
         spread = (second - first**2 / n) / (n - 1)
         within = (squares / freedom) / (ratings.squares.sum() / free.sum())
-        made = np.where(spread > 0, 1 - ratings.noise * within / spread, np.nan)
-    clusters = draws.clusters(there)
-    if clusters < 2 or np.isnan(made).mean() > MOST_UNDEFINED:
-        return Ceiling(Estimate(value, reason="too few clusters for an interval"), made)
+        result = np.where(spread > 0, 1 - ratings.noise * within / spread, np.nan)
+    clusters = draws.clusters(present)
+    if clusters < 2 or np.isnan(result).mean() > MOST_UNDEFINED:
+        return Ceiling(Estimate(value, reason="too few clusters for an interval"), result)
     # On the scale log(1 − reliability), where error is nearly symmetric and 1 is never passed.
-    scaled = np.log(np.maximum(1 - made[~np.isnan(made)], 1e-12))
+    scaled = np.log(np.maximum(1 - result[~np.isnan(result)], 1e-12))
     middle = np.log(max(1 - value, 1e-12))
     reach = float(stats.t.ppf((1 + confidence) / 2, clusters - 1)) * float(scaled.std(ddof=1))
     low, high = 1 - float(np.exp(middle + reach)), 1 - float(np.exp(middle - reach))
-    return Ceiling(Estimate(value, low, high, basis="clusters"), made)
+    return Ceiling(Estimate(value, low, high, basis="clusters"), result)
 
 
 def disattenuated(

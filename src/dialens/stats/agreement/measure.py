@@ -97,9 +97,9 @@ def measure_agreement(
         modulus: The modulus that was shown, where the ratings do not say it themselves.
         targets: Reliabilities for which the number of raters is asked.
         resamples: Of the bootstrap.
-        seed: Of the bootstrap.
-        confidence: Of all intervals.
-        advance: Told when another group is done.
+        seed: Random seed of the bootstrap.
+        confidence: Confidence level of the intervals.
+        advance: Called with 1 when another group is done.
 
     Examples:
         >>> from dialens.corpus import RATINGS

@@ -43,8 +43,8 @@ def intervals(
         statistics: What is computed from weights.
         over: `items`, `raters` or `both`.
         resamples: How many draws.
-        seed: Of the draws.
-        confidence: Of the intervals.
+        seed: Random seed.
+        confidence: Confidence level of the intervals.
 
     Examples:
         >>> rng = np.random.default_rng(0)
@@ -118,8 +118,8 @@ def _gathered(
 
 
 def _mean(values: Floats) -> float:
-    there = values[~np.isnan(values)]
-    return float(there.mean()) if len(there) else float("nan")
+    present = values[~np.isnan(values)]
+    return float(present.mean()) if len(present) else float("nan")
 
 
 def _interval(drawn: Resampled, confidence: float, over: str) -> Estimate:

@@ -71,9 +71,9 @@ class StudyAnalysis:
 
     def table(self, key: str) -> pl.DataFrame:
         """A table of the paper by key, e.g. `table5`; empty if it could not be made."""
-        for made in self.paper:
-            if made.key == key:
-                return made.table
+        for result in self.paper:
+            if result.key == key:
+                return result.table
         raise DialensError(
             f"There is no {key!r}. There are: {', '.join(p.key for p in self.paper)}."
         )
@@ -104,13 +104,13 @@ class StudyAnalysis:
             "raters": self.flags.raters.to_dicts(),
             "robustness": self.robustness.to_dicts(),
             "paper": {
-                made.key: {
-                    "label": made.label,
-                    "title": made.title,
-                    "rows": made.table.to_dicts(),
-                    "reason": made.reason,
+                result.key: {
+                    "label": result.label,
+                    "title": result.title,
+                    "rows": result.table.to_dicts(),
+                    "reason": result.reason,
                 }
-                for made in self.paper
+                for result in self.paper
             },
             "notes": [vars(note) for note in self.notes],
         }
@@ -157,7 +157,9 @@ def _analysed(data: StudyData, draws: Resampling, report: Callable[[str], None])
     robust = robustness(data, flags, draws=draws)
     report("variance by level")
     shares = variance_shares(data, confidence=draws.confidence)
-    missing = [Note(f"{made.label}: {made.title}", made.reason) for made in paper if made.reason]
+    missing = [
+        Note(f"{table.label}: {table.title}", table.reason) for table in paper if table.reason
+    ]
     silent = others.filter(pl.col("value").is_null() & pl.col("reason").is_not_null())
     unknown = [Note(f"{r['bias']} ({r['of']})", r["reason"]) for r in silent.iter_rows(named=True)]
     notes = (*data.notes, *missing, *unknown, *flags.notes)
@@ -186,8 +188,8 @@ def variance_shares(data: StudyData, *, confidence: float = 0.95) -> pl.DataFram
     table = data.ratings
     if data.normalise == "log":
         table = table.filter(pl.col("value") > 0).with_columns(pl.col("value").log10())
-    there = [name for name in _LEVELS if name in table.columns and table[name].n_unique() > 1]
-    path = "/".join(there) or "item"
+    present = [name for name in _LEVELS if name in table.columns and table[name].n_unique() > 1]
+    path = "/".join(present) or "item"
     rows: list[dict[str, object]] = []
     for quality in data.qualities:
         part = table.filter(pl.col("quality") == quality)

@@ -86,8 +86,8 @@ class CellMeans:
         column = {quality: at for at, quality in enumerate(qualities)}
         for rater, quality, *cell, value in per.iter_rows():
             means[place[rater], spot[tuple(cell)], column[quality]] = value
-        there = ~np.isnan(means).all(axis=2)
-        _, strata = np.unique(there, axis=0, return_inverse=True)
+        present = ~np.isnan(means).all(axis=2)
+        _, strata = np.unique(present, axis=0, return_inverse=True)
         return cls(cells, tuple(qualities), means, strata.ravel().astype(np.int64), draws)
 
     @cached_property
@@ -109,8 +109,8 @@ class CellMeans:
     @cached_property
     def counts(self) -> Ints:
         """Participants of each cell."""
-        there: Ints = (~np.isnan(self.means).all(axis=2)).sum(axis=0).astype(np.int64)
-        return there
+        present: Ints = (~np.isnan(self.means).all(axis=2)).sum(axis=0).astype(np.int64)
+        return present
 
     def interval(
         self,
@@ -143,12 +143,12 @@ class CellMeans:
 
     def _weighted(self, weights: Floats) -> Floats:
         flat = self.means.reshape(len(self.means), -1)
-        there = ~np.isnan(flat)
-        total = weights @ np.where(there, flat, 0.0)
-        count = weights @ there.astype(np.float64)
+        present = ~np.isnan(flat)
+        total = weights @ np.where(present, flat, 0.0)
+        count = weights @ present.astype(np.float64)
         with np.errstate(invalid="ignore", divide="ignore"):
-            made = np.where(count > 0, total / count, np.nan)
-        return np.asarray(made.reshape(len(weights), *self.means.shape[1:]), dtype=np.float64)
+            result = np.where(count > 0, total / count, np.nan)
+        return np.asarray(result.reshape(len(weights), *self.means.shape[1:]), dtype=np.float64)
 
 
 def participant_draws(strata: Ints, draws: Resampling) -> ClusterDraws:

@@ -99,8 +99,8 @@ def consistency(
         >>> from dialens.stats.bias.data import study_data
         >>> from dialens.stats.bias.simulation import SimulatedStudy
         >>> data = study_data(*SimulatedStudy(raters=8, items=10).run())
-        >>> made = consistency(data, draws=Resampling(resamples=200))
-        >>> made.filter(pl.col("form") == "ICC(2,k)").height
+        >>> result = consistency(data, draws=Resampling(resamples=200))
+        >>> result.filter(pl.col("form") == "ICC(2,k)").height
         8
     """
     rows: list[dict[str, object]] = []

@@ -65,8 +65,8 @@ def effects(data: StudyData, *, models: bool = True, draws: Resampling = USUAL) 
         >>> from dialens.stats.bias.data import study_data
         >>> from dialens.stats.bias.simulation import SimulatedStudy
         >>> data = study_data(*SimulatedStudy(raters=10, items=8).run())
-        >>> made = effects(data, draws=Resampling(resamples=200))
-        >>> made["effect"].unique(maintain_order=True).to_list()[:3]
+        >>> result = effects(data, draws=Resampling(resamples=200))
+        >>> result["effect"].unique(maintain_order=True).to_list()[:3]
         ['anchor', 'anchor, layout together', 'anchor, layout one per screen']
     """
     if not data.factors:

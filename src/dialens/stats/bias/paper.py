@@ -81,7 +81,7 @@ def paper_tables(data: StudyData, *, draws: Resampling = USUAL) -> list[PaperTab
         >>> from dialens.stats.bias.data import study_data
         >>> from dialens.stats.bias.simulation import SimulatedStudy
         >>> data = study_data(*SimulatedStudy(raters=6, items=5).run())
-        >>> [made.key for made in paper_tables(data, draws=Resampling(resamples=100))][:4]
+        >>> [result.key for result in paper_tables(data, draws=Resampling(resamples=100))][:4]
         ['table2', 'table3', 'table4', 'table5']
     """
     groupings = splits(data)
@@ -96,14 +96,14 @@ def paper_tables(data: StudyData, *, draws: Resampling = USUAL) -> list[PaperTab
 
     def by_experience(make: Callable[[pl.DataFrame], pl.DataFrame], what: str) -> list[PaperTable]:
         kind = "figure" if make is means else "table"
-        made = []
+        result = []
         for number, name in enumerate(names, start=7):
             if name is None:
-                made.append(_missing(f"{kind}{number}", f"{what} by experience", _NO_QUESTION))
+                result.append(_missing(f"{kind}{number}", f"{what} by experience", _NO_QUESTION))
             else:
                 title = f"{what} by answer to “{name.replace('_', ' ')}”"
-                made.append(_table(f"{kind}{number}", title, make(groupings[name])))
-        return made
+                result.append(_table(f"{kind}{number}", title, make(groupings[name])))
+        return result
 
     def timed(key: str, title: str, make: Callable[[pl.DataFrame], pl.DataFrame]) -> PaperTable:
         return _missing(key, title, _NO_TIME) if time is None else _table(key, title, make(time))
@@ -210,8 +210,8 @@ def _anchor_within(
     inside = here.to_numpy().nonzero()[0]
 
     def difference(values: Floats) -> Floats:
-        made: Floats = values.mean(axis=-1)[..., inside] @ weights
-        return made
+        result: Floats = values.mean(axis=-1)[..., inside] @ weights
+        return result
 
     used = inside[weights != 0]
     drawn = means.interval(difference, cells=used.tolist())
