@@ -1,12 +1,16 @@
 from ._bootstrap import (
+    MOST_UNDEFINED,
+    ClusterDraws,
     Floats,
     Ints,
+    Mask,
     Resampled,
     cluster_sums,
     coarsened,
     left_out_sums,
     resampled_sums,
 )
+from ._corrections import corrected
 from ._incremental import FOLDS, Memory, increment
 from ._ratings import ITEM, LABEL, load_ratings, rated_items
 from .agreement import Agreement, measure_agreement
@@ -17,14 +21,18 @@ __all__ = [
     "FOLDS",
     "ITEM",
     "LABEL",
+    "MOST_UNDEFINED",
     "Agreement",
+    "ClusterDraws",
     "Floats",
     "Ints",
+    "Mask",
     "Memory",
     "MixedFit",
     "Resampled",
     "cluster_sums",
     "coarsened",
+    "corrected",
     "fit_mixed",
     "increment",
     "left_out_sums",
