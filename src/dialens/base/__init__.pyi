@@ -4,15 +4,26 @@ from ._http import RetryPolicy, not_sent, retry_after, send_with_retry
 from ._one_thread import one_thread
 from ._progress import Advance, progress
 from ._registry import Registry
-from ._storage import FILES, TableSink, atomic_file, atomic_folder, list_files, listed_files, open_state, refuse_inputs_in, set_aside, sha256_file
+from ._storage import (
+    FILES,
+    TableSink,
+    atomic_file,
+    atomic_folder,
+    list_files,
+    listed_files,
+    open_state,
+    refuse_inputs_in,
+    set_aside,
+    sha256_file,
+)
 from ._wording import duration, interval, number, p_value
 from ._yaml_models import read_yaml, validated
 
 __all__ = [
+    "FILES",
     "Advance",
     "DialensError",
     "Estimate",
-    "FILES",
     "Registry",
     "RetryPolicy",
     "TableSink",
