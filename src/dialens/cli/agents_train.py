@@ -10,10 +10,10 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from dialens.base._run_record import RUN, Recorder
 from dialens.cli.options import Force, Seed, shown
 from dialens.errors import DialensError
 from dialens.progress import progress
-from dialens.report import RUN, Recorder
 from dialens.storage import atomic_folder, open_state
 
 if TYPE_CHECKING:

@@ -9,11 +9,11 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from dialens.base._run_record import RUN, Recorder
 from dialens.cli.options import Force, Format, OnErrorOption, Seed, names, shown
 from dialens.corpus import OnError
 from dialens.errors import DialensError
 from dialens.progress import progress
-from dialens.report import RUN, Recorder
 from dialens.report.agreement_page import write_agreement
 from dialens.stats.agreement import RESAMPLES, TARGETS, Agreement, measure_agreement
 from dialens.stats.ratings import load_ratings

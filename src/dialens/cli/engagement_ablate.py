@@ -12,6 +12,7 @@ import polars as pl
 import typer
 import vl_convert
 
+from dialens.base._run_record import RUN, Recorder
 from dialens.cli.engagement_evaluate import Quality
 from dialens.cli.engagement_train import (
     Batch,
@@ -37,7 +38,6 @@ from dialens.engagement.training import (
 )
 from dialens.engagement.training_state import depends_on
 from dialens.progress import progress
-from dialens.report import RUN, Recorder
 from dialens.storage import atomic_folder, open_state
 
 ABLATION = "ablation.json"

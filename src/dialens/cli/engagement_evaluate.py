@@ -13,6 +13,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from dialens.base._run_record import RUN, Recorder
 from dialens.cli.options import Force, Format, Resamples, Seed, names, shown
 from dialens.corpus import Corpus, read
 from dialens.engagement.evaluation import (
@@ -26,7 +27,6 @@ from dialens.engagement.evaluation import (
 from dialens.errors import DialensError
 from dialens.metrics import Resources, score
 from dialens.progress import progress
-from dialens.report import RUN, Recorder
 from dialens.stats import RESAMPLES
 from dialens.stats.bootstrap import Floats
 from dialens.stats.correlation import ClusterDraws, Estimate, correlate

@@ -7,12 +7,12 @@ from typing import Annotated
 import polars as pl
 import typer
 
+from dialens.base._run_record import RUN, Recorder
 from dialens.cli.options import Force, Seed, names, shown
 from dialens.engagement.labelled import PARTS, read_parts
 from dialens.engagement.negatives import RANDOM, Recipe, count_made, mix_negatives
 from dialens.errors import DialensError
 from dialens.models.training.negatives import PAPER_RULES
-from dialens.report import RUN, Recorder
 from dialens.storage import atomic_file, atomic_folder
 
 NEGATIVES = "negatives.json"

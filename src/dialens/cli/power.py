@@ -9,10 +9,10 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from dialens.base._run_record import RUN, Recorder
 from dialens.cli.options import Force, Seed, names, shown
 from dialens.errors import DialensError
 from dialens.progress import progress
-from dialens.report import RUN, Recorder
 from dialens.report.power_page import Plan, write_power
 from dialens.stats.power import SIMULATIONS, power_curve
 from dialens.stats.power_design import Design, VarianceParts

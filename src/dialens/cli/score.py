@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 from rich.table import Column, Table
 
+from dialens.base._run_record import RUN, Recorder
 from dialens.cli.options import (
     AllowPickle,
     Cache,
@@ -33,7 +34,8 @@ from dialens.cli.options import (
 from dialens.corpus import Intake, OnError, read, write_rejects
 from dialens.metrics import Resources, Scores, forecast, make_plan, score_into
 from dialens.progress import progress
-from dialens.report import RUN, Recorder, Summary, write_report
+from dialens.report import Summary, write_report
+from dialens.report._run_facts import run_facts
 from dialens.stats import write_trait_profile
 from dialens.storage import atomic_folder
 
@@ -191,7 +193,8 @@ def score_to(
         with recorder.step("trait profile"):
             write_trait_profile(scores, scratch, seed=resources.seed)
         reasons = [reject.reason for reject in intake.rejects]
-        recorder.observe(corpus=corpus, scores=scores, resources=resources, rejected=reasons)
+        facts = run_facts(corpus=corpus, scores=scores, resources=resources)
+        recorder.observe(**facts, rejected=reasons)
         with recorder.step("report"), progress("Writing the report", unit="parts"):
             summary = write_report(
                 scores,

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dialens.base._run_record import RUN, Recorder
 from dialens.cli.options import Force, Resamples, Seed, shown
 from dialens.cli.study_database import DATABASE, DatabaseOption, database_of, recorded_study
 from dialens.cli.study_extra import studies_extra
 from dialens.cli.study_simulate import put_in, simulated_database
 from dialens.errors import DialensError
-from dialens.report import RUN, Recorder
 from dialens.report.bias_page import ANALYSIS, StudySummary, write_study
 from dialens.report.bias_remarks import Remark
 from dialens.stats.bias import Draws, analyse_study, read_study

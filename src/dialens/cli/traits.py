@@ -9,12 +9,12 @@ from typing import Annotated, Any
 
 import typer
 
+from dialens.base._run_record import RUN, Recorder
 from dialens.cli.options import Force, Seed, names, shown
 from dialens.models import topics as topic_tables
 from dialens.models import traits
 from dialens.models.traits_table import read_labelled
 from dialens.progress import progress
-from dialens.report import RUN, Recorder
 from dialens.storage import atomic_folder, sha256_file
 
 app = typer.Typer(no_args_is_help=True, help="Trait models from your own labelled text.")

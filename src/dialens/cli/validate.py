@@ -9,13 +9,14 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from dialens.base._run_record import RUN, Recorder
 from dialens.cli.options import Force, Format, OnErrorOption, Resamples, Seed, names, shown
 from dialens.corpus import Intake, OnError, read
 from dialens.corpus.tables import RATER_KINDS
 from dialens.errors import DialensError
 from dialens.metrics import Scores
 from dialens.progress import progress
-from dialens.report import RUN, Recorder
+from dialens.report._run_facts import run_facts
 from dialens.report.validation_latex import correlation_table, increment_table
 from dialens.report.validation_page import ValidationSummary, write_validation
 from dialens.report.validation_words import interval, label, number, p_text
@@ -128,7 +129,7 @@ def validate(
                 seed=seed,
                 advance=advance,
             )
-        recorder.observe(corpus=conversations, scores=opened)
+        recorder.observe(**run_facts(corpus=conversations, scores=opened))
         with recorder.step("report"):
             summary = _write(result, scratch, resamples, folds)
         recorder.finish(scratch / RUN)
