@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from dialens.cli.app import app
 from dialens.engagement.label import Models, label
 from dialens.engagement.label_options import EngineOptions, LabelOptions, read_subreddits
-from dialens.engagement.neural import ModelScorer, ShardPlan, cut, score_shards
+from dialens.engagement.shard_scoring import ModelScorer, ShardPlan, cut, score_shards
 from dialens.engagement.spark_engine import check_java
 from dialens.errors import DialensError
 from tests.engagement.hand_made import (

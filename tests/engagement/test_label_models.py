@@ -9,7 +9,7 @@ import pytest
 
 from dialens.engagement.label import Models, label
 from dialens.engagement.label_options import EngineOptions, LabelOptions
-from dialens.engagement.neural import emotion_scorer, toxicity_scorer
+from dialens.engagement.shard_scoring import emotion_scorer, toxicity_scorer
 from dialens.errors import DialensError
 from dialens.models import load
 from dialens.models.emotions import POSITIVE_EMOTIONS

@@ -8,7 +8,7 @@ import pytest
 from dialens.engagement.ingest import ingest
 from dialens.engagement.label import Labelled, Models, label
 from dialens.engagement.label_options import EngineOptions, LabelOptions
-from dialens.engagement.neural import LexiconScorer
+from dialens.engagement.shard_scoring import LexiconScorer
 
 pytestmark = pytest.mark.slow
 

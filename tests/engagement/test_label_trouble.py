@@ -15,7 +15,7 @@ import pytest
 
 from dialens.engagement.label import Models, label
 from dialens.engagement.label_options import LabelOptions
-from dialens.engagement.neural import cut, score_shards
+from dialens.engagement.shard_scoring import cut, score_shards
 from dialens.errors import DialensError
 from tests.engagement.hand_made import Written, write_work
 from tests.engagement.test_label_command import forest
@@ -33,7 +33,7 @@ from pathlib import Path
 
 import polars as pl
 
-from dialens.engagement.neural import cut, score_shards
+from dialens.engagement.shard_scoring import cut, score_shards
 
 class Waits:
     signature = "waits"

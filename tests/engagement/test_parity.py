@@ -16,7 +16,7 @@ from polars.testing import assert_frame_equal
 from dialens.engagement.ingest import ingest
 from dialens.engagement.label import Models, label
 from dialens.engagement.label_options import EngineOptions, LabelOptions
-from dialens.engagement.neural import LexiconScorer
+from dialens.engagement.shard_scoring import LexiconScorer
 from tests.conftest import component_missing
 from tests.engagement.dumps import conversation, write_dump
 from tests.engagement.hand_made import (

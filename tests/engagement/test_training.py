@@ -18,6 +18,7 @@ import torch
 import typer
 from typer.testing import CliRunner, Result
 
+from dialens.base._steps import open_state
 from dialens.cli.engagement_train import seed_numbers, train
 from dialens.engagement.labelled import with_earlier
 from dialens.engagement.negatives import Recipe
@@ -32,7 +33,6 @@ from dialens.engagement.training import (
 )
 from dialens.errors import DialensError
 from dialens.models import load
-from dialens.storage import open_state
 from tests.engagement.red import make_posts, tiny_encoder, write_red
 
 app = typer.Typer()
@@ -266,7 +266,7 @@ def test_states_are_not_mixed_up(tmp_path):
     assert not open_state(state, {"plan": plan.epochs, "seeds": (0,)}, restart=True)
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "thesis.txt").write_text("mine")
-    with pytest.raises(DialensError, match="no training state"):
+    with pytest.raises(DialensError, match="holds other files"):
         open_state(tmp_path / "other", {}, restart=True)
 
 

@@ -11,10 +11,11 @@ from rich.console import Console
 from rich.table import Table
 
 from dialens.base._run_record import RUN, Recorder
+from dialens.base._steps import open_state
 from dialens.cli.options import Force, Seed, shown
 from dialens.errors import DialensError
 from dialens.progress import progress
-from dialens.storage import atomic_folder, open_state
+from dialens.storage import atomic_folder
 
 if TYPE_CHECKING:
     from dialens.agents.neural.training import Trained

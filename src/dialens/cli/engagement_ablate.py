@@ -13,6 +13,7 @@ import typer
 import vl_convert
 
 from dialens.base._run_record import RUN, Recorder
+from dialens.base._steps import open_state
 from dialens.cli.engagement_evaluate import Quality
 from dialens.cli.engagement_train import (
     Batch,
@@ -38,7 +39,7 @@ from dialens.engagement.training import (
 )
 from dialens.engagement.training_state import depends_on
 from dialens.progress import progress
-from dialens.storage import atomic_folder, open_state
+from dialens.storage import atomic_folder
 
 ABLATION = "ablation.json"
 CARD = "card.md"

@@ -12,7 +12,7 @@ from dialens.corpus import OnError
 from dialens.engagement.ingest import Ingested
 from dialens.engagement.ingest import ingest as ingest_dumps
 from dialens.engagement.ingest_plan import Plan, plan
-from dialens.engagement.tables import REJECTS_FOLDER
+from dialens.engagement.work_folder import REJECTS_FOLDER
 from dialens.progress import progress
 
 _UNITS = ("B", "kB", "MB", "GB", "TB")

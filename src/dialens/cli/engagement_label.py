@@ -20,7 +20,7 @@ from dialens.engagement.label_options import (
     read_subreddits,
     read_weights,
 )
-from dialens.engagement.neural import emotion_scorer, toxicity_scorer
+from dialens.engagement.shard_scoring import emotion_scorer, toxicity_scorer
 
 _WEIGHTS = ",".join(f"{name}={value:g}" for name, value in WEIGHTS.items())
 

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from dialens.base._run_record import RUN, Recorder
+from dialens.base._steps import open_state
 from dialens.cli.engagement_evaluate import Quality, read_rated
 from dialens.cli.engagement_negatives import RandomReplies, Share, make_recipe
 from dialens.cli.options import Force, names, shown
@@ -30,7 +31,7 @@ from dialens.engagement.training import (
 from dialens.engagement.training_state import depends_on
 from dialens.errors import DialensError
 from dialens.progress import progress
-from dialens.storage import atomic_folder, open_state, sha256_file
+from dialens.storage import atomic_folder, sha256_file
 
 Seeds = Annotated[
     list[str] | None,

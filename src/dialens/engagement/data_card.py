@@ -16,7 +16,7 @@ import polars as pl
 from dialens.engagement.data_card_page import page
 from dialens.engagement.label_options import LabelOptions
 from dialens.engagement.label_run import Runner
-from dialens.engagement.label_work import Work
+from dialens.engagement.work_folder import Work
 from dialens.storage import atomic_file, sha256_file
 
 CARD: Final = "card.json"
@@ -75,7 +75,7 @@ class Facts:
         self.overview = runner.read("overview")[0]
         self.comments_seen = runner.read("comments_seen")[0]
         self.submissions = runner.read("submissions_seen")[0]["submissions"]
-        self.step_rows = {name: done.rows for name, done in runner.done.items()}
+        self.step_rows = {name: table.rows for name, table in runner.tables.items()}
         sides = (
             pl.scan_parquet(runner.parts("chosen"))
             .group_by("side", "label")

@@ -5,15 +5,14 @@ one that was read before, under whatever name, is not read again.
 """
 
 import os
-import platform
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
+from dialens.base._run_record import Recorder, versions
+from dialens.base._steps import read_marker
 from dialens.corpus import OnError
 from dialens.engagement.dump import packing
 from dialens.engagement.ingest_pool import read_side_by_side, steps
@@ -22,10 +21,9 @@ from dialens.engagement.ingest_shards import (
     Dump,
     ingest_dump,
     layout,
-    read_markers,
+    shard_markers,
 )
-from dialens.engagement.markers import read_marker, write_marker
-from dialens.engagement.tables import (
+from dialens.engagement.work_folder import (
     COMMENTS_FOLDER,
     DONE_FOLDER,
     INGEST_RECORD,
@@ -37,7 +35,7 @@ from dialens.errors import DialensError
 from dialens.progress import Advance
 from dialens.storage import sha256_file
 
-_PACKAGES: Final = ("dialens", "polars", "msgspec", "zstandard", "numpy")
+_PACKAGES: Final = ("msgspec", "zstandard")
 _FOLDERS: Final = (DONE_FOLDER, COMMENTS_FOLDER, SUBMISSIONS_FOLDER, REJECTS_FOLDER)
 _DECODER_BYTES: Final = 3 * 2**30
 _LARGE: Final = 64 * 2**20
@@ -80,7 +78,7 @@ def ingest(
         work: The folder; made if need be. It is finished when it holds the run record.
         on_error: At a record that cannot be read, stop, or leave it out and list it.
         workers: Processes, at most one a dump; by default as many as processors and memory allow.
-        advance: Told how many more bytes of the dumps, as packed, are done with.
+        advance: Called with the number of bytes of the dumps, as packed, that were read.
 
     Raises:
         DialensError: A dump or the folder cannot be used; finished shards are kept.
@@ -94,7 +92,8 @@ def ingest(
         >>> done.total("comments"), ingest([dump], folder / "work").known
         (1, ['RC_2006-01'])
     """
-    started, clock = datetime.now(UTC), time.perf_counter()
+    recorder = Recorder("engagement ingest", {"work": str(work), "on_error": str(on_error)})
+    clock = time.perf_counter()
     check_work(work)
     given, pending, markers = _sorted_out(dumps, work, on_error)
     advance(sum(dump.size for dump in given) - sum(dump.size for dump in pending))
@@ -102,7 +101,8 @@ def ingest(
     if pending:
         record.unlink(missing_ok=True)
         _sweep(work)
-        _read_all(pending, work, on_error, workers or default_workers(pending), advance)
+        with recorder.step("read"):
+            _read_all(pending, work, on_error, workers or default_workers(pending), advance)
         markers = source_markers(work)
     done = Ingested(
         sorted(markers.values(), key=lambda marker: (marker["source"], marker["sha256"])),
@@ -111,7 +111,7 @@ def ingest(
         seconds=time.perf_counter() - clock,
     )
     if not record.exists():
-        _write_record(record, done, on_error, started)
+        _write_record(recorder, record, done)
     return done
 
 
@@ -177,14 +177,14 @@ def _dump(path: Path) -> Dump:
 
 
 def source_markers(work: Path) -> dict[str, dict[str, Any]]:
-    """The markers of the dumps that were read to their end, by key."""
-    found = {}
+    """What the markers of completely read dumps say, by key."""
+    finished = {}
     for path in sorted((work / DONE_FOLDER).glob(SOURCE_MARKER.format(key="*"))):
         marker = read_marker(path)
         key = path.stem.removeprefix("source-")
-        if marker and len(read_markers(work, key)) == marker["shards"]:
-            found[key] = marker
-    return found
+        if marker is not None and len(shard_markers(work, key)) == marker.content["shards"]:
+            finished[key] = dict(marker.content)
+    return finished
 
 
 def _check_shards(
@@ -195,10 +195,11 @@ def _check_shards(
 ) -> None:
     """Refuse shards that cannot stand beside those of this run."""
     for path in sorted((work / DONE_FOLDER).glob("part-*.json")):
-        marker = read_marker(path)
         key = path.stem.split("-")[1]
-        if not marker and key in sources:
+        shard = read_marker(path)
+        if shard is None and key in sources:  # it is made again
             continue
+        marker = {} if shard is None else shard.content
         if marker.get("layout") != layout():
             raise DialensError(
                 f"{work} holds shards of another version ({marker.get('layout')}; this one writes "
@@ -249,19 +250,12 @@ def _read_all(
         read_side_by_side(pending, work, on_error, workers, advance)
 
 
-def _write_record(path: Path, done: Ingested, on_error: OnError, started: datetime) -> None:
-    record = {
-        "command": "engagement ingest",
-        "options": {"on_error": str(on_error)},
-        "started": started.isoformat(timespec="seconds"),
-        "seconds": round(done.seconds, 3),
-        "counts": {
-            name: done.total(name) for name in ("comments", "submissions", "rejects", "shards")
-        },
-        "sources": done.sources,
-        "layout": layout(),
-        "python": platform.python_version(),
-        "packages": {name: version(name) for name in _PACKAGES},
-    }
+def _write_record(recorder: Recorder, path: Path, done: Ingested) -> None:
+    counts = {name: done.total(name) for name in ("comments", "submissions", "rejects", "shards")}
+    recorder.observe(
+        counts=counts,
+        packages=versions(*_PACKAGES),
+        details={"sources": done.sources, "layout": layout()},
+    )
     with writing_to(path.parent, kept="shards"):
-        write_marker(path, record)
+        recorder.finish(path)

@@ -9,8 +9,8 @@ import polars as pl
 
 from dialens.engagement import reddit_text
 from dialens.engagement.dump_records import DELETED_AUTHOR
-from dialens.engagement.tables import COMMENTS, SUBMISSIONS
 from dialens.engagement.word_counter import WordCounter
+from dialens.engagement.work_folder import COMMENTS, SUBMISSIONS
 
 # Together wherever that is possible: every call of Polars by itself takes its time.
 _LOOKS: Final = (

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
-from dialens.engagement.label_engine import Folders
 from dialens.engagement.label_options import EngineOptions
-from dialens.engagement.neural import Scorer, ShardPlan, cut, scored
+from dialens.engagement.label_run import Partition
+from dialens.engagement.shard_scoring import Scorer, ShardPlan, cut, scored
 from dialens.errors import DialensError
 from dialens.progress import Advance
 
@@ -66,16 +66,16 @@ class SparkEngine:
         self._session = _session(SparkSession, options, scratch)
 
     def table(self, name: str, parts: Sequence[Path]) -> None:
-        """Call Parquet files by a name."""
+        """Name Parquet files as a table."""
         if name == "raw_comments":
             self._fit_shuffles(parts)
         self._read(parts).createOrReplaceTempView(name)
 
     def view(self, name: str, sql: str) -> None:
-        """Call a query by a name."""
+        """Name a query."""
         self._session.sql(sql).createOrReplaceTempView(name)
 
-    def write(self, sql: str, folder: Path, by: Folders | None = None) -> None:
+    def write(self, sql: str, folder: Path, by: Partition | None = None) -> None:
         """Run a query into Parquet files, named in the order of partitions."""
         column = by.column if by else None
         self._guarded(lambda: self._save(self._session.sql(sql), folder, column))
