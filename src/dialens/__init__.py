@@ -1,6 +1,5 @@
 """dialens looks at conversational agents through a human lens."""
 
-import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -20,10 +19,6 @@ if TYPE_CHECKING:
     )
 
 __version__ = "0.1.0"
-
-# Polars' allocator soon gives free memory back to the system, only to ask for it again: to keep it
-# for ten seconds spares `engagement ingest` a third of its page faults. Read when Polars is loaded.
-os.environ.setdefault("_RJEM_MALLOC_CONF", "dirty_decay_ms:10000")
 
 __all__ = [
     "Corpus",

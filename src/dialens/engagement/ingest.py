@@ -77,7 +77,8 @@ def ingest(
         dumps: Files of comments or submissions, packed in any of the known ways.
         work: The folder; made if need be. It is finished when it holds the run record.
         on_error: At a record that cannot be read, stop, or leave it out and list it.
-        workers: Processes, at most one a dump; by default as many as processors and memory allow.
+        workers: Processes, at most one a dump, by default as many as processors and memory allow;
+            1 reads all dumps in this process.
         advance: Called with the number of bytes of the dumps, as packed, that were read.
 
     Raises:
@@ -92,7 +93,7 @@ def ingest(
         >>> done.total("comments"), ingest([dump], folder / "work").known
         (1, ['RC_2006-01'])
     """
-    recorder = Recorder("engagement ingest", {"work": str(work), "on_error": str(on_error)})
+    recorder = Recorder("engagement ingest", {"on_error": str(on_error)})
     clock = time.perf_counter()
     check_work(work)
     given, pending, markers = _sorted_out(dumps, work, on_error)
@@ -102,7 +103,7 @@ def ingest(
         record.unlink(missing_ok=True)
         _sweep(work)
         with recorder.step("read"):
-            _read_all(pending, work, on_error, workers or default_workers(pending), advance)
+            _read_all(pending, work, on_error, workers, advance)
         markers = source_markers(work)
     done = Ingested(
         sorted(markers.values(), key=lambda marker: (marker["source"], marker["sha256"])),
@@ -240,14 +241,15 @@ def _sweep(work: Path) -> None:
 
 
 def _read_all(
-    pending: Sequence[Dump], work: Path, on_error: OnError, workers: int, advance: Advance
+    pending: Sequence[Dump], work: Path, on_error: OnError, workers: int | None, advance: Advance
 ) -> None:
-    workers = min(workers, len(pending))
-    if workers == 1:
+    processes = min(workers or default_workers(pending), len(pending))
+    large = sum(dump.size for dump in pending) >= _WORTH_A_PROCESS
+    if processes > 1 or (workers != 1 and large):
+        read_side_by_side(pending, work, on_error, processes, advance)
+    else:
         for dump in pending:
             ingest_dump(dump, work, on_error=on_error, position=steps(advance))
-    else:
-        read_side_by_side(pending, work, on_error, workers, advance)
 
 
 def _write_record(recorder: Recorder, path: Path, done: Ingested) -> None:
