@@ -18,7 +18,7 @@ from dialens.engagement.dump import Block, ahead, blocks
 from dialens.engagement.dump_records import decode
 from dialens.engagement.ingest import ingest
 from dialens.engagement.ingest_rows import comment_rows
-from dialens.engagement.word_counter import count_words
+from dialens.engagement.word_counter import WordCounter
 from dialens.errors import DialensError
 from dialens.models.training import reddit as plain_reddit
 from dialens.text import stop_words, tokenise_texts
@@ -96,7 +96,7 @@ def check(texts: list[str]) -> None:
     for one, plain in zip(texts, reddit_text.is_plain(raw), strict=True):
         noteworthy = plain_reddit.clean(one) != one or plain_quote(one) or _BOT.search(one)
         assert not (plain and noteworthy), one
-    for row, one in zip(count_words(text).rows(), text, strict=True):
+    for row, one in zip(WordCounter().count(text).rows(), text, strict=True):
         words, content = plain_counts(one)
         assert row == (words, content, plain_english(one, words, content)), one
 
