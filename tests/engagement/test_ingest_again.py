@@ -20,7 +20,7 @@ import zstandard
 from dialens.corpus import OnError
 from dialens.engagement import ingest_shards, work_folder
 from dialens.engagement.ingest import ingest
-from dialens.engagement.ingest_plan import plan
+from dialens.engagement.ingest_plan import plan_ingest
 from dialens.errors import DialensError
 from tests.engagement.dumps import comment, conversation, write_dump
 from tests.engagement.test_ingest import bytes_of, comments_of
@@ -247,21 +247,25 @@ def test_records_of_one_id_are_all_kept(tmp_path: Path) -> None:
 def test_plan_writes_nothing(dumps: list[Path], tmp_path: Path) -> None:
     ticks = iter(range(100))
     estimated = write_dump(tmp_path / "RC.bz2", conversation(seed=4, comments=30_000)[0])
-    (one,) = plan([estimated], tmp_path / "work").dumps
+    (one,) = plan_ingest([estimated], tmp_path / "work").dumps
     assert abs(one.rows - 30_000) < 3_000
-    planned = plan(dumps, tmp_path / "work", workers=2, timer=lambda: float(next(ticks)))
+    planned = plan_ingest(dumps, tmp_path / "work", workers=2, timer=lambda: float(next(ticks)))
     assert not (tmp_path / "work").exists()
     assert [one.kinds for one in planned.dumps] == ["comments", "comments", "submissions"]
     assert [one.packing for one in planned.dumps] == ["zstandard", "gzip", "bzip2"]
     assert planned.dumps[2].rows == 75
     assert planned.seconds >= max(one.seconds for one in planned.dumps)
     ingest(dumps[2:], tmp_path / "work")
-    assert [one.known for one in plan(dumps, tmp_path / "work").dumps] == [False, False, True]
+    assert [one.known for one in plan_ingest(dumps, tmp_path / "work").dumps] == [
+        False,
+        False,
+        True,
+    ]
 
 
 def test_plan_shows_what_would_stop_the_run(tmp_path: Path) -> None:
     dump = write_dump(tmp_path / "RC.gz", [comment(), "{"])
-    (planned,) = plan([dump], tmp_path / "work").dumps
+    (planned,) = plan_ingest([dump], tmp_path / "work").dumps
     assert planned.problem is not None
     assert "line 2" in planned.problem
 

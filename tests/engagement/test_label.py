@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dialens.engagement.label import Models, label, plan
+from dialens.engagement.label import Models, label, planned_steps
 from dialens.engagement.label_options import EngineOptions, LabelOptions
 from dialens.engagement.steps import STEPS
 from dialens.errors import DialensError
@@ -299,4 +299,4 @@ def test_an_unfinished_run_goes_on(tmp_path):
 
 def test_the_plan_names_every_step(tmp_path):
     work = write_work(tmp_path / "work", COMMENTS, SUBMISSIONS)
-    assert [name for name, _, _ in plan(work)] == [step.name for step in STEPS]
+    assert [name for name, _, _ in planned_steps(work)] == [step.name for step in STEPS]

@@ -1,4 +1,4 @@
-"""`dialens engagement`: from Reddit dumps to a labelled dataset, and what is made of it."""
+"""`dialens engagement`: from Reddit dumps to a labelled dataset and trained models."""
 
 import typer
 
@@ -14,13 +14,20 @@ from dialens.cli import (
 app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="rich",
-    help="Engagement learned from how people react: dumps, labels, models.",
 )
 
 
 @app.callback()
 def root() -> None:
-    """Engagement learned from how people react: dumps, labels, models."""
+    """Learn engagement from how people react: read dumps, label posts, train and evaluate models.
+
+    [bold]Examples[/]
+
+      dialens engagement ingest RC_2006-01.bz2 RS_2006-01.bz2 -o work
+      dialens engagement label work -o red
+      dialens engagement train red -o model --encoder all-MiniLM-L6-v2
+      dialens engagement evaluate model better.jsonl.gz
+    """
 
 
 app.command("ingest")(engagement_ingest.ingest)

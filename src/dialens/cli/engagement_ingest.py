@@ -11,7 +11,7 @@ from dialens.cli.options import OnErrorOption, shown
 from dialens.corpus import OnError
 from dialens.engagement.ingest import Ingested
 from dialens.engagement.ingest import ingest as ingest_dumps
-from dialens.engagement.ingest_plan import Plan, plan
+from dialens.engagement.ingest_plan import IngestPlan, plan_ingest
 from dialens.engagement.work_folder import REJECTS_FOLDER
 from dialens.progress import progress
 
@@ -26,33 +26,33 @@ def ingest(
         ),
     ],
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="WORK", help="Folder for the shards.")
+        Path, typer.Option("--output", "-o", metavar="WORK", help="Folder for the tables.")
     ],
     on_error: OnErrorOption = OnError.STOP,
     workers: Annotated[
         int | None,
         typer.Option(
-            "--workers", min=1, help="Dumps read at a time; by processors and memory if not given."
+            "--workers", min=1, help="Dumps read in parallel; default: by processors and memory."
         ),
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print what would be read; write nothing.")
+        bool, typer.Option("--dry-run", help="Estimate rows and time; write nothing.")
     ] = False,
 ) -> None:
-    """Read Reddit dumps, once, into the tables that [bold]label[/] works on.
+    """Read Reddit dumps into the tables that [bold]label[/] works on.
 
-    Comments and submissions of Pushshift, Arctic Shift and PRAW, and plain threads files; what a
-    record is, is told by its keys. An interrupted run goes on where it was: run the same command
-    again. Dumps named later are added. Names of authors are not kept.
+    Comments and submissions of Pushshift, Arctic Shift and PRAW, and plain threads files;
+    comments and submissions are told apart by their keys. To resume an interrupted run, run the
+    same command again. Dumps named later are added to the folder. Names of authors are not stored.
 
     [bold]Examples[/]
 
       dialens engagement ingest RC_2006-0*.bz2 RS_2006-0*.bz2 -o work
-      dialens engagement ingest RC_2015-01.zst -o work --dry-run      how many rows, how long
+      dialens engagement ingest RC_2015-01.zst -o work --dry-run
       dialens engagement ingest RC_2015-01.zst -o work --on-error skip
     """
     if dry_run:
-        planned = plan(dumps, output, on_error=on_error, workers=workers)
+        planned = plan_ingest(dumps, output, on_error=on_error, workers=workers)
         _show_plan(planned, output, on_error)
         return
     total = sum(path.stat().st_size for path in dumps if path.is_file())
@@ -61,7 +61,7 @@ def ingest(
     _show_done(done, output)
 
 
-def _show_plan(planned: Plan, work: Path, on_error: OnError) -> None:
+def _show_plan(planned: IngestPlan, work: Path, on_error: OnError) -> None:
     table = Table("dump", "packing", "size", "holds", "rows (about)", "time (about)", box=None)
     for dump in planned.dumps:
         table.add_row(

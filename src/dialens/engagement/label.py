@@ -160,7 +160,7 @@ def _earlier_card(red: Path, identity: str) -> dict[str, Any] | None:
     return content
 
 
-def plan(work: Path) -> list[tuple[str, str, int | None]]:
+def planned_steps(work: Path) -> list[tuple[str, str, int | None]]:
     """The steps that labelling would take: name, what it does, rows to expect (None: a few).
 
     Raises:
