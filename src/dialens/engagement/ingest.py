@@ -40,6 +40,7 @@ _FOLDERS: Final = (DONE_FOLDER, COMMENTS_FOLDER, SUBMISSIONS_FOLDER, REJECTS_FOL
 _DECODER_BYTES: Final = 3 * 2**30
 _LARGE: Final = 64 * 2**20
 _WORTH_A_PROCESS: Final = 16 * 2**20  # to start one takes a second
+_WORTH_THE_ALLOCATOR: Final = 128 * 2**20  # what it saves, 7 %, is more than a second
 
 
 @dataclass(frozen=True)
@@ -244,7 +245,7 @@ def _read_all(
     pending: Sequence[Dump], work: Path, on_error: OnError, workers: int | None, advance: Advance
 ) -> None:
     processes = min(workers or default_workers(pending), len(pending))
-    large = sum(dump.size for dump in pending) >= _WORTH_A_PROCESS
+    large = sum(dump.size for dump in pending) >= _WORTH_THE_ALLOCATOR
     if processes > 1 or (workers != 1 and large):
         read_side_by_side(pending, work, on_error, processes, advance)
     else:
