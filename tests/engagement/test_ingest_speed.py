@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dialens.engagement.dump import Block, blocks, side_by_side
+from dialens.engagement.dump import Block, blocks, map_in_threads
 from dialens.engagement.dump_columns import comment_columns, submission_columns
 from dialens.engagement.dump_records import Decoded, decode
 from dialens.engagement.word_counter import WordCounter
@@ -195,7 +195,7 @@ def test_threads_keep_the_order_and_give_what_was_made_before_an_error() -> None
         yield from range(5)
         raise ValueError("no more")
 
-    squares = side_by_side(lambda n: int(np.square(n)), items(), 2)
+    squares = map_in_threads(lambda n: int(np.square(n)), items(), 2)
     assert [next(squares) for _ in range(5)] == [0, 1, 4, 9, 16]
     with pytest.raises(ValueError, match="no more"):
         next(squares)

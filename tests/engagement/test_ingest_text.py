@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from dialens.corpus.source import Source, lines
 from dialens.engagement import reddit_text
-from dialens.engagement.dump import Block, ahead, blocks
+from dialens.engagement.dump import Block, blocks, prefetched
 from dialens.engagement.dump_records import decode
 from dialens.engagement.ingest import ingest
 from dialens.engagement.ingest_rows import comment_rows
@@ -162,7 +162,7 @@ def test_ahead_passes_errors_on_after_what_came_before() -> None:
         yield 1
         raise ValueError("then this")
 
-    items = ahead(made())
+    items = prefetched(made())
     assert next(items) == 1
     with pytest.raises(ValueError, match="then this"):
         next(items)
@@ -176,7 +176,7 @@ def test_ahead_stops_when_nobody_takes_any_more() -> None:
             made.append(1)
             yield 1
 
-    for _ in ahead(endless(), depth=2):
+    for _ in prefetched(endless(), depth=2):
         break
     assert len(made) < 10
 

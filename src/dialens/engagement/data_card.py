@@ -191,7 +191,7 @@ def table_1(classes: Mapping[int | None, Mapping[str, Any]]) -> list[dict[str, A
 
     Over all labelled posts, before balancing: what is drawn for balance would only add noise.
     """
-    made = []
+    rows = []
     for name, title in DIMENSION_NAMES.items():
         row: dict[str, Any] = {"dimension": name, "name": title}
         for value, side in ((1, "engaging"), (0, "not_engaging")):
@@ -201,8 +201,8 @@ def table_1(classes: Mapping[int | None, Mapping[str, Any]]) -> list[dict[str, A
             "engaging": {"mean": high, "deviation": high_sd},
             "not_engaging": {"mean": low, "deviation": low_sd},
         }
-        made.append(row)
-    return made
+        rows.append(row)
+    return rows
 
 
 def _mean(sums: Mapping[str, Any], name: str) -> dict[str, float | int] | None:

@@ -1,7 +1,7 @@
-"""Dumps into a work folder: every dump its shards, several dumps side by side.
+"""Reads dumps into a work folder, each into shards of its own, several dumps in parallel.
 
-What is in the folder stays: dumps named later are added to it. A dump is known by its content, so
-one that was read before, under whatever name, is not read again.
+Dumps named later are added to the folder. A dump is identified by its content, so one that was read
+before, under whatever name, is not read again.
 """
 
 import os
@@ -15,7 +15,7 @@ from dialens.base._run_record import Recorder, versions
 from dialens.base._steps import read_marker
 from dialens.corpus import OnError
 from dialens.engagement.dump import packing
-from dialens.engagement.ingest_pool import read_side_by_side, steps
+from dialens.engagement.ingest_pool import ingest_in_processes, progress_steps
 from dialens.engagement.ingest_shards import (
     SOURCE_MARKER,
     Dump,
@@ -45,11 +45,11 @@ _WORTH_THE_ALLOCATOR: Final = 128 * 2**20  # what it saves, 7 %, is more than a 
 
 @dataclass(frozen=True)
 class Ingested:
-    """What a run of :func:`ingest` did.
+    """The result of :func:`ingest`.
 
     Attributes:
         sources: The marker of every dump in the folder, by name.
-        read: Names of the dumps read now, in whole or from where an earlier run was cut short.
+        read: Names of the dumps read now, from the beginning or where an earlier run stopped.
         known: Names of the dumps that were there already.
         seconds: Wall-clock time.
     """
@@ -72,7 +72,7 @@ def ingest(
     workers: int | None = None,
     advance: Advance = lambda _: None,
 ) -> Ingested:
-    """Read dumps into the tables of `work`, going on where an earlier run was cut short.
+    """Read dumps into the tables of `work`, resuming where an earlier run was interrupted.
 
     Args:
         dumps: Files of comments or submissions, packed in any of the known ways.
@@ -97,19 +97,19 @@ def ingest(
     recorder = Recorder("engagement ingest", {"on_error": str(on_error)})
     clock = time.perf_counter()
     check_work(work)
-    given, pending, markers = _sorted_out(dumps, work, on_error)
-    advance(sum(dump.size for dump in given) - sum(dump.size for dump in pending))
+    named, pending, markers = _pending_dumps(dumps, work, on_error)
+    advance(sum(dump.size for dump in named) - sum(dump.size for dump in pending))
     record = work / INGEST_RECORD
     if pending:
         record.unlink(missing_ok=True)
-        _sweep(work)
+        _prepare_folders(work)
         with recorder.step("read"):
             _read_all(pending, work, on_error, workers, advance)
         markers = source_markers(work)
     done = Ingested(
         sorted(markers.values(), key=lambda marker: (marker["source"], marker["sha256"])),
         read=sorted(dump.path.name for dump in pending),
-        known=sorted(dump.path.name for dump in given if dump not in pending),
+        known=sorted(dump.path.name for dump in named if dump not in pending),
         seconds=time.perf_counter() - clock,
     )
     if not record.exists():
@@ -117,25 +117,25 @@ def ingest(
     return done
 
 
-def _sorted_out(
+def _pending_dumps(
     dumps: Sequence[Path], work: Path, on_error: OnError
 ) -> tuple[list[Dump], list[Dump], dict[str, dict[str, Any]]]:
     """All dumps, those that are to be read, the longest first, and the markers of those that were.
 
     Nothing is hashed here if nothing was read before and no two dumps can be the same.
     """
-    given = [_dump(path) for path in dumps]
+    named = [_dump(path) for path in dumps]
     begun = any((work / DONE_FOLDER).glob("*.json"))
-    if begun or len({dump.size for dump in given}) < len(given):
-        given = [replace(dump, sha256=sha256_file(dump.path)) for dump in given]
-        sources = {dump.key: dump for dump in reversed(given)}  # of equal ones the first
+    if begun or len({dump.size for dump in named}) < len(named):
+        named = [replace(dump, sha256=sha256_file(dump.path)) for dump in named]
+        sources = {dump.key: dump for dump in reversed(named)}  # of equal ones the first
         markers = source_markers(work)
         _check_shards(work, sources, markers, on_error)
         pending = [dump for dump in sources.values() if dump.key not in markers]
     else:
-        markers, pending = {}, list(given)
+        markers, pending = {}, list(named)
     pending.sort(key=lambda dump: (-dump.size, dump.sha256 or ""))
-    return given, pending, markers
+    return named, pending, markers
 
 
 def check_work(work: Path) -> None:
@@ -195,7 +195,7 @@ def _check_shards(
     markers: Mapping[str, dict[str, Any]],
     on_error: OnError,
 ) -> None:
-    """Refuse shards that cannot stand beside those of this run."""
+    """Refuse shards that cannot be combined with those of this run."""
     for path in sorted((work / DONE_FOLDER).glob("part-*.json")):
         key = path.stem.split("-")[1]
         shard = read_marker(path)
@@ -228,8 +228,8 @@ def _check_shards(
             )
 
 
-def _sweep(work: Path) -> None:
-    """Make the folders, and clear away what a killed run had begun to write."""
+def _prepare_folders(work: Path) -> None:
+    """Make the folders, and delete the unfinished files of a killed run."""
     try:
         for folder in _FOLDERS:
             (work / folder).mkdir(parents=True, exist_ok=True)
@@ -247,10 +247,10 @@ def _read_all(
     processes = min(workers or default_workers(pending), len(pending))
     large = sum(dump.size for dump in pending) >= _WORTH_THE_ALLOCATOR
     if processes > 1 or (workers != 1 and large):
-        read_side_by_side(pending, work, on_error, processes, advance)
+        ingest_in_processes(pending, work, on_error, processes, advance)
     else:
         for dump in pending:
-            ingest_dump(dump, work, on_error=on_error, position=steps(advance))
+            ingest_dump(dump, work, on_error=on_error, position=progress_steps(advance))
 
 
 def _write_record(recorder: Recorder, path: Path, done: Ingested) -> None:

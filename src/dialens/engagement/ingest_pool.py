@@ -35,12 +35,12 @@ class _Worker:
     stop: Event
 
 
-def steps(advance: Advance, stopped: Callable[[], bool] = lambda: False) -> Position:
+def progress_steps(advance: Advance, stopped: Callable[[], bool] = lambda: False) -> Position:
     """Positions in a file as the steps between them; raises once the run is stopped.
 
     Examples:
         >>> seen = []
-        >>> report = steps(seen.append)
+        >>> report = progress_steps(seen.append)
         >>> report(10), report(25), seen
         (None, None, [10, 15])
     """
@@ -57,7 +57,7 @@ def steps(advance: Advance, stopped: Callable[[], bool] = lambda: False) -> Posi
     return report
 
 
-def read_side_by_side(
+def ingest_in_processes(
     dumps: Sequence[Dump], work: Path, on_error: OnError, workers: int, advance: Advance
 ) -> None:
     """Ingest dumps in processes of their own; the first error stops them all.
@@ -143,5 +143,5 @@ def _begin(progress: "SimpleQueue[int | None]", stop: Event) -> None:
 
 
 def _ingest(dump: Dump, work: Path, on_error: OnError) -> None:
-    position = steps(_Worker.progress.put, _Worker.stop.is_set)
+    position = progress_steps(_Worker.progress.put, _Worker.stop.is_set)
     ingest_dump(dump, work, on_error=on_error, position=position)

@@ -21,7 +21,7 @@ from dialens.base._steps import read_marker, step_key, write_marker
 from dialens.corpus import OnError
 from dialens.corpus.intake import message
 from dialens.engagement import reddit_text
-from dialens.engagement.dump import Block, Position, ahead, blocks, side_by_side, unpacked
+from dialens.engagement.dump import Block, Position, blocks, map_in_threads, prefetched, unpacked
 from dialens.engagement.dump_records import Problem, decode
 from dialens.engagement.ingest_rows import comment_rows, submission_rows
 from dialens.engagement.word_counter import WordCounter
@@ -189,7 +189,7 @@ def _read(
     Nearly all of it releases Python's global lock, so that the threads run in parallel.
     """
     pieces = unpacked(dump.path, position)
-    cut = ahead(blocks(pieces, name=str(dump.path), salvage=on_error is OnError.SKIP))
+    cut = prefetched(blocks(pieces, name=str(dump.path), salvage=on_error is OnError.SKIP))
     counter = WordCounter()
 
     def with_rows(block: Block) -> _Shard:
@@ -207,7 +207,7 @@ def _read(
             part.submissions.append(submission_rows(decoded.submissions))
         return part
 
-    return ahead(side_by_side(with_rows, cut, _THREADS))
+    return prefetched(map_in_threads(with_rows, cut, _THREADS))
 
 
 def _write(shard: _Shard, dump: Dump, work: Path) -> None:
