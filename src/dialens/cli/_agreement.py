@@ -9,10 +9,9 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from dialens.base import DialensError, atomic_folder, progress, sha256_file
+from dialens.base import RUN, DialensError, Recorder, atomic_folder, progress, sha256_file
 from dialens.cli._options import Force, Format, OnErrorOption, Seed, names, shown
 from dialens.corpus import OnError
-from dialens.report import RUN, Recorder
 from dialens.report.agreement import write_agreement
 from dialens.statistics import load_ratings
 from dialens.statistics.agreement import RESAMPLES, TARGETS, Agreement, measure_agreement

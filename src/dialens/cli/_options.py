@@ -35,10 +35,16 @@ OnErrorOption = Annotated[
         "--on-error", help="At a record that cannot be read: stop, or skip it, count and list it."
     ),
 ]
-Force = Annotated[bool, typer.Option("--force", help="Replace the output even if it is not ours.")]
-Seed = Annotated[int, typer.Option("--seed", help="Of everything that is drawn.")]
+Force = Annotated[
+    bool,
+    typer.Option("--force", help="Write into a folder with files of others; those are kept."),
+]
+Seed = Annotated[
+    int, typer.Option("--seed", help="Random seed; the same seed gives the same numbers.")
+]
 Resamples = Annotated[
-    int, typer.Option("--resamples", min=100, help="How many times dialogues are drawn.")
+    int,
+    typer.Option("--resamples", min=100, help="Bootstrap resamples; more make intervals steadier."),
 ]
 
 Models = Annotated[

@@ -9,9 +9,9 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from dialens.base import DialensError, atomic_folder, progress
+from dialens.base import RUN, DialensError, Recorder, atomic_folder, progress
 from dialens.cli._options import Force, Seed, names, shown
-from dialens.report import RUN, Plan, Recorder, write_power
+from dialens.report import Plan, write_power
 from dialens.statistics import load_ratings
 from dialens.statistics.power import (
     SIMULATIONS,

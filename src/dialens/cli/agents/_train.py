@@ -10,9 +10,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from dialens.base import DialensError, atomic_folder, open_state, progress
+from dialens.base import RUN, DialensError, Recorder, atomic_folder, open_state, progress
 from dialens.cli._options import Force, Seed, shown
-from dialens.report import RUN, Recorder
 
 if TYPE_CHECKING:
     from dialens.agents.neural import Trained
