@@ -17,7 +17,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from dialens.base import sha256_file
-from dialens.engagement.curation import _tables as tables
+from dialens.engagement import _work_folder as work_folder
 
 _COMMENT: dict[str, Any] = {
     "parent_is_submission": False,
@@ -66,10 +66,10 @@ def write_work(
     shards: int = 2,
 ) -> Path:
     """A finished work folder with the rows dealt out over shards."""
-    (folder / tables.DONE_FOLDER).mkdir(parents=True)
+    (folder / work_folder.DONE_FOLDER).mkdir(parents=True)
     for kind, rows, schema in (
-        (tables.COMMENTS_FOLDER, comments, tables.COMMENTS),
-        (tables.SUBMISSIONS_FOLDER, submissions, tables.SUBMISSIONS),
+        (work_folder.COMMENTS_FOLDER, comments, work_folder.COMMENTS),
+        (work_folder.SUBMISSIONS_FOLDER, submissions, work_folder.SUBMISSIONS),
     ):
         (folder / kind).mkdir()
         for number in range(shards):
@@ -81,9 +81,9 @@ def write_work(
             table.write_parquet(path)
             about = {"bytes": path.stat().st_size, "sha256": sha256_file(path)}
             counts = {"comments": 0, "submissions": 0, kind: table.height}
-            marker = {**counts, "rejects": 0, "files": {f"{kind}/{path.name}": about}}
-            (folder / tables.DONE_FOLDER / f"{name}.json").write_text(json.dumps(marker))
-    (folder / tables.INGEST_RECORD).write_text(json.dumps({"sources": []}))
+            marker = {"key": name, **counts, "rejects": 0, "files": {f"{kind}/{path.name}": about}}
+            (folder / work_folder.DONE_FOLDER / f"{name}.json").write_text(json.dumps(marker))
+    (folder / work_folder.INGEST_RECORD).write_text(json.dumps({"sources": []}))
     return folder
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from dialens.base import DialensError
 from dialens.corpus import OnError
-from dialens.engagement.curation import _tables as tables
+from dialens.engagement import _work_folder as work_folder
 from dialens.engagement.curation import ingest
 from tests.engagement.dumps import (
     ABSENT,
@@ -26,11 +26,11 @@ from tests.engagement.dumps import (
 
 
 def comments_of(work: Path) -> pl.DataFrame:
-    return _table(work / tables.COMMENTS_FOLDER, tables.COMMENTS)
+    return _table(work / work_folder.COMMENTS_FOLDER, work_folder.COMMENTS)
 
 
 def submissions_of(work: Path) -> pl.DataFrame:
-    return _table(work / tables.SUBMISSIONS_FOLDER, tables.SUBMISSIONS)
+    return _table(work / work_folder.SUBMISSIONS_FOLDER, work_folder.SUBMISSIONS)
 
 
 def _table(folder: Path, schema: pl.Schema) -> pl.DataFrame:
@@ -45,7 +45,7 @@ def bytes_of(work: Path) -> dict[str, bytes]:
     return {
         str(path.relative_to(work)): path.read_bytes()
         for path in sorted(work.rglob("*"))
-        if path.is_file() and path.name != tables.INGEST_RECORD
+        if path.is_file() and path.name != work_folder.INGEST_RECORD
     }
 
 
@@ -263,7 +263,7 @@ def test_bad_lines_stop_the_run_with_their_place(
     for part in (str(dump), "line 3", place, what, "--on-error skip"):
         if part != "--on-error skip" or what not in ("JSON array", "JSON int"):
             assert part in str(caught.value)
-    assert not (tmp_path / "work" / tables.INGEST_RECORD).exists()
+    assert not (tmp_path / "work" / work_folder.INGEST_RECORD).exists()
 
 
 @pytest.mark.parametrize(("line", "place", "what"), BROKEN, ids=beginning)
@@ -273,7 +273,7 @@ def test_bad_lines_may_be_skipped_and_are_listed(
     dump = write_dump(tmp_path / "RC.gz", [comment(), "", line, comment(id="c2")])
     done = ingest([dump], tmp_path / "work", on_error=OnError.SKIP)
     assert (done.total("comments"), done.total("rejects")) == (2, 1)
-    (listed,) = (tmp_path / "work" / tables.REJECTS_FOLDER).glob("*.jsonl")
+    (listed,) = (tmp_path / "work" / work_folder.REJECTS_FOLDER).glob("*.jsonl")
     reject = json.loads(listed.read_text(encoding="utf-8"))
     assert (reject["file"], reject["line"]) == ("RC.gz", 3)
     assert what in reject["reason"]
@@ -307,7 +307,7 @@ def test_truncated_archive(tmp_path: Path, suffix: str) -> None:
     assert source["damaged"]["after_line"] == source["lines"] == taken
     assert str(tmp_path) not in json.dumps(source)
     before = bytes_of(tmp_path / "work")
-    next((tmp_path / "work" / tables.DONE_FOLDER).glob("source-*.json")).unlink()
+    next((tmp_path / "work" / work_folder.DONE_FOLDER).glob("source-*.json")).unlink()
     ingest([dump], tmp_path / "work", on_error=OnError.SKIP)  # its shards know, too
     assert bytes_of(tmp_path / "work") == before
     with pytest.raises(DialensError, match=rf"breaks off after line {taken:,}.*--on-error skip"):

@@ -19,8 +19,8 @@ import zstandard
 
 from dialens.base import DialensError
 from dialens.corpus import OnError
+from dialens.engagement import _work_folder as work_folder
 from dialens.engagement.curation import _ingest_shards as ingest_shards
-from dialens.engagement.curation import _tables as tables
 from dialens.engagement.curation import ingest, plan_ingest
 from tests.engagement.dumps import comment, conversation, write_dump
 from tests.engagement.test_ingest import bytes_of, comments_of
@@ -84,11 +84,13 @@ def test_shards_hold_what_their_markers_say(
         key = hashlib.sha256(dump.read_bytes()).hexdigest()[:12]
         markers = [
             json.loads(path.read_bytes())
-            for path in sorted((tmp_path / "work" / tables.DONE_FOLDER).glob(f"part-{key}-*.json"))
+            for path in sorted(
+                (tmp_path / "work" / work_folder.DONE_FOLDER).glob(f"part-{key}-*.json")
+            )
         ]
         assert [marker["last_line"] for marker in markers] == expected
         assert [marker["first_line"] for marker in markers] == [1, *(n + 1 for n in expected[:-1])]
-    record = json.loads((tmp_path / "work" / tables.INGEST_RECORD).read_bytes())
+    record = json.loads((tmp_path / "work" / work_folder.INGEST_RECORD).read_bytes())
     assert record["counts"]["comments"] == 105_000
 
 
@@ -117,7 +119,7 @@ def test_killed_runs_go_on_to_the_same_bytes(
     (work / "comments" / ".part-0-00000.parquet.x.partial.parquet").write_bytes(b"half")
     done = ingest(dumps, work)
     assert bytes_of(work) == whole
-    assert (work / tables.INGEST_RECORD).exists()
+    assert (work / work_folder.INGEST_RECORD).exists()
     assert done.total("comments") == 105_000
 
 
@@ -180,7 +182,7 @@ def test_dumps_may_be_added(tmp_path: Path) -> None:
     assert [source["source"] for source in done.sources] == ["RC_1.gz", "RC_2.gz"]
     ingest([one, two], tmp_path / "together")
     assert bytes_of(tmp_path / "apart") == bytes_of(tmp_path / "together")
-    record = json.loads((tmp_path / "apart" / tables.INGEST_RECORD).read_bytes())
+    record = json.loads((tmp_path / "apart" / work_folder.INGEST_RECORD).read_bytes())
     assert record["counts"]["comments"] == 2
 
 
@@ -202,7 +204,7 @@ def test_an_unfinished_dump_may_not_be_left_behind(tmp_path: Path, small_shards:
 def test_shards_of_another_version_do_not_mix(tmp_path: Path) -> None:
     dump = write_dump(tmp_path / "RC.gz", [comment()])
     ingest([dump], tmp_path / "work")
-    (marker,) = (tmp_path / "work" / tables.DONE_FOLDER).glob("part-*.json")
+    (marker,) = (tmp_path / "work" / work_folder.DONE_FOLDER).glob("part-*.json")
     marker.write_text(marker.read_text().replace("shards-4", "shards-0"))
     with pytest.raises(DialensError, match="another version"):
         ingest([dump], tmp_path / "work")
@@ -212,8 +214,18 @@ def test_damaged_markers_are_made_again(tmp_path: Path) -> None:
     dump = write_dump(tmp_path / "RC.gz", [comment()])
     ingest([dump], tmp_path / "work")
     before = bytes_of(tmp_path / "work")
-    for marker in (tmp_path / "work" / tables.DONE_FOLDER).iterdir():
+    for marker in (tmp_path / "work" / work_folder.DONE_FOLDER).iterdir():
         marker.write_text("{")
+    assert ingest([dump], tmp_path / "work").read == ["RC.gz"]
+    assert bytes_of(tmp_path / "work") == before
+
+
+def test_a_stale_marker_lets_its_shard_be_made_again(tmp_path: Path) -> None:
+    dump = write_dump(tmp_path / "RC.gz", [comment()])
+    ingest([dump], tmp_path / "work")
+    before = bytes_of(tmp_path / "work")
+    (marker,) = (tmp_path / "work" / work_folder.DONE_FOLDER).glob("part-*.json")
+    marker.write_text(json.dumps(json.loads(marker.read_bytes()) | {"key": "of something else"}))
     assert ingest([dump], tmp_path / "work").read == ["RC.gz"]
     assert bytes_of(tmp_path / "work") == before
 

@@ -11,7 +11,7 @@ from typer.testing import CliRunner, Result
 
 from dialens.base import DialensError
 from dialens.cli.engagement._group import app
-from dialens.engagement.curation import _tables as tables
+from dialens.engagement import _work_folder as work_folder
 from tests.engagement.dumps import comment, conversation, line_of, submission, write_dump
 from tests.engagement.test_ingest import TORN, beginning
 
@@ -35,7 +35,7 @@ def test_ingest_says_what_it_did(dumps: list[Path], tmp_path: Path) -> None:
     assert "200 comments and 10 submissions of 2 dumps in 2 shards" in result.stdout
     again = run(*dumps, "-o", tmp_path / "work")
     assert "RC_2006-01.zst: there already, not read again." in again.stdout
-    record = json.loads((tmp_path / "work" / tables.INGEST_RECORD).read_bytes())
+    record = json.loads((tmp_path / "work" / work_folder.INGEST_RECORD).read_bytes())
     assert record["counts"] == {"comments": 200, "submissions": 10, "rejects": 0, "shards": 2}
     assert [source["source"] for source in record["sources"]] == [
         "RC_2006-01.zst",

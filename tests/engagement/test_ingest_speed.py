@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dialens.engagement.curation._dump import Block, blocks, side_by_side
+from dialens.engagement.curation._dump import Block, blocks, map_in_threads
 from dialens.engagement.curation._dump_columns import comment_columns, submission_columns
 from dialens.engagement.curation._dump_records import Decoded, decode
-from dialens.engagement.curation._word_counter import WordCounter, count_words
+from dialens.engagement.curation._word_counter import WordCounter
 from dialens.text import is_word, stop_words, tokenise
 from tests.engagement.dumps import ABSENT, comment, line_of, submission
 
@@ -154,16 +154,16 @@ def _counted_by_the_tokeniser(text: str) -> tuple[int, int]:
 @settings(deadline=None, max_examples=40)
 @given(texts=_TEXTS)
 def test_pieces_are_counted_as_the_tokeniser_counts_texts(texts: list[str]) -> None:
-    found = count_words(pl.Series(texts)).select("words", "content_words").rows()
+    found = WordCounter().count(pl.Series(texts)).select("words", "content_words").rows()
     assert found == [_counted_by_the_tokeniser(text) for text in texts]
 
 
 @settings(deadline=None, max_examples=40)
 @given(batches=st.lists(_TEXTS, min_size=1, max_size=4))
 def test_what_is_remembered_or_forgotten_changes_nothing(batches: list[list[str]]) -> None:
-    tiny, large = WordCounter(places=2), WordCounter()
+    tiny, large = WordCounter(slots=2), WordCounter()
     for texts in batches:
-        expected = count_words(pl.Series(texts))
+        expected = WordCounter().count(pl.Series(texts))
         assert tiny.count(pl.Series(texts)).equals(expected)
         assert large.count(pl.Series(texts)).equals(expected)
 
@@ -195,7 +195,7 @@ def test_threads_keep_the_order_and_give_what_was_made_before_an_error() -> None
         yield from range(5)
         raise ValueError("no more")
 
-    squares = side_by_side(lambda n: int(np.square(n)), items(), 2)
+    squares = map_in_threads(lambda n: int(np.square(n)), items(), 2)
     assert [next(squares) for _ in range(5)] == [0, 1, 4, 9, 16]
     with pytest.raises(ValueError, match="no more"):
         next(squares)

@@ -17,10 +17,10 @@ from dialens.corpus import Source
 from dialens.corpus._source import lines
 from dialens.engagement.curation import _reddit_text as reddit_text
 from dialens.engagement.curation import ingest
-from dialens.engagement.curation._dump import Block, ahead, blocks
+from dialens.engagement.curation._dump import Block, blocks, prefetched
 from dialens.engagement.curation._dump_records import decode
 from dialens.engagement.curation._ingest_rows import comment_rows
-from dialens.engagement.curation._word_counter import count_words
+from dialens.engagement.curation._word_counter import WordCounter
 from dialens.models.training import _reddit as plain_reddit
 from dialens.text import stop_words, tokenise_texts
 from tests.engagement.dumps import comment, line_of
@@ -97,7 +97,7 @@ def check(texts: list[str]) -> None:
     for one, plain in zip(texts, reddit_text.is_plain(raw), strict=True):
         noteworthy = plain_reddit.clean(one) != one or plain_quote(one) or _BOT.search(one)
         assert not (plain and noteworthy), one
-    for row, one in zip(count_words(text).rows(), text, strict=True):
+    for row, one in zip(WordCounter().count(text).rows(), text, strict=True):
         words, content = plain_counts(one)
         assert row == (words, content, plain_english(one, words, content)), one
 
@@ -163,7 +163,7 @@ def test_ahead_passes_errors_on_after_what_came_before() -> None:
         yield 1
         raise ValueError("then this")
 
-    items = ahead(made())
+    items = prefetched(made())
     assert next(items) == 1
     with pytest.raises(ValueError, match="then this"):
         next(items)
@@ -177,7 +177,7 @@ def test_ahead_stops_when_nobody_takes_any_more() -> None:
             made.append(1)
             yield 1
 
-    for _ in ahead(endless(), depth=2):
+    for _ in prefetched(endless(), depth=2):
         break
     assert len(made) < 10
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dialens.base import DialensError
-from dialens.engagement.curation import EngineOptions, LabelOptions, Models, label, plan_labelling
+from dialens.engagement.curation import EngineOptions, LabelOptions, Models, label, planned_steps
 from dialens.engagement.curation._steps import STEPS
 from tests.engagement.hand_made import (
     COMMENTS,
@@ -298,4 +298,4 @@ def test_an_unfinished_run_goes_on(tmp_path):
 
 def test_the_plan_names_every_step(tmp_path):
     work = write_work(tmp_path / "work", COMMENTS, SUBMISSIONS)
-    assert [name for name, _, _ in plan_labelling(work)] == [step.name for step in STEPS]
+    assert [name for name, _, _ in planned_steps(work)] == [step.name for step in STEPS]

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from dialens.base import DialensError
 from dialens.cli._app import app
 from dialens.engagement.curation import EngineOptions, LabelOptions, Models, label, read_subreddits
-from dialens.engagement.curation._neural import ModelScorer, ShardPlan, cut, score_shards
+from dialens.engagement.curation._shard_scoring import ModelScorer, ShardPlan, cut, score_shards
 from dialens.engagement.curation._spark_engine import check_java
 from tests.engagement.hand_made import (
     COMMENTS,

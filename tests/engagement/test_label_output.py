@@ -6,9 +6,8 @@ import polars as pl
 import pytest
 
 from dialens.engagement.curation import EngineOptions, LabelOptions, Models, label
-from dialens.engagement.curation import _label_slices as label_slices
-from dialens.engagement.curation._label_output import write_posts
-from dialens.engagement.curation._label_slices import write_places
+from dialens.engagement.curation import _label_output as label_output
+from dialens.engagement.curation._label_output import write_places, write_posts
 from tests.engagement.hand_made import comment, submission, write_work
 from tests.engagement.test_label_command import forest
 
@@ -70,8 +69,8 @@ def test_slices_change_no_row(tmp_path, monkeypatch, most):
     """Slices of 32 posts, or of more where there may be only three of them."""
     work = write_work(tmp_path / "work", *forest(1_500), shards=3)
     whole = labelled(work, tmp_path / "whole", threads=2)
-    monkeypatch.setattr(label_slices, "LEAST_POSTS", 32)
-    monkeypatch.setattr(label_slices, "MOST_SLICES", most)
+    monkeypatch.setattr(label_output, "LEAST_POSTS", 32)
+    monkeypatch.setattr(label_output, "MOST_SLICES", most)
     cut = labelled(work, tmp_path / "cut", threads=2)
     assert whole["posts"].height > 10 * 32
     for name in TABLES:

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from dialens.engagement.curation import EngineOptions, Labelled, LabelOptions, Models, ingest, label
-from dialens.engagement.curation._neural import LexiconScorer
+from dialens.engagement.curation._shard_scoring import LexiconScorer
 
 pytestmark = pytest.mark.slow
 

@@ -15,7 +15,7 @@ import pytest
 
 from dialens.base import DialensError
 from dialens.engagement.curation import LabelOptions, Models, label
-from dialens.engagement.curation._neural import cut, score_shards
+from dialens.engagement.curation._shard_scoring import cut, score_shards
 from tests.engagement.hand_made import Written, write_work
 from tests.engagement.test_label_command import forest
 
@@ -32,7 +32,7 @@ from pathlib import Path
 
 import polars as pl
 
-from dialens.engagement.curation._neural import cut, score_shards
+from dialens.engagement.curation._shard_scoring import cut, score_shards
 
 class Waits:
     signature = "waits"

@@ -14,7 +14,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from dialens.engagement.curation import EngineOptions, LabelOptions, Models, ingest, label
-from dialens.engagement.curation._neural import LexiconScorer
+from dialens.engagement.curation._shard_scoring import LexiconScorer
 from tests.conftest import component_missing
 from tests.engagement.dumps import conversation, write_dump
 from tests.engagement.hand_made import (

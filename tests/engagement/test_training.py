@@ -265,7 +265,7 @@ def test_states_are_not_mixed_up(tmp_path):
     assert not open_state(state, {"plan": plan.epochs, "seeds": (0,)}, restart=True)
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "thesis.txt").write_text("mine")
-    with pytest.raises(DialensError, match="no training state"):
+    with pytest.raises(DialensError, match="holds other files"):
         open_state(tmp_path / "other", {}, restart=True)
 
 

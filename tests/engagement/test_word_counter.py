@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dialens.engagement.curation import _word_counter as word_counter
-from dialens.engagement.curation._word_counter import WordCounter, count_words
+from dialens.engagement.curation._word_counter import WordCounter
 from dialens.text import stop_words, tokenise_texts
 from tests.engagement.test_ingest_text import plain_counts
 
@@ -52,12 +52,12 @@ def counted(texts: list[str], counter: WordCounter | None = None) -> list[tuple[
         st.lists(st.lists(st.sampled_from(NEAR), max_size=6).map(" ".join), max_size=12),
         max_size=4,
     ),
-    places=st.sampled_from([2, 16, 2**21]),
+    slots=st.sampled_from([2, 16, 2**21]),
 )
 def test_pieces_that_are_nearly_the_same_are_told_apart(
-    batches: list[list[str]], places: int
+    batches: list[list[str]], slots: int
 ) -> None:
-    counter = WordCounter(places)
+    counter = WordCounter(slots)
     for texts in batches:
         assert counted(texts, counter) == [plain_counts(text) for text in texts]
 
@@ -105,17 +105,17 @@ def test_texts_are_kept_apart_however_many_are_joined(monkeypatch: pytest.Monkey
     ]
     assert counted(texts) == expected
     for at_once in (1, 100, 10**9):
-        monkeypatch.setattr(word_counter, "_AT_ONCE", at_once)
+        monkeypatch.setattr(word_counter, "_BATCH_BYTES", at_once)
         assert counted(texts[:300]) == expected[:300]
 
 
 def test_texts_are_not_written_into() -> None:
     texts = pl.Series(["one", "two"])
-    count_words(texts)
+    WordCounter().count(texts)
     assert texts.to_list() == ["one", "two"]
 
 
 def test_no_text_at_all() -> None:
-    assert count_words(pl.Series([], dtype=pl.String)).rows() == []
+    assert WordCounter().count(pl.Series([], dtype=pl.String)).rows() == []
     assert tokenise_texts([""]) == [[]]
     assert counted(["", ""]) == [(0, 0), (0, 0)]

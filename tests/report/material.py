@@ -5,8 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from dialens import Corpus, Resources, Scores
+from dialens.base import Recorder, RunRecord
 from dialens.corpus import Dialogue, Turn
-from dialens.report import Recorder, RunRecord
+from dialens.report import run_facts
 
 ASKING = ("What made you happy today?", "Why do you think so?", "Was it a lovely surprise?")
 FLAT = ("The castle stands on a hill.", "It was built of stone.", "I am afraid the road is closed.")
@@ -39,7 +40,7 @@ def record(corpus: Corpus, scores: Scores, resources: Resources, hour: int = 9) 
     recorder = Recorder(
         "score", {"corpus": "talks.jsonl"}, now=lambda: datetime(2030, 1, 1, hour, tzinfo=UTC)
     )
-    return recorder.observe(corpus=corpus, scores=scores, resources=resources).record()
+    return recorder.observe(**run_facts(corpus=corpus, scores=scores, resources=resources)).record()
 
 
 def silent(count: int) -> list[Dialogue]:

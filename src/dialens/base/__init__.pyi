@@ -4,6 +4,8 @@ from ._http import RetryPolicy, not_sent, retry_after, send_with_retry
 from ._one_thread import one_thread
 from ._progress import Advance, progress
 from ._registry import Registry
+from ._run_record import RUN, Recorder, RunRecord, versions
+from ._steps import StepChain, open_state, read_marker, step_key, write_marker
 from ._storage import (
     FILES,
     TableSink,
@@ -11,7 +13,6 @@ from ._storage import (
     atomic_folder,
     list_files,
     listed_files,
-    open_state,
     refuse_inputs_in,
     set_aside,
     sha256_file,
@@ -21,11 +22,15 @@ from ._yaml_models import read_yaml, validated
 
 __all__ = [
     "FILES",
+    "RUN",
     "Advance",
     "DialensError",
     "Estimate",
+    "Recorder",
     "Registry",
     "RetryPolicy",
+    "RunRecord",
+    "StepChain",
     "TableSink",
     "atomic_file",
     "atomic_folder",
@@ -40,11 +45,15 @@ __all__ = [
     "open_state",
     "p_value",
     "progress",
+    "read_marker",
     "read_yaml",
     "refuse_inputs_in",
     "retry_after",
     "send_with_retry",
     "set_aside",
     "sha256_file",
+    "step_key",
     "validated",
+    "versions",
+    "write_marker",
 ]

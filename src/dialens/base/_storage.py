@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all, tables written as they come, work that can go on."""
+"""Files and folders written atomically, and tables written batch by batch."""
 
 import hashlib
 import itertools
@@ -8,11 +8,11 @@ import queue
 import secrets
 import shutil
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 import polars as pl
 from polars.io.plugins import register_io_source
@@ -20,7 +20,6 @@ from polars.io.plugins import register_io_source
 from dialens.base._errors import DialensError
 
 _ROW_GROUP = 131_072
-_STATE = "state.json"
 FILES = ".dialens.json"
 """Lists the files of a folder that dialens wrote, itself among them."""
 
@@ -310,43 +309,3 @@ class TableSink:
         yield pl.DataFrame(schema=self._schema)
         while (table := self._queue.get()) is not None:
             yield table
-
-
-def open_state(folder: Path, about: Mapping[str, Any], *, restart: bool = False) -> bool:
-    """Open the folder in which long work keeps what is finished, or begin one; tell which.
-
-    Args:
-        folder: Where the work leaves its results.
-        about: What the work depends on: that of other work is not gone on with.
-        restart: Throw what is there away.
-
-    Raises:
-        DialensError: The folder is somebody else's, or of other work.
-
-    Examples:
-        >>> import tempfile
-        >>> folder = Path(tempfile.mkdtemp()) / "bot.training"
-        >>> open_state(folder, {"seed": 0}), open_state(folder, {"seed": 0})
-        (False, True)
-    """
-    file = folder / _STATE
-    if folder.exists() and not file.exists() and any(folder.iterdir()):
-        raise DialensError(
-            f"{folder} exists and is not where an earlier run left its work (it has no {_STATE}). "
-            "Move it away, or name another output."
-        )
-    if restart and folder.exists():
-        shutil.rmtree(folder)
-    wanted = json.loads(json.dumps(about))
-    if file.exists():
-        found = json.loads(file.read_text("utf-8"))
-        other = sorted(key for key in {*found, *wanted} if found.get(key) != wanted.get(key))
-        if other:
-            raise DialensError(
-                f"{folder} holds a run that was interrupted and differs in {', '.join(other)}. "
-                "Give the same options to go on with it, or --restart to begin anew."
-            )
-        return True
-    with atomic_file(file) as scratch:
-        scratch.write_text(json.dumps(wanted, indent=1), "utf-8")
-    return False

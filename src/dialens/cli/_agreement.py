@@ -8,11 +8,19 @@ import polars as pl
 import typer
 from rich.table import Table
 
-from dialens.base import DialensError, atomic_folder, interval, number, progress, sha256_file
+from dialens.base import (
+    RUN,
+    DialensError,
+    Recorder,
+    atomic_folder,
+    interval,
+    number,
+    progress,
+    sha256_file,
+)
 from dialens.cli._options import Force, Format, OnErrorOption, Seed, names, shown
 from dialens.cli._terminal import plain_console
 from dialens.corpus import OnError
-from dialens.report import RUN, Recorder
 from dialens.report.agreement import write_agreement
 from dialens.statistics import load_ratings
 from dialens.statistics.agreement import RESAMPLES, TARGETS, Agreement, measure_agreement

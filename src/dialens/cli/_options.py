@@ -39,9 +39,12 @@ Force = Annotated[
     bool,
     typer.Option("--force", help="Write into a folder with files of others; those are kept."),
 ]
-Seed = Annotated[int, typer.Option("--seed", help="Of everything that is drawn.")]
+Seed = Annotated[
+    int, typer.Option("--seed", help="Random seed; the same seed gives the same numbers.")
+]
 Resamples = Annotated[
-    int, typer.Option("--resamples", min=100, help="How many times dialogues are drawn.")
+    int,
+    typer.Option("--resamples", min=100, help="Bootstrap resamples; more make intervals steadier."),
 ]
 
 Models = Annotated[

@@ -8,10 +8,10 @@ import polars as pl
 import typer
 from rich.table import Table
 
-from dialens.base import DialensError, atomic_folder, number, progress
+from dialens.base import RUN, DialensError, Recorder, atomic_folder, number, progress
 from dialens.cli._options import Force, Seed, names, shown
 from dialens.cli._terminal import plain_console
-from dialens.report import RUN, Plan, Recorder, write_power
+from dialens.report import Plan, write_power
 from dialens.statistics import load_ratings
 from dialens.statistics.power import (
     SIMULATIONS,

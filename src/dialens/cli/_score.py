@@ -11,7 +11,7 @@ import typer
 from rich.table import Column, Table
 
 from dialens.analysis.profiles import write_trait_profile
-from dialens.base import atomic_folder, progress
+from dialens.base import RUN, Recorder, atomic_folder, progress
 from dialens.cli._options import (
     AllowPickle,
     Cache,
@@ -34,7 +34,7 @@ from dialens.cli._options import (
 from dialens.cli._terminal import plain_console
 from dialens.corpus import Intake, OnError, read, write_rejects
 from dialens.metrics import Resources, Scores, forecast, make_plan, score_into
-from dialens.report import RUN, Recorder, Summary, write_report
+from dialens.report import Summary, run_facts, write_report
 
 _HEADLINES = (
     "engagement",
@@ -190,7 +190,8 @@ def score_to(
         with recorder.step("trait profile"):
             write_trait_profile(scores, scratch, seed=resources.seed)
         reasons = [reject.reason for reject in intake.rejects]
-        recorder.observe(corpus=corpus, scores=scores, resources=resources, rejected=reasons)
+        facts = run_facts(corpus=corpus, scores=scores, resources=resources)
+        recorder.observe(**facts, rejected=reasons)
         with recorder.step("report"), progress("Writing the report", unit="parts"):
             summary = write_report(
                 scores,

@@ -9,12 +9,11 @@ from typing import Annotated, Any
 
 import typer
 
-from dialens.base import atomic_folder, progress, sha256_file
+from dialens.base import RUN, Recorder, atomic_folder, progress, sha256_file
 from dialens.cli._options import Force, Seed, names, shown
 from dialens.models import topics as topic_tables
 from dialens.models import traits
 from dialens.models.traits import read_labelled
-from dialens.report import RUN, Recorder
 
 app = typer.Typer(
     add_completion=False, no_args_is_help=True, help="Trait models from your own labelled text."

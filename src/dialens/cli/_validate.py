@@ -11,12 +11,21 @@ from rich.table import Table
 from dialens.analysis.comparison import RESAMPLES
 from dialens.analysis.validation import Validation
 from dialens.analysis.validation import validate as validate_scores
-from dialens.base import DialensError, atomic_folder, interval, number, p_value, progress
+from dialens.base import (
+    RUN,
+    DialensError,
+    Recorder,
+    atomic_folder,
+    interval,
+    number,
+    p_value,
+    progress,
+)
 from dialens.cli._options import Force, Format, OnErrorOption, Resamples, Seed, names, shown
 from dialens.cli._terminal import plain_console
 from dialens.corpus import RATER_KINDS, Intake, OnError, read
 from dialens.metrics import Scores
-from dialens.report import RUN, Recorder
+from dialens.report import run_facts
 from dialens.report.validation import (
     ValidationSummary,
     correlation_table,
@@ -129,7 +138,7 @@ def validate(
                 seed=seed,
                 advance=advance,
             )
-        recorder.observe(corpus=conversations, scores=opened)
+        recorder.observe(**run_facts(corpus=conversations, scores=opened))
         with recorder.step("report"):
             summary = _write(result, scratch, resamples, folds)
         recorder.finish(scratch / RUN)

@@ -20,6 +20,7 @@ from ._training import (
     train_seeds,
 )
 from ._training_state import depends_on
+from ._work_folder import REJECTS_FOLDER
 
 __all__ = [
     "ABLATION_COLUMNS",
@@ -29,6 +30,7 @@ __all__ = [
     "POSTS",
     "POST_COLUMNS",
     "RANDOM",
+    "REJECTS_FOLDER",
     "TRAINING",
     "WORDS",
     "Ablation",

@@ -188,7 +188,7 @@ def train_seeds(
         encoder: Where to start.
         plan: How.
         seeds: One model each.
-        state: A folder opened by `dialens.base._storage.open_state`.
+        state: A folder opened by `dialens.base.open_state`.
         rated: Human ratings to measure on.
         advance: Told how many more pairs were learned from.
 

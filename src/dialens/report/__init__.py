@@ -1,4 +1,4 @@
-"""Reports: charts, tables, self-contained HTML pages, and the record of a run.
+"""Reports: charts, tables and self-contained HTML pages.
 
 May import every room below; only the command line and the workbench build on it.
 """

@@ -1,15 +1,13 @@
 from ._comparison_page import ComparisonSummary, write_comparison
 from ._power_page import Plan, write_power
-from ._run_record import RUN, Recorder, RunRecord
+from ._run_facts import run_facts
 from ._score_report import Summary, write_report
 
 __all__ = [
-    "RUN",
     "ComparisonSummary",
     "Plan",
-    "Recorder",
-    "RunRecord",
     "Summary",
+    "run_facts",
     "write_comparison",
     "write_power",
     "write_report",

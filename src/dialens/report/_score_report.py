@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dialens.base import RunRecord
 from dialens.corpus import Corpus
 from dialens.metrics import Resources, Scores
 from dialens.report._charts import CONFIG, Chart
@@ -15,7 +16,6 @@ from dialens.report._emotion_chart import emotion_chart
 from dialens.report._findings import caution, findings, gaps, headline
 from dialens.report._model_emotion_chart import model_emotion_chart
 from dialens.report._movement_chart import longest, movement_chart, moving_metrics
-from dialens.report._run_record import RunRecord
 from dialens.report._shell import write_page
 from dialens.report._tables import headline_table, other_tables, system_table
 from dialens.report._wording import cards, counted, label, long_label
@@ -80,12 +80,13 @@ def write_report(
         >>> import tempfile
         >>> from dialens.corpus import Dialogue, Turn
         >>> from dialens.metrics import score
-        >>> from dialens.report._run_record import Recorder
+        >>> from dialens.base import Recorder
+        >>> from dialens.report._run_facts import run_facts
         >>> talk = [Turn("U", "partner", "How are you?"), Turn("B", "agent", "Glad you ask!")]
         >>> corpus = Corpus.of([Dialogue("s", "bot", "d1", talk)])
         >>> page = Path(tempfile.mkdtemp()) / "report.html"
         >>> scores = score(corpus, metrics=["question", "length"])
-        >>> run = Recorder("score").observe(corpus=corpus, scores=scores).record()
+        >>> run = Recorder("score").observe(**run_facts(corpus=corpus, scores=scores)).record()
         >>> summary = write_report(scores, corpus, page, run=run, resources=Resources())
         >>> summary.dialogs, summary.headline
         (1, 'bot, 1 turn of its own in 1 dialogue, scored on 2 metrics')

@@ -226,7 +226,7 @@ def train_agent(
         source: What to learn from.
         shape: The network.
         plan: How long and how fast.
-        state: Folder of checkpoints, opened by `dialens.base._storage.open_state`.
+        state: Folder of checkpoints, opened by `dialens.base.open_state`.
         folder: Of the agent, for instance an atomic one.
         name: What the card calls it.
         command: That made it, for the card.

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from rich.table import Table
 
-from dialens.base import DialensError, atomic_folder, open_state, progress
+from dialens.base import RUN, DialensError, Recorder, atomic_folder, open_state, progress
 from dialens.cli._options import Force, Seed, shown
 from dialens.cli._terminal import plain_console
-from dialens.report import RUN, Recorder
 
 if TYPE_CHECKING:
     from dialens.agents.neural import Trained

@@ -12,7 +12,7 @@ import polars as pl
 import typer
 import vl_convert
 
-from dialens.base import atomic_folder, open_state, progress
+from dialens.base import RUN, Recorder, atomic_folder, open_state, progress
 from dialens.cli._options import Force, Seed, names, shown
 from dialens.cli.engagement._evaluate import Quality
 from dialens.cli.engagement._train import (
@@ -44,7 +44,6 @@ from dialens.engagement import (
     summarise,
     train_seeds,
 )
-from dialens.report import RUN, Recorder
 
 ABLATION = "ablation.json"
 CARD = "card.md"
@@ -53,18 +52,19 @@ _COMMON = "aggregate validation"
 
 def ablate_dimensions(
     red: Annotated[
-        Path, typer.Argument(metavar="RED", help="What `dialens engagement label` wrote.")
+        Path, typer.Argument(metavar="RED", help="The folder that `engagement label` wrote.")
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write.")],
     dimension: Annotated[
         list[str] | None,
         typer.Option(
             "--dimension",
-            help="Of re, ae, ee, be, score; all if not given. The score is always compared.",
+            help="Among re, ae, ee, be, score; default: all. The score is always compared.",
         ),
     ] = None,
     kappa: Annotated[
-        float, typer.Option("--kappa", help="Standard deviations a post must stand out by.")
+        float,
+        typer.Option("--kappa", help="Standard deviations above the mean that make a positive."),
     ] = 1.0,
     encoder: Annotated[
         Path | None,
@@ -80,12 +80,13 @@ def ablate_dimensions(
     restart: Restart = False,
     force: Force = False,
 ) -> None:
-    """Pick the positives by one dimension alone, against the same negatives.
+    """Compare training sets whose positives are chosen by one dimension alone.
 
-    Writes a training set a dimension (DIMENSION/train.parquet, validation.parquet), and a card with
-    counts, overlap and correlations of the dimensions. With --encoder a model is trained on every
-    set and seed and measured on the validation threads of the aggregate score and on the rated
-    corpora you name: mean ± standard deviation, and the figure.
+    The negatives are the same in all of them. Writes a training set for each dimension
+    (DIMENSION/train.parquet, validation.parquet), and a card with counts, overlap and correlations
+    of the dimensions. With --encoder a model is trained on every set and seed and evaluated on the
+    validation threads of the aggregate score and on the rated corpora you name: mean ± standard
+    deviation, and the figure.
 
     [bold]Examples[/]
 
@@ -159,7 +160,7 @@ def _train(
     }
     about = {name: depends_on(data, encoder, plan, seeds, rated) for name, data in all_data.items()}
     if open_state(state, about, restart=restart):
-        print(f"Going on with what {shown(state)} holds.")
+        print(f"Resuming the interrupted run in {shown(state)}.")
     frames = []
     total = sum(data.train.height for data in all_data.values()) * plan.epochs * len(seeds)
     with progress("Training", total=total, unit="pairs") as advance:
@@ -173,16 +174,16 @@ def _train(
 
 
 def _write(made: Ablation, results: pl.DataFrame | None, kappa: float, folder: Path) -> None:
-    told: dict[str, Any] = {"kappa": kappa, **made.to_dict()}
+    content: dict[str, Any] = {"kappa": kappa, **made.to_dict()}
     card = ["# Positives by one dimension", "", _counts(made, kappa), "", _overlap(made)]
     if results is not None:
-        told["results"] = results.to_dicts()
+        content["results"] = results.to_dicts()
         card += ["", "## Models", "", _grid(results.to_dicts()), "", "![Figure](ablation.png)"]
         spec = figure(results)
         (folder / "ablation.png").write_bytes(vl_convert.vegalite_to_png(spec, scale=2))
         page = vl_convert.vegalite_to_html(spec, bundle=True)
         (folder / "ablation.html").write_text(page, encoding="utf-8")
-    text = json.dumps(told, indent=1, allow_nan=False)
+    text = json.dumps(content, indent=1, allow_nan=False)
     (folder / ABLATION).write_text(text + "\n", encoding="utf-8")
     (folder / CARD).write_text("\n".join(card) + "\n", encoding="utf-8")
 

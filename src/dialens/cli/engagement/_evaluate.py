@@ -1,4 +1,4 @@
-"""`dialens engagement evaluate`: a model's scores against what people said of replies."""
+"""`dialens engagement evaluate`: a model's scores against human ratings of replies."""
 
 import json
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from rich.table import Table
 
 from dialens.analysis.comparison import RESAMPLES
 from dialens.analysis.validation import RatedUnits, human_ratings, rated_units
-from dialens.base import DialensError, Estimate, atomic_folder, progress
+from dialens.base import RUN, DialensError, Estimate, Recorder, atomic_folder, progress
 from dialens.cli._options import Force, Format, Resamples, Seed, names, shown
 from dialens.cli._terminal import plain_console
 from dialens.corpus import Corpus, read
@@ -27,7 +27,6 @@ from dialens.engagement import (
     turns_read,
 )
 from dialens.metrics import Resources, score
-from dialens.report import RUN, Recorder
 from dialens.statistics import ClusterDraws, Floats
 from dialens.statistics.correlation import correlate, partial_correlation
 
@@ -42,7 +41,7 @@ Quality = Annotated[
     typer.Option(
         "--quality",
         "-q",
-        help="What was rated; if not given, every quality whose name begins with “engag”.",
+        help="Rated quality; default: every quality whose name begins with “engag”.",
     ),
 ]
 
@@ -81,7 +80,7 @@ def evaluate(
     turns: Annotated[
         int | None,
         typer.Option(
-            "--context-turns", min=0, help="Turns before a reply; what the model's card says."
+            "--context-turns", min=0, help="Turns of context; default: from the model card."
         ),
     ] = None,
     resamples: Resamples = RESAMPLES,
@@ -89,13 +88,13 @@ def evaluate(
     format: Format = None,
     force: Force = False,
 ) -> None:
-    """Hold a model of engagement against human ratings, beside baselines that need no model.
+    """Correlate a model of engagement with human ratings, beside baselines that need no model.
 
-    Pearson's and Spearman's coefficient with the mean rating of each turn, and what is left of the
-    first given log length. Intervals draw whole contexts or dialogues, as `dialens validate` does.
-    Replies are read as `dialens score` reads them: after what was said, and after the background
-    (persona, fact) where the corpus has one.
-    A model that does not beat Specificity counts words.
+    Pearson's and Spearman's correlation with the mean rating of each turn, and Pearson's with log
+    length held constant. Confidence intervals resample whole contexts or dialogues, as `dialens
+    validate` does. Replies are scored as by `dialens score`: after the turns before them, and after
+    the background (persona, fact) where the corpus has one.
+    A model that does not beat Specificity only counts words.
 
     [bold]Examples[/]
 

@@ -10,7 +10,8 @@ from dialens.base import duration, progress
 from dialens.cli._options import OnErrorOption, shown
 from dialens.cli._terminal import plain_console
 from dialens.corpus import OnError
-from dialens.engagement.curation import REJECTS_FOLDER, Ingested, Plan, plan_ingest
+from dialens.engagement import REJECTS_FOLDER
+from dialens.engagement.curation import Ingested, IngestPlan, plan_ingest
 from dialens.engagement.curation import ingest as ingest_dumps
 
 _UNITS = ("B", "kB", "MB", "GB", "TB")
@@ -24,29 +25,29 @@ def ingest(
         ),
     ],
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="WORK", help="Folder for the shards.")
+        Path, typer.Option("--output", "-o", metavar="WORK", help="Folder for the tables.")
     ],
     on_error: OnErrorOption = OnError.STOP,
     workers: Annotated[
         int | None,
         typer.Option(
-            "--workers", min=1, help="Dumps read at a time; by processors and memory if not given."
+            "--workers", min=1, help="Dumps read in parallel; default: by processors and memory."
         ),
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print what would be read; write nothing.")
+        bool, typer.Option("--dry-run", help="Estimate rows and time; write nothing.")
     ] = False,
 ) -> None:
-    """Read Reddit dumps, once, into the tables that [bold]label[/] works on.
+    """Read Reddit dumps into the tables that [bold]label[/] works on.
 
-    Comments and submissions of Pushshift, Arctic Shift and PRAW, and plain threads files; what a
-    record is, is told by its keys. An interrupted run goes on where it was: run the same command
-    again. Dumps named later are added. Names of authors are not kept.
+    Comments and submissions of Pushshift, Arctic Shift and PRAW, and plain threads files;
+    comments and submissions are told apart by their keys. To resume an interrupted run, run the
+    same command again. Dumps named later are added to the folder. Names of authors are not stored.
 
     [bold]Examples[/]
 
       dialens engagement ingest RC_2006-0*.bz2 RS_2006-0*.bz2 -o work
-      dialens engagement ingest RC_2015-01.zst -o work --dry-run      how many rows, how long
+      dialens engagement ingest RC_2015-01.zst -o work --dry-run
       dialens engagement ingest RC_2015-01.zst -o work --on-error skip
     """
     if dry_run:
@@ -59,7 +60,7 @@ def ingest(
     _show_done(done, output)
 
 
-def _show_plan(planned: Plan, work: Path, on_error: OnError) -> None:
+def _show_plan(planned: IngestPlan, work: Path, on_error: OnError) -> None:
     table = Table("dump", "packing", "size", "holds", "rows (about)", "time (about)", box=None)
     for dump in planned.dumps:
         table.add_row(

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
+from dialens.base import RUN
 from dialens.cli._options import Force, Seed, shown
 from dialens.cli._terminal import plain_console
 from dialens.engagement.curation import (
@@ -17,7 +18,7 @@ from dialens.engagement.curation import (
     Models,
     available_threads,
     emotion_scorer,
-    plan_labelling,
+    planned_steps,
     read_memory,
     read_subreddits,
     read_weights,
@@ -54,32 +55,36 @@ def label(
     ] = EngineChoice.DUCKDB,
     master: Annotated[
         str | None,
-        typer.Option("--master", help="Of Spark: local[4], spark://host:7077; default: local."),
+        typer.Option(
+            "--master", help="Spark master: local[4] or spark://host:7077; default: local."
+        ),
     ] = None,
     memory: Annotated[
         str,
         typer.Option(
-            "--memory", help="For all but the models; of Spark, the driver's and each executor's."
+            "--memory",
+            help="Memory limit without the models; with Spark, of driver and each executor.",
         ),
     ] = "4GB",
     threads: Annotated[
-        int | None, typer.Option("--threads", help="Threads and processes; default: all.")
+        int | None,
+        typer.Option("--threads", help="Threads and processes; default: all processors."),
     ] = None,
     alpha: Annotated[
         AlphaChoice,
-        typer.Option("--alpha", help="Medians of the data, or the paper's RE 1, BE 2, AE 18."),
+        typer.Option("--alpha", help="Normalise by medians of the data, or the paper's."),
     ] = AlphaChoice.DATA,
     weights: Annotated[
-        str, typer.Option("--weights", help="Of the dimensions in the score.")
+        str, typer.Option("--weights", help="Weight of each dimension in the score.")
     ] = _WEIGHTS,
     kappa: Annotated[
-        float, typer.Option("--kappa", help="Label beyond this many standard deviations.")
+        float, typer.Option("--kappa", help="Label posts beyond this many standard deviations.")
     ] = 1.0,
     min_replies: Annotated[
-        int, typer.Option("--min-replies", help="Replies that a post must have.")
+        int, typer.Option("--min-replies", help="Replies a post must have.")
     ] = 1,
     subreddits: Annotated[
-        Path | None, typer.Option("--subreddits", help="File with the subreddits to take.")
+        Path | None, typer.Option("--subreddits", help="File with subreddits to use, one a line.")
     ] = None,
     english: Annotated[bool, typer.Option("--english", help="Leave out other languages.")] = False,
     toxicity: Annotated[
@@ -87,18 +92,23 @@ def label(
     ] = "toxicity",
     toxic_above: Annotated[
         float | None,
-        typer.Option("--toxic-above", help="Probability; default: what the model's card says."),
+        typer.Option(
+            "--toxic-above",
+            help="Leave posts above this probability out; default: from the model card.",
+        ),
     ] = None,
     emotion: Annotated[
         str,
-        typer.Option("--emotion", help="Model that tells the emotion of replies, lexicon or none."),
+        typer.Option(
+            "--emotion", help="Model that scores the emotion of replies, lexicon or none."
+        ),
     ] = "emotion",
     validation_share: Annotated[
-        float, typer.Option("--validation-share", help="Share of threads kept for validation.")
+        float, typer.Option("--validation-share", help="Share of threads for validation.")
     ] = 0.2,
     seed: Seed = 0,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print the steps and rows to expect, and stop.")
+        bool, typer.Option("--dry-run", help="List the steps with estimated rows; write nothing.")
     ] = False,
     force: Force = False,
 ) -> None:
@@ -107,7 +117,8 @@ def label(
     Finds posts (comments with a parent and a reply in the data), filters them, measures four
     dimensions of their reactions, adjusts them for popularity, and labels what lies beyond κ
     standard deviations. Writes posts, train and validation tables, rejected comments with their
-    reason, a data card and the run record. A run that was cut short goes on where it was.
+    reason, a data card and the run record. To resume an interrupted run, run the same command
+    again.
 
     [bold]Examples[/]
 
@@ -134,7 +145,7 @@ def label(
         master=master,
     )
     if dry_run:
-        _print_plan(plan_labelling(work), work)
+        _print_plan(planned_steps(work), work)
         return
     toxic = toxicity_scorer(toxicity)
     if toxic is not None and toxic_above is None:
@@ -167,5 +178,5 @@ def _print(done: Labelled) -> None:
     print(f"\nCard: {shown(done.folder / 'card.md')}   (card.json to compute with)")
     print(
         f"Tables: posts.parquet, train.parquet, validation.parquet, rejected/ in "
-        f"{shown(done.folder)}; record: run.json"
+        f"{shown(done.folder)}; record: {RUN}"
     )

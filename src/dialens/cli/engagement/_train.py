@@ -10,7 +10,15 @@ import polars as pl
 import typer
 from rich.table import Table
 
-from dialens.base import DialensError, atomic_folder, open_state, progress, sha256_file
+from dialens.base import (
+    RUN,
+    DialensError,
+    Recorder,
+    atomic_folder,
+    open_state,
+    progress,
+    sha256_file,
+)
 from dialens.cli._options import Force, names, shown
 from dialens.cli._terminal import plain_console
 from dialens.cli.engagement._evaluate import Quality, read_rated
@@ -34,21 +42,22 @@ from dialens.engagement import (
     summarise,
     train_seeds,
 )
-from dialens.report import RUN, Recorder
 
 Seeds = Annotated[
     list[str] | None,
-    typer.Option("--seeds", help="One model each: 0,1,2 or 0-9; repeated or with commas."),
+    typer.Option("--seeds", help="Random seeds, one model each: 0,1,2 or 0-9; repeatable."),
 ]
-Epochs = Annotated[int, typer.Option("--epochs", help="Passes over the data; the best is kept.")]
+Epochs = Annotated[
+    int, typer.Option("--epochs", help="Passes over the data; the best epoch is kept.")
+]
 Rate = Annotated[float, typer.Option("--rate", help="Highest learning rate.")]
-Batch = Annotated[int, typer.Option("--batch", help="Pairs a step.")]
+Batch = Annotated[int, typer.Option("--batch", help="Pairs in a training step.")]
 Restart = Annotated[
-    bool, typer.Option("--restart", help="Throw away what an interrupted run has left.")
+    bool, typer.Option("--restart", help="Delete the checkpoints of an interrupted run.")
 ]
 Corpora = Annotated[
     list[Path] | None,
-    typer.Option("--corpus", help="Rated conversations to measure every seed on; repeatable."),
+    typer.Option("--corpus", help="Rated conversations to evaluate every seed on; repeatable."),
 ]
 
 
@@ -56,7 +65,7 @@ def train(
     red: Annotated[
         Path,
         typer.Argument(
-            metavar="RED", help="What `dialens engagement label`, `negatives` or `ablate` wrote."
+            metavar="RED", help="A folder that `engagement label`, `negatives` or `ablate` wrote."
         ),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder of the model.")],
@@ -69,13 +78,13 @@ def train(
     batch: Batch = 64,
     seeds: Seeds = None,
     context_turns: Annotated[
-        int, typer.Option("--context-turns", help="Turns before the reply, where known.")
+        int, typer.Option("--context-turns", help="Turns of context, where known.")
     ] = 1,
     negatives: Annotated[
         list[str] | None,
         typer.Option(
             "--negatives",
-            help="Mix in negatives by these rules, anew for every seed: insert,delete,copy,generic "
+            help="Mix in generated negatives, anew for every seed: insert,delete,copy,generic "
             "(`paper` for these four).",
         ),
     ] = None,
@@ -88,10 +97,10 @@ def train(
 ) -> None:
     """Train models of engagement and export the best (extra `train`).
 
-    Every seed is measured on validation threads and on the rated corpora you name: mean, standard
-    deviation and best, as the paper's Table 2. The best seed on validation becomes a folder that
-    `dialens score --model engagement=FOLDER` and `dialens engagement evaluate` run. A run that was
-    interrupted goes on where it was if you give the same command.
+    Every seed is evaluated on validation threads and on the rated corpora you name: mean, standard
+    deviation and best, as the paper's Table 2. The best seed on validation becomes a model folder
+    for `dialens score --model engagement=FOLDER` and `dialens engagement evaluate`. To resume an
+    interrupted run, run the same command again.
 
     [bold]Examples[/]
 
@@ -116,7 +125,7 @@ def train(
             rated = rated_sets(corpus, names(quality), context_turns)
         about = depends_on(data, encoder, plan, chosen, rated)
         if open_state(state, about, restart=restart):
-            print(f"Going on with what {shown(state)} holds.")
+            print(f"Resuming the interrupted run in {shown(state)}.")
         with recorder.step("train"):
             total = data.train.height * epochs * len(chosen)
             with progress("Training", total=total, unit="pairs") as advance:
@@ -144,7 +153,7 @@ def train(
 
 
 def training_data(red: Path, context_turns: int) -> TrainingData:
-    """What a RED folder gives to learn from."""
+    """The parts of a RED folder, and its posts where longer contexts are needed."""
     parts = read_parts(red)
     posts = None
     if context_turns > 1:
@@ -157,7 +166,9 @@ def rated_sets(
 ) -> list[RatedReplies]:
     """The rated replies of all corpora, one set a quality."""
     return [
-        one for path in corpora or [] for one in read_rated(path, quality=quality).replies(turns)
+        replies
+        for path in corpora or []
+        for replies in read_rated(path, quality=quality).replies(turns)
     ]
 
 
@@ -168,15 +179,15 @@ def seed_numbers(given: list[str] | None) -> list[int]:
         >>> seed_numbers(["0-2", "7"]), seed_numbers(None)
         ([0, 1, 2, 7], [0])
     """
-    found: list[int] = []
+    numbers: list[int] = []
     for entry in names(given) or ["0"]:
         first, dash, last = entry.partition("-")
         if not first.isdecimal() or (dash and not last.isdecimal()):
             raise DialensError(f"--seeds takes whole numbers and ranges like 0-9; seen: {entry!r}.")
-        found += range(int(first), int(last if dash else first) + 1)
-    if not found:
+        numbers += range(int(first), int(last if dash else first) + 1)
+    if not numbers:
         raise DialensError(f"--seeds {', '.join(given or [])} holds no number.")
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(numbers))
 
 
 def print_summary(table: pl.DataFrame, lead: Sequence[str] = ("measure",)) -> None:

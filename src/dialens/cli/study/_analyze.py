@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dialens.analysis.bias import Resampling, analyse_study, read_study
-from dialens.base import DialensError, atomic_folder
+from dialens.base import RUN, DialensError, Recorder, atomic_folder
 from dialens.cli._options import Force, Resamples, Seed, shown
 from dialens.cli.study._database import DATABASE, DatabaseOption, database_of, recorded_study
 from dialens.cli.study._extra import studies_extra
 from dialens.cli.study._simulate import put_in, simulated_database
-from dialens.report import RUN, Recorder
 from dialens.report.bias import ANALYSIS, Remark, StudySummary, write_study
 
 if TYPE_CHECKING:

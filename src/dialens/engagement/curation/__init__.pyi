@@ -1,6 +1,6 @@
 from ._ingest import Ingested, ingest
-from ._ingest_plan import Plan, plan_ingest
-from ._label import Labelled, Models, label, plan_labelling
+from ._ingest_plan import IngestPlan, plan_ingest
+from ._label import Labelled, Models, label, planned_steps
 from ._label_options import (
     WEIGHTS,
     EngineOptions,
@@ -10,24 +10,22 @@ from ._label_options import (
     read_subreddits,
     read_weights,
 )
-from ._neural import emotion_scorer, toxicity_scorer
-from ._tables import REJECTS_FOLDER
+from ._shard_scoring import emotion_scorer, toxicity_scorer
 
 __all__ = [
-    "REJECTS_FOLDER",
     "WEIGHTS",
     "EngineOptions",
+    "IngestPlan",
     "Ingested",
     "LabelOptions",
     "Labelled",
     "Models",
-    "Plan",
     "available_threads",
     "emotion_scorer",
     "ingest",
     "label",
     "plan_ingest",
-    "plan_labelling",
+    "planned_steps",
     "read_memory",
     "read_subreddits",
     "read_weights",

@@ -14,10 +14,10 @@ from typing import Any, Final
 import polars as pl
 
 from dialens.base import atomic_file, sha256_file
+from dialens.engagement._work_folder import Work
 from dialens.engagement.curation._data_card_page import page
 from dialens.engagement.curation._label_options import LabelOptions
 from dialens.engagement.curation._label_run import Runner
-from dialens.engagement.curation._label_work import Work
 
 CARD: Final = "card.json"
 CARD_PAGE: Final = "card.md"
@@ -75,7 +75,7 @@ class Facts:
         self.overview = runner.read("overview")[0]
         self.comments_seen = runner.read("comments_seen")[0]
         self.submissions = runner.read("submissions_seen")[0]["submissions"]
-        self.step_rows = {name: done.rows for name, done in runner.done.items()}
+        self.step_rows = {name: table.rows for name, table in runner.tables.items()}
         sides = (
             pl.scan_parquet(runner.parts("chosen"))
             .group_by("side", "label")
@@ -191,7 +191,7 @@ def table_1(classes: Mapping[int | None, Mapping[str, Any]]) -> list[dict[str, A
 
     Over all labelled posts, before balancing: what is drawn for balance would only add noise.
     """
-    made = []
+    rows = []
     for name, title in DIMENSION_NAMES.items():
         row: dict[str, Any] = {"dimension": name, "name": title}
         for value, side in ((1, "engaging"), (0, "not_engaging")):
@@ -201,8 +201,8 @@ def table_1(classes: Mapping[int | None, Mapping[str, Any]]) -> list[dict[str, A
             "engaging": {"mean": high, "deviation": high_sd},
             "not_engaging": {"mean": low, "deviation": low_sd},
         }
-        made.append(row)
-    return made
+        rows.append(row)
+    return rows
 
 
 def _mean(sums: Mapping[str, Any], name: str) -> dict[str, float | int] | None:

@@ -168,17 +168,17 @@ def _missing(card: Mapping[str, Any]) -> list[str]:
 def _left_out(sources: Iterable[Mapping[str, Any]]) -> list[str]:
     """What the dumps held and ingest could not read."""
     lines = []
-    for one in sources:
-        if one["rejects"]:
-            were = "record of {} was" if one["rejects"] == 1 else "records of {} were"
+    for source in sources:
+        if source["rejects"]:
+            were = "record of {} was" if source["rejects"] == 1 else "records of {} were"
             lines.append(
-                f"- {one['rejects']:,} {were.format(one['source'])} broken and left out; replies "
-                "among them are not counted."
+                f"- {source['rejects']:,} {were.format(source['source'])} broken and left out; "
+                "replies among them are not counted."
             )
-        if one["damaged"]:
+        if source["damaged"]:
             lines.append(
-                f"- {one['source']} is damaged and {_breaks_off(one['damaged'])}: nobody knows "
-                "what came then."
+                f"- {source['source']} is damaged and {_breaks_off(source['damaged'])}: nobody "
+                "knows what came then."
             )
     return lines
 

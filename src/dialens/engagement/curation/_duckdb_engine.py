@@ -9,10 +9,10 @@ import duckdb
 import polars as pl
 
 from dialens.base import Advance, DialensError
-from dialens.engagement.curation._label_engine import Folders
 from dialens.engagement.curation._label_options import EngineOptions
-from dialens.engagement.curation._label_slices import MOST_SLICES
-from dialens.engagement.curation._neural import Scorer, ShardPlan, cut, score_shards
+from dialens.engagement.curation._label_output import MOST_SLICES
+from dialens.engagement.curation._label_run import Partition
+from dialens.engagement.curation._shard_scoring import Scorer, ShardPlan, cut, score_shards
 
 _BATCH = 32_768
 _ROWS_IN_HAND = 81_920  # of all folders together that rows are dealt out to
@@ -52,16 +52,16 @@ class DuckdbEngine:
             self._connection.execute(f"SET {name} = {value}")
 
     def table(self, name: str, parts: Sequence[Path]) -> None:
-        """Call Parquet files by a name."""
+        """Name Parquet files as a table."""
         self._read.extend(parts)
         files = ", ".join(_quoted(part) for part in parts)
         self.view(name, f"SELECT * FROM read_parquet([{files}])")
 
     def view(self, name: str, sql: str) -> None:
-        """Call a query by a name."""
+        """Name a query."""
         self._run(f"CREATE OR REPLACE VIEW {name} AS {sql}")
 
-    def write(self, sql: str, folder: Path, by: Folders | None = None) -> None:
+    def write(self, sql: str, folder: Path, by: Partition | None = None) -> None:
         """Run a query into one Parquet file, or into a folder for each value of a column."""
         # Ids and texts do not repeat: no dictionary of them is begun that would be thrown away. The
         # files are read once or twice and go: to pack them takes longer than to write them.
@@ -84,8 +84,8 @@ class DuckdbEngine:
     ) -> None:
         """Score texts in a pool of processes; shards scored before are not done again."""
         shards = cut(_batches(texts, plan.texts), plan.digits)
-        found = score_shards(shards, scorer, self._scores, processes=self._threads, advance=advance)
-        for number, path in enumerate(found):
+        paths = score_shards(shards, scorer, self._scores, processes=self._threads, advance=advance)
+        for number, path in enumerate(paths):
             shutil.copyfile(path, folder / f"part-{number:05d}.parquet")
 
     def versions(self) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Dumps as bytes: unpacked in a thread ahead of the reader, cut into blocks of whole lines.
+"""Dumps as bytes: unpacked in a thread ahead of the reader, and split into blocks of whole lines.
 
 Where a block ends depends on the content alone (the first line end after a number of bytes, or a
 number of lines), never on how the bytes arrived, so that shards are the same however often a run
@@ -24,12 +24,12 @@ from dialens.corpus import DAMAGE, MAGIC_BYTES, packing_of, unpacked_pieces
 BLOCK_BYTES = 8 * 1024 * 1024
 BLOCK_LINES = 20_000
 MAX_LINE_BYTES = 64 * 1024 * 1024
-_PATIENCE_S = 0.2
+_POLL_S = 0.2
 _LINE_FEED = 10
 _AT_ONCE = 2**17
 
 Item = TypeVar("Item")
-Made = TypeVar("Made")
+Result = TypeVar("Result")
 Position = Callable[[int], None]
 
 
@@ -76,11 +76,11 @@ def line_feeds(data: bytes) -> int:
         >>> line_feeds(b"one\ntwo\n")
         2
     """
-    held = np.frombuffer(data, np.uint8)
+    view = np.frombuffer(data, np.uint8)
     # In parts, so that what comparing makes stays in the processor's cache.
     return sum(
-        int(np.count_nonzero(held[start : start + _AT_ONCE] == _LINE_FEED))
-        for start in range(0, len(held), _AT_ONCE)
+        int(np.count_nonzero(view[start : start + _AT_ONCE] == _LINE_FEED))
+        for start in range(0, len(view), _AT_ONCE)
     )
 
 
@@ -109,7 +109,7 @@ def packing(path: Path) -> str:
 
 
 def unpacked(path: Path, position: Position | None = None) -> Iterator[bytes]:
-    """The unpacked bytes in pieces; `position` is told how far the packed file has been read.
+    """The unpacked bytes in pieces; `position` is called with the bytes of the packed file read.
 
     Raises:
         DamagedArchive: The archive is cut off or broken; says after how many bytes of content.
@@ -173,8 +173,8 @@ def blocks(
                 raise
             damage = error.why
             piece = None
-            held = b"".join(arrived)
-            arrived = [held[: held.rfind(b"\n") + 1]]  # without the line that was cut off
+            buffer = b"".join(arrived)
+            arrived = [buffer[: buffer.rfind(b"\n") + 1]]  # without the line that was cut off
         ended = piece is None
         last = piece or b""
         reach, size = block_bytes - 1 - size, size + len(last)
@@ -186,17 +186,17 @@ def blocks(
             if not end and size <= MAX_LINE_BYTES + block_bytes:
                 arrived.append(last)
                 continue
-        held = b"".join((*arrived, last))
+        buffer = b"".join((*arrived, last))
         start = 0
-        while end := _end_of_block(held, start, block_bytes, ended=ended):
-            block = Block(number, line, held[start:end])
+        while end := _end_of_block(buffer, start, block_bytes, ended=ended):
+            block = Block(number, line, buffer[start:end])
             if block.lines > block_lines:
                 block = Block(number, line, _first_lines(block.data, block_lines))
             yield block
             number += 1
             line += block.lines
             start += len(block.data)
-        arrived = [held[start:], rest]
+        arrived = [buffer[start:], rest]
         size = len(arrived[0]) + len(rest)
         if size > MAX_LINE_BYTES + block_bytes:
             longest = line + arrived[0].count(b"\n")
@@ -208,10 +208,10 @@ def blocks(
         yield Block(number, line, b"", damage)
 
 
-def _end_of_block(held: bytes, start: int, block_bytes: int, *, ended: bool) -> int:
+def _end_of_block(buffer: bytes, start: int, block_bytes: int, *, ended: bool) -> int:
     """Where the block that begins at `start` ends, 0 if that cannot be said yet or none is left."""
-    end = held.find(b"\n", start + block_bytes - 1) + 1
-    return end or (len(held) if ended and start < len(held) else 0)
+    end = buffer.find(b"\n", start + block_bytes - 1) + 1
+    return end or (len(buffer) if ended and start < len(buffer) else 0)
 
 
 def _first_lines(data: bytes, count: int) -> bytes:
@@ -221,13 +221,13 @@ def _first_lines(data: bytes, count: int) -> bytes:
     return data[:end]
 
 
-def ahead(items: Iterable[Item], depth: int = 3) -> Generator[Item]:
+def prefetched(items: Iterable[Item], depth: int = 3) -> Generator[Item]:
     """The same items, made in a thread that runs up to `depth` items ahead.
 
-    Unpacking and Polars let go of Python's lock, so stages chained with this run side by side.
+    Unpacking and Polars release Python's global lock, so stages chained with this run in parallel.
 
     Examples:
-        >>> list(ahead(range(3)))
+        >>> list(prefetched(range(3)))
         [0, 1, 2]
     """
     ready: queue.Queue[tuple[Item | None, BaseException | None]] = queue.Queue(maxsize=depth)
@@ -236,15 +236,15 @@ def ahead(items: Iterable[Item], depth: int = 3) -> Generator[Item]:
     def put(item: Item | None, error: BaseException | None = None) -> None:
         while not stopped.is_set():
             try:
-                ready.put((item, error), timeout=_PATIENCE_S)
+                ready.put((item, error), timeout=_POLL_S)
             except queue.Full:
                 continue
             return
 
     def make() -> None:
-        with closing(_each(items)) as made:  # so that a stage before this one stops, too
+        with closing(_each(items)) as source:  # so that a stage before this one stops, too
             try:
-                for item in made:
+                for item in source:
                     put(item)
                     if stopped.is_set():
                         return
@@ -267,32 +267,32 @@ def ahead(items: Iterable[Item], depth: int = 3) -> Generator[Item]:
         thread.join()
 
 
-def side_by_side(
-    function: Callable[[Item], Made], items: Iterable[Item], threads: int
-) -> Generator[Made]:
-    """What a function makes of each item, in their order, by several threads.
+def map_in_threads(
+    function: Callable[[Item], Result], items: Iterable[Item], threads: int
+) -> Generator[Result]:
+    """Results of a function for each item, in their order, computed by several threads.
 
-    An item that cannot be had raises after everything before it was given.
+    The error of an item is raised after the results of all items before it.
 
     Examples:
-        >>> list(side_by_side(abs, [-1, 2, -3], 2))
+        >>> list(map_in_threads(abs, [-1, 2, -3], 2))
         [1, 2, 3]
     """
-    with closing(_each(items)) as given, ThreadPoolExecutor(threads) as pool:
-        begun: deque[Future[Made]] = deque()
+    with closing(_each(items)) as source, ThreadPoolExecutor(threads) as pool:
+        running: deque[Future[Result]] = deque()
         failure: Exception | None = None
         try:
             while failure is None:
                 try:
-                    begun.append(pool.submit(function, next(given)))
+                    running.append(pool.submit(function, next(source)))
                 except StopIteration:
                     break
                 except Exception as error:  # raised again below
                     failure = error
-                if len(begun) > 2 * threads:  # so that no thread waits while a result is used
-                    yield begun.popleft().result()
-            while begun:
-                yield begun.popleft().result()
+                if len(running) > 2 * threads:  # so that no thread waits while a result is used
+                    yield running.popleft().result()
+            while running:
+                yield running.popleft().result()
             if failure is not None:
                 raise failure
         finally:

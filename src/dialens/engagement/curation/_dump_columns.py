@@ -157,8 +157,8 @@ def _unsure(
     )
     rows = looks["maybe"].arg_true()
     no_text = pl.any_horizontal(pl.col(name).gather(rows).str.contains(_NO_TEXT) for name in every)
-    found = rows.filter(read.select(no_text).to_series()) if len(rows) else rows
-    return sorted({*looks["certain"].arg_true(), *found})
+    no_texts = rows.filter(read.select(no_text).to_series()) if len(rows) else rows
+    return sorted({*looks["certain"].arg_true(), *no_texts})
 
 
 @cache
@@ -195,13 +195,13 @@ def _all_valid(data: bytes, rows: Sequence[int], is_valid: Callable[[bytes], boo
 
 def _times(read: pl.DataFrame) -> tuple[pl.Series, pl.Series] | None:
     """Both times as whole seconds; None where another key may hold one, or one is no number."""
-    made = []
-    for given, name in _TIMES.items():
-        seconds = read[given].cast(pl.Int64, strict=False)
+    times = []
+    for field, name in _TIMES.items():
+        seconds = read[field].cast(pl.Int64, strict=False)
         if seconds.has_nulls() or not _shown_by_a_clock(seconds):
             return None
-        made.append(seconds.alias(name))
-    return made[0], made[1]
+        times.append(seconds.alias(name))
+    return times[0], times[1]
 
 
 def _shown_by_a_clock(seconds: pl.Series) -> bool:

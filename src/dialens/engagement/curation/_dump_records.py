@@ -87,7 +87,7 @@ def decode(block: Block) -> Decoded:
     lines = block.lines
     return (
         _decode_columns(block.data, lines)
-        or _decode_at_once(block.data, lines)
+        or _decode_together(block.data, lines)
         or _decode_one_by_one(block.data.split(b"\n"), block.first_line)
     )
 
@@ -114,7 +114,7 @@ def _is_valid(line: bytes) -> bool:
     return True
 
 
-def _decode_at_once(data: bytes, lines: int) -> Decoded | None:
+def _decode_together(data: bytes, lines: int) -> Decoded | None:
     """All lines together, if nothing is wrong in any; None to look closer."""
     try:
         records = _DECODER.decode_lines(data)
@@ -265,8 +265,8 @@ def _is_edited(record: Record) -> bool | None:
 def _midnight(day: str | None) -> int | None:
     if day is None:
         return None
-    found = date.fromisoformat(day)
-    return int(datetime(found.year, found.month, found.day, tzinfo=UTC).timestamp())
+    parsed = date.fromisoformat(day)
+    return int(datetime(parsed.year, parsed.month, parsed.day, tzinfo=UTC).timestamp())
 
 
 def _comments(records: list[Record]) -> pl.DataFrame:
@@ -304,7 +304,7 @@ def _common(records: list[Record]) -> list[pl.Series]:
         pl.Series("id", _values(records, "id"), pl.String),
         pl.Series("subreddit", _values(records, "subreddit"), pl.String),
         _times("created", records, "created_utc", _days),
-        _times("retrieved", records, "retrieved_on", lambda given: _values(given, "retrieved_utc")),
+        _times("retrieved", records, "retrieved_on", lambda rest: _values(rest, "retrieved_utc")),
         _authors(_values(records, "author")),
     ]
 

@@ -1,4 +1,4 @@
-"""What an ingest would do, from the first megabytes of each dump; nothing is written."""
+"""What an ingest would do, estimated from the first megabytes of each dump; writes nothing."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -25,8 +25,8 @@ class PlannedDump:
         kinds: `comments`, `submissions`, or both.
         rows: How many records it holds, estimated from how well its beginning is packed.
         seconds: How long one process takes, estimated from how long its beginning took.
-        problem: What is wrong in the part that was looked at, if anything is: it would stop the run
-            or be left out.
+        problem: The first error in the part that was read, if any: it would stop the run or be
+            left out.
         known: A dump of this name and size is in the folder already.
     """
 
@@ -41,7 +41,7 @@ class PlannedDump:
 
 
 @dataclass(frozen=True)
-class Plan:
+class IngestPlan:
     """All dumps, and how many processes will read them."""
 
     dumps: list[PlannedDump]
@@ -61,29 +61,29 @@ def plan_ingest(
     on_error: OnError = OnError.STOP,
     workers: int | None = None,
     timer: Callable[[], float] = time.perf_counter,
-) -> Plan:
+) -> IngestPlan:
     """Look at the beginning of every dump and estimate the rest.
 
-    What would stop the run is only told; an archive that is damaged in its beginning, and one
-    without a record, are refused unless `on_error` is to skip.
+    A bad record is reported as the dump's problem; an archive that is damaged in its beginning, and
+    one without a record, are refused unless `on_error` is to skip.
 
     Examples:
         >>> import tempfile
         >>> dump = Path(tempfile.mkdtemp()) / "RS_2006-01"
         >>> _ = dump.write_text('{"id": "a", "title": "Why?"}')
         >>> planned = plan_ingest([dump], dump.parent / "work")
-        >>> [(one.kinds, one.rows, one.packing) for one in planned.dumps]
+        >>> [(dump.kinds, dump.rows, dump.packing) for dump in planned.dumps]
         [('submissions', 1, 'plain')]
     """
     check_work(work)
     known = {(marker["source"], marker["size"]) for marker in source_markers(work).values()}
-    looked = [_look(path, known, on_error, timer) for path in dumps]
+    planned = [_planned(path, known, on_error, timer) for path in dumps]
     # By name: the content is hashed when it is read.
-    pending = [Dump(dump.path, dump.size, str(dump.path)) for dump in looked if not dump.known]
-    return Plan(looked, workers or default_workers(pending))
+    pending = [Dump(dump.path, dump.size, str(dump.path)) for dump in planned if not dump.known]
+    return IngestPlan(planned, workers or default_workers(pending))
 
 
-def _look(
+def _planned(
     path: Path, known: set[tuple[str, int]], on_error: OnError, timer: Callable[[], float]
 ) -> PlannedDump:
     packed = packing(path)

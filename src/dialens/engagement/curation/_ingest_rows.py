@@ -7,18 +7,18 @@ from typing import Final
 
 import polars as pl
 
+from dialens.engagement._work_folder import COMMENTS, SUBMISSIONS
 from dialens.engagement.curation import _reddit_text as reddit_text
 from dialens.engagement.curation._dump_records import DELETED_AUTHOR
-from dialens.engagement.curation._tables import COMMENTS, SUBMISSIONS
 from dialens.engagement.curation._word_counter import WordCounter
 
-# Together wherever that is possible: every call of Polars by itself takes its time.
-_LOOKS: Final = (
+# Together wherever that is possible: every call of Polars has a cost of its own.
+_FLAGS: Final = (
     reddit_text.is_gone(pl.col("body")).alias("gone"),
     reddit_text.is_plain(pl.col("body")).alias("plain"),
     reddit_text.has_bot_name(pl.col("author")).alias("bot"),
 )
-_SAID: Final = (
+_MARKED_FLAGS: Final = (
     reddit_text.has_quote(pl.col("body")).alias("quote"),
     reddit_text.says_bot(pl.col("body")).alias("bot"),
 )
@@ -55,11 +55,11 @@ def comment_rows(dumped: pl.DataFrame, counter: WordCounter | None = None) -> pl
         >>> rows.select("parent_id", "parent_is_submission", "thread", "text", "words").row(0)
         ('b', False, 's', 'Hi all', 2)
     """
-    looks = dumped.select(_LOOKS)
-    gone = looks["gone"]
-    marked = (~(gone | looks["plain"])).arg_true()
+    known = dumped.select(_FLAGS)
+    gone = known["gone"]
+    marked = (~(gone | known["plain"])).arg_true()
     raw = dumped["body"].gather(marked)
-    said = raw.to_frame("body").select(_SAID)
+    flags = raw.to_frame("body").select(_MARKED_FLAGS)
     written = dumped.select(pl.when(~gone).then("body").otherwise(pl.lit(""))).to_series()
     text = written.scatter(marked, reddit_text.clean_marked(raw))
     return dumped.with_columns(
@@ -67,13 +67,13 @@ def comment_rows(dumped: pl.DataFrame, counter: WordCounter | None = None) -> pl
         *(counter or WordCounter()).count(text),
         text=text,
         deleted=gone | _BY_DELETED,
-        quote=_flags(dumped.height, marked, said["quote"]),
-        bot=looks["bot"] | _flags(dumped.height, marked, said["bot"]),
+        quote=_flags(dumped.height, marked, flags["quote"]),
+        bot=known["bot"] | _flags(dumped.height, marked, flags["bot"]),
     ).select(_COMMENTS)
 
 
-def _flags(rows: int, where: pl.Series, found: pl.Series) -> pl.Series:
-    return pl.repeat(False, rows, eager=True).scatter(where, found)
+def _flags(rows: int, where: pl.Series, flags: pl.Series) -> pl.Series:
+    return pl.repeat(False, rows, eager=True).scatter(where, flags)
 
 
 def submission_rows(dumped: pl.DataFrame) -> pl.DataFrame:

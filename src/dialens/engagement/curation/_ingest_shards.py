@@ -1,9 +1,9 @@
 """One dump into shards: Parquet files of bounded size, each with a marker when it is whole.
 
-A shard is a fixed number of blocks, and blocks end where the content says (see `_dump`): the same
-dump gives the same shards, byte for byte, whatever the number of workers and however often a run
-was cut short. A marker is written after its files, so a shard with a marker is finished; one
-without is made again.
+A shard is a fixed number of blocks, and blocks end where the content says (see
+`_dump`): the same dump gives the same shards, byte for byte, whatever the number of workers and
+however often a run was cut short. The marker of a shard depends on the dump, the layout and the
+shard's number; one that is missing, damaged or stale lets it be made again.
 """
 
 import json
@@ -17,19 +17,25 @@ from typing import Any, Final
 
 import polars as pl
 
-from dialens.base import DialensError, atomic_file, sha256_file
+from dialens.base import DialensError, atomic_file, read_marker, sha256_file, step_key, write_marker
 from dialens.corpus import OnError, message
-from dialens.engagement.curation import _reddit_text as reddit_text
-from dialens.engagement.curation._dump import Block, Position, ahead, blocks, side_by_side, unpacked
-from dialens.engagement.curation._dump_records import Problem, decode
-from dialens.engagement.curation._ingest_rows import comment_rows, submission_rows
-from dialens.engagement.curation._markers import read_marker, write_marker
-from dialens.engagement.curation._tables import (
+from dialens.engagement._work_folder import (
     COMMENTS_FOLDER,
     DONE_FOLDER,
     REJECTS_FOLDER,
     SUBMISSIONS_FOLDER,
 )
+from dialens.engagement.curation import _reddit_text as reddit_text
+from dialens.engagement.curation._dump import (
+    Block,
+    Position,
+    blocks,
+    map_in_threads,
+    prefetched,
+    unpacked,
+)
+from dialens.engagement.curation._dump_records import Problem, decode
+from dialens.engagement.curation._ingest_rows import comment_rows, submission_rows
 from dialens.engagement.curation._word_counter import WordCounter
 from dialens.engagement.curation._writing import writing_to
 from dialens.text import VERSION, stop_words
@@ -61,7 +67,7 @@ class Dump:
     Attributes:
         path: The file.
         size: In bytes, as packed.
-        sha256: Of the file; None if that is found out while it is read.
+        sha256: Of the file; None if that is computed while it is read.
     """
 
     path: Path
@@ -77,7 +83,7 @@ class Dump:
 
 @dataclass
 class _Shard:
-    """What has been read of the shard that is being made, or of a part of it."""
+    """What has been read of a shard, or of a part of it."""
 
     number: int
     first_line: int
@@ -88,7 +94,7 @@ class _Shard:
     damaged: dict[str, Any] | None = None
 
     def add(self, part: "_Shard") -> None:
-        """Go on with what was read next."""
+        """Append what was read next."""
         self.last_line = part.last_line
         self.comments += part.comments
         self.submissions += part.submissions
@@ -96,20 +102,28 @@ class _Shard:
         self.damaged = part.damaged
 
 
-def read_markers(work: Path, key: str) -> dict[int, dict[str, Any]]:
-    """The markers of a dump's finished shards, by number, whose files are there and whole in size.
+def shard_markers(work: Path, key: str) -> dict[int, Mapping[str, Any]]:
+    """What the markers of a dump's finished shards say, by number; their files are complete.
 
     Examples:
-        >>> read_markers(Path("nowhere"), "0123456789ab")
+        >>> shard_markers(Path("nowhere"), "0123456789ab")
         {}
     """
-    found = {}
+    finished = {}
     for path in sorted((work / DONE_FOLDER).glob(f"part-{key}-*.json")):
         marker = read_marker(path)
-        files = marker.get("files", {}).items()
-        if marker and all(_size(work / name) == about["bytes"] for name, about in files):
-            found[int(marker["shard"])] = marker
-    return found
+        if marker is None:
+            continue
+        content = marker.content
+        fresh = marker.key == _shard_key(content["sha256"], content["shard"])
+        files = content["files"].items()
+        if fresh and all(_size(work / name) == about["bytes"] for name, about in files):
+            finished[int(content["shard"])] = content
+    return finished
+
+
+def _shard_key(sha256: str | None, number: int) -> str:
+    return step_key([layout(), sha256, number])
 
 
 def _size(path: Path) -> int:
@@ -126,13 +140,13 @@ def ingest_dump(
         work: The folder to write to.
         on_error: At a record that cannot be read, stop, or leave it out and list it; at damage of
             the archive, stop, or take what is whole and say in the marker where it breaks off.
-        position: Told how many bytes of the file have been read.
+        position: Called with the number of bytes of the file that have been read.
 
     Raises:
         DialensError: The dump cannot be read, or the shards cannot be written; those that are
             finished stay.
     """
-    finished = {} if dump.sha256 is None else read_markers(work, dump.key)
+    finished = {} if dump.sha256 is None else shard_markers(work, dump.key)
     shard: _Shard | None = None
     shards = 0
     hashed = _hashed(dump)
@@ -155,20 +169,20 @@ def ingest_dump(
 
 
 def _hashed(dump: Dump) -> Callable[[], Dump]:
-    """Gives the dump with its hash, which is found out beside the reading if it is not known."""
+    """Gives the dump with its hash, which is computed while it is read if it is not known."""
     if dump.sha256 is not None:
         return lambda: dump
-    found: Future[str] = Future()
+    sha256: Future[str] = Future()
 
     def hash_it() -> None:
         try:
-            found.set_result(sha256_file(dump.path))
+            sha256.set_result(sha256_file(dump.path))
         except OSError as error:  # raised again where the hash is needed
-            found.set_exception(error)
+            sha256.set_exception(error)
 
     # Nobody waits for it if reading fails.
     threading.Thread(target=hash_it, daemon=True).start()
-    return lambda: replace(dump, sha256=found.result())
+    return lambda: replace(dump, sha256=sha256.result())
 
 
 def _read(
@@ -176,28 +190,28 @@ def _read(
 ) -> Generator[_Shard]:
     """Parts of shards in order: unpacked ahead, decoded and made into rows by several threads.
 
-    Nearly all of it is done without Python's lock, so that the threads do not wait for each other.
+    Nearly all of it releases Python's global lock, so that the threads run in parallel.
     """
     pieces = unpacked(dump.path, position)
-    cut = ahead(blocks(pieces, name=str(dump.path), salvage=on_error is OnError.SKIP))
+    cut = prefetched(blocks(pieces, name=str(dump.path), salvage=on_error is OnError.SKIP))
     counter = WordCounter()
 
     def with_rows(block: Block) -> _Shard:
-        made = _Shard(block.number // SHARD_BLOCKS, block.first_line)
-        made.last_line = block.first_line + block.lines - 1
-        if made.number in finished:
-            return made
+        part = _Shard(block.number // SHARD_BLOCKS, block.first_line)
+        part.last_line = block.first_line + block.lines - 1
+        if part.number in finished:
+            return part
         decoded = decode(block)
-        made.problems += decoded.problems
+        part.problems += decoded.problems
         if block.damage is not None:
-            made.damaged = {"after_line": made.last_line, "why": block.damage}
+            part.damaged = {"after_line": part.last_line, "why": block.damage}
         if decoded.comments.height:
-            made.comments.append(comment_rows(decoded.comments, counter))
+            part.comments.append(comment_rows(decoded.comments, counter))
         if decoded.submissions.height:
-            made.submissions.append(submission_rows(decoded.submissions))
-        return made
+            part.submissions.append(submission_rows(decoded.submissions))
+        return part
 
-    return ahead(side_by_side(with_rows, cut, _THREADS))
+    return prefetched(map_in_threads(with_rows, cut, _THREADS))
 
 
 def _write(shard: _Shard, dump: Dump, work: Path) -> None:
@@ -229,7 +243,8 @@ def _write(shard: _Shard, dump: Dump, work: Path) -> None:
             "damaged": shard.damaged,
             "files": files,
         }
-        write_marker(work / DONE_FOLDER / f"{name}.json", marker)
+        key = _shard_key(dump.sha256, shard.number)
+        write_marker(work / DONE_FOLDER / f"{name}.json", key, marker)
 
 
 def _write_table(table: pl.DataFrame, path: Path) -> None:
@@ -256,7 +271,7 @@ def _write_rejects(problems: list[Problem], dump: Dump, path: Path) -> None:
 
 def _finish(dump: Dump, work: Path, on_error: OnError, shards: int) -> dict[str, Any]:
     """Count what the shards hold, and mark the source as read to its end."""
-    markers = read_markers(work, dump.key)
+    markers = shard_markers(work, dump.key)
     totals = {
         name: sum(marker[name] for marker in markers.values())
         for name in (COMMENTS_FOLDER, SUBMISSIONS_FOLDER, REJECTS_FOLDER)
@@ -273,8 +288,9 @@ def _finish(dump: Dump, work: Path, on_error: OnError, shards: int) -> dict[str,
         "shards": shards,
         "lines": max((marker["last_line"] for marker in markers.values()), default=0),
         **totals,
-        "damaged": next(filter(None, (one.get("damaged") for one in markers.values())), None),
+        "damaged": next(filter(None, (shard["damaged"] for shard in markers.values())), None),
     }
     with writing_to(work, kept="shards"):
-        write_marker(work / DONE_FOLDER / SOURCE_MARKER.format(key=dump.key), marker)
+        key = step_key([layout(), dump.sha256])
+        write_marker(work / DONE_FOLDER / SOURCE_MARKER.format(key=dump.key), key, marker)
     return marker

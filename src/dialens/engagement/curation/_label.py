@@ -3,15 +3,12 @@
 Readings that the paper leaves open are in ``docs/engagement.md``; the arithmetic is in ``sql/``.
 """
 
-import hashlib
 import json
 import math
 import shutil
-import time
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
@@ -20,13 +17,19 @@ import polars as pl
 
 from dialens.base import FILES as LIST
 from dialens.base import (
+    RUN,
     DialensError,
+    Recorder,
+    StepChain,
     list_files,
     listed_files,
     progress,
     refuse_inputs_in,
     set_aside,
+    sha256_file,
+    step_key,
 )
+from dialens.engagement._work_folder import SUBMISSIONS, Work, open_work
 from dialens.engagement.curation._data_card import (
     CARD,
     CARD_PAGE,
@@ -36,7 +39,6 @@ from dialens.engagement.curation._data_card import (
     mean_and_deviation,
     write_card,
 )
-from dialens.engagement.curation._label_engine import open_engine
 from dialens.engagement.curation._label_options import (
     DIMENSIONS,
     PAPER_ALPHAS,
@@ -44,12 +46,9 @@ from dialens.engagement.curation._label_options import (
     LabelOptions,
 )
 from dialens.engagement.curation._label_output import FILES, WORDS, write_posts, write_rejected
-from dialens.engagement.curation._label_record import RUN, earlier_run, write_record
-from dialens.engagement.curation._label_run import Runner
-from dialens.engagement.curation._label_work import Work, open_work
-from dialens.engagement.curation._neural import MICRO, Scorer
+from dialens.engagement.curation._label_run import Runner, open_engine
+from dialens.engagement.curation._shard_scoring import MICRO, Scorer
 from dialens.engagement.curation._steps import STEPS, boolean, double, one_of
-from dialens.engagement.curation._tables import SUBMISSIONS
 from dialens.engagement.curation._writing import writing_to
 
 SCRATCH: Final = ".work"
@@ -59,12 +58,12 @@ _OUTPUTS: Final = (*FILES.values(), REJECTED, CARD, CARD_PAGE, RUN)
 _NAMES: Final = [step.name for step in STEPS]
 _CUTS: Final = [0, *(_NAMES.index(f"{what}_texts") + 1 for what in ("toxicity", "emotion")), None]
 _SEGMENTS: Final = [_NAMES[start:end] for start, end in pairwise(_CUTS)]
-"""The steps, cut where a model goes to work."""
+"""The steps, cut where a model scores texts."""
 
 
 @dataclass(frozen=True)
 class Models:
-    """What tells emotion and toxicity; None leaves the dimension or the filter out."""
+    """The scorers of emotion and toxicity; None leaves the dimension or the filter out."""
 
     emotion: Scorer | None
     toxicity: Scorer | None
@@ -72,12 +71,12 @@ class Models:
 
 @dataclass(frozen=True)
 class Labelled:
-    """What a labelling gave.
+    """The result of a labelling.
 
     Attributes:
         folder: With the tables, the card and the record.
         card: Counts, medians, classes.
-        fresh: False if the folder held this very result already.
+        fresh: False if an earlier run had finished this very dataset.
     """
 
     folder: Path
@@ -115,9 +114,10 @@ def label(
     identity = _identity(source, options, models)
     refuse_inputs_in(red, [work])
     _check_target(red, force=force)
-    if not force and (found := earlier_run(red, identity)) is not None:
-        return Labelled(red, DataCard(found), fresh=False)
-    started, clock = datetime.now(UTC), time.perf_counter()
+    if not force and (finished := _earlier_card(red, identity)) is not None:
+        return Labelled(red, DataCard(finished), fresh=False)
+    arguments = {"work": str(work), "red": str(red), **asdict(options), **asdict(engine)}
+    recorder = Recorder("engagement label", arguments, seed=options.seed)
     scratch = red / SCRATCH
     if force:
         shutil.rmtree(scratch, ignore_errors=True)
@@ -125,44 +125,67 @@ def label(
         (scratch / engine.engine).mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise DialensError(f"{red} cannot be written to: {error.strerror or error}.") from error
-    with closing(open_engine(engine, scratch)) as running:
-        runner = Runner(running, scratch / engine.engine, source.identity)
+    with recorder.step("steps"), closing(open_engine(engine, scratch)) as running:
+        runner = Runner(running, StepChain(scratch / engine.engine, source.identity))
         _sources(runner, source, scratch)
         facts = _relate(runner, source, options, models)
-        versions = running.versions()
+        recorder.observe(packages=running.versions())
     with writing_to(red, kept="steps"):
-        counts = _publish(runner, red)  # with the memory that the engine has given back
-        card = make_card(source, options, facts, counts, _signatures(models), red)
-        write_card(card, red)
-        write_record(
-            red,
-            identity=identity,
-            arguments={"work": str(work), "red": str(red), **asdict(options), **asdict(engine)},
-            models=_signatures(models),
-            versions=versions,
-            steps=runner.done,
-            card=card,
-            started=started,
-            seconds=time.perf_counter() - clock,
-        )
+        with recorder.step("write"):
+            counts = _publish(runner, red)  # with the memory that the engine has given back
+            card = make_card(source, options, facts, counts, _signatures(models), red)
+            write_card(card, red)
+        recorder.observe(
+            counts=card.content["counts"],
+            details={
+                "identity": identity,
+                "models": _signatures(models),
+                "steps": {name: asdict(table) for name, table in runner.tables.items()},
+                "outputs": _hashes(red, card),
+            },
+        ).finish(red / RUN)
         list_files(red, (name for name in _OUTPUTS if (red / name).is_file()))
     _tidy(scratch)
     return Labelled(red, card, fresh=True)
 
 
-def plan_labelling(work: Path) -> list[tuple[str, str, int | None]]:
+def _hashes(red: Path, card: DataCard) -> dict[str, str]:
+    """SHA-256 of the files of a dataset; those on the card are not computed again."""
+    known = {name: about["sha256"] for name, about in card.content["files"].items()}
+    names = [path.relative_to(red) for path in sorted(red.rglob("*")) if path.is_file()]
+    return {
+        str(name): known.get(str(name)) or sha256_file(red / name)
+        for name in names
+        if str(name) != RUN and not any(part.startswith(".") for part in name.parts)
+    }
+
+
+def _earlier_card(red: Path, identity: str) -> dict[str, Any] | None:
+    """The card of a complete dataset of the same data, options and models, if there is one."""
+    try:
+        record = json.loads((red / RUN).read_bytes())
+        complete = all((red / name).is_file() for name in record["outputs"])
+        if not complete or record["identity"] != identity:
+            return None
+        content: dict[str, Any] = json.loads((red / CARD).read_bytes())
+    except (OSError, ValueError, KeyError):
+        return None
+    return content
+
+
+def planned_steps(work: Path) -> list[tuple[str, str, int | None]]:
     """The steps that labelling would take: name, what it does, rows to expect (None: a few).
 
     Raises:
         DialensError: The shards cannot be used.
     """
     rows = open_work(work).rows
-    made: list[tuple[str, str, int | None]] = []
+    steps: list[tuple[str, str, int | None]] = []
     for step in STEPS:
         expected = None if step.share is None else round(step.share * rows["comments"])
         known = rows["submissions"] if step.name == "submissions" else expected
-        made.append((step.name, step.about, known))
-    return made
+        steps.append((step.name, step.about, known))
+    return steps
 
 
 def _check_target(red: Path, *, force: bool) -> None:
@@ -179,8 +202,9 @@ def _check_target(red: Path, *, force: bool) -> None:
 
 
 def _identity(source: Work, options: LabelOptions, models: Models) -> str:
-    seen = {"work": source.identity, "options": asdict(options), "models": _signatures(models)}
-    return hashlib.sha256(json.dumps(seen, sort_keys=True).encode()).hexdigest()
+    return step_key(
+        {"work": source.identity, "options": asdict(options), "models": _signatures(models)}
+    )
 
 
 def _signatures(models: Models) -> dict[str, str | None]:
@@ -225,21 +249,21 @@ def _relate(runner: Runner, source: Work, options: LabelOptions, models: Models)
         "toxicity_texts": ("toxicity", models.toxicity),
         "emotion_texts": ("emotion", models.emotion),
     }
-    found: Mapping[str, Callable[[], object]] = {
-        "related": lambda: runner.walk("cycles", "related"),
+    after: Mapping[str, Callable[[], object]] = {
+        "related": lambda: runner.find_cycles("cycles", "related"),
         "reasons": lambda: facts.take_reasons(runner.read("reasons")),
         "medians": lambda: parameters.update(_medians(runner, facts, source)),
         "alphas": lambda: parameters.update(_alphas(runner, facts, options)),
         "spread": lambda: parameters.update(_spread(runner, facts)),
         "classes": lambda: parameters.update(_classes(runner, facts, options)),
-        "numbers": lambda: runner.number("places", "numbers"),
+        "numbers": lambda: runner.number_posts("places", "numbers"),
     }
     for segment in _SEGMENTS:
         with progress("Labelling", total=len(segment), unit="steps") as advance:
             for name in segment:
                 runner.step(name, parameters)
-                if name in found:
-                    found[name]()
+                if name in after:
+                    after[name]()
                 advance(1)
         if segment[-1] in models_of:  # outside: it has a bar of its own
             _score(runner, *models_of[segment[-1]])
@@ -250,7 +274,7 @@ def _relate(runner: Runner, source: Work, options: LabelOptions, models: Models)
 def _score(runner: Runner, what: str, scorer: Scorer | None) -> None:
     texts = f"{what}_texts"
     label = {"toxicity": "Toxicity of posts", "emotion": "Emotion of replies"}[what]
-    total = runner.done[texts].rows
+    total = runner.tables[texts].rows
     if scorer is None or not total:
         runner.score(f"{what}_scores", texts, scorer, lambda _: None)
         return
@@ -259,37 +283,37 @@ def _score(runner: Runner, what: str, scorer: Scorer | None) -> None:
 
 
 def _medians(runner: Runner, facts: Facts, source: Work) -> dict[str, str]:
-    found = {row["dimension"]: row for row in runner.read("medians")}
-    if "re" not in found:
-        taken = sorted(facts.reasons.items(), key=lambda one: -one[1])
+    medians = {row["dimension"]: row for row in runner.read("medians")}
+    if "re" not in medians:
+        taken = sorted(facts.reasons.items(), key=lambda reason: -reason[1])
         listed = "; ".join(f"{reason}: {count:,}" for reason, count in taken)
         raise DialensError(
             f"No post is left of {sum(facts.reasons.values()):,} comments in {source.folder}. "
             f"What took them: {listed}. Loosen that filter, or ingest the files with their "
             "parents and replies too."
         )
-    facts.medians = _replaced(found, "median", facts)
+    facts.medians = _replaced(medians, "median", facts)
     return _constants("median", ("re", "be", "pv"), facts.medians)
 
 
 def _alphas(runner: Runner, facts: Facts, options: LabelOptions) -> dict[str, str]:
-    found = {row["dimension"]: row for row in runner.read("alphas")}
-    facts.adjusted_medians = {name: row["median"] for name, row in sorted(found.items())}
+    medians = {row["dimension"]: row for row in runner.read("alphas")}
+    facts.adjusted_medians = {name: row["median"] for name, row in sorted(medians.items())}
     if options.alpha == "paper":
         facts.alphas = dict(PAPER_ALPHAS)
     else:
-        facts.alphas = _replaced(found, "alpha", facts)
+        facts.alphas = _replaced(medians, "alpha", facts)
     return _constants("alpha", ("re", "be", "ae"), facts.alphas)
 
 
-def _replaced(found: Mapping[str, Mapping[str, Any]], what: str, facts: Facts) -> dict[str, float]:
+def _replaced(rows: Mapping[str, Mapping[str, Any]], what: str, facts: Facts) -> dict[str, float]:
     """Medians, with the smallest positive value, or 1 if there is none, in the place of zero."""
-    made = {}
-    for name, row in sorted(found.items()):
-        made[name] = row["median"] or row["least"] or 1.0
+    medians = {}
+    for name, row in sorted(rows.items()):
+        medians[name] = row["median"] or row["least"] or 1.0
         if not row["median"]:
-            facts.replaced[f"{what} of {name}"] = made[name]
-    return made
+            facts.replaced[f"{what} of {name}"] = medians[name]
+    return medians
 
 
 def _constants(what: str, names: tuple[str, ...], values: Mapping[str, float]) -> dict[str, str]:
@@ -327,14 +351,14 @@ def _publish(runner: Runner, red: Path) -> dict[str, int]:
     (red / RUN).unlink(missing_ok=True)
     shutil.rmtree(red / REJECTED, ignore_errors=True)
     rejected = write_rejected(runner.parts("rejected"), red / REJECTED)
-    with progress("Writing", total=runner.done["numbers"].rows, unit="posts") as advance:
-        words = {name: runner.folder / f"{kind}_words" for name, kind in WORDS.items()}
+    with progress("Writing", total=runner.tables["numbers"].rows, unit="posts") as advance:
+        words = {name: runner.folder(f"{kind}_words") for name, kind in WORDS.items()}
         rows = write_posts(runner.parts("numbers"), words, red, advance)
     return {**{FILES[name]: count for name, count in rows.items()}, REJECTED: rejected}
 
 
 def _tidy(scratch: Path) -> None:
-    """Leave the scores of the models, which are dear, and nothing else."""
+    """Delete all but the scores of the models, which are expensive."""
     for path in scratch.iterdir():
         if path.name == "scores":
             continue

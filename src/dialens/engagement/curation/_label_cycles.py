@@ -21,10 +21,10 @@ def write_cycles(related: Sequence[Path], folder: Path) -> None:
     comments = pl.scan_parquet(list(related))
     threads = comments.filter("backwards").select("thread").unique().collect(engine="streaming")
     if threads.is_empty():
-        found = pl.Series(dtype=pl.String)
+        ids = pl.Series(dtype=pl.String)
     else:
-        found = on_cycles(_answers(comments, threads))
-    found.alias("id").to_frame().write_parquet(folder / "part-00000.parquet")
+        ids = on_cycles(_answers(comments, threads))
+    ids.alias("id").to_frame().write_parquet(folder / "part-00000.parquet")
 
 
 def _answers(comments: pl.LazyFrame, threads: pl.DataFrame) -> pl.DataFrame:
@@ -34,13 +34,13 @@ def _answers(comments: pl.LazyFrame, threads: pl.DataFrame) -> pl.DataFrame:
         ~pl.col("parent_is_submission"), pl.col("parent_replies").is_not_null()
     ).select("id", "parent_id", "thread")
     more = answers.join(threads.lazy(), on="thread", how="semi").collect(engine="streaming")
-    found = more
+    reached = more
     while not more.is_empty():
-        elsewhere = found.join(found, left_on="parent_id", right_on="id", how="anti")
+        elsewhere = reached.join(reached, left_on="parent_id", right_on="id", how="anti")
         wanted = elsewhere.lazy().select(id="parent_id")
         more = answers.join(wanted, on="id", how="semi").collect(engine="streaming")
-        found = pl.concat([found, more])
-    return found
+        reached = pl.concat([reached, more])
+    return reached
 
 
 def on_cycles(answers: pl.DataFrame) -> pl.Series:

@@ -145,7 +145,7 @@ def read_weights(text: str) -> dict[str, float]:
         >>> read_weights("re=1, be=0")
         {'re': 1.0, 'ae': 3.0, 'ee': 2.0, 'be': 0.0}
     """
-    made = dict(WEIGHTS)
+    weights = dict(WEIGHTS)
     for entry in filter(None, (part.strip() for part in text.split(","))):
         name, equals, value = (part.strip() for part in entry.partition("="))
         if not equals or name not in DIMENSIONS:
@@ -153,11 +153,11 @@ def read_weights(text: str) -> dict[str, float]:
                 f"--weights takes NAME=NUMBER with NAME {', '.join(DIMENSIONS)}; seen: {entry!r}."
             )
         try:
-            made[name] = float(value)
+            weights[name] = float(value)
         except ValueError as error:
             raise DialensError(f"--weights: {value!r} of {name} is no number.") from error
-    check_weights(made)
-    return made
+    check_weights(weights)
+    return weights
 
 
 def check_weights(weights: Mapping[str, float]) -> None:

@@ -1,31 +1,91 @@
-"""Runs the steps one after another and remembers which are done.
+"""Runs the steps of labelling on an engine, resuming where an earlier run was killed.
 
-Every finished table leaves a marker with a key: a hash over the shards, the options and all
-statements up to its own. A run that was killed finds the markers, and does only the rest.
+Everything an engine makes lies on disk as Parquet, in a folder a table, so that finished steps
+can be found again and are the same for every engine. A step depends on the shards, the options and
+all statements up to its own.
 """
 
-import hashlib
-import shutil
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import polars as pl
 
-from dialens.base import Advance
+from dialens.base import Advance, StepChain
 from dialens.engagement.curation._label_cycles import write_cycles
-from dialens.engagement.curation._label_engine import Engine, Folders, parts_of
-from dialens.engagement.curation._label_slices import posts_a_slice, write_places
-from dialens.engagement.curation._markers import read_marker, write_marker
-from dialens.engagement.curation._neural import Scorer, ShardPlan
+from dialens.engagement.curation._label_options import EngineOptions
+from dialens.engagement.curation._label_output import parts_of, posts_a_slice, write_places
+from dialens.engagement.curation._shard_scoring import Scorer, ShardPlan
 from dialens.engagement.curation._steps import BY_NAME, statement
 from dialens.engagement.curation._writing import writing_to
 
 
 @dataclass(frozen=True)
-class Done:
+class Partition:
+    """Rows are written to a folder ``column=value`` for every value of a column, in any order.
+
+    Attributes:
+        column: Whose values are whole numbers.
+        count: How many different ones there are.
+    """
+
+    column: str
+    count: int
+
+
+class Engine(Protocol):
+    """DuckDB or Spark."""
+
+    name: str
+
+    def table(self, name: str, parts: Sequence[Path]) -> None:
+        """Name Parquet files as a table."""
+
+    def view(self, name: str, sql: str) -> None:
+        """Name a query, to be computed where it is used."""
+
+    def write(self, sql: str, folder: Path, by: Partition | None = None) -> None:
+        """Run a query into Parquet files; ``ORDER BY`` holds over the files in order of names."""
+
+    def score(
+        self,
+        texts: Sequence[Path],
+        scorer: Scorer,
+        plan: ShardPlan,
+        folder: Path,
+        advance: Advance,
+    ) -> None:
+        """Score texts (text_key, text; in the order of keys) into files (text_key, micro)."""
+
+    def versions(self) -> dict[str, str]:
+        """Versions of what computes."""
+
+    def close(self) -> None:
+        """Release memory and processes."""
+
+
+def open_engine(options: EngineOptions, scratch: Path) -> Engine:
+    """Start an engine.
+
+    Args:
+        options: Which, and with what.
+        scratch: A folder for what does not fit in memory.
+
+    Raises:
+        DialensError: A package or Java is missing, or the cluster cannot be reached.
+    """
+    if options.engine == "spark":
+        from dialens.engagement.curation._spark_engine import SparkEngine
+
+        return SparkEngine(options, scratch)
+    from dialens.engagement.curation._duckdb_engine import DuckdbEngine
+
+    return DuckdbEngine(options, scratch)
+
+
+@dataclass(frozen=True)
+class FinishedTable:
     """A finished table: its rows, the time it took, and whether an earlier run had made it."""
 
     rows: int
@@ -39,92 +99,72 @@ class Runner:
 
     Attributes:
         engine: What computes.
-        folder: Where tables and markers are kept.
-        key: Of everything so far; at the beginning, of the data.
-        done: Tables by name.
-        slices: In how many the posts are dealt out, once they are numbered.
+        chain: Where tables and markers are kept, and what they depend on so far.
+        tables: Finished ones by name.
+        slices: The number of slices that posts fall into, once they are numbered.
     """
 
     engine: Engine
-    folder: Path
-    key: str
-    done: dict[str, Done] = field(default_factory=dict)
+    chain: StepChain
+    tables: dict[str, FinishedTable] = field(default_factory=dict)
     slices: int = 0
 
-    def step(self, name: str, parameters: Mapping[str, object]) -> Done | None:
-        """Run a step unless it is done; views have nothing to show."""
+    def step(self, name: str, parameters: Mapping[str, object]) -> None:
+        """Run a statement unless it is done; a view is only named."""
         sql = statement(name, parameters)
-        self._extend(name, sql)
+        self.chain.extend(name, sql)
         if BY_NAME[name].kind == "view":
             self.engine.view(name, sql)
-            return None
+            return
         column = BY_NAME[name].by
-        by = None if column is None else Folders(column, self.slices)
-        return self._make(name, lambda folder: self.engine.write(sql, folder, by))
+        by = None if column is None else Partition(column, self.slices)
+        self._table(name, lambda folder: self.engine.write(sql, folder, by))
 
-    def walk(self, name: str, source: str) -> Done:
+    def find_cycles(self, name: str, source: str) -> None:
         """Find the comments of a table that are part of a cycle."""
-        self._extend(name)
-        return self._make(name, lambda folder: write_cycles(self.parts(source), folder))
+        self.chain.extend(name)
+        self._table(name, lambda folder: write_cycles(self.parts(source), folder))
 
-    def number(self, name: str, source: str) -> Done:
-        """Number the posts of a table that is in their order, and deal them out to slices."""
-        posts = self.done[source].rows
+    def number_posts(self, name: str, source: str) -> None:
+        """Number the posts of a table that is in their order, and divide them into slices."""
+        posts = self.tables[source].rows
         rows = posts_a_slice(posts)
         self.slices = -(-posts // rows)
-        self._extend(name, str(rows))
-        return self._make(name, lambda folder: write_places(self.parts(source), folder, rows))
+        self.chain.extend(name, rows)
+        self._table(name, lambda folder: write_places(self.parts(source), folder, rows))
 
-    def score(self, name: str, texts: str, scorer: Scorer | None, advance: Advance) -> Done:
+    def score(self, name: str, texts: str, scorer: Scorer | None, advance: Advance) -> None:
         """Score the texts of a table; without a scorer the table of scores is empty."""
-        plan = ShardPlan.of(self.done[texts].rows)
-        self._extend(name, scorer.signature if scorer else "none", str(plan.digits))
+        plan = ShardPlan.of(self.tables[texts].rows)
+        self.chain.extend(name, scorer.signature if scorer else None, plan.digits)
 
-        def make(folder: Path) -> None:
+        def write(folder: Path) -> None:
             if scorer is None or plan.texts == 0:
                 empty = pl.DataFrame(schema={"text_key": pl.String, "micro": pl.Int64})
                 empty.write_parquet(folder / "part-00000.parquet")
             else:
                 self.engine.score(self.parts(texts), scorer, plan, folder, advance)
 
-        return self._make(name, make)
+        self._table(name, write)
 
     def read(self, name: str) -> list[dict[str, Any]]:
         """The rows of a small table."""
         return pl.concat([pl.read_parquet(part) for part in self.parts(name)]).to_dicts()
 
+    def folder(self, name: str) -> Path:
+        """The folder of a table."""
+        return self.chain.folder / name
+
     def parts(self, name: str) -> list[Path]:
         """The Parquet files of a table, in their order."""
-        return parts_of(self.folder / name)
+        return parts_of(self.folder(name))
 
-    def _extend(self, *more: str) -> None:
-        self.key = hashlib.sha256("\0".join((self.key, *more)).encode()).hexdigest()
+    def _table(self, name: str, write: Callable[[Path], None]) -> None:
+        def work(folder: Path) -> dict[str, int]:
+            write(folder)
+            return {"rows": pl.scan_parquet(parts_of(folder)).select(pl.len()).collect().item()}
 
-    def _make(self, name: str, make: Callable[[Path], None]) -> Done:
-        folder, marker = self.folder / name, self.folder / f"{name}.json"
-        done = self._found(marker, folder)
-        if done is None:
-            started = time.perf_counter()
-            partial = self.folder / f"{name}.partial"
-            for old in (partial, folder):
-                shutil.rmtree(old, ignore_errors=True)
-            marker.unlink(missing_ok=True)
-            with writing_to(self.folder, kept="steps"):
-                partial.mkdir(parents=True)
-                make(partial)
-                partial.rename(folder)
-                rows = pl.scan_parquet(parts_of(folder)).select(pl.len()).collect().item()
-                done = Done(rows, time.perf_counter() - started, reused=False)
-                about = {"key": self.key, "rows": done.rows, "seconds": round(done.seconds, 3)}
-                write_marker(marker, about)
-        self.done[name] = done
+        with writing_to(self.chain.folder, kept="steps"):
+            result = self.chain.run(name, work)
+        self.tables[name] = FinishedTable(**result.content, reused=result.reused)
         self.engine.table(name, self.parts(name))
-        return done
-
-    def _found(self, marker: Path, folder: Path) -> Done | None:
-        if not (marker.is_file() and folder.is_dir()):
-            return None
-        about = read_marker(marker)
-        if about.get("key") != self.key:
-            return None
-        return Done(about["rows"], about["seconds"], reused=True)

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any, Final
 import polars as pl
 
 from dialens.base import Advance, DialensError
-from dialens.engagement.curation._label_engine import Folders
 from dialens.engagement.curation._label_options import EngineOptions
-from dialens.engagement.curation._neural import Scorer, ShardPlan, cut, scored
+from dialens.engagement.curation._label_run import Partition
+from dialens.engagement.curation._shard_scoring import Scorer, ShardPlan, cut, scored
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -65,16 +65,16 @@ class SparkEngine:
         self._session = _session(SparkSession, options, scratch)
 
     def table(self, name: str, parts: Sequence[Path]) -> None:
-        """Call Parquet files by a name."""
+        """Name Parquet files as a table."""
         if name == "raw_comments":
             self._fit_shuffles(parts)
         self._read(parts).createOrReplaceTempView(name)
 
     def view(self, name: str, sql: str) -> None:
-        """Call a query by a name."""
+        """Name a query."""
         self._session.sql(sql).createOrReplaceTempView(name)
 
-    def write(self, sql: str, folder: Path, by: Folders | None = None) -> None:
+    def write(self, sql: str, folder: Path, by: Partition | None = None) -> None:
         """Run a query into Parquet files, named in the order of partitions."""
         column = by.column if by else None
         self._guarded(lambda: self._save(self._session.sql(sql), folder, column))
@@ -96,8 +96,8 @@ class SparkEngine:
             "shard", "text_key"
         )
         with _without_pandas_warning():
-            made = spread.mapInArrow(_mapper(scorer, plan.digits), _SCORES)
-        self._guarded(lambda: self._save(made, folder))
+            scores = spread.mapInArrow(_mapper(scorer, plan.digits), _SCORES)
+        self._guarded(lambda: self._save(scores, folder))
         advance(plan.texts)
 
     def versions(self) -> dict[str, str]:
@@ -105,8 +105,8 @@ class SparkEngine:
         import pyspark
 
         java = self._session.sparkContext._jvm
-        found = java.java.lang.System.getProperty("java.version") if java else "unknown"
-        return {"pyspark": pyspark.__version__, "java": str(found)}
+        version = java.java.lang.System.getProperty("java.version") if java else "unknown"
+        return {"pyspark": pyspark.__version__, "java": str(version)}
 
     def close(self) -> None:
         """Stop Spark."""
@@ -134,14 +134,14 @@ class SparkEngine:
             work()
         except PySparkException as error:
             raise DialensError(
-                f"Spark could not finish a step: {_told(error)}. Mend that, and run the same "
+                f"Spark could not finish a step: {_reason(error)}. Mend that, and run the same "
                 "command again: finished steps are kept."
             ) from error
         except Exception as error:
             if type(error).__module__.partition(".")[0] != "py4j":
                 raise
             raise DialensError(
-                f"Spark could not finish a step: {_told(error)}. Is there room on the disk and "
+                f"Spark could not finish a step: {_reason(error)}. Is there room on the disk and "
                 "enough --memory? Run the same command again: finished steps are kept."
             ) from error
 
@@ -160,8 +160,8 @@ def check_java() -> None:
             f"--engine spark needs Java {_LEAST_JAVA} or later; {seen}. Install it (Debian: "
             "apt-get install openjdk-17-jre-headless), or use --engine duckdb."
         )
-    told = subprocess.run([program, "-version"], capture_output=True, text=True, check=False)
-    match = _VERSION.search(told.stderr + told.stdout)
+    printed = subprocess.run([program, "-version"], capture_output=True, text=True, check=False)
+    match = _VERSION.search(printed.stderr + printed.stdout)
     if match is not None and int(match[1]) < _LEAST_JAVA:
         raise DialensError(
             f"--engine spark needs Java {_LEAST_JAVA} or later; {program} is Java {match[1]}. "
@@ -199,7 +199,7 @@ def _session(builder: "type[SparkSession]", options: EngineOptions, scratch: Pat
             return making.getOrCreate()
     except Exception as error:
         raise DialensError(
-            f"Spark did not start on {options.master or 'this machine'}: {_told(error)}."
+            f"Spark did not start on {options.master or 'this machine'}: {_reason(error)}."
         ) from error
 
 
@@ -233,11 +233,11 @@ def _mapper(
 
         frames = (_frame(batch) for batch in batches if batch.num_rows)
         for _, table in cut(frames, digits):
-            made = scored(scorer, table)
+            scores = scored(scorer, table)
             yield pa.record_batch(
                 [
-                    pa.array(made["text_key"].to_list(), pa.string()),
-                    pa.array(made["micro"].to_numpy(), pa.int64()),
+                    pa.array(scores["text_key"].to_list(), pa.string()),
+                    pa.array(scores["micro"].to_numpy(), pa.int64()),
                 ],
                 names=["text_key", "micro"],
             )
@@ -259,7 +259,7 @@ def _frame(batch: "pa.RecordBatch") -> pl.DataFrame:
     )
 
 
-def _told(error: Exception) -> str:
+def _reason(error: Exception) -> str:
     """The line that says it: the last one of a worker's traceback, or else the first."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     lines = [line for line in lines if not line.startswith(("SQLSTATE", "at "))]

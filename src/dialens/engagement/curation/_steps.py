@@ -20,7 +20,7 @@ class Step:
     """One statement.
 
     Attributes:
-        name: Of the table it makes; its file is ``NN_name.sql``.
+        name: Of the table it makes; its file is ``sql/name.sql``.
         about: What it does, for people.
         kind: A table is written to disk and kept; a view is computed where it is used.
         share: Rows to expect for each comment, as seen on real months; None where the number of
@@ -79,10 +79,7 @@ BY_NAME: Final = {step.name: step for step in STEPS}
 
 @cache
 def _file(name: str) -> str:
-    number = [step.name for step in STEPS].index(name) + 1
-    return (files("dialens.engagement.curation") / "sql" / f"{number:02d}_{name}.sql").read_text(
-        "utf-8"
-    )
+    return (files("dialens.engagement.curation") / "sql" / f"{name}.sql").read_text("utf-8")
 
 
 def statement(name: str, parameters: Mapping[str, object]) -> str:

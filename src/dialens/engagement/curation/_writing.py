@@ -1,4 +1,4 @@
-"""What is said when a folder cannot be written to: a full disk, most of the time."""
+"""Errors of writing, most of the time of a full disk, as messages for users."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,7 +19,7 @@ def writing_to(folder: Path, *, kept: str) -> Iterator[None]:
 
     Args:
         folder: That is being written to.
-        kept: What a run that goes on will find: `steps`, `shards`.
+        kept: What a resumed run does not do again: `steps`, `shards`.
 
     Raises:
         DialensError: Something could not be written.
@@ -36,12 +36,13 @@ and run the same command again: finished steps are kept.
         yield
     except (OSError, pl.exceptions.PolarsError) as error:
         # Polars puts the system's own words last.
-        told = getattr(error, "strerror", None) or str(error).rpartition("IO error: ")[2]
-        if told.endswith(_UNFINISHED):
-            told = "the end of a file found no room"
-        # Polars never lets go of an error of a table it was given piece by piece. With its frames
-        # it would keep the engine, which complains at the end of Python about not being let go.
+        reason = getattr(error, "strerror", None) or str(error).rpartition("IO error: ")[2]
+        if reason.endswith(_UNFINISHED):
+            reason = "the end of a file found no room"
+        # Polars never releases an error of a table that was written in batches. With its traceback
+        # it would keep the engine alive, which complains at the end of Python about not being
+        # closed.
         raise DialensError(
-            f"{folder} cannot be written to: {told}. Make room, and run the same command again: "
+            f"{folder} cannot be written to: {reason}. Make room, and run the same command again: "
             f"finished {kept} are kept."
         ) from error.with_traceback(None)

@@ -1,18 +1,56 @@
-"""The folder that ingest wrote, as labelling reads it: finished shards and what they hold."""
+"""The work folder between ingest and label: its tables, its markers, and how it is opened."""
 
-import hashlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dialens.base import DialensError
-from dialens.engagement.curation._tables import (
-    COMMENTS_FOLDER,
-    DONE_FOLDER,
-    INGEST_RECORD,
-    SUBMISSIONS_FOLDER,
+import polars as pl
+
+from dialens.base import DialensError, read_marker, step_key
+
+COMMENTS = pl.Schema(
+    {
+        "id": pl.String,
+        "parent_id": pl.String,
+        "parent_is_submission": pl.Boolean,
+        "thread": pl.String,
+        "subreddit": pl.String,
+        "created": pl.Int64,
+        "retrieved": pl.Int64,
+        "score": pl.Int64,
+        "controversial": pl.Boolean,
+        "edited": pl.Boolean,
+        "text": pl.String,
+        "words": pl.Int32,
+        "content_words": pl.Int32,
+        "deleted": pl.Boolean,
+        "quote": pl.Boolean,
+        "bot": pl.Boolean,
+        "english": pl.Boolean,
+    }
 )
+"""One row a comment. Ids have no `t1_`; `score` is null where votes are absent or hidden, `edited`
+where the dump does not say. `text` is what a reader sees; the author is not kept."""
+
+SUBMISSIONS = pl.Schema(
+    {
+        "id": pl.String,
+        "subreddit": pl.String,
+        "created": pl.Int64,
+        "retrieved": pl.Int64,
+        "score": pl.Int64,
+        "text": pl.String,
+        "deleted": pl.Boolean,
+    }
+)
+"""One row a submission; `text` is its title and what was written under it."""
+
+COMMENTS_FOLDER = "comments"
+SUBMISSIONS_FOLDER = "submissions"
+DONE_FOLDER = "done"
+REJECTS_FOLDER = "rejects"
+INGEST_RECORD = "ingest.json"
 
 
 @dataclass(frozen=True)
@@ -24,8 +62,8 @@ class Work:
         comments: Parquet files of comments, by name.
         submissions: Parquet files of submissions; there may be none.
         rows: Of both kinds, as the markers count them; duplicates are still among them.
-        identity: A hash over the markers of all shards, which tell dump, layout and place.
-        record: What ingest says about itself.
+        identity: A hash over the markers of all shards, which name dump, layout and place.
+        record: The run record of ingest.
     """
 
     folder: Path
@@ -60,20 +98,19 @@ def open_work(folder: Path) -> Work:
         )
     try:
         record = json.loads((folder / INGEST_RECORD).read_bytes())
-        markers = {
-            path.stem: json.loads(path.read_bytes())
-            for path in sorted((folder / DONE_FOLDER).glob("part-*.json"))
-        }
-        files = {name: about for one in markers.values() for name, about in one["files"].items()}
-        rows = {
-            kind: sum(int(one[kind]) for one in markers.values())
-            for kind in (COMMENTS_FOLDER, SUBMISSIONS_FOLDER)
-        }
-    except (ValueError, KeyError, TypeError) as error:
+    except ValueError as error:
         raise DialensError(
-            f"{folder} has a marker that cannot be read ({error!r}). Run `dialens engagement "
-            "ingest` again into a new folder."
+            f"{folder / INGEST_RECORD} cannot be read ({error!r}). Run `dialens engagement ingest` "
+            "again into a new folder."
         ) from error
+    shards = {
+        path.stem: _shard(path) for path in sorted((folder / DONE_FOLDER).glob("part-*.json"))
+    }
+    files = {name: about for shard in shards.values() for name, about in shard["files"].items()}
+    rows = {
+        kind: sum(int(shard[kind]) for shard in shards.values())
+        for kind in (COMMENTS_FOLDER, SUBMISSIONS_FOLDER)
+    }
     for name, about in files.items():
         if not (folder / name).is_file() or (folder / name).stat().st_size != about["bytes"]:
             raise DialensError(
@@ -85,16 +122,27 @@ def open_work(folder: Path) -> Work:
             f"{folder} holds no comment, only {rows[SUBMISSIONS_FOLDER]:,} submissions. Ingest "
             "files of comments (RC_…) too."
         )
-    seen = json.dumps(markers, sort_keys=True)
     return Work(
         folder,
         _of_kind(folder, files, COMMENTS_FOLDER),
         _of_kind(folder, files, SUBMISSIONS_FOLDER),
         rows,
-        hashlib.sha256(seen.encode()).hexdigest(),
+        step_key(shards),
         record,
     )
 
 
 def _of_kind(folder: Path, files: dict[str, Any], kind: str) -> tuple[Path, ...]:
     return tuple(folder / name for name in sorted(files) if name.startswith(f"{kind}/"))
+
+
+def _shard(path: Path) -> dict[str, Any]:
+    """What the marker of a shard says."""
+    marker = read_marker(path)
+    needed = (COMMENTS_FOLDER, SUBMISSIONS_FOLDER, "files")
+    if marker is None or any(name not in marker.content for name in needed):
+        raise DialensError(
+            f"{path} is a marker that cannot be read. Run `dialens engagement ingest` again into "
+            "a new folder."
+        )
+    return dict(marker.content)

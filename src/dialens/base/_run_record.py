@@ -1,4 +1,7 @@
-"""The run record: what was done, with what, on what, how long it took, and what was left out."""
+"""The run record: what was done, with what, on what, how long it took, and what was left out.
+
+Callers describe their data as plain mappings, so that every room can write one.
+"""
 
 import json
 import platform
@@ -7,22 +10,17 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Self
 
-import polars as pl
-
-from dialens.base import atomic_file
-from dialens.corpus import Corpus
-from dialens.metrics import Resources, Scores
-from dialens.text import Lexicon
+from dialens.base._storage import atomic_file
 
 RUN = "run.json"
-PACKAGES = ("polars", "numpy", "scipy", "altair", "vl-convert-python")
-_GIT_PATIENCE_S = 5.0
+_PACKAGES = ("polars", "numpy", "scipy", "altair", "vl-convert-python")
+_GIT_TIMEOUT_S = 5.0
 
 
 @dataclass(frozen=True)
@@ -31,8 +29,8 @@ class RunRecord:
 
     Attributes:
         command: What was run, `score` for instance.
-        arguments: What it was given, as on the command line.
-        seed: Of every draw.
+        arguments: Its arguments, as on the command line.
+        seed: The random seed.
         dialens: Version of dialens.
         commit: Of the source tree dialens runs from, with `-dirty` where files were changed;
             None for an installed package.
@@ -45,9 +43,10 @@ class RunRecord:
         counts: Systems, agents, dialogs, turns, agent turns, scores, rejected records.
         rejected: Reasons why records were left out, with how many.
         data: Where the conversations came from: name, format, hashes.
-        prompt: What a turn is held against, the `context` or the `last` turn.
+        prompt: What a turn is compared with, the `context` or the `last` turn.
         lexicons: By use (emotion, style, stop): name, hash, licence, source, number of terms.
         signatures: Of the metrics.
+        details: What only this command records; in the file they stand beside the other keys.
 
     Examples:
         >>> record = Recorder("score", {"corpus": "talks.jsonl"}, seed=7).record()
@@ -72,14 +71,17 @@ class RunRecord:
     prompt: str | None = None
     lexicons: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     signatures: Mapping[str, str] = field(default_factory=dict)
+    details: Mapping[str, Any] = field(default_factory=dict)
 
     def to_json(self) -> str:
         """The record as indented JSON."""
-        return json.dumps(asdict(self), indent=2, ensure_ascii=False, default=str) + "\n"
+        content = asdict(self)
+        content |= content.pop("details")
+        return json.dumps(content, indent=2, ensure_ascii=False, default=str) + "\n"
 
     @classmethod
     def open(cls, path: Path) -> Self:
-        """A record that was written before.
+        """Read a record from its file.
 
         Examples:
             >>> import tempfile
@@ -88,7 +90,9 @@ class RunRecord:
             >>> RunRecord.open(path) == written
             True
         """
-        return cls(**json.loads(path.read_text(encoding="utf-8")))
+        content = json.loads(path.read_text(encoding="utf-8"))
+        known = {each.name: content.pop(each.name) for each in fields(cls) if each.name in content}
+        return cls(**known, details=content)
 
 
 class Recorder:
@@ -122,7 +126,7 @@ class Recorder:
             dialens=_version("dialens"),
             commit=_commit(Path(__file__).resolve().parent),
             python=platform.python_version(),
-            packages={name: _version(name) for name in PACKAGES},
+            packages=versions(*_PACKAGES),
             platform=f"{platform.system()} {platform.release()} {platform.machine()}",
             started=_stamp(now()),
         )
@@ -140,39 +144,39 @@ class Recorder:
     def observe(
         self,
         *,
-        corpus: Corpus | None = None,
-        scores: Scores | None = None,
-        resources: Resources | None = None,
+        counts: Mapping[str, int] | None = None,
         rejected: Sequence[str] | Mapping[str, int] | None = None,
+        packages: Mapping[str, str] | None = None,
+        details: Mapping[str, Any] | None = None,
+        **facts: Any,
     ) -> Self:
-        """Take down what the run works on; call it as things become known.
+        """Add what has become known about the run.
 
         Args:
-            corpus: Where the conversations came from, and how many there are.
-            scores: How many values, by which metrics.
-            resources: Lexicons and prompt.
+            counts: Added to the counts so far.
             rejected: The reason of every record left out, or how many there are of each.
+            packages: Versions added to those of the usual packages.
+            details: What only this command records.
+            facts: `data`, `prompt`, `lexicons` and `signatures`, as :class:`RunRecord` has them.
+
+        Examples:
+            >>> recorder = Recorder("score").observe(counts={"turns": 3}, prompt="last")
+            >>> recorder.observe(rejected=["is not text"]).record().counts
+            {'turns': 3, 'rejected': 1}
         """
         record = self._record
-        counts = dict(record.counts)
-        if corpus is not None:
-            counts |= _corpus_counts(corpus)
-            record = replace(record, data=_origin(corpus))
-        if scores is not None:
-            counts |= _score_counts(scores)
-            record = replace(record, signatures=dict(scores.signatures))
-        if resources is not None:
-            used = {
-                "emotion": _about(resources.emotion),
-                "style": _about(resources.style),
-                "stop": _about(resources.stop),
-            }
-            record = replace(record, lexicons=used, prompt=resources.prompt)
+        every = {**record.counts, **(counts or {})}
         if rejected is not None:
             reasons = dict(Counter(rejected).most_common())
-            counts["rejected"] = sum(reasons.values())
-            record = replace(record, rejected=reasons)
-        self._record = replace(record, counts=counts)
+            every["rejected"] = sum(reasons.values())
+            facts["rejected"] = reasons
+        self._record = replace(
+            record,
+            counts=every,
+            packages={**record.packages, **(packages or {})},
+            details={**record.details, **(details or {})},
+            **facts,
+        )
         return self
 
     def record(self) -> RunRecord:
@@ -201,48 +205,21 @@ def _stamp(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat(timespec="seconds")
 
 
+def versions(*packages: str) -> dict[str, str]:
+    """The versions of packages, `not installed` among them.
+
+    Examples:
+        >>> versions("no-such-package")
+        {'no-such-package': 'not installed'}
+    """
+    return {package: _version(package) for package in packages}
+
+
 def _version(package: str) -> str:
     try:
         return version(package)
     except PackageNotFoundError:
         return "not installed"
-
-
-def _corpus_counts(corpus: Corpus) -> dict[str, int]:
-    counted = corpus.turns.select(
-        turns=pl.len(), agent_turns=(pl.col("role") == "agent").sum()
-    ).collect(engine="streaming")
-    rejected = int(corpus.manifest.get("counts", {}).get("rejected", 0))
-    return {**counted.row(0, named=True), "rejected": rejected}
-
-
-def _score_counts(scores: Scores) -> dict[str, int]:
-    """From the dialogues' sums, one row each: counting a million ids again costs memory."""
-    units = scores.states.select(
-        systems=pl.col("system").n_unique(),
-        agents=pl.struct("system", "agent").n_unique(),
-        dialogs=pl.len(),
-    ).collect(engine="streaming")
-    values = scores.table.select(pl.len()).collect(engine="streaming").item()
-    return {**units.row(0, named=True), "scores": values, "metrics": len(scores.signatures)}
-
-
-def _origin(corpus: Corpus) -> dict[str, Any]:
-    manifest = corpus.manifest
-    origin = dict(manifest.get("source", {}))
-    tables = {name: about["sha256"] for name, about in manifest.get("files", {}).items()}
-    return {**origin, "tables": tables} if tables else origin
-
-
-def _about(lexicon: Lexicon) -> dict[str, Any]:
-    return {
-        "name": lexicon.name,
-        "sha256": lexicon.sha256,
-        "licence": lexicon.licence,
-        "source": lexicon.source,
-        "terms": len(lexicon),
-        "notes": list(lexicon.notes),
-    }
 
 
 def _commit(folder: Path) -> str | None:
@@ -254,7 +231,7 @@ def _commit(folder: Path) -> str | None:
                 ["git", "-C", str(folder), *arguments],
                 capture_output=True,
                 text=True,
-                timeout=_GIT_PATIENCE_S,
+                timeout=_GIT_TIMEOUT_S,
                 check=False,
             )
         except (OSError, subprocess.SubprocessError):

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from dialens import Resources, score
-from dialens.report import Recorder, RunRecord
+from dialens.base import Recorder, RunRecord
+from dialens.report import run_facts
 from tests.report.material import two_agents
 
 
@@ -49,7 +50,7 @@ def test_finish_writes_the_whole_record(tmp_path: Path) -> None:
         seed=4,
         now=lambda: next(moments),
     )
-    recorder.observe(corpus=corpus, scores=scores, resources=resources)
+    recorder.observe(**run_facts(corpus=corpus, scores=scores, resources=resources))
     recorder.observe(rejected=["is not text", "is not text", "is a duplicate"])
     done = recorder.finish(tmp_path / "run.json")
 
@@ -90,6 +91,22 @@ def test_source_and_hash_come_from_the_manifest(tmp_path: Path) -> None:
 
     path = tmp_path / "talk.txt"
     path.write_text("A: hello\nB: hello to you\n")
-    data = Recorder("score").observe(corpus=read(path)).record().data
+    data = Recorder("score").observe(**run_facts(corpus=read(path))).record().data
     assert data["name"] == "talk.txt"
     assert len(data["sha256"]) == 64
+
+
+def test_what_only_one_command_records_stands_beside_the_other_keys(tmp_path: Path) -> None:
+    done = (
+        Recorder("engagement label")
+        .observe(counts={"posts": 4}, packages={"duckdb": "1"}, details={"outputs": {"a": "b"}})
+        .observe(counts={"train": 2}, details={"identity": "x"})
+        .finish(tmp_path / "run.json")
+    )
+    written = json.loads((tmp_path / "run.json").read_text())
+    assert written["outputs"] == {"a": "b"}
+    assert written["identity"] == "x"
+    assert "details" not in written
+    assert written["counts"] == {"posts": 4, "train": 2}
+    assert written["packages"]["duckdb"] == "1"
+    assert RunRecord.open(tmp_path / "run.json") == done

@@ -5,13 +5,13 @@ depends on the texts alone. The scores of a user's quantised model may move with
 share a batch; with shards that are the same in every engine, so are the batches and the scores.
 """
 
-import hashlib
 import multiprocessing
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Final, Protocol, runtime_checkable
 
@@ -19,7 +19,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from dialens.base import Advance, DialensError, atomic_file
+from dialens.base import Advance, DialensError, atomic_file, step_key
 from dialens.engagement.curation._worker_process import end_with_parent
 from dialens.models import POSITIVE_EMOTIONS, Model, load, read_card
 from dialens.text import emotion_lexicon, tokenise_texts
@@ -28,11 +28,12 @@ MICRO: Final = 1_000_000
 _LEXICON_POSITIVE: Final = ("joy", "trust", "anticipation")
 _SHARD_TEXTS: Final = 8_192
 _ONE_SHARD: Final = 1_024
+_KEY_DIGITS: Final = 24
 
 
 @runtime_checkable
 class Scorer(Protocol):
-    """Anything that gives each text a number from 0 to 1,000,000. It must travel by pickle."""
+    """Anything that gives each text a number from 0 to 1,000,000. It must be picklable."""
 
     @property
     def signature(self) -> str:
@@ -66,26 +67,26 @@ class ModelScorer:
     name: str
     task: str
     labels: tuple[str, ...]
-    _kept: dict[str, Model] = field(default_factory=dict, compare=False, repr=False)
+    _cache: dict[str, Model] = field(default_factory=dict, compare=False, repr=False)
 
     def model(self) -> Model:
         """The model, on one thread: shards run side by side."""
-        if "model" not in self._kept:
-            found = load(self.name, self._task(), threads=1)
-            if not isinstance(found, Model):
+        if "model" not in self._cache:
+            model = load(self.name, self._task(), threads=1)
+            if not isinstance(model, Model):
                 raise DialensError(
                     f"{self.name} is a model for PyTorch, too slow for millions of texts. Export "
                     "it to ONNX first."
                 )
-            missing = [label for label in self.labels if label not in found.labels]
+            missing = [label for label in self.labels if label not in model.labels]
             if missing:
                 raise DialensError(
                     f"{self.name} has no label {', '.join(missing)}; it has: "
-                    f"{', '.join(found.labels)}. Give a model with the labels of GoEmotions "
+                    f"{', '.join(model.labels)}. Give a model with the labels of GoEmotions "
                     "(--emotion) or with the label toxic (--toxicity)."
                 )
-            self._kept["model"] = found
-        return self._kept["model"]
+            self._cache["model"] = model
+        return self._cache["model"]
 
     def _task(self) -> str | None:
         """The task to ask for: named models have theirs, a folder may have several."""
@@ -109,12 +110,12 @@ class ModelScorer:
         """Micro-units of the summed probability."""
         model = self.model()
         columns = [model.labels.index(label) for label in self.labels]
-        found = model.predict(list(texts), advance=lambda _: None)
-        return micro_units(found[:, columns].astype(np.float64).sum(axis=1))
+        probabilities = model.predict(list(texts), advance=lambda _: None)
+        return micro_units(probabilities[:, columns].astype(np.float64).sum(axis=1))
 
     def __getstate__(self) -> dict[str, object]:
         """Without the open model, which every process opens for itself."""
-        return {"name": self.name, "task": self.task, "labels": self.labels, "_kept": {}}
+        return {"name": self.name, "task": self.task, "labels": self.labels, "_cache": {}}
 
 
 @dataclass(frozen=True)
@@ -138,8 +139,8 @@ class LexiconScorer:
         """Micro-units of the share."""
         lexicon = emotion_lexicon()
         tokens = tokenise_texts(texts)
-        lengths = [len(one) for one in tokens]
-        words = pl.Series([word for one in tokens for word in one], dtype=pl.String)
+        lengths = [len(words) for words in tokens]
+        words = pl.Series(list(chain.from_iterable(tokens)), dtype=pl.String)
         weights = lexicon.weights(words).astype(np.float64)
         positive = [lexicon.categories.index(name) for name in _LEXICON_POSITIVE]
         owner = np.repeat(np.arange(len(texts)), lengths)
@@ -201,7 +202,7 @@ def cut(batches: Iterable[pl.DataFrame], digits: int) -> Iterator[tuple[str, pl.
         >>> [(digits, table.height) for digits, table in cut([batch[:1], batch[1:]], 1)]
         [('0', 2), ('1', 1)]
     """
-    held: list[pl.DataFrame] = []
+    pending: list[pl.DataFrame] = []
     current: str | None = None
     for batch in batches:
         pieces = batch.with_columns(shard=pl.col("text_key").str.slice(0, digits)).partition_by(
@@ -209,13 +210,13 @@ def cut(batches: Iterable[pl.DataFrame], digits: int) -> Iterator[tuple[str, pl.
         )
         for piece in pieces:
             shard = piece["shard"][0]
-            if held and shard != current:
-                yield current or "", pl.concat(held)
-                held = []
+            if pending and shard != current:
+                yield current or "", pl.concat(pending)
+                pending = []
             current = shard
-            held.append(piece.select("text_key", "text"))
-    if held:
-        yield current or "", pl.concat(held)
+            pending.append(piece.select("text_key", "text"))
+    if pending:
+        yield current or "", pl.concat(pending)
 
 
 def score_shards(
@@ -231,15 +232,15 @@ def score_shards(
     Args:
         shards: Digits and texts.
         scorer: What gives the numbers.
-        folder: Where each shard leaves a Parquet file (text_key, micro), named by its content.
+        folder: Where each shard leaves a Parquet file (text_key, micro), named by its key.
         processes: How many; 1 works in this one.
-        advance: Told how many more texts are done.
+        advance: Called with the number of texts that were done.
 
     Returns:
         The files, in the order of shards.
 
     Raises:
-        DialensError: The scorer does not keep its promise, or a process was killed.
+        DialensError: The scorer breaks its contract, or a process was killed.
     """
     folder.mkdir(parents=True, exist_ok=True)
     signature = scorer.signature
@@ -248,7 +249,8 @@ def score_shards(
     pool: ProcessPoolExecutor | None = None
     try:
         for digits, table in shards:
-            path = folder / f"{digits or 'all'}-{_content(signature, table)}.parquet"
+            key = step_key([signature, *table["text_key"]])[:_KEY_DIGITS]
+            path = folder / f"{digits or 'all'}-{key}.parquet"
             paths.append(path)
             if path.exists():
                 advance(table.height)
@@ -295,7 +297,7 @@ def scored(scorer: Scorer, table: pl.DataFrame) -> pl.DataFrame:
     """Keys and micro-units of the texts of a shard.
 
     Raises:
-        DialensError: The scorer does not keep its promise.
+        DialensError: The scorer breaks its contract.
 
     Examples:
         >>> table = pl.DataFrame({"text_key": ["0a"], "text": ["chair"]})
@@ -314,10 +316,3 @@ def scored(scorer: Scorer, table: pl.DataFrame) -> pl.DataFrame:
             f"from 0 to {MICRO:,}."
         )
     return pl.DataFrame({"text_key": table["text_key"], "micro": micro})
-
-
-def _content(signature: str, table: pl.DataFrame) -> str:
-    digest = hashlib.sha256(signature.encode())
-    for key in table["text_key"]:
-        digest.update(key.encode())
-    return digest.hexdigest()[:24]
