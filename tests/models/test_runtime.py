@@ -26,7 +26,7 @@ from dialens.models.engagement import EngagementScorer, context
 from dialens.models.inputs import encode_inputs
 from dialens.models.runtime import length_sorted
 from dialens.models.store import SHIPPED
-from dialens.models.training.judged import baselines, read_judged
+from recipes.encoder.judged import baselines, read_judged
 
 SAME = 1e-3
 TEXTS = [

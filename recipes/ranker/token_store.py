@@ -34,7 +34,7 @@ class Batch:
         return self.ids, self.mask, self.types
 
 
-class Shelf:
+class TokenStore:
     """Encoded texts, asked for by row; row -1 is the empty text.
 
     Args:
@@ -98,7 +98,7 @@ class Shelf:
         total: np.ndarray,
         second: np.ndarray,
     ) -> Batch:
-        # Each part: where it lies on the shelf, how far behind the first token it goes, how long.
+        # Each part: where it lies in the store, how far behind the first token it goes, how long.
         width = int(total.max())
         place = torch.arange(width, device=self.device)[None, :]
 

@@ -1,6 +1,4 @@
-r"""Reddit threads as what USL-H and DialogRPT learn from: which reply was given, which drew more.
-
-python -m dialens.models.training.threads --data FOLDER --out threads.json.xz
+"""Reddit threads as what USL-H and DialogRPT learn from: which reply was given, which drew more.
 
 DialogRPT (Gao et al. 2020) compares two replies to the *same* parent, posted within an hour of each
 other: what the parent is, and how many people came by, then counts for both. The votes and times
@@ -10,26 +8,20 @@ replies a parent, so that "more replies" there means up to three and the hour ca
 
 from __future__ import annotations
 
-import argparse
-import json
-import logging
-import lzma
 import zlib
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 
-from dialens.models.training.endex import chain_depths
-from dialens.models.training.reddit import Comment, read_comments
+from recipes.encoder.posts import chain_depths
+from recipes.reddit import read_posts
 
 RANKED = ("width", "depth", "updown")
 HOUR = 3600.0
 _CHARACTERS = 700  # beyond what 128 tokens hold
 _PAIRS_A_SIBLING = 4
-
-_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -81,24 +73,26 @@ class RankedPairs:
         return RankedPairs(self.higher[rows], self.lower[rows], self.gap[rows])
 
 
-def make_threads(comments: Iterable[Comment]) -> Threads:
-    """Put comments into columns; threads are held out by their name alone, one in eight."""
-    rows = list({comment.key: comment for comment in comments}.values())
-    number = {comment.key: place for place, comment in enumerate(rows)}
-    known: dict[str, int] = {}
-    families: dict[str, int] = {}
-    parent = [number.get(one.parent or "", -1) for one in rows]
+def make_threads(posts: pl.DataFrame) -> Threads:
+    """Put posts into columns; threads are held out by their name alone, one in eight.
+
+    Args:
+        posts: As :func:`recipes.reddit.read_posts` returns them.
+    """
+    keys = pl.DataFrame({"parent": posts["key"], "row": np.arange(len(posts))})
+    above = posts.select("parent").join(keys, on="parent", how="left", maintain_order="left")["row"]
+    parent = above.fill_null(-1).to_numpy().astype(np.int64)
+    family = posts["parent"].rank("dense").cast(pl.Int64).fill_null(0).to_numpy() - 1
+    held_out = {thread: zlib.crc32(thread.encode()) % 8 == 0 for thread in posts["thread"].unique()}
     return Threads(
-        text=[one.text[:_CHARACTERS] for one in rows],
-        parent=np.array([-1 if above == i else above for i, above in enumerate(parent)]),
-        family=np.array(
-            [families.setdefault(one.parent, len(families)) if one.parent else -1 for one in rows]
-        ),
-        thread=np.array([known.setdefault(one.thread, len(known)) for one in rows]),
-        votes=np.array([np.nan if one.score is None else one.score for one in rows], float),
-        created=np.array([np.nan if one.created is None else one.created for one in rows], float),
-        usable=np.array([one.reason is None for one in rows]),
-        held_out=np.array([zlib.crc32(one.thread.encode()) % 8 == 0 for one in rows]),
+        text=posts["text"].str.head(_CHARACTERS).to_list(),
+        parent=np.where(parent == np.arange(len(posts)), -1, parent),
+        family=family,
+        thread=posts["thread"].rank("dense").cast(pl.Int64).to_numpy() - 1,
+        votes=posts["votes"].cast(pl.Float64).fill_null(float("nan")).to_numpy(),
+        created=posts["created"].cast(pl.Float64).fill_null(float("nan")).to_numpy(),
+        usable=posts["usable"].to_numpy(),
+        held_out=np.array([held_out[thread] for thread in posts["thread"]]),
     )
 
 
@@ -117,11 +111,18 @@ def ranked_pairs(
         least: Smallest difference.
 
     Examples:
-        >>> comments = [
-        ...     Comment(str(i), p, "t", f"text {i}", 1, "noscore")
-        ...     for i, p in enumerate([None, "0", "0", "1", "1"])
-        ... ]
-        >>> threads = make_threads(comments)
+        >>> posts = pl.DataFrame(
+        ...     {
+        ...         "key": ["a", "b", "c", "d", "e"],
+        ...         "parent": [None, "a", "a", "b", "b"],
+        ...         "thread": ["t"] * 5,
+        ...         "text": ["text"] * 5,
+        ...         "votes": [None] * 5,
+        ...         "created": [None] * 5,
+        ...         "usable": [True] * 5,
+        ...     }
+        ... )
+        >>> threads = make_threads(posts)
         >>> pairs = ranked_pairs(threads, "width", held_out=bool(threads.held_out[0]), seed=0)
         >>> pairs.higher.tolist(), pairs.lower.tolist(), pairs.gap.tolist()
         ([1], [2], [2.0])
@@ -138,11 +139,11 @@ def ranked_pairs(
     rows = rows[np.argsort(threads.family[rows], kind="stable")]
     generator = np.random.default_rng(seed)
     starts = np.flatnonzero(np.diff(threads.family[rows], prepend=-2))
-    found: list[tuple[int, int]] = []
+    pairs: list[tuple[int, int]] = []
     for siblings in np.split(rows, starts[1:]):
         if len(siblings) > 1:
-            found += _of_one_parent(siblings, value, threads.created, what, least, generator)
-    higher, lower = np.array(found, dtype=np.int64).reshape(-1, 2).T
+            pairs += _of_one_parent(siblings, value, threads.created, what, least, generator)
+    higher, lower = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
     return RankedPairs(higher, lower, value[higher] - value[lower])
 
 
@@ -170,41 +171,14 @@ def _of_one_parent(
     return [(int(high[i]), int(low[i])) for i in chosen]
 
 
-def save_threads(threads: Threads, file: Path) -> None:
-    """Write the columns."""
-    record = {
-        "text": threads.text,
-        "parent": threads.parent.tolist(),
-        "family": threads.family.tolist(),
-        "thread": threads.thread.tolist(),
-        "votes": _numbers(threads.votes),
-        "created": _numbers(threads.created),
-        "usable": threads.usable.astype(int).tolist(),
-        "held_out": threads.held_out.astype(int).tolist(),
-    }
-    with lzma.open(file, "wt", encoding="utf-8", preset=6) as out:
-        json.dump(record, out, ensure_ascii=False)
-
-
-def load_threads(file: Path, limit: int | None = None) -> Threads:
-    """Read what :func:`save_threads` wrote, or its first rows and its last."""
-    with lzma.open(file, "rt", encoding="utf-8") as lines:
-        raw = json.load(lines)
-    whole = Threads(
-        text=raw["text"],
-        parent=np.array(raw["parent"], dtype=np.int64),
-        family=np.array(raw["family"], dtype=np.int64),
-        thread=np.array(raw["thread"], dtype=np.int64),
-        votes=np.array([np.nan if one is None else one for one in raw["votes"]], float),
-        created=np.array([np.nan if one is None else one for one in raw["created"]], float),
-        usable=np.array(raw["usable"], dtype=bool),
-        held_out=np.array(raw["held_out"], dtype=bool),
-    )
+def load_threads(folder: Path, limit: int | None = None) -> Threads:
+    """Read the folder of an ingest, or about so many posts of it."""
+    whole = make_threads(read_posts(folder))
     return whole if limit is None or limit >= len(whole) else _some_threads(whole, limit)
 
 
 def _some_threads(whole: Threads, limit: int) -> Threads:
-    # Whole threads, taken evenly over the files, so that a rehearsal sees every kind of file.
+    # Whole threads, taken evenly, so that a rehearsal sees every kind of source.
     share = max(1, len(whole) // limit)
     rows = np.flatnonzero(whole.thread % share == 0)
     place = np.full(len(whole) + 1, -1)
@@ -219,38 +193,3 @@ def _some_threads(whole: Threads, limit: int) -> Threads:
         usable=whole.usable[rows],
         held_out=whole.held_out[rows],
     )
-
-
-def _numbers(values: np.ndarray) -> list[int | None]:
-    return [None if np.isnan(one) else int(one) for one in values]
-
-
-def counts(threads: Threads, least: Sequence[float] = (1, 2, 4, 20)) -> dict[str, object]:
-    """Return how many pairs there are of each kind, for the card."""
-    return {
-        what: {
-            part: {
-                f"gap of {gap:g}": len(ranked_pairs(threads, what, held_out=out, seed=0, least=gap))
-                for gap in least
-            }
-            for part, out in (("training", False), ("held out", True))
-        }
-        for what in RANKED
-    }
-
-
-def main() -> None:
-    """Read the Reddit files."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, required=True, help="folder with the Reddit files")
-    parser.add_argument("--out", type=Path, required=True, help="where the columns go (.json.xz)")
-    given = parser.parse_args()
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
-    threads = make_threads(read_comments(given.data))
-    save_threads(threads, given.out)
-    _log.info("%d comments, %d usable", len(threads), threads.usable.sum())
-    _log.info("%s", json.dumps(counts(threads)))
-
-
-if __name__ == "__main__":
-    main()

@@ -1,6 +1,6 @@
 """Toxicity teachers, from two small open sets (tweets and mixed comments).
 
-python -m dialens.models.training.toxicity --data EMOTIONS --encoder FOLDER --out FOLDER
+python -m recipes.encoder.toxicity --data EMOTIONS --encoder FOLDER --out FOLDER
 """
 
 from __future__ import annotations

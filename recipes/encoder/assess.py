@@ -1,6 +1,6 @@
 r"""Measures an exported model as it will run: int8, through the package's own runtime.
 
-    python -m dialens.models.training.assess --model FOLDER --emotions FOLDER --judged FOLDER \
+    python -m recipes.encoder.assess --model FOLDER --emotions FOLDER --judged FOLDER \
         --before logits.npz --tasks emotion toxicity engagement --out metrics.json
 
 Thresholds are chosen on development parts only. ``--before`` holds the student's logits before
@@ -20,9 +20,6 @@ import numpy as np
 from dialens.models.engagement import EngagementScorer
 from dialens.models.runtime import Model, Precision
 from dialens.models.store import load
-from dialens.models.training.chats import CONTEXT_TURNS
-from dialens.models.training.emotion import read_goemotions, read_labels
-from dialens.models.training.judged import baselines, compare, read_judged
 from dialens.models.training.measures import (
     auc,
     best_thresholds,
@@ -33,8 +30,11 @@ from dialens.models.training.measures import (
     sigmoid,
     spearman,
 )
-from dialens.models.training.toxicity import read_toxicity
-from dialens.models.training.transfer import HEADS, broken
+from recipes.encoder.chats import CONTEXT_TURNS
+from recipes.encoder.emotion import read_goemotions, read_labels
+from recipes.encoder.judged import baselines, compare, read_judged
+from recipes.encoder.toxicity import read_toxicity
+from recipes.encoder.transfer import HEADS, broken
 
 _log = logging.getLogger(__name__)
 _TRUSTS = (0.0, 10.0, 30.0, 60.0, 100.0)

@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from dialens.engagement.labelled import POSTS, TRAIN, VALIDATION, read_posts
 from dialens.errors import DialensError
 
 DIMENSIONS = {"RE": "re_norm", "AE": "ae_norm", "EE": "ee", "BE": "be_norm"}
@@ -22,9 +23,11 @@ DIMENSIONS = {"RE": "re_norm", "AE": "ae_norm", "EE": "ee", "BE": "be_norm"}
 
 NOT_LABELLED = -1
 
-_POSTS = "posts.parquet"
-_PARTS = {False: "train.parquet", True: "validation.parquet"}
-_NEEDED = ("id", "parent_id", "thread", "context", "text", "re", "score", "z", "label")
+_PARTS = {False: TRAIN, True: VALIDATION}
+_NEEDED = (
+    *("id", "parent_id", "thread", "context", "text", "re", "score", "z", "label"),
+    *DIMENSIONS.values(),
+)
 
 
 @dataclass(frozen=True)
@@ -75,9 +78,9 @@ def load_posts(folders: Sequence[Path], limit: int | None = None) -> Posts:
     split: dict[bool, set[str]] = {False: set(), True: set()}
     tables = []
     for folder in folders:
-        tables.append(_with_links(_read(folder / _POSTS)).head(limit or 2**62))
+        tables.append(_with_links(read_posts(folder / POSTS, needed=_NEEDED)).head(limit or 2**62))
         for held_out, name in _PARTS.items():
-            split[held_out] |= set(_read(folder / name, ("thread",))["thread"])
+            split[held_out] |= set(read_posts(folder / name, needed=("thread",))["thread"])
     shared = split[False] & split[True]
     if shared:
         raise DialensError(
@@ -100,24 +103,8 @@ def load_posts(folders: Sequence[Path], limit: int | None = None) -> Posts:
     )
 
 
-def _read(file: Path, needed: Sequence[str] = (*_NEEDED, *DIMENSIONS.values())) -> pl.DataFrame:
-    if not file.exists():
-        raise DialensError(
-            f"{file} is missing: give a folder that `dialens engagement label` wrote."
-        )
-    table = pl.scan_parquet(file)
-    have = table.collect_schema().names()
-    missing = [name for name in needed if name not in have]
-    if missing:
-        raise DialensError(
-            f"{file} has no column {', '.join(missing)}; it has: {', '.join(have)}. "
-            "Give a folder that `dialens engagement label` wrote."
-        )
-    return table.select(needed).collect()
-
-
 def _with_links(posts: pl.DataFrame) -> pl.DataFrame:
-    posts = posts.sort("id").with_columns(
+    posts = posts.with_columns(
         pl.col(*DIMENSIONS.values()).cast(pl.Float64).fill_null(float("nan")),
         pl.col("label").fill_null(NOT_LABELLED),
     )

@@ -1,10 +1,10 @@
 r"""Trains the encoder behind `usl_h_dialens` and `dialog_rpt_dialens_…`.
 
-    python -m dialens.models.training.ranker teach --threads FILE --chats FOLDER \
+    python -m recipes.ranker.train teach --threads INGESTED --chats FOLDER \
         --encoder MPNET --seconds 170 --out teacher
-    python -m dialens.models.training.ranker train --threads FILE --chats FOLDER \
+    python -m recipes.ranker.train train --threads INGESTED --chats FOLDER \
         --encoder MINILM --seconds 200 --out first
-    python -m dialens.models.training.ranker train … --encoder first --taught teacher \
+    python -m recipes.ranker.train train … --encoder first --taught teacher \
         --ranking --seconds 200 --out ranker
 
 Comparisons are learned as DialogRPT does: the chance that the better of two replies wins is the
@@ -31,7 +31,8 @@ from torch.nn import functional
 from dialens.errors import DialensError
 from dialens.models.training.encoder import Encoder, load_encoder, save_encoder
 from dialens.models.training.fit import best_device
-from dialens.models.training.masked import (
+from dialens.models.training.tokens import sorted_batches
+from recipes.ranker.masked import (
     MaskedHead,
     hidden_loss,
     load_head,
@@ -39,10 +40,9 @@ from dialens.models.training.masked import (
     random_places,
     save_head,
 )
-from dialens.models.training.ranker_pools import HEADS, OUTPUTS, Pools, asked, figures, make_pools
-from dialens.models.training.shelf import Shelf
-from dialens.models.training.threads import RANKED, load_threads
-from dialens.models.training.tokens import sorted_batches
+from recipes.ranker.pools import HEADS, OUTPUTS, Pools, asked, figures, make_pools
+from recipes.ranker.threads import RANKED, load_threads
+from recipes.ranker.token_store import TokenStore
 
 _HIDDEN_SHARE = 1 / 6
 _LIKELIHOODS = 4000
@@ -100,7 +100,7 @@ class Trainer:
         model: Encoder,
         head: MaskedHead,
         pools: Pools,
-        shelf: Shelf,
+        store: TokenStore,
         shares: Shares,
         *,
         seed: int,
@@ -109,7 +109,7 @@ class Trainer:
         self.model = model
         self.head = head
         self.pools = pools
-        self.shelf = shelf
+        self.store = store
         self.taught = taught
         self.telling = True
         self.generator = np.random.default_rng(seed)
@@ -131,7 +131,7 @@ class Trainer:
 
     def step(self) -> dict[str, float]:
         """Add the gradients of one batch of every kind, and return the losses if telling."""
-        device = self.shelf.device
+        device = self.store.device
         told = {}
         for loss, rows in self.kinds:
             with torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"):
@@ -142,15 +142,15 @@ class Trainer:
 
     def masked(self, rows: np.ndarray) -> torch.Tensor:
         """Language model: a sixth of the tokens is hidden."""
-        batch = self.shelf.texts(self.pools.plain[rows])
+        batch = self.store.texts(self.pools.plain[rows])
         places = random_places(batch, _HIDDEN_SHARE)
-        each = hidden_loss(self.model, self.head, batch, places, self.shelf.mask_token)
+        each = hidden_loss(self.model, self.head, batch, places, self.store.mask_token)
         return each.mean() if len(each) else each.sum()
 
     def valid(self, rows: np.ndarray) -> torch.Tensor:
         """USL-H's valid utterance: whole texts against broken ones."""
         both = np.concatenate([self.pools.whole[rows], self.pools.spoilt[rows]])
-        logits = self.model(*self.shelf.texts(both).parts())[:, HEADS["valid_utterance"].start]
+        logits = self.model(*self.store.texts(both).parts())[:, HEADS["valid_utterance"].start]
         goal = torch.zeros_like(logits)
         goal[: len(rows)] = 1
         return functional.binary_cross_entropy_with_logits(logits.float(), goal.float())
@@ -191,7 +191,7 @@ class Trainer:
         # Half of the contexts with the turn before, the same for both replies.
         with_earlier = np.tile(self.generator.random(size) < 0.5, 2)
         earlier = np.where(with_earlier, self.pools.earlier[contexts], -1)
-        batch = self.shelf.pairs(earlier, self.pools.parent[contexts], replies)
+        batch = self.store.pairs(earlier, self.pools.parent[contexts], replies)
         result: torch.Tensor = self.model(*batch.parts()).float()
         return result
 
@@ -233,7 +233,7 @@ def train(trainer: Trainer, *, rate: float, seconds: float, steps: int) -> dict[
 
 def predict(
     model: Encoder,
-    shelf: Shelf,
+    store: TokenStore,
     pools: Pools,
     replies: np.ndarray,
     contexts: np.ndarray | None,
@@ -242,13 +242,13 @@ def predict(
 ) -> np.ndarray:
     """Return the logits of replies alone or under contexts; NaN where time ran out."""
     found = np.full((len(replies), OUTPUTS), np.nan, dtype=np.float32)
-    lengths = np.minimum(shelf.length[replies], shelf.longest)
+    lengths = np.minimum(store.length[replies], store.longest)
     if contexts is not None:
-        above = shelf.length[pools.earlier[contexts]] + shelf.length[pools.parent[contexts]]
-        lengths = np.minimum(lengths + above, shelf.longest)
+        above = store.length[pools.earlier[contexts]] + store.length[pools.parent[contexts]]
+        lengths = np.minimum(lengths + above, store.longest)
     batches = list(sorted_batches(lengths + 4, 65536))
     order = np.random.default_rng(0).permutation(len(batches))
-    device = shelf.device
+    device = store.device
     with (
         torch.inference_mode(),
         torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"),
@@ -258,37 +258,37 @@ def predict(
                 break
             rows = batches[number]
             if contexts is None:
-                batch = shelf.texts(replies[rows])
+                batch = store.texts(replies[rows])
             else:
                 above = contexts[rows]
-                batch = shelf.pairs(pools.earlier[above], pools.parent[above], replies[rows])
+                batch = store.pairs(pools.earlier[above], pools.parent[above], replies[rows])
             found[rows] = model(*batch.parts()).float().cpu().numpy()
     return found
 
 
 def likelihoods(
-    model: Encoder, head: MaskedHead, shelf: Shelf, rows: np.ndarray
+    model: Encoder, head: MaskedHead, store: TokenStore, rows: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the log-likelihood of texts and how many tokens each has."""
     total = np.zeros(len(rows), dtype=np.float32)
-    tokens = np.minimum(shelf.length[rows], shelf.longest - 2)
+    tokens = np.minimum(store.length[rows], store.longest - 2)
     for some in sorted_batches(tokens + 2, 16384):
-        batch = shelf.texts(rows[some])
-        total[some] = log_likelihood(model, head, batch, shelf.mask_token).cpu().numpy()
+        batch = store.texts(rows[some])
+        total[some] = log_likelihood(model, head, batch, store.mask_token).cpu().numpy()
     return total, tokens
 
 
 def measure(
-    model: Encoder, head: MaskedHead | None, shelf: Shelf, pools: Pools
+    model: Encoder, head: MaskedHead | None, store: TokenStore, pools: Pools
 ) -> tuple[dict[str, dict[str, object]], dict[str, np.ndarray]]:
     """Return the figures on held-out threads, and the logits behind them."""
     logits = {
-        name: predict(model, shelf, pools, replies, contexts)
+        name: predict(model, store, pools, replies, contexts)
         for name, (replies, contexts) in asked(pools).items()
     }
     found = figures(logits, pools)
     if head is not None:
-        total, tokens = likelihoods(model, head, shelf, pools.plain[:_LIKELIHOODS])
+        total, tokens = likelihoods(model, head, store, pools.plain[:_LIKELIHOODS])
         logits["likelihood"] = np.stack([total, tokens], axis=1)
         found["likelihood"] = {
             "perplexity of hidden tokens": float(np.exp(-total.sum() / tokens.sum()))
@@ -314,13 +314,13 @@ def _short(told: dict[str, float]) -> str:
 def _teach(given: argparse.Namespace, trainer: Trainer, out: Path) -> None:
     # What the teacher says about everything the student will be asked.
     until = time.monotonic() + given.telling
-    model, shelf, pools = trainer.model, trainer.shelf, trainer.pools
-    high = predict(model, shelf, pools, trainer.high, trainer.high, until=until)
-    low = predict(model, shelf, pools, trainer.low, trainer.high, until=until)
+    model, store, pools = trainer.model, trainer.store, trainer.pools
+    high = predict(model, store, pools, trainer.high, trainer.high, until=until)
+    low = predict(model, store, pools, trainer.low, trainer.high, until=until)
     rows = np.arange(len(trainer.high))
     apart = (high - low)[rows, trainer.task]
     replies = np.concatenate([pools.given, pools.elsewhere])
-    both = predict(model, shelf, pools, replies, np.tile(pools.given, 2), until=until)
+    both = predict(model, store, pools, replies, np.tile(pools.given, 2), until=until)
     size = len(pools.given)
     said = {"ranked": apart, "given": both[:size], "elsewhere": both[size:]}
     known = {name: round(float((~np.isnan(one)).mean()), 3) for name, one in said.items()}
@@ -351,7 +351,7 @@ def main() -> None:
     """Train a teacher or the student."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("what", choices=("teach", "train"))
-    parser.add_argument("--threads", type=Path, required=True)
+    parser.add_argument("--threads", type=Path, required=True, help="from engagement ingest")
     parser.add_argument("--chats", type=Path, help="folder of rated chats")
     parser.add_argument("--encoder", type=Path, required=True, help="where it starts")
     parser.add_argument("--tokenizer", type=Path, help="folder of the tokenizer, if another")
@@ -376,8 +376,8 @@ def main() -> None:
     pools = make_pools(threads, given.chats, held_out=False, seed=0)
     _log.info("%d comments, %d replies given", len(threads), len(pools.given))
     words = given.tokenizer or given.encoder
-    shelf = Shelf(words, pools.texts, device)
-    _log.info("tokens are on the shelf")
+    store = TokenStore(words, pools.texts, device)
+    _log.info("tokens are on the device")
     teaching = given.what == "teach"
     sizes = (0, 0, 96, 96) if teaching else (384, 128, 256, 96 if given.ranking else 0)
     masked, valid, following, ranked = (int(given.scale * one) for one in sizes)
@@ -389,7 +389,7 @@ def main() -> None:
         model,
         head,
         pools,
-        shelf,
+        store,
         Shares(masked, valid, following, ranked),
         seed=given.seed,
         taught=None if teaching else _read_taught(given.taught),
@@ -405,7 +405,7 @@ def main() -> None:
         save_head(head, given.out)
         shutil.copy(words / "tokenizer.json", given.out / "tokenizer.json")
     unseen = make_pools(threads, given.chats, held_out=True, seed=1, most=given.measured)
-    view = Shelf(words, _needed(unseen), device)
+    view = TokenStore(words, _needed(unseen), device)
     found, logits = measure(model, None if teaching else head, view, unseen)
     np.savez(given.out / "logits.npz", **logits)  # type: ignore[arg-type, unused-ignore]
     told = {"training": report, "figures": found}

@@ -1,6 +1,6 @@
 """Fit the trait models that ship, by ten folds over people, and write their cards.
 
-    python scripts/fit_traits.py --data ../shared/data/traits --out src/dialens/models/data
+    python -m recipes.traits --data ../shared/data/traits --out src/dialens/models/data
 
 **Who is who.** The WASSA files of 2021 and 2023 name the same people by different ids: nearly all
 speakers of 2023 took part in 2021, and those of the 2023 development set have new numbers again.
@@ -61,6 +61,7 @@ LIMITS = (
 
 
 def read_table(file: Path, **options: Any) -> pl.DataFrame:
+    """Read a table of strings, comma- or tab-separated by its ending."""
     separator = "," if file.suffix == ".csv" else "\t"
     return pl.read_csv(file, separator=separator, infer_schema_length=0, **options)
 
@@ -130,12 +131,14 @@ def people(written: pl.DataFrame) -> pl.DataFrame:
 
 
 def wassa(folder: Path) -> pl.DataFrame:
+    """Read essays and conversations of both years, with who wrote them."""
     written = essays(folder)
     texts = pl.concat([written.select("source", "id", "text"), conversations(folder)])
     return texts.join(people(written), on=["source", "id"], how="inner", maintain_order="left")
 
 
 def reactions(folder: Path) -> pl.DataFrame:
+    """Read the messages of Empathic Reactions with their empathy."""
     table = read_table(folder / "empathic_reactions_messages_CCBY4.csv")
     return table.select(
         person="response_id", text="essay", state_empathy=pl.col("empathy").cast(pl.Float64)
@@ -172,6 +175,7 @@ def compared(table: pl.DataFrame, name: str, embeddings: np.ndarray | None, seed
 
 
 def main() -> None:
+    """Fit, cross-validate and write."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
@@ -217,7 +221,7 @@ def main() -> None:
             "labels": [name],
             "licence": "Apache-2.0" if state else "research use, as the data it was fitted on",
             "data": [{**source, "n": report.n_texts, "persons": report.n_persons}],
-            "command": "python scripts/fit_traits.py --data DATA --out OUT "
+            "command": "python -m recipes.traits --data DATA --out OUT "
             f"--seed {given.seed} --only {name}",
             "seed": given.seed,
             "validation": "ten folds by person, penalty chosen inside the training part; the kind "

@@ -5,35 +5,25 @@ import json
 import sys
 
 import numpy as np
+import polars as pl
 import pytest
-import tokenizers
 import torch
 
+from dialens.engagement.ingest import ingest
 from dialens.errors import DialensError
 from dialens.models import Model, catalogue, read_card, verify
 from dialens.models.likelihood import LanguageModel
-from dialens.models.training import export, ranker, ranker_cards
-from dialens.models.training.encoder import Encoder, load_encoder, save_encoder
-from dialens.models.training.masked import MaskedHead, load_head, log_likelihood, save_head
-from dialens.models.training.ranker_pools import (
-    HEADS,
-    OUTPUTS,
-    SHIPPED_HEADS,
-    figures,
-    make_pools,
-)
-from dialens.models.training.reddit import Comment, read_comments
-from dialens.models.training.shape import Shape
-from dialens.models.training.shelf import Shelf
-from dialens.models.training.threads import (
-    load_threads,
-    make_threads,
-    ranked_pairs,
-    save_threads,
-)
+from dialens.models.training import export
+from dialens.models.training.encoder import load_encoder, save_encoder
 from dialens.models.training.tokens import tokenise
+from recipes.ranker import cards, train
+from recipes.ranker.masked import MaskedHead, load_head, log_likelihood, save_head
+from recipes.ranker.pools import HEADS, OUTPUTS, SHIPPED_HEADS, figures, make_pools
+from recipes.ranker.threads import load_threads, make_threads, ranked_pairs
+from recipes.ranker.token_store import TokenStore
+from tests.engagement.dumps import comment, submission, thread_row, write_dump
+from tests.models.tiny_encoder import FAMILIES, WORDS, tiny_encoder
 
-WORDS = "i you love hate this that game dog cat food is was so very bad good thanks lol ? . !"
 TEXTS = (
     "i love this game",
     "you hate that dog so very very bad !",
@@ -42,51 +32,38 @@ TEXTS = (
     "the cat was good . " * 40,
     "is this food good ? i love food . " * 20,
 )
-FAMILIES = {
-    "bert": (["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"], {"types": 2, "pad": 0}),
-    "mpnet": (
-        ["<s>", "<pad>", "</s>", "<unk>", "<mask>"],
-        {"relative_buckets": 8, "first_position": 2, "pad": 1, "norm_epsilon": 1e-5},
-    ),
+SPREAD = 0.2
+POSTS = {
+    "key": pl.String,
+    "parent": pl.String,
+    "thread": pl.String,
+    "text": pl.String,
+    "votes": pl.Int64,
+    "created": pl.Int64,
+    "usable": pl.Boolean,
 }
 
 
-def tiny_encoder(folder, family="bert", outputs=1):
-    special, options = FAMILIES[family]
-    vocabulary = {word: i for i, word in enumerate(special + WORDS.split())}
-    unknown = special[1] if family == "bert" else special[3]
-    tokenizer = tokenizers.Tokenizer(tokenizers.models.WordLevel(vocabulary, unk_token=unknown))
-    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.BertPreTokenizer()
-    torch.manual_seed(1)
-    shape = Shape(
-        vocabulary=len(vocabulary), width=64, layers=2, heads=2, inner=128, positions=140, **options
-    )
-    model = Encoder(shape, outputs)
-    with torch.no_grad():
-        for weight in model.parameters():
-            if weight.dim() == 2:
-                weight.normal_(std=0.2)
-    save_encoder(model, folder)
-    tokenizer.save(str(folder / "tokenizer.json"))
-    return folder
+def post(key, parent, *, votes=None, created=None, usable=True):
+    return (key, parent, "t", f"i love this game {key}", votes, created, usable)
 
 
-def comment(key, parent, *, votes=None, created=None, text=None, thread="t", reason=None):
-    text = f"i love this game {key}" if text is None else text
-    source = "noscore" if votes is None else "votes"
-    return Comment(key, parent, thread, text, 1, source, votes, reason=reason, created=created)
+def ingested(folder, records):
+    """The folder that `dialens engagement ingest` makes of some records."""
+    ingest([write_dump(folder / "RC_2006-01.zst", records)], folder / "ingested")
+    return folder / "ingested"
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_the_shelf_gives_what_inference_reads(tmp_path, family):
-    folder = tiny_encoder(tmp_path / "e", family)
-    shelf = Shelf(folder, TEXTS, torch.device("cpu"))
+def test_the_token_store_gives_what_inference_reads(tmp_path, family):
+    folder = tiny_encoder(tmp_path / "e", family, spread=SPREAD)
+    store = TokenStore(folder, TEXTS, torch.device("cpu"))
     contexts = [(-1, 0, 1), (0, 1, 2), (4, 5, 0), (0, 4, 5), (5, 4, 4), (-1, -1, 1), (1, 3, 3)]
     earlier, parent, reply = (np.array(column) for column in zip(*contexts, strict=True))
     joined = [("\n".join(TEXTS[i] for i in (a, b) if i >= 0), TEXTS[c]) for a, b, c in contexts]
     for found, texts in (
-        (shelf.texts(np.arange(len(TEXTS))), list(TEXTS)),
-        (shelf.pairs(earlier, parent, reply), joined),
+        (store.texts(np.arange(len(TEXTS))), list(TEXTS)),
+        (store.pairs(earlier, parent, reply), joined),
     ):
         table = tokenise(folder, texts, longest=128)
         for mine, theirs in zip(found.parts(), table.batch(np.arange(len(texts))), strict=True):
@@ -96,18 +73,18 @@ def test_the_shelf_gives_what_inference_reads(tmp_path, family):
 def test_pairs_are_siblings_of_one_hour():
     hour = 3600
     rows = [
-        comment("0", None, votes=9, created=0),
-        comment("1", "0", votes=5, created=0),
-        comment("2", "0", votes=1, created=hour),
-        comment("3", "0", votes=-3, created=hour),
-        comment("4", "0", votes=50, created=3 * hour),  # too late for all others
-        comment("5", "0", votes=80, created=0, reason="written by a bot"),
-        comment("6", "2", votes=1, created=hour),
-        comment("7", "6", votes=1, created=hour),
-        comment("8", "elsewhere", votes=7, created=0),  # its parent is not in the data
-        comment("9", "elsewhere", votes=2, created=0),
+        post("0", None, votes=9, created=0),
+        post("1", "0", votes=5, created=0),
+        post("2", "0", votes=1, created=hour),
+        post("3", "0", votes=-3, created=hour),
+        post("4", "0", votes=50, created=3 * hour),  # too late for all others
+        post("5", "0", votes=80, created=0, usable=False),
+        post("6", "2", votes=1, created=hour),
+        post("7", "6", votes=1, created=hour),
+        post("8", "elsewhere", votes=7, created=0),  # its parent is not in the data
+        post("9", "elsewhere", votes=2, created=0),
     ]
-    threads = make_threads(rows)
+    threads = make_threads(pl.DataFrame(rows, POSTS, orient="row"))
     part = bool(threads.held_out[0])
 
     def pairs(what, least=1.0):
@@ -123,62 +100,70 @@ def test_pairs_are_siblings_of_one_hour():
     assert not len(ranked_pairs(threads, "width", held_out=not part, seed=0))
 
 
-def test_threads_come_back_from_their_file(tmp_path):
-    threads = make_threads(comment(str(i), str(i - 1) if i % 3 else None) for i in range(9))
-    save_threads(threads, tmp_path / "t.json.xz")
-    again = load_threads(tmp_path / "t.json.xz")
-    assert again.text == threads.text
-    for name in ("parent", "family", "thread", "votes", "created", "usable", "held_out"):
-        np.testing.assert_array_equal(getattr(again, name), getattr(threads, name))
-
-
-def test_times_are_read_from_files(tmp_path):
-    row = {"id": "a", "parent_id": "t3_x", "link_id": "t3_x", "body": "hello", "score": 2}
-    (tmp_path / "c.jsonl").write_text(json.dumps({**row, "created_utc": "1141171505"}) + "\n")
-    assert [one.created for one in read_comments(tmp_path)] == [1141171505.0]
+def test_threads_are_read_from_an_ingest(tmp_path):
+    records = [
+        submission(id="s", title="good", selftext="dog", score=7, created_utc="1141171500"),
+        comment(id="s", parent_id="t3_s", link_id="t3_s", body="*hello*", created_utc="1141171505"),
+        comment(id="b", parent_id="t1_s", link_id="t3_s", body="[deleted]"),
+        comment(id="c", parent_id="t1_s", link_id="t3_s", body="> hello\n\nwhy?", score=3),
+        comment(id="d", parent_id="t1_far", link_id="t3_far", body="this was very good"),
+    ]
+    threads = load_threads(ingested(tmp_path, records))
+    place = {text: row for row, text in enumerate(threads.text)}
+    assert sorted(threads.text) == ["", "> hello why?", "good dog", "hello", "this was very good"]
+    root, reply = place["good dog"], place["hello"]  # a comment may have its submission's id
+    assert threads.parent[reply] == root
+    assert threads.parent[[place[""], place["> hello why?"]]].tolist() == [reply, reply]
+    assert threads.parent[[root, place["this was very good"]]].tolist() == [-1, -1]
+    assert threads.created[reply] == 1141171505
+    assert threads.votes[root] == 7
+    assert np.flatnonzero(~threads.usable).tolist() == sorted([place[""], place["> hello why?"]])
+    assert len(np.unique(threads.thread)) == 2
+    assert threads.family[place[""]] == threads.family[place["> hello why?"]] >= 0
+    assert threads.family[root] == -1
 
 
 def test_hidden_tokens_one_by_one(tmp_path):
-    model = load_encoder(tiny_encoder(tmp_path / "e"), 1).eval()
+    model = load_encoder(tiny_encoder(tmp_path / "e", "bert", spread=SPREAD), 1).eval()
     head = MaskedHead(64, model.shape.vocabulary)
-    shelf = Shelf(tmp_path / "e", TEXTS, torch.device("cpu"))
+    store = TokenStore(tmp_path / "e", TEXTS, torch.device("cpu"))
     texts = np.array([0, 1, 2])
-    batch = shelf.texts(texts)
-    together = log_likelihood(model, head, batch, shelf.mask_token, stride=1000)
+    batch = store.texts(texts)
+    together = log_likelihood(model, head, batch, store.mask_token, stride=1000)
     for row, text in enumerate(texts):
-        alone = shelf.texts(np.array([text]))
+        alone = store.texts(np.array([text]))
         total = 0.0
         for place in range(1, alone.ids.shape[1] - 1):
             ids = alone.ids.clone()
-            ids[0, place] = shelf.mask_token
+            ids[0, place] = store.mask_token
             with torch.no_grad():
                 state = model.states(ids, alone.mask, alone.types)[0, place]
                 chances = head(state[None], model.word.weight).log_softmax(-1)[0]
             total += float(chances[alone.ids[0, place]])
         assert float(together[row]) == pytest.approx(total, rel=1e-5)
-    short = log_likelihood(model, head, batch, shelf.mask_token)
+    short = log_likelihood(model, head, batch, store.mask_token)
     torch.testing.assert_close(short[[0, 2]], together[[0, 2]])  # up to six tokens: the same
 
 
 @pytest.fixture
 def data(tmp_path):
-    words = WORDS.split()
     generator = np.random.default_rng(0)
 
     def text():
-        return " ".join(generator.choice(words, generator.integers(4, 12)))
+        return " ".join(generator.choice(WORDS, generator.integers(4, 12)))
 
-    rows = []
+    records = []
     for thread in range(40):
-        start = len(rows)
         for own, above in enumerate((None, 0, 0, 0, 1, 1, 4)):
-            parent = None if above is None else str(start + above)
-            rows.append(comment(str(start + own), parent, text=text(), thread=f"n{thread}"))
+            parent = None if above is None else f"n{thread}-{above}"
+            key = f"n{thread}" if above is None else f"n{thread}-{own}"
+            parent = f"n{thread}" if above == 0 else parent
+            records.append(thread_row(id=key, parent_id=parent, thread=f"n{thread}", body=text()))
         for own in range(3):
-            parent = f"v{thread}"
-            key = f"w{thread}-{own}"
-            rows.append(comment(key, parent, votes=own * 5, created=0, text=text(), thread=parent))
-    save_threads(make_threads(rows), tmp_path / "threads.json.xz")
+            place = {"parent_id": f"t3_v{thread}", "link_id": f"t3_v{thread}"}
+            votes = {"score": own * 5, "created_utc": "1141171500"}
+            records.append(comment(id=f"w{thread}-{own}", body=text(), **place, **votes))
+    ingested(tmp_path, records)
     chats = tmp_path / "chats"
     chats.mkdir()
     for name in ("ji2022_continuous", "dbdc3_en"):
@@ -191,17 +176,17 @@ def data(tmp_path):
 
 
 def test_training_teaching_and_export(data, monkeypatch):
-    tiny_encoder(data / "mini")
-    tiny_encoder(data / "big", "mpnet")
+    tiny_encoder(data / "mini", "bert", spread=SPREAD)
+    tiny_encoder(data / "big", "mpnet", spread=SPREAD)
 
     def run(what, out, *options):
         command = [
-            *("ranker", what, "--threads", str(data / "threads.json.xz")),
+            *("train", what, "--threads", str(data / "ingested")),
             *("--chats", str(data / "chats"), "--steps", "4", "--scale", "0.1"),
             *("--measured", "40", "--out", str(data / out), *options),
         ]
         monkeypatch.setattr(sys, "argv", command)
-        ranker.main()
+        train.main()
 
     run("teach", "teacher", "--encoder", str(data / "big"))
     run("train", "first", "--encoder", str(data / "mini"))
@@ -215,12 +200,12 @@ def test_training_teaching_and_export(data, monkeypatch):
 
     ships = data / "ships"
     command = [
-        *("ranker_cards", "--model", str(data / "last"), "--out", str(ships), "--asked", "20"),
-        *("--threads", str(data / "threads.json.xz"), "--chats", str(data / "chats")),
+        *("cards", "--model", str(data / "last"), "--out", str(ships), "--asked", "20"),
+        *("--threads", str(data / "ingested"), "--chats", str(data / "chats")),
         *("--measured", "40"),
     ]
     monkeypatch.setattr(sys, "argv", command)
-    ranker_cards.main()
+    cards.main()
     card = read_card(ships)
     assert set(card.tasks) == set(SHIPPED_HEADS)
     for task in card.tasks.values():
@@ -260,13 +245,13 @@ def quantised(folder, outputs):
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_graphs_give_what_the_networks_give(tmp_path, family):
-    folder = tiny_encoder(tmp_path / "e", family, OUTPUTS)
+    folder = tiny_encoder(tmp_path / "e", family, OUTPUTS, spread=SPREAD)
     model, head = quantised(folder, OUTPUTS)
-    export.export(folder, tmp_path / "ships", HEADS, ranker_cards.notes({}, {}, {}))
+    export.export(folder, tmp_path / "ships", HEADS, cards.notes({}, {}, {}))
     card = read_card(tmp_path / "ships")
-    shelf = Shelf(folder, TEXTS, torch.device("cpu"))
-    batch = shelf.texts(np.arange(len(TEXTS)))
-    expected = log_likelihood(model, head, batch, shelf.mask_token).numpy()
+    store = TokenStore(folder, TEXTS, torch.device("cpu"))
+    batch = store.texts(np.arange(len(TEXTS)))
+    expected = log_likelihood(model, head, batch, store.mask_token).numpy()
     language = LanguageModel(card, precision="fp32", threads=1)
     found = language.score(TEXTS)
     np.testing.assert_allclose(found.total, expected, rtol=1e-3, atol=1e-3)
@@ -279,9 +264,9 @@ def test_the_graphs_give_what_the_networks_give(tmp_path, family):
 
 
 def test_likelihood_does_not_depend_on_other_texts(tmp_path):
-    folder = tiny_encoder(tmp_path / "e", outputs=OUTPUTS)
+    folder = tiny_encoder(tmp_path / "e", "bert", OUTPUTS, spread=SPREAD)
     quantised(folder, OUTPUTS)
-    export.export(folder, tmp_path / "ships", HEADS, ranker_cards.notes({}, {}, {}))
+    export.export(folder, tmp_path / "ships", HEADS, cards.notes({}, {}, {}))
     language = LanguageModel(read_card(tmp_path / "ships"), threads=2)
     together = language.score(TEXTS).total
     for row, text in enumerate(TEXTS):
@@ -292,16 +277,16 @@ def test_likelihood_does_not_depend_on_other_texts(tmp_path):
 
 
 def test_a_folder_without_a_language_model_says_so(tmp_path):
-    folder = tiny_encoder(tmp_path / "e", outputs=OUTPUTS)
-    export.export(folder, tmp_path / "ships", HEADS, ranker_cards.notes({}, {}, {}))
+    folder = tiny_encoder(tmp_path / "e", "bert", OUTPUTS, spread=SPREAD)
+    export.export(folder, tmp_path / "ships", HEADS, cards.notes({}, {}, {}))
     with pytest.raises(DialensError, match=r"has no likelihood\.int8\.onnx"):
         LanguageModel(read_card(tmp_path / "ships")).score(["lol"])
 
 
 def test_figures_of_a_perfect_and_of_a_blind_model(data):
-    threads = load_threads(data / "threads.json.xz")
+    threads = load_threads(data / "ingested")
     pools = make_pools(threads, data / "chats", held_out=True, seed=1)
-    sizes = {name: len(replies) for name, (replies, _) in ranker.asked(pools).items()}
+    sizes = {name: len(replies) for name, (replies, _) in train.asked(pools).items()}
     good = ("whole", "given", "width higher", "depth higher", "updown higher")
     perfect = {n: np.full((size, OUTPUTS), float(n in good)) for n, size in sizes.items()}
     for name, one in figures(perfect, pools).items():

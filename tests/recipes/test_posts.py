@@ -5,12 +5,12 @@ import polars as pl
 import pytest
 
 from dialens.errors import DialensError
-from dialens.models.training.endex import chain_depths, load_posts
-from dialens.models.training.engagement import makers
-from dialens.models.training.pairs import PairMaker, validation_pairs
-from dialens.models.training.transfer import reached
+from recipes.encoder.engagement import makers
+from recipes.encoder.pairs import PairMaker, validation_pairs
+from recipes.encoder.posts import chain_depths, load_posts
+from recipes.encoder.transfer import reached
 from tests.engagement.dumps import comment, conversation, submission
-from tests.models.labelled import make_red
+from tests.recipes.labelled import make_red
 
 pytestmark = pytest.mark.slow
 

@@ -4,7 +4,7 @@ Variants of engagement from reactions (``plain``, ``ns``, ``nsr``, ``soft``), ``
 reply that was given or one from elsewhere) and ``appeal`` (what people who chatted with agents
 liked). Each is measured on held-out threads and dialogues and on human judgement.
 
-python -m dialens.models.training.engagement --posts RED --encoder FOLDER \
+python -m recipes.encoder.engagement --posts RED --encoder FOLDER \
         --judged FOLDER --variant nsr --seeds 0 1 2 --out FOLDER
 """
 
@@ -18,17 +18,17 @@ from pathlib import Path
 
 import numpy as np
 
-from dialens.models.training.chats import (
+from dialens.models.training.measures import auc, pearson, sigmoid, spearman
+from recipes.encoder.chats import (
     CONTEXT_TURNS,
     ChatPairs,
     mismatched,
     read_appeal,
     read_human_replies,
 )
-from dialens.models.training.endex import DIMENSIONS, Posts, load_posts
-from dialens.models.training.judged import DEVELOPMENT, SETS, read_judged
-from dialens.models.training.measures import auc, pearson, sigmoid, spearman
-from dialens.models.training.pairs import VARIANTS, PairMaker, Pairs, validation_pairs
+from recipes.encoder.judged import DEVELOPMENT, SETS, read_judged
+from recipes.encoder.pairs import VARIANTS, PairMaker, Pairs, validation_pairs
+from recipes.encoder.posts import DIMENSIONS, Posts, load_posts
 
 LONGEST = 128
 CHATS = "chats"

@@ -1,6 +1,6 @@
 r"""Students: one small encoder with the heads of all tasks, taught by the ensembles.
 
-python -m dialens.models.training.distil --transfer FILE --encoder FOLDER --layers 0 2 4 6 \
+python -m recipes.encoder.distil --transfer FILE --encoder FOLDER --layers 0 2 4 6 \
         --posts RED --emotions FOLDER --out FOLDER
 """
 
@@ -15,13 +15,13 @@ from pathlib import Path
 import numpy as np
 
 from dialens.models.inputs import TextInput
-from dialens.models.training.chats import CONTEXT_TURNS, read_appeal
-from dialens.models.training.emotion import read_goemotions
-from dialens.models.training.endex import load_posts
-from dialens.models.training.engagement import CHATS, LONGEST, Material, validation_value
-from dialens.models.training.judged import DEVELOPMENT, SETS, read_judged
-from dialens.models.training.toxicity import read_toxicity
-from dialens.models.training.transfer import HEADS, OUTPUTS, load_transfer
+from recipes.encoder.chats import CONTEXT_TURNS, read_appeal
+from recipes.encoder.emotion import read_goemotions
+from recipes.encoder.engagement import CHATS, LONGEST, Material, validation_value
+from recipes.encoder.judged import DEVELOPMENT, SETS, read_judged
+from recipes.encoder.posts import load_posts
+from recipes.encoder.toxicity import read_toxicity
+from recipes.encoder.transfer import HEADS, OUTPUTS, load_transfer
 
 _log = logging.getLogger(__name__)
 

@@ -1,6 +1,6 @@
 r"""What the ranker's card says, and the whole way from trained weights to the folder that ships.
 
-python -m dialens.models.training.ranker_cards --model FOLDER --threads FILE --chats FOLDER \
+python -m recipes.ranker.cards --model FOLDER --threads INGESTED --chats FOLDER \
         --out src/dialens/models/data/ranker
 """
 
@@ -20,10 +20,10 @@ from dialens.models.card import read_card
 from dialens.models.inputs import TextInput
 from dialens.models.likelihood import LanguageModel
 from dialens.models.runtime import Model
-from dialens.models.training.chats import read_human_replies
 from dialens.models.training.export import export
 from dialens.models.training.measures import pearson, spearman
-from dialens.models.training.ranker_pools import (
+from recipes.encoder.chats import read_human_replies
+from recipes.ranker.pools import (
     HEADS,
     SHIPPED_HEADS,
     Pools,
@@ -32,7 +32,7 @@ from dialens.models.training.ranker_pools import (
     make_pools,
     sample,
 )
-from dialens.models.training.threads import load_threads
+from recipes.ranker.threads import load_threads
 
 NAME = "ranker"
 _ONE_BY_ONE = 100
@@ -132,7 +132,7 @@ def notes(
         "data": DATA,
         "seed": 0,
         "training": {
-            "command": "python -m dialens.models.training.ranker train --ranking --encoder first "
+            "command": "python -m recipes.ranker.train train --ranking --encoder first "
             "--taught teacher --rate 3e-4 --seed 0",
             "all_commands": "docs/models.md",
             "left out": "A head for votes (updown) was trained with the others and does not ship: "
@@ -228,7 +228,7 @@ def main() -> None:
     """Export, measure, and export again with a whole card."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--model", type=Path, required=True, help="weights, config, tokenizer")
-    parser.add_argument("--threads", type=Path, required=True)
+    parser.add_argument("--threads", type=Path, required=True, help="from engagement ingest")
     parser.add_argument("--chats", type=Path, required=True)
     parser.add_argument("--measured", type=int, default=8000, help="as in training")
     parser.add_argument("--asked", type=int, default=2000, help="of each, the exported model")

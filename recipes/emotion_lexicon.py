@@ -1,6 +1,6 @@
 """Build the emotion lexicon that dialens ships, from GoEmotions, and write its card.
 
-    python scripts/build_emotion_lexicon.py GOEMOTIONS_FOLDER [--compare NRC_FILE] [--out FOLDER]
+    python -m recipes.emotion_lexicon GOEMOTIONS_FOLDER [--compare NRC_FILE] [--out FOLDER]
 
 The folder holds ``train.tsv``, ``dev.tsv``, ``test.tsv`` (or ``.gz``: text, label numbers, id) and
 ``labels.txt``. Words are counted on *train*, the three settings are chosen on *dev*, and *test* is
@@ -105,7 +105,7 @@ _CARD: dict[str, Any] = {
         "Derived from GoEmotions, Copyright Google LLC, CC BY 4.0; changed: labels grouped "
         "into eight, comments reduced to word weights."
     ),
-    "command": "python scripts/build_emotion_lexicon.py GOEMOTIONS_FOLDER --compare NRC_FILE",
+    "command": "python -m recipes.emotion_lexicon GOEMOTIONS_FOLDER --compare NRC_FILE",
     "references": [
         (
             "Plutchik, R. (1980). A general psychoevolutionary theory of emotion. In Emotion: "

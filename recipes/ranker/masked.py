@@ -14,7 +14,7 @@ from torch import nn
 from torch.nn import functional
 
 from dialens.models.training.encoder import Encoder
-from dialens.models.training.shelf import Batch
+from recipes.ranker.token_store import Batch
 
 STRIDE = 6
 FILE = "masked.safetensors"

@@ -1,8 +1,8 @@
 r"""The transfer set of a student: many texts and pairs with what the teachers say about them.
 
-    python -m dialens.models.training.transfer texts --posts RED --encoder FOLDER \
+    python -m recipes.encoder.transfer texts --posts RED --encoder FOLDER \
         --emotions FOLDER --teachers FOLDER --out texts
-    python -m dialens.models.training.transfer pairs … --chats FOLDER --out pairs
+    python -m recipes.encoder.transfer pairs … --chats FOLDER --out pairs
 
 Columns of the targets are those of :data:`HEADS`. Texts of GoEmotions and of the toxicity sets keep
 half of their human label; Reddit's comments, unlabelled, have the teachers' word alone. What needs
@@ -20,13 +20,13 @@ from pathlib import Path
 import numpy as np
 
 from dialens.models.inputs import TextInput
-from dialens.models.training.chats import mismatched, read_appeal, read_human_replies
-from dialens.models.training.emotion import read_goemotions
-from dialens.models.training.endex import Posts, load_posts
-from dialens.models.training.engagement import LONGEST, makers
 from dialens.models.training.negatives import chat_style, spoil
-from dialens.models.training.teachers import best_teachers, ensemble, teacher_folders
-from dialens.models.training.toxicity import read_toxicity
+from recipes.encoder.chats import mismatched, read_appeal, read_human_replies
+from recipes.encoder.emotion import read_goemotions
+from recipes.encoder.engagement import LONGEST, makers
+from recipes.encoder.posts import Posts, load_posts
+from recipes.encoder.teachers import best_teachers, ensemble, teacher_folders
+from recipes.encoder.toxicity import read_toxicity
 
 EMOTIONS = 28
 HEADS = {

@@ -1,12 +1,12 @@
 """Fit the topics that ship: LDA by stochastic collapsed variational Bayes on Reddit text.
 
-    python scripts/fit_topics.py --data ../shared/data/reddit --out src/dialens/models/data/topics
+    python -m recipes.topics --data INGESTED --names FILE --out src/dialens/models/data/topics
 
 Documents are pieces of threads: comments of a thread pooled until about ``--chunk`` words. Words
 are letters only (no links, names of users or subreddits, numbers) and must occur in at least
-``--min-threads`` threads; a word that is also the name of a user in the data must occur in ten
-times as many, so that nobody can be recognised. Words in more than
-``--max-share`` of the texts are left out: they tell no theme.
+``--min-threads`` threads; a word that is also the name of a user (``--names``: a file with one name
+a line, since ingest keeps none) must occur in ten times as many, so that nobody can be recognised.
+Words in more than ``--max-share`` of the texts are left out: they tell no theme.
 
 The updates are those of SCVB0 (Foulds et al. 2013), online over batches of documents, with a prior
 over topics proportional to their size (Wallach et al. 2009). They start from clusters of documents;
@@ -19,22 +19,13 @@ give the mixture, the other half are scored; passes end when it no longer falls.
 from __future__ import annotations
 
 import argparse
-import bz2
-import gzip
-import html
-import io
-import json
-import lzma
-import re
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from itertools import count
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
-import zstandard
 from scipy import sparse
 from sklearn.cluster import MiniBatchKMeans
 from sklearn.decomposition import TruncatedSVD
@@ -43,47 +34,11 @@ from sklearn.preprocessing import normalize
 from dialens.models import topics
 from dialens.models.topics_counts import count_matrix, ngrams
 from dialens.text.tokens import VERSION, tokenise
+from recipes.reddit import read_posts
 
-LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 WORD = r"^[a-z][a-z'\-]*$"
 RESAMPLES = 2000
 SMALLEST_WEIGHT = 0.01  # of P(topic | word); what is below is noise and would fill the table
-
-
-def rows_of(file: Path) -> Iterator[dict[str, Any]]:
-    """Yield the JSON objects of a Reddit file, whatever its compression."""
-    raw = file.read_bytes()
-    if file.suffix == ".zst":
-        reader = zstandard.ZstdDecompressor(max_window_size=2**31).stream_reader(io.BytesIO(raw))
-        raw = reader.read()
-    else:
-        raw = {".xz": lzma.decompress, ".bz2": bz2.decompress, ".gz": gzip.decompress}[file.suffix](
-            raw
-        )
-    if raw.lstrip()[:1] == b"[":
-        yield from json.loads(raw)
-        return
-    for line in raw.splitlines():
-        if line.strip():
-            yield json.loads(line)
-
-
-def read(folder: Path) -> tuple[pl.DataFrame, set[str]]:
-    """Return ``thread, text`` of all comments and submissions, and the names of users."""
-    threads, texts, names = [], [], set()
-    for file in sorted(folder.iterdir()):
-        for place, row in enumerate(rows_of(file)):
-            body = row.get("body") or row.get("text") or ""
-            if "title" in row:
-                body = f"{row['title']}\n{row.get('selftext') or ''}"
-            if not body or body in ("[deleted]", "[removed]"):
-                continue
-            own = f"t3_{row['id']}" if "title" in row else f"{file.name}:{place}"
-            threads.append(str(row.get("thread") or row.get("link_id") or own))
-            texts.append(LINK.sub(r"\1", html.unescape(html.unescape(body))))
-            if row.get("author"):
-                names.add(str(row["author"]).lower())
-    return pl.DataFrame({"thread": threads, "text": texts}), names
 
 
 def vocabulary(
@@ -139,6 +94,7 @@ class Perplexity:
     n: int
 
     def as_metric(self) -> dict[str, float | int]:
+        """Return it as a card writes it."""
         return asdict(self)
 
 
@@ -215,16 +171,19 @@ def starting_point(documents: sparse.csr_array, n: int, seed: int) -> np.ndarray
     idf = np.log(documents.shape[0] / np.maximum(frequency, 1))
     weighted.data = (1 + np.log(weighted.data)) * idf[weighted.indices]
     weighted = normalize(sparse.csr_matrix(weighted))
-    space = normalize(TruncatedSVD(100, n_iter=3, random_state=seed).fit_transform(weighted))
-    cluster = MiniBatchKMeans(n, batch_size=4096, n_init=1, random_state=seed).fit_predict(space)
+    space = TruncatedSVD(min(100, weighted.shape[1]), n_iter=3, random_state=seed)
+    places = normalize(space.fit_transform(weighted))
+    cluster = MiniBatchKMeans(n, batch_size=4096, n_init=1, random_state=seed).fit_predict(places)
     place = (cluster, np.arange(len(cluster)))
     member = sparse.csr_array((np.ones(len(cluster)), place), shape=(n, len(cluster)))
     return (member @ documents).toarray().T.astype(np.float32)
 
 
 def main() -> None:
+    """Fit and write."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--data", type=Path, required=True, help="from engagement ingest")
+    parser.add_argument("--names", type=Path, help="names of users, one a line")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--topics", type=int, default=500)
     parser.add_argument("--chunk", type=int, default=300)
@@ -239,7 +198,8 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
 
-    comments, names = read(given.data)
+    comments = read_posts(given.data).filter(pl.col("text") != "")
+    names = set(given.names.read_text("utf-8").lower().split()) if given.names else set()
     tokens = comments.select(tokenise("text"))["text"]
     thread = comments["thread"].rank("dense").to_numpy().astype(np.int64) - 1
     counted = ngrams(tokens, 1)
@@ -302,7 +262,7 @@ def main() -> None:
                 "n": len(tokens),
             }
         ],
-        "command": "python scripts/fit_topics.py --data DATA --out OUT "
+        "command": "python -m recipes.topics --data DATA --out OUT "
         f"--topics {given.topics} --chunk {given.chunk} --min-threads {given.min_threads} "
         f"--max-share {given.max_share} --passes {given.passes} --rounds {given.rounds} "
         f"--batch {given.batch} --alpha {given.alpha} --eta {given.eta} "

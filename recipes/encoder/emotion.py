@@ -1,6 +1,6 @@
 r"""Emotion teachers: GoEmotions' 27 emotions and neutral, several labels a text.
 
-python -m dialens.models.training.emotion --data GOEMOTIONS --encoder FOLDER --out FOLDER \
+python -m recipes.encoder.emotion --data GOEMOTIONS --encoder FOLDER --out FOLDER \
         --seeds 0 1 2
 """
 

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from dialens.errors import DialensError
-from dialens.models.training.endex import DIMENSIONS, Posts
 from dialens.models.training.negatives import (
     ALL_RULES,
     GENERIC,
@@ -26,6 +25,7 @@ from dialens.models.training.negatives import (
     opening,
     spoil,
 )
+from recipes.encoder.posts import DIMENSIONS, Posts
 
 VARIANTS = ("plain", "ns", "nsr", "soft", "relevance")
 KAPPA = 1.0

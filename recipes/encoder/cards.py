@@ -1,6 +1,6 @@
 r"""What the cards of the shipped models say, beside what was measured.
 
-python -m dialens.models.training.cards small --metrics metrics.json --goemotions FOLDER \
+python -m recipes.encoder.cards small --metrics metrics.json --goemotions FOLDER \
         --out notes.json
 """
 
@@ -37,13 +37,13 @@ BASES = {
     "small": {
         "base_model": "all-MiniLM-L6-v2 (Apache-2.0), all 6 layers",
         "default_for": ["emotion", "toxicity", "validity"],
-        "command": "python -m dialens.models.training.distil --encoder all-MiniLM-L6-v2 "
+        "command": "python -m recipes.encoder.distil --encoder all-MiniLM-L6-v2 "
         "--batch 192 --rate 4e-4 --epochs 4 --seed 0",
     },
     "base": {
         "base_model": "all-mpnet-base-v2 (Apache-2.0), layers 0 1 3 4 6 8 9 11",
         "default_for": ["engagement", "relevance", "appeal"],
-        "command": "python -m dialens.models.training.distil --encoder all-mpnet-base-v2 "
+        "command": "python -m recipes.encoder.distil --encoder all-mpnet-base-v2 "
         "--layers 0 1 3 4 6 8 9 11 --batch 192 --rate 1.5e-4 --epochs 3 --seed 0",
     },
 }
@@ -150,7 +150,7 @@ def main() -> None:
     parser.add_argument("--goemotions", type=Path, required=True, help="for the label names")
     parser.add_argument("--out", type=Path, required=True)
     given = parser.parse_args()
-    from dialens.models.training.emotion import read_labels
+    from recipes.encoder.emotion import read_labels
 
     metrics, formula = (
         json.loads(file.read_text("utf-8")) if file else None

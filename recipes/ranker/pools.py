@@ -13,10 +13,10 @@ from pathlib import Path
 
 import numpy as np
 
-from dialens.models.training.chats import read_human_replies
 from dialens.models.training.measures import auc, measured
-from dialens.models.training.threads import RANKED, RankedPairs, Threads, ranked_pairs
-from dialens.models.training.transfer import broken
+from recipes.encoder.chats import read_human_replies
+from recipes.encoder.transfer import broken
+from recipes.ranker.threads import RANKED, RankedPairs, Threads, ranked_pairs
 
 HEADS = {
     "valid_utterance": slice(0, 1),
@@ -86,7 +86,7 @@ def make_pools(
     """Draw one part of the data.
 
     Args:
-        threads: From :mod:`dialens.models.training.threads`.
+        threads: From :mod:`recipes.ranker.threads`.
         chats: Folder of rated chats, for how people go on there; None leaves them out.
         held_out: Which part.
         seed: Of every choice.

@@ -4,7 +4,7 @@ The parts count the same: each is brought to a common scale and they are average
 fitted; unit weights travel better than fitted ones (Dawes 1979). That these four are the parts was
 decided with the reported sets in sight, as ``docs/models.md`` says.
 
-python -m dialens.models.training.formula --logits logits.npz --judged FOLDER --out formula.json
+python -m recipes.encoder.formula --logits logits.npz --judged FOLDER --out formula.json
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from pathlib import Path
 import numpy as np
 
 from dialens.models.engagement import content_words
-from dialens.models.training.chats import CONTEXT_TURNS
-from dialens.models.training.judged import DEVELOPMENT, read_judged
-from dialens.models.training.transfer import HEADS
+from recipes.encoder.chats import CONTEXT_TURNS
+from recipes.encoder.judged import DEVELOPMENT, read_judged
+from recipes.encoder.transfer import HEADS
 
 PARTS = ("engagement", "relevance", "appeal")
 SPECIFICITY = "log_specificity"
