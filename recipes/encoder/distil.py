@@ -57,7 +57,8 @@ def main() -> None:
     import torch
 
     from dialens.models.training.encoder import Encoder, load_encoder, save_encoder
-    from dialens.models.training.fit import Plan, best_device, fit, predict
+    from dialens.models.training.fit import fit, predict
+    from dialens.models.training.loop import Schedule, best_device
     from dialens.models.training.measures import auc, best_thresholds, macro_f1, sigmoid
     from dialens.models.training.tokens import tokenise
 
@@ -119,13 +120,13 @@ def main() -> None:
     torch.manual_seed(given.seed)
     model = load_encoder(given.encoder, OUTPUTS, layers=given.layers, dropout=0.05)
     model = model.to(best_device())
-    plan = Plan(epochs=given.epochs, batch=given.batch, rate=given.rate, seed=given.seed)
-    plan = replace(plan, seconds=given.seconds)
+    schedule = Schedule(epochs=given.epochs, batch=given.batch, rate=given.rate, seed=given.seed)
+    schedule = replace(schedule, seconds=given.seconds)
     result = fit(
         model,
         table,
         targets,
-        plan,
+        schedule,
         evaluate=value,
         weights=column_weights(),
         checkpoint=given.out / "state.pt" if given.resume else None,
@@ -136,7 +137,11 @@ def main() -> None:
         for part, texts in _reference_texts(given.emotions, given.judged, given.chats).items()
     }
     np.savez(given.out / "logits.npz", **logits)  # type: ignore[arg-type, unused-ignore]
-    report = {"history": result.history, "seconds": result.seconds, "inputs": len(inputs)}
+    report = {
+        "history": [one.value for one in result.history],
+        "seconds": result.seconds,
+        "inputs": len(inputs),
+    }
     (given.out / "report.json").write_text(json.dumps(report, indent=1))
     _log.info("%s", report)
 

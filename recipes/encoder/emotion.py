@@ -52,7 +52,8 @@ def read_labels(folder: Path) -> list[str]:
 def main() -> None:
     """Train teachers."""
     from dialens.models.training.encoder import Encoder, load_encoder, save_encoder
-    from dialens.models.training.fit import Plan, best_device, fit, predict
+    from dialens.models.training.fit import fit, predict
+    from dialens.models.training.loop import Schedule, best_device
     from dialens.models.training.measures import best_thresholds, macro_f1, sigmoid
     from dialens.models.training.tokens import tokenise
 
@@ -83,14 +84,14 @@ def main() -> None:
 
         torch.manual_seed(seed)
         model = load_encoder(given.encoder, len(read_labels(given.data))).to(best_device())
-        plan = Plan(epochs=given.epochs, batch=given.batch, rate=given.rate, seed=seed)
-        plan = replace(plan, seconds=given.seconds)
+        schedule = Schedule(epochs=given.epochs, batch=given.batch, rate=given.rate, seed=seed)
+        schedule = replace(schedule, seconds=given.seconds)
         folder = given.out / f"seed{seed}"
         result = fit(
             model,
             tables["train"],
             truth["train"].astype(np.float32),
-            plan,
+            schedule,
             evaluate=value,
             checkpoint=folder / "state.pt" if given.resume else None,
         )
@@ -101,9 +102,9 @@ def main() -> None:
         thresholds = best_thresholds(chances["dev"], truth["dev"])
         report = {
             "seed": seed,
-            "dev macro-F1": result.best,
+            "dev macro-F1": result.best_value,
             "test macro-F1": macro_f1(chances["test"] >= thresholds, truth["test"]),
-            "history": result.history,
+            "history": [one.value for one in result.history],
             "seconds": result.seconds,
         }
         (folder / "report.json").write_text(json.dumps(report, indent=1))

@@ -111,7 +111,8 @@ def main() -> None:
     import torch
 
     from dialens.models.training.encoder import Encoder, load_encoder, save_encoder
-    from dialens.models.training.fit import Plan, best_device, fit, predict
+    from dialens.models.training.fit import fit, predict
+    from dialens.models.training.loop import Schedule, best_device
     from dialens.models.training.tokens import tokenise
 
     parser = argparse.ArgumentParser(description=__doc__)
@@ -157,13 +158,13 @@ def main() -> None:
         table = tokenise(given.encoder, pairs.inputs, longest=LONGEST)
         torch.manual_seed(seed)
         model = load_encoder(given.encoder, 1).to(best_device())
-        plan = Plan(epochs=given.epochs, batch=given.batch, rate=given.rate, seed=seed)
-        plan = replace(plan, seconds=given.seconds)
+        schedule = Schedule(epochs=given.epochs, batch=given.batch, rate=given.rate, seed=seed)
+        schedule = replace(schedule, seconds=given.seconds)
         result = fit(
             model,
             table,
             pairs.target.astype(np.float32)[:, None],
-            plan,
+            schedule,
             evaluate=lambda one: validation_value(scores(one), checks),
         )
         folder = given.out / f"seed{seed}"
@@ -176,7 +177,7 @@ def main() -> None:
             "positive": given.positive,
             "seed": seed,
             "pairs": len(pairs),
-            "validation": result.best,
+            "validation": result.best_value,
             "validation by set": {
                 name: validation_value({name: final[name]}, {name: one})
                 for name, one in checks.items()

@@ -63,7 +63,8 @@ def main() -> None:
     import torch
 
     from dialens.models.training.encoder import Encoder, load_encoder, save_encoder
-    from dialens.models.training.fit import Plan, best_device, fit, predict
+    from dialens.models.training.fit import fit, predict
+    from dialens.models.training.loop import Schedule, best_device
     from dialens.models.training.measures import auc
     from dialens.models.training.tokens import tokenise
 
@@ -99,13 +100,13 @@ def main() -> None:
     for seed in given.seeds:
         torch.manual_seed(seed)
         model = load_encoder(given.encoder, 1).to(best_device())
-        plan = Plan(epochs=given.epochs, batch=48, rate=3e-5, seed=seed)
+        schedule = Schedule(epochs=given.epochs, batch=48, rate=3e-5, seed=seed)
         target = data.toxic[rows[0]].astype(np.float32)[:, None]
-        result = fit(model, tables[0], target, plan, evaluate=value)
+        result = fit(model, tables[0], target, schedule, evaluate=value)
         folder = given.out / f"seed{seed}"
         save_encoder(model, folder, half=True)
         test = _by_origin(predict(model, tables[2])[:, 0], data, rows[2])
-        report = {"seed": seed, "chosen by": result.best, "test AUC": test}
+        report = {"seed": seed, "chosen by": result.best_value, "test AUC": test}
         (folder / "report.json").write_text(json.dumps(report, indent=1))
         _log.info("toxicity %s", report)
 

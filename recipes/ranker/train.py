@@ -29,9 +29,9 @@ import torch
 from torch.nn import functional
 
 from dialens.errors import DialensError
+from dialens.models.batches import token_batches
 from dialens.models.training.encoder import Encoder, load_encoder, save_encoder
-from dialens.models.training.fit import best_device
-from dialens.models.training.tokens import sorted_batches
+from dialens.models.training.loop import best_device
 from recipes.ranker.masked import (
     MaskedHead,
     hidden_loss,
@@ -246,7 +246,7 @@ def predict(
     if contexts is not None:
         above = store.length[pools.earlier[contexts]] + store.length[pools.parent[contexts]]
         lengths = np.minimum(lengths + above, store.longest)
-    batches = list(sorted_batches(lengths + 4, 65536))
+    batches = list(token_batches(lengths + 4, 65536))
     order = np.random.default_rng(0).permutation(len(batches))
     device = store.device
     with (
@@ -272,7 +272,7 @@ def likelihoods(
     """Return the log-likelihood of texts and how many tokens each has."""
     total = np.zeros(len(rows), dtype=np.float32)
     tokens = np.minimum(store.length[rows], store.longest - 2)
-    for some in sorted_batches(tokens + 2, 16384):
+    for some in token_batches(tokens + 2, 16384):
         batch = store.texts(rows[some])
         total[some] = log_likelihood(model, head, batch, store.mask_token).cpu().numpy()
     return total, tokens

@@ -9,7 +9,8 @@ import torch
 from dialens.models import load
 from dialens.models.training import export
 from dialens.models.training.encoder import load_encoder, save_encoder
-from dialens.models.training.fit import Plan, fit, predict
+from dialens.models.training.fit import fit, predict
+from dialens.models.training.loop import Schedule
 from dialens.models.training.measures import auc, partial, pearson, spearman
 from dialens.models.training.tokens import tokenise
 from tests.models.tiny_encoder import sentences, tiny_encoder
@@ -36,17 +37,24 @@ def learned_by_heart(folder, plan, checkpoint=None):
 
 def test_training_learns_and_repeats_by_seed(tmp_path):
     folder = tiny_encoder(tmp_path / "encoder")
-    plan = Plan(epochs=6, batch=16, rate=3e-3, seed=3)
+    plan = Schedule(epochs=6, batch=16, rate=3e-3, seed=3)
     (result, scores), (_, again) = (learned_by_heart(folder, plan) for _ in range(2))
-    assert result.best > 0.95
+    assert result.best_value > 0.95
     np.testing.assert_array_equal(scores, again)
-    _, other = learned_by_heart(folder, Plan(epochs=6, batch=16, rate=3e-3, seed=4))
+    _, other = learned_by_heart(folder, Schedule(epochs=6, batch=16, rate=3e-3, seed=4))
     assert not np.array_equal(scores, other)
+
+
+def test_training_ends_in_its_time(tmp_path):
+    folder = tiny_encoder(tmp_path / "encoder")
+    result, _ = learned_by_heart(folder, Schedule(epochs=1000, batch=16, seconds=0.3))
+    assert 1 <= result.step < 4000
+    assert result.history[-1].step == result.step  # the last weights are measured too
 
 
 def test_an_interrupted_run_ends_as_if_it_had_not_been(tmp_path):
     folder = tiny_encoder(tmp_path / "encoder")
-    plan = Plan(epochs=4, batch=16, rate=1e-3)
+    plan = Schedule(epochs=4, batch=16, rate=1e-3)
     whole = learned_by_heart(folder, plan)[1]
 
     class Stop(Exception):
@@ -79,7 +87,7 @@ def test_an_interrupted_run_ends_as_if_it_had_not_been(tmp_path):
         plan,
         evaluate=(lambda seen: lambda _: (seen.append(1), 1.0 if len(seen) < 3 else 9.0)[1])([]),
     )
-    np.testing.assert_allclose(predict(resumed, table), predict(fresh, table), atol=1e-5)
+    np.testing.assert_array_equal(predict(resumed, table), predict(fresh, table))
     assert whole.shape == (64, 1)
 
 

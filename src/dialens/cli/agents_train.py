@@ -101,7 +101,7 @@ def train(
       dialens agents train hred train.txt -o hred --format tabbed --context-turns 2
     """
     from dialens.agents.neural.folder import SHIPPED
-    from dialens.agents.neural.shape import LearningPlan, Shape
+    from dialens.agents.neural.shape import Shape, TrainingPlan
     from dialens.agents.neural.training import (
         Source,
         depends_on,
@@ -118,7 +118,7 @@ def train(
     }
     shape = Shape(kind, **sizes, **lengths)
     require_training()
-    plan = LearningPlan(
+    plan = TrainingPlan(
         epochs=epochs,
         batch=batch,
         rate=rate,

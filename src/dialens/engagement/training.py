@@ -8,7 +8,7 @@ seed is chosen by validation threads; human ratings are only measured, never cho
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -22,15 +22,13 @@ from dialens.engagement.labelled import with_earlier
 from dialens.engagement.negatives import MADE_BY, Recipe, mix_negatives
 from dialens.errors import DialensError
 from dialens.models.training.measures import auc, sigmoid
+from dialens.progress import Advance
 from dialens.storage import atomic_file
 
 if TYPE_CHECKING:
-    import torch
-
     from dialens.models.training.encoder import Encoder
     from dialens.models.training.tokens import TokenTable
 
-Advance = Callable[[int], None]
 LONGEST = 128
 CHOSEN_BY = "validation AUC"
 ENCODER_FILES = ("config.json", "model.safetensors", "tokenizer.json")
@@ -319,42 +317,31 @@ def _train_one(
     import torch
 
     from dialens.models.training.encoder import load_encoder, save_encoder
-    from dialens.models.training.fit import Plan, best_device, fit
+    from dialens.models.training.fit import fit
+    from dialens.models.training.loop import Schedule, best_device
     from dialens.models.training.tokens import tokenise
 
     pairs = data.pairs(data.train, plan, seed)
-    table = _counting(tokenise(encoder, pairs.inputs, longest=LONGEST), advance)
     torch.manual_seed(seed)
     model = load_encoder(encoder, 1).to(best_device())
     fitted = fit(
         model,
-        table,
+        tokenise(encoder, pairs.inputs, longest=LONGEST),
         pairs.target.astype(np.float32)[:, None],
-        Plan(epochs=plan.epochs, batch=plan.batch, rate=plan.rate, seed=seed),
+        Schedule(epochs=plan.epochs, batch=plan.batch, rate=plan.rate, seed=seed),
         evaluate=checks.value,
         checkpoint=folder / _CHECKPOINT,
+        advance=advance,
     )
     save_encoder(model, folder)
     result = SeedResult(
         seed,
         len(pairs.inputs),
-        fitted.best_epoch,
-        tuple(fitted.history),
+        fitted.best.epoch if fitted.best else -1,
+        tuple(evaluation.value for evaluation in fitted.history),
         checks.measures(model),
         fitted.seconds,
     )
     with atomic_file(folder / _RESULT) as scratch:
         scratch.write_text(json.dumps(asdict(result), indent=1), "utf-8")
     (folder / _CHECKPOINT).unlink()
-
-
-def _counting(table: TokenTable, advance: Advance) -> TokenTable:
-    """The same table, which tells how many rows the training loop has taken."""
-    from dialens.models.training.tokens import TokenTable as Plain
-
-    class Counting(Plain):
-        def batch(self, rows: np.ndarray) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-            advance(len(rows))
-            return super().batch(rows)
-
-    return Counting(table.ids, table.second, table.pad)

@@ -9,7 +9,7 @@ import pytest
 
 from dialens.agents.neural.examples import pad_contexts
 from dialens.agents.neural.inference import Writer
-from dialens.agents.neural.shape import BEGIN, KINDS, PAD, LearningPlan
+from dialens.agents.neural.shape import BEGIN, KINDS, PAD, TrainingPlan
 from tests.agents.neural.conftest import small_shape
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ REPLIES = ([20, 21, 22, 23], [24], [25, 26])
 def network(kind: str, seed: int = 1) -> torch.nn.Module:
     from dialens.agents.neural.fit import make_network
 
-    model = make_network(small_shape(kind), LearningPlan(seed=seed, dropout=0.0))
+    model = make_network(small_shape(kind), TrainingPlan(seed=seed, dropout=0.0))
     return model.double().eval()
 
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from dialens.metrics.automatic.batching import token_batches
 from dialens.metrics.automatic.family import NotReadyError, Workshop
 from dialens.metrics.automatic.weights import Loaded, load_model
 from dialens.metrics.state import Floats
+from dialens.models.batches import token_batches
 
 _TOKENS = {"cpu": 1024, "cuda": 16384}  # of a batch; each needs a row as wide as the vocabulary
 _ALIKE = 1e-4  # of the largest number; a network that looks ahead changes by far more
