@@ -7,7 +7,7 @@ from dialens.agents.generation import GenerationSettings, LocalAgent
 from dialens.agents.settings import Named, read_settings
 from dialens.agents.transformers_folder import ready
 from dialens.errors import DialensError
-from dialens.models.huggingface import quietly
+from dialens.models.folders import FolderError, load_gguf
 from dialens.storage import sha256_file
 
 _MAGIC = b"GGUF"
@@ -15,8 +15,6 @@ _MAGIC = b"GGUF"
 
 def open_agent(spec: AgentSpec) -> LocalAgent:
     """A language model in a GGUF file, of an architecture that transformers can unpack."""
-    from transformers import AutoModelForCausalLM, AutoTokenizer
-
     settings = read_settings(GenerationSettings, spec)
     path = Path(spec.target)
     if not spec.target or not path.is_file():
@@ -24,17 +22,12 @@ def open_agent(spec: AgentSpec) -> LocalAgent:
     with path.open("rb") as file:
         if file.read(4) != _MAGIC:
             raise DialensError(f"{path} is not a GGUF file: it does not begin with GGUF.")
-    place, name = str(path.parent), path.name
-    options = {"gguf_file": name, "local_files_only": True}
     try:
-        with quietly():
-            tokenizer = AutoTokenizer.from_pretrained(place, **options)
-            model = AutoModelForCausalLM.from_pretrained(place, **options)
-    except Exception as error:  # the reader of this format raises whatever its bytes lead to
-        said = (str(error) or type(error).__name__).strip().splitlines()[0].rstrip(".")
+        model, tokenizer = load_gguf(path)
+    except FolderError as error:
         raise DialensError(
-            f"{path} cannot be loaded: {said}. The file may be damaged, or of an architecture that "
-            "transformers does not unpack; serve it with llama.cpp instead and use openai:MODEL."
+            f"{error}. The file may be damaged, or of an architecture that transformers does not "
+            "unpack; serve it with llama.cpp instead and use openai:MODEL."
         ) from error
     local = ready(model, tokenizer, seq2seq=False, separator=tokenizer.eos_token or "\n")
     named = Named.of(spec, GenerationSettings)

@@ -10,7 +10,7 @@ import transformers
 
 from dialens.metrics.automatic.family import NotReadyError, Workshop
 from dialens.metrics.automatic.weights import lacking_weights, load_model, load_tokenizer
-from dialens.models.tokenizer_files import has_tokenizer
+from dialens.models.folders import has_tokenizer
 from tests.metrics.automatic import checkpoints
 from tests.metrics.automatic.checkpoints import SENTENCES
 
