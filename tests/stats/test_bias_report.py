@@ -13,9 +13,9 @@ from dialens.errors import DialensError
 from dialens.report.bias_findings import findings
 from dialens.report.bias_page import write_study
 from dialens.report.bias_tables import shown_tables
-from dialens.stats.bias import Draws, SimulatedStudy, StudyAnalysis, analyse_study, study_data
+from dialens.stats.bias import Resampling, SimulatedStudy, StudyAnalysis, analyse_study, study_data
 
-FEW = Draws(resamples=300)
+FEW = Resampling(resamples=300)
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +56,15 @@ def test_json_is_strict_and_complete(folder: Path):
 
     text = (folder / "analysis.json").read_text(encoding="utf-8")
     told = json.loads(text, parse_constant=refuse)
-    assert {"effects", "paper", "pushes", "robustness", "notes", "methods", "codebook"} <= set(told)
+    assert {
+        "effects",
+        "paper",
+        "response_biases",
+        "robustness",
+        "notes",
+        "methods",
+        "codebook",
+    } <= set(told)
     assert set(told["paper"]) >= {"table2", "table8", "figure3", "figure9"}
     row = told["effects"][0]
     assert {"value", "low", "high", "p", "p_adjusted", "family"} <= set(row)

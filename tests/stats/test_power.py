@@ -8,9 +8,14 @@ import pytest
 from scipy import stats
 
 from dialens.errors import DialensError
-from dialens.stats.power import power_curve, simulate
-from dialens.stats.power_design import Design, VarianceParts
-from dialens.stats.power_exact import exact_power, exact_width
+from dialens.stats.power import (
+    Design,
+    VarianceParts,
+    exact_power,
+    exact_width,
+    power_curve,
+    simulate,
+)
 from dialens.stats.power_fitting import fitted_parts
 
 PARTS = VarianceParts(rater=0.4, item=0.7, dialog=0.5, residual=0.9)

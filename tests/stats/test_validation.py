@@ -12,7 +12,7 @@ from dialens.corpus import Corpus, read
 from dialens.errors import DialensError
 from dialens.metrics import Scores, metric, score, turn_mean
 from dialens.stats.agreement import RatingMatrix, icc
-from dialens.stats.correlation import ClusterDraws
+from dialens.stats.bootstrap import ClusterDraws
 from dialens.stats.validation import ALL_PSYCHOLOGICAL, Validation, validate
 from dialens.stats.validation_ceiling import ceiling, mean_ratings
 from dialens.stats.validation_groups import partition
@@ -238,7 +238,7 @@ def test_a_ceiling_has_an_interval() -> None:
     rng = np.random.default_rng(2)
     values = rng.normal(size=(80, 1)) + rng.normal(size=(80, 3))
     ratings = mean_ratings(ratings_table(values, None), 80)
-    made = ceiling(ratings, ClusterDraws(np.arange(80), 1000, rng))
+    made = ceiling(ratings, ClusterDraws.of(np.arange(80), 1000, rng))
     one = made.estimate
     assert one.low < one.value < one.high < 1
     analytic = icc(RatingMatrix.of_array(values))["ICC(1,k)"]

@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 from dialens.errors import DialensError
-from dialens.stats.bias import Draws, StudyData, effects, study_data
+from dialens.stats.bias import Resampling, StudyData, effects, study_data
 from dialens.studies.examples import TEA
 from dialens.studies.export import tables
 from dialens.studies.flow import Planner, plan
@@ -29,7 +29,7 @@ from dialens.studies.templates import TEMPLATES, load_template
 from dialens.studies.types import Field, Screen
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
-ENOUGH = Draws(resamples=500)
+ENOUGH = Resampling(resamples=500)
 Opened = Callable[[], Store]
 
 

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,6 +13,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from dialens.base._estimate import Estimate
 from dialens.cli.options import Force, Format, Resamples, Seed, names, shown
 from dialens.corpus import Corpus, read
 from dialens.engagement.evaluation import (
@@ -28,9 +29,8 @@ from dialens.metrics import Resources, score
 from dialens.progress import progress
 from dialens.report import RUN, Recorder
 from dialens.stats import RESAMPLES
-from dialens.stats.bootstrap import Floats
-from dialens.stats.correlation import ClusterDraws, Estimate, correlate
-from dialens.stats.correlation_partial import partial_correlation
+from dialens.stats.bootstrap import ClusterDraws, Floats
+from dialens.stats.correlation import correlate, partial_correlation
 from dialens.stats.validation_units import RatedUnits, human_ratings, rated_units
 from dialens.storage import atomic_folder
 
@@ -38,6 +38,7 @@ EVALUATION = "evaluation.json"
 BASELINES = ("specificity", "question", "random")
 _LENGTH = "length"
 _ENGAGING = "engag"
+_WRITTEN = ("value", "low", "high", "p", "basis", "reason")
 
 Quality = Annotated[
     list[str] | None,
@@ -179,7 +180,7 @@ def correlations(
     units = rated.units
     x: Floats = np.column_stack([scores, *(units.column(name) for name in BASELINES)])
     y = units.means()
-    draws = ClusterDraws(units.clusters, resamples, np.random.default_rng(seed))
+    draws = ClusterDraws.of(units.clusters, resamples, np.random.default_rng(seed))
     made = correlate(x, y, draws)
     length = np.log1p(units.column(_LENGTH))
     rows = []
@@ -194,12 +195,17 @@ def correlations(
                     "n": int(made.n[place, column]),
                     "clusters": int(made.n_clusters[place, column]),
                     "clustered_by": units.clustered_by,
-                    "pearson": asdict(made.estimates["pearson"][place][column]),
-                    "spearman": asdict(made.estimates["spearman"][place][column]),
-                    "pearson_given_log_length": asdict(given),
+                    "pearson": _fields(made.estimates["pearson"][place][column]),
+                    "spearman": _fields(made.estimates["spearman"][place][column]),
+                    "pearson_given_log_length": _fields(given),
                 }
             )
     return rows
+
+
+def _fields(estimate: Estimate) -> dict[str, Any]:
+    """What evaluation.json holds of an estimate; the number of units stands beside it."""
+    return {name: getattr(estimate, name) for name in _WRITTEN}
 
 
 def _write(told: dict[str, Any], rows: Sequence[dict[str, Any]], folder: Path) -> None:

@@ -7,6 +7,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from dialens.base._wording import duration
 from dialens.cli.options import OnErrorOption, shown
 from dialens.corpus import OnError
 from dialens.engagement.ingest import Ingested
@@ -70,14 +71,14 @@ def _show_plan(planned: Plan, work: Path, on_error: OnError) -> None:
             _size(dump.size),
             dump.kinds or "?",
             f"{dump.rows:,}",
-            "there already" if dump.known else _duration(dump.seconds),
+            "there already" if dump.known else duration(dump.seconds),
         )
     Console().print(table)
     rows = sum(dump.rows for dump in planned.dumps if not dump.known)
     print(
         f"About {rows:,} rows into {shown(work)}, {planned.workers} "
         f"{'process' if planned.workers == 1 else 'processes'}, about "
-        f"{_duration(planned.seconds)}. Nothing was written."
+        f"{duration(planned.seconds)}. Nothing was written."
     )
     for dump in planned.dumps:
         if dump.problem and on_error is OnError.STOP:
@@ -93,7 +94,7 @@ def _show_done(done: Ingested, work: Path) -> None:
         f"{done.total('comments'):,} comments and {done.total('submissions'):,} submissions of "
         f"{len(done.sources):,} {'dump' if len(done.sources) == 1 else 'dumps'} in "
         f"{done.total('shards'):,} {'shard' if done.total('shards') == 1 else 'shards'} → "
-        f"{shown(work)} ({_duration(done.seconds)})"
+        f"{shown(work)} ({duration(done.seconds)})"
     )
     if rejects := done.total("rejects"):
         were = "record was" if rejects == 1 else "records were"
@@ -112,11 +113,3 @@ def _size(count: float) -> str:
             return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
         count /= 1000
     return f"{count:.1f} {_UNITS[-1]}"
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 100:
-        return f"{seconds:.1f} s"
-    if seconds < 6000:
-        return f"{seconds / 60:.0f} min"
-    return f"{seconds / 3600:.1f} h"

@@ -9,13 +9,13 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from dialens.base._wording import number
 from dialens.cli.options import Force, Seed, names, shown
 from dialens.errors import DialensError
 from dialens.progress import progress
 from dialens.report import RUN, Recorder
 from dialens.report.power_page import Plan, write_power
-from dialens.stats.power import SIMULATIONS, power_curve
-from dialens.stats.power_design import Design, VarianceParts
+from dialens.stats.power import SIMULATIONS, Design, VarianceParts, power_curve
 from dialens.stats.power_fitting import FittedParts, fitted_parts
 from dialens.stats.ratings import load_ratings
 from dialens.storage import atomic_folder
@@ -197,10 +197,10 @@ def _numbers(given: list[str] | None, option: str) -> list[float]:
 
 def _counts(given: list[str] | None, option: str) -> list[int]:
     numbers = _numbers(given, option)
-    for number in numbers:
-        if number != int(number) or number < 1:
-            raise DialensError(f"{option} takes whole numbers from 1; seen: {number:g}.")
-    return [int(number) for number in numbers]
+    for count in numbers:
+        if count != int(count) or count < 1:
+            raise DialensError(f"{option} takes whole numbers from 1; seen: {count:g}.")
+    return [int(count) for count in numbers]
 
 
 def _scale(text: str | None) -> tuple[float, float] | None:
@@ -231,7 +231,7 @@ def _print(table: pl.DataFrame, told: list[tuple[str, str]]) -> None:
         cells = [f"{row[name]:,}" for name in ("raters", "items", "dialogs", "ratings")]
         if tested:
             cells += [f"{row['effect']:g}", *_power_cells(row)]
-        grid.add_row(*cells, _number(row["width"]), _number(row["mean_width"]))
+        grid.add_row(*cells, number(row["width"], 3), number(row["mean_width"], 3))
     Console().print(grid, "")
     for claim, numbers in told:
         print(f"• {claim}. {numbers}")
@@ -241,8 +241,4 @@ def _power_cells(row: dict[str, Any]) -> tuple[str, str, str]:
     if row["power"] is None:
         return "–", "–", "–"
     error = (row["power_high"] - row["power_low"]) / 2
-    return f"{row['power']:.3f}", f"{error:.3f}", _number(row["power_exact"])
-
-
-def _number(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3f}"
+    return f"{row['power']:.3f}", f"{error:.3f}", number(row["power_exact"], 3)

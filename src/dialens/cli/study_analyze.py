@@ -17,7 +17,7 @@ from dialens.errors import DialensError
 from dialens.report import RUN, Recorder
 from dialens.report.bias_page import ANALYSIS, StudySummary, write_study
 from dialens.report.bias_remarks import Remark
-from dialens.stats.bias import Draws, analyse_study, read_study
+from dialens.stats.bias import Resampling, analyse_study, read_study
 from dialens.storage import atomic_folder
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def analyze(
     factors, kept = _pairs(factor, "--factor"), _pairs(where, "--where")
     arguments = {"export": source, "factor": factors, "where": kept, "normalise": normalise}
     recorder = Recorder("study analyze", arguments | {"resamples": resamples}, seed=seed)
-    draws = Draws(resamples=resamples, seed=seed)
+    draws = Resampling(resamples=resamples, seed=seed)
     with atomic_folder(output, marker=ANALYSIS, force=force) as scratch:
         with recorder.step("read"):
             found = _opened(source, scratch, preregistration, db)

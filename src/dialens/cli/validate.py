@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from dialens.base._wording import interval, number, p_value
 from dialens.cli.options import Force, Format, OnErrorOption, Resamples, Seed, names, shown
 from dialens.corpus import Intake, OnError, read
 from dialens.corpus.tables import RATER_KINDS
@@ -18,7 +19,7 @@ from dialens.progress import progress
 from dialens.report import RUN, Recorder
 from dialens.report.validation_latex import correlation_table, increment_table
 from dialens.report.validation_page import ValidationSummary, write_validation
-from dialens.report.validation_words import interval, label, number, p_text
+from dialens.report.validation_words import label
 from dialens.stats import RESAMPLES
 from dialens.stats.incremental import FOLDS
 from dialens.stats.validation import Validation
@@ -165,10 +166,10 @@ def _print(result: Validation, summary: ValidationSummary, output: Path) -> None
             row["level"],
             f"{row['n']:,}",
             number(row["pearson"], 3),
-            interval(row["pearson_low"], row["pearson_high"], 3) or "–",
+            interval(row["pearson_low"], row["pearson_high"], 3),
             number(row["spearman"], 3),
             number(row["kendall"], 3),
-            p_text(row["pearson_p_adjusted"]),
+            p_value(row["pearson_p_adjusted"]),
         )
     Console().print("", grid)
     if known.height > _SHOWN:

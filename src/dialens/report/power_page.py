@@ -11,7 +11,7 @@ import polars as pl
 from dialens.report.charts import CONFIG, Chart, named, specification
 from dialens.report.shell import write_page
 from dialens.report.wording import counted
-from dialens.stats.power_design import Design, VarianceParts
+from dialens.stats.power import Design, VarianceParts
 from dialens.stats.power_fitting import FittedParts
 
 _PARTS = {

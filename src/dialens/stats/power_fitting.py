@@ -6,7 +6,7 @@ import polars as pl
 
 from dialens.errors import DialensError
 from dialens.stats.mixed import RESIDUAL, fit_mixed
-from dialens.stats.power_design import VarianceParts
+from dialens.stats.power import VarianceParts
 
 _MOST_ROWS = 200_000
 

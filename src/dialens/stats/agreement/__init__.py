@@ -21,7 +21,7 @@ from dialens.stats.agreement.measure import (
 )
 from dialens.stats.agreement.pairs import cohen_kappa, kendall_w, ranked
 from dialens.stats.agreement.panel import PANEL, TARGETS, raters_needed
-from dialens.stats.agreement.resampling import RESAMPLES, Interval, intervals
+from dialens.stats.agreement.resampling import RESAMPLES, intervals
 
 
 def krippendorff_alpha(table: RatingMatrix, level: str) -> float:
@@ -59,7 +59,6 @@ __all__ = [
     "TARGETS",
     "Agreement",
     "Icc",
-    "Interval",
     "RatingMatrix",
     "Weights",
     "cohen_kappa",

@@ -6,23 +6,22 @@
 from dialens.stats.bias.analysis import StudyAnalysis, analyse_study, variance_shares
 from dialens.stats.bias.answers import preferred, ranking
 from dialens.stats.bias.categories import category_agreement, majority_labels
-from dialens.stats.bias.cells import CellMeans, Draws, Interval
+from dialens.stats.bias.cells import CellMeans, Resampling
 from dialens.stats.bias.consistency import consistency, consistency_differences
 from dialens.stats.bias.data import Note, StudyData, read_study, splits, study_data
 from dialens.stats.bias.effects import effects
 from dialens.stats.bias.paper import PaperTable, cell_means, paper_tables, split_effects
-from dialens.stats.bias.pushes import pushes
 from dialens.stats.bias.raters import FLAGS, RaterFlags, flag_raters, robustness
+from dialens.stats.bias.response_biases import response_biases
 from dialens.stats.bias.simulation import SimulatedStudy
 
 __all__ = [
     "FLAGS",
     "CellMeans",
-    "Draws",
-    "Interval",
     "Note",
     "PaperTable",
     "RaterFlags",
+    "Resampling",
     "SimulatedStudy",
     "StudyAnalysis",
     "StudyData",
@@ -36,9 +35,9 @@ __all__ = [
     "majority_labels",
     "paper_tables",
     "preferred",
-    "pushes",
     "ranking",
     "read_study",
+    "response_biases",
     "robustness",
     "split_effects",
     "splits",

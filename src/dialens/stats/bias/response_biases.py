@@ -1,25 +1,27 @@
-"""What else pushes raters: place on the screen, the length of the session, halo, round numbers.
+"""Response biases beside the design: order effects, fatigue, halo and heaping of round numbers.
 
 Trends come from mixed models with raters and items; correlations and shares from participants
-drawn anew. Each row says in one number how strong a push is, and how sure that is.
+drawn anew. Each row says in one number how strong a bias is, with its interval.
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
 import polars as pl
 
+from dialens.base._estimate import Estimate
 from dialens.errors import DialensError
-from dialens.stats.bias.cells import MOST_UNDEFINED, USUAL, Draws, participant_draws
+from dialens.stats.bias.cells import USUAL, Resampling, participant_draws
 from dialens.stats.bias.data import NONE, StudyData
-from dialens.stats.bias.effects import corrected
 from dialens.stats.bootstrap import Floats, Resampled
+from dialens.stats.corrections import corrected
 from dialens.stats.mixed import fit_mixed
 
-PUSHES = pl.Schema(
+RESPONSE_BIASES = pl.Schema(
     {
-        "push": pl.String,
+        "bias": pl.String,
         "of": pl.String,
         "measure": pl.String,
         "value": pl.Float64,
@@ -33,20 +35,21 @@ PUSHES = pl.Schema(
         "reason": pl.String,
     }
 )
-"""`push` is its kind, `of` the quality or condition, `measure` what `value` is."""
+"""`bias` is its kind, `of` the quality or condition, `measure` what `value` is."""
 
 _FEWEST_RATERS = 3
 
 
-def pushes(data: StudyData, *, draws: Draws = USUAL) -> pl.DataFrame:
-    """Every push that the table's columns allow; the rest with the reason.
+def response_biases(data: StudyData, *, draws: Resampling = USUAL) -> pl.DataFrame:
+    """Every response bias that the table's columns allow; the others with the reason.
 
     Examples:
-        >>> from dialens.stats.bias.cells import Draws
+        >>> from dialens.stats.bias.cells import Resampling
         >>> from dialens.stats.bias.data import study_data
         >>> from dialens.stats.bias.simulation import SimulatedStudy
         >>> data = study_data(*SimulatedStudy(raters=6, items=9, fatigue=-8).run())
-        >>> pushes(data, draws=Draws(resamples=200))["push"].unique(maintain_order=True).to_list()
+        >>> found = response_biases(data, draws=Resampling(resamples=200))
+        >>> found["bias"].unique(maintain_order=True).to_list()
         ['position', 'fatigue', 'halo', 'heaping']
     """
     rows = [
@@ -54,7 +57,7 @@ def pushes(data: StudyData, *, draws: Draws = USUAL) -> pl.DataFrame:
         *_halo(data, draws),
         *_heaping(data, draws),
     ]
-    return corrected(pl.DataFrame(rows, schema=PUSHES))
+    return corrected(pl.DataFrame(rows, schema=RESPONSE_BIASES))
 
 
 def _trends(data: StudyData, confidence: float) -> Iterable[dict[str, object]]:
@@ -65,19 +68,19 @@ def _trends(data: StudyData, confidence: float) -> Iterable[dict[str, object]]:
     start, span = pl.col("order").min(), pl.col("order").max() - pl.col("order").min()
     progress = pl.when(span > 0).then((pl.col("order") - start) / span)
     table = table.with_columns(progress=progress.over("rater"))
-    for push, of, column, response, measure in (
+    for bias, of, column, response, measure in (
         ("position", "ratings", "position", "value", "points a place further down"),
         ("fatigue", "ratings", "progress", "value", "points from first to last"),
         ("fatigue", "scatter", "progress", "deviation", "change of distance from the item’s mean"),
         ("fatigue", "time", "progress", "log_seconds", "doublings of time from first to last"),
     ):
-        yield _trend(table, data.factors, push, of, column, response, measure, confidence)
+        yield _trend(table, data.factors, bias, of, column, response, measure, confidence)
 
 
 def _trend(
     table: pl.DataFrame,
     factors: Sequence[str],
-    push: str,
+    bias: str,
     of: str,
     column: str,
     response: str,
@@ -87,10 +90,15 @@ def _trend(
     source = {"progress": "order", "log_seconds": "active_ms"}
     for name in (column, response):
         if name not in table.columns or table[name].null_count() == table.height:
-            return _row(push, of, measure, reason=f"the column `{source.get(name, name)}` is empty")
+            return _row(
+                bias,
+                of,
+                measure,
+                Estimate(reason=f"the column `{source.get(name, name)}` is empty"),
+            )
     used = table.drop_nulls([column, response])
     if used[column].n_unique() < 2:
-        return _row(push, of, measure, reason=f"`{column}` never changes")
+        return _row(bias, of, measure, Estimate(reason=f"`{column}` never changes"))
     fixed = [column, *(name for name in factors if used[name].n_unique() > 1)]
     if used["quality"].n_unique() > 1:
         fixed.append("quality")
@@ -104,22 +112,22 @@ def _trend(
         )
         slope = fit.effect(column)
     except DialensError as error:
-        return _row(push, of, measure, reason=str(error))
+        return _row(bias, of, measure, Estimate(reason=str(error)))
     return _row(
-        push,
+        bias,
         of,
         measure,
-        (slope.estimate, slope.low, slope.high, slope.p),
+        slope,
         raters=used["rater"].n_unique(),
         ratings=fit.n,
     )
 
 
-def _halo(data: StudyData, draws: Draws) -> Iterable[dict[str, object]]:
+def _halo(data: StudyData, draws: Resampling) -> Iterable[dict[str, object]]:
     """Correlation of two qualities within items and raters: what spills over from one to other."""
     measure = "correlation beyond items and raters"
     if len(data.qualities) < 2:
-        yield _row("halo", "qualities", measure, reason="only one quality was rated")
+        yield _row("halo", "qualities", measure, Estimate(reason="only one quality was rated"))
         return
     rest = data.ratings.drop_nulls("normalised").with_columns(
         rest=pl.col("normalised") - pl.col("normalised").mean().over("item", "quality")
@@ -131,31 +139,31 @@ def _halo(data: StudyData, draws: Draws) -> Iterable[dict[str, object]]:
     for a, b in combinations(data.qualities, 2):
         for label, part in scopes:
             name = f"{a} and {b}" + (f" (layout {label})" if label else "")
-            wide = part.group_by("rater", "item").agg(
+            wide = part.group_by("rater", "item", maintain_order=True).agg(
                 a=pl.col("rest").filter(pl.col("quality") == a).mean(),
                 b=pl.col("rest").filter(pl.col("quality") == b).mean(),
             )
             wide = wide.drop_nulls()
-            sums = wide.group_by("rater").agg(
+            sums = wide.group_by("rater", maintain_order=True).agg(
                 ab=(pl.col("a") * pl.col("b")).sum(),
                 aa=(pl.col("a") ** 2).sum(),
                 bb=(pl.col("b") ** 2).sum(),
             )
             if sums.height < _FEWEST_RATERS:
                 why = f"fewer than {_FEWEST_RATERS} raters judged the same items on both"
-                yield _row("halo", name, measure, reason=why)
+                yield _row("halo", name, measure, Estimate(reason=why))
                 continue
             columns = sums.sort("rater").select("ab", "aa", "bb").to_numpy()
             drawn = _resampled(columns, _correlation, draws)
             yield _row("halo", name, measure, drawn, raters=sums.height, ratings=2 * wide.height)
 
 
-def _heaping(data: StudyData, draws: Draws) -> Iterable[dict[str, object]]:
+def _heaping(data: StudyData, draws: Resampling) -> Iterable[dict[str, object]]:
     """The share of ratings that are multiples of ten, and how it differs with an anchor."""
     measure = "share of multiples of ten"
     if float(data.ratings["value"].max()) <= 20:  # type: ignore[arg-type]
         why = "the scale has too few points for round numbers to mean anything"
-        yield _row("heaping", "ratings", measure, reason=why)
+        yield _row("heaping", "ratings", measure, Estimate(reason=why))
         return
     marked = data.ratings.with_columns(round=(pl.col("value") % 10 == 0).cast(pl.Float64))
     scopes = [("all ratings", marked)]
@@ -170,11 +178,11 @@ def _heaping(data: StudyData, draws: Draws) -> Iterable[dict[str, object]]:
     for label, part in scopes:
         per = part.group_by("rater").agg(pl.col("round").sum(), n=pl.len().cast(pl.Float64))
         if per.height < 2:
-            yield _row("heaping", label, measure, reason="fewer than two raters")
+            yield _row("heaping", label, measure, Estimate(reason="fewer than two raters"))
             continue
         columns = per.sort("rater").select("round", "n").to_numpy()
-        value, low, high, _ = _resampled(columns, _share, draws)
-        yield _row("heaping", label, measure, (value, low, high, None), per.height, part.height)
+        share = replace(_resampled(columns, _share, draws), p=None)
+        yield _row("heaping", label, measure, share, per.height, part.height)
 
 
 def _correlation(sums: Floats) -> Floats:
@@ -186,42 +194,34 @@ def _share(sums: Floats) -> Floats:
     return np.asarray(sums[:, 0] / sums[:, 1], dtype=np.float64)
 
 
-def _resampled(
-    columns: Floats, of: Callable[[Floats], Floats], draws: Draws
-) -> tuple[float | None, float | None, float | None, float | None]:
+def _resampled(columns: Floats, of: Callable[[Floats], Floats], draws: Resampling) -> Estimate:
     """A function of sums over participants, with its interval and p."""
     value = float(of(columns.sum(axis=0, keepdims=True))[0])
     if not np.isfinite(value):
-        return None, None, None, None
-    weights = participant_draws(np.zeros(len(columns), dtype=np.int64), draws)
+        return Estimate()
+    drawn = participant_draws(np.zeros(len(columns), dtype=np.int64), draws)
     left = of(columns.sum(axis=0) - columns)
     left = left[np.isfinite(left)]
-    drawn = Resampled(value, of(weights @ columns), left.mean() - left)
-    if drawn.undefined > MOST_UNDEFINED:
-        return value, None, None, None
-    low, high = drawn.interval(draws.confidence)
-    return value, low, high, drawn.two_sided_p()
+    return Resampled(value, of(drawn.sums(columns)), left.mean() - left).summary(draws.confidence)
 
 
 def _row(
-    push: str,
+    bias: str,
     of: str,
     measure: str,
-    drawn: tuple[float | None, float | None, float | None, float | None] = (None,) * 4,
+    estimate: Estimate,
     raters: int | None = None,
     ratings: int | None = None,
-    reason: str | None = None,
 ) -> dict[str, object]:
-    value, low, high, p = drawn
     return {
-        "push": push,
+        "bias": bias,
         "of": of,
         "measure": measure,
-        "value": value,
-        "low": low,
-        "high": high,
-        "p": p,
+        "value": estimate.value,
+        "low": estimate.low,
+        "high": estimate.high,
+        "p": estimate.p,
         "n_raters": raters,
         "n_ratings": ratings,
-        "reason": reason,
+        "reason": estimate.reason,
     }
