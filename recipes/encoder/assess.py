@@ -17,21 +17,14 @@ from typing import Any
 
 import numpy as np
 
-from dialens.models.engagement import EngagementScorer
+from dialens.models.engagement import EngagementScorer, sigmoid
 from dialens.models.runtime import Model, Precision
 from dialens.models.store import load
-from dialens.models.training.measures import (
-    auc,
-    best_thresholds,
-    f1_by_label,
-    macro_f1,
-    measured,
-    pearson,
-    sigmoid,
-    spearman,
-)
+from dialens.stats.bootstrap import percentile_estimate
+from dialens.stats.coefficients import area_under_curve, pearson, spearman
 from recipes.encoder.chats import CONTEXT_TURNS
 from recipes.encoder.emotion import read_goemotions, read_labels
+from recipes.encoder.f1 import best_thresholds, f1_by_label, macro_f1
 from recipes.encoder.judged import baselines, compare, read_judged
 from recipes.encoder.toxicity import read_toxicity
 from recipes.encoder.transfer import HEADS, broken
@@ -62,11 +55,13 @@ def assess_emotion(model: Model, folder: Path, before: Any) -> dict[str, Any]:
     (dev, dev_truth), (test, truth) = (read_goemotions(folder, part) for part in ("dev", "test"))
     thresholds, trust = choose_thresholds(model.predict(dev), dev_truth)
     guess = model.predict(test) >= thresholds
-    value = measured(lambda rows: macro_f1(guess[rows], truth[rows]), len(truth), draws=500)
+    value = percentile_estimate(
+        lambda rows: macro_f1(guess[rows], truth[rows]), len(truth), resamples=500
+    )
     found: dict[str, Any] = {
         "thresholds": [round(float(one), 4) for one in thresholds],
         "trust": trust,
-        "test macro-F1": value.as_dict(),
+        "test macro-F1": value.as_dict(digits=4),
         "test F1 by label": {
             name: round(float(one), 3)
             for name, one in zip(names, f1_by_label(guess, truth), strict=True)
@@ -90,12 +85,12 @@ def assess_toxicity(model: Model, folder: Path, before: Any) -> dict[str, Any]:
     for origin, name in ((0, "tweets"), (1, "comments")):
         rows = data.origin[part["test"]] == origin
         scores, truth = score["test"][rows], data.toxic[part["test"]][rows]
-        value = measured(
-            lambda i, s=scores, t=truth: auc(s[i], t[i]),  # type: ignore[misc]
+        value = percentile_estimate(
+            lambda i, s=scores, t=truth: area_under_curve(s[i], t[i]),  # type: ignore[misc]
             len(truth),
-            draws=500,
+            resamples=500,
         )
-        found[f"test AUC, {name}"] = value.as_dict()
+        found[f"test AUC, {name}"] = value.as_dict(digits=4)
         hit = scores >= threshold
         found[f"at the threshold, {name}"] = {
             "recall": round(float(hit[truth].mean()), 3),
@@ -104,7 +99,9 @@ def assess_toxicity(model: Model, folder: Path, before: Any) -> dict[str, Any]:
         }
         if before is not None:
             earlier = before["toxicity test"][:, HEADS["toxicity"]][rows, 0]
-            found[f"test AUC before quantisation, {name}"] = round(auc(earlier, truth), 4)
+            found[f"test AUC before quantisation, {name}"] = round(
+                area_under_curve(earlier, truth), 4
+            )
     return found
 
 
@@ -167,8 +164,10 @@ def assess_validity(model: Model, folder: Path) -> dict[str, Any]:
     kept = [text for text in texts if len(text.split()) > 5]
     scores = model.predict(kept + broken(kept, np.random.default_rng(0)))[:, 0]
     truth = np.repeat([1.0, 0.0], len(kept))
-    value = measured(lambda rows: auc(scores[rows], truth[rows]), len(truth), draws=500)
-    return {"AUC, comments against broken ones": value.as_dict()}
+    value = percentile_estimate(
+        lambda rows: area_under_curve(scores[rows], truth[rows]), len(truth), resamples=500
+    )
+    return {"AUC, comments against broken ones": value.as_dict(digits=4)}
 
 
 def main() -> None:

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from dialens.errors import DialensError
-from dialens.models.training.measures import ranks
+from dialens.stats.coefficients import ranks
 
 CONTEXT_TURNS = 2
 _TURNS_A_DIALOG = 6

@@ -56,11 +56,13 @@ def main() -> None:
     """Train a student."""
     import torch
 
+    from dialens.models.engagement import sigmoid
     from dialens.models.training.encoder import Encoder, load_encoder, save_encoder
     from dialens.models.training.fit import fit, predict
     from dialens.models.training.loop import Schedule, best_device
-    from dialens.models.training.measures import auc, best_thresholds, macro_f1, sigmoid
     from dialens.models.training.tokens import tokenise
+    from dialens.stats.coefficients import area_under_curve
+    from recipes.encoder.f1 import best_thresholds, macro_f1
 
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--transfer", type=Path, nargs="+", required=True)
@@ -113,7 +115,9 @@ def main() -> None:
             )
             for task, some in check_tables.items()
         }
-        toxicity = auc(predict(model, toxic_table)[:, HEADS["toxicity"]][:, 0], toxic.toxic[rows])
+        toxicity = area_under_curve(
+            predict(model, toxic_table)[:, HEADS["toxicity"]][:, 0], toxic.toxic[rows]
+        )
         _log.info("emotion %.4f toxicity %.4f %s", f1, toxicity, pairs)
         return float(f1 + sum(pairs.values()) + 0.2 * toxicity)
 

@@ -51,11 +51,12 @@ def read_labels(folder: Path) -> list[str]:
 
 def main() -> None:
     """Train teachers."""
+    from dialens.models.engagement import sigmoid
     from dialens.models.training.encoder import Encoder, load_encoder, save_encoder
     from dialens.models.training.fit import fit, predict
     from dialens.models.training.loop import Schedule, best_device
-    from dialens.models.training.measures import best_thresholds, macro_f1, sigmoid
     from dialens.models.training.tokens import tokenise
+    from recipes.encoder.f1 import best_thresholds, macro_f1
 
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="GoEmotions' folder")

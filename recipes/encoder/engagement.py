@@ -18,7 +18,8 @@ from pathlib import Path
 
 import numpy as np
 
-from dialens.models.training.measures import auc, pearson, sigmoid, spearman
+from dialens.models.engagement import sigmoid
+from dialens.stats.coefficients import area_under_curve, pearson, spearman
 from recipes.encoder.chats import (
     CONTEXT_TURNS,
     ChatPairs,
@@ -51,7 +52,11 @@ def validation_value(scores: dict[str, np.ndarray], pairs: dict[str, Pairs]) -> 
     values = []
     for name, one in pairs.items():
         classes = set(np.unique(one.target)) <= {0.0, 1.0}
-        rank = auc(scores[name], one.target) if classes else spearman(scores[name], one.target)
+        rank = (
+            area_under_curve(scores[name], one.target)
+            if classes
+            else spearman(scores[name], one.target)
+        )
         values.append(rank if classes else (rank + 1) / 2)
     return float(np.mean(values))
 

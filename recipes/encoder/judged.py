@@ -17,7 +17,8 @@ import numpy as np
 from dialens.corpus import background
 from dialens.errors import DialensError
 from dialens.models.engagement import content_words
-from dialens.models.training.measures import measured, partial, pearson, spearman
+from dialens.stats.bootstrap import percentile_estimate
+from dialens.stats.coefficients import partial_pearson, pearson, spearman
 
 SETS = (
     ("better", "engagement"),
@@ -92,12 +93,16 @@ def compare(scores: np.ndarray, judged: Judged) -> dict[str, dict[str, float | i
     length = np.log1p([len(reply.split()) for reply in judged.replies])
     n = len(truth)
     return {
-        "pearson": measured(lambda rows: pearson(scores[rows], truth[rows]), n).as_dict(),
-        "spearman": measured(lambda rows: spearman(scores[rows], truth[rows]), n).as_dict(),
-        "pearson given log length": measured(
-            lambda rows: partial(scores[rows], truth[rows], length[rows]), n
-        ).as_dict(),
-        "pearson with log length": measured(
+        "pearson": percentile_estimate(lambda rows: pearson(scores[rows], truth[rows]), n).as_dict(
+            digits=4
+        ),
+        "spearman": percentile_estimate(
+            lambda rows: spearman(scores[rows], truth[rows]), n
+        ).as_dict(digits=4),
+        "pearson given log length": percentile_estimate(
+            lambda rows: partial_pearson(scores[rows], truth[rows], length[rows]), n
+        ).as_dict(digits=4),
+        "pearson with log length": percentile_estimate(
             lambda rows: pearson(scores[rows], length[rows]), n
-        ).as_dict(),
+        ).as_dict(digits=4),
     }

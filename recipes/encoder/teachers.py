@@ -33,10 +33,10 @@ def best_teachers(folder: Path, most: int) -> list[Path]:
 
 def ensemble(folders: list[Path], table: TokenTable, outputs: int) -> np.ndarray:
     """Return the mean probability of several teachers for encoded inputs."""
+    from dialens.models.engagement import sigmoid
     from dialens.models.training.encoder import load_encoder
     from dialens.models.training.fit import predict
     from dialens.models.training.loop import best_device
-    from dialens.models.training.measures import sigmoid
 
     total = np.zeros((len(table), outputs), dtype=np.float32)
     for folder in folders:

@@ -65,8 +65,8 @@ def main() -> None:
     from dialens.models.training.encoder import Encoder, load_encoder, save_encoder
     from dialens.models.training.fit import fit, predict
     from dialens.models.training.loop import Schedule, best_device
-    from dialens.models.training.measures import auc
     from dialens.models.training.tokens import tokenise
+    from dialens.stats.coefficients import area_under_curve
 
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="folder with both files")
@@ -92,7 +92,9 @@ def main() -> None:
 
     def _by_origin(scores: np.ndarray, data: ToxicTexts, chosen: np.ndarray) -> dict[str, float]:
         each = [
-            auc(scores[data.origin[chosen] == one], data.toxic[chosen][data.origin[chosen] == one])
+            area_under_curve(
+                scores[data.origin[chosen] == one], data.toxic[chosen][data.origin[chosen] == one]
+            )
             for one in (0, 1)
         ]
         return {"tweets": each[0], "comments": each[1], "mean": float(np.nanmean(each))}

@@ -21,7 +21,7 @@ from dialens.models.inputs import TextInput
 from dialens.models.likelihood import LanguageModel
 from dialens.models.runtime import Model
 from dialens.models.training.export import export
-from dialens.models.training.measures import pearson, spearman
+from dialens.stats.coefficients import pearson, spearman
 from recipes.encoder.chats import read_human_replies
 from recipes.ranker.pools import (
     HEADS,

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-from dialens.models.training.measures import auc, measured
+from dialens.stats.bootstrap import percentile_estimate
+from dialens.stats.coefficients import area_under_curve
 from recipes.encoder.chats import read_human_replies
 from recipes.encoder.transfer import broken
 from recipes.ranker.threads import RANKED, RankedPairs, Threads, ranked_pairs
@@ -214,9 +215,9 @@ def figures(logits: Mapping[str, np.ndarray], pools: Pools) -> dict[str, dict[st
     truth = np.repeat([1, 0], [len(whole), len(spoilt)])
     both = np.concatenate([whole, spoilt])
     found["valid_utterance"] = {
-        "whole against broken texts, AUC": measured(
-            lambda rows: auc(both[rows], truth[rows]), len(both), draws=200
-        ).as_dict()
+        "whole against broken texts, AUC": percentile_estimate(
+            lambda rows: area_under_curve(both[rows], truth[rows]), len(both), resamples=200
+        ).as_dict(digits=4)
     }
     owner = pools.thread[pools.given]
     for name in ("next_utterance", "human_vs_rand"):
@@ -241,5 +242,7 @@ def _accuracy(better: np.ndarray, owner: np.ndarray) -> dict[str, float | int]:
     right = (better > 0) + 0.5 * (better == 0)
     _, place = np.unique(owner, return_inverse=True)
     sums, counts = np.bincount(place, right), np.bincount(place)
-    result = measured(lambda rows: float(sums[rows].sum() / counts[rows].sum()), len(sums))
-    return {**result.as_dict(), "n": len(better), "threads": len(sums)}
+    result = percentile_estimate(
+        lambda rows: float(sums[rows].sum() / counts[rows].sum()), len(sums)
+    )
+    return {**result.as_dict(digits=4), "n": len(better), "threads": len(sums)}

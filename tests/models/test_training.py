@@ -11,8 +11,8 @@ from dialens.models.training import export
 from dialens.models.training.encoder import load_encoder, save_encoder
 from dialens.models.training.fit import fit, predict
 from dialens.models.training.loop import Schedule
-from dialens.models.training.measures import auc, partial, pearson, spearman
 from dialens.models.training.tokens import tokenise
+from dialens.stats.coefficients import area_under_curve
 from tests.models.tiny_encoder import sentences, tiny_encoder
 
 pytestmark = pytest.mark.slow
@@ -29,7 +29,7 @@ def learned_by_heart(folder, plan, checkpoint=None):
         table,
         goals,
         plan,
-        evaluate=lambda one: auc(predict(one, table)[:, 0], goals[:, 0]),
+        evaluate=lambda one: area_under_curve(predict(one, table)[:, 0], goals[:, 0]),
         checkpoint=checkpoint,
     )
     return result, predict(model, table)
@@ -143,18 +143,6 @@ def test_products_stay_below_what_sixteen_bits_hold():
     values, scales = export.quantise_outputs(weight)
     assert 2 * 255 * np.abs(values.astype(int)).max() <= 2**15 - 1
     assert np.abs(values * scales[:, None] - weight).max() <= scales.max() / 2 + 1e-9
-
-
-def test_measures_agree_with_other_libraries():
-    stats = import_module("scipy.stats")
-    generator = np.random.default_rng(0)
-    left, right = generator.normal(size=50), np.round(generator.normal(size=50))
-    assert pearson(left, right) == pytest.approx(stats.pearsonr(left, right)[0])
-    assert spearman(left, right) == pytest.approx(stats.spearmanr(left, right)[0])
-    truth = right > 0
-    u = stats.mannwhitneyu(left[truth], left[~truth])[0]
-    assert auc(left, truth) == pytest.approx(u / (truth.sum() * (~truth).sum()))
-    assert partial(left, left + right, right) == pytest.approx(1, abs=1e-9)
 
 
 def test_a_hugging_face_folder_can_be_used(tmp_path):

@@ -10,8 +10,8 @@ import pytest
 from dialens.models.emotions import POSITIVE_EMOTIONS
 from dialens.models.engagement import Formula
 from dialens.models.training.encoder import load_encoder
-from dialens.models.training.measures import best_thresholds
 from recipes.encoder import chats, distil, emotion, engagement, formula, toxicity, transfer
+from recipes.encoder.f1 import best_thresholds
 from tests.engagement.dumps import conversation
 from tests.models.tiny_encoder import sentences, tiny_encoder
 from tests.recipes.labelled import make_red

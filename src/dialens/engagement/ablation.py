@@ -21,7 +21,7 @@ import polars as pl
 
 from dialens.engagement.labelled import in_draw_order, is_held_out
 from dialens.errors import DialensError, did_you_mean
-from dialens.models.training.measures import pearson, spearman
+from dialens.stats.coefficients import pearson, spearman
 
 AGGREGATE = "score"
 DIMENSIONS: Mapping[str, str] = {

@@ -18,8 +18,8 @@ from dialens.corpus import Corpus, backgrounds
 from dialens.errors import DialensError
 from dialens.models import Model, load, read_card
 from dialens.models.engagement import CONTEXT_TURNS, TASK, EngagementScorer, background_pairs
-from dialens.models.training.measures import pearson, spearman
 from dialens.progress import progress
+from dialens.stats.coefficients import pearson, spearman
 
 CONTEXT_TURNS_FACT = "context_turns"
 """Where a card says how many turns before the reply its model was trained to read."""

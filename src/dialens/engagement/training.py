@@ -21,8 +21,9 @@ from dialens.engagement.evaluation import RatedReplies
 from dialens.engagement.labelled import with_earlier
 from dialens.engagement.negatives import MADE_BY, Recipe, mix_negatives
 from dialens.errors import DialensError
-from dialens.models.training.measures import auc, sigmoid
+from dialens.models.engagement import sigmoid
 from dialens.progress import Advance
+from dialens.stats.coefficients import area_under_curve
 from dialens.storage import atomic_file
 
 if TYPE_CHECKING:
@@ -282,7 +283,7 @@ class _Checks:
         """What epochs and seeds are chosen by."""
         from dialens.models.training.fit import predict
 
-        return auc(predict(model, self.table)[:, 0], self.validation.target)
+        return area_under_curve(predict(model, self.table)[:, 0], self.validation.target)
 
     def measures(self, model: Encoder) -> dict[str, float]:
         from dialens.models.training.fit import predict
@@ -290,14 +291,16 @@ class _Checks:
         logits = predict(model, self.table)[:, 0].astype(np.float64)
         target, made = self.validation.target, self.validation.made
         found = {
-            CHOSEN_BY: auc(logits, target),
+            CHOSEN_BY: area_under_curve(logits, target),
             "validation accuracy": float(((logits > 0) == (target == 1)).mean()),
         }
         if made.any():
             for name, rows in (("real", ~made), ("made", made | (target == 1))):
-                found[f"validation AUC, {name} negatives"] = auc(logits[rows], target[rows])
+                found[f"validation AUC, {name} negatives"] = area_under_curve(
+                    logits[rows], target[rows]
+                )
         for name, (pairs, table) in self.also.items():
-            found[f"{name} AUC"] = auc(predict(model, table)[:, 0], pairs.target)
+            found[f"{name} AUC"] = area_under_curve(predict(model, table)[:, 0], pairs.target)
         for rated, table in self.rated:
             scores = sigmoid(predict(model, table)[:, 0].astype(np.float64))
             for kind, value in rated.correlations(scores).items():
