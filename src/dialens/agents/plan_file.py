@@ -10,7 +10,7 @@ from pydantic import Field as Setting
 
 from dialens.agents.agent import AgentSpec
 from dialens.agents.openings import read_openings
-from dialens.agents.plan import Partners, Plan, varied
+from dialens.agents.plan import CollectionPlan, Partners, varied
 from dialens.agents.registry import kind_named, parse_agent
 from dialens.errors import DialensError
 from dialens.yaml_models import read_yaml, validated
@@ -97,7 +97,7 @@ class PlanFile(_Section):
     """Who begins."""
 
 
-def read_plan(path: Path) -> Plan:
+def read_plan(path: Path) -> CollectionPlan:
     r"""A plan from a YAML file; errors name the line, the key and the remedy.
 
     Examples:
@@ -115,7 +115,7 @@ def read_plan(path: Path) -> Plan:
     data, lines = read_yaml(path)
     read = validated(PlanFile, data, lines, path)
     folder = path.parent
-    return Plan(
+    return CollectionPlan(
         agents=_specs(read.agents, folder),
         partners=_partners(read.partners, folder),
         openings=_openings(read.openings, folder),

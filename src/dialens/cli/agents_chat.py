@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from dialens.agents import AgentError, AgentSpec, Reply, make_agent, parse_agent
-from dialens.agents.chat import Chat, keep, refuse_foreign
+from dialens.agents.chat import Chat, add_to_corpus, refuse_foreign
 from dialens.agents.settings import label_of
 from dialens.cli.agents_options import Settings, with_settings
 from dialens.cli.options import Seed, shown
@@ -124,5 +124,5 @@ def _end(talk: Chat, spec: AgentSpec, output: Path | None) -> None:
     if not any(turn.role == "agent" for turn in talk.turns):
         print("Nothing was answered, so nothing is kept.")
         return
-    dialog = keep(talk, spec, output)
+    dialog = add_to_corpus(talk, spec, output)
     print(f"Kept as {dialog}, {len(talk.turns)} turns → {shown(output)}")
