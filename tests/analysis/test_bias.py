@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from dialens.analysis.bias import (
-    Draws,
+    Resampling,
     SimulatedStudy,
     analyse_study,
     consistency,
@@ -16,15 +16,15 @@ from dialens.analysis.bias import (
     effects,
     flag_raters,
     paper_tables,
-    pushes,
     read_study,
+    response_biases,
     robustness,
     split_effects,
     study_data,
 )
 from dialens.base import DialensError
 
-FEW = Draws(resamples=300)
+FEW = Resampling(resamples=300)
 SHARP = {"sd_rater": 4.0, "sd_noise": 6.0}
 
 
@@ -156,12 +156,12 @@ def test_pushes_are_recovered():
         raters=25, items=30, fatigue=-10.0, position=2.0, sd_halo=8.0, round_share=0.5,
         anchors={"none": 0.0}, layouts={"together": 0.0},
     )  # fmt: skip
-    made = pushes(study_data(*study.run(4), normalise="none"), draws=FEW)
-    assert covers(one(made, push="fatigue", of="ratings"), -10.0)
-    assert covers(one(made, push="position"), 2.0)
+    made = response_biases(study_data(*study.run(4), normalise="none"), draws=FEW)
+    assert covers(one(made, bias="fatigue", of="ratings"), -10.0)
+    assert covers(one(made, bias="position"), 2.0)
     # halo over everything that is neither item nor rater
-    assert covers(one(made, push="halo"), 64 / (64 + 100))
-    assert 0.5 < one(made, push="heaping", of="all ratings")["value"] < 0.6
+    assert covers(one(made, bias="halo"), 64 / (64 + 100))
+    assert 0.5 < one(made, bias="heaping", of="all ratings")["value"] < 0.6
 
 
 def test_raters_who_stand_out_are_found_and_left_out_in_a_view():

@@ -8,14 +8,20 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from dialens.analysis.bias import Draws, SimulatedStudy, StudyAnalysis, analyse_study, study_data
+from dialens.analysis.bias import (
+    Resampling,
+    SimulatedStudy,
+    StudyAnalysis,
+    analyse_study,
+    study_data,
+)
 from dialens.base import DialensError
 from dialens.cli.study._group import app
 from dialens.report.bias import write_study
 from dialens.report.bias._findings import findings
 from dialens.report.bias._tables import shown_tables
 
-FEW = Draws(resamples=300)
+FEW = Resampling(resamples=300)
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +62,15 @@ def test_json_is_strict_and_complete(folder: Path):
 
     text = (folder / "analysis.json").read_text(encoding="utf-8")
     told = json.loads(text, parse_constant=refuse)
-    assert {"effects", "paper", "pushes", "robustness", "notes", "methods", "codebook"} <= set(told)
+    assert {
+        "effects",
+        "paper",
+        "response_biases",
+        "robustness",
+        "notes",
+        "methods",
+        "codebook",
+    } <= set(told)
     assert set(told["paper"]) >= {"table2", "table8", "figure3", "figure9"}
     row = told["effects"][0]
     assert {"value", "low", "high", "p", "p_adjusted", "family"} <= set(row)

@@ -21,8 +21,8 @@ from dialens.analysis.validation._matrix import metric_matrix
 from dialens.base import DialensError
 from dialens.corpus import Corpus, read
 from dialens.metrics import Scores, metric, score, turn_mean
+from dialens.statistics import ClusterDraws
 from dialens.statistics.agreement import RatingMatrix, icc
-from dialens.statistics.correlation import ClusterDraws
 
 
 @metric("number", meaning="The first number said", family="emotion")
@@ -243,7 +243,7 @@ def test_a_ceiling_has_an_interval() -> None:
     rng = np.random.default_rng(2)
     values = rng.normal(size=(80, 1)) + rng.normal(size=(80, 3))
     ratings = mean_ratings(ratings_table(values, None), 80)
-    made = ceiling(ratings, ClusterDraws(np.arange(80), 1000, rng))
+    made = ceiling(ratings, ClusterDraws.of(np.arange(80), 1000, rng))
     one = made.estimate
     assert one.low < one.value < one.high < 1
     analytic = icc(RatingMatrix.of_array(values))["ICC(1,k)"]

@@ -15,7 +15,8 @@ from dialens.base import DialensError
 from dialens.cli.engagement._evaluate import evaluate
 from dialens.corpus import Corpus, Dialogue, Turn
 from dialens.engagement import RatedReplies, open_scorer, reply_pairs, turns_read
-from dialens.statistics.correlation import ClusterDraws, partial_correlation
+from dialens.statistics import ClusterDraws
+from dialens.statistics.correlation import partial_correlation
 from tests.engagement.red import WORDS, tiny_encoder
 
 app = typer.Typer()
@@ -189,7 +190,7 @@ def test_partial_correlation_has_an_interval_that_covers():
     for _ in range(100):
         given = rng.normal(size=80)
         x, y = rng.normal(size=80) + given, rng.normal(size=80) - 2 * given
-        draws = ClusterDraws(np.arange(80), 400, rng)
+        draws = ClusterDraws.of(np.arange(80), 400, rng)
         found = partial_correlation(x, y, given, draws)
         hits += found.low < 0 < found.high
     assert hits >= 88  # of 100 at 95 %: fewer has a chance below one in a thousand
@@ -198,13 +199,13 @@ def test_partial_correlation_has_an_interval_that_covers():
 def test_partial_correlation_says_why_there_is_none():
     x = np.arange(20.0)
     rng = np.random.default_rng(6)
-    draws = ClusterDraws(np.arange(20), 200, rng)
+    draws = ClusterDraws.of(np.arange(20), 200, rng)
     y, given = rng.normal(size=20), rng.normal(size=20)
     assert partial_correlation(np.ones(20), y, given, draws).reason == "no variance"
     assert "nothing is left" in partial_correlation(x, y, 3 - 2 * x, draws).reason
     few = np.where(x < 4, x, np.nan)
     assert "only 4 units" in partial_correlation(few, y, given, draws).reason
-    clustered = ClusterDraws(np.repeat(np.arange(4), 5), 200, rng)
+    clustered = ClusterDraws.of(np.repeat(np.arange(4), 5), 200, rng)
     found = partial_correlation(x, y, given, clustered)
     assert found.low is None
     assert "only 4 clusters" in found.reason

@@ -4,7 +4,15 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dialens.statistics import Resampled, cluster_sums, coarsened, left_out_sums, resampled_sums
+from dialens.statistics import (
+    ClusterDraws,
+    Resampled,
+    cluster_sums,
+    coarsened,
+    left_out_sums,
+    resampled_sums,
+)
+from dialens.statistics._bootstrap import cluster_counts
 
 
 def mean_of(sums: np.ndarray) -> np.ndarray:
@@ -67,3 +75,31 @@ def test_random_blocks_keep_the_variance() -> None:
 
 def test_few_clusters_are_left_as_they_are() -> None:
     assert coarsened(np.array([9, 3, 9]), np.random.default_rng(0)).tolist() == [1, 0, 1]
+
+
+def test_draws_do_not_depend_on_where_blocks_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = cluster_counts(7, 50, np.random.default_rng(3))
+    monkeypatch.setattr("dialens.statistics._bootstrap._CELLS_AT_ONCE", 20)
+    np.testing.assert_array_equal(whole, cluster_counts(7, 50, np.random.default_rng(3)))
+
+
+def test_sums_of_draws_are_sums_of_the_units_drawn() -> None:
+    rng = np.random.default_rng(1)
+    clusters, rows = rng.integers(0, 6, 40), rng.normal(size=(40, 3))
+    draws = ClusterDraws.of(clusters, 20, rng)
+    by_hand = [
+        (draws.counts[number][draws.place][:, None] * rows).sum(axis=0) for number in range(20)
+    ]
+    np.testing.assert_allclose(draws.sums(rows), by_hand)
+    assert not draws.own
+
+
+def test_strata_keep_their_sizes() -> None:
+    strata = np.array([0, 1, 0, 1, 1])
+    draws = ClusterDraws.within(strata, 30, np.random.default_rng(0))
+    assert (draws.counts[:, strata == 0].sum(axis=1) == 2).all()
+    assert (draws.counts[:, strata == 1].sum(axis=1) == 3).all()
+
+
+def test_nothing_can_be_drawn_from_no_cluster() -> None:
+    assert cluster_counts(0, 5, np.random.default_rng(0)).shape == (5, 0)

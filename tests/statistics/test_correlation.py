@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dialens.statistics.correlation import ClusterDraws, correlate, pearson_replicates
+from dialens.statistics import ClusterDraws
+from dialens.statistics.correlation import correlate, pearson_replicates
 from dialens.statistics.correlation._correlation import _spearman_replicates as spearman_replicates
 from dialens.statistics.correlation._kendall import concordance, kendall
 
@@ -21,7 +22,7 @@ def table(seed: int = 0, n: int = 120) -> tuple[np.ndarray, np.ndarray]:
 
 def test_values_are_those_of_scipy() -> None:
     x, y = table()
-    made = correlate(x, y, ClusterDraws(np.arange(len(x)), 200, np.random.default_rng(0)))
+    made = correlate(x, y, ClusterDraws.of(np.arange(len(x)), 200, np.random.default_rng(0)))
     for i in range(2):
         for j in range(2):
             both = np.isfinite(x[:, i]) & np.isfinite(y[:, j])
@@ -40,7 +41,7 @@ def test_a_resample_is_the_correlation_of_the_units_drawn() -> None:
     """Weighted sums and cumulative ranks give what copying the units would."""
     x, y = table(3, 40)
     clusters = np.random.default_rng(1).integers(0, 12, 40)
-    draws = ClusterDraws(clusters, 25, np.random.default_rng(2))
+    draws = ClusterDraws.of(clusters, 25, np.random.default_rng(2))
     there = np.isfinite(np.column_stack([x, y])).all(axis=1)
     a, b = x[there], y[there]
     scaled_a, scaled_b = (t - t.mean(axis=0) for t in (a, b))
@@ -89,10 +90,10 @@ def test_copies_of_units_bring_no_certainty() -> None:
     rng = np.random.default_rng(6)
     x = rng.normal(size=(50, 1))
     y = x + 2 * rng.normal(size=(50, 1))
-    single = correlate(x, y, ClusterDraws(np.arange(50), 2000, np.random.default_rng(0)))
+    single = correlate(x, y, ClusterDraws.of(np.arange(50), 2000, np.random.default_rng(0)))
     five = np.repeat(np.arange(50), 5)
-    together = correlate(x[five], y[five], ClusterDraws(five, 2000, np.random.default_rng(0)))
-    apart = correlate(x[five], y[five], ClusterDraws(np.arange(250), 2000, rng))
+    together = correlate(x[five], y[five], ClusterDraws.of(five, 2000, np.random.default_rng(0)))
+    apart = correlate(x[five], y[five], ClusterDraws.of(np.arange(250), 2000, rng))
     for name in ("pearson", "spearman", "kendall"):
         one, same, naive = (made.estimates[name][0][0] for made in (single, together, apart))
         assert same.high - same.low == pytest.approx(one.high - one.low, rel=0.1)
@@ -110,7 +111,7 @@ def test_intervals_cover_the_truth_where_units_share_contexts() -> None:
         between = rng.multivariate_normal([0, 0], [[1, 0.6], [0.6, 1]], 40)[clusters]
         within = rng.multivariate_normal([0, 0], [[1, 0.2], [0.2, 1]], 200)
         both = between + within
-        draws = ClusterDraws(clusters, 300, rng)
+        draws = ClusterDraws.of(clusters, 300, rng)
         made = correlate(both[:, :1], both[:, 1:], draws)
         for name, value in truth.items():
             one = made.estimates[name][0][0]
@@ -122,7 +123,7 @@ def test_intervals_cover_the_truth_where_units_share_contexts() -> None:
 def test_a_few_independent_units_get_fishers_interval() -> None:
     rng = np.random.default_rng(8)
     x, y = rng.normal(size=(2, 6, 1))
-    one = correlate(x, y, ClusterDraws(np.arange(6), 200, rng)).estimates["pearson"][0][0]
+    one = correlate(x, y, ClusterDraws.of(np.arange(6), 200, rng)).estimates["pearson"][0][0]
     ends = stats.pearsonr(x[:, 0], y[:, 0]).confidence_interval()
     assert (one.low, one.high) == pytest.approx((ends.low, ends.high))
     assert one.basis == "normal"
@@ -139,7 +140,7 @@ def test_a_few_independent_units_get_fishers_interval() -> None:
 )
 def test_what_cannot_be_computed_says_why(x, clusters, reason) -> None:
     y = np.random.default_rng(1).normal(size=(20, 1))
-    draws = ClusterDraws(clusters, 200, np.random.default_rng(0))
+    draws = ClusterDraws.of(clusters, 200, np.random.default_rng(0))
     one = correlate(x[:, None], y, draws).estimates["pearson"][0][0]
     assert one.low is None
     assert one.reason.startswith(reason)
@@ -149,7 +150,7 @@ def test_the_order_of_units_is_irrelevant_to_values() -> None:
     x, y = table(9)
     order = np.random.default_rng(1).permutation(len(x))
     a, b = (
-        correlate(x[o], y[o], ClusterDraws(np.arange(len(x)), 100, np.random.default_rng(0)))
+        correlate(x[o], y[o], ClusterDraws.of(np.arange(len(x)), 100, np.random.default_rng(0)))
         for o in (np.arange(len(x)), order)
     )
     for name in a.estimates:

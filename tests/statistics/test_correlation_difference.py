@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from dialens.statistics.correlation import ClusterDraws, correlation_difference
+from dialens.statistics import ClusterDraws
+from dialens.statistics.correlation import correlation_difference
 from dialens.statistics.correlation._difference import steiger, williams
 
 
@@ -38,7 +39,7 @@ def test_independent_units_give_nearly_williams_p() -> None:
     rng = np.random.default_rng(0)
     y = rng.normal(size=400)
     a, b = y + 1.5 * rng.normal(size=400), y + 2 * rng.normal(size=400)
-    made = correlation_difference(a, b, y, ClusterDraws(np.arange(400), 4000, rng))
+    made = correlation_difference(a, b, y, ClusterDraws.of(np.arange(400), 4000, rng))
     assert made.williams.p == pytest.approx(made.steiger.p, abs=0.002)
     assert made.p == pytest.approx(made.williams.p, abs=0.03)
     assert made.low < made.difference < made.high
@@ -48,7 +49,7 @@ def test_strength_counts_and_not_the_sign() -> None:
     rng = np.random.default_rng(1)
     y = rng.normal(size=300)
     a, b = y + rng.normal(size=300), y + rng.normal(size=300)
-    draws = ClusterDraws(np.arange(300), 500, rng)
+    draws = ClusterDraws.of(np.arange(300), 500, rng)
     plain, turned = (correlation_difference(a, x, y, draws) for x in (b, -b))
     assert turned.r_b == pytest.approx(-plain.r_b)
     for name in ("difference", "low", "high", "p"):
@@ -63,7 +64,7 @@ def test_equal_metrics_are_called_different_about_as_often_as_alpha() -> None:
         clusters = np.repeat(np.arange(40), 4)
         y = rng.normal(size=40)[clusters] + rng.normal(size=160)
         a, b = (y + rng.normal(size=40)[clusters] + rng.normal(size=160) for _ in range(2))
-        hits += correlation_difference(a, b, y, ClusterDraws(clusters, 300, rng)).p < 0.05
+        hits += correlation_difference(a, b, y, ClusterDraws.of(clusters, 300, rng)).p < 0.05
     assert hits <= 0.11 * trials
 
 
@@ -71,7 +72,7 @@ def test_one_metric_with_itself_has_no_test() -> None:
     rng = np.random.default_rng(3)
     y = rng.normal(size=50)
     a = y + rng.normal(size=50)
-    made = correlation_difference(a, 2 * a + 1, y, ClusterDraws(np.arange(50), 200, rng))
+    made = correlation_difference(a, 2 * a + 1, y, ClusterDraws.of(np.arange(50), 200, rng))
     assert made.difference == pytest.approx(0)
     assert made.p is None
     assert made.reason == "the two order the units in the same way"

@@ -53,7 +53,7 @@ def test_crossed_with_missing_cells_agrees_with_statsmodels(reml: bool):
     assert fit.component("item").variance == pytest.approx(other.vcomp[0], rel=2e-3)
     assert fit.component("rater").variance == pytest.approx(other.vcomp[1], rel=2e-3)
     assert fit.component("residual").variance == pytest.approx(other.scale, rel=1e-3)
-    assert fit.effect("anchor[yes]").estimate == pytest.approx(other.fe_params.iloc[1], rel=1e-4)
+    assert fit.effect("anchor[yes]").value == pytest.approx(other.fe_params.iloc[1], rel=1e-4)
     assert fit.effect("anchor[yes]").error == pytest.approx(other.bse_fe.iloc[1], rel=1e-3)
     if not reml:
         assert fit.loglik == pytest.approx(other.llf, abs=1e-3)
@@ -72,7 +72,7 @@ def test_without_random_effects_it_is_least_squares():
     table = crossed(10, 20, 1.0, seed=1)
     fit = fit_mixed(table, fixed=["anchor"], random=[])
     means = table.group_by("anchor").agg(pl.col("value").mean()).sort("anchor")["value"]
-    assert fit.effect("anchor[yes]").estimate == pytest.approx(means[1] - means[0])
+    assert fit.effect("anchor[yes]").value == pytest.approx(means[1] - means[0])
     assert fit.effect("anchor[yes]").degrees == pytest.approx(table.height - 2, rel=1e-6)
     assert [part.term for part in fit.components] == ["residual"]
 
@@ -132,10 +132,10 @@ def test_sum_coding_gives_averages_over_the_other_factor():
     fit = fit_mixed(table, fixed=["anchor*layout"], coding="sum")
     cells = table.group_by("anchor", "layout").agg(pl.col("value").mean())
     sides = cells.group_by("anchor").agg(pl.col("value").mean()).sort("anchor")["value"]
-    assert 2 * fit.effect("anchor[yes]").estimate == pytest.approx(sides[1] - sides[0], rel=1e-6)
+    assert 2 * fit.effect("anchor[yes]").value == pytest.approx(sides[1] - sides[0], rel=1e-6)
     plain = fit_mixed(table, fixed=["anchor*layout"])
     mean = plain.contrast({"anchor[yes]": 1, "anchor[yes]:layout[true]": 0.5})
-    assert mean.estimate == pytest.approx(2 * fit.effect("anchor[yes]").estimate)
+    assert mean.value == pytest.approx(2 * fit.effect("anchor[yes]").value)
     assert mean.p == pytest.approx(fit.effect("anchor[yes]").p, rel=1e-3)
 
 
@@ -149,7 +149,7 @@ def test_order_of_rows_and_scale_of_the_response_do_not_matter():
     for part, same in zip(fit.components, other.components, strict=True):
         assert part.share == pytest.approx(same.share, abs=1e-4)
     ours, theirs = fit.effect("anchor[yes]"), other.effect("anchor[yes]")
-    assert theirs.estimate == pytest.approx(ours.estimate * 1e4, rel=1e-4)
+    assert theirs.value == pytest.approx(ours.value * 1e4, rel=1e-4)
 
 
 def test_a_variance_of_zero_stays_zero_and_is_said():

@@ -101,7 +101,7 @@ def test_dyestuff(reml: bool, criterion: float, batch: float, residual: float, e
     assert fit.criterion == pytest.approx(criterion, abs=5e-4)
     assert sd(fit, "batch") == pytest.approx(batch, abs=0.01)
     assert sd(fit, "residual") == pytest.approx(residual, abs=0.01)
-    assert fit.effect("(intercept)").estimate == pytest.approx(1527.5)
+    assert fit.effect("(intercept)").value == pytest.approx(1527.5)
     assert fit.effect("(intercept)").error == pytest.approx(error, abs=0.01)
 
 
@@ -122,7 +122,7 @@ def test_penicillin_crossed(
     assert sd(fit, "plate") == pytest.approx(plate, abs=2e-4)
     assert sd(fit, "sample") == pytest.approx(sample, abs=5e-4)
     assert sd(fit, "residual") == pytest.approx(0.5499, abs=1e-4)
-    assert fit.effect("(intercept)").estimate == pytest.approx(22.9722, abs=1e-4)
+    assert fit.effect("(intercept)").value == pytest.approx(22.9722, abs=1e-4)
     assert fit.effect("(intercept)").error == pytest.approx(error, abs=5e-4)
 
 
@@ -136,7 +136,7 @@ def test_pastes_nested(reml: bool, criterion: float, cask: float, batch: float, 
     assert sd(fit, "batch/cask") == pytest.approx(cask, abs=5e-4)
     assert sd(fit, "batch") == pytest.approx(batch, abs=5e-4)
     assert sd(fit, "residual") == pytest.approx(0.8234, abs=1e-4)
-    assert fit.effect("(intercept)").estimate == pytest.approx(60.0533, abs=1e-4)
+    assert fit.effect("(intercept)").value == pytest.approx(60.0533, abs=1e-4)
     assert fit.effect("(intercept)").error == pytest.approx(error, abs=5e-4)
 
 
@@ -148,7 +148,7 @@ def test_sleepstudy_correlated_slopes():
     assert sd(fit, "residual") == pytest.approx(25.592, abs=1e-3)
     assert fit.correlations[0][3] == pytest.approx(0.066, abs=1e-3)
     intercept, days = fit.effect("(intercept)"), fit.effect("days")
-    assert (intercept.estimate, days.estimate) == pytest.approx((251.405, 10.467), abs=1e-3)
+    assert (intercept.value, days.value) == pytest.approx((251.405, 10.467), abs=1e-3)
     assert (intercept.error, days.error) == pytest.approx((6.825, 1.546), abs=1e-3)
     # lmerTest's Satterthwaite degrees of freedom for this model
     assert (intercept.degrees, days.degrees) == pytest.approx((17.0, 17.0), abs=0.01)

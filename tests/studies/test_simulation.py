@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from dialens.analysis.bias import Draws, StudyData, effects, study_data
+from dialens.analysis.bias import Resampling, StudyData, effects, study_data
 from dialens.base import DialensError
 from dialens.studies import TEA, Field, Reply, Screen, Study, attendance, study_of
 from dialens.studies._participation import Entrance, take_part
@@ -27,7 +27,7 @@ from dialens.studies.store import Store
 from dialens.studies.templates import TEMPLATES, load_template
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
-ENOUGH = Draws(resamples=500)
+ENOUGH = Resampling(resamples=500)
 Opened = Callable[[], Store]
 
 

@@ -20,6 +20,8 @@ from rich.progress import (
 )
 from rich.text import Text
 
+from dialens.base._wording import duration
+
 _LOG_EVERY_S = 10.0
 
 Advance = Callable[[int], None]
@@ -64,7 +66,7 @@ def progress(label: str, *, total: int | None = None, unit: str = "turns") -> It
         last = now
         of = f" of {total:,}" if total else ""
         rate = done / (now - started)
-        left = f", {_in_words((total - done) / rate)} left" if total and done < total else ""
+        left = f", {duration((total - done) / rate)} left" if total and done < total else ""
         line = f"{label}: {done:,}{of} {unit}, {rate:,.0f} a second{left}"
         print(line, file=sys.stderr, flush=True)
 
@@ -76,15 +78,3 @@ class _Rate(ProgressColumn):
 
     def render(self, task: Task) -> Text:
         return Text(f"{task.speed:,.0f}/s" if task.speed else "", style="progress.data.speed")
-
-
-def _in_words(seconds: float) -> str:
-    """A time that is left, as one would say it.
-
-    Examples:
-        >>> _in_words(42), _in_words(125), _in_words(9000)
-        ('42 s', '2 min', '2.5 h')
-    """
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

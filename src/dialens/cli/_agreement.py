@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from dialens.base import DialensError, atomic_folder, progress, sha256_file
+from dialens.base import DialensError, atomic_folder, interval, number, progress, sha256_file
 from dialens.cli._options import Force, Format, OnErrorOption, Seed, names, shown
 from dialens.corpus import OnError
 from dialens.report import RUN, Recorder
@@ -163,8 +163,8 @@ def _print_all(part: pl.DataFrame) -> None:
             test = f"F({row['df1']:g}, {row['df2']:g}) {row['f']:.2f}"
         grid.add_row(
             f"{row['statistic']} {row['also']}" if coefficient else row["statistic"],
-            f"{row['value']:.3f}",
-            _between(row),
+            number(row["value"], 3),
+            interval(row["low"], row["high"], 3),
             (row["interval"] or "").replace("bootstrap over ", "draws of "),
             test,
         )
@@ -177,13 +177,17 @@ def _print_main(part: pl.DataFrame) -> None:
     chosen = [name for name in _MAIN if found[name]["value"] is not None]
     if "ICC(2,k)" in chosen:
         chosen = [name for name in chosen if not name.startswith("ICC(1")]
-    told = [f"{name} {found[name]['value']:.2f} ({_between(found[name], 2)})" for name in chosen]
-    if told:
-        print("  " + "   ".join(told[:3]))
+    parts = [f"{name} {number(found[name]['value'], 2)} ({_ends(found[name])})" for name in chosen]
+    if parts:
+        print("  " + "   ".join(parts[:3]))
+
+
+def _ends(row: dict[str, Any]) -> str:
+    return "no interval" if row["low"] is None else interval(row["low"], row["high"], 2)
 
 
 def _print_reasons(rows: pl.DataFrame) -> None:
-    """Why statistics are missing; reasons that differ in their numbers only are told once."""
+    """Why statistics are missing; reasons that differ in their numbers only are printed once."""
     missing = (
         rows.filter(pl.col("value").is_null())
         .with_columns(pl.col("reason").str.replace_all(r"\d[\d,.]*", "#").alias("_kind"))
@@ -202,18 +206,12 @@ def _print_reasons(rows: pl.DataFrame) -> None:
         print(f"Not computed: {listed}: {reason}{within}.")
 
 
-def _between(row: dict[str, Any], decimals: int = 3) -> str:
-    if row["low"] is None:
-        return "no interval"
-    return f"{row['low']:.{decimals}f} to {row['high']:.{decimals}f}"
-
-
 def _print_raters(found: Agreement) -> None:
     odd = found.raters.filter("at_odds")
     if odd.height:
         some = odd.head(8).iter_rows(named=True)
         who = ", ".join(
-            f"{row['rater']} ({row['quality']}, r = {row['agreement']:.2f})" for row in some
+            f"{row['rater']} ({row['quality']}, r = {number(row['agreement'], 2)})" for row in some
         )
         more = f" and {odd.height - 8:,} more" if odd.height > 8 else ""
         print(f"At odds with the rest, corrected over the raters of each group: {who}{more}.")

@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from dialens.base import DialensError, atomic_folder, progress
+from dialens.base import DialensError, atomic_folder, number, progress
 from dialens.cli._options import Force, Seed, names, shown
 from dialens.report import RUN, Plan, Recorder, write_power
 from dialens.statistics import load_ratings
@@ -199,10 +199,10 @@ def _numbers(given: list[str] | None, option: str) -> list[float]:
 
 def _counts(given: list[str] | None, option: str) -> list[int]:
     numbers = _numbers(given, option)
-    for number in numbers:
-        if number != int(number) or number < 1:
-            raise DialensError(f"{option} takes whole numbers from 1; seen: {number:g}.")
-    return [int(number) for number in numbers]
+    for count in numbers:
+        if count != int(count) or count < 1:
+            raise DialensError(f"{option} takes whole numbers from 1; seen: {count:g}.")
+    return [int(count) for count in numbers]
 
 
 def _scale(text: str | None) -> tuple[float, float] | None:
@@ -233,7 +233,7 @@ def _print(table: pl.DataFrame, told: list[tuple[str, str]]) -> None:
         cells = [f"{row[name]:,}" for name in ("raters", "items", "dialogs", "ratings")]
         if tested:
             cells += [f"{row['effect']:g}", *_power_cells(row)]
-        grid.add_row(*cells, _number(row["width"]), _number(row["mean_width"]))
+        grid.add_row(*cells, number(row["width"], 3), number(row["mean_width"], 3))
     Console().print(grid, "")
     for claim, numbers in told:
         print(f"• {claim}. {numbers}")
@@ -243,8 +243,4 @@ def _power_cells(row: dict[str, Any]) -> tuple[str, str, str]:
     if row["power"] is None:
         return "–", "–", "–"
     error = (row["power_high"] - row["power_low"]) / 2
-    return f"{row['power']:.3f}", f"{error:.3f}", _number(row["power_exact"])
-
-
-def _number(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3f}"
+    return f"{row['power']:.3f}", f"{error:.3f}", number(row["power_exact"], 3)

@@ -12,7 +12,7 @@ from rich.table import Table
 from dialens.analysis.comparison import RESAMPLES
 from dialens.analysis.validation import Validation
 from dialens.analysis.validation import validate as validate_scores
-from dialens.base import DialensError, atomic_folder, progress
+from dialens.base import DialensError, atomic_folder, interval, number, p_value, progress
 from dialens.cli._options import Force, Format, OnErrorOption, Resamples, Seed, names, shown
 from dialens.corpus import RATER_KINDS, Intake, OnError, read
 from dialens.metrics import Scores
@@ -21,10 +21,7 @@ from dialens.report.validation import (
     ValidationSummary,
     correlation_table,
     increment_table,
-    interval,
     label,
-    number,
-    p_text,
     write_validation,
 )
 from dialens.statistics import FOLDS
@@ -169,10 +166,10 @@ def _print(result: Validation, summary: ValidationSummary, output: Path) -> None
             row["level"],
             f"{row['n']:,}",
             number(row["pearson"], 3),
-            interval(row["pearson_low"], row["pearson_high"], 3) or "–",
+            interval(row["pearson_low"], row["pearson_high"], 3),
             number(row["spearman"], 3),
             number(row["kendall"], 3),
-            p_text(row["pearson_p_adjusted"]),
+            p_value(row["pearson_p_adjusted"]),
         )
     Console().print("", grid)
     if known.height > _SHOWN:

@@ -8,7 +8,7 @@ from ._evaluation import (
     turns_read,
 )
 from ._exporting import CARD, TRAINING, export_model
-from ._labelled import PARTS, POST_COLUMNS, POSTS, read_parts, read_posts
+from ._labelled import PARTS, POST_COLUMNS, POSTS, TRAIN, VALIDATION, read_parts, read_posts
 from ._negatives import RANDOM, Recipe, count_made, mix_negatives
 from ._training import (
     TrainingData,
@@ -29,7 +29,9 @@ __all__ = [
     "POSTS",
     "POST_COLUMNS",
     "RANDOM",
+    "TRAIN",
     "TRAINING",
+    "VALIDATION",
     "WORDS",
     "Ablation",
     "RatedReplies",

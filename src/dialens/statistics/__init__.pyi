@@ -1,12 +1,18 @@
 from ._bootstrap import (
+    MOST_UNDEFINED,
+    ClusterDraws,
     Floats,
     Ints,
+    Mask,
     Resampled,
     cluster_sums,
     coarsened,
     left_out_sums,
+    percentile_estimate,
     resampled_sums,
 )
+from ._coefficients import area_under_curve, partial_pearson, pearson, ranks, spearman
+from ._corrections import corrected
 from ._incremental import FOLDS, Memory, increment
 from ._ratings import ITEM, LABEL, load_ratings, rated_items
 from .agreement import Agreement, measure_agreement
@@ -17,20 +23,30 @@ __all__ = [
     "FOLDS",
     "ITEM",
     "LABEL",
+    "MOST_UNDEFINED",
     "Agreement",
+    "ClusterDraws",
     "Floats",
     "Ints",
+    "Mask",
     "Memory",
     "MixedFit",
     "Resampled",
+    "area_under_curve",
     "cluster_sums",
     "coarsened",
+    "corrected",
     "fit_mixed",
     "increment",
     "left_out_sums",
     "load_ratings",
     "measure_agreement",
+    "partial_pearson",
+    "pearson",
+    "percentile_estimate",
     "power_curve",
+    "ranks",
     "rated_items",
     "resampled_sums",
+    "spearman",
 ]

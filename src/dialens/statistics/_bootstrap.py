@@ -1,17 +1,28 @@
-"""Resampling whole dialogues from their sums, so that no text is read twice."""
+"""Bootstrap over clusters: whole dialogues, contexts or participants drawn with replacement.
 
-from collections.abc import Iterator
+Statistics here are functions of sums over clusters, so a resample costs one row of a matrix product
+and no text is read twice. `ClusterDraws` says how often each cluster is drawn, `Resampled` makes an
+interval and a p-value of what a statistic came to in every resample.
+"""
+
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from dialens.base import Estimate
+
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+Counts = NDArray[np.uint16]
 
+MOST_UNDEFINED = 0.05
 _MOST_CLUSTERS = 5_000
 _CELLS_AT_ONCE = 4_000_000
+_WEIGHTS_AT_ONCE = 250_000
 
 
 def cluster_sums(rows: Floats, clusters: Ints) -> Floats:
@@ -40,6 +51,100 @@ def coarsened(clusters: Ints, rng: np.random.Generator) -> Ints:
     return block[place].astype(np.int64)
 
 
+def cluster_counts(clusters: int, resamples: int, rng: np.random.Generator) -> Counts:
+    """How often each cluster is drawn: resamples × clusters, each row as many draws as clusters.
+
+    Examples:
+        >>> cluster_counts(3, 2, np.random.default_rng(0)).sum(axis=1).tolist()
+        [3, 3]
+    """
+    counts = np.zeros((resamples, clusters), dtype=np.uint16)
+    if not clusters:
+        return counts
+    block = max(1, _CELLS_AT_ONCE // clusters)
+    for start in range(0, resamples, block):
+        size = min(block, resamples - start)
+        picked = rng.integers(0, clusters, (size, clusters)) + np.arange(size)[:, None] * clusters
+        drawn = np.bincount(picked.ravel(), minlength=size * clusters)
+        counts[start : start + size] = drawn.reshape(size, clusters)
+    return counts
+
+
+def stratified_counts(strata: Ints, resamples: int, rng: np.random.Generator) -> Counts:
+    """How often each cluster is drawn, each stratum keeping its number of clusters.
+
+    Examples:
+        >>> stratified_counts(np.array([0, 0, 1]), 2, np.random.default_rng(0))[:, 2].tolist()
+        [1, 1]
+    """
+    counts = np.zeros((resamples, len(strata)), dtype=np.uint16)
+    for stratum in np.unique(strata):
+        members = np.flatnonzero(strata == stratum)
+        even = np.full(len(members), 1 / len(members))
+        counts[:, members] = rng.multinomial(len(members), even, resamples)
+    return counts
+
+
+@dataclass(frozen=True)
+class ClusterDraws:
+    """How often each cluster of units is drawn in each resample; the same for every statistic.
+
+    Attributes:
+        place: Of each unit, the number of its cluster.
+        counts: Resamples × clusters.
+        own: Whether every unit is a cluster of its own.
+
+    Examples:
+        >>> draws = ClusterDraws.of(np.array([3, 3, 8]), 4, np.random.default_rng(0))
+        >>> draws.place.tolist(), draws.counts.sum(axis=1).tolist(), draws.own
+        ([0, 0, 1], [2, 2, 2, 2], False)
+        >>> draws.sums(np.array([[1.0], [1.0], [2.0]])).tolist()
+        [[4.0], [4.0], [4.0], [4.0]]
+    """
+
+    place: Ints
+    counts: Counts
+    own: bool
+
+    @classmethod
+    def of(cls, clusters: Ints, resamples: int, rng: np.random.Generator) -> "ClusterDraws":
+        """Draw as many clusters as there are, `resamples` times; of very many, random blocks."""
+        names, place = np.unique(coarsened(clusters, rng), return_inverse=True)
+        own = len(np.unique(clusters)) == len(clusters)
+        return cls(place.astype(np.int64), cluster_counts(len(names), resamples, rng), own)
+
+    @classmethod
+    def within(cls, strata: Ints, resamples: int, rng: np.random.Generator) -> "ClusterDraws":
+        """Draw units within their strata, each unit a cluster of its own."""
+        place = np.arange(len(strata), dtype=np.int64)
+        return cls(place, stratified_counts(strata, resamples, rng), own=True)
+
+    def sums(self, rows: Floats) -> Floats:
+        """Sums over the units drawn: resamples × columns of `rows`."""
+        return weighted_sums(self.counts, cluster_sums(rows, self.place))
+
+    def blocks(self) -> Iterator[tuple[slice, Floats]]:
+        """Weights of the units, some resamples at a time."""
+        step = max(1, _WEIGHTS_AT_ONCE // max(1, len(self.place)))
+        for start in range(0, len(self.counts), step):
+            part = slice(start, start + step)
+            yield part, self.counts[part][:, self.place].astype(np.float64)
+
+    def clusters(self, units: Mask) -> int:
+        """How many clusters the marked units belong to."""
+        return len(np.unique(self.place[units]))
+
+
+def weighted_sums(counts: Counts, sums: Floats) -> Floats:
+    """Sums of clusters by how often each was drawn, some resamples at a time."""
+    block = max(1, _CELLS_AT_ONCE // max(1, len(sums)))
+    parts = [
+        counts[start : start + block].astype(np.float64) @ sums
+        for start in range(0, len(counts), block)
+    ]
+    return np.concatenate(parts) if parts else np.empty((0, sums.shape[1]))
+
+
 def resampled_sums(sums: Floats, resamples: int, rng: np.random.Generator) -> Floats:
     """Sums over clusters drawn with replacement, as many as there are, `resamples` times.
 
@@ -48,17 +153,7 @@ def resampled_sums(sums: Floats, resamples: int, rng: np.random.Generator) -> Fl
         >>> resampled_sums(np.array([[2.0], [2.0]]), 3, rng).tolist()
         [[4.0], [4.0], [4.0]]
     """
-    return np.concatenate([drawn @ sums for drawn in _draws(len(sums), resamples, rng)])
-
-
-def _draws(count: int, resamples: int, rng: np.random.Generator) -> Iterator[Floats]:
-    """How often each cluster is drawn, a block of resamples at a time."""
-    block = max(1, _CELLS_AT_ONCE // count)
-    for start in range(0, resamples, block):
-        size = min(block, resamples - start)
-        picked = rng.integers(0, count, (size, count)) + np.arange(size)[:, None] * count
-        drawn = np.bincount(picked.ravel(), minlength=size * count)
-        yield drawn.reshape(size, count).astype(np.float64)
+    return weighted_sums(cluster_counts(len(sums), resamples, rng), sums)
 
 
 def left_out_sums(sums: Floats) -> Floats:
@@ -112,21 +207,35 @@ class Resampled:
         low, high = np.nanquantile(self.replicates, ends)
         return float(min(low, self.estimate)), float(max(high, self.estimate))
 
+    def summary(self, confidence: float) -> Estimate:
+        """The statistic with interval and p; without them where too many resamples have no value.
+
+        Examples:
+            >>> Resampled(1.0, np.array([0.9, np.nan]), np.zeros(2)).summary(0.95).reason
+            'not defined in 50% of the resamples'
+        """
+        if self.undefined > MOST_UNDEFINED:
+            return Estimate(
+                self.estimate, reason=f"not defined in {self.undefined:.0%} of the resamples"
+            )
+        low, high = self.interval(confidence)
+        return Estimate(self.estimate, low, high, self.two_sided_p())
+
     def two_sided_p(self) -> float:
         """The smallest 1 − confidence at which the interval leaves zero out.
 
         Never below one in the number of replicates: so many draws cannot tell it from less.
         """
-        there = self._there
-        if not np.any(there):  # every replicate is exactly zero: the two are the same
+        present = self._present
+        if not np.any(present):  # every replicate is exactly zero: the two are the same
             return 1.0
         below = self._share_below(0.0)
         away = special.ndtri(below) - self._bias
         z = away / max(1 + self._acceleration * away, 0.1) - self._bias
-        return float(np.clip(2 * special.ndtr(-abs(z)), 1 / (len(there) + 1), 1.0))
+        return float(np.clip(2 * special.ndtr(-abs(z)), 1 / (len(present) + 1), 1.0))
 
     @property
-    def _there(self) -> Floats:
+    def _present(self) -> Floats:
         return self.replicates[~np.isnan(self.replicates)]
 
     @property
@@ -140,12 +249,41 @@ class Resampled:
 
     def _share_below(self, value: float) -> float:
         """The share of replicates below a value, ties halved, kept away from 0 and 1."""
-        there = self._there
-        below = np.count_nonzero(there < value) + np.count_nonzero(there == value) / 2
-        return float((below + 0.5) / (len(there) + 1))
+        present = self._present
+        below = np.count_nonzero(present < value) + np.count_nonzero(present == value) / 2
+        return float((below + 0.5) / (len(present) + 1))
 
     @property
     def _acceleration(self) -> float:
         pulls = self.pulls[~np.isnan(self.pulls)]
         spread = float((pulls**2).sum() ** 1.5)
         return float((pulls**3).sum() / (6 * spread)) if spread > 0 else 0.0
+
+
+def percentile_estimate(
+    statistic: Callable[[Ints], float],
+    n: int,
+    *,
+    resamples: int = 1_000,
+    seed: int = 0,
+) -> Estimate:
+    """A statistic of rows with the 95 % percentile interval of its bootstrap over rows.
+
+    For statistics that are no functions of sums; the statistic is computed in every resample.
+
+    Args:
+        statistic: Takes row numbers, gives a number.
+        n: How many rows there are.
+        resamples: How many times rows are drawn.
+        seed: Random seed.
+
+    Examples:
+        >>> values = np.arange(10.0)
+        >>> percentile_estimate(lambda rows: float(values[rows].mean()), 10, resamples=50).value
+        4.5
+    """
+    rng = np.random.default_rng(seed)
+    value = statistic(np.arange(n))
+    drawn = [statistic(rng.integers(0, n, n)) for _ in range(resamples)]
+    low, high = np.nanpercentile(drawn, [2.5, 97.5])
+    return Estimate(value, float(low), float(high), n=n)

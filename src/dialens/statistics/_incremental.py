@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import stats
 
-from dialens.statistics._bootstrap import Floats, Ints
-from dialens.statistics.correlation import Mask, standard_scores
+from dialens.statistics._bootstrap import Floats, Ints, Mask
+from dialens.statistics.correlation import standard_scores
 
 FOLDS = 10
 REPEATS = 10
@@ -46,8 +46,8 @@ def fit(x: Floats, y: Floats) -> Fit:
     """Ordinary least squares with an intercept; all variables standardised first.
 
     Examples:
-        >>> made = fit(np.array([[1.0], [2], [3], [4], [5]]), np.array([1.0, 3, 2, 5, 4]))
-        >>> round(made.r2_plain, 3), round(made.r2, 3), made.predictors
+        >>> result = fit(np.array([[1.0], [2], [3], [4], [5]]), np.array([1.0, 3, 2, 5, 4]))
+        >>> round(result.r2_plain, 3), round(result.r2, 3), result.predictors
         (0.64, 0.52, 1)
     """
     a, b = standard_scores(x), standard_scores(y[:, None])[:, 0]
@@ -63,8 +63,8 @@ def fold_numbers(clusters: Ints, folds: int, rng: np.random.Generator) -> Ints:
     """A fold for every unit; units of one cluster share it, folds hold about as many clusters.
 
     Examples:
-        >>> made = fold_numbers(np.array([5, 5, 9, 9]), 2, np.random.default_rng(0))
-        >>> bool(made[0] == made[1] != made[2] == made[3])
+        >>> result = fold_numbers(np.array([5, 5, 9, 9]), 2, np.random.default_rng(0))
+        >>> bool(result[0] == result[1] != result[2] == result[3])
         True
     """
     names, place = np.unique(clusters, return_inverse=True)
@@ -172,20 +172,25 @@ def increment(
         clusters: Which units are left out together.
         folds: Of the cross-validation, fewer where there are fewer clusters.
         repeats: How often clusters are dealt into folds anew.
-        seed: Of the dealing.
+        seed: Random seed of the folds.
         memory: Kept between calls for the same rating, so that A is not fitted again for each P.
 
     Examples:
         >>> rng = np.random.default_rng(0)
         >>> a, p = rng.normal(size=(2, 300, 1))
         >>> y = a[:, 0] + p[:, 0] + rng.normal(size=300)
-        >>> made = increment(a, p, y, np.arange(300))
-        >>> round(made.r2_a, 1), round(made.r2_pa, 1), made.p < 0.001, made.cv_r2_pa > made.cv_r2_a
+        >>> result = increment(a, p, y, np.arange(300))
+        >>> (
+        ...     round(result.r2_a, 1),
+        ...     round(result.r2_pa, 1),
+        ...     result.p < 0.001,
+        ...     result.cv_r2_pa > result.cv_r2_a,
+        ... )
         (0.4, 0.7, True, True)
     """
-    there: Mask = np.all(np.isfinite(np.column_stack([a, p, y])), axis=1)
-    n = int(there.sum())
-    a, p, y, clusters = a[there], p[there], y[there], clusters[there]
+    present: Mask = np.all(np.isfinite(np.column_stack([a, p, y])), axis=1)
+    n = int(present.sum())
+    a, p, y, clusters = a[present], p[present], y[present], clusters[present]
     both = np.column_stack([a, p])
     n_clusters = len(np.unique(clusters))
     reason = _refusal(a, p, y, n, both.shape[1])

@@ -10,7 +10,6 @@ import csv
 import io
 import json
 from collections.abc import Mapping, Sequence
-from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -244,27 +243,26 @@ def _with_factors(ratings: pl.DataFrame, wanted: Sequence[str]) -> pl.DataFrame:
     Whoever asks for it by name means the level.
     """
     texts = ratings["factors"].drop_nulls().unique()
-    told: dict[str, dict[str, Any]] = {}
+    parsed: dict[str, dict[str, Any]] = {}
     for text in texts:
         try:
             value = json.loads(text)
         except ValueError:
             continue
-        told[text] = value if isinstance(value, dict) else {}
-    keys = reduce(lambda seen, one: seen | dict.fromkeys(one), told.values(), dict[str, None]())
+        parsed[text] = value if isinstance(value, dict) else {}
+    keys = dict.fromkeys(key for levels in parsed.values() for key in levels)
     new = [key for key in keys if key not in ratings.columns or key in wanted]
     columns = []
     for key in new:
-        given = {text: one.get(key) for text, one in told.items()}
-        values = [given.get(text) for text in ratings["factors"]]
+        values = [parsed.get(text, {}).get(key) for text in ratings["factors"]]
         columns.append(_column(key, values))
     return ratings.with_columns(columns)
 
 
 def _column(name: str, values: list[Any]) -> pl.Series:
     """Numbers as numbers, everything else as text."""
-    there = [value for value in values if value is not None]
-    if there and all(isinstance(v, int | float) and not isinstance(v, bool) for v in there):
+    present = [value for value in values if value is not None]
+    if present and all(isinstance(v, int | float) and not isinstance(v, bool) for v in present):
         return pl.Series(name, values, pl.Float64, strict=False)
     plain = [v if v is None or isinstance(v, str) else json.dumps(v) for v in values]
     return pl.Series(name, plain, pl.String)
@@ -279,19 +277,19 @@ def _with_meta(
     known: set[str] = set()
     if corpus is not None:
         last = corpus.turns.group_by("dialog").agg(pl.col("meta").drop_nulls().last()).collect()
-        told = {d: json.loads(meta) for d, meta in last.iter_rows() if meta}
-        known = {key for meta in told.values() for key in meta}
+        metas = {d: json.loads(meta) for d, meta in last.iter_rows() if meta}
+        known = {key for meta in metas.values() for key in meta}
         found = [name for name in wanted if name in known]
         columns = [
-            _column(name, [told.get(dialog, {}).get(name) for dialog in ratings["dialog"]])
+            _column(name, [metas.get(dialog, {}).get(name) for dialog in ratings["dialog"]])
             for name in found
         ]
         ratings = ratings.hstack(columns) if columns else ratings
         wanted = [name for name in wanted if name not in known]
     if wanted:
-        there = [n for n in ratings.columns if ratings[n].null_count() < ratings.height]
+        present = [n for n in ratings.columns if ratings[n].null_count() < ratings.height]
         raise DialensError(
             f"{source.path} has no column or factor {wanted[0]!r}. There are: "
-            f"{', '.join(sorted({*there, *known} - {'value', 'normalised', 'factors'}))}."
+            f"{', '.join(sorted({*present, *known} - {'value', 'normalised', 'factors'}))}."
         )
     return ratings

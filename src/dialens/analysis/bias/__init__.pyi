@@ -1,23 +1,22 @@
 from ._analysis import StudyAnalysis, analyse_study, variance_shares
 from ._answers import preferred, ranking
 from ._categories import category_agreement, majority_labels
-from ._cells import CellMeans, Draws, Interval
+from ._cells import CellMeans, Resampling
 from ._consistency import consistency, consistency_differences
 from ._data import Note, StudyData, read_study, splits, study_data
 from ._effects import effects
 from ._paper import PaperTable, cell_means, paper_tables, split_effects
-from ._pushes import pushes
 from ._raters import FLAGS, RaterFlags, flag_raters, robustness
+from ._response_biases import response_biases
 from ._simulation import SimulatedStudy
 
 __all__ = [
     "FLAGS",
     "CellMeans",
-    "Draws",
-    "Interval",
     "Note",
     "PaperTable",
     "RaterFlags",
+    "Resampling",
     "SimulatedStudy",
     "StudyAnalysis",
     "StudyData",
@@ -31,9 +30,9 @@ __all__ = [
     "majority_labels",
     "paper_tables",
     "preferred",
-    "pushes",
     "ranking",
     "read_study",
+    "response_biases",
     "robustness",
     "split_effects",
     "splits",

@@ -7,13 +7,13 @@ from typing import Any
 import polars as pl
 
 from dialens.analysis.bias._categories import category_agreement, majority_labels
-from dialens.analysis.bias._cells import USUAL, Draws
+from dialens.analysis.bias._cells import USUAL, Resampling
 from dialens.analysis.bias._consistency import consistency_differences
 from dialens.analysis.bias._data import Note, StudyData
 from dialens.analysis.bias._effects import effects
 from dialens.analysis.bias._paper import PaperTable, paper_tables, split_effects
-from dialens.analysis.bias._pushes import pushes
 from dialens.analysis.bias._raters import FLAGS, RaterFlags, flag_raters, robustness
+from dialens.analysis.bias._response_biases import response_biases
 from dialens.base import DialensError, one_thread
 from dialens.statistics.mixed import fit_mixed
 
@@ -45,7 +45,7 @@ class StudyAnalysis:
         paper: Tables 2 to 8 and figures 3 to 9 of the anchoring study.
         consistency_differences: Differences of agreement between conditions.
         split_effects: The anchor's effect within groups of raters.
-        pushes: What else pushes raters.
+        response_biases: Order effects, fatigue, halo, heaping.
         flags: Raters to look at twice.
         robustness: The main effects without them.
         variance: How the variance is shared between levels, per quality.
@@ -55,12 +55,12 @@ class StudyAnalysis:
     """
 
     data: StudyData
-    draws: Draws
+    draws: Resampling
     effects: pl.DataFrame
     paper: tuple[PaperTable, ...]
     consistency_differences: pl.DataFrame
     split_effects: pl.DataFrame
-    pushes: pl.DataFrame
+    response_biases: pl.DataFrame
     flags: RaterFlags
     robustness: pl.DataFrame
     variance: pl.DataFrame
@@ -70,9 +70,9 @@ class StudyAnalysis:
 
     def table(self, key: str) -> pl.DataFrame:
         """A table of the paper by key, e.g. `table5`; empty if it could not be made."""
-        for made in self.paper:
-            if made.key == key:
-                return made.table
+        for result in self.paper:
+            if result.key == key:
+                return result.table
         raise DialensError(
             f"There is no {key!r}. There are: {', '.join(p.key for p in self.paper)}."
         )
@@ -93,7 +93,7 @@ class StudyAnalysis:
             "effects": self.effects.to_dicts(),
             "consistency_differences": self.consistency_differences.to_dicts(),
             "split_effects": self.split_effects.to_dicts(),
-            "pushes": self.pushes.to_dicts(),
+            "response_biases": self.response_biases.to_dicts(),
             "category_agreement": self.categories.to_dicts(),
             "labels": self.labels.to_dicts(),
             "variance": self.variance.to_dicts(),
@@ -103,13 +103,13 @@ class StudyAnalysis:
             "raters": self.flags.raters.to_dicts(),
             "robustness": self.robustness.to_dicts(),
             "paper": {
-                made.key: {
-                    "label": made.label,
-                    "title": made.title,
-                    "rows": made.table.to_dicts(),
-                    "reason": made.reason,
+                result.key: {
+                    "label": result.label,
+                    "title": result.title,
+                    "rows": result.table.to_dicts(),
+                    "reason": result.reason,
                 }
-                for made in self.paper
+                for result in self.paper
             },
             "notes": [vars(note) for note in self.notes],
         }
@@ -118,21 +118,21 @@ class StudyAnalysis:
 def analyse_study(
     data: StudyData,
     *,
-    draws: Draws = USUAL,
+    draws: Resampling = USUAL,
     progress: Callable[[str], None] | None = None,
 ) -> StudyAnalysis:
-    """Analyse a study: effects of the design, agreement, other pushes, robustness.
+    """Analyse a study: effects of the design, agreement, response biases, robustness.
 
     Args:
         data: What `read_study` or `study_data` gives.
         draws: How participants are drawn.
-        progress: Told the name of each step before it begins.
+        progress: Called with the name of each step before it begins.
 
     Examples:
         >>> from dialens.analysis.bias._data import study_data
         >>> from dialens.analysis.bias._simulation import SimulatedStudy
         >>> data = study_data(*SimulatedStudy(raters=6, items=6).run())
-        >>> found = analyse_study(data, draws=Draws(resamples=100))
+        >>> found = analyse_study(data, draws=Resampling(resamples=100))
         >>> found.table("table2")["n_raters"].to_list()
         [6, 6, 6, 6]
     """
@@ -140,26 +140,28 @@ def analyse_study(
         return _analysed(data, draws, progress or (lambda _: None))
 
 
-def _analysed(data: StudyData, draws: Draws, tell: Callable[[str], None]) -> StudyAnalysis:
-    tell("effects of the design")
+def _analysed(data: StudyData, draws: Resampling, report: Callable[[str], None]) -> StudyAnalysis:
+    report("effects of the design")
     main = effects(data, draws=draws)
-    tell("tables and figures")
+    report("tables and figures")
     paper = paper_tables(data, draws=draws)
-    tell("differences of agreement")
+    report("differences of agreement")
     differences = consistency_differences(data, draws=draws)
     groups = split_effects(data, draws=draws)
     categories = category_agreement(data, draws=draws)
-    tell("what else pushes raters")
-    other = pushes(data, draws=draws)
+    report("response biases")
+    others = response_biases(data, draws=draws)
     flags = flag_raters(data)
-    tell("robustness")
+    report("robustness")
     robust = robustness(data, flags, draws=draws)
-    tell("variance by level")
+    report("variance by level")
     shares = variance_shares(data, confidence=draws.confidence)
-    missing = [Note(f"{made.label}: {made.title}", made.reason) for made in paper if made.reason]
-    silent = other.filter(pl.col("value").is_null() & pl.col("reason").is_not_null())
-    pushed = [Note(f"{r['push']} ({r['of']})", r["reason"]) for r in silent.iter_rows(named=True)]
-    notes = (*data.notes, *missing, *pushed, *flags.notes)
+    missing = [
+        Note(f"{table.label}: {table.title}", table.reason) for table in paper if table.reason
+    ]
+    silent = others.filter(pl.col("value").is_null() & pl.col("reason").is_not_null())
+    unknown = [Note(f"{r['bias']} ({r['of']})", r["reason"]) for r in silent.iter_rows(named=True)]
+    notes = (*data.notes, *missing, *unknown, *flags.notes)
     return StudyAnalysis(
         data,
         draws,
@@ -167,7 +169,7 @@ def _analysed(data: StudyData, draws: Draws, tell: Callable[[str], None]) -> Stu
         tuple(paper),
         differences,
         groups,
-        other,
+        others,
         flags,
         robust,
         shares,
@@ -185,8 +187,8 @@ def variance_shares(data: StudyData, *, confidence: float = 0.95) -> pl.DataFram
     table = data.ratings
     if data.normalise == "log":
         table = table.filter(pl.col("value") > 0).with_columns(pl.col("value").log10())
-    there = [name for name in _LEVELS if name in table.columns and table[name].n_unique() > 1]
-    path = "/".join(there) or "item"
+    present = [name for name in _LEVELS if name in table.columns and table[name].n_unique() > 1]
+    path = "/".join(present) or "item"
     rows: list[dict[str, object]] = []
     for quality in data.qualities:
         part = table.filter(pl.col("quality") == quality)

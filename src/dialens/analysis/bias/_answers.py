@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 from scipy import stats
 
-from dialens.analysis.bias._cells import USUAL, Draws, participant_draws
+from dialens.analysis.bias._cells import USUAL, Resampling, participant_draws
 from dialens.analysis.bias._data import StudyData
 
 RANKING = pl.Schema(
@@ -35,7 +35,7 @@ PREFERENCE = pl.Schema(
 )
 
 
-def ranking(data: StudyData, *, draws: Draws = USUAL) -> pl.DataFrame:
+def ranking(data: StudyData, *, draws: Resampling = USUAL) -> pl.DataFrame:
     """Qualities by how important participants find them, from questions that ask for a ranking.
 
     Examples:
@@ -57,10 +57,10 @@ def ranking(data: StudyData, *, draws: Draws = USUAL) -> pl.DataFrame:
         for row, order in enumerate(given):
             for rank, name in enumerate(order, start=1):
                 table[row, names.index(name)] = rank
-        weights = participant_draws(np.zeros(len(given), dtype=np.int64), draws)
-        there = ~np.isnan(table)
+        drawn = participant_draws(np.zeros(len(given), dtype=np.int64), draws)
+        ranked = (~np.isnan(table)).astype(np.float64)
         with np.errstate(invalid="ignore", divide="ignore"):
-            means = (weights @ np.nan_to_num(table)) / (weights @ there)
+            means = drawn.sums(np.nan_to_num(table)) / drawn.sums(ranked)
         tail = (1 - draws.confidence) / 2
         for at, name in enumerate(names):
             low, high = np.nanquantile(means[:, at], [tail, 1 - tail])
@@ -73,7 +73,7 @@ def ranking(data: StudyData, *, draws: Draws = USUAL) -> pl.DataFrame:
                     "high": float(high),
                     "share_first": float((table[:, at] == 1).mean()),
                     "share_top_two": float((table[:, at] <= 2).mean()),
-                    "n_raters": int(there[:, at].sum()),
+                    "n_raters": int(ranked[:, at].sum()),
                 }
             )
     return pl.DataFrame(rows, schema=RANKING).sort("question", "mean_rank")

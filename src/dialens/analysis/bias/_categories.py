@@ -4,7 +4,7 @@ import json
 
 import polars as pl
 
-from dialens.analysis.bias._cells import USUAL, Draws
+from dialens.analysis.bias._cells import USUAL, Resampling
 from dialens.analysis.bias._data import StudyData
 from dialens.statistics import ITEM
 from dialens.statistics.agreement import AGREEMENT, measure_agreement
@@ -29,7 +29,7 @@ _STATISTICS = {
 }
 
 
-def category_agreement(data: StudyData, *, draws: Draws = USUAL) -> pl.DataFrame:
+def category_agreement(data: StudyData, *, draws: Resampling = USUAL) -> pl.DataFrame:
     """Agreement of every quality that is judged in categories, with intervals over items.
 
     Args:
@@ -53,7 +53,7 @@ def category_agreement(data: StudyData, *, draws: Draws = USUAL) -> pl.DataFrame
         >>> found.select("statistic", pl.col("value").round(3)).row(0)
         ('fleiss_kappa', 0.657)
     """
-    made = [AGREEMENT.to_frame()]
+    result = [AGREEMENT.to_frame()]
     for quality, kind in _kinds(data).items():
         part = data.ratings.filter(pl.col("quality") == quality)
         found = measure_agreement(
@@ -63,8 +63,8 @@ def category_agreement(data: StudyData, *, draws: Draws = USUAL) -> pl.DataFrame
             seed=draws.seed,
             confidence=draws.confidence,
         ).rows
-        made += [found.filter(pl.col("statistic") == name) for name in _STATISTICS[kind]]
-    return pl.concat(made)
+        result += [found.filter(pl.col("statistic") == name) for name in _STATISTICS[kind]]
+    return pl.concat(result)
 
 
 def majority_labels(data: StudyData) -> pl.DataFrame:
@@ -99,7 +99,7 @@ def _kinds(data: StudyData) -> dict[str, str]:
 
 def _kind(scale: str | None) -> str:
     try:
-        told = json.loads(scale or "{}")
+        parsed = json.loads(scale or "{}")
     except ValueError:
         return str(scale)
-    return str(told.get("kind", "")) if isinstance(told, dict) else str(told)
+    return str(parsed.get("kind", "")) if isinstance(parsed, dict) else str(parsed)

@@ -6,26 +6,25 @@ is a function of the same draws, so that intervals of related numbers belong tog
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 import polars as pl
 
 from dialens.analysis.bias._data import StudyData
-from dialens.statistics import Floats, Ints, Resampled
-
-MOST_UNDEFINED = 0.05
+from dialens.base import Estimate
+from dialens.statistics import ClusterDraws, Floats, Ints, Resampled
 
 
 @dataclass(frozen=True)
-class Draws:
-    """How participants are drawn.
+class Resampling:
+    """How participants are drawn with replacement.
 
     Attributes:
         resamples: How many times.
-        seed: Of the draw.
-        confidence: Of the intervals made from it.
+        seed: Random seed.
+        confidence: Confidence level of the intervals.
     """
 
     resamples: int = 2_000
@@ -33,18 +32,7 @@ class Draws:
     confidence: float = 0.95
 
 
-USUAL = Draws()
-
-
-@dataclass(frozen=True)
-class Interval:
-    """An estimate with its interval and two-sided p, or the reason why there is none."""
-
-    value: float | None
-    low: float | None = None
-    high: float | None = None
-    p: float | None = None
-    reason: str | None = None
+USUAL = Resampling()
 
 
 @dataclass(frozen=True)
@@ -63,7 +51,7 @@ class CellMeans:
     qualities: tuple[str, ...]
     means: Floats
     strata: Ints
-    draws: Draws
+    draws: Resampling
 
     @classmethod
     def of(
@@ -72,7 +60,7 @@ class CellMeans:
         factors: Sequence[str],
         *,
         groups: pl.DataFrame | None = None,
-        draws: Draws = USUAL,
+        draws: Resampling = USUAL,
     ) -> "CellMeans":
         """Cells by factors, and by a grouping of raters (`rater`, `group`) if one is given."""
         table = data.ratings
@@ -98,8 +86,8 @@ class CellMeans:
         column = {quality: at for at, quality in enumerate(qualities)}
         for rater, quality, *cell, value in per.iter_rows():
             means[place[rater], spot[tuple(cell)], column[quality]] = value
-        there = ~np.isnan(means).all(axis=2)
-        _, strata = np.unique(there, axis=0, return_inverse=True)
+        present = ~np.isnan(means).all(axis=2)
+        _, strata = np.unique(present, axis=0, return_inverse=True)
         return cls(cells, tuple(qualities), means, strata.ravel().astype(np.int64), draws)
 
     @cached_property
@@ -111,7 +99,7 @@ class CellMeans:
     @cached_property
     def replicates(self) -> Floats:
         """Resamples × cells × qualities."""
-        return self._weighted(participant_draws(self.strata, self.draws))
+        return self._weighted(participant_draws(self.strata, self.draws).counts.astype(np.float64))
 
     @cached_property
     def left_out(self) -> Floats:
@@ -121,15 +109,15 @@ class CellMeans:
     @cached_property
     def counts(self) -> Ints:
         """Participants of each cell."""
-        there: Ints = (~np.isnan(self.means).all(axis=2)).sum(axis=0).astype(np.int64)
-        return there
+        present: Ints = (~np.isnan(self.means).all(axis=2)).sum(axis=0).astype(np.int64)
+        return present
 
     def interval(
         self,
         of: Callable[[Floats], Floats],
         *,
         cells: Sequence[int] | None = None,
-    ) -> Interval:
+    ) -> Estimate:
         """A function of the cells' means with its interval.
 
         Args:
@@ -139,47 +127,39 @@ class CellMeans:
         with np.errstate(invalid="ignore", divide="ignore"):
             value = float(of(self.point[None])[0])
             if not np.isfinite(value):
-                return Interval(None, reason="a condition it needs has no ratings of this quality")
+                return Estimate(reason="a condition it needs has no ratings of this quality")
             if cells is not None and min(self.counts[list(cells)]) < 2:
-                return Interval(value, reason="no interval: a condition has one participant only")
+                return Estimate(value, reason="no interval: a condition has one participant only")
             drawn = of(self.replicates)
             left = of(self.left_out)
         left = left[np.isfinite(left)]
-        made = Resampled(value, np.where(np.isfinite(drawn), drawn, np.nan), left.mean() - left)
-        if made.undefined > MOST_UNDEFINED:
-            return Interval(value, reason=f"not defined in {made.undefined:.0%} of the resamples")
-        low, high = made.interval(self.draws.confidence)
-        return Interval(value, low, high, made.two_sided_p())
+        drawn = np.where(np.isfinite(drawn), drawn, np.nan)
+        return Resampled(value, drawn, left.mean() - left).summary(self.draws.confidence)
 
-    def mean(self, cell: int, quality: int | None) -> Interval:
+    def mean(self, cell: int, quality: int | None) -> Estimate:
         """The mean of one cell; of all qualities together if none is named."""
-        made = self.interval(lambda means: _quality(means, quality)[..., cell], cells=[cell])
-        return Interval(made.value, made.low, made.high, None, made.reason)
+        mean = self.interval(lambda means: _quality(means, quality)[..., cell], cells=[cell])
+        return replace(mean, p=None)
 
     def _weighted(self, weights: Floats) -> Floats:
         flat = self.means.reshape(len(self.means), -1)
-        there = ~np.isnan(flat)
-        total = weights @ np.where(there, flat, 0.0)
-        count = weights @ there.astype(np.float64)
+        present = ~np.isnan(flat)
+        total = weights @ np.where(present, flat, 0.0)
+        count = weights @ present.astype(np.float64)
         with np.errstate(invalid="ignore", divide="ignore"):
-            made = np.where(count > 0, total / count, np.nan)
-        return np.asarray(made.reshape(len(weights), *self.means.shape[1:]), dtype=np.float64)
+            result = np.where(count > 0, total / count, np.nan)
+        return np.asarray(result.reshape(len(weights), *self.means.shape[1:]), dtype=np.float64)
 
 
-def participant_draws(strata: Ints, draws: Draws) -> Floats:
-    """How often each participant is drawn (resamples × participants), within strata.
+def participant_draws(strata: Ints, draws: Resampling) -> ClusterDraws:
+    """Participants drawn with replacement within their strata.
 
     Examples:
-        >>> participant_draws(np.array([0, 0, 1]), Draws(resamples=2)).sum(axis=1).tolist()
-        [3.0, 3.0]
+        >>> drawn = participant_draws(np.array([0, 0, 1]), Resampling(resamples=2))
+        >>> drawn.counts.sum(axis=1).tolist()
+        [3, 3]
     """
-    rng = np.random.default_rng([draws.seed, 77])
-    weights = np.zeros((draws.resamples, len(strata)))
-    for stratum in np.unique(strata):
-        members = np.flatnonzero(strata == stratum)
-        even = np.full(len(members), 1 / len(members))
-        weights[:, members] = rng.multinomial(len(members), even, draws.resamples)
-    return weights
+    return ClusterDraws.within(strata, draws.resamples, np.random.default_rng([draws.seed, 77]))
 
 
 def _quality(means: Floats, quality: int | None) -> Floats:

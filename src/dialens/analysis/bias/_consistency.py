@@ -14,10 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from dialens.analysis.bias._cells import MOST_UNDEFINED, USUAL, Draws, participant_draws
+from dialens.analysis.bias._cells import USUAL, Resampling, participant_draws
 from dialens.analysis.bias._data import NONE, StudyData
-from dialens.analysis.bias._effects import corrected
-from dialens.statistics import Floats, Resampled
+from dialens.base import Estimate
+from dialens.statistics import Floats, Resampled, corrected
 from dialens.statistics.agreement import (
     FORMS,
     Icc,
@@ -96,26 +96,25 @@ def consistency(
     data: StudyData,
     *,
     groups: pl.DataFrame | None = None,
-    draws: Draws = USUAL,
+    draws: Resampling = USUAL,
 ) -> pl.DataFrame:
     """Every form of the ICC for each condition and quality, and group of raters if given.
 
     Examples:
-        >>> from dialens.analysis.bias._cells import Draws
+        >>> from dialens.analysis.bias._cells import Resampling
         >>> from dialens.analysis.bias._data import study_data
         >>> from dialens.analysis.bias._simulation import SimulatedStudy
         >>> data = study_data(*SimulatedStudy(raters=8, items=10).run())
-        >>> made = consistency(data, draws=Draws(resamples=200))
-        >>> made.filter(pl.col("form") == "ICC(2,k)").height
+        >>> result = consistency(data, draws=Resampling(resamples=200))
+        >>> result.filter(pl.col("form") == "ICC(2,k)").height
         8
     """
     rows: list[dict[str, object]] = []
     for cell in _cells(data, groups, draws):
         for form, also in FORMS.items():
-            reason = cell.reasons.get(form)
-            low = high = p = None
+            estimate = Estimate(reason=cell.reasons.get(form))
             if form in cell.values:
-                low, high, p, reason = _bounds([(1.0, cell)], form, draws.confidence)
+                estimate = _bounds([(1.0, cell)], form, draws.confidence)
             known = cell.found.get(form)
             exact = known is not None and known.p is not None
             rows.append(
@@ -124,55 +123,53 @@ def consistency(
                     **cell.key,
                     "form": form,
                     "also": also,
-                    "value": cell.values.get(form),
-                    "low": low,
-                    "high": high,
+                    "value": estimate.value,
+                    "low": estimate.low,
+                    "high": estimate.high,
                     "f": known.f if known else None,
                     "df1": known.df1 if known else None,
                     "df2": known.df2 if known else None,
-                    "p": known.p if known and exact else p,
-                    "test": "F" if exact else "bootstrap" if p is not None else None,
+                    "p": known.p if known and exact else estimate.p,
+                    "test": "F" if exact else "bootstrap" if estimate.p is not None else None,
                     "n_raters": len(cell.table.raters),
                     "n_items": len(cell.table.items),
                     "n_ratings": len(cell.table.value),
                     "n_missing": cell.table.empty_cells,
-                    "reason": reason,
+                    "reason": estimate.reason,
                 }
             )
-    made = pl.DataFrame(rows, schema=CONSISTENCY)
-    told = corrected(made.filter(pl.col("form") == HEADLINE))
-    rest = made.filter(pl.col("form") != HEADLINE)
+    table = pl.DataFrame(rows, schema=CONSISTENCY)
+    headline = corrected(table.filter(pl.col("form") == HEADLINE))
+    rest = table.filter(pl.col("form") != HEADLINE)
     order = {form: at for at, form in enumerate((HEADLINE, *FORMS))}
-    return pl.concat([told, rest]).sort(
+    return pl.concat([headline, rest]).sort(
         pl.col("form").replace_strict(order, default=9), maintain_order=True
     )
 
 
-def consistency_differences(data: StudyData, *, draws: Draws = USUAL) -> pl.DataFrame:
+def consistency_differences(data: StudyData, *, draws: Resampling = USUAL) -> pl.DataFrame:
     """Differences of ICCs between conditions and between qualities, drawn over participants."""
     cells = list(_cells(data, None, draws))
     rows: list[dict[str, object]] = []
     for name, quality, parts in _compared(data, cells):
         for form in COMPARED:
             missing = [cell for _, cell in parts if form not in cell.values]
-            value = low = high = p = None
             if missing:
-                reason: str | None = missing[0].reasons.get(form, "not computed")
+                estimate = Estimate(reason=missing[0].reasons.get(form, "not computed"))
             else:
-                value = sum(weight * cell.values[form] for weight, cell in parts)
-                low, high, p, reason = _bounds(parts, form, draws.confidence)
+                estimate = _bounds(parts, form, draws.confidence)
             raters = {rater for _, cell in parts for rater in cell.table.raters}
             rows.append(
                 {
                     "comparison": name,
                     "quality": quality,
                     "form": form,
-                    "value": value,
-                    "low": low,
-                    "high": high,
-                    "p": p,
+                    "value": estimate.value,
+                    "low": estimate.low,
+                    "high": estimate.high,
+                    "p": estimate.p,
                     "n_raters": len(raters),
-                    "reason": reason,
+                    "reason": estimate.reason,
                 }
             )
     return corrected(pl.DataFrame(rows, schema=DIFFERENCES))
@@ -228,7 +225,7 @@ def _label(factor: str, level: str, first: str) -> str:
     return f"{factor}: {level} − {first}"
 
 
-def _cells(data: StudyData, groups: pl.DataFrame | None, draws: Draws) -> Iterable[_Cell]:
+def _cells(data: StudyData, groups: pl.DataFrame | None, draws: Resampling) -> Iterable[_Cell]:
     table = data.ratings.drop_nulls("normalised")
     if groups is not None:
         table = table.join(groups, on="rater", how="inner", maintain_order="left")
@@ -243,7 +240,7 @@ def _cells(data: StudyData, groups: pl.DataFrame | None, draws: Draws) -> Iterab
         .to_series(1)
     )
     strata = pattern.rank("dense").cast(pl.Int64).to_numpy() - 1
-    weights = participant_draws(strata, draws)
+    weights = participant_draws(strata, draws).counts.astype(np.float64)
     keys = table.select(split).unique().rows(named=True) if split else [{}]
     ranks = {name: {level: at for at, level in enumerate(data.levels(name))} for name in names}
     keys.sort(key=lambda key: [*(ranks[name][key[name]] for name in names), str(key.get("group"))])
@@ -289,21 +286,17 @@ def _cell(
     return _Cell(key, quality, matrix, found, values, moments, drawn, rest, reasons)
 
 
-def _bounds(
-    parts: Sequence[tuple[float, _Cell]], form: str, confidence: float
-) -> tuple[float | None, float | None, float | None, str | None]:
-    if any(len(cell.table.raters) < 3 for _, cell in parts):
-        return None, None, None, "no interval: a condition has fewer than three raters"
+def _bounds(parts: Sequence[tuple[float, _Cell]], form: str, confidence: float) -> Estimate:
+    """A combination of cells' agreement; its interval and p, or why there are none."""
     value = sum(weight * cell.values[form] for weight, cell in parts)
+    if any(len(cell.table.raters) < 3 for _, cell in parts):
+        return Estimate(value, reason="no interval: a condition has fewer than three raters")
     drawn = np.sum([weight * cell.drawn[form] for weight, cell in parts], axis=0)
     left = np.sum([weight * cell.left[form] for weight, cell in parts], axis=0)
     # Moments and REML differ a little where cells are missing; the draws are moved by that.
     shift = value - sum(weight * cell.moments[form] for weight, cell in parts)
     left = left[np.isfinite(left)]
     if not len(left):
-        return None, None, None, "not defined without any one of the raters"
-    made = Resampled(value, np.where(np.isfinite(drawn), drawn + shift, np.nan), left.mean() - left)
-    if made.undefined > MOST_UNDEFINED:
-        return None, None, None, f"not defined in {made.undefined:.0%} of the resamples"
-    low, high = made.interval(confidence)
-    return low, high, made.two_sided_p(), None
+        return Estimate(value, reason="not defined without any one of the raters")
+    drawn = np.where(np.isfinite(drawn), drawn + shift, np.nan)
+    return Resampled(value, drawn, left.mean() - left).summary(confidence)

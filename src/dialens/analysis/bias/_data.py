@@ -95,11 +95,11 @@ def read_study(
     named, kept = dict(factors or {}), dict(where or {})
     ratings = load_ratings(source, factors=[*named.values(), *kept])
     for column, value in kept.items():
-        there = ratings[column].cast(pl.String)
-        if not (there == value).any():
-            seen = ", ".join(there.drop_nulls().unique().sort().head(8))
+        present = ratings[column].cast(pl.String)
+        if not (present == value).any():
+            seen = ", ".join(present.drop_nulls().unique().sort().head(8))
             raise DialensError(f"No rating has {column} = {value!r}. Values: {seen}.")
-        ratings = ratings.filter(there == value)
+        ratings = ratings.filter(present == value)
     ratings = ratings.with_columns(
         ratings[column].cast(pl.String).alias(name) for name, column in named.items()
     )
@@ -164,14 +164,16 @@ def study_data(
 def _factors(ratings: pl.DataFrame) -> pl.DataFrame:
     """`anchor` as the level and `anchor_value` as the number shown, whichever came how."""
     shown = ratings["anchor"] if "anchor" in ratings.columns else None
-    told = _from_json(ratings, "anchor")
+    levels_shown = _from_json(ratings, "anchor")
     numbers = None if shown is None else shown.cast(pl.String).cast(pl.Float64, strict=False)
-    if told is None and shown is not None and shown.null_count() < len(shown):
+    if levels_shown is None and shown is not None and shown.null_count() < len(shown):
         words = shown.is_not_null() & numbers.is_null() if numbers is not None else shown.is_null()
         if words.any():  # a plain table: the column is the level
-            told, numbers = shown.cast(pl.String), None
+            levels_shown, numbers = shown.cast(pl.String), None
         else:
-            told = pl.Series([NONE if v is None else "shown" for v in shown], dtype=pl.String)
+            levels_shown = pl.Series(
+                [NONE if v is None else "shown" for v in shown], dtype=pl.String
+            )
     if numbers is None:
         extra = next((n for n in ("anchor_value", "modulus") if n in ratings.columns), None)
         if extra is not None:
@@ -180,8 +182,8 @@ def _factors(ratings: pl.DataFrame) -> pl.DataFrame:
     table = ratings.drop("anchor", strict=False).with_columns(
         anchor_value=empty if numbers is None else numbers
     )
-    if told is not None:
-        plain = told.str.strip_chars().str.to_lowercase()
+    if levels_shown is not None:
+        plain = levels_shown.str.strip_chars().str.to_lowercase()
         level = plain.is_in(_NOTHING_SHOWN)
         table = table.with_columns(anchor=plain.set(level, NONE))
     for name in FACTORS[1:]:
@@ -194,17 +196,17 @@ def _factors(ratings: pl.DataFrame) -> pl.DataFrame:
 def _from_json(ratings: pl.DataFrame, key: str) -> pl.Series | None:
     if "factors" not in ratings.columns:
         return None
-    told: dict[str, str | None] = {}
+    by_text: dict[str, str | None] = {}
     for text in ratings["factors"].drop_nulls().unique():
         try:
             value = json.loads(text)
         except ValueError:
             continue
         if isinstance(value, dict) and value.get(key) is not None:
-            told[text] = str(value[key])
-    if not told:
+            by_text[text] = str(value[key])
+    if not by_text:
         return None
-    return pl.Series([told.get(text) for text in ratings["factors"]], dtype=pl.String)
+    return pl.Series([by_text.get(text) for text in ratings["factors"]], dtype=pl.String)
 
 
 def _usable(table: pl.DataFrame, notes: list[Note]) -> pl.DataFrame:
@@ -302,12 +304,12 @@ def _asked(answers: pl.DataFrame | None, notes: list[Note]) -> pl.DataFrame:
 
 
 def _raters(table: pl.DataFrame, answers: pl.DataFrame) -> pl.DataFrame:
-    there = [name for name in FACTORS if name in table.columns]
+    present = [name for name in FACTORS if name in table.columns]
     whole = (pl.col("answered_at").max() - pl.col("shown_at").min()).dt.total_milliseconds()
-    made = (
+    result = (
         table.group_by("rater", maintain_order=True)
         .agg(
-            *(pl.col(name).first() for name in there),
+            *(pl.col(name).first() for name in present),
             n_ratings=pl.len(),
             active=pl.when(pl.col("active_ms").is_not_null().all())
             .then(pl.col("active_ms").sum() / 60_000)
@@ -325,13 +327,13 @@ def _raters(table: pl.DataFrame, answers: pl.DataFrame) -> pl.DataFrame:
             .is_in(["failed", "fail", "false", "no", "wrong", "0"])
         )
         failed = checks.group_by("rater").agg(n_failed_checks=wrong.sum().cast(pl.Int64))
-        return made.join(failed, on="rater", how="left", maintain_order="left")
+        return result.join(failed, on="rater", how="left", maintain_order="left")
     if "failed_checks" in table.columns:
         failed = table.group_by("rater").agg(
             n_failed_checks=pl.col("failed_checks").cast(pl.Int64, strict=False).max()
         )
-        return made.join(failed, on="rater", how="left", maintain_order="left")
-    return made.with_columns(n_failed_checks=pl.lit(None, dtype=pl.Int64))
+        return result.join(failed, on="rater", how="left", maintain_order="left")
+    return result.with_columns(n_failed_checks=pl.lit(None, dtype=pl.Int64))
 
 
 def _rank(name: str) -> int:

@@ -10,12 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
-from scipy import stats
 
-from dialens.analysis.bias._cells import USUAL, CellMeans, Draws, Interval, contrast_weights
+from dialens.analysis.bias._cells import USUAL, CellMeans, Resampling, contrast_weights
 from dialens.analysis.bias._data import NONE, StudyData
-from dialens.base import DialensError
-from dialens.statistics import Floats
+from dialens.base import DialensError, Estimate
+from dialens.statistics import Floats, corrected
 from dialens.statistics.mixed import FixedEffect, MixedFit, fit_mixed
 
 ALL = "all"
@@ -51,25 +50,7 @@ class _Asked:
     weights: Floats
 
 
-def corrected(table: pl.DataFrame) -> pl.DataFrame:
-    """Fill `p_adjusted` and `family` from the column `p`, over the whole table.
-
-    Examples:
-        >>> made = corrected(pl.DataFrame({"p": [0.01, None, 0.02]}))
-        >>> made["p_adjusted"].to_list(), made["family"].to_list()
-        ([0.02, None, 0.02], [2, None, 2])
-    """
-    tested = table["p"].is_not_null()
-    adjusted = np.full(table.height, np.nan)
-    if tested.any():
-        adjusted[tested.to_numpy()] = stats.false_discovery_control(table["p"].drop_nulls())
-    return table.with_columns(
-        p_adjusted=pl.Series(adjusted, nan_to_null=True),
-        family=pl.when(tested).then(pl.lit(int(tested.sum()))).cast(pl.Int64),
-    )
-
-
-def effects(data: StudyData, *, models: bool = True, draws: Draws = USUAL) -> pl.DataFrame:
+def effects(data: StudyData, *, models: bool = True, draws: Resampling = USUAL) -> pl.DataFrame:
     """Every effect of the design on the ratings, for all qualities together and for each.
 
     Args:
@@ -78,12 +59,12 @@ def effects(data: StudyData, *, models: bool = True, draws: Draws = USUAL) -> pl
         draws: How participants are drawn.
 
     Examples:
-        >>> from dialens.analysis.bias._cells import Draws
+        >>> from dialens.analysis.bias._cells import Resampling
         >>> from dialens.analysis.bias._data import study_data
         >>> from dialens.analysis.bias._simulation import SimulatedStudy
         >>> data = study_data(*SimulatedStudy(raters=10, items=8).run())
-        >>> made = effects(data, draws=Draws(resamples=200))
-        >>> made["effect"].unique(maintain_order=True).to_list()[:3]
+        >>> result = effects(data, draws=Resampling(resamples=200))
+        >>> result["effect"].unique(maintain_order=True).to_list()[:3]
         ['anchor', 'anchor, layout together', 'anchor, layout one per screen']
     """
     if not data.factors:
@@ -171,7 +152,7 @@ def _interactions(data: StudyData, cells: pl.DataFrame) -> Iterable[_Asked]:
                 yield _Asked(name, question, sides[level] - sides[first])
 
 
-def _difference(means: CellMeans, weights: Floats, quality: int | None) -> Interval:
+def _difference(means: CellMeans, weights: Floats, quality: int | None) -> Estimate:
     used = np.flatnonzero(weights)
 
     def of(values: Floats) -> Floats:
@@ -210,7 +191,7 @@ def _row(
     effect: str,
     question: str,
     quality: str,
-    drawn: Interval,
+    drawn: Estimate,
     beside: FixedEffect | None,
     raters: int,
     unit: str = "points",
@@ -223,7 +204,7 @@ def _row(
         "low": drawn.low,
         "high": drawn.high,
         "p": drawn.p,
-        "model_value": beside.estimate if beside else None,
+        "model_value": beside.value if beside else None,
         "model_low": beside.low if beside else None,
         "model_high": beside.high if beside else None,
         "model_p": beside.p if beside else None,
@@ -240,11 +221,11 @@ def _pull(data: StudyData, means: CellMeans, quality: str, at: int | None) -> di
     shown = [level for level in data.levels("anchor") if level != NONE]
     weights = contrast_weights(means.cells, "anchor", shown, [NONE])
     if "anchor" not in data.factors or weights is None:
-        gone = Interval(None, reason="needs raters with and without an anchor")
+        gone = Estimate(reason="needs raters with and without an anchor")
         return _row("anchor pull", question, quality, gone, None, 0, "share")
     if not len(values) or values.n_unique() > 1:
         why = "no anchor’s value is known" if not len(values) else "anchors of several values"
-        gone = Interval(None, reason=f"{why}: see the anchoring index" if len(values) else why)
+        gone = Estimate(reason=f"{why}: see the anchoring index" if len(values) else why)
         return _row("anchor pull", question, quality, gone, None, 0, "share")
     target = float(values[0])
     up, down = np.where(weights > 0, weights, 0.0), np.where(weights < 0, -weights, 0.0)
@@ -261,7 +242,7 @@ def _pull(data: StudyData, means: CellMeans, quality: str, at: int | None) -> di
     used = np.flatnonzero(weights).tolist()
     room = means.interval(lambda m: target - sides(m)[1], cells=used)
     if room.low is not None and room.high is not None and room.low <= 0 <= room.high:
-        gone = Interval(None, reason="unanchored ratings already lie at the anchor’s value")
+        gone = Estimate(reason="unanchored ratings already lie at the anchor’s value")
         return _row("anchor pull", question, quality, gone, None, 0, "share")
     drawn = means.interval(share, cells=used)
     return _row(
@@ -309,7 +290,6 @@ def _anchoring_index(data: StudyData, confidence: float) -> dict[str, object] | 
         )
         slope = fit.effect("anchor_value")
     except DialensError as error:
-        return _row("anchoring index", question, ALL, Interval(None, reason=str(error)), None, 0)
-    drawn = Interval(slope.estimate, slope.low, slope.high, slope.p)
+        return _row("anchoring index", question, ALL, Estimate(reason=str(error)), None, 0)
     raters = table["rater"].n_unique()
-    return _row("anchoring index", question, ALL, drawn, slope, raters, "share")
+    return _row("anchoring index", question, ALL, slope, slope, raters, "share")

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 import polars as pl
 
 from dialens.analysis.bias._answers import preferred, ranking
-from dialens.analysis.bias._cells import USUAL, CellMeans, Draws, contrast_weights
+from dialens.analysis.bias._cells import USUAL, CellMeans, Resampling, contrast_weights
 from dialens.analysis.bias._consistency import HEADLINE, consistency
 from dialens.analysis.bias._data import NONE, StudyData, splits
-from dialens.analysis.bias._effects import ALL, corrected
-from dialens.statistics import Floats
+from dialens.analysis.bias._effects import ALL
+from dialens.statistics import Floats, corrected
 
 DESIGN = ("anchor", "layout")
 MEANS = pl.Schema(
@@ -71,7 +71,7 @@ class PaperTable:
     reason: str | None = None
 
 
-def paper_tables(data: StudyData, *, draws: Draws = USUAL) -> list[PaperTable]:
+def paper_tables(data: StudyData, *, draws: Resampling = USUAL) -> list[PaperTable]:
     """Tables 2 to 8 and figures 3 to 9, and the preferred scale.
 
     Further yes/no questions give further tables, numbered after those of the paper's two.
@@ -80,7 +80,7 @@ def paper_tables(data: StudyData, *, draws: Draws = USUAL) -> list[PaperTable]:
         >>> from dialens.analysis.bias._data import study_data
         >>> from dialens.analysis.bias._simulation import SimulatedStudy
         >>> data = study_data(*SimulatedStudy(raters=6, items=5).run())
-        >>> [made.key for made in paper_tables(data, draws=Draws(resamples=100))][:4]
+        >>> [result.key for result in paper_tables(data, draws=Resampling(resamples=100))][:4]
         ['table2', 'table3', 'table4', 'table5']
     """
     groupings = splits(data)
@@ -95,14 +95,14 @@ def paper_tables(data: StudyData, *, draws: Draws = USUAL) -> list[PaperTable]:
 
     def by_experience(make: Callable[[pl.DataFrame], pl.DataFrame], what: str) -> list[PaperTable]:
         kind = "figure" if make is means else "table"
-        made = []
+        result = []
         for number, name in enumerate(names, start=7):
             if name is None:
-                made.append(_missing(f"{kind}{number}", f"{what} by experience", _NO_QUESTION))
+                result.append(_missing(f"{kind}{number}", f"{what} by experience", _NO_QUESTION))
             else:
                 title = f"{what} by answer to “{name.replace('_', ' ')}”"
-                made.append(_table(f"{kind}{number}", title, make(groupings[name])))
-        return made
+                result.append(_table(f"{kind}{number}", title, make(groupings[name])))
+        return result
 
     def timed(key: str, title: str, make: Callable[[pl.DataFrame], pl.DataFrame]) -> PaperTable:
         return _missing(key, title, _NO_TIME) if time is None else _table(key, title, make(time))
@@ -141,7 +141,7 @@ def cell_means(
     *,
     groups: pl.DataFrame | None = None,
     by_quality: bool = False,
-    draws: Draws = USUAL,
+    draws: Resampling = USUAL,
 ) -> pl.DataFrame:
     """The mean of every condition with its interval over participants.
 
@@ -173,7 +173,7 @@ def cell_means(
     return pl.DataFrame(rows, schema=MEANS)
 
 
-def split_effects(data: StudyData, *, draws: Draws = USUAL) -> pl.DataFrame:
+def split_effects(data: StudyData, *, draws: Resampling = USUAL) -> pl.DataFrame:
     """Whether the anchor works on slow and fast, experienced and new raters alike."""
     if "anchor" not in data.factors or NONE not in data.levels("anchor"):
         return SPLIT_EFFECTS.to_frame()
@@ -209,8 +209,8 @@ def _anchor_within(
     inside = here.to_numpy().nonzero()[0]
 
     def difference(values: Floats) -> Floats:
-        made: Floats = values.mean(axis=-1)[..., inside] @ weights
-        return made
+        result: Floats = values.mean(axis=-1)[..., inside] @ weights
+        return result
 
     used = inside[weights != 0]
     drawn = means.interval(difference, cells=used.tolist())
@@ -241,7 +241,7 @@ def _counts(data: StudyData, groups: pl.DataFrame | None = None) -> pl.DataFrame
     return table.drop_nulls(keys).group_by(keys).agg(*counts).sort(*ranks, *keys[len(names) :])
 
 
-def _minutes(data: StudyData, draws: Draws) -> pl.DataFrame:
+def _minutes(data: StudyData, draws: Resampling) -> pl.DataFrame:
     """Minutes of participants per condition, and of all together."""
     timed = data.raters.drop_nulls("minutes")
     table = data.ratings.join(timed.select("rater", "minutes"), on="rater").with_columns(

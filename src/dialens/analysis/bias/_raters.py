@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from dialens.analysis.bias._cells import USUAL, Draws
+from dialens.analysis.bias._cells import USUAL, Resampling
 from dialens.analysis.bias._data import Note, StudyData
 from dialens.analysis.bias._effects import effects
 from dialens.base import DialensError
@@ -74,31 +74,31 @@ def flag_raters(data: StudyData) -> RaterFlags:
         round_share=(pl.col("value") % 10 == 0).mean(),
         spread=pl.col("value").std(),
     )
-    made = data.raters.join(per, on="rater", maintain_order="left")
+    result = data.raters.join(per, on="rater", maintain_order="left")
     notes: list[Note] = []
     enough = pl.col("n_ratings") >= _FEWEST
     flat = ((pl.col("same_share") >= _SAME) | (pl.col("spread") == 0)) & enough
     wide = float(data.ratings["value"].max()) > 20  # type: ignore[arg-type]
-    usual = float(made["round_share"].median() or 0.0)  # type: ignore[arg-type]
+    usual = float(result["round_share"].median() or 0.0)  # type: ignore[arg-type]
     coarse = (pl.col("round_share") == 1) & enough & (wide and usual < _FINE)
     fast: pl.Expr = pl.col("median_seconds") < _FAST * pl.col("median_seconds").median()
-    if made["median_seconds"].null_count() == made.height:
+    if result["median_seconds"].null_count() == result.height:
         notes.append(Note("speeding", "no times were recorded (active_ms, shown_at, answered_at)"))
         fast = pl.lit(None, dtype=pl.Boolean)
-    if made["n_failed_checks"].null_count() == made.height:
+    if result["n_failed_checks"].null_count() == result.height:
         notes.append(Note("failed checks", "the export holds no checks"))
     few = pl.col("n_ratings") < pl.col("n_ratings").median() / 2
-    made = made.with_columns(
+    result = result.with_columns(
         straight_lining=flat,
         speeding=fast,
         failed_checks=pl.col("n_failed_checks") > 0,
         round_numbers=coarse,
         few_ratings=few,
     )
-    return RaterFlags(made.drop("spread"), tuple(notes))
+    return RaterFlags(result.drop("spread"), tuple(notes))
 
 
-def robustness(data: StudyData, flags: RaterFlags, *, draws: Draws = USUAL) -> pl.DataFrame:
+def robustness(data: StudyData, flags: RaterFlags, *, draws: Resampling = USUAL) -> pl.DataFrame:
     """The main effects with everybody, without each kind of flagged rater, and without all.
 
     Returns:
@@ -117,7 +117,7 @@ def robustness(data: StudyData, flags: RaterFlags, *, draws: Draws = USUAL) -> p
     return pl.concat(tables, how="diagonal_relaxed")
 
 
-def _view(data: StudyData, name: str, gone: list[str], draws: Draws) -> pl.DataFrame:
+def _view(data: StudyData, name: str, gone: list[str], draws: Resampling) -> pl.DataFrame:
     left = {
         "left_out": pl.lit(name),
         "n_left_out": pl.lit(len(gone)),
@@ -127,10 +127,10 @@ def _view(data: StudyData, name: str, gone: list[str], draws: Draws) -> pl.DataF
         rest = data.without(gone)
         if rest.raters.height < 2:
             raise DialensError("fewer than two raters are left")
-        made = effects(rest, models=False, draws=draws)
+        result = effects(rest, models=False, draws=draws)
     except DialensError as error:
         return pl.DataFrame({"reason": [str(error)]}).with_columns(**left)
-    main = made.filter(
+    main = result.filter(
         pl.col("effect").is_in(["anchor", "layout", "anchor × layout", "deadline", "anchor pull"])
     )
     columns = ["effect", "quality", "value", "low", "high", "unit", "reason"]

@@ -84,9 +84,9 @@ class SimulatedStudy:
             name = f"p{number:04d}"
             rows += self._session(name, cell, item_effects, qualities, rng)
             answers += self._answers(name, qualities, rng)
-        made = pl.DataFrame(rows, schema=RATINGS)
+        result = pl.DataFrame(rows, schema=RATINGS)
         schema = ["study", "rater", "question", "answer"]
-        return made, pl.DataFrame(answers, schema=dict.fromkeys(schema, pl.String))
+        return result, pl.DataFrame(answers, schema=dict.fromkeys(schema, pl.String))
 
     def _session(
         self,

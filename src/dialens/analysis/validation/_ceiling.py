@@ -12,11 +12,9 @@ import numpy as np
 import polars as pl
 from scipy import stats
 
-from dialens.statistics import Floats
+from dialens.base import Estimate
+from dialens.statistics import MOST_UNDEFINED, ClusterDraws, Floats
 from dialens.statistics.agreement import RatingMatrix, two_way_moments
-from dialens.statistics.correlation import ClusterDraws, Estimate
-
-_MOST_UNDEFINED = 0.05
 
 
 @dataclass(frozen=True)
@@ -41,10 +39,10 @@ class MeanRatings:
     @property
     def reliability(self) -> float | None:
         """The share of the variance of the means that is not noise; negative as it is."""
-        there = self.count > 0
-        if self.noise is None or there.sum() < 2:
+        present = self.count > 0
+        if self.noise is None or present.sum() < 2:
             return None
-        spread = float(self.mean[there].var(ddof=1))
+        spread = float(self.mean[present].var(ddof=1))
         return 1 - self.noise / spread if spread > 0 else None
 
 
@@ -59,8 +57,8 @@ def mean_ratings(ratings: pl.DataFrame, units: int) -> MeanRatings:
         >>> table = pl.DataFrame(
         ...     {"unit": [0, 0, 1, 1], "rater": ["a", "b"] * 2, "value": [1.0, 2.0, 4.0, 5.0]}
         ... )
-        >>> made = mean_ratings(table, 3)
-        >>> made.mean.tolist(), made.reliability
+        >>> result = mean_ratings(table, 3)
+        >>> result.mean.tolist(), result.reliability
         ([1.5, 4.5, nan], 1.0)
     """
     unit = ratings["unit"].to_numpy()
@@ -139,27 +137,27 @@ def ceiling(ratings: MeanRatings, draws: ClusterDraws, *, confidence: float = 0.
     if value is None or ratings.noise is None:
         reason = ratings.reason or "no variance: all units have the same mean"
         return Ceiling(Estimate(reason=reason), none)
-    there = ratings.count > 0
-    mean = np.where(there, ratings.mean - np.nanmean(ratings.mean), 0.0)
-    free = np.where(there, ratings.count - 1, 0.0)
-    rows = np.column_stack([there.astype(np.float64), mean, mean**2, ratings.squares, free])
+    present = ratings.count > 0
+    mean = np.where(present, ratings.mean - np.nanmean(ratings.mean), 0.0)
+    free = np.where(present, ratings.count - 1, 0.0)
+    rows = np.column_stack([present.astype(np.float64), mean, mean**2, ratings.squares, free])
     n, first, second, squares, freedom = draws.sums(rows).T
     with np.errstate(divide="ignore", invalid="ignore"):
         spread = (second - first**2 / n) / (n - 1)
         within = (squares / freedom) / (ratings.squares.sum() / free.sum())
-        made = np.where(spread > 0, 1 - ratings.noise * within / spread, np.nan)
-    clusters = draws.clusters(there)
-    if clusters < 2 or np.isnan(made).mean() > _MOST_UNDEFINED:
-        return Ceiling(Estimate(value, reason="too few clusters for an interval"), made)
+        result = np.where(spread > 0, 1 - ratings.noise * within / spread, np.nan)
+    clusters = draws.clusters(present)
+    if clusters < 2 or np.isnan(result).mean() > MOST_UNDEFINED:
+        return Ceiling(Estimate(value, reason="too few clusters for an interval"), result)
     # On the scale log(1 − reliability), where error is nearly symmetric and 1 is never passed.
-    scaled = np.log(np.maximum(1 - made[~np.isnan(made)], 1e-12))
+    scaled = np.log(np.maximum(1 - result[~np.isnan(result)], 1e-12))
     middle = np.log(max(1 - value, 1e-12))
     reach = float(stats.t.ppf((1 + confidence) / 2, clusters - 1)) * float(scaled.std(ddof=1))
     low, high = 1 - float(np.exp(middle + reach)), 1 - float(np.exp(middle - reach))
-    return Ceiling(Estimate(value, low, high, basis="clusters"), made)
+    return Ceiling(Estimate(value, low, high, basis="clusters"), result)
 
 
-def corrected(
+def disattenuated(
     pearson: Estimate, replicates: Floats, limit: Ceiling, clusters: int, confidence: float = 0.95
 ) -> Estimate:
     """A correlation corrected for the attenuation by noisy ratings (Spearman 1904).
@@ -169,7 +167,7 @@ def corrected(
 
     Examples:
         >>> limit = Ceiling(Estimate(0.64), np.full(9, 0.64))
-        >>> round(corrected(Estimate(0.4), np.full(9, 0.4), limit, 9).value, 3)
+        >>> round(disattenuated(Estimate(0.4), np.full(9, 0.4), limit, 9).value, 3)
         0.5
     """
     if pearson.value is None:
@@ -182,7 +180,7 @@ def corrected(
     if pearson.low is None or clusters < 2:
         return Estimate(value, reason=pearson.reason)
     drawn = replicates / np.sqrt(np.where(limit.replicates > 0, limit.replicates, np.nan))
-    if np.isnan(drawn).mean() > _MOST_UNDEFINED:
+    if np.isnan(drawn).mean() > MOST_UNDEFINED:
         return Estimate(value, reason="the ratings are too unreliable for an interval")
     error = float(np.nanstd(drawn, ddof=1))
     reach = float(stats.t.ppf((1 + confidence) / 2, clusters - 1)) * error

@@ -95,10 +95,10 @@ def metric_matrix(
     kept: list[int] = []
     for number, name in enumerate(names):
         column = values[:, number]
-        there = column[np.isfinite(column)]
-        if len(there) < _FEWEST:
-            left_out[name] = f"only {len(there)} units with a value"
-        elif there.std() <= 1e-12 * max(1.0, float(np.abs(there).max())):
+        present = column[np.isfinite(column)]
+        if len(present) < _FEWEST:
+            left_out[name] = f"only {len(present)} units with a value"
+        elif present.std() <= 1e-12 * max(1.0, float(np.abs(present).max())):
             left_out[name] = "no variance: all units have the same value"
         else:
             kept.append(number)
@@ -119,10 +119,10 @@ def metric_matrix(
 
 def _pairwise(values: Floats) -> tuple[Floats, Ints]:
     """Pearson's coefficients over the units that have both values, all pairs at once."""
-    there = np.isfinite(values)
-    centred = np.where(there, values - np.nanmean(values, axis=0), 0.0)
-    centred /= np.maximum(np.sqrt((centred**2).sum(axis=0) / there.sum(axis=0)), 1e-300)
-    seen = there.astype(np.float64)
+    present = np.isfinite(values)
+    centred = np.where(present, values - np.nanmean(values, axis=0), 0.0)
+    centred /= np.maximum(np.sqrt((centred**2).sum(axis=0) / present.sum(axis=0)), 1e-300)
+    seen = present.astype(np.float64)
     n = seen.T @ seen
     total, squares = centred.T @ seen, (centred**2).T @ seen
     spread = squares - total**2 / np.maximum(n, 1)
@@ -140,10 +140,10 @@ def _branches(tree: Floats, order: Ints, names: Sequence[str]) -> tuple[Branch, 
     place = {int(leaf): float(row) for row, leaf in enumerate(order)}
     height = dict.fromkeys(range(leaves), 0.0)
     below: dict[int, tuple[str, ...]] = {int(leaf): (names[row],) for row, leaf in enumerate(order)}
-    made = []
+    result = []
     for number, (one, other, join, _) in enumerate(tree):
         left, right = sorted((int(one), int(other)), key=lambda node: place[node])
-        made.append(
+        result.append(
             Branch(
                 place[left],
                 place[right],
@@ -156,5 +156,5 @@ def _branches(tree: Floats, order: Ints, names: Sequence[str]) -> tuple[Branch, 
         )
         node = leaves + number
         place[node] = (place[left] + place[right]) / 2
-        height[node], below[node] = float(join), made[-1].members
-    return tuple(made)
+        height[node], below[node] = float(join), result[-1].members
+    return tuple(result)

@@ -1,9 +1,8 @@
 """The tables a validation gives, and the correction of the p-values in them."""
 
-import numpy as np
 import polars as pl
-from scipy import stats
 
+from dialens.statistics import corrected
 from dialens.statistics.correlation import COEFFICIENTS
 
 _FLOAT: tuple[str, ...] = tuple(
@@ -65,24 +64,12 @@ INCREMENTS = pl.Schema(
 
 
 def corrected_correlations(table: pl.DataFrame) -> pl.DataFrame:
-    """Each coefficient's p-values corrected over the whole table."""
+    """Each coefficient's p-values corrected over the whole table; `family` is Pearson's."""
     for name in COEFFICIENTS:
-        table = with_family(table, f"{name}_p")
+        table = corrected(table, f"{name}_p", family="family" if name == "pearson" else None)
     return table
 
 
 def corrected_increments(table: pl.DataFrame) -> pl.DataFrame:
-    """Both tests corrected over the whole table."""
-    return with_family(with_family(table, "cv_p"), "p")
-
-
-def with_family(table: pl.DataFrame, column: str) -> pl.DataFrame:
-    """Benjamini & Hochberg (1995) over all p-values of a column; the family is how many."""
-    tested = table[column].is_not_null()
-    adjusted = np.full(table.height, np.nan)
-    if tested.any():
-        adjusted[tested.to_numpy()] = stats.false_discovery_control(table[column].drop_nulls())
-    made = table.with_columns(pl.Series(f"{column}_adjusted", adjusted, nan_to_null=True))
-    if column.startswith(("cv_", "spearman", "kendall")):
-        return made
-    return made.with_columns(family=pl.when(tested).then(pl.lit(int(tested.sum()))).cast(pl.Int64))
+    """Both tests corrected over the whole table; `family` is that of `p`."""
+    return corrected(corrected(table, "cv_p", family=None))

@@ -234,7 +234,7 @@ def _clusters(frame: pl.DataFrame, corpus: Corpus, scores: Scores, level: str) -
 
 def _sources(corpus: Corpus, dialogs: pl.Series) -> pl.DataFrame | None:
     """The source's own dialogue of each unit, where the reader kept it with the last turn."""
-    told = (
+    sources = (
         corpus.turns.filter(pl.col("dialog").is_in(dialogs.unique().implode()))
         .group_by("dialog")
         .agg(pl.col("meta").last())
@@ -242,7 +242,7 @@ def _sources(corpus: Corpus, dialogs: pl.Series) -> pl.DataFrame | None:
         .drop_nulls()
         .collect(engine="streaming")
     )
-    return told if told.height else None
+    return sources if sources.height else None
 
 
 def _contexts(scores: Scores, dialogs: pl.Series) -> pl.DataFrame | None:

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from dialens.analysis.comparison import RESAMPLES
-from dialens.analysis.validation._ceiling import Ceiling, ceiling, corrected
+from dialens.analysis.validation._ceiling import Ceiling, ceiling, disattenuated
 from dialens.analysis.validation._groups import Groups, partition
 from dialens.analysis.validation._matrix import MetricMatrix, metric_matrix
 from dialens.analysis.validation._tables import (
@@ -18,7 +18,6 @@ from dialens.analysis.validation._tables import (
     INCREMENTS,
     corrected_correlations,
     corrected_increments,
-    with_family,
 )
 from dialens.analysis.validation._units import (
     RatedUnits,
@@ -30,12 +29,10 @@ from dialens.base import DialensError
 from dialens.corpus import Corpus
 from dialens.metrics import Scores
 from dialens.metrics import metrics as known_metrics
-from dialens.statistics import FOLDS, Floats, Memory, increment
+from dialens.statistics import FOLDS, ClusterDraws, Floats, Mask, Memory, corrected, increment
 from dialens.statistics.correlation import (
     COEFFICIENTS,
-    ClusterDraws,
     Correlations,
-    Mask,
     correlate,
     correlation_difference,
     pearson_replicates,
@@ -118,17 +115,17 @@ def validate(
         dataset: What the corpus is called.
         resamples: How many times clusters are drawn.
         folds: Of the cross-validation by cluster.
-        seed: Of everything that is drawn.
-        confidence: Of the intervals.
-        advance: Told how many more parts are done.
+        seed: Random seed; the same seed gives the same numbers.
+        confidence: Confidence level of the intervals.
+        advance: Called with the number of parts done since the last call.
     """
     ratings = human_ratings(corpus, raters=raters, qualities=qualities)
-    there = available_levels(ratings)
+    present = available_levels(ratings)
     for level in levels or ():
-        if level not in there:
+        if level not in present:
             raise DialensError(
                 f"Nothing can be validated at the level {level!r}: it was not rated, or there are "
-                f"fewer than three. Levels with ratings: {', '.join(there)}."
+                f"fewer than three. Levels with ratings: {', '.join(present)}."
             )
     scored, left_out = _with_values(scores, _scored(scores, metrics))
     groups = partition(scored, psychological=psychological, automatic=automatic)
@@ -136,12 +133,12 @@ def validate(
     parts: dict[str, list[dict[str, Any]]] = {"r": [], "difference": [], "increment": []}
     matrices: list[MetricMatrix] = []
     units: list[dict[str, Any]] = []
-    for level in levels or there:
+    for level in levels or present:
         rated = _only(rated_units(ratings, corpus, scores, level), scored)
         rng = np.random.default_rng([seed, len(units)])
-        draws = ClusterDraws(rated.clusters, resamples, rng)
-        made = correlate(rated.values, rated.means(), draws, confidence=confidence)
-        parts["r"] += _correlation_rows(rated, made, draws, groups, confidence)
+        draws = ClusterDraws.of(rated.clusters, resamples, rng)
+        result = correlate(rated.values, rated.means(), draws, confidence=confidence)
+        parts["r"] += _correlation_rows(rated, result, draws, groups, confidence)
         advance(1)
         parts["difference"] += _difference_rows(rated, draws, groups, confidence)
         advance(1)
@@ -162,7 +159,7 @@ def validate(
         name,
         groups,
         corrected_correlations(pl.DataFrame(parts["r"], schema=CORRELATIONS)),
-        with_family(pl.DataFrame(parts["difference"], schema=DIFFERENCES), "p"),
+        corrected(pl.DataFrame(parts["difference"], schema=DIFFERENCES)),
         corrected_increments(pl.DataFrame(parts["increment"], schema=INCREMENTS)),
         tuple(matrices),
         tuple(units),
@@ -218,7 +215,7 @@ def _only(rated: RatedUnits, scored: Sequence[str]) -> RatedUnits:
 
 
 def _correlation_rows(
-    rated: RatedUnits, made: Correlations, draws: ClusterDraws, groups: Groups, confidence: float
+    rated: RatedUnits, result: Correlations, draws: ClusterDraws, groups: Groups, confidence: float
 ) -> list[dict[str, Any]]:
     limits = [ceiling(one, draws, confidence=confidence) for one in rated.ratings.values()]
     rows = []
@@ -231,8 +228,8 @@ def _correlation_rows(
                     "quality": quality,
                     "level": rated.level,
                     "rated_at": rated.rated_at[quality],
-                    **_coefficients(made, i, j),
-                    **_limited(made, i, j, limits[j], confidence),
+                    **_coefficients(result, i, j),
+                    **_limited(result, i, j, limits[j], confidence),
                     **_missing(rated, i, quality),
                 }
             )
@@ -245,26 +242,26 @@ def _group(metric: str, groups: Groups) -> str | None:
     return "automatic" if metric in groups.automatic else None
 
 
-def _coefficients(made: Correlations, i: int, j: int) -> dict[str, Any]:
-    row: dict[str, Any] = {"n": int(made.n[i, j]), "n_clusters": int(made.n_clusters[i, j])}
+def _coefficients(result: Correlations, i: int, j: int) -> dict[str, Any]:
+    row: dict[str, Any] = {"n": int(result.n[i, j]), "n_clusters": int(result.n_clusters[i, j])}
     for name in COEFFICIENTS:
-        one = made.estimates[name][i][j]
+        one = result.estimates[name][i][j]
         row |= {
             name: one.value,
             f"{name}_low": one.low,
             f"{name}_high": one.high,
             f"{name}_p": one.p,
         }
-    first = made.estimates["pearson"][i][j]
+    first = result.estimates["pearson"][i][j]
     return {**row, "interval": first.basis, "reason": first.reason}
 
 
 def _limited(
-    made: Correlations, i: int, j: int, limit: Ceiling, confidence: float
+    result: Correlations, i: int, j: int, limit: Ceiling, confidence: float
 ) -> dict[str, Any]:
-    clusters = int(made.n_clusters[i, j])
-    pearson = made.estimates["pearson"][i][j]
-    freed = corrected(pearson, made.replicates[:, i, j], limit, clusters, confidence)
+    clusters = int(result.n_clusters[i, j])
+    pearson = result.estimates["pearson"][i][j]
+    freed = disattenuated(pearson, result.replicates[:, i, j], limit, clusters, confidence)
     return {
         "ceiling": limit.estimate.value,
         "ceiling_low": limit.estimate.low,
@@ -296,10 +293,10 @@ def _difference_rows(
     for quality, ratings in rated.ratings.items():
         known: dict[bytes, Floats] = {}
         for (i, a), (j, b) in combinations(enumerate(names), 2):
-            there = np.isfinite(values[:, i] + values[:, j] + ratings.mean)
-            key = there.tobytes()
+            present = np.isfinite(values[:, i] + values[:, j] + ratings.mean)
+            key = present.tobytes()
             if key not in known:
-                known[key] = _replicates(values, ratings.mean, there, draws)
+                known[key] = _replicates(values, ratings.mean, present, draws)
             one = correlation_difference(
                 values[:, i],
                 values[:, j],
@@ -333,14 +330,14 @@ def _difference_rows(
     return rows
 
 
-def _replicates(values: Floats, mean: Floats, there: Mask, draws: ClusterDraws) -> Floats:
+def _replicates(values: Floats, mean: Floats, present: Mask, draws: ClusterDraws) -> Floats:
     """Correlations of all metrics that these units have, in every resample; NaN for the others."""
-    made = np.full((len(draws.counts), values.shape[1]), np.nan)
-    whole = np.flatnonzero(np.isfinite(values[there]).all(axis=0))
-    if there.sum() > 1 and len(whole):
-        a, b = standard_scores(values[there][:, whole]), standard_scores(mean[there][:, None])
-        made[:, whole] = pearson_replicates(a, b, there, draws)[:, :, 0]
-    return made
+    result = np.full((len(draws.counts), values.shape[1]), np.nan)
+    whole = np.flatnonzero(np.isfinite(values[present]).all(axis=0))
+    if present.sum() > 1 and len(whole):
+        a, b = standard_scores(values[present][:, whole]), standard_scores(mean[present][:, None])
+        result[:, whole] = pearson_replicates(a, b, present, draws)[:, :, 0]
+    return result
 
 
 def _finite(value: float | None) -> float | None:
@@ -355,10 +352,10 @@ def _increment_rows(
         (groups.automatic, ALL_AUTOMATIC),
         (groups.psychological, ALL_PSYCHOLOGICAL),
     ):
-        there = [name for name in members if name in rated.metrics]
-        tables: dict[str, Floats] = {name: rated.column(name)[:, None] for name in there}
-        if len(there) > 1:
-            tables[together] = np.column_stack([rated.column(name) for name in there])
+        present = [name for name in members if name in rated.metrics]
+        tables: dict[str, Floats] = {name: rated.column(name)[:, None] for name in present}
+        if len(present) > 1:
+            tables[together] = np.column_stack([rated.column(name) for name in present])
         sides.append(tables)
     rows = []
     for quality, ratings in rated.ratings.items():
@@ -392,10 +389,10 @@ def _matrices(rated: RatedUnits, groups: Groups) -> list[MetricMatrix]:
     if rated.frame.height < _FEWEST_FOR_MATRIX:
         return []
     chosen = _only(rated, groups.both)
-    made = [metric_matrix(chosen.values, chosen.metrics, rated.level, "groups")]
+    result = [metric_matrix(chosen.values, chosen.metrics, rated.level, "groups")]
     if len(chosen.metrics) < len(rated.metrics):
-        made.append(metric_matrix(rated.values, rated.metrics, rated.level, "all"))
-    return [one for one in made if one is not None]
+        result.append(metric_matrix(rated.values, rated.metrics, rated.level, "all"))
+    return [one for one in result if one is not None]
 
 
 def _notes(units: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,7 +15,7 @@ from rich.table import Table
 
 from dialens.analysis.comparison import RESAMPLES
 from dialens.analysis.validation import RatedUnits, human_ratings, rated_units
-from dialens.base import DialensError, atomic_folder, progress
+from dialens.base import DialensError, Estimate, atomic_folder, progress
 from dialens.cli._options import Force, Format, Resamples, Seed, names, shown
 from dialens.corpus import Corpus, read
 from dialens.engagement import (
@@ -28,13 +28,14 @@ from dialens.engagement import (
 )
 from dialens.metrics import Resources, score
 from dialens.report import RUN, Recorder
-from dialens.statistics import Floats
-from dialens.statistics.correlation import ClusterDraws, Estimate, correlate, partial_correlation
+from dialens.statistics import ClusterDraws, Floats
+from dialens.statistics.correlation import correlate, partial_correlation
 
 EVALUATION = "evaluation.json"
 BASELINES = ("specificity", "question", "random")
 _LENGTH = "length"
 _ENGAGING = "engag"
+_WRITTEN = ("value", "low", "high", "p", "basis", "reason")
 
 Quality = Annotated[
     list[str] | None,
@@ -176,7 +177,7 @@ def correlations(
     units = rated.units
     x: Floats = np.column_stack([scores, *(units.column(name) for name in BASELINES)])
     y = units.means()
-    draws = ClusterDraws(units.clusters, resamples, np.random.default_rng(seed))
+    draws = ClusterDraws.of(units.clusters, resamples, np.random.default_rng(seed))
     made = correlate(x, y, draws)
     length = np.log1p(units.column(_LENGTH))
     rows = []
@@ -191,12 +192,17 @@ def correlations(
                     "n": int(made.n[place, column]),
                     "clusters": int(made.n_clusters[place, column]),
                     "clustered_by": units.clustered_by,
-                    "pearson": asdict(made.estimates["pearson"][place][column]),
-                    "spearman": asdict(made.estimates["spearman"][place][column]),
-                    "pearson_given_log_length": asdict(given),
+                    "pearson": _fields(made.estimates["pearson"][place][column]),
+                    "spearman": _fields(made.estimates["spearman"][place][column]),
+                    "pearson_given_log_length": _fields(given),
                 }
             )
     return rows
+
+
+def _fields(estimate: Estimate) -> dict[str, Any]:
+    """What evaluation.json holds of an estimate; the number of units stands beside it."""
+    return {name: getattr(estimate, name) for name in _WRITTEN}
 
 
 def _write(told: dict[str, Any], rows: Sequence[dict[str, Any]], folder: Path) -> None:

@@ -7,7 +7,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from dialens.base import progress
+from dialens.base import duration, progress
 from dialens.cli._options import OnErrorOption, shown
 from dialens.corpus import OnError
 from dialens.engagement.curation import REJECTS_FOLDER, Ingested, Plan, plan_ingest
@@ -68,14 +68,14 @@ def _show_plan(planned: Plan, work: Path, on_error: OnError) -> None:
             _size(dump.size),
             dump.kinds or "?",
             f"{dump.rows:,}",
-            "there already" if dump.known else _duration(dump.seconds),
+            "there already" if dump.known else duration(dump.seconds),
         )
     Console().print(table)
     rows = sum(dump.rows for dump in planned.dumps if not dump.known)
     print(
         f"About {rows:,} rows into {shown(work)}, {planned.workers} "
         f"{'process' if planned.workers == 1 else 'processes'}, about "
-        f"{_duration(planned.seconds)}. Nothing was written."
+        f"{duration(planned.seconds)}. Nothing was written."
     )
     for dump in planned.dumps:
         if dump.problem and on_error is OnError.STOP:
@@ -91,7 +91,7 @@ def _show_done(done: Ingested, work: Path) -> None:
         f"{done.total('comments'):,} comments and {done.total('submissions'):,} submissions of "
         f"{len(done.sources):,} {'dump' if len(done.sources) == 1 else 'dumps'} in "
         f"{done.total('shards'):,} {'shard' if done.total('shards') == 1 else 'shards'} → "
-        f"{shown(work)} ({_duration(done.seconds)})"
+        f"{shown(work)} ({duration(done.seconds)})"
     )
     if rejects := done.total("rejects"):
         were = "record was" if rejects == 1 else "records were"
@@ -110,11 +110,3 @@ def _size(count: float) -> str:
             return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
         count /= 1000
     return f"{count:.1f} {_UNITS[-1]}"
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 100:
-        return f"{seconds:.1f} s"
-    if seconds < 6000:
-        return f"{seconds / 60:.0f} min"
-    return f"{seconds / 3600:.1f} h"

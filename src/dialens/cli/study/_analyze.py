@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dialens.analysis.bias import Draws, analyse_study, read_study
+from dialens.analysis.bias import Resampling, analyse_study, read_study
 from dialens.base import DialensError, atomic_folder
 from dialens.cli._options import Force, Resamples, Seed, shown
 from dialens.cli.study._database import DATABASE, DatabaseOption, database_of, recorded_study
@@ -100,7 +100,7 @@ def analyze(
     factors, kept = _pairs(factor, "--factor"), _pairs(where, "--where")
     arguments = {"export": source, "factor": factors, "where": kept, "normalise": normalise}
     recorder = Recorder("study analyze", arguments | {"resamples": resamples}, seed=seed)
-    draws = Draws(resamples=resamples, seed=seed)
+    draws = Resampling(resamples=resamples, seed=seed)
     with atomic_folder(output, marker=ANALYSIS, force=force) as scratch:
         with recorder.step("read"):
             found = _opened(source, scratch, preregistration, db)

@@ -10,6 +10,7 @@ from ._label_options import (
     read_subreddits,
     read_weights,
 )
+from ._label_work import open_work
 from ._neural import emotion_scorer, toxicity_scorer
 from ._tables import REJECTS_FOLDER
 
@@ -26,6 +27,7 @@ __all__ = [
     "emotion_scorer",
     "ingest",
     "label",
+    "open_work",
     "plan_ingest",
     "plan_labelling",
     "read_memory",

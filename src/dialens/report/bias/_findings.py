@@ -161,10 +161,10 @@ def _agreement(analysis: StudyAnalysis) -> Iterator[Finding]:
 
 
 def _pushes(analysis: StudyAnalysis) -> Iterator[Finding]:
-    for row in analysis.pushes.drop_nulls("value").iter_rows(named=True):
+    for row in analysis.response_biases.drop_nulls("value").iter_rows(named=True):
         size = number(abs(row["value"]))
         up = row["value"] > 0
-        kind = (row["push"], row["of"])
+        kind = (row["bias"], row["of"])
         if kind == ("position", "ratings"):
             word = "rise" if up else "fall"
             claim = f"Each place further down the screen, ratings {word} by {size} points"
@@ -182,7 +182,7 @@ def _pushes(analysis: StudyAnalysis) -> Iterator[Finding]:
             claim = f"Over the session, raters become {share} {'slower' if up else 'faster'}"
             doubt = "Raters do not clearly become faster or slower"
             yield _finding("pushes", row, claim, doubt, what="doublings of time")
-        elif row["push"] == "halo":
+        elif row["bias"] == "halo":
             size = number(row["value"], digits=2)
             claim = f"Halo: ratings of {row['of']} correlate {size} beyond items and raters"
             doubt = f"No clear halo between {row['of']}"

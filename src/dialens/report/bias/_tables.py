@@ -310,13 +310,13 @@ def _splits(analysis: StudyAnalysis) -> Shown:
 
 
 def _pushes(analysis: StudyAnalysis) -> Shown:
-    table = analysis.pushes
+    table = analysis.response_biases
     columns: _Columns = {
-        "Push": lambda r: r["push"],
+        "Bias": lambda r: r["bias"],
         "On": lambda r: r["of"],
         "What it measures": lambda r: r["measure"],
-        "Estimate": lambda r: number(r["value"], percent=r["push"] == "heaping"),
-        "95 % interval": lambda r: interval(r["low"], r["high"], percent=r["push"] == "heaping"),
+        "Estimate": lambda r: number(r["value"], percent=r["bias"] == "heaping"),
+        "95 % interval": lambda r: interval(r["low"], r["high"], percent=r["bias"] == "heaping"),
         "p": lambda r: p_value(r["p"]),
         "Corrected p": lambda r: p_value(r["p_adjusted"]),
         "Why not": lambda r: r["reason"] or "",

@@ -9,7 +9,7 @@ from ._matrix import RatingMatrix, Weights
 from ._measure import AGREEMENT, Agreement, measure_agreement
 from ._pairs import cohen_kappa, kendall_w, ranked
 from ._panel import PANEL, TARGETS, raters_needed
-from ._resampling import RESAMPLES, Interval, intervals
+from ._resampling import RESAMPLES, intervals
 
 __all__ = [
     "AGREEMENT",
@@ -21,7 +21,6 @@ __all__ = [
     "TARGETS",
     "Agreement",
     "Icc",
-    "Interval",
     "RatingMatrix",
     "ValueCounts",
     "Weights",

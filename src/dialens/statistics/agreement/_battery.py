@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from dialens.base import Estimate
 from dialens.statistics.agreement._categories import LEVELS, ValueCounts, why_no_alpha
 from dialens.statistics.agreement._intraclass import FORMS, icc_replicates, why_not
 from dialens.statistics.agreement._matrix import Floats, RatingMatrix, Weights
@@ -13,7 +14,7 @@ from dialens.statistics.agreement._pairs import (
     why_no_cohen,
     why_no_w,
 )
-from dialens.statistics.agreement._resampling import Interval, intervals
+from dialens.statistics.agreement._resampling import intervals
 
 KAPPAS = {"none": "cohen_kappa", **{w: f"cohen_kappa_{w}" for w in KAPPA_WEIGHTS[1:]}}
 NAMES = {
@@ -35,20 +36,20 @@ def reasons_against(
     table: RatingMatrix, words: tuple[str, ...], *, logs: bool = False
 ) -> dict[str, str]:
     """Why statistics cannot be computed, for those that cannot."""
-    told: dict[str, str | None] = {}
+    reasons: dict[str, str | None] = {}
     for form in FORMS:
         worded = f"ratings are words ({', '.join(words[:3])} …), which have no distance"
-        told[form] = worded if words else why_not(table, form)
+        reasons[form] = worded if words else why_not(table, form)
     for level in LEVELS:
-        told[f"alpha_{level}"] = why_no_alpha(table, level, words=words)
-    told["fleiss_kappa"] = why_no_alpha(table, "nominal")
+        reasons[f"alpha_{level}"] = why_no_alpha(table, level, words=words)
+    reasons["fleiss_kappa"] = why_no_alpha(table, "nominal")
     for weighting, name in KAPPAS.items():
-        told[name] = why_no_cohen(table, weighting, words=words)
-    told["kendall_w"] = why_no_w(table, words=words)
+        reasons[name] = why_no_cohen(table, weighting, words=words)
+    reasons["kendall_w"] = why_no_w(table, words=words)
     if logs:
-        told |= dict.fromkeys(_OF_CATEGORIES, "log magnitudes are not categories")
-        told["alpha_ratio"] = "log magnitudes are an interval scale, not a ratio scale"
-    return {name: reason for name, reason in told.items() if reason}
+        reasons |= dict.fromkeys(_OF_CATEGORIES, "log magnitudes are not categories")
+        reasons["alpha_ratio"] = "log magnitudes are an interval scale, not a ratio scale"
+    return {name: reason for name, reason in reasons.items() if reason}
 
 
 class Battery:
@@ -66,7 +67,7 @@ class Battery:
 
     def intervals(
         self, over: str, resamples: int, seed: list[int], confidence: float
-    ) -> dict[str, Interval]:
+    ) -> dict[str, Estimate]:
         """Intervals of those statistics that can be drawn anew in this way."""
         kept = [name for name in self._names if over == "items" or not name.startswith("cohen")]
         why = dict.fromkeys(self._names, "it is a statistic of two particular raters")
@@ -74,7 +75,7 @@ class Battery:
             kept = [name for name in kept if name != "alpha_ratio"]
             why["alpha_ratio"] = "there are too many different values to draw raters anew"
         if over != "items" and self._table.rater is None:
-            none = Interval(reason="raters are not known: they cannot be drawn anew")
+            none = Estimate(reason="raters are not known: they cannot be drawn anew")
             return dict.fromkeys(self._names, none)
         found = intervals(
             self._table,
@@ -84,7 +85,7 @@ class Battery:
             seed=seed,
             confidence=confidence,
         )
-        return {name: found.get(name, Interval(reason=why[name])) for name in self._names}
+        return {name: found.get(name, Estimate(reason=why[name])) for name in self._names}
 
     def _of(self, names: Sequence[str], weights: Weights) -> dict[str, Floats]:
         found: dict[str, Floats] = {}

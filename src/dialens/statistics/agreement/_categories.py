@@ -123,10 +123,10 @@ class ValueCounts:
         )
 
     def _alpha(self, level: str, block: "_Block") -> Floats:
-        there = np.where(block.pairs > 0, block.v, 0.0)
-        pooled = self._pooled(there, block.times)
+        present = np.where(block.pairs > 0, block.v, 0.0)
+        pooled = self._pooled(present, block.times)
         size = pooled.sum(axis=0)
-        twice = self._twice(there, block)
+        twice = self._twice(present, block)
         match level:
             case "nominal":
                 within = block.count**2 - self._by_item(block.times**2)
@@ -145,7 +145,7 @@ class ValueCounts:
                 between = 2 * size * (pooled * (place - mean) ** 2).sum(axis=0)
         with np.errstate(divide="ignore", invalid="ignore"):
             own = np.where(block.pairs > 0, block.count * within / block.pairs, 0.0)
-            observed = weighted_sum(there, own) / size
+            observed = weighted_sum(present, own) / size
             expected = between / (size**2 - twice)
             return np.where(expected > 0, 1 - observed / expected, np.nan)
 
@@ -158,21 +158,21 @@ class ValueCounts:
         centred: Floats = middle - pooled.sum(axis=0) / 2
         return centred
 
-    def _pooled(self, there: Floats, times: Floats) -> Floats:
+    def _pooled(self, present: Floats, times: Floats) -> Floats:
         """How often each value occurs, in items where there is something to compare."""
-        counted = times * (there if there.shape[0] == 1 else there[self.item])
+        counted = times * (present if present.shape[0] == 1 else present[self.item])
         return np.asarray(self._codes @ counted)
 
-    def _twice(self, there: Floats, block: "_Block") -> Floats:
+    def _twice(self, present: Floats, block: "_Block") -> Floats:
         """How many pairs would compare a rating with itself."""
-        return weighted_sum(there**2, block.squares)
+        return weighted_sum(present**2, block.squares)
 
     def _fleiss(self, block: "_Block") -> Floats:
         within = block.count**2 - self._by_item(block.times**2)
-        there = np.where(block.pairs > 0, block.v, 0.0)
+        present = np.where(block.pairs > 0, block.v, 0.0)
         with np.errstate(divide="ignore", invalid="ignore"):
             apart = np.where(block.pairs > 0, within / block.pairs, 0.0)
-            disagreement = weighted_sum(there, apart) / there.sum(axis=0)
+            disagreement = weighted_sum(present, apart) / present.sum(axis=0)
             shares = block.times / block.count[self.item]
             rated = np.where(block.count > 0, block.v, 0.0)
             total = rated.sum(axis=0)
@@ -188,14 +188,14 @@ class ValueCounts:
         product = gap[:, None] * base.times[first] * base.times[second]
         within = 2 * np.asarray(self._ratio_adder @ product)
         v = np.ones((n, 1)) if weights.items is None else weights.items
-        there = np.where(base.pairs > 0, v, 0.0)
+        present = np.where(base.pairs > 0, v, 0.0)
         with np.errstate(divide="ignore", invalid="ignore"):
             own = np.where(base.pairs > 0, base.count * within / base.pairs, 0.0)
-        pooled = np.asarray((self._codes * base.times[:, 0]) @ there[self.item])
+        pooled = np.asarray((self._codes * base.times[:, 0]) @ present[self.item])
         size = pooled.sum(axis=0)
         with np.errstate(divide="ignore", invalid="ignore"):
-            observed = weighted_sum(there, own) / size
-            expected = self._ratio_between(pooled) / (size**2 - self._twice(there, base))
+            observed = weighted_sum(present, own) / size
+            expected = self._ratio_between(pooled) / (size**2 - self._twice(present, base))
             return np.where(expected > 0, 1 - observed / expected, np.nan)
 
     def _ratio_between(self, pooled: Floats) -> Floats:

@@ -10,8 +10,9 @@ Fisher's approximation is too rough for them.
 
 import numpy as np
 import polars as pl
-from scipy import special, stats
+from scipy import special
 
+from dialens.statistics._corrections import corrected
 from dialens.statistics.agreement._categories import ValueCounts
 from dialens.statistics.agreement._matrix import Floats, RatingMatrix, Weights
 
@@ -67,7 +68,7 @@ def disagreeing_raters(table: RatingMatrix, *, confidence: float = 0.95) -> pl.D
     with np.errstate(divide="ignore", invalid="ignore"):
         error = np.where(count > 3, 1 / np.sqrt(np.maximum(count - 3, 1)), np.nan)
     reach = special.ndtri((1 + confidence) / 2) * error
-    p, adjusted = _tested(z, error, enough & (count >= _FEWEST_TESTED))
+    p = _low_p_values(z, error, enough & (count >= _FEWEST_TESTED))
     rows = pl.DataFrame(
         {
             "rater": table.raters,
@@ -78,17 +79,16 @@ def disagreeing_raters(table: RatingMatrix, *, confidence: float = 0.95) -> pl.D
             "offset": offset,
             "alpha_without": _alpha_without(table),
             "p": p,
-            "p_adjusted": adjusted,
-            "family": pl.Series([int(np.isfinite(p).sum())] * len(p), dtype=pl.Int64),
-            "at_odds": adjusted < ALPHA,
             "reason": [
                 _reason(int(c), constant=bool(np.isnan(x))) for c, x in zip(count, r, strict=True)
             ],
         }
     ).with_columns(pl.selectors.float().fill_nan(None))
-    tested = pl.col("p").is_not_null()
-    rows = rows.with_columns(pl.when(tested).then("family").alias("family"))
-    return rows.sort("agreement", "rater", nulls_last=True)
+    rows = corrected(rows).with_columns(
+        at_odds=(pl.col("p_adjusted") < ALPHA).fill_null(value=False)
+    )
+    columns = [name for name in RATERS if name not in ("quality", "group")]
+    return rows.select(columns).sort("agreement", "rater", nulls_last=True)
 
 
 def _against_the_rest(table: RatingMatrix) -> tuple[Floats, Floats, Floats]:
@@ -111,17 +111,16 @@ def _against_the_rest(table: RatingMatrix) -> tuple[Floats, Floats, Floats]:
     return count, r, np.where(count > 0, mean_own - mean_rest, np.nan)
 
 
-def _tested(z: Floats, error: Floats, enough: np.ndarray) -> tuple[Floats, Floats]:
+def _low_p_values(z: Floats, error: Floats, enough: np.ndarray) -> Floats:
     """How surprising each correlation is, low ones only, given how much raters differ."""
-    p, adjusted = np.full(len(z), np.nan), np.full(len(z), np.nan)
+    p = np.full(len(z), np.nan)
     if enough.sum() < _FEWEST_RATERS:
-        return p, adjusted
+        return p
     middle = np.median(z[enough])
     spread = _TO_SIGMA * np.median(np.abs(z[enough] - middle))
     between = max(0.0, float(spread**2 - np.median(error[enough] ** 2)))
     p[enough] = special.ndtr((z[enough] - middle) / np.sqrt(error[enough] ** 2 + between))
-    adjusted[enough] = stats.false_discovery_control(p[enough])
-    return p, adjusted
+    return p
 
 
 def _alpha_without(table: RatingMatrix) -> Floats:

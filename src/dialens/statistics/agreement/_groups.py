@@ -130,8 +130,8 @@ def _group(
     notes = list(_mixed_scales(part, where, by))
     words: tuple[str, ...] = ()
     if LABEL in part.columns and part[LABEL].is_not_null().any():
-        part, words, told = _wordings(part, where)
-        notes += told
+        part, words, remarks = _wordings(part, where)
+        notes += remarks
     column = "value" if normalise is None else "normalised"
     if normalise == "log":
         refused = "ratings are words, which have no logarithm" if words else not_positive(part)
@@ -142,24 +142,24 @@ def _group(
             remedy = "Take such ratings out, or leave --normalise away."
             notes.append(f"{where}: {refused}. {remedy}")
             return Group(quality, name, None, words, refused, tuple(notes))
-    there = part.drop_nulls(column)
-    if not there.height:
+    present = part.drop_nulls(column)
+    if not present.height:
         return Group(quality, name, None, words, "there are no ratings", tuple(notes))
-    table, told = _matrix(there, column, where)
+    table, remarks = _matrix(present, column, where)
     logs = normalise == "log"
-    return Group(quality, name, table, words, None, (*notes, *told), logs)
+    return Group(quality, name, table, words, None, (*notes, *remarks), logs)
 
 
-def _matrix(there: pl.DataFrame, column: str, where: str) -> tuple[RatingMatrix, list[str]]:
-    unknown = int(there["rater"].is_null().sum())
+def _matrix(present: pl.DataFrame, column: str, where: str) -> tuple[RatingMatrix, list[str]]:
+    unknown = int(present["rater"].is_null().sum())
     notes = []
-    if 0 < unknown < there.height:
+    if 0 < unknown < present.height:
         notes.append(
-            f"{where}: {unknown:,} of {there.height:,} ratings do not say who rated; raters are "
+            f"{where}: {unknown:,} of {present.height:,} ratings do not say who rated; raters are "
             "treated as not known."
         )
-    raters = None if unknown else there["rater"].to_list()
-    table = RatingMatrix.of(there["item"].to_list(), raters, there[column].to_numpy())
+    raters = None if unknown else present["rater"].to_list()
+    table = RatingMatrix.of(present["item"].to_list(), raters, present[column].to_numpy())
     if table.averaged:
         notes.append(
             f"{where}: raters judged items more than once; {table.averaged:,} further ratings are "

@@ -87,10 +87,10 @@ def _modulus_of(scale: str) -> float | None:
         (50.0, 100.0, None)
     """
     try:
-        told = json.loads(scale)
+        parsed = json.loads(scale)
     except ValueError:
-        told = scale
-    if isinstance(told, dict) and isinstance(told.get("modulus"), int | float):
-        return float(told["modulus"])
-    stated = _STATED.search(told) if isinstance(told, str) else None
+        parsed = scale
+    if isinstance(parsed, dict) and isinstance(parsed.get("modulus"), int | float):
+        return float(parsed["modulus"])
+    stated = _STATED.search(parsed) if isinstance(parsed, str) else None
     return float(stated[1]) if stated else None

@@ -100,13 +100,13 @@ class RatingMatrix:
             raise DialensError(
                 f"A table of ratings has rows and columns; seen: {values.ndim} axes."
             )
-        there = ~np.isnan(values)
-        rows, columns = np.atleast_1d(there.any(axis=1)), np.atleast_1d(there.any(axis=0))
-        item, rater = np.nonzero(there[np.ix_(rows, columns)])
+        present = ~np.isnan(values)
+        rows, columns = np.atleast_1d(present.any(axis=1)), np.atleast_1d(present.any(axis=0))
+        item, rater = np.nonzero(present[np.ix_(rows, columns)])
         return cls(
             item.astype(np.int64),
             rater.astype(np.int64),
-            values[there],
+            values[present],
             _numbers(rows),
             _numbers(columns),
         )

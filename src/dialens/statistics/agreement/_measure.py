@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from scipy import stats
 
-from dialens.base import Advance
+from dialens.base import Advance, Estimate
+from dialens.statistics._corrections import corrected
 from dialens.statistics.agreement._battery import NAMES, STATISTICS, Battery, reasons_against
 from dialens.statistics.agreement._components import Components
 from dialens.statistics.agreement._disagreeing import RATERS, disagreeing_raters
@@ -16,8 +16,8 @@ from dialens.statistics.agreement._groups import Group, divided
 from dialens.statistics.agreement._intraclass import Icc, icc, ratings_per_item, variance_parts
 from dialens.statistics.agreement._matrix import ONCE, RatingMatrix
 from dialens.statistics.agreement._pairs import concordance_test
-from dialens.statistics.agreement._panel import PANEL, TARGETS, Single, panel_rows
-from dialens.statistics.agreement._resampling import OVER, RESAMPLES, Interval
+from dialens.statistics.agreement._panel import PANEL, TARGETS, panel_rows
+from dialens.statistics.agreement._resampling import OVER, RESAMPLES
 
 AGREEMENT = pl.Schema(
     {
@@ -96,9 +96,9 @@ def measure_agreement(
         modulus: The modulus that was shown, where the ratings do not say it themselves.
         targets: Reliabilities for which the number of raters is asked.
         resamples: Of the bootstrap.
-        seed: Of the bootstrap.
-        confidence: Of all intervals.
-        advance: Told when another group is done.
+        seed: Random seed of the bootstrap.
+        confidence: Confidence level of the intervals.
+        advance: Called with 1 when another group is done.
 
     Examples:
         >>> from dialens.corpus import RATINGS
@@ -138,7 +138,7 @@ class _Measured:
     group: Group
     values: dict[str, float]
     forms: dict[str, Icc]
-    bounds: dict[str, dict[str, Interval]]
+    bounds: dict[str, dict[str, Estimate]]
     reasons: dict[str, str]
     two_way: Components | None
 
@@ -153,7 +153,7 @@ class _Measured:
         if "ICC(1,1)" not in reasons:
             parts = variance_parts(table)
             found = icc(table, confidence=confidence, parts=parts)
-            forms = {name: one for name, one in found.items() if name not in reasons}
+            forms = {name: form for name, form in found.items() if name not in reasons}
             two_way = parts.two_way if "ICC(2,1)" not in reasons else None
         statistics = Battery(table, [name for name in STATISTICS if name not in reasons])
         values = {name: float(x[0]) for name, x in statistics(ONCE).items()}
@@ -161,7 +161,7 @@ class _Measured:
         for place, over in enumerate(OVER):
             bounds[over] = statistics.intervals(over, resamples, [*seed, place], confidence)
         moments = {name: values[name] for name in forms}
-        values |= {name: one.value for name, one in forms.items()}
+        values |= {name: form.value for name, form in forms.items()}
         if not table.complete:
             bounds = {o: _moved(found, moments, values) for o, found in bounds.items()}
         for name, value in list(values.items()):
@@ -185,13 +185,13 @@ class _Measured:
             for name in STATISTICS
         ]
 
-    def singles(self) -> dict[str, Single]:
+    def singles(self) -> dict[str, Estimate]:
         """The reliability of one rating, form by form."""
         found = {}
         for name in ("ICC(1,1)", "ICC(2,1)", "ICC(3,1)"):
             row = self._row(name)
-            found[name] = Single(
-                row.get("value"), row.get("low"), row.get("high"), row.get("reason")
+            found[name] = Estimate(
+                row.get("value"), row.get("low"), row.get("high"), reason=row.get("reason")
             )
         return found
 
@@ -213,7 +213,7 @@ class _Measured:
             row |= {"df1": items - 1, "p": p}
         for over in ("both", "items") if name in _BOTH else ("items",):
             drawn = self.bounds[over][name]
-            if drawn.there:
+            if drawn.has_interval:
                 what = "items and raters" if over == "both" else over
                 how = f"bootstrap over {what}"
                 return {**row, "low": drawn.low, "high": drawn.high, "interval": how}
@@ -221,19 +221,19 @@ class _Measured:
 
 
 def _moved(
-    found: dict[str, Interval], moments: dict[str, float], values: dict[str, float]
-) -> dict[str, Interval]:
+    found: dict[str, Estimate], moments: dict[str, float], values: dict[str, float]
+) -> dict[str, Estimate]:
     """Intervals of moments, brought to where REML puts the estimate.
 
     The distance from 1 is scaled, so that no end passes it.
     """
     moved = dict(found)
     for name, moment in moments.items():
-        one = found[name]
-        if one.low is None or one.high is None or not moment < 1:
+        low, high = found[name].low, found[name].high
+        if low is None or high is None or not moment < 1:
             continue
         ratio = (1 - values[name]) / (1 - moment)
-        moved[name] = Interval(1 - (1 - one.low) * ratio, 1 - (1 - one.high) * ratio)
+        moved[name] = Estimate(values[name], 1 - (1 - low) * ratio, 1 - (1 - high) * ratio)
     return moved
 
 
@@ -258,17 +258,12 @@ def _corrected(table: pl.DataFrame) -> pl.DataFrame:
         .otherwise("statistic")
     )
     table = table.with_columns(test.alias("_test"))
-    tests = table.filter(pl.col("p").is_not_null(), pl.col("statistic").is_in(_TESTED))
-    adjusted = stats.false_discovery_control(tests["p"]) if tests.height else np.zeros(0)
-    tests = tests.select("quality", "group", "_test").with_columns(
-        p_adjusted=pl.Series(adjusted, dtype=pl.Float64),
-        family=pl.lit(tests.height, dtype=pl.Int64),
-    )
+    tests = corrected(table.filter(pl.col("statistic").is_in(_TESTED), pl.col("p").is_not_null()))
     keys = ["quality", "group", "_test"]
     joined = table.drop("p_adjusted", "family").join(
-        tests, on=keys, how="left", maintain_order="left"
+        tests.select(*keys, "p_adjusted", "family"), on=keys, how="left", maintain_order="left"
     )
-    told = pl.col("p").is_not_null()
+    tested = pl.col("p").is_not_null()
     return joined.with_columns(
-        pl.when(told).then("p_adjusted"), pl.when(told).then("family")
+        pl.when(tested).then("p_adjusted"), pl.when(tested).then("family")
     ).select(AGREEMENT.names())

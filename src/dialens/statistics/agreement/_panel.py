@@ -12,11 +12,10 @@ items.
 """
 
 import math
-from dataclasses import dataclass
 
 import polars as pl
 
-from dialens.base import DialensError
+from dialens.base import DialensError, Estimate
 from dialens.statistics.agreement._components import Components
 
 TARGETS = (0.7, 0.8, 0.9)
@@ -49,16 +48,6 @@ needs in addition. `share_*` are the shares of variance of the generalisability 
 """
 
 
-@dataclass(frozen=True)
-class Single:
-    """The reliability of one rating with its interval."""
-
-    value: float | None
-    low: float | None
-    high: float | None
-    reason: str | None
-
-
 def raters_needed(single: float, target: float) -> int | None:
     """The smallest number of raters that reaches a target; None where no number does.
 
@@ -77,7 +66,7 @@ def raters_needed(single: float, target: float) -> int | None:
 
 
 def panel_rows(
-    singles: dict[str, Single],
+    singles: dict[str, Estimate],
     two_way: Components | None,
     k: float,
     targets: tuple[float, ...] = TARGETS,
@@ -85,7 +74,7 @@ def panel_rows(
     """The table for one group of ratings, without its name.
 
     Args:
-        singles: By form of ICC.
+        singles: The reliability of one rating, by form of ICC.
         two_way: Components with raters told apart, where raters are known.
         k: Ratings an item has.
         targets: Wanted reliabilities.
@@ -93,22 +82,26 @@ def panel_rows(
     shares = _shares(two_way)
     rows = []
     for basis, form in _SINGLE.items():
-        one = singles.get(form, Single(None, None, None, None))
+        single = singles.get(form, Estimate())
         for target in targets:
-            needed = None if one.value is None else raters_needed(one.value, target)
-            reason = one.reason if one.value is None else None
-            if one.value is not None and needed is None:
+            needed = None if single.value is None else raters_needed(single.value, target)
+            reason = single.reason if single.value is None else None
+            if single.value is not None and needed is None:
                 reason = "one rating is not more reliable than chance: no number of raters helps"
             rows.append(
                 {
                     "basis": basis,
                     "target": target,
-                    "single": one.value,
+                    "single": single.value,
                     "now": k,
-                    "reliability_now": _stepped(one.value, k),
+                    "reliability_now": _stepped(single.value, k),
                     "needed": needed,
-                    "needed_low": None if one.high is None else raters_needed(one.high, target),
-                    "needed_high": None if one.low is None else raters_needed(one.low, target),
+                    "needed_low": None
+                    if single.high is None
+                    else raters_needed(single.high, target),
+                    "needed_high": None
+                    if single.low is None
+                    else raters_needed(single.low, target),
                     "more": None if needed is None else max(0, math.ceil(needed - k - 1e-9)),
                     **(shares if basis != "spearman_brown" else {}),
                     "reason": reason,

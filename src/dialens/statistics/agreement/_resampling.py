@@ -11,35 +11,20 @@ Intervals are bias-corrected and accelerated, see `dialens.statistics._bootstrap
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
-from dialens.statistics._bootstrap import Resampled
+from dialens.base import Estimate
+from dialens.statistics._bootstrap import MOST_UNDEFINED, Resampled, cluster_counts
 from dialens.statistics.agreement._matrix import ONCE, Floats, RatingMatrix, Weights
 
 OVER = ("items", "raters", "both")
 RESAMPLES = 1_000
 _MOST_LEFT_OUT = 200
-_MOST_UNDEFINED = 0.05
 _CELLS_AT_ONCE = 4_000_000
 
 Statistics = Callable[[Weights], Mapping[str, Floats]]
 """Every statistic of a table as a function of how often items and raters count."""
-
-
-@dataclass(frozen=True)
-class Interval:
-    """Low and high, or the reason why there is neither."""
-
-    low: float | None = None
-    high: float | None = None
-    reason: str | None = None
-
-    @property
-    def there(self) -> bool:
-        """Whether there are ends."""
-        return self.low is not None
 
 
 def intervals(
@@ -50,7 +35,7 @@ def intervals(
     resamples: int = RESAMPLES,
     seed: int | list[int] = 0,
     confidence: float = 0.95,
-) -> dict[str, Interval]:
+) -> dict[str, Estimate]:
     """Bootstrap intervals of all statistics of a table, from the same draws.
 
     Args:
@@ -58,8 +43,8 @@ def intervals(
         statistics: What is computed from weights.
         over: `items`, `raters` or `both`.
         resamples: How many draws.
-        seed: Of the draws.
-        confidence: Of the intervals.
+        seed: Random seed.
+        confidence: Confidence level of the intervals.
 
     Examples:
         >>> rng = np.random.default_rng(0)
@@ -73,7 +58,7 @@ def intervals(
     reason = _too_few(n, k, over)
     estimates = statistics(ONCE)
     if reason:
-        return dict.fromkeys(estimates, Interval(reason=reason))
+        return dict.fromkeys(estimates, Estimate(reason=reason))
     rng = np.random.default_rng(seed)
     replicates = _gathered(statistics, drawn(n, k, over, resamples, rng))
     left: list[Mapping[str, Floats]] = []
@@ -81,13 +66,13 @@ def intervals(
         left.append(_gathered(statistics, [Weights(items=_left_out(n))]))
     if over in ("raters", "both"):
         left.append(_gathered(statistics, [Weights(raters=_left_out(k))]))
-    found = {}
+    result = {}
     for name, estimate in estimates.items():
         pulls = np.concatenate([_mean(part[name]) - part[name] for part in left])
-        found[name] = _interval(
+        result[name] = _interval(
             Resampled(float(estimate[0]), replicates[name], pulls), confidence, over
         )
-    return found
+    return result
 
 
 def _too_few(items: int, raters: int, over: str) -> str | None:
@@ -114,9 +99,7 @@ def drawn(n: int, k: int, over: str, resamples: int, rng: np.random.Generator) -
 
 def _counts(size: int, resamples: int, rng: np.random.Generator) -> Floats:
     """How often each of `size` is drawn, one column a resample."""
-    picked = rng.integers(0, size, (resamples, size)) + np.arange(resamples)[:, None] * size
-    counts = np.bincount(picked.ravel(), minlength=resamples * size)
-    return np.ascontiguousarray(counts.reshape(resamples, size).T, dtype=np.float64)
+    return np.ascontiguousarray(cluster_counts(size, resamples, rng).T, dtype=np.float64)
 
 
 def _left_out(size: int) -> Floats:
@@ -135,15 +118,16 @@ def _gathered(
 
 
 def _mean(values: Floats) -> float:
-    there = values[~np.isnan(values)]
-    return float(there.mean()) if len(there) else float("nan")
+    present = values[~np.isnan(values)]
+    return float(present.mean()) if len(present) else float("nan")
 
 
-def _interval(drawn: Resampled, confidence: float, over: str) -> Interval:
+def _interval(drawn: Resampled, confidence: float, over: str) -> Estimate:
     if np.isnan(drawn.estimate):
-        return Interval(reason="the statistic itself is not defined")
-    if drawn.undefined > _MOST_UNDEFINED:
+        return Estimate(reason="the statistic itself is not defined")
+    if drawn.undefined > MOST_UNDEFINED:
         what = "items and raters" if over == "both" else over
-        return Interval(reason=f"not defined for {drawn.undefined:.0%} of the draws of {what}")
-    low, high = drawn.interval(confidence)
-    return Interval(low, high)
+        return Estimate(
+            drawn.estimate, reason=f"not defined for {drawn.undefined:.0%} of the draws of {what}"
+        )
+    return Estimate(drawn.estimate, *drawn.interval(confidence))

@@ -13,82 +13,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 
-from dialens.statistics._bootstrap import Floats, Ints, cluster_sums, coarsened
+from dialens.base import Estimate
+from dialens.statistics._bootstrap import MOST_UNDEFINED, ClusterDraws, Floats, Ints, Mask
 from dialens.statistics.correlation._kendall import kendall
-
-Mask = NDArray[np.bool_]
 
 COEFFICIENTS = ("pearson", "spearman", "kendall")
 FEWEST_UNITS = 3
 FEWEST_CLUSTERS = 8
-_MOST_UNDEFINED = 0.05
-_CELLS_AT_ONCE = 250_000
 _FLAT = 1e-12
-
-
-class ClusterDraws:
-    """How often each cluster is drawn in each resample; the same for every statistic.
-
-    Attributes:
-        place: Of each unit, the number of its cluster.
-        counts: Resamples × clusters.
-        own: Whether every unit is a cluster of its own.
-
-    Examples:
-        >>> draws = ClusterDraws(np.array([3, 3, 8]), 4, np.random.default_rng(0))
-        >>> draws.place.tolist(), draws.counts.sum(axis=1).tolist(), draws.own
-        ([0, 0, 1], [2, 2, 2, 2], False)
-    """
-
-    def __init__(self, clusters: Ints, resamples: int, rng: np.random.Generator) -> None:
-        """Draw as many clusters as there are, `resamples` times."""
-        names, self.place = np.unique(coarsened(clusters, rng), return_inverse=True)
-        self.own = len(np.unique(clusters)) == len(clusters)
-        count = max(1, len(names))
-        self.counts = np.empty((resamples, len(names)), dtype=np.uint16)
-        for row in range(resamples if len(names) else 0):
-            drawn = np.bincount(rng.integers(0, count, count), minlength=count)
-            self.counts[row] = drawn
-
-    def sums(self, rows: Floats) -> Floats:
-        """Sums over the units drawn: resamples × columns of `rows`."""
-        made: Floats = self.counts.astype(np.float64) @ cluster_sums(rows, self.place)
-        return made
-
-    def blocks(self) -> Iterator[tuple[slice, Floats]]:
-        """Weights of the units, some resamples at a time."""
-        step = max(1, _CELLS_AT_ONCE // max(1, len(self.place)))
-        for start in range(0, len(self.counts), step):
-            part = slice(start, start + step)
-            yield part, self.counts[part][:, self.place].astype(np.float64)
-
-    def clusters(self, there: Mask) -> int:
-        """How many clusters the marked units belong to."""
-        return len(np.unique(self.place[there]))
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A coefficient with its interval.
-
-    Attributes:
-        value: None where it is not defined.
-        low: End of the interval, None where there is none.
-        high: Its other end.
-        p: Two-sided, that it is zero; goes with the interval.
-        basis: Where the interval comes from: `clusters`, or `normal` for few independent units.
-        reason: Why something is missing.
-    """
-
-    value: float | None = None
-    low: float | None = None
-    high: float | None = None
-    p: float | None = None
-    basis: str | None = None
-    reason: str | None = None
+_NEARLY_FLAT = 1e-9
+_FEWEST_FOR_PARTIAL = 5
 
 
 @dataclass(frozen=True)
@@ -120,12 +56,12 @@ def correlate(
         x: Units × metrics.
         y: Units × qualities.
         draws: Of the clusters of the units.
-        confidence: Of the intervals.
+        confidence: Confidence level of the intervals.
 
     Examples:
         >>> x, y = np.arange(9.0)[:, None], np.array([[0.0, 2, 1, 4, 3, 6, 5, 8, 7]]).T
-        >>> made = correlate(x, y, ClusterDraws(np.arange(9), 500, np.random.default_rng(0)))
-        >>> made.n.item(), round(made.estimates["spearman"][0][0].value, 3)
+        >>> result = correlate(x, y, ClusterDraws.of(np.arange(9), 500, np.random.default_rng(0)))
+        >>> result.n.item(), round(result.estimates["spearman"][0][0].value, 3)
         (9, 0.933)
     """
     shape = (x.shape[1], y.shape[1])
@@ -136,21 +72,21 @@ def correlate(
     spearman = np.full((resamples, *shape), np.nan)
     n = np.zeros(shape, dtype=np.int64)
     n_clusters = np.zeros(shape, dtype=np.int64)
-    for there, rows, columns in _by_pattern(x, y):
+    for present, rows, columns in _by_pattern(x, y):
         at = np.ix_(rows, columns)
-        n[at] = int(there.sum())
-        n_clusters[at] = draws.clusters(there)
+        n[at] = int(present.sum())
+        n_clusters[at] = draws.clusters(present)
         if n[at].flat[0] < FEWEST_UNITS:
             continue
-        a, b = standard_scores(x[there][:, rows]), standard_scores(y[there][:, columns])
+        a, b = standard_scores(x[present][:, rows]), standard_scores(y[present][:, columns])
         values["pearson"][at] = _products(a, b)
         values["spearman"][at] = _products(_ranked(a), _ranked(b))
         everyone = np.ix_(np.arange(resamples), rows, columns)
-        pearson[everyone] = pearson_replicates(a, b, there, draws)
-        spearman[everyone] = _spearman_replicates(a, b, there, draws)
+        pearson[everyone] = pearson_replicates(a, b, present, draws)
+        spearman[everyone] = _spearman_replicates(a, b, present, draws)
         for i, row in enumerate(rows):
             for j, column in enumerate(columns):
-                tau, error = kendall(a[:, i], b[:, j], draws.place[there])
+                tau, error = kendall(a[:, i], b[:, j], draws.place[present])
                 values["kendall"][row, column], errors["kendall"][row, column] = tau, error
     undefined = {}
     for name, drawn in (("pearson", pearson), ("spearman", spearman)):
@@ -182,15 +118,15 @@ def _by_pattern(x: Floats, y: Floats) -> Iterator[tuple[Mask, Ints, Ints]]:
     """Columns that are missing for the same units, taken together."""
 
     def patterns(table: Floats) -> dict[bytes, list[int]]:
-        made: dict[bytes, list[int]] = {}
+        result: dict[bytes, list[int]] = {}
         for column in range(table.shape[1]):
-            made.setdefault(np.isfinite(table[:, column]).tobytes(), []).append(column)
-        return made
+            result.setdefault(np.isfinite(table[:, column]).tobytes(), []).append(column)
+        return result
 
     for rows in patterns(x).values():
         for columns in patterns(y).values():
-            there = np.isfinite(x[:, rows[0]]) & np.isfinite(y[:, columns[0]])
-            yield there, np.array(rows, dtype=np.int64), np.array(columns, dtype=np.int64)
+            present = np.isfinite(x[:, rows[0]]) & np.isfinite(y[:, columns[0]])
+            yield present, np.array(rows, dtype=np.int64), np.array(columns, dtype=np.int64)
 
 
 def standard_scores(table: Floats) -> Floats:
@@ -198,8 +134,8 @@ def standard_scores(table: Floats) -> Floats:
     spread = table.std(axis=0)
     centre = table.mean(axis=0)
     flat = spread <= _FLAT * np.maximum(1.0, np.abs(centre))
-    made: Floats = np.where(flat, 0.0, (table - centre) / np.where(flat, 1.0, spread))
-    return made
+    result: Floats = np.where(flat, 0.0, (table - centre) / np.where(flat, 1.0, spread))
+    return result
 
 
 def _ranked(table: Floats) -> Floats:
@@ -208,25 +144,25 @@ def _ranked(table: Floats) -> Floats:
 
 def _products(a: Floats, b: Floats) -> Floats:
     """Correlations of standardised columns; NaN for constant ones."""
-    made = (a.T @ b) / len(a)
-    made[~a.any(axis=0)] = np.nan
-    made[:, ~b.any(axis=0)] = np.nan
-    return np.clip(made, -1.0, 1.0)
+    result = (a.T @ b) / len(a)
+    result[~a.any(axis=0)] = np.nan
+    result[:, ~b.any(axis=0)] = np.nan
+    return np.clip(result, -1.0, 1.0)
 
 
-def pearson_replicates(a: Floats, b: Floats, there: Mask, draws: ClusterDraws) -> Floats:
+def pearson_replicates(a: Floats, b: Floats, present: Mask, draws: ClusterDraws) -> Floats:
     """Pearson's coefficient of standardised columns in every resample, from weighted sums.
 
     Args:
-        a: Units that are there × columns.
+        a: Units with all values × columns.
         b: The same units × other columns.
-        there: Which of all units those are.
+        present: Which of all units those are.
         draws: Of the clusters of all units.
     """
     rows, columns = a.shape[1], b.shape[1]
     both = (a[:, :, None] * b[:, None, :]).reshape(len(a), -1)
-    packed = np.zeros((len(there), 1 + 2 * rows + 2 * columns + rows * columns))
-    packed[there] = np.hstack([np.ones((len(a), 1)), a, a * a, b, b * b, both])
+    packed = np.zeros((len(present), 1 + 2 * rows + 2 * columns + rows * columns))
+    packed[present] = np.hstack([np.ones((len(a), 1)), a, a * a, b, b * b, both])
     sums = draws.sums(packed)
     n, rest = sums[:, :1], sums[:, 1:]
     sa, saa, sb, sbb, sab = np.split(rest, np.cumsum([rows, rows, columns, columns]), axis=1)
@@ -234,8 +170,8 @@ def pearson_replicates(a: Floats, b: Floats, there: Mask, draws: ClusterDraws) -
     for spread, squares in ((spread_a, n * saa), (spread_b, n * sbb)):
         spread[spread <= 1e-10 * np.maximum(squares, _FLAT)] = np.nan
     cross = n[:, :, None] * sab.reshape(-1, rows, columns) - sa[:, :, None] * sb[:, None, :]
-    made: Floats = cross / np.sqrt(spread_a[:, :, None] * spread_b[:, None, :])
-    return np.clip(made, -1.0, 1.0)
+    result: Floats = cross / np.sqrt(spread_a[:, :, None] * spread_b[:, None, :])
+    return np.clip(result, -1.0, 1.0)
 
 
 @dataclass(frozen=True)
@@ -264,12 +200,12 @@ class _Order:
         return middle[:, self.group], squares
 
 
-def _spearman_replicates(a: Floats, b: Floats, there: Mask, draws: ClusterDraws) -> Floats:
-    made = np.full((len(draws.counts), a.shape[1], b.shape[1]), np.nan)
+def _spearman_replicates(a: Floats, b: Floats, present: Mask, draws: ClusterDraws) -> Floats:
+    result = np.full((len(draws.counts), a.shape[1], b.shape[1]), np.nan)
     orders_a = [_Order.of(column) for column in a.T]
     orders_b = [_Order.of(column) for column in b.T]
     for part, everyone in draws.blocks():
-        weights = everyone[:, there]
+        weights = everyone[:, present]
         others = [order.ranks(weights) for order in orders_b]
         for i, order in enumerate(orders_a):
             ranks, squares = order.ranks(weights)
@@ -277,21 +213,21 @@ def _spearman_replicates(a: Floats, b: Floats, there: Mask, draws: ClusterDraws)
             for j, (other, other_squares) in enumerate(others):
                 spread = np.sqrt(squares * other_squares)
                 cross = np.einsum("bi,bi->b", weighted, other)
-                made[part, i, j] = np.divide(
+                result[part, i, j] = np.divide(
                     cross, spread, out=np.full_like(cross, np.nan), where=spread > 0
                 )
-    np.clip(made, -1.0, 1.0, out=made)
-    return made
+    np.clip(result, -1.0, 1.0, out=result)
+    return result
 
 
 def _fisher_errors(replicates: Floats) -> tuple[Floats, Floats]:
     """Standard deviations of atanh r over the resamples, and the share without a value."""
     missing = np.isnan(replicates)
     scaled = np.arctanh(np.clip(replicates, -1 + 1e-9, 1 - 1e-9))
-    there = np.maximum((~missing).sum(axis=0), 1)
-    mean = np.where(missing, 0.0, scaled).sum(axis=0) / there
+    present = np.maximum((~missing).sum(axis=0), 1)
+    mean = np.where(missing, 0.0, scaled).sum(axis=0) / present
     squares = np.where(missing, 0.0, (scaled - mean) ** 2).sum(axis=0)
-    return np.sqrt(squares / np.maximum(there - 1, 1)), missing.mean(axis=0)
+    return np.sqrt(squares / np.maximum(present - 1, 1)), missing.mean(axis=0)
 
 
 def _estimate(
@@ -316,7 +252,7 @@ def _estimate(
         if not own:
             return Estimate(value, reason=f"only {n_clusters} clusters: too few for an interval")
         basis, freedom, error = "normal", float("inf"), _normal_error(name, n)
-    elif undefined > _MOST_UNDEFINED:
+    elif undefined > MOST_UNDEFINED:
         return Estimate(value, reason=f"not defined in {undefined:.0%} of the resamples")
     if abs(value) >= 1 - 1e-12:
         return Estimate(value, reason="a perfect correlation has no interval")
@@ -325,10 +261,83 @@ def _estimate(
     z = np.arctanh(value)
     reach = float(stats.t.ppf((1 + confidence) / 2, freedom)) * error
     p = 2 * float(stats.t.sf(abs(z) / error, freedom)) if error > 0 else 0.0
-    return Estimate(value, float(np.tanh(z - reach)), float(np.tanh(z + reach)), p, basis)
+    return Estimate(value, float(np.tanh(z - reach)), float(np.tanh(z + reach)), p, basis=basis)
 
 
 def _normal_error(name: str, n: int) -> float:
     """Standard error of atanh r for independent units (Fieller, Hartley & Pearson 1957)."""
     numerator, lost = {"pearson": (1.0, 3), "spearman": (1.06, 3), "kendall": (0.437, 4)}[name]
     return float(np.sqrt(numerator / (n - lost))) if n > lost else float("nan")
+
+
+def partial_correlation(
+    x: Floats, y: Floats, given: Floats, draws: ClusterDraws, *, confidence: float = 0.95
+) -> Estimate:
+    """Pearson's coefficient of what straight lines in `given` leave of `x` and of `y`.
+
+    From the three plain coefficients, (r_xy − r_xg·r_yg) / √((1 − r_xg²)(1 − r_yg²)), in the data
+    and in every resample; the interval is symmetric on Fisher's scale, with t on clusters − 2
+    degrees of freedom.
+
+    Args:
+        x: Units; NaN where missing, here and below.
+        y: Units.
+        given: Units.
+        draws: Of the clusters of the units.
+        confidence: Confidence level of the intervals.
+
+    Examples:
+        >>> rng = np.random.default_rng(0)
+        >>> given, x = rng.normal(size=(2, 40))
+        >>> draws = ClusterDraws.of(np.arange(40), 200, rng)
+        >>> partial_correlation(x + given, given - x, given, draws).value
+        -1.0
+    """
+    table = np.column_stack([x, y, given])
+    present: Mask = np.isfinite(x) & np.isfinite(y) & np.isfinite(given)
+    n, n_clusters = int(present.sum()), draws.clusters(present)
+    if n < _FEWEST_FOR_PARTIAL:
+        return Estimate(reason=f"only {n} unit{'' if n == 1 else 's'} with all three values")
+    scores = standard_scores(table[present])
+    plain = scores.T @ scores / n
+    value = float(_given(plain[None])[0])
+    if np.isnan(value):
+        flat = not scores.any(axis=0).all()
+        why = "no variance" if flat else "nothing is left once the third column is known"
+        return Estimate(reason=why)
+    value = round(value, 12)
+    if abs(value) >= 1:
+        return Estimate(value, reason="a perfect correlation has no interval")
+    basis, freedom = "clusters", float(n_clusters - 2)
+    if n_clusters < FEWEST_CLUSTERS:
+        if not draws.own:
+            return Estimate(value, reason=f"only {n_clusters} clusters: too few for an interval")
+        basis, freedom, error = "normal", float("inf"), 1 / np.sqrt(n - 4)
+    else:
+        drawn = _given(pearson_replicates(scores, scores, present, draws))
+        known = drawn[np.isfinite(drawn)]
+        if len(known) < (1 - MOST_UNDEFINED) * len(drawn):
+            share = 1 - len(known) / len(drawn)
+            return Estimate(value, reason=f"not defined in {share:.0%} of the resamples")
+        error = float(np.arctanh(np.clip(known, -1 + _NEARLY_FLAT, 1 - _NEARLY_FLAT)).std(ddof=1))
+    centre = np.arctanh(value)
+    reach = float(stats.t.ppf((1 + confidence) / 2, freedom)) * error
+    p = 2 * float(stats.t.sf(abs(centre) / error, freedom)) if error > 0 else 0.0
+    return Estimate(
+        value, float(np.tanh(centre - reach)), float(np.tanh(centre + reach)), p, basis=basis
+    )
+
+
+def _given(r: Floats) -> Floats:
+    """Partial coefficients from matrices of plain ones: x, y, given; NaN where none is defined."""
+    left = (1 - r[:, 0, 2] ** 2) * (1 - r[:, 1, 2] ** 2)
+    flat = (
+        ~np.isfinite(left)
+        | (left < _NEARLY_FLAT**2)
+        | (np.diagonal(r, axis1=1, axis2=2) < 0.5).any(1)
+    )
+    cross = r[:, 0, 1] - r[:, 0, 2] * r[:, 1, 2]
+    result: Floats = np.divide(
+        cross, np.sqrt(np.where(flat, 1.0, left)), out=np.full(len(r), np.nan), where=~flat
+    )
+    return np.clip(result, -1.0, 1.0)

@@ -11,11 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from dialens.statistics._bootstrap import Floats
+from dialens.statistics._bootstrap import ClusterDraws, Floats
 from dialens.statistics.correlation._correlation import (
     FEWEST_CLUSTERS,
     FEWEST_UNITS,
-    ClusterDraws,
     pearson_replicates,
     standard_scores,
 )
@@ -123,25 +122,25 @@ def correlation_difference(
         b: Values of another.
         y: The mean rating.
         draws: Of the clusters of the units.
-        confidence: Of the interval.
+        confidence: Confidence level of the intervals.
         replicates: Both correlations in every resample, where they are known already.
 
     Examples:
         >>> rng = np.random.default_rng(1)
         >>> y = rng.normal(size=200)
         >>> near, far = y + rng.normal(size=200), -y + 3 * rng.normal(size=200)
-        >>> draws = ClusterDraws(np.arange(200), 400, rng)
-        >>> made = correlation_difference(near, far, y, draws)
-        >>> made.r_a > 0 > made.r_b, made.difference > 0, made.low > 0
+        >>> draws = ClusterDraws.of(np.arange(200), 400, rng)
+        >>> result = correlation_difference(near, far, y, draws)
+        >>> result.r_a > 0 > result.r_b, result.difference > 0, result.low > 0
         (True, True, True)
     """
-    there = np.isfinite(a) & np.isfinite(b) & np.isfinite(y)
-    n = int(there.sum())
+    present = np.isfinite(a) & np.isfinite(b) & np.isfinite(y)
+    n = int(present.sum())
     if n <= FEWEST_UNITS:
         return Difference(n, reason=f"only {n} units with all three values")
-    clusters = draws.clusters(there)
-    pair = standard_scores(np.column_stack([a[there], b[there]]))
-    judged = standard_scores(y[there][:, None])
+    clusters = draws.clusters(present)
+    pair = standard_scores(np.column_stack([a[present], b[present]]))
+    judged = standard_scores(y[present][:, None])
     if not (pair.any(axis=0).all() and judged.any()):
         return Difference(n, clusters, reason="no variance: all units have the same value")
     first, second = (float(r) for r in pair.T @ judged[:, 0] / n)
@@ -154,7 +153,7 @@ def correlation_difference(
     if clusters < FEWEST_CLUSTERS:
         return _without(known, f"only {clusters} clusters: too few for an interval")
     if replicates is None:
-        replicates = pearson_replicates(pair, judged, there, draws)[:, :, 0]
+        replicates = pearson_replicates(pair, judged, present, draws)[:, :, 0]
     drawn = replicates[:, 0] * sign_a - replicates[:, 1] * sign_b
     drawn = drawn[~np.isnan(drawn)]
     error = float(drawn.std(ddof=1)) if len(drawn) > 1 else 0.0

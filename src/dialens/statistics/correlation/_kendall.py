@@ -60,11 +60,11 @@ def concordance(x: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:
     less_more = start - both_less - less_same
     more_less = y_less - both_less - (cell_start - start)
     both_more = y_more - less_more - (end - cell_end)
-    made = np.empty((3, n))
-    made[0, order] = both_less + both_more - less_more - more_less
-    made[1, order] = n - (end - start)
-    made[2, order] = n - y_count[b]
-    return made[0], made[1], made[2]
+    result = np.empty((3, n))
+    result[0, order] = both_less + both_more - less_more - more_less
+    result[1, order] = n - (end - start)
+    result[2, order] = n - y_count[b]
+    return result[0], result[1], result[2]
 
 
 def _behind(a: Ints, b: Ints, end: Ints, values: int) -> tuple[Ints, Ints]:

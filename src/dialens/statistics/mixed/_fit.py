@@ -11,10 +11,15 @@ import numpy as np
 import polars as pl
 from scipy import stats
 
-from dialens.base import DialensError, one_thread
+from dialens.base import DialensError, Estimate, one_thread
 from dialens.statistics._bootstrap import Floats
-from dialens.statistics.mixed._components import RESIDUAL, VarianceComponent, variance_components
-from dialens.statistics.mixed._inference import Curvature, curvature
+from dialens.statistics.mixed._inference import (
+    RESIDUAL,
+    Curvature,
+    VarianceComponent,
+    curvature,
+    variance_components,
+)
 from dialens.statistics.mixed._solver import MixedSystem
 from dialens.statistics.mixed._terms import (
     INTERCEPT,
@@ -27,13 +32,13 @@ from dialens.statistics.mixed._terms import (
 __all__ = ["RESIDUAL", "FixedEffect", "MixedFit", "VarianceComponent", "fit_mixed"]
 
 
-@dataclass(frozen=True)
-class FixedEffect:
+@dataclass(frozen=True, kw_only=True)
+class FixedEffect(Estimate):
     """A fixed effect, or a combination of several.
 
     Attributes:
         name: The term, e.g. `anchor[numerical]`.
-        estimate: In units of the response.
+        value: In units of the response.
         error: Standard error.
         degrees: Satterthwaite's degrees of freedom; infinite for a Wald test.
         t: Estimate by standard error.
@@ -43,13 +48,13 @@ class FixedEffect:
     """
 
     name: str
-    estimate: float
+    value: float
+    low: float
+    high: float
+    p: float
     error: float
     degrees: float
     t: float
-    p: float
-    low: float
-    high: float
 
 
 @dataclass(frozen=True)
@@ -103,11 +108,6 @@ class MixedFit:
         """Akaike's criterion; between models of the same fixed part only, if REML."""
         return self.criterion + 2 * self.parameters
 
-    @property
-    def bic(self) -> float:
-        """Schwarz's criterion."""
-        return self.criterion + float(np.log(self.n)) * self.parameters
-
     def effect(self, name: str) -> FixedEffect:
         """One fixed effect by name."""
         for effect in self.fixed:
@@ -132,7 +132,7 @@ class MixedFit:
         for term, weight in weights.items():
             self.effect(term)
             vector[names.index(term)] = weight
-        estimates = np.array([effect.estimate for effect in self.fixed])
+        estimates = np.array([effect.value for effect in self.fixed])
         return _effect(
             name,
             vector,
@@ -145,9 +145,9 @@ class MixedFit:
 
     def blups(self, term: str) -> pl.DataFrame:
         """Conditional means of a term's random effects: one row a level, one column an effect."""
-        made = self._system.effects(self._curvature.theta)
+        result = self._system.effects(self._curvature.theta)
         found: pl.DataFrame | None = None
-        for known, values in zip(self._system.terms, made, strict=True):
+        for known, values in zip(self._system.terms, result, strict=True):
             if known.name != term:
                 continue
             columns = {effect: values[:, at] for at, effect in enumerate(known.effects)}
@@ -157,10 +157,6 @@ class MixedFit:
             names = ", ".join(dict.fromkeys(known.name for known in self._system.terms))
             raise DialensError(f"The model has no random term {term!r}. It has: {names}.")
         return found
-
-    def fixed_table(self) -> pl.DataFrame:
-        """The fixed effects as a table."""
-        return pl.DataFrame([vars(effect) for effect in self.fixed])
 
     def variance_table(self) -> pl.DataFrame:
         """The variance components as a table."""
@@ -193,7 +189,7 @@ def fit_mixed(
         degrees: `satterthwaite`, or `wald` for the normal distribution (large tables).
         coding: Of factors: `treatment` or `sum` (see `fixed_design`).
         reference: The level a factor's others are compared with.
-        confidence: Of all intervals.
+        confidence: Confidence level of the intervals.
 
     Examples:
         >>> yields = pl.DataFrame(
@@ -297,22 +293,22 @@ def _effect(
     satterthwaite: bool,
     confidence: float,
 ) -> FixedEffect:
-    estimate = float(weights @ beta)
+    value = float(weights @ beta)
     error = float(np.sqrt(max(float(weights @ covariance @ weights), 0.0)))
     degrees = known.degrees(weights, covariance) if satterthwaite else float("inf")
     # At infinitely many degrees of freedom the t distribution is the normal one.
     shape = max(degrees, 1.0) if np.isfinite(degrees) else np.inf
-    t = estimate / error if error > 0 else float("nan")
+    t = value / error if error > 0 else float("nan")
     reach = float(stats.t.ppf(0.5 + confidence / 2, shape)) * error
     return FixedEffect(
-        name,
-        estimate,
-        error,
-        degrees,
-        t,
-        float(2 * stats.t.sf(abs(t), shape)),
-        estimate - reach,
-        estimate + reach,
+        name=name,
+        value=value,
+        low=value - reach,
+        high=value + reach,
+        p=float(2 * stats.t.sf(abs(t), shape)),
+        error=error,
+        degrees=degrees,
+        t=t,
     )
 
 

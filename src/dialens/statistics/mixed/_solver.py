@@ -82,14 +82,14 @@ class MixedSystem:
 
     def factors(self, theta: Floats) -> list[Floats]:
         """The relative Cholesky factor of each term."""
-        made, at = [], 0
+        result, at = [], 0
         for size in self.sizes:
             factor = np.zeros((size, size))
             rows, columns = np.tril_indices(size)
             factor[rows, columns] = theta[at : at + len(rows)]
             at += len(rows)
-            made.append(factor)
-        return made
+            result.append(factor)
+        return result
 
     def solve(self, theta: Floats) -> Solved:
         """Everything the likelihood needs, at one relative covariance."""
@@ -155,11 +155,11 @@ class MixedSystem:
         def value_at(theta: Floats) -> float:
             return self.criterion(np.maximum(theta, self._lower), reml=reml)
 
-        made = optimize.minimize(
+        result = optimize.minimize(
             value_at, start, method="COBYQA", bounds=self.bounds, options=options
         )
-        theta = np.maximum(np.asarray(made.x, dtype=np.float64), self._lower)
-        value = float(made.fun)
+        theta = np.maximum(np.asarray(result.x, dtype=np.float64), self._lower)
+        value = float(result.fun)
         for at in np.flatnonzero((self._lower == 0.0) & (theta < _NEGLIGIBLE * 10)):
             edge = theta.copy()
             edge[at] = 0.0
@@ -175,12 +175,12 @@ class MixedSystem:
         moved = linalg.solve_triangular(solved.factor, solved.cross) if self.p else np.zeros(0)
         right = z[:, -1] - z[:, :-1] @ moved
         spherical = sparse_linalg.spsolve(sparse.csc_array(inner), right)
-        made, at = [], 0
+        result, at = [], 0
         for size, count, factor in zip(self.sizes, self.counts, self.factors(theta), strict=True):
             block = np.asarray(spherical[at : at + size * count]).reshape(count, size)
-            made.append(self._scale * block @ factor.T)
+            result.append(self._scale * block @ factor.T)
             at += size * count
-        return made
+        return result
 
     @cached_property
     def _lower(self) -> Floats:

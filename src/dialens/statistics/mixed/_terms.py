@@ -101,7 +101,7 @@ def fixed_design(
     if "0" not in fixed:
         names.append(INTERCEPT)
         blocks.append(np.ones((table.height, 1)))
-    made: dict[str, tuple[list[str], Floats]] = {}
+    result: dict[str, tuple[list[str], Floats]] = {}
     seen: set[frozenset[str]] = set()
     parts = [part for term in fixed if term != "0" for part in _expanded(term)]
     for part in sorted(parts, key=len):
@@ -109,12 +109,12 @@ def fixed_design(
             continue
         seen.add(frozenset(part))
         for name in part:
-            if name not in made:
-                made[name] = _coded(table[name], coding, (reference or {}).get(name))
-        for picks in product(*(range(len(made[name][0])) for name in part)):
+            if name not in result:
+                result[name] = _coded(table[name], coding, (reference or {}).get(name))
+        for picks in product(*(range(len(result[name][0])) for name in part)):
             pairs = list(zip(part, picks, strict=True))
-            names.append(":".join(made[name][0][pick] for name, pick in pairs))
-            column = np.prod([made[name][1][:, pick] for name, pick in pairs], axis=0)
+            names.append(":".join(result[name][0][pick] for name, pick in pairs))
+            column = np.prod([result[name][1][:, pick] for name, pick in pairs], axis=0)
             blocks.append(column[:, None])
     matrix = np.hstack(blocks) if blocks else np.zeros((table.height, 0))
     return _independent(names, matrix)

@@ -1,5 +1,4 @@
-from ._curve import SIMULATIONS, power_curve
-from ._design import Design, VarianceParts
+from ._curve import SIMULATIONS, Design, VarianceParts, power_curve
 from ._fitting import FittedParts, fitted_parts
 
 __all__ = ["SIMULATIONS", "Design", "FittedParts", "VarianceParts", "fitted_parts", "power_curve"]

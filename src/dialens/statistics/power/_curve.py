@@ -11,12 +11,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
-from scipy import stats
+from scipy import special, stats
 
 from dialens.base import DialensError
 from dialens.statistics._bootstrap import Floats
-from dialens.statistics.power._design import Design, VarianceParts
-from dialens.statistics.power._exact import exact_power, exact_width, is_exact
 
 SIMULATIONS = 1_000
 _CELLS_AT_ONCE = 2_000_000
@@ -40,6 +38,63 @@ CURVE = pl.Schema(
 """One row a design. `width` is of the interval of the difference between two agents, `mean_width`
 of that of one agent's mean; _low and _high bound the error of the simulation; _exact stands where
 the design has a closed form. `ratings` counts all that two agents need."""
+
+
+@dataclass(frozen=True)
+class VarianceParts:
+    """Standard deviations of what a rating is made of.
+
+    Attributes:
+        rater: Between raters: how high they rate on the whole.
+        item: Between items (prompts, contexts) that all agents answer.
+        dialog: Between dialogues of one agent about one item.
+        residual: Of a rating beside all that.
+        rater_agent: Between raters in how much they prefer one agent to the other.
+    """
+
+    rater: float = 0.0
+    item: float = 0.0
+    dialog: float = 0.0
+    residual: float = 1.0
+    rater_agent: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Refuse what no study could have."""
+        for name, value in vars(self).items():
+            if not np.isfinite(value) or value < 0:
+                raise DialensError(
+                    f"The standard deviation of {name} must be 0 or more; seen: {value}."
+                )
+        if self.dialog == self.residual == 0:
+            raise DialensError("Without variance of dialogues or ratings there is nothing to plan.")
+
+
+@dataclass(frozen=True)
+class Design:
+    """A study of two agents.
+
+    Attributes:
+        raters: Who rate each dialogue.
+        items: That every agent answers.
+        dialogs: Of each agent about each item.
+        shared_raters: Whether the same raters rate everything, or each dialogue has its own.
+        paired: Whether both agents answer the same items.
+        scale: Lowest and highest point of a scale of whole numbers; None for any number.
+        mean: Of the first agent's ratings; only matters on a scale.
+    """
+
+    raters: int
+    items: int
+    dialogs: int = 1
+    shared_raters: bool = False
+    paired: bool = True
+    scale: tuple[float, float] | None = None
+    mean: float = 0.0
+
+    @property
+    def ratings(self) -> int:
+        """That two agents need."""
+        return 2 * self.raters * self.items * self.dialogs
 
 
 @dataclass(frozen=True)
@@ -69,8 +124,8 @@ def simulate(
     """Draw studies and analyse each.
 
     Examples:
-        >>> made = simulate(VarianceParts(), Design(raters=3, items=20), 5.0, simulations=50)
-        >>> float(made.seen.mean())
+        >>> result = simulate(VarianceParts(), Design(raters=3, items=20), 5.0, simulations=50)
+        >>> float(result.seen.mean())
         1.0
     """
     key = [seed, design.raters, design.items, design.dialogs]
@@ -197,7 +252,7 @@ def power_curve(
         design: Everything else about the study.
         simulations: Studies drawn for each combination.
         alpha: Of the tests; intervals have confidence 1 − alpha.
-        seed: Of the draw; a combination gives the same numbers whatever stands beside it.
+        seed: Random seed; a combination gives the same numbers whatever stands beside it.
 
     Examples:
         >>> table = power_curve(
@@ -222,15 +277,15 @@ def power_curve(
                     )
                 one = replace(frame, raters=r, items=i, dialogs=d)
                 for effect in effects:
-                    made = simulate(
+                    result = simulate(
                         parts, one, effect, simulations=simulations, alpha=alpha, seed=seed
                     )
-                    rows.append(_row(made, parts, one, effect, alpha))
+                    rows.append(_row(result, parts, one, effect, alpha))
     return pl.DataFrame(rows, schema=CURVE)
 
 
 def _row(
-    made: Simulated, parts: VarianceParts, design: Design, effect: float, alpha: float
+    result: Simulated, parts: VarianceParts, design: Design, effect: float, alpha: float
 ) -> dict[str, object]:
     row: dict[str, object] = {
         "raters": design.raters,
@@ -238,18 +293,18 @@ def _row(
         "dialogs": design.dialogs,
         "ratings": design.ratings,
         "effect": effect,
-        "simulations": len(made.seen),
+        "simulations": len(result.seen),
     }
     reasons = []
-    if effect and not np.isnan(made.seen).any():
-        hits = int(made.seen.sum())
-        ends = stats.binomtest(hits, len(made.seen)).proportion_ci(0.95, method="wilson")
+    if effect and not np.isnan(result.seen).any():
+        hits = int(result.seen.sum())
+        ends = stats.binomtest(hits, len(result.seen)).proportion_ci(0.95, method="wilson")
         row |= {
-            "power": hits / len(made.seen),
+            "power": hits / len(result.seen),
             "power_low": float(ends.low),
             "power_high": float(ends.high),
         }
-    for name, widths in (("width", made.width), ("mean_width", made.mean_width)):
+    for name, widths in (("width", result.width), ("mean_width", result.mean_width)):
         if np.isnan(widths).any():
             reasons.append("one rater cannot tell raters from items")
             continue
@@ -262,3 +317,76 @@ def _row(
     if effect and is_exact(parts, design):
         row["power_exact"] = exact_power(parts, design, effect, alpha=alpha)
     return {**row, "reason": "; ".join(dict.fromkeys(reasons)) or None}
+
+
+# Closed forms, for the balanced designs that have one. Averaged over raters and dialogues, items
+# are independent and normal: the test is a t-test over items, its power the tail of a noncentral t,
+# and the expected width that of a mean of normals. Where raters come back and differ in what they
+# prefer, there are two crossed samples and no closed form; scales of whole numbers have none.
+
+
+def is_exact(parts: VarianceParts, design: Design, *, of_mean: bool = False) -> bool:
+    """Whether a closed form holds, for the difference or for one agent's mean."""
+    if design.scale is not None:
+        return False
+    if not design.shared_raters:
+        return True
+    if of_mean:
+        return parts.rater == parts.rater_agent == 0
+    return parts.rater_agent == 0
+
+
+def item_variance(parts: VarianceParts, design: Design, *, of_mean: bool = False) -> float:
+    """Variance of an item's mean rating, or of the difference of two agents' on one item."""
+    chance = parts.residual**2
+    if not design.shared_raters:
+        chance += parts.rater**2 + parts.rater_agent**2
+    alone = (parts.dialog**2 + chance / design.raters) / design.dialogs
+    if of_mean or not design.paired:
+        return alone + parts.item**2
+    return 2 * alone
+
+
+def _error(parts: VarianceParts, design: Design, *, of_mean: bool) -> tuple[float, int]:
+    """Standard error and degrees of freedom."""
+    variance = item_variance(parts, design, of_mean=of_mean) / design.items
+    if of_mean or design.paired:
+        return float(np.sqrt(variance)), design.items - 1
+    return float(np.sqrt(2 * variance)), 2 * design.items - 2
+
+
+def exact_power(
+    parts: VarianceParts, design: Design, effect: float, *, alpha: float = 0.05
+) -> float:
+    """The chance to see a difference between two agents, by the noncentral t.
+
+    Examples:
+        >>> study = Design(raters=1, items=64, paired=False)
+        >>> round(exact_power(VarianceParts(), study, 0.5), 3)  # Cohen 1988: 64 a group, d = .5
+        0.801
+    """
+    error, freedom = _error(parts, design, of_mean=False)
+    if error == 0:
+        return float(effect != 0)
+    # t² is F on 1 and as many degrees of freedom, and has both tails in one.
+    limit = float(stats.f.ppf(1 - alpha, 1, freedom))
+    power = float(stats.ncf.sf(limit, 1, freedom, (effect / error) ** 2))
+    return power if np.isfinite(power) else 1.0  # so far out that the series gives up
+
+
+def exact_width(
+    parts: VarianceParts, design: Design, *, alpha: float = 0.05, of_mean: bool = False
+) -> float:
+    """The expected width of the interval of a difference, or of one agent's mean.
+
+    Examples:
+        >>> study = Design(raters=4, items=100)
+        >>> round(exact_width(VarianceParts(), study, of_mean=True), 3)
+        0.198
+    """
+    error, freedom = _error(parts, design, of_mean=of_mean)
+    # The mean of a standard deviation is a little below its square's root (c4).
+    shrunk = np.sqrt(2 / freedom) * np.exp(
+        special.gammaln((freedom + 1) / 2) - special.gammaln(freedom / 2)
+    )
+    return float(2 * stats.t.ppf(1 - alpha / 2, freedom) * error * shrunk)
