@@ -12,7 +12,7 @@ from pathlib import Path
 
 import dialens
 from dialens.agents import parse_agent
-from dialens.agents.talks import Plan, collect
+from dialens.agents.talks import CollectionPlan, collect
 
 SCRIPTS = {
     "warm": "Oh, that sounds lovely! How was it?\nI am happy for you. Tell me more?\n",
@@ -26,7 +26,7 @@ def main() -> None:
         for system, lines in SCRIPTS.items():
             (folder / f"{system}.txt").write_text(lines, encoding="utf-8")
         names = sys.argv[1:] or [f"script:{folder / system}.txt" for system in SCRIPTS]
-        plan = Plan(tuple(parse_agent(name) for name in names), turns=6, dialogues=3)
+        plan = CollectionPlan(tuple(parse_agent(name) for name in names), turns=6, dialogues=3)
         done = collect(plan, folder / "talks")
         print(f"{done.dialogues} conversations, {done.turns} turns")
         scores = dialens.score(dialens.read(done.folder), metrics=["question", "length"])

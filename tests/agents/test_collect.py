@@ -17,7 +17,7 @@ import polars as pl
 import pytest
 
 from dialens.agents import AgentSpec
-from dialens.agents.talks import Plan, collect, opened, read_plan, work_folder
+from dialens.agents.talks import CollectionPlan, collect, open_plan, read_plan, work_folder
 from dialens.agents.talks._journal import JOURNAL, read_journal
 from dialens.agents.talks._openings import OPENINGS
 from dialens.base import DialensError
@@ -50,7 +50,7 @@ def rows(folder: Path) -> pl.DataFrame:
 
 
 def test_a_conversation_turn_by_turn(scripts: tuple[AgentSpec, ...], tmp_path: Path) -> None:
-    plan = Plan(
+    plan = CollectionPlan(
         scripts[1:], partners=scripts[1:], openings=("Good morning.",), turns=5, dialogues=1
     )
     collect(plan, tmp_path / "talks")
@@ -70,7 +70,7 @@ def test_everybody_talks_with_everybody_else(
     scripts: tuple[AgentSpec, ...], tmp_path: Path
 ) -> None:
     third = replace(scripts[1], system="carl")
-    done = collect(Plan((*scripts, third), turns=4, dialogues=2), tmp_path / "talks")
+    done = collect(CollectionPlan((*scripts, third), turns=4, dialogues=2), tmp_path / "talks")
     assert (done.dialogues, done.turns) == (12, 48)
     found = rows(tmp_path / "talks").group_by("system", "agent").agg(pl.col("dialog").n_unique())
     assert sorted(found.rows()) == [("ann", "ann", 4), ("bob", "bob", 4), ("carl", "carl", 4)]
@@ -78,7 +78,7 @@ def test_everybody_talks_with_everybody_else(
 
 def test_settings_are_agents_of_one_system(endpoint: Endpoint, tmp_path: Path) -> None:
     specs = tuple(of(endpoint, "echo", temperature=value) for value in (0.2, 0.9))
-    plan = Plan(specs, partners=(of(endpoint, "words-5"),), turns=4, dialogues=2)
+    plan = CollectionPlan(specs, partners=(of(endpoint, "words-5"),), turns=4, dialogues=2)
     collect(plan, tmp_path / "talks")
     corpus = Corpus.open(tmp_path / "talks")
     names = corpus.turns.select("system", "agent").unique().sort("agent").collect().rows()
@@ -90,20 +90,24 @@ def test_settings_are_agents_of_one_system(endpoint: Endpoint, tmp_path: Path) -
 def test_openings_are_the_same_for_all_and_taken_in_turn(
     endpoint: Endpoint, scripts: tuple[AgentSpec, ...]
 ) -> None:
-    plan = Plan((of(endpoint, "echo"), of(endpoint, "told")), dialogues=3)
-    talks = opened(plan).talks
+    plan = CollectionPlan((of(endpoint, "echo"), of(endpoint, "told")), dialogues=3)
+    talks = open_plan(plan).conversations
     assert [talk.opening for talk in talks] == [
         opening for opening in OPENINGS[:3] for _ in range(2)
     ]
-    own = opened(replace(plan, partners=scripts[:1])).talks
+    own = open_plan(replace(plan, partners=scripts[:1])).conversations
     assert {talk.opening for talk in own} == {None}, "a script brings its own first words"
     assert len(set(OPENINGS)) == len(OPENINGS)
 
 
 def test_a_longer_plan_leaves_what_was_there(scripts: tuple[AgentSpec, ...]) -> None:
-    short = {talk.dialog: talk for talk in opened(Plan(scripts, dialogues=2)).talks}
+    short = {
+        talk.dialog: talk for talk in open_plan(CollectionPlan(scripts, dialogues=2)).conversations
+    }
     more = (*scripts, replace(scripts[0], system="dora"))
-    long = {talk.dialog: talk for talk in opened(Plan(more, dialogues=4)).talks}
+    long = {
+        talk.dialog: talk for talk in open_plan(CollectionPlan(more, dialogues=4)).conversations
+    }
     assert {name: talk.fingerprint for name, talk in short.items()}.items() <= {
         name: talk.fingerprint for name, talk in long.items()
     }.items()
@@ -113,7 +117,7 @@ def test_a_longer_plan_leaves_what_was_there(scripts: tuple[AgentSpec, ...]) -> 
 def test_the_number_of_workers_changes_nothing(
     scripts: tuple[AgentSpec, ...], endpoint: Endpoint, tmp_path: Path
 ) -> None:
-    plan = Plan((*scripts, of(endpoint, "echo")), turns=6, dialogues=4, name="same")
+    plan = CollectionPlan((*scripts, of(endpoint, "echo")), turns=6, dialogues=4, name="same")
     for workers in (1, 8):
         collect(plan, tmp_path / str(workers), workers=workers)
     for name in TABLES:
@@ -123,9 +127,9 @@ def test_the_number_of_workers_changes_nothing(
 def test_cost_and_tokens_are_summed(endpoint: Endpoint, tmp_path: Path) -> None:
     """Four replies of 5 words, asked with 2, 12, … words: by hand below."""
     agent = of(endpoint, "words-5", price_in=1_000.0, price_out=10_000.0)
-    plan = Plan((agent,), openings=("Hello there.",), turns=5, dialogues=1)
+    plan = CollectionPlan((agent,), openings=("Hello there.",), turns=5, dialogues=1)
     done = collect(plan, tmp_path / "talks")
-    spent = done.spent["words-5"]
+    spent = done.usage["words-5"]
     assert (spent.replies, spent.attempts, spent.tokens_out) == (4, 4, 20)
     assert spent.tokens_in == 2 + 7 + 12 + 17
     assert spent.cost == pytest.approx((38 * 1_000 + 20 * 10_000) / 1e6)
@@ -136,7 +140,9 @@ def test_failures_are_counted_with_their_reason(
 ) -> None:
     (tmp_path / "moody.txt").write_text("Hm.\n!fail timeout: I fell asleep.\n")
     moody = AgentSpec("script", str(tmp_path / "moody.txt"))
-    plan = Plan((scripts[1], moody, of(endpoint, "empty")), partners=scripts[:1], dialogues=2)
+    plan = CollectionPlan(
+        (scripts[1], moody, of(endpoint, "empty")), partners=scripts[:1], dialogues=2
+    )
     done = collect(plan, tmp_path / "talks")
     assert done.dialogues == 2
     counted = Counter((failure.who, failure.kind) for failure in done.failures.values())
@@ -155,7 +161,9 @@ def test_failed_conversations_are_tried_again(
     scripts: tuple[AgentSpec, ...], endpoint: Endpoint, tmp_path: Path
 ) -> None:
     endpoint.counts.clear()
-    plan = Plan((scripts[0], of(endpoint, "flaky-1")), partners=scripts[1:], turns=3, dialogues=1)
+    plan = CollectionPlan(
+        (scripts[0], of(endpoint, "flaky-1")), partners=scripts[1:], turns=3, dialogues=1
+    )
     first = collect(plan, tmp_path / "talks", workers=1)
     assert (first.dialogues, len(first.failures)) == (1, 1)
     second = collect(plan, tmp_path / "talks", workers=1)
@@ -167,7 +175,7 @@ def test_a_refused_key_is_not_tried_a_hundred_times(
     scripts: tuple[AgentSpec, ...], endpoint: Endpoint, tmp_path: Path
 ) -> None:
     endpoint.counts.clear()
-    plan = Plan((scripts[0], of(endpoint, "quota")), partners=scripts[1:], dialogues=100)
+    plan = CollectionPlan((scripts[0], of(endpoint, "quota")), partners=scripts[1:], dialogues=100)
     done = collect(plan, tmp_path / "talks", workers=1)
     assert endpoint.counts["quota"] == 1
     assert (done.dialogues, len(done.failures)) == (100, 100)
@@ -178,7 +186,7 @@ def test_a_refused_key_is_not_tried_a_hundred_times(
 def test_nothing_collected_is_an_error_and_leaves_no_corpus(
     endpoint: Endpoint, tmp_path: Path
 ) -> None:
-    plan = Plan((of(endpoint, "empty"),), dialogues=2)
+    plan = CollectionPlan((of(endpoint, "empty"),), dialogues=2)
     with pytest.raises(DialensError, match=r"all 2 failed\. The first, by empty: .*said nothing"):
         collect(plan, tmp_path / "talks")
     assert not (tmp_path / "talks").exists()
@@ -187,7 +195,9 @@ def test_nothing_collected_is_an_error_and_leaves_no_corpus(
 def test_conversations_may_end_by_themselves(tmp_path: Path) -> None:
     (tmp_path / "short.txt").write_text("One.\nTwo.\n")
     short = AgentSpec("script", str(tmp_path / "short.txt"), parameters={"repeat": False})
-    done = collect(Plan((short,), openings=("Hi.",), turns=20, dialogues=1), tmp_path / "talks")
+    done = collect(
+        CollectionPlan((short,), openings=("Hi.",), turns=20, dialogues=1), tmp_path / "talks"
+    )
     assert (done.turns, done.failures) == (4, {})
 
 
@@ -195,14 +205,17 @@ def test_another_plan_is_refused_and_fresh_begins_anew(
     scripts: tuple[AgentSpec, ...], tmp_path: Path
 ) -> None:
     target = tmp_path / "talks"
-    collect(Plan(scripts, dialogues=1), target)
-    for other in (Plan(scripts, dialogues=1, seed=1), Plan(scripts[:1], dialogues=1)):
+    collect(CollectionPlan(scripts, dialogues=1), target)
+    for other in (
+        CollectionPlan(scripts, dialogues=1, seed=1),
+        CollectionPlan(scripts[:1], dialogues=1),
+    ):
         with pytest.raises(DialensError, match="begun with another plan"):
             collect(other, target)
     Path(scripts[0].target).write_text("I am somebody else.\n")
-    with pytest.raises(DialensError, match="was held with other settings"):
-        collect(Plan(scripts, dialogues=1), target)
-    assert collect(Plan(scripts, dialogues=1), target, fresh=True).before == 0
+    with pytest.raises(DialensError, match="took place with other settings"):
+        collect(CollectionPlan(scripts, dialogues=1), target)
+    assert collect(CollectionPlan(scripts, dialogues=1), target, fresh=True).before == 0
 
 
 def test_somebody_elses_folder_is_refused(scripts: tuple[AgentSpec, ...], tmp_path: Path) -> None:
@@ -210,14 +223,14 @@ def test_somebody_elses_folder_is_refused(scripts: tuple[AgentSpec, ...], tmp_pa
     target.mkdir()
     (target / "thesis.txt").write_text("important")
     with pytest.raises(DialensError, match="holds something else"):
-        collect(Plan(scripts), target)
+        collect(CollectionPlan(scripts), target)
     assert (target / "thesis.txt").read_text() == "important"
 
 
 def test_two_of_one_name_are_refused(scripts: tuple[AgentSpec, ...], tmp_path: Path) -> None:
     twice = (scripts[0], replace(scripts[0], parameters={"delay": 0.0}))
     with pytest.raises(DialensError, match="Two agents are called 'ann'"):
-        collect(Plan(twice), tmp_path / "talks")
+        collect(CollectionPlan(twice), tmp_path / "talks")
 
 
 PLAN = """\
@@ -278,16 +291,16 @@ def test_two_runs_at_once_are_refused(scripts: tuple[AgentSpec, ...], tmp_path: 
         Journal(work_folder(target)),
         pytest.raises(DialensError, match="Another run is collecting"),
     ):
-        collect(Plan(scripts), target)
+        collect(CollectionPlan(scripts), target)
 
 
 def test_a_damaged_journal_is_named(scripts: tuple[AgentSpec, ...], tmp_path: Path) -> None:
     target = tmp_path / "talks"
-    collect(Plan(scripts, dialogues=1), target)
+    collect(CollectionPlan(scripts, dialogues=1), target)
     lines = (target / JOURNAL).read_text().splitlines()
     (target / JOURNAL).write_text("\n".join([lines[0], "{", *lines[2:]]) + "\n")
     with pytest.raises(DialensError, match=rf"{JOURNAL}:2: this is no journal"):
-        collect(Plan(scripts, dialogues=1), target)
+        collect(CollectionPlan(scripts, dialogues=1), target)
 
 
 @pytest.mark.parametrize(

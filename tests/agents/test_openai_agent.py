@@ -340,13 +340,13 @@ def test_a_limit_is_the_accounts(endpoint: Endpoint) -> None:
 def test_nothing_of_the_key_is_in_a_corpus(
     endpoint: Endpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from dialens.agents.talks import Plan, collect
+    from dialens.agents.talks import CollectionPlan, collect
 
     monkeypatch.setenv("KEY_OF_TESTS", KEY)
     settings = {"endpoint": endpoint.url, "key_variable": "KEY_OF_TESTS", "attempts": 1}
     specs = tuple(AgentSpec("openai", model, parameters=settings) for model in ("echo", "quota"))
     partners = (AgentSpec("openai", "words-5", parameters=settings),)
-    collect(Plan(specs, partners, turns=4, dialogues=2), tmp_path / "talks")
+    collect(CollectionPlan(specs, partners, turns=4, dialogues=2), tmp_path / "talks")
     files = [path for path in (tmp_path / "talks").rglob("*") if path.is_file()]
     assert {"failures.jsonl", "manifest.json"} <= {path.name for path in files}
     assert [path for path in files if KEY.encode() in path.read_bytes()] == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import random
 import re
@@ -21,7 +22,6 @@ from dialens.engagement.curation._dump import Block, blocks, prefetched
 from dialens.engagement.curation._dump_records import decode
 from dialens.engagement.curation._ingest_rows import comment_rows
 from dialens.engagement.curation._word_counter import WordCounter
-from dialens.models.training import _reddit as plain_reddit
 from dialens.text import stop_words, tokenise_texts
 from tests.engagement.dumps import comment, line_of
 from tests.engagement.test_ingest import comments_of, submissions_of
@@ -69,6 +69,17 @@ _BOT = re.compile(r"\bI(?:'| a)m a bot\b|performed automatically|beep boop", re.
 _WORD = re.compile(r"['@#/]?[^\W_]")
 
 
+_LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
+_URL = re.compile(r"(?:https?://|www\.)\S+")
+_MARKUP = re.compile(r"[*_~^`#]{1,3}(?=\S)|(?<=\S)[*_~`]{1,3}")
+
+
+def plain_clean(text: str) -> str:
+    text = html.unescape(html.unescape(text))
+    text = _URL.sub(" ", _LINK.sub(r"\1", text))
+    return " ".join(_MARKUP.sub("", text).split())
+
+
 def plain_quote(raw: str) -> bool:
     return "&gt;" in raw or any(line.lstrip().startswith(">") for line in raw.splitlines())
 
@@ -90,12 +101,12 @@ def check(texts: list[str]) -> None:
     raw = pl.Series("body", texts, dtype=pl.String)
     text = reddit_text.clean(raw)
     assert raw.to_list() == texts  # not written into
-    assert text.to_list() == [plain_reddit.clean(one) for one in texts]
+    assert text.to_list() == [plain_clean(one) for one in texts]
     assert reddit_text.clean_marked(raw).to_list() == text.to_list()
     assert reddit_text.has_quote(raw).to_list() == [plain_quote(one) for one in texts]
     assert reddit_text.says_bot(raw).to_list() == [bool(_BOT.search(one)) for one in texts]
     for one, plain in zip(texts, reddit_text.is_plain(raw), strict=True):
-        noteworthy = plain_reddit.clean(one) != one or plain_quote(one) or _BOT.search(one)
+        noteworthy = plain_clean(one) != one or plain_quote(one) or _BOT.search(one)
         assert not (plain and noteworthy), one
     for row, one in zip(WordCounter().count(text).rows(), text, strict=True):
         words, content = plain_counts(one)

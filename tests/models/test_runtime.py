@@ -34,7 +34,7 @@ from dialens.models import (
 )
 from dialens.models import _sessions as sessions
 from dialens.models._inputs import encode_inputs
-from dialens.models.training._judged import baselines, read_judged
+from recipes.encoder.judged import baselines, read_judged
 
 SAME = 1e-3
 TEXTS = [

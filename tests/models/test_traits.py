@@ -13,11 +13,9 @@ import pytest
 from dialens.base import DialensError
 from dialens.models import topics, traits, verify
 from dialens.models.topics import as_tokens
-from dialens.models.traits import Correlation
+from dialens.models.traits import Correlation, correlation, labelled
 from dialens.models.traits import _fitting as fitting
 from dialens.models.traits._blocks import NgramBlock, make_blocks
-from dialens.models.traits._labels import labelled
-from dialens.models.traits._report import correlation
 from dialens.models.traits._ridge import ridge_path
 from dialens.text import tokenise_texts
 

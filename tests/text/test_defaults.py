@@ -23,7 +23,7 @@ from dialens.text import (
     stop_words,
     tokenise_texts,
 )
-from scripts import build_emotion_lexicon as build
+from recipes import emotion_lexicon as build
 
 SHIPPED = {
     "emotion_goemotions.tsv": emotion_lexicon,

@@ -21,7 +21,7 @@ import polars as pl
 
 from dialens.base import DialensError, did_you_mean
 from dialens.engagement._labelled import in_draw_order, is_held_out
-from dialens.models.training import pearson, spearman
+from dialens.statistics import pearson, spearman
 
 AGGREGATE = "score"
 DIMENSIONS: Mapping[str, str] = {

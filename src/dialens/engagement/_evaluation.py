@@ -25,7 +25,7 @@ from dialens.models import (
     load,
     read_card,
 )
-from dialens.models.training import pearson, spearman
+from dialens.statistics import pearson, spearman
 
 CONTEXT_TURNS_FACT = "context_turns"
 """Where a card says how many turns before the reply its model was trained to read."""

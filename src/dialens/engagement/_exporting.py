@@ -21,7 +21,7 @@ from dialens.engagement._training import (
     summarise,
 )
 from dialens.models import TASK
-from dialens.models.training import auc
+from dialens.statistics import area_under_curve
 
 LABEL = "engaging"
 CARD = "card.json"
@@ -112,7 +112,9 @@ def _measured(
     validation = data.pairs(data.validation, plan, own)
     scores = engagement_scores(open_scorer(out), validation.inputs, label="Measuring int8")
     card: dict[str, Any] = json.loads((out / CARD).read_text("utf-8"))
-    card["tasks"][TASK]["metrics"][f"{CHOSEN_BY}, int8"] = auc(scores, validation.target)
+    card["tasks"][TASK]["metrics"][f"{CHOSEN_BY}, int8"] = area_under_curve(
+        scores, validation.target
+    )
     (out / CARD).write_text(json.dumps(card, indent=1, ensure_ascii=False) + "\n", "utf-8")
     told = {"seeds": [asdict(one) for one in results], "summary": table.to_dicts()}
     (out / TRAINING).write_text(json.dumps(told, indent=1) + "\n", "utf-8")

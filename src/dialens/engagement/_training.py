@@ -8,7 +8,7 @@ seed is chosen by validation threads; human ratings are only measured, never cho
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,18 +17,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from dialens.base import DialensError, atomic_file
+from dialens.base import Advance, DialensError, atomic_file
 from dialens.engagement._evaluation import RatedReplies
 from dialens.engagement._labelled import with_earlier
 from dialens.engagement._negatives import MADE_BY, Recipe, mix_negatives
-from dialens.models.training import auc, sigmoid
+from dialens.models import sigmoid
+from dialens.statistics import area_under_curve
 
 if TYPE_CHECKING:
-    import torch
-
     from dialens.models.training import Encoder, TokenTable
 
-Advance = Callable[[int], None]
 LONGEST = 128
 CHOSEN_BY = "validation AUC"
 ENCODER_FILES = ("config.json", "model.safetensors", "tokenizer.json")
@@ -282,7 +280,7 @@ class _Checks:
         """What epochs and seeds are chosen by."""
         from dialens.models.training import predict
 
-        return auc(predict(model, self.table)[:, 0], self.validation.target)
+        return area_under_curve(predict(model, self.table)[:, 0], self.validation.target)
 
     def measures(self, model: Encoder) -> dict[str, float]:
         from dialens.models.training import predict
@@ -290,14 +288,16 @@ class _Checks:
         logits = predict(model, self.table)[:, 0].astype(np.float64)
         target, made = self.validation.target, self.validation.made
         found = {
-            CHOSEN_BY: auc(logits, target),
+            CHOSEN_BY: area_under_curve(logits, target),
             "validation accuracy": float(((logits > 0) == (target == 1)).mean()),
         }
         if made.any():
             for name, rows in (("real", ~made), ("made", made | (target == 1))):
-                found[f"validation AUC, {name} negatives"] = auc(logits[rows], target[rows])
+                found[f"validation AUC, {name} negatives"] = area_under_curve(
+                    logits[rows], target[rows]
+                )
         for name, (pairs, table) in self.also.items():
-            found[f"{name} AUC"] = auc(predict(model, table)[:, 0], pairs.target)
+            found[f"{name} AUC"] = area_under_curve(predict(model, table)[:, 0], pairs.target)
         for rated, table in self.rated:
             scores = sigmoid(predict(model, table)[:, 0].astype(np.float64))
             for kind, value in rated.correlations(scores).items():
@@ -316,41 +316,36 @@ def _train_one(
 ) -> None:
     import torch
 
-    from dialens.models.training import Plan, best_device, fit, load_encoder, save_encoder, tokenise
+    from dialens.models.training import (
+        Schedule,
+        best_device,
+        fit,
+        load_encoder,
+        save_encoder,
+        tokenise,
+    )
 
     pairs = data.pairs(data.train, plan, seed)
-    table = _counting(tokenise(encoder, pairs.inputs, longest=LONGEST), advance)
     torch.manual_seed(seed)
     model = load_encoder(encoder, 1).to(best_device())
     fitted = fit(
         model,
-        table,
+        tokenise(encoder, pairs.inputs, longest=LONGEST),
         pairs.target.astype(np.float32)[:, None],
-        Plan(epochs=plan.epochs, batch=plan.batch, rate=plan.rate, seed=seed),
+        Schedule(epochs=plan.epochs, batch=plan.batch, rate=plan.rate, seed=seed),
         evaluate=checks.value,
         checkpoint=folder / _CHECKPOINT,
+        advance=advance,
     )
     save_encoder(model, folder)
     result = SeedResult(
         seed,
         len(pairs.inputs),
-        fitted.best_epoch,
-        tuple(fitted.history),
+        fitted.best.epoch if fitted.best else -1,
+        tuple(evaluation.value for evaluation in fitted.history),
         checks.measures(model),
         fitted.seconds,
     )
     with atomic_file(folder / _RESULT) as scratch:
         scratch.write_text(json.dumps(asdict(result), indent=1), "utf-8")
     (folder / _CHECKPOINT).unlink()
-
-
-def _counting(table: TokenTable, advance: Advance) -> TokenTable:
-    """The same table, which tells how many rows the training loop has taken."""
-    from dialens.models.training import TokenTable as Plain
-
-    class Counting(Plain):
-        def batch(self, rows: np.ndarray) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-            advance(len(rows))
-            return super().batch(rows)
-
-    return Counting(table.ids, table.second, table.pad)

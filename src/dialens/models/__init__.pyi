@@ -1,3 +1,4 @@
+from ._batches import shuffled_batches, token_batches
 from ._card import ModelCard, Task, read_card
 from ._catalogue import Catalogue, CatalogueEntry, Figure, FileCheck, catalogue, verify
 from ._emotions import POSITIVE_EMOTIONS
@@ -9,32 +10,46 @@ from ._engagement import (
     averaged,
     background_pairs,
     check_chances,
+    content_words,
     context,
     largest,
     margins,
     positive_label,
     sigmoid,
 )
-from ._huggingface import LOGITS, TorchModel, quietly
-from ._inputs import TextInput, make_plain
+from ._folders import (
+    PICKLED_WEIGHTS,
+    SAFE_WEIGHTS,
+    TOKENIZER_FILES,
+    FolderError,
+    first_line,
+    has_tokenizer,
+    load_gguf,
+    load_model,
+    load_tokenizer,
+)
+from ._huggingface import LOGITS, TorchModel
+from ._inputs import TextInput, make_plain, special_tokens
 from ._likelihood import LanguageModel
 from ._runtime import Model, Precision, activated, length_sorted
 from ._store import SHIPPED, Listed, list_models, load
-from ._tokenizer_files import WANTED, has_tokenizer, lacking_vocabulary, needs_sentencepiece
 
 __all__ = [
     "CONTEXT_TURNS",
     "FORMULA",
     "LOGITS",
+    "PICKLED_WEIGHTS",
     "POSITIVE_EMOTIONS",
+    "SAFE_WEIGHTS",
     "SHIPPED",
     "TASK",
-    "WANTED",
+    "TOKENIZER_FILES",
     "Catalogue",
     "CatalogueEntry",
     "EngagementScorer",
     "Figure",
     "FileCheck",
+    "FolderError",
     "LanguageModel",
     "Listed",
     "Model",
@@ -48,19 +63,24 @@ __all__ = [
     "background_pairs",
     "catalogue",
     "check_chances",
+    "content_words",
     "context",
+    "first_line",
     "has_tokenizer",
-    "lacking_vocabulary",
     "largest",
     "length_sorted",
     "list_models",
     "load",
+    "load_gguf",
+    "load_model",
+    "load_tokenizer",
     "make_plain",
     "margins",
-    "needs_sentencepiece",
     "positive_label",
-    "quietly",
     "read_card",
+    "shuffled_batches",
     "sigmoid",
+    "special_tokens",
+    "token_batches",
     "verify",
 ]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -12,17 +11,18 @@ import numpy as np
 
 from dialens.base import DialensError, sha256_file
 from dialens.models._classifiers import ClassifierConfig, read_config
+from dialens.models._folders import (
+    SAFE_WEIGHTS,
+    FolderError,
+    first_line,
+    load_model,
+    load_tokenizer,
+)
 from dialens.models._inputs import TextInput, check_inputs, wordless_tokens
 from dialens.models._runtime import Advance, Reading, activated, length_sorted, shown_progress
-from dialens.models._tokenizer_files import WANTED, has_tokenizer
-
-WEIGHTS = ("model.safetensors", "model.safetensors.index.json")
-"""Files by which a folder of weights is known: whole, or in pieces."""
 
 LOGITS = "logits"
 """The one output of such a classifier."""
-
-_NAMED = 3  # parameters; more are counted
 
 
 class TorchModel:
@@ -59,7 +59,7 @@ class TorchModel:
     @cached_property
     def signature(self) -> str:
         """The folder's name and the hash of its weights."""
-        file = next(self.folder / name for name in WEIGHTS if (self.folder / name).is_file())
+        file = next(self.folder / name for name in SAFE_WEIGHTS if (self.folder / name).is_file())
         return f"{self.folder.resolve().name}:{sha256_file(file)[:12]}|torch"
 
     def predict(
@@ -134,7 +134,7 @@ class TorchModel:
             logits = model(**batch).logits.float().numpy()
         except (IndexError, RuntimeError, ValueError) as error:
             raise DialensError(
-                f"{self.folder} cannot be run: {_first_line(error)}. Weights, tokenizer and "
+                f"{self.folder} cannot be run: {first_line(error)}. Weights, tokenizer and "
                 "config.json must come from one model"
             ) from error
         if logits.shape[1:] != (len(self.labels),):
@@ -166,69 +166,32 @@ class TorchModel:
         if self._parts is None:
             try:
                 import torch
-                from transformers import AutoModelForSequenceClassification, AutoTokenizer
+                import transformers  # noqa: F401
             except ImportError as error:
                 raise DialensError(
                     f"{self.folder} is a PyTorch model: install the extra with "
                     "`pip install 'dialens[train]'`, or export it to an ONNX folder"
                 ) from error
-            if not has_tokenizer(self.folder):
-                raise DialensError(
-                    f"{self.folder} has no tokenizer: put the files of the one that the model was "
-                    f"trained with beside it ({WANTED})"
-                )
             if self.threads:
                 torch.set_num_threads(self.threads)
-            place = str(self.folder)
-            try:
-                with quietly():
-                    model, told = AutoModelForSequenceClassification.from_pretrained(
-                        place,
-                        use_safetensors=True,
-                        local_files_only=True,
-                        ignore_mismatched_sizes=True,  # they are told, and refused below
-                        output_loading_info=True,
-                    )
-                    tokenizer = AutoTokenizer.from_pretrained(place, local_files_only=True)
-            except Exception as error:  # each library beneath raises kinds of its own
-                raise DialensError(
-                    f"{self.folder} cannot be loaded: {_first_line(error)}. Save or fetch it again"
-                ) from error
-            self._refuse_made_up(told)
-            self._parts = (model.eval(), tokenizer)
+            self._parts = self._load()
         return self._parts
 
-    def _refuse_made_up(self, told: dict[str, Any]) -> None:
-        """Weights that the file does not hold are drawn at random, and say nothing."""
-        lacking = sorted(told["missing_keys"])
-        unlike = sorted(name for name, *_ in told["mismatched_keys"])
-        for names, problem in (
-            (lacking, "the file of weights lacks"),
-            (unlike, "the file of weights holds in another shape than config.json says"),
-        ):
-            if names:
-                more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-                raise DialensError(
-                    f"{self.folder} is no trained classifier: {problem} "
-                    f"{', '.join(names[:_NAMED])}{more}. Give a folder saved after training"
-                )
-
-
-@contextlib.contextmanager
-def quietly() -> Iterator[None]:
-    """Keep transformers from drawing bars and giving advice while a folder is read."""
-    import transformers
-
-    logging: Any = transformers.utils.logging
-    before, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        logging.set_verbosity(before)
-        if bars:
-            logging.enable_progress_bar()
+    def _load(self) -> tuple[Any, Any]:
+        kind = "AutoModelForSequenceClassification"
+        tokenizer = load_tokenizer(self.folder)
+        try:
+            # Mismatched sizes are reported by name below, not in the library's words.
+            loaded = load_model(self.folder, kind, ignore_mismatched_sizes=True)
+        except FolderError as error:
+            raise DialensError(f"{error}. Save or fetch it again") from error
+        gaps = loaded.gaps()
+        if gaps is not None:
+            raise DialensError(
+                f"{self.folder} is no trained classifier: {gaps}. Give a folder saved after "
+                "training"
+            )
+        return loaded.model, tokenizer
 
 
 def _known(tokenizer: Any, batch: Any, *, pairs: bool) -> list[bool]:
@@ -245,7 +208,3 @@ def _known(tokenizer: Any, batch: Any, *, pairs: bool) -> list[bool]:
         for one in batch.encodings
     ]
     return [len(found - {None}) == 1 + pairs for found in texts]
-
-
-def _first_line(error: Exception) -> str:
-    return next(iter(str(error).strip().splitlines()), type(error).__name__).rstrip(".")

@@ -122,9 +122,10 @@ def _from_folder(
         if onnx_graph(path) is not None:
             card = plain_onnx_card(path)
             return Model(card, task or CLASSIFICATION, precision=precision, threads=threads)
-        from dialens.models._huggingface import WEIGHTS, TorchModel
+        from dialens.models._folders import SAFE_WEIGHTS
+        from dialens.models._huggingface import TorchModel
 
-        if any((path / name).exists() for name in WEIGHTS):
+        if any((path / name).exists() for name in SAFE_WEIGHTS):
             return TorchModel(path, threads=threads)
     raise DialensError(
         f"{path} is no model: it needs card.json with ONNX files, or config.json, tokenizer files "

@@ -1,15 +1,5 @@
-from ._bootstrap import (
-    MOST_UNDEFINED,
-    ClusterDraws,
-    Floats,
-    Ints,
-    Mask,
-    Resampled,
-    cluster_sums,
-    coarsened,
-    left_out_sums,
-    resampled_sums,
-)
+from ._bootstrap import ClusterDraws, Floats, Ints, MOST_UNDEFINED, Mask, Resampled, cluster_sums, coarsened, left_out_sums, percentile_estimate, resampled_sums
+from ._coefficients import area_under_curve, partial_pearson, pearson, ranks, spearman
 from ._corrections import corrected
 from ._incremental import FOLDS, Memory, increment
 from ._ratings import ITEM, LABEL, load_ratings, rated_items
@@ -18,18 +8,19 @@ from .mixed import MixedFit, fit_mixed
 from .power import power_curve
 
 __all__ = [
-    "FOLDS",
-    "ITEM",
-    "LABEL",
-    "MOST_UNDEFINED",
     "Agreement",
     "ClusterDraws",
+    "FOLDS",
     "Floats",
+    "ITEM",
     "Ints",
+    "LABEL",
+    "MOST_UNDEFINED",
     "Mask",
     "Memory",
     "MixedFit",
     "Resampled",
+    "area_under_curve",
     "cluster_sums",
     "coarsened",
     "corrected",
@@ -38,7 +29,12 @@ __all__ = [
     "left_out_sums",
     "load_ratings",
     "measure_agreement",
+    "partial_pearson",
+    "pearson",
+    "percentile_estimate",
     "power_curve",
+    "ranks",
     "rated_items",
     "resampled_sums",
+    "spearman",
 ]

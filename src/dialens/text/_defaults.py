@@ -2,7 +2,7 @@
 
 =====================================  =============================================================
 ``data/emotion_goemotions.tsv``        Plutchik's eight emotions, made from GoEmotions by
-                                       ``scripts/build_emotion_lexicon.py``
+                                       ``recipes/emotion_lexicon.py``
 ``data/function_words.tsv``            nine classes of English function words, written by hand
 ``data/stop_words.txt``                words that carry grammar rather than content, by hand
 =====================================  =============================================================

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from dialens.agents.neural import LearningPlan
+from dialens.agents.neural import TrainingPlan
 from dialens.agents.neural._examples import pad_contexts
 from dialens.agents.neural._inference import Writer
 from dialens.agents.neural._shape import BEGIN, KINDS, PAD
@@ -24,7 +24,7 @@ REPLIES = ([20, 21, 22, 23], [24], [25, 26])
 def network(kind: str, seed: int = 1) -> torch.nn.Module:
     from dialens.agents.neural._fit import make_network
 
-    model = make_network(small_shape(kind), LearningPlan(seed=seed, dropout=0.0))
+    model = make_network(small_shape(kind), TrainingPlan(seed=seed, dropout=0.0))
     return model.double().eval()
 
 

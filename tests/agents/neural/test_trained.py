@@ -111,7 +111,7 @@ def test_a_damaged_folder_is_refused(tmp_path: Path) -> None:
 def test_talking_needs_no_torch(tmp_path: Path) -> None:
     folder = write_random(tmp_path / "bot", "thred")
     program = (
-        "import sys; sys.modules['torch'] = sys.modules['safetensors'] = None\n"
+        "import sys; sys.modules['torch'] = None\n"
         "from dialens.agents._agent import AgentSpec, Message\n"
         "from dialens.agents.neural import open_agent\n"
         f"agent = open_agent(AgentSpec('thred', {str(folder)!r}))\n"

@@ -16,9 +16,10 @@ from dialens.metrics.families._shipped_ranker import (
 )
 from dialens.models import SHIPPED, LanguageModel, Model, read_card
 from dialens.models.training import _export as export
-from dialens.models.training import _ranker_cards as ranker_cards
-from dialens.models.training._ranker_pools import HEADS, OUTPUTS
-from tests.models.test_ranker import quantised, tiny_encoder
+from recipes.ranker import cards
+from recipes.ranker.pools import HEADS, OUTPUTS
+from tests.models.tiny_encoder import tiny_encoder
+from tests.recipes.test_ranker import SPREAD, quantised
 
 UNITS = [
     Unit(("you love that dog ?", "is this good ?", "so very bad !"), "i love this game"),
@@ -31,8 +32,8 @@ UNITS = [
 @pytest.fixture(scope="module")
 def card(tmp_path_factory):
     place = tmp_path_factory.mktemp("ranker")
-    quantised(tiny_encoder(place / "e", outputs=OUTPUTS), OUTPUTS)
-    notes = ranker_cards.notes({}, {"nll": {"low": 5.0, "high": 40.0}}, {})
+    quantised(tiny_encoder(place / "e", "bert", OUTPUTS, spread=SPREAD), OUTPUTS)
+    notes = cards.notes({}, {"nll": {"low": 5.0, "high": 40.0}}, {})
     export.export(place / "e", place / "ships", HEADS, notes)
     return read_card(place / "ships")
 

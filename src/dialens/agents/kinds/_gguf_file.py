@@ -7,15 +7,13 @@ from dialens.agents._settings import Named, read_settings
 from dialens.agents.kinds._generation import GenerationSettings, LocalAgent
 from dialens.agents.kinds._transformers_folder import ready
 from dialens.base import DialensError, sha256_file
-from dialens.models import quietly
+from dialens.models import FolderError, load_gguf
 
 _MAGIC = b"GGUF"
 
 
 def open_agent(spec: AgentSpec) -> LocalAgent:
     """A language model in a GGUF file, of an architecture that transformers can unpack."""
-    from transformers import AutoModelForCausalLM, AutoTokenizer
-
     settings = read_settings(GenerationSettings, spec)
     path = Path(spec.target)
     if not spec.target or not path.is_file():
@@ -23,17 +21,12 @@ def open_agent(spec: AgentSpec) -> LocalAgent:
     with path.open("rb") as file:
         if file.read(4) != _MAGIC:
             raise DialensError(f"{path} is not a GGUF file: it does not begin with GGUF.")
-    place, name = str(path.parent), path.name
-    options = {"gguf_file": name, "local_files_only": True}
     try:
-        with quietly():
-            tokenizer = AutoTokenizer.from_pretrained(place, **options)
-            model = AutoModelForCausalLM.from_pretrained(place, **options)
-    except Exception as error:  # the reader of this format raises whatever its bytes lead to
-        said = (str(error) or type(error).__name__).strip().splitlines()[0].rstrip(".")
+        model, tokenizer = load_gguf(path)
+    except FolderError as error:
         raise DialensError(
-            f"{path} cannot be loaded: {said}. The file may be damaged, or of an architecture that "
-            "transformers does not unpack; serve it with llama.cpp instead and use openai:MODEL."
+            f"{error}. The file may be damaged, or of an architecture that transformers does not "
+            "unpack; serve it with llama.cpp instead and use openai:MODEL."
         ) from error
     local = ready(model, tokenizer, seq2seq=False, separator=tokenizer.eos_token or "\n")
     named = Named.of(spec, GenerationSettings)

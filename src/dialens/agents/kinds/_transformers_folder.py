@@ -8,7 +8,7 @@ from dialens.agents._agent import AgentSpec
 from dialens.agents._settings import Named, read_settings
 from dialens.agents.kinds._generation import GenerationSettings, LocalAgent, LocalModel, context_of
 from dialens.base import DialensError, sha256_file
-from dialens.models import quietly
+from dialens.models import FolderError, first_line, load_model, load_tokenizer
 
 _SEPARATORS = {"blenderbot": "  ", "blenderbot-small": "  "}
 """Between turns, as these models were trained; others get their end-of-sequence token."""
@@ -44,33 +44,26 @@ def open_agent(spec: AgentSpec) -> LocalAgent:
 
 
 def load_folder(folder: Path) -> LocalModel:
-    """The model and tokenizer of a folder."""
-    from transformers import (
-        AutoConfig,
-        AutoModelForCausalLM,
-        AutoModelForSeq2SeqLM,
-        AutoTokenizer,
-    )
+    """Load the model and the tokenizer of a folder."""
+    from transformers import AutoConfig
 
-    place = str(folder)
     try:
-        with quietly():
-            config = AutoConfig.from_pretrained(place, local_files_only=True)
-            seq2seq = bool(config.is_encoder_decoder)
-            maker = AutoModelForSeq2SeqLM if seq2seq else AutoModelForCausalLM
-            model = maker.from_pretrained(
-                place, config=config, use_safetensors=True, local_files_only=True
-            )
-            tokenizer = AutoTokenizer.from_pretrained(place, local_files_only=True)
-    except Exception as error:  # each of the libraries below has kinds of errors of its own
-        raise DialensError(f"{folder} cannot be loaded: {_first_line(error)}") from error
+        config = AutoConfig.from_pretrained(str(folder), local_files_only=True)
+    except Exception as error:  # each of the libraries beneath has kinds of errors of its own
+        raise FolderError(f"{folder} cannot be loaded", first_line(error)) from error
+    seq2seq = bool(config.is_encoder_decoder)
+    kind = "AutoModelForSeq2SeqLM" if seq2seq else "AutoModelForCausalLM"
+    loaded = load_model(folder, kind, config=config)
+    gaps = loaded.gaps()
+    if gaps is not None:
+        raise DialensError(f"{folder} is no whole model: {gaps}. Copy all of its files.")
+    tokenizer = load_tokenizer(folder)
     separator = _SEPARATORS.get(config.model_type, tokenizer.eos_token or "\n")
-    return ready(model, tokenizer, seq2seq=seq2seq, separator=separator)
+    return ready(loaded.model, tokenizer, seq2seq=seq2seq, separator=separator)
 
 
 def ready(model: Any, tokenizer: Any, *, seq2seq: bool, separator: str) -> LocalModel:
     """A loaded model, set to answer."""
-    model = model.eval()
     # What a folder says of decoding would be mixed with our settings, and warned about.
     config = model.generation_config
     for name in ("max_length", "min_length", "forced_eos_token_id"):
@@ -78,7 +71,3 @@ def ready(model: Any, tokenizer: Any, *, seq2seq: bool, separator: str) -> Local
     context = context_of(model.config, tokenizer)
     tokenizer.model_max_length = 10**30  # we see to the length ourselves, it would only warn
     return LocalModel(model, tokenizer, seq2seq, separator, context)
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error) or type(error).__name__).strip().splitlines()[0]

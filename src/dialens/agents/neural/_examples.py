@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dialens.agents.neural._shape import BEGIN, END, PAD, TURN, Shape
+from dialens.models import shuffled_batches
 
 Ints = NDArray[np.int64]
 _POOL: Final = 64  # batches that are sorted by length together
@@ -150,29 +151,18 @@ def distinct(topics: NDArray[np.uint16]) -> Ints:
     return np.sort(found, axis=1)
 
 
-def batches(
-    examples: Examples, chosen: Ints, size: int, *, seed: int, epoch: int
-) -> Iterator[Ints]:
+def batches(examples: Examples, chosen: Ints, size: int, *, seed: int, epoch: int) -> list[Ints]:
     """Shuffled batches of replies of like length; the same for the same seed and epoch.
-
-    Replies are shuffled, sorted within pools of some batches, and the batches shuffled again: most
-    padding is saved and no two epochs see the same batches.
 
     Examples:
         >>> from dialens.agents.neural._examples import _example
-        >>> drawn = list(batches(_example(), np.arange(5), 2, seed=1, epoch=0))
+        >>> drawn = batches(_example(), np.arange(5), 2, seed=1, epoch=0)
         >>> sorted(int(one) for batch in drawn for one in batch)
         [0, 1, 2, 3, 4]
     """
     generator = np.random.default_rng([seed, epoch])
-    order = generator.permutation(chosen)
-    made = []
-    for start in range(0, len(order), size * _POOL):
-        pool = order[start : start + size * _POOL]
-        pool = pool[np.argsort(examples.lengths[pool], kind="stable")]
-        made += [pool[at : at + size] for at in range(0, len(pool), size)]
-    for place in generator.permutation(len(made)):
-        yield made[place]
+    drawn = shuffled_batches(examples.lengths[chosen], size, generator, pool=_POOL)
+    return [chosen[rows] for rows in drawn]
 
 
 def in_order(examples: Examples, chosen: Ints, size: int) -> Iterator[Ints]:

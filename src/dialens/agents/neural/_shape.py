@@ -81,7 +81,7 @@ class Shape:
 
 
 @dataclass(frozen=True)
-class LearningPlan:
+class TrainingPlan:
     """How long and how fast to learn.
 
     Attributes:
@@ -101,7 +101,7 @@ class LearningPlan:
         seconds: Where a machine is rented: the rate also falls with time and training ends in it.
 
     Examples:
-        >>> LearningPlan(epochs=2).batch
+        >>> TrainingPlan(epochs=2).batch
         128
     """
 

@@ -19,14 +19,15 @@ from dialens.agents.neural._folder import AgentFolder, read_agent, write_agent
 from dialens.agents.neural._guard import blocked_words
 from dialens.agents.neural._measures import Distinct, distinct
 from dialens.agents.neural._prepare import Prepared, prepare
-from dialens.agents.neural._shape import LearningPlan, Shape
+from dialens.agents.neural._shape import Shape, TrainingPlan
 from dialens.agents.neural._subwords import Subwords
 from dialens.agents.neural._trained import TalkingSettings, TrainedAgent
 from dialens.base import Advance, DialensError, atomic_file, sha256_file
 from dialens.models import topics as topic_tables
 
 if TYPE_CHECKING:
-    from dialens.agents.neural._fit import Perplexity, Progress
+    from dialens.agents.neural._fit import Perplexity
+    from dialens.models.training import Progress
 
 EXAMPLES: Final = "examples.npz"
 SUBWORDS: Final = "subwords.json"
@@ -115,7 +116,7 @@ def require_training() -> None:
 
 
 def depends_on(
-    source: Source, shape: Shape, plan: LearningPlan, begin: AgentFolder | None = None
+    source: Source, shape: Shape, plan: TrainingPlan, begin: AgentFolder | None = None
 ) -> dict[str, Any]:
     """What the result of a training depends on, short enough to compare."""
     how = {name: str(value) for name, value in vars(source).items() if name != "path"}
@@ -209,7 +210,7 @@ def _blocked(threads: Threads) -> list[str]:
 def train_agent(
     source: Source,
     shape: Shape,
-    plan: LearningPlan,
+    plan: TrainingPlan,
     *,
     state: Path,
     folder: Path,
@@ -217,8 +218,8 @@ def train_agent(
     command: str,
     begin: AgentFolder | None = None,
     samples: int = 200,
-    preparing: Advance | None = None,
-    learning: Advance | None = None,
+    preparing: Advance = lambda _: None,
+    learning: Advance = lambda _: None,
 ) -> Trained:
     """Train an agent, measure it and write its folder.
 
@@ -232,14 +233,15 @@ def train_agent(
         command: That made it, for the card.
         begin: An agent of the same shape whose weights and subwords are the beginning.
         samples: Held-out contexts that are answered to measure distinct-n.
-        preparing: Told how many more turns were prepared.
-        learning: Told how many more replies were learned.
+        preparing: Called with the number of turns just prepared.
+        learning: Called with the number of replies just learned from.
 
     Raises:
         DialensError: The extra `train` is missing, or there is nothing to learn from.
     """
     require_training()
-    from dialens.agents.neural._fit import best_device, fit, make_network, perplexity
+    from dialens.agents.neural._fit import fit, make_network, perplexity
+    from dialens.models.training import best_device
 
     prepared, facts = prepare_state(source, shape, plan.seed, state, begin=begin, advance=preparing)
     shape = replace(shape, vocabulary=len(prepared.subwords))
@@ -255,7 +257,7 @@ def train_agent(
     card["learned"] = {
         "steps": progress.step,
         "replies_seen": progress.seen,
-        "kept_step": progress.best_step,
+        "kept_step": progress.best.step if progress.best else -1,
     }
     weights = {key: value.detach().cpu().numpy() for key, value in model.state_dict().items()}
     given: dict[str, Any] = {
@@ -324,7 +326,7 @@ def make_metrics(
 def make_card(
     name: str,
     shape: Shape,
-    plan: LearningPlan,
+    plan: TrainingPlan,
     source: Source,
     facts: Mapping[str, Any],
     command: str,

@@ -7,22 +7,19 @@ nothing that a metric sees; the card says what it cost.
 
 from __future__ import annotations
 
-import json
-import struct
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
+from safetensors import SafetensorError
+from safetensors.numpy import load_file, save_file
 
 from dialens.base import DialensError
 
 Arrays = dict[str, NDArray[np.float32]]
-_TYPES: Final[dict[str, str]] = {"I8": "int8", "F16": "float16", "F32": "float32"}
-_NAMES: Final = {name: key for key, name in _TYPES.items()}
 _SCALE: Final = ".scale"
-_MOST_HEADER: Final = 1 << 20
 
 
 def save_weights(weights: Mapping[str, NDArray[Any]], file: Path, *, small: bool = True) -> None:
@@ -46,21 +43,7 @@ def save_weights(weights: Mapping[str, NDArray[Any]], file: Path, *, small: bool
             stored[name], stored[name + _SCALE] = quantise(value)
         else:
             stored[name] = value.astype(np.float16)
-    header: dict[str, Any] = {}
-    at = 0
-    for name, value in stored.items():
-        header[name] = {
-            "dtype": _NAMES[value.dtype.name],
-            "shape": list(value.shape),
-            "data_offsets": [at, at + value.nbytes],
-        }
-        at += value.nbytes
-    head = json.dumps(header, separators=(",", ":")).encode()
-    head += b" " * (-len(head) % 8)
-    with file.open("wb") as out:
-        out.write(struct.pack("<Q", len(head)) + head)
-        for value in stored.values():
-            out.write(np.ascontiguousarray(value).tobytes())
+    save_file({name: np.ascontiguousarray(value) for name, value in stored.items()}, file)
 
 
 def quantise(matrix: NDArray[Any]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
@@ -82,25 +65,15 @@ def load_weights(file: Path) -> Arrays:
     Raises:
         DialensError: The file is cut off or of another kind.
     """
-    content = file.read_bytes()
     try:
-        (size,) = struct.unpack_from("<Q", content)
-        if size > _MOST_HEADER:
-            raise ValueError("its header is too long")
-        header = json.loads(content[8 : 8 + size])
-        header.pop("__metadata__", None)
-        stored = {}
-        for name, entry in header.items():
-            start, end = entry["data_offsets"]
-            piece = content[8 + size + start : 8 + size + end]
-            stored[name] = np.frombuffer(piece, _TYPES[entry["dtype"]]).reshape(entry["shape"])
-    except (KeyError, TypeError, ValueError, AttributeError, struct.error) as error:
+        stored = load_file(file)
+    except SafetensorError as error:
         raise DialensError(f"{file} holds no weights ({error}); fetch it again.") from error
-    found: Arrays = {}
+    weights: Arrays = {}
     for name, value in stored.items():
         if name.endswith(_SCALE):
             continue
         wide = value.astype(np.float32)
         scale = stored.get(name + _SCALE)
-        found[name] = wide if scale is None else wide * scale[:, None]
-    return found
+        weights[name] = wide if scale is None else wide * scale[:, None]
+    return weights

@@ -1,19 +1,20 @@
-from ._chat import Chat, keep, refuse_foreign
+from ._chat import Chat, add_to_corpus, refuse_foreign
 from ._collect import FAILURES, Collected, collect
 from ._journal import work_folder
 from ._openings import read_openings
-from ._plan import Partners, Plan, opened, varied
+from ._plan import CollectionPlan, Partners, Plan, open_plan, varied
 from ._plan_file import read_plan
 
 __all__ = [
     "FAILURES",
     "Chat",
     "Collected",
+    "CollectionPlan",
     "Partners",
     "Plan",
+    "add_to_corpus",
     "collect",
-    "keep",
-    "opened",
+    "open_plan",
     "read_openings",
     "read_plan",
     "refuse_foreign",

@@ -1,4 +1,4 @@
-"""A conversation between a person and an agent, and its place in a corpus."""
+"""A conversation between a person and an agent, added to a corpus at its end."""
 
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
@@ -28,7 +28,7 @@ class Chat:
     Attributes:
         agent: Who answers.
         seed: Of the conversation.
-        clock: Tells the time.
+        clock: Returns the time.
         turns: What was said, with the time.
 
     Examples:
@@ -74,22 +74,22 @@ class Chat:
     def _answer(self) -> Generator[str, None, Reply]:
         reply = yield from streamed(self.agent, self.history, seed=self.seed + self._again)
         label = label_of(self.agent.system, self.agent.name)
-        self.turns.append(Turn(label, "agent", reply.text, self.clock(), meta=_took(reply)))
+        self.turns.append(Turn(label, "agent", reply.text, self.clock(), meta=_usage(reply)))
         return reply
 
 
-def _took(reply: Reply) -> dict[str, object]:
-    told = {
+def _usage(reply: Reply) -> dict[str, object]:
+    usage = {
         "seconds": round(reply.seconds, 3),
         "tokens_in": reply.tokens_in,
         "tokens_out": reply.tokens_out,
         "cost": reply.cost,
     }
-    return {name: value for name, value in told.items() if value is not None}
+    return {name: value for name, value in usage.items() if value is not None}
 
 
 def refuse_foreign(folder: Path) -> None:
-    """Say, before a word is spoken, that a chat cannot be added to what is at that place."""
+    """Refuse, before a word is spoken, a place to whose content a chat cannot be added."""
     if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
         return
     if not folder.is_dir() or not is_corpus_folder(folder):
@@ -100,8 +100,8 @@ def refuse_foreign(folder: Path) -> None:
         )
 
 
-def keep(chat: Chat, spec: AgentSpec, folder: Path) -> str:
-    """Add a chat to a corpus of chats, which is made if it is not there; gives the dialogue's id.
+def add_to_corpus(chat: Chat, spec: AgentSpec, folder: Path) -> str:
+    """Add a chat to a corpus of chats, made if it is not there; return the dialogue's id.
 
     The folder is replaced as a whole: an interruption leaves it as it was.
     """

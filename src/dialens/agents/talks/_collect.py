@@ -1,4 +1,4 @@
-"""Conversations between agents, held in parallel and kept as a corpus."""
+"""Collects conversations between agents, several at a time, into a corpus."""
 
 import queue
 import random
@@ -16,15 +16,21 @@ import msgspec
 from dialens.agents._agent import ENDED, AgentError, Message
 from dialens.agents.talks._journal import (
     JOURNAL,
+    Conversation,
     Failure,
-    Held,
     Journal,
-    Spoken,
-    take_up,
+    RecordedTurn,
+    resume_folder,
     work_folder,
     write_journal,
 )
-from dialens.agents.talks._plan import Cast, Plan, Seat, Talk, opened
+from dialens.agents.talks._plan import (
+    CollectionPlan,
+    OpenAgent,
+    OpenPlan,
+    PlannedConversation,
+    open_plan,
+)
 from dialens.base import Advance, DialensError, atomic_folder
 from dialens.corpus import Dialogue, Turn, batches, is_corpus_folder, write_corpus
 
@@ -37,8 +43,8 @@ Clock = Callable[[], datetime]
 
 
 @dataclass(frozen=True)
-class Spent:
-    """What conversations took.
+class Usage:
+    """What the replies of an agent took.
 
     Attributes:
         replies: How many were given.
@@ -63,9 +69,9 @@ class Collected:
         folder: The corpus.
         dialogues: How many conversations are in it.
         turns: How many turns.
-        before: Conversations that an earlier run had held.
+        before: Conversations of an earlier run.
         failures: Those that failed, by id.
-        spent: What all of them took, by the label of who spoke.
+        usage: What all of them took, by the label of who spoke.
     """
 
     folder: Path
@@ -73,7 +79,7 @@ class Collected:
     turns: int
     before: int
     failures: dict[str, Failure] = field(default_factory=dict)
-    spent: dict[str, Spent] = field(default_factory=dict)
+    usage: dict[str, Usage] = field(default_factory=dict)
 
 
 def now() -> datetime:
@@ -82,7 +88,7 @@ def now() -> datetime:
 
 
 def collect(
-    plan: Plan,
+    plan: CollectionPlan,
     target: Path,
     *,
     workers: int = 4,
@@ -91,20 +97,21 @@ def collect(
     clock: Clock = now,
     advance: Advance | None = None,
 ) -> Collected:
-    r"""Let agents talk as a plan says, and keep what they say as a corpus.
+    r"""Let agents talk as a plan says, and write what they say as a corpus.
 
-    A conversation is kept as soon as it ends. Run again after an interruption, and only the rest
-    is held; conversations that failed are tried again. Beside the corpus's own tables the folder
-    holds `collected.jsonl` (what each reply took) and `failures.jsonl`, where there are any.
+    A conversation is written to a journal as soon as it ends. A run that was interrupted resumes:
+    only the rest takes place, and conversations that failed are tried again. Beside the corpus's
+    own tables the folder holds `collected.jsonl` (what each reply took) and `failures.jsonl`, where
+    there are any.
 
     Args:
         plan: Who talks with whom.
-        target: The corpus folder; it appears whole, when all conversations have been held.
-        workers: How many conversations are held at a time.
-        fresh: Throw away what an earlier run left, instead of going on with it.
+        target: The corpus folder; it appears whole, when all conversations have ended.
+        workers: How many conversations take place at a time.
+        fresh: Delete what an earlier run left, instead of resuming it.
         force: Replace a folder that was not collected.
-        clock: Tells the time.
-        advance: Told how many more conversations are done.
+        clock: Returns the time.
+        advance: Called with the number of conversations just done.
 
     Raises:
         DialensError: If nothing could be collected, or what is there is of another plan.
@@ -118,27 +125,27 @@ def collect(
         >>> specs = tuple(
         ...     AgentSpec("script", str(folder / f"{name}.txt")) for name in ("ann", "bob")
         ... )
-        >>> done = collect(Plan(specs, turns=4, dialogues=2), folder / "talks")
+        >>> done = collect(CollectionPlan(specs, turns=4, dialogues=2), folder / "talks")
         >>> done.dialogues, done.turns
         (4, 16)
     """
     _refuse_foreign(target, force=force or fresh)
-    cast = opened(plan)
+    opened = open_plan(plan)
     try:
-        with Journal(take_up(target, fresh=fresh)) as journal:
-            before = _checked(journal, cast, target)
+        with Journal(resume_folder(target, fresh=fresh)) as journal:
+            before = _finished(journal, opened, target)
             if advance:
                 advance(len(before))
-            waiting = [talk for talk in cast.talks if talk.dialog not in before]
+            waiting = [one for one in opened.conversations if one.dialog not in before]
             if plan.with_people:
                 # Who sits at the terminal must not see from the order with whom they talk.
                 random.Random(plan.seed).shuffle(waiting)
                 workers = 1
-            held = _Holding(plan, journal, clock, advance or (lambda count: None))
-            held.all(waiting, workers)
-            done = _written(plan, cast, journal, target, len(before), force=force or fresh)
+            collector = _Collector(plan, journal, clock, advance or (lambda count: None))
+            collector.run(waiting, workers)
+            done = _write(plan, opened, journal, target, len(before), force=force or fresh)
     finally:
-        cast.close()
+        opened.close()
     shutil.rmtree(work_folder(target), ignore_errors=True)
     return done
 
@@ -153,48 +160,48 @@ def _refuse_foreign(target: Path, *, force: bool) -> None:
         )
 
 
-def _checked(journal: Journal, cast: Cast, target: Path) -> set[str]:
-    """The conversations that need not be held again; another plan's are refused."""
-    known = {talk.dialog: talk.fingerprint for talk in cast.talks}
-    for dialog, held in journal.held.items():
-        if known.get(dialog) != held.fingerprint:
-            what = "is not in the plan" if dialog not in known else "was held with other settings"
+def _finished(journal: Journal, opened: OpenPlan, target: Path) -> set[str]:
+    """Return the conversations that need no other try; another plan's are refused."""
+    known = {planned.dialog: planned.fingerprint for planned in opened.conversations}
+    for dialog, conversation in journal.conversations.items():
+        if known.get(dialog) != conversation.fingerprint:
+            what = "is not in the plan" if dialog not in known else "took place with other settings"
             raise DialensError(
                 f"{target} was begun with another plan, agent or seed: the conversation "
                 f"{dialog!r} {what}. Name another place, or begin anew with --fresh."
             )
-    return {dialog for dialog, held in journal.held.items() if held.failure is None}
+    return {name for name, one in journal.conversations.items() if one.failure is None}
 
 
 @dataclass
-class _Holding:
-    """Holds conversations, several at a time."""
+class _Collector:
+    """Lets conversations take place, several at a time."""
 
-    plan: Plan
+    plan: CollectionPlan
     journal: Journal
     clock: Clock
     advance: Advance
     stop: threading.Event = field(default_factory=threading.Event)
     hopeless: dict[str, AgentError] = field(default_factory=dict)
 
-    def all(self, talks: Sequence[Talk], workers: int) -> None:
+    def run(self, planned: Sequence[PlannedConversation], workers: int) -> None:
         if workers <= 1:
-            for talk in talks:
-                self._one(talk)
+            for conversation in planned:
+                self._record(conversation)
                 self.advance(1)
             return
-        waiting: queue.SimpleQueue[Talk] = queue.SimpleQueue()
-        for talk in talks:
-            waiting.put(talk)
+        waiting: queue.SimpleQueue[PlannedConversation] = queue.SimpleQueue()
+        for conversation in planned:
+            waiting.put(conversation)
         ended: queue.SimpleQueue[BaseException | None] = queue.SimpleQueue()
         threads = [
             threading.Thread(target=self._work, args=(waiting, ended), daemon=True)
-            for _ in range(min(workers, len(talks)))
+            for _ in range(min(workers, len(planned)))
         ]
         for thread in threads:
             thread.start()
         try:
-            for _ in talks:
+            for _ in planned:
                 failure = ended.get()
                 if failure is not None:
                     raise failure
@@ -206,64 +213,65 @@ class _Holding:
 
     def _work(
         self,
-        waiting: "queue.SimpleQueue[Talk]",
+        waiting: "queue.SimpleQueue[PlannedConversation]",
         ended: "queue.SimpleQueue[BaseException | None]",
     ) -> None:
         while not self.stop.is_set():
             try:
-                talk = waiting.get_nowait()
+                planned = waiting.get_nowait()
             except queue.Empty:
                 return
             try:
-                self._one(talk)
+                self._record(planned)
             except BaseException as error:  # raised again in the thread that waits
                 ended.put(error)
                 return
             ended.put(None)
 
-    def _one(self, talk: Talk) -> None:
-        held = self._held(talk)
+    def _record(self, planned: PlannedConversation) -> None:
+        conversation = self._converse(planned)
         if not self.stop.is_set():
-            self.journal.add(held)
+            self.journal.add(conversation)
 
-    def _held(self, talk: Talk) -> Held:
-        said: list[Spoken] = []
-        order = [("partner", talk.partner), ("agent", talk.agent)]
+    def _converse(self, planned: PlannedConversation) -> Conversation:
+        said: list[RecordedTurn] = []
+        order = [("partner", planned.partner), ("agent", planned.agent)]
         if self.plan.first == "agent":
             order.reverse()
-        if talk.opening is not None:
-            said.append(Spoken(order[0][0], talk.opening, self._time()))
+        if planned.opening is not None:
+            said.append(RecordedTurn(order[0][0], planned.opening, self._time()))
         failure = None
         while len(said) < self.plan.turns and not self.stop.is_set():
-            role, seat = order[len(said) % 2]
+            role, agent = order[len(said) % 2]
             try:
-                said.append(self._turn(seat, role, said, talk.seed))
+                said.append(self._turn(agent, role, said, planned.seed))
             except AgentError as error:
                 if error.kind == ENDED and any(turn.role == "agent" for turn in said):
                     break
-                failure = Failure(seat.label, len(said), error.kind, str(error), error.attempts)
+                failure = Failure(agent.label, len(said), error.kind, str(error), error.attempts)
                 break
-        for role, seat in order:
-            ended = getattr(seat.agent, "ended", None)
+        for role, agent in order:
+            ended = getattr(agent.agent, "ended", None)
             if callable(ended):
                 ended(_seen_by(role, said))
-        return Held(talk.dialog, talk.fingerprint, tuple(said), failure)
+        return Conversation(planned.dialog, planned.fingerprint, tuple(said), failure)
 
-    def _turn(self, seat: Seat, role: str, said: Sequence[Spoken], seed: int) -> Spoken:
-        if seat.label in self.hopeless:
-            before = self.hopeless[seat.label]
+    def _turn(
+        self, agent: OpenAgent, role: str, said: Sequence[RecordedTurn], seed: int
+    ) -> RecordedTurn:
+        if agent.label in self.hopeless:
+            before = self.hopeless[agent.label]
             raise AgentError(f"Not asked any more, because: {before}", before.kind, attempts=0)
-        history = [Message("agent" if turn.role == role else "partner", turn.text) for turn in said]
         try:
-            reply = seat.agent.reply(history, seed=seed)
+            reply = agent.agent.reply(_seen_by(role, said), seed=seed)
         except AgentError as error:
             if error.lasting:
-                self.hopeless[seat.label] = error
+                self.hopeless[agent.label] = error
             raise
         except Exception as error:  # one agent's mistake must not end everybody's conversations
             why = str(error) if isinstance(error, DialensError) else repr(error)
-            raise AgentError(f"{seat.label} failed: {why}", "failed") from error
-        return Spoken(
+            raise AgentError(f"{agent.label} failed: {why}", "failed") from error
+        return RecordedTurn(
             role,
             reply.text,
             self._time(),
@@ -278,87 +286,91 @@ class _Holding:
         return self.clock().isoformat(timespec="milliseconds")
 
 
-def _seen_by(role: str, said: Sequence[Spoken]) -> list[Message]:
+def _seen_by(role: str, said: Sequence[RecordedTurn]) -> list[Message]:
     """A conversation as the one in a role sees it: whoever speaks is the agent to themselves."""
     return [Message("agent" if turn.role == role else "partner", turn.text) for turn in said]
 
 
-def _written(
-    plan: Plan, cast: Cast, journal: Journal, target: Path, before: int, *, force: bool
+def _write(
+    plan: CollectionPlan,
+    opened: OpenPlan,
+    journal: Journal,
+    target: Path,
+    before: int,
+    *,
+    force: bool,
 ) -> Collected:
-    """The corpus, in the order of the plan, whatever the order in which its parts were held."""
-    ordered = {
-        talk.dialog: journal.held[talk.dialog]
-        for talk in sorted(cast.talks, key=lambda talk: (talk.agent.label, talk.dialog))
-    }
-    failures = {name: held.failure for name, held in ordered.items() if held.failure is not None}
-    by_name = {talk.dialog: talk for talk in cast.talks}
-    whole = [
-        _dialogue(by_name[name], held) for name, held in ordered.items() if held.failure is None
-    ]
+    """Write the corpus in the order of the plan, whatever order conversations ended in."""
+    by_name = {planned.dialog: planned for planned in opened.conversations}
+    names = sorted(by_name, key=lambda name: (by_name[name].agent.label, name))
+    ordered = {name: journal.conversations[name] for name in names}
+    failures = {name: one.failure for name, one in ordered.items() if one.failure is not None}
+    whole = [_dialogue(by_name[name], one) for name, one in ordered.items() if one.failure is None]
     if not whole:
         first = next(iter(failures.values()))
         raise DialensError(
             f"No conversation came to its end; all {len(failures):,} failed. The first, by "
             f"{first.who}: {first.reason}"
         )
-    spent = _spent(ordered, by_name)
-    source = _source(plan, cast, spent, failures)
+    usage = _usage(ordered, by_name)
+    source = _source(plan, opened, usage, failures)
     with atomic_folder(target, force=force) as scratch:
         corpus = write_corpus(batches(whole), scratch, source=source)
         write_journal(scratch / JOURNAL, ordered)
         if failures:
             _write_failures(scratch / FAILURES, ordered, by_name)
     turns: int = corpus.manifest["counts"]["turns"]
-    return Collected(target, len(whole), turns, before, failures, spent)
+    return Collected(target, len(whole), turns, before, failures, usage)
 
 
-def _dialogue(talk: Talk, held: Held) -> Dialogue:
-    agent, partner = talk.agent, talk.partner
+def _dialogue(planned: PlannedConversation, conversation: Conversation) -> Dialogue:
+    agent, partner = planned.agent, planned.partner
     names = {"agent": agent.label, "partner": partner.label}
     if agent.label == partner.label:
         names["partner"] += " (partner)"
-    turns = [Turn(names[turn.role], turn.role, turn.text) for turn in held.turns]
-    if talk.opening is not None:
+    turns = [Turn(names[turn.role], turn.role, turn.text) for turn in conversation.turns]
+    if planned.opening is not None:
         turns[0].meta = {"opening": True}
-    return Dialogue(agent.agent.system, agent.agent.name, talk.dialog, turns)
+    return Dialogue(agent.agent.system, agent.agent.name, planned.dialog, turns)
 
 
-def _spent(ordered: dict[str, Held], talks: dict[str, Talk]) -> dict[str, Spent]:
-    found: dict[str, Spent] = {}
-    for name, held in ordered.items():
-        talk = talks[name]
-        for turn in held.turns:
+def _usage(
+    ordered: dict[str, Conversation], by_name: dict[str, PlannedConversation]
+) -> dict[str, Usage]:
+    usage: dict[str, Usage] = {}
+    for name, conversation in ordered.items():
+        planned = by_name[name]
+        for turn in conversation.turns:
             if not turn.attempts:
                 continue  # an opening
-            label = (talk.agent if turn.role == "agent" else talk.partner).label
-            sofar = found.get(label, Spent())
+            label = (planned.agent if turn.role == "agent" else planned.partner).label
+            sofar = usage.get(label, Usage())
             cost = sofar.cost
             if turn.cost is not None:
                 cost = (cost or 0.0) + turn.cost
-            found[label] = Spent(
+            usage[label] = Usage(
                 sofar.replies + 1,
                 sofar.attempts + turn.attempts,
                 sofar.tokens_in + (turn.tokens_in or 0),
                 sofar.tokens_out + (turn.tokens_out or 0),
                 cost,
             )
-    return dict(sorted(found.items()))
+    return dict(sorted(usage.items()))
 
 
 def _source(
-    plan: Plan, cast: Cast, spent: dict[str, Spent], failures: dict[str, Failure]
+    plan: CollectionPlan, opened: OpenPlan, usage: dict[str, Usage], failures: dict[str, Failure]
 ) -> dict[str, Any]:
     """What the manifest says: everything that made the conversations, and no time or key."""
 
-    def told(seat: Seat) -> dict[str, Any]:
+    def described(agent: OpenAgent) -> dict[str, Any]:
         return {
-            "system": seat.agent.system,
-            "agent": seat.agent.name,
-            "kind": seat.spec.kind,
-            "target": seat.spec.target,
-            "parameters": dict(seat.spec.parameters),
-            "identity": seat.identity,
+            "system": agent.agent.system,
+            "agent": agent.agent.name,
+            "kind": agent.spec.kind,
+            "target": agent.spec.target,
+            "parameters": dict(agent.spec.parameters),
+            "identity": agent.identity,
         }
 
     return {
@@ -370,29 +382,33 @@ def _source(
             "seed": plan.seed,
             "first": plan.first,
         },
-        "agents": [told(seat) for seat in cast.agents],
-        "partners": [told(seat) for seat in cast.partners],
+        "agents": [described(agent) for agent in opened.agents],
+        "partners": [described(agent) for agent in opened.partners],
         "failed": dict(Counter(failure.kind for failure in failures.values())),
-        "spent": {label: msgspec.to_builtins(one) for label, one in spent.items()},
+        "spent": {label: msgspec.to_builtins(one) for label, one in usage.items()},
     }
 
 
-def _write_failures(path: Path, ordered: dict[str, Held], talks: dict[str, Talk]) -> None:
+def _write_failures(
+    path: Path, ordered: dict[str, Conversation], by_name: dict[str, PlannedConversation]
+) -> None:
     with path.open("wb") as file:
-        for record in _failed(ordered, talks):
+        for record in _failed(ordered, by_name):
             file.write(msgspec.json.encode(record) + b"\n")
 
 
-def _failed(ordered: dict[str, Held], talks: dict[str, Talk]) -> Iterator[dict[str, Any]]:
-    for name, held in ordered.items():
-        if held.failure is None:
+def _failed(
+    ordered: dict[str, Conversation], by_name: dict[str, PlannedConversation]
+) -> Iterator[dict[str, Any]]:
+    for name, conversation in ordered.items():
+        if conversation.failure is None:
             continue
-        talk = talks[name]
+        planned = by_name[name]
         yield {
             "dialog": name,
-            "system": talk.agent.agent.system,
-            "agent": talk.agent.agent.name,
-            "partner": talk.partner.label,
-            **msgspec.to_builtins(held.failure),
-            "said": [{"role": turn.role, "text": turn.text} for turn in held.turns],
+            "system": planned.agent.agent.system,
+            "agent": planned.agent.agent.name,
+            "partner": planned.partner.label,
+            **msgspec.to_builtins(conversation.failure),
+            "said": [{"role": turn.role, "text": turn.text} for turn in conversation.turns],
         }

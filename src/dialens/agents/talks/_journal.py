@@ -1,4 +1,4 @@
-"""Conversations kept as they end, so that an interrupted collection goes on where it was."""
+"""A journal of conversations, written as each ends, so that an interrupted collection resumes."""
 
 import os
 import shutil
@@ -16,8 +16,8 @@ JOURNAL = "collected.jsonl"
 _KIND = "dialens-agents-collected"
 
 
-class Spoken(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A turn that was said, and what that took."""
+class RecordedTurn(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A turn of a conversation, when it was said, and what the reply took."""
 
     role: str
     text: str
@@ -39,12 +39,12 @@ class Failure(msgspec.Struct, frozen=True, omit_defaults=True):
     attempts: int = 1
 
 
-class Held(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A conversation that was held, or tried."""
+class Conversation(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A conversation that took place, or was tried."""
 
     dialog: str
     fingerprint: str
-    turns: tuple[Spoken, ...]
+    turns: tuple[RecordedTurn, ...]
     failure: Failure | None = None
 
 
@@ -53,11 +53,11 @@ class _Head(msgspec.Struct):
     version: int = 0
 
 
-_HELD = msgspec.json.Decoder(Held)
+_CONVERSATION = msgspec.json.Decoder(Conversation)
 
 
 class Journal:
-    """The file in which conversations are kept, one a line, each on disk before it counts.
+    """A file of conversations, one a line, each on disk before it counts.
 
     Args:
         folder: Where the file is; made if it is not there.
@@ -66,9 +66,9 @@ class Journal:
         >>> import tempfile
         >>> folder = Path(tempfile.mkdtemp()) / "work"
         >>> with Journal(folder) as journal:
-        ...     journal.add(Held("d1", "f", ()))
+        ...     journal.add(Conversation("d1", "f", ()))
         >>> with Journal(folder) as journal:
-        ...     list(journal.held)
+        ...     list(journal.conversations)
         ['d1']
     """
 
@@ -78,8 +78,8 @@ class Journal:
         folder.mkdir(parents=True, exist_ok=True)
         self._file = self.path.open("ab")
         try:
-            _alone(self._file.fileno(), folder)
-            self.held = self._read()
+            _lock(self._file.fileno(), folder)
+            self.conversations = self._read()
         except BaseException:
             self._file.close()
             raise
@@ -97,17 +97,17 @@ class Journal:
         """Close the file."""
         self._file.close()
 
-    def add(self, held: Held) -> None:
-        """Keep a conversation; it is on disk when this returns. A later one of its id counts."""
-        line = msgspec.json.encode(held) + b"\n"
+    def add(self, conversation: Conversation) -> None:
+        """Write a conversation; it is on disk when this returns. The last one of an id counts."""
+        line = msgspec.json.encode(conversation) + b"\n"
         with self._lock:
             self._file.write(line)
             self._file.flush()
             os.fsync(self._file.fileno())
-            self.held[held.dialog] = held
+            self.conversations[conversation.dialog] = conversation
 
-    def _read(self) -> dict[str, Held]:
-        """What is there; a last line that was cut off by a crash is taken away."""
+    def _read(self) -> dict[str, Conversation]:
+        """Read the file; a last line that was cut off by a crash is removed."""
         raw = self.path.read_bytes()
         whole = raw[: raw.rfind(b"\n") + 1]
         if len(whole) < len(raw):
@@ -119,36 +119,36 @@ class Journal:
         return read_journal(self.path, whole)
 
 
-def read_journal(path: Path, raw: bytes | None = None) -> dict[str, Held]:
-    """The conversations of a journal by id, the last of each."""
+def read_journal(path: Path, raw: bytes | None = None) -> dict[str, Conversation]:
+    """The conversations of a journal by id, the last of each id."""
     head, *lines = (path.read_bytes() if raw is None else raw).splitlines()
-    found: dict[str, Held] = {}
+    conversations: dict[str, Conversation] = {}
     number = 1
     try:
         if msgspec.json.decode(head, type=_Head).kind != _KIND:
             raise msgspec.ValidationError("another kind of file")
         for line in lines:
             number += 1
-            held = _HELD.decode(line)
-            found[held.dialog] = held
+            conversation = _CONVERSATION.decode(line)
+            conversations[conversation.dialog] = conversation
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise DialensError(
             f"{path}:{number}: this is no journal of `dialens agents collect` ({error}). It was "
             "changed or damaged: name another place, or begin anew with --fresh."
         ) from error
-    return found
+    return conversations
 
 
-def write_journal(path: Path, held: Mapping[str, Held]) -> None:
+def write_journal(path: Path, conversations: Mapping[str, Conversation]) -> None:
     """Write conversations as a journal, in the order given."""
     with path.open("wb") as file:
         file.write(msgspec.json.encode({"kind": _KIND, "version": 1}) + b"\n")
-        for one in held.values():
-            file.write(msgspec.json.encode(one) + b"\n")
+        for conversation in conversations.values():
+            file.write(msgspec.json.encode(conversation) + b"\n")
 
 
 def work_folder(target: Path) -> Path:
-    """Where conversations wait until all are there.
+    """Return the folder that holds the journal until all conversations have taken place.
 
     Examples:
         >>> work_folder(Path("out/talks")).as_posix()
@@ -157,8 +157,8 @@ def work_folder(target: Path) -> Path:
     return target.with_name(f"{target.name}.collecting")
 
 
-def take_up(target: Path, *, fresh: bool) -> Path:
-    """The folder of the journal of a target, with what an earlier run left of it."""
+def resume_folder(target: Path, *, fresh: bool) -> Path:
+    """Return the folder of a target's journal, with what an earlier run left of it."""
     work = work_folder(target)
     if fresh:
         shutil.rmtree(work, ignore_errors=True)
@@ -170,8 +170,8 @@ def take_up(target: Path, *, fresh: bool) -> Path:
     return work
 
 
-def _alone(file: int, folder: Path) -> None:
-    """Refuse to go on where another run is at work; its lock ends with its process."""
+def _lock(file: int, folder: Path) -> None:
+    """Take the journal's lock, or refuse where another run has it; it ends with the process."""
     try:
         import fcntl
     except ImportError:  # Windows

@@ -21,7 +21,7 @@ _MOST = 1_000_000
 
 
 @dataclass(frozen=True)
-class Plan:
+class CollectionPlan:
     """A collection of conversations.
 
     Attributes:
@@ -31,12 +31,12 @@ class Plan:
             words; None takes those that ship, but for partners that bring their own.
         turns: Of a conversation, the opening included.
         dialogues: For each agent with each partner.
-        seed: Of everything that is drawn.
+        seed: Random seed; the same seed gives the same openings and seeds of conversations.
         first: Who begins.
         name: Of the collection.
 
     Examples:
-        >>> Plan((AgentSpec("hred", ""), AgentSpec("thred", ""))).turns
+        >>> CollectionPlan((AgentSpec("hred", ""), AgentSpec("thred", ""))).turns
         8
     """
 
@@ -74,8 +74,8 @@ def varied(spec: AgentSpec, values: Mapping[str, Sequence[Value]]) -> list[Agent
     """An agent for each combination of settings.
 
     Examples:
-        >>> made = varied(AgentSpec("openai", "m"), {"temperature": [0.2, 0.9]})
-        >>> [one.parameters for one in made]
+        >>> specs = varied(AgentSpec("openai", "m"), {"temperature": [0.2, 0.9]})
+        >>> [spec.parameters for spec in specs]
         [{'temperature': 0.2}, {'temperature': 0.9}]
     """
     return [
@@ -85,7 +85,7 @@ def varied(spec: AgentSpec, values: Mapping[str, Sequence[Value]]) -> list[Agent
 
 
 @dataclass(frozen=True)
-class Seat:
+class OpenAgent:
     """An agent of a plan, opened.
 
     Attributes:
@@ -102,14 +102,14 @@ class Seat:
 
 
 @dataclass(frozen=True)
-class Talk:
-    """A conversation that is to be held.
+class PlannedConversation:
+    """A conversation that is to take place.
 
     Attributes:
         dialog: Its id.
         number: Which of the agent with this partner.
         agent: Who is studied.
-        partner: Who talks with it.
+        partner: Who conversations with it.
         opening: What is said first, if that is given.
         seed: Of the conversation.
         fingerprint: Hash of everything that makes it what it is.
@@ -117,49 +117,49 @@ class Talk:
 
     dialog: str
     number: int
-    agent: Seat
-    partner: Seat
+    agent: OpenAgent
+    partner: OpenAgent
     opening: str | None
     seed: int
     fingerprint: str
 
 
 @dataclass(frozen=True)
-class Cast:
+class OpenPlan:
     """The agents of a plan, opened once each, and their conversations."""
 
-    agents: tuple[Seat, ...]
-    partners: tuple[Seat, ...]
-    talks: tuple[Talk, ...]
+    agents: tuple[OpenAgent, ...]
+    partners: tuple[OpenAgent, ...]
+    conversations: tuple[PlannedConversation, ...]
 
     def close(self) -> None:
-        """Let go of processes and connections."""
-        for seat in {id(seat.agent): seat for seat in (*self.agents, *self.partners)}.values():
-            close = getattr(seat.agent, "close", None)
+        """End processes and close connections."""
+        for agent in {id(agent.agent): agent for agent in (*self.agents, *self.partners)}.values():
+            close = getattr(agent.agent, "close", None)
             if callable(close):
                 close()
 
 
-def opened(plan: Plan) -> Cast:
+def open_plan(plan: CollectionPlan) -> OpenPlan:
     """Open the agents of a plan, and lay out its conversations.
 
     The same agents are opened once. Adding agents, partners or dialogues to a plan leaves those
     that were there as they are, seeds included.
     """
-    known: dict[str, Seat] = {}
+    opened: dict[str, OpenAgent] = {}
 
-    def seat(spec: AgentSpec) -> Seat:
+    def open_once(spec: AgentSpec) -> OpenAgent:
         key = repr(spec)
-        if key not in known:
+        if key not in opened:
             agent = make_agent(spec)
             label = label_of(agent.system, agent.name)
-            known[key] = Seat(spec, agent, label, str(getattr(agent, "identity", "")))
-        return known[key]
+            opened[key] = OpenAgent(spec, agent, label, str(getattr(agent, "identity", "")))
+        return opened[key]
 
-    agents = tuple(seat(spec) for spec in plan.agents)
+    agents = tuple(open_once(spec) for spec in plan.agents)
     _refuse_namesakes(agents)
     if isinstance(plan.partners, tuple):
-        partners = tuple(seat(spec) for spec in plan.partners)
+        partners = tuple(open_once(spec) for spec in plan.partners)
         _refuse_namesakes(partners)
         pairs = [(agent, partner) for agent in agents for partner in partners]
     elif plan.partners == "themselves" or len(agents) == 1:
@@ -167,33 +167,35 @@ def opened(plan: Plan) -> Cast:
         pairs = [(agent, agent) for agent in agents]
     else:
         partners = agents
-        pairs = [(one, other) for one in agents for other in agents if one is not other]
+        pairs = [(agent, other) for agent in agents for other in agents if agent is not other]
     if len(pairs) * plan.dialogues > _MOST:
         raise DialensError(
             f"The plan asks for {len(pairs) * plan.dialogues:,} conversations; "
             f"{_MOST:,} are the most."
         )
-    talks = [
-        _talk(plan, agent, partner, number)
+    conversations = [
+        _planned(plan, agent, partner, number)
         for number in range(plan.dialogues)
         for agent, partner in pairs
     ]
-    return Cast(agents, partners, tuple(talks))
+    return OpenPlan(agents, partners, tuple(conversations))
 
 
-def _refuse_namesakes(seats: Iterable[Seat]) -> None:
+def _refuse_namesakes(agents: Iterable[OpenAgent]) -> None:
     seen: set[tuple[str, str]] = set()
-    for seat in seats:
-        key = (seat.agent.system, seat.agent.name)
+    for agent in agents:
+        key = (agent.agent.system, agent.agent.name)
         if key in seen:
             raise DialensError(
-                f"Two agents are called {seat.label!r}. Give one another `name`, or another "
+                f"Two agents are called {agent.label!r}. Give one another `name`, or another "
                 "`system`."
             )
         seen.add(key)
 
 
-def _talk(plan: Plan, agent: Seat, partner: Seat, number: int) -> Talk:
+def _planned(
+    plan: CollectionPlan, agent: OpenAgent, partner: OpenAgent, number: int
+) -> PlannedConversation:
     dialog = f"{agent.label}+{partner.label}-{number + 1:03d}"
     starter = partner if plan.first == "partner" else agent
     openings = plan.openings
@@ -201,12 +203,13 @@ def _talk(plan: Plan, agent: Seat, partner: Seat, number: int) -> Talk:
         openings = () if starter.spec.kind in _BEGIN_THEMSELVES else OPENINGS
     opening = openings[number % len(openings)] if openings else None
     seed = int(_hash(plan.seed, dialog)[:8], 16) >> 1  # 31 bits: some endpoints take no more
-    made = [_facts(agent), _facts(partner), opening, plan.turns, plan.first, seed]
-    return Talk(dialog, number, agent, partner, opening, seed, _hash(made)[:32])
+    facts = [_facts(agent), _facts(partner), opening, plan.turns, plan.first, seed]
+    fingerprint = _hash(facts)[:32]
+    return PlannedConversation(dialog, number, agent, partner, opening, seed, fingerprint)
 
 
-def _facts(seat: Seat) -> list[object]:
-    return [seat.label, str(seat.spec), sorted(seat.spec.parameters.items()), seat.identity]
+def _facts(agent: OpenAgent) -> list[object]:
+    return [agent.label, str(agent.spec), sorted(agent.spec.parameters.items()), agent.identity]
 
 
 def _hash(*parts: object) -> str:

@@ -11,7 +11,7 @@ from pydantic import Field as Setting
 from dialens.agents._agent import AgentSpec
 from dialens.agents._registry import kind_named, parse_agent
 from dialens.agents.talks._openings import read_openings
-from dialens.agents.talks._plan import Partners, Plan, varied
+from dialens.agents.talks._plan import CollectionPlan, Partners, varied
 from dialens.base import DialensError, read_yaml, validated
 
 _PATHS = ("script", "replay", "transformers", "gguf", "seq2seq", "hred", "thred")
@@ -96,7 +96,7 @@ class PlanFile(_Section):
     """Who begins."""
 
 
-def read_plan(path: Path) -> Plan:
+def read_plan(path: Path) -> CollectionPlan:
     r"""A plan from a YAML file; errors name the line, the key and the remedy.
 
     Examples:
@@ -114,7 +114,7 @@ def read_plan(path: Path) -> Plan:
     data, lines = read_yaml(path)
     read = validated(PlanFile, data, lines, path)
     folder = path.parent
-    return Plan(
+    return CollectionPlan(
         agents=_specs(read.agents, folder),
         partners=_partners(read.partners, folder),
         openings=_openings(read.openings, folder),

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from dialens.agents import AgentError, AgentSpec, Reply, label_of, make_agent, parse_agent
-from dialens.agents.talks import Chat, keep, refuse_foreign
+from dialens.agents.talks import Chat, add_to_corpus, refuse_foreign
 from dialens.base import DialensError
 from dialens.cli._options import Seed, shown
 from dialens.cli.agents._options import Settings, with_settings
@@ -123,5 +123,5 @@ def _end(talk: Chat, spec: AgentSpec, output: Path | None) -> None:
     if not any(turn.role == "agent" for turn in talk.turns):
         print("Nothing was answered, so nothing is kept.")
         return
-    dialog = keep(talk, spec, output)
+    dialog = add_to_corpus(talk, spec, output)
     print(f"Kept as {dialog}, {len(talk.turns)} turns → {shown(output)}")

@@ -12,9 +12,9 @@ from dialens.agents import KINDS, parse_agent
 from dialens.agents.talks import (
     FAILURES,
     Collected,
+    CollectionPlan,
     Partners,
-    Plan,
-    opened,
+    open_plan,
     read_openings,
     work_folder,
 )
@@ -127,13 +127,13 @@ def _plan(
     first: str | None,
     seed: int | None,
     output: Path | None,
-) -> Plan:
+) -> CollectionPlan:
     """A plan from options."""
     if not agents:
         raise DialensError("Who is to talk? Name a plan, or agents: --agent hred --agent seq2seq.")
     if first not in (None, "partner", "agent"):
         raise DialensError(f"--first is partner or agent; seen: {first!r}.")
-    usual = Plan((parse_agent(agents[0]),))
+    usual = CollectionPlan((parse_agent(agents[0]),))
     specs = with_settings([parse_agent(text) for text in agents], settings or [])
     whom: Partners = usual.partners
     for word in _WORDS:
@@ -143,7 +143,7 @@ def _plan(
     else:
         if partners:
             whom = tuple(parse_agent(text) for text in partners)
-    return Plan(
+    return CollectionPlan(
         agents=tuple(specs),
         partners=whom,
         openings=None if openings is None else read_openings(openings),
@@ -155,7 +155,9 @@ def _plan(
     )
 
 
-def _collect(plan: Plan, output: Path, *, workers: int, fresh: bool, force: bool) -> Collected:
+def _collect(
+    plan: CollectionPlan, output: Path, *, workers: int, fresh: bool, force: bool
+) -> Collected:
     bar = (
         contextlib.nullcontext(lambda count: None)  # it would be drawn over what a person types
         if plan.with_people
@@ -170,12 +172,12 @@ def _collect(plan: Plan, output: Path, *, workers: int, fresh: bool, force: bool
         if work_folder(output).exists():
             print(
                 f"\nStopped. Dialogues that had ended are kept in {shown(work_folder(output))}; "
-                "the same command goes on from there."
+                "the same command resumes from there."
             )
         raise
 
 
-def _count(plan: Plan) -> int:
+def _count(plan: CollectionPlan) -> int:
     agents = len(plan.agents)
     if isinstance(plan.partners, tuple):
         pairs = agents * len(plan.partners)
@@ -184,24 +186,29 @@ def _count(plan: Plan) -> int:
     return pairs * plan.dialogues
 
 
-def _show_plan(plan: Plan) -> None:
-    cast = opened(plan)
+def _show_plan(plan: CollectionPlan) -> None:
+    opened = open_plan(plan)
     try:
         table = Table("agent", "partner", "dialogs", "opening of the first", box=None)
-        pairs = Counter((talk.agent.label, talk.partner.label) for talk in cast.talks)
+        pairs = Counter(
+            (planned.agent.label, planned.partner.label) for planned in opened.conversations
+        )
         firsts: dict[tuple[str, str], str | None] = {}
-        for talk in cast.talks:
-            firsts.setdefault((talk.agent.label, talk.partner.label), talk.opening)
+        for planned in opened.conversations:
+            firsts.setdefault((planned.agent.label, planned.partner.label), planned.opening)
         for pair, count in pairs.items():
             table.add_row(*pair, f"{count:,}", firsts[pair] or "their own words")
         plain_console().print(table)
-        replies = sum(plan.turns - (talk.opening is not None) for talk in cast.talks)
+        replies = sum(
+            plan.turns - (planned.opening is not None) for planned in opened.conversations
+        )
         print(
-            f"{len(cast.talks):,} dialogues of {plan.turns} turns, {replies:,} replies to be given."
+            f"{len(opened.conversations):,} dialogues of {plan.turns} turns, {replies:,} replies "
+            "to be given."
         )
         print("Nobody was asked.")
     finally:
-        cast.close()
+        opened.close()
 
 
 def _show_done(done: Collected) -> None:
@@ -210,12 +217,12 @@ def _show_done(done: Collected) -> None:
     table = Table("who", box=None, pad_edge=False)
     for head in ("replies", "requests", "tokens read", "tokens written", "cost"):
         table.add_column(head, justify="right")
-    for label, spent in done.spent.items():
-        numbers = (spent.replies, spent.attempts, spent.tokens_in, spent.tokens_out)
-        cost = "–" if spent.cost is None else f"{spent.cost:.4f}"
+    for label, usage in done.usage.items():
+        numbers = (usage.replies, usage.attempts, usage.tokens_in, usage.tokens_out)
+        cost = "–" if usage.cost is None else f"{usage.cost:.4f}"
         table.add_row(label, *(f"{number:,}" if number else "–" for number in numbers), cost)
     plain_console().print(table)
-    costs = [spent.cost for spent in done.spent.values() if spent.cost is not None]
+    costs = [usage.cost for usage in done.usage.values() if usage.cost is not None]
     if len(costs) > 1:
         print(f"Cost of all: {sum(costs):.4f}")
     if done.failures:

@@ -99,9 +99,9 @@ def train(
     """
     from dialens.agents.neural import (
         SHIPPED,
-        LearningPlan,
         Shape,
         Source,
+        TrainingPlan,
         depends_on,
         read_beginning,
         require_training,
@@ -116,7 +116,7 @@ def train(
     }
     shape = Shape(kind, **sizes, **lengths)
     require_training()
-    plan = LearningPlan(
+    plan = TrainingPlan(
         epochs=epochs,
         batch=batch,
         rate=rate,

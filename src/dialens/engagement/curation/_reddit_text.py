@@ -57,8 +57,6 @@ def is_plain(raw: _Text) -> _Text:
 def clean(raw: pl.Series) -> pl.Series:
     r"""Return the words a reader would see: links and mark-up resolved, white space collapsed.
 
-    The same as :func:`dialens.models.training._reddit.clean`, text by text.
-
     Examples:
         >>> clean(pl.Series(["**See** [this](http://x.y) &amp; that\n\nhttp://x.y"])).to_list()
         ['See this & that']

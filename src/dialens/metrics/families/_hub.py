@@ -13,19 +13,13 @@ from pathlib import Path
 from typing import Self, TypeVar
 
 from dialens.base import sha256_file
-from dialens.metrics._family import NotReadyError, Workshop, first_line
-from dialens.models import WANTED, has_tokenizer
+from dialens.metrics._family import NotReadyError, Workshop
+from dialens.models import PICKLED_WEIGHTS, SAFE_WEIGHTS, TOKENIZER_FILES, first_line, has_tokenizer
 
 T = TypeVar("T")
 
 HUB = "hub:"
 """What the place of weights on the hub begins with."""
-
-SAFE = ("model.safetensors", "model.safetensors.index.json")
-"""Weights that are only numbers, whole or in pieces."""
-
-PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json")
-"""Weights that can run code when they are read."""
 
 _SMALL_FILES = ("*.json", "*.txt", "*.model", "*.spm")
 _SAFE_FILES = ("model.safetensors", "model-*.safetensors")
@@ -94,15 +88,16 @@ def fetch(workshop: Workshop, model: HubModel, files: Sequence[str]) -> Path:
     _refuse_branch(model)
     small = [*_SMALL_FILES, *files]
     folder = _snapshot(model, [*small, *_SAFE_FILES])
-    wanted = SAFE
-    if workshop.allow_pickle and not _has_one(folder, SAFE):
+    wanted = SAFE_WEIGHTS
+    if workshop.allow_pickle and not _has_one(folder, SAFE_WEIGHTS):
         folder = _snapshot(model, [*small, *_PICKLED_FILES])
-        wanted = PICKLES
+        wanted = PICKLED_WEIGHTS
     if not (all((folder / file).is_file() for file in files) and _has_one(folder, wanted)):
         raise NotReadyError(_what_it_lacks(model, files))
     if "config.json" in files and not has_tokenizer(folder):
         raise NotReadyError(
-            f"{model} has no tokenizer ({WANTED}): choose a model in the format of transformers"
+            f"{model} has no tokenizer ({TOKENIZER_FILES}): choose a model in the format of "
+            "transformers"
         )
     for file in model_files(folder):
         _check_hash(workshop, model, file)
@@ -114,7 +109,7 @@ def model_files(folder: Path) -> list[Path]:
 
     Whatever else is in the folder, or was fetched into it by others, says nothing of the model.
     """
-    unread = {".bin"} if _has_one(folder, SAFE) else set()
+    unread = {".bin"} if _has_one(folder, SAFE_WEIGHTS) else set()
     return [
         file
         for file in sorted(folder.iterdir())
@@ -193,14 +188,16 @@ def _what_it_lacks(model: HubModel, files: Sequence[str]) -> str:
     ask = HfApi().list_repo_files
     listed = _asked(model, lambda: ask(model.repository, revision=model.revision))
     lacking = next((file for file in files if file not in listed), None)
-    pickle = next((file for file in PICKLES if file in listed), None)
+    pickle = next((file for file in PICKLED_WEIGHTS if file in listed), None)
     if lacking is None and pickle is not None:
         return (
             f"{model} has {pickle}, a pickle, which can run code when it is read, and no "
-            f"{SAFE[0]}: choose a revision that has one, convert it, or trust it with "
+            f"{SAFE_WEIGHTS[0]}: choose a revision that has one, convert it, or trust it with "
             "--allow-pickle"
         )
-    return f"{model} has no {lacking or SAFE[0]}: choose a model in the format of transformers"
+    return (
+        f"{model} has no {lacking or SAFE_WEIGHTS[0]}: choose a model in the format of transformers"
+    )
 
 
 def _check_hash(workshop: Workshop, model: HubModel, file: Path) -> None:

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from dialens.metrics._batching import token_batches
 from dialens.metrics._family import NotReadyError, Workshop
 from dialens.metrics._state import Floats
 from dialens.metrics.families._weights import Loaded, load_model
+from dialens.models import token_batches
 
 _TOKENS = {"cpu": 1024, "cuda": 16384}  # of a batch; each needs a row as wide as the vocabulary
 

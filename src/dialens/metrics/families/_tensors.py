@@ -6,8 +6,8 @@ from pathlib import Path
 from pickle import UnpicklingError
 from typing import Any
 
-from dialens.metrics._family import NotReadyError, first_line
-from dialens.metrics.families._hub import PICKLES, SAFE
+from dialens.metrics._family import NotReadyError
+from dialens.models import PICKLED_WEIGHTS, SAFE_WEIGHTS, first_line
 
 _DAMAGE = (
     ArithmeticError,
@@ -38,12 +38,14 @@ def read_tensors(folder: Path) -> dict[str, Any]:
 
 def _weight_files(folder: Path) -> list[Path]:
     """Numbers alone where there are such files, else pickles; whole before pieces."""
-    for whole, index in (SAFE, PICKLES):
+    for whole, index in (SAFE_WEIGHTS, PICKLED_WEIGHTS):
         if (folder / whole).is_file():
             return [folder / whole]
         if (folder / index).is_file():
             return _pieces(folder / index)
-    raise NotReadyError(f"{folder / SAFE[0]} is not there; copy the whole folder of the model")
+    raise NotReadyError(
+        f"{folder / SAFE_WEIGHTS[0]} is not there; copy the whole folder of the model"
+    )
 
 
 def _pieces(index: Path) -> list[Path]:

@@ -12,17 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dialens.metrics._family import NotReadyError, Workshop, first_line
-from dialens.metrics.families._hub import (
-    HUB,
-    PICKLES,
-    SAFE,
-    HubModel,
-    fetch,
-    file_hash,
-    model_files,
-)
-from dialens.models import WANTED, has_tokenizer, lacking_vocabulary, needs_sentencepiece, quietly
+from dialens.metrics._family import NotReadyError, Workshop
+from dialens.metrics.families._hub import HUB, HubModel, fetch, file_hash, model_files
+from dialens.models import PICKLED_WEIGHTS, SAFE_WEIGHTS, FolderError
+from dialens.models import _folders as folders
 
 TRANSFORMERS = ("torch", "transformers", "safetensors")
 """Packages that run a folder of weights."""
@@ -132,7 +125,7 @@ def _local(workshop: Workshop, name: str, what: str, files: Sequence[str]) -> Pa
         wanted = [*files, "tokenizer files"] if "config.json" in files else list(files)
         raise NotReadyError(
             f"give the weights of {what}: --weights {name}=FOLDER, with {', '.join(wanted)} and "
-            f"{SAFE[0]} in it (or {name}=hub:ORGANISATION/NAME@REVISION)"
+            f"{SAFE_WEIGHTS[0]} in it (or {name}=hub:ORGANISATION/NAME@REVISION)"
         )
     folder = Path(given)
     if not folder.is_dir():
@@ -147,27 +140,23 @@ def _check(folder: Path, files: Sequence[str], *, allow_pickle: bool) -> None:
     for file in files:
         if not (folder / file).is_file():
             raise NotReadyError(f"{folder / file} is not there; copy the whole folder of the model")
-    if "config.json" in files and not has_tokenizer(folder):
-        raise NotReadyError(
-            f"{folder} has no tokenizer ({WANTED}); copy the whole folder of the model"
-        )
-    _check_sentencepiece(folder)
-    if any((folder / file).is_file() for file in SAFE):
+    if "config.json" in files:
+        try:
+            folders.check_tokenizer(folder)
+        except FolderError as error:
+            raise NotReadyError(str(error)) from error
+    if any((folder / file).is_file() for file in SAFE_WEIGHTS):
         return
-    pickle = next((file for file in PICKLES if (folder / file).is_file()), None)
+    pickle = next((file for file in PICKLED_WEIGHTS if (folder / file).is_file()), None)
     if pickle is None:
-        raise NotReadyError(f"{folder / SAFE[0]} is not there; copy the whole folder of the model")
+        raise NotReadyError(
+            f"{folder / SAFE_WEIGHTS[0]} is not there; copy the whole folder of the model"
+        )
     if not allow_pickle:
         raise NotReadyError(
             f"{folder / pickle} is a pickle, which can run code when it is read, and there is no "
-            f"{SAFE[0]} beside it; convert it, or trust it with --allow-pickle"
+            f"{SAFE_WEIGHTS[0]} beside it; convert it, or trust it with --allow-pickle"
         )
-
-
-def _check_sentencepiece(folder: Path) -> None:
-    lacking = lacking_packages("sentencepiece", install="sentencepiece")
-    if lacking is not None and needs_sentencepiece(folder):
-        raise NotReadyError(f"the tokenizer in {folder} {lacking}")
 
 
 def weights_signature(workshop: Workshop, folder: Path) -> str:
@@ -245,33 +234,20 @@ def load_model(
 
 def _loaded(workshop: Workshop, folder: Path, kind: str, may_lack: tuple[str, ...]) -> Loaded:
     import torch
-    import transformers
 
     device = device_of(workshop)
     if workshop.threads:
         torch.set_num_threads(workshop.threads)
-    safe = any((folder / file).is_file() for file in SAFE)
+    safe = any((folder / file).is_file() for file in SAFE_WEIGHTS)
     try:
-        with quietly():
-            model, told = getattr(transformers, kind).from_pretrained(
-                str(folder),
-                use_safetensors=safe,
-                local_files_only=True,
-                dtype=torch.float32,
-                output_loading_info=True,
-            )
-            tokenizer = load_tokenizer(workshop, folder)
-    except NotReadyError:
-        raise
-    except Exception as error:  # damaged files raise whatever the format's reader raises
-        raise NotReadyError(f"{folder} cannot be loaded as {kind}: {first_line(error)}") from error
-    missing = [key for key in told["missing_keys"] if not any(part in key for part in may_lack)]
-    if missing:
-        raise NotReadyError(
-            f"{folder} is not a whole {kind}: {len(missing)} of its parameters are not in the file "
-            f"({missing[0]}, for one)"
-        )
-    model = model.eval().requires_grad_(False).to(device)
+        loaded = folders.load_model(folder, kind, use_safetensors=safe, dtype=torch.float32)
+    except FolderError as error:  # damaged files, or another architecture
+        raise NotReadyError(f"{folder} cannot be loaded as {kind}: {error.reason}") from error
+    gaps = loaded.gaps(may_lack=may_lack)
+    if gaps is not None:
+        raise NotReadyError(f"{folder} is not a whole {kind}: {gaps}")
+    tokenizer = load_tokenizer(workshop, folder)
+    model = loaded.model.requires_grad_(False).to(device)
     return Loaded(model, tokenizer, device, folder, weights_signature(workshop, folder))
 
 
@@ -305,24 +281,11 @@ def load_tokenizer(workshop: Workshop, folder: Path) -> Any:
     Raises:
         NotReadyError: There is none, or it is damaged.
     """
-    from transformers import AutoTokenizer
 
-    def make() -> Any:
-        _check_sentencepiece(folder)
+    def load() -> Any:
         try:
-            with quietly():
-                made = AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
-        except Exception as error:
-            raise NotReadyError(
-                f"{folder} has no tokenizer that can be read (tokenizer.json, or vocab files and "
-                f"tokenizer_config.json): {first_line(error)}"
-            ) from error
-        lacking = lacking_vocabulary(folder, getattr(made, "vocab_files_names", {}).values())
-        if lacking is not None:
-            raise NotReadyError(
-                f"{folder} has no vocabulary for its {type(made).__name__} ({lacking}); copy the "
-                "whole folder of the model"
-            )
-        return made
+            return folders.load_tokenizer(folder)
+        except FolderError as error:
+            raise NotReadyError(str(error)) from error
 
-    return workshop.once(f"tokenizer {folder.resolve()}", make)
+    return workshop.once(f"tokenizer {folder.resolve()}", load)

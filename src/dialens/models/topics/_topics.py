@@ -8,7 +8,7 @@ A topic table holds P(topic | word). The loading of a text on a topic is
 words of the text that the table knows; so the loadings of a text add up to 1. A text with no known
 word has no loadings (a row of NaN).
 
-The table that ships was fitted on Reddit text by ``scripts/fit_topics.py``; its card says how. Own
+The table that ships was fitted on Reddit text by ``recipes/topics.py``; its card says how. Own
 tables are read from DLATK's SQLite files (``FILE::fb2000_cp``) and from TSV or CSV with the columns
 ``term, category, weight``.
 """

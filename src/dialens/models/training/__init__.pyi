@@ -1,8 +1,8 @@
 from ._encoder import Encoder, load_encoder, save_encoder
 from ._export import export
-from ._fit import Plan, best_device, fit, predict
-from ._measures import auc, pearson, sigmoid, spearman
-from ._negatives import ALL_RULES, GENERIC, PAPER_RULES, common_replies, spoil
+from ._fit import fit, predict
+from ._loop import Progress, Schedule, best_device, cosine_decay, train
+from ._negatives import ALL_RULES, GENERIC, PAPER_RULES, chat_style, common_replies, opening, spoil
 from ._tokens import TokenTable, tokenise
 
 __all__ = [
@@ -10,19 +10,20 @@ __all__ = [
     "GENERIC",
     "PAPER_RULES",
     "Encoder",
-    "Plan",
+    "Progress",
+    "Schedule",
     "TokenTable",
-    "auc",
     "best_device",
+    "chat_style",
     "common_replies",
+    "cosine_decay",
     "export",
     "fit",
     "load_encoder",
-    "pearson",
+    "opening",
     "predict",
     "save_encoder",
-    "sigmoid",
-    "spearman",
     "spoil",
     "tokenise",
+    "train",
 ]

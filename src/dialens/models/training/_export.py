@@ -1,7 +1,5 @@
 """From a trained encoder to the folder that ships: ONNX graphs, int8 weights, tokenizer, card.
 
-    python -m dialens.models.training._export --model FOLDER --out FOLDER --notes notes.json
-
 The graph is written by hand from the weights' names, not traced, so that it is the same on every
 version of PyTorch. Weights of matrix products are stored as int8 with one scale for each output,
 those of the word table with one for each block of 64 (symmetric). Two graphs share that one
@@ -16,7 +14,6 @@ weights file:
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import json
 import logging
@@ -351,22 +348,3 @@ def export(model: Path, out: Path, heads: dict[str, slice], card: dict[str, Any]
     text = json.dumps(card, indent=1, ensure_ascii=False)
     (out / "card.json").write_text(text + "\n", "utf-8")
     _log.info("%s: %.1f MB", out, sum((out / name).stat().st_size for name in files) / 1e6)
-
-
-def main() -> None:
-    """Export a student with the heads of all tasks."""
-    from dialens.models.training._transfer import HEADS
-
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--model", type=Path, required=True, help="config, weights, tokenizer")
-    parser.add_argument("--notes", type=Path, required=True, help="what the card says (JSON)")
-    parser.add_argument("--out", type=Path, required=True)
-    given = parser.parse_args()
-    logging.basicConfig(level=logging.INFO, format="%(message)s")
-    card = json.loads(given.notes.read_text("utf-8"))
-    heads = {task: HEADS[task] for task in card["tasks"]}
-    export(given.model, given.out, heads, card)
-
-
-if __name__ == "__main__":
-    main()

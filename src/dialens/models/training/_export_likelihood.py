@@ -36,7 +36,7 @@ def build_likelihood(
     Args:
         weights: As :func:`~dialens.models.training._export.build` takes them.
         shape: The encoder's sizes.
-        masked: Named as in :class:`~dialens.models.training._masked.MaskedHead`.
+        masked: Named as in :class:`~recipes.ranker.masked.MaskedHead`.
         before: The encoder's weights file, which must stay as it is.
         in_int8: Whether products are computed in int8; otherwise in float.
     """

@@ -18,6 +18,16 @@ _log = logging.getLogger(__name__)
 _ROUND = 16
 
 
+def masked_loss(logits: torch.Tensor, targets: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
+    """Binary cross-entropy over the targets that are known, each column with its weight."""
+    known = ~torch.isnan(targets)
+    each = torch.nn.functional.binary_cross_entropy_with_logits(
+        logits.float(), torch.nan_to_num(targets), reduction="none"
+    )
+    total: torch.Tensor = (each * known * weights).sum() / targets.shape[0]
+    return total
+
+
 class EagerStep:
     """Adds the gradients of one batch to ``.grad`` and returns the loss."""
 
@@ -30,8 +40,6 @@ class EagerStep:
         self, ids: torch.Tensor, mask: torch.Tensor, types: torch.Tensor, goals: torch.Tensor
     ) -> torch.Tensor:
         """Return the loss of a batch that is on the device."""
-        from dialens.models.training._fit import masked_loss
-
         mixed = self.device.type == "cuda"
         with torch.autocast(
             self.device.type, dtype=torch.bfloat16, enabled=mixed, cache_enabled=False

@@ -1,4 +1,4 @@
-"""Texts as token ids, in batches of like length.
+"""Texts as token ids.
 
 Pairs are cut so that the reply is kept whole as far as it goes and the context loses its
 beginning: what was said last matters most.
@@ -6,7 +6,7 @@ beginning: what was said last matters most.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -60,32 +60,3 @@ def joined(tables: Sequence[TokenTable]) -> TokenTable:
     """Put tables under each other."""
     ids = tuple(one for table in tables for one in table.ids)
     return TokenTable(ids, np.concatenate([table.second for table in tables]), tables[0].pad)
-
-
-def shuffled_batches(
-    lengths: np.ndarray, size: int, generator: np.random.Generator, *, pool: int = 50
-) -> list[np.ndarray]:
-    """Return rows in random batches of like length: sorted within pools of ``pool`` batches.
-
-    Examples:
-        >>> order = shuffled_batches(np.array([3, 9, 3, 9]), 2, np.random.default_rng(0))
-        >>> sorted(np.sort(rows).tolist() for rows in order)
-        [[0, 2], [1, 3]]
-    """
-    order = generator.permutation(len(lengths))
-    batches: list[np.ndarray] = []
-    for start in range(0, len(order), size * pool):
-        chunk = order[start : start + size * pool]
-        chunk = chunk[np.argsort(lengths[chunk], kind="stable")]
-        batches.extend(chunk[i : i + size] for i in range(0, len(chunk), size))
-    return [batches[i] for i in generator.permutation(len(batches))]
-
-
-def sorted_batches(lengths: np.ndarray, tokens: int) -> Iterator[np.ndarray]:
-    """Yield rows from long to short, as many at a time as fit into ``tokens`` with padding."""
-    order = np.argsort(-lengths, kind="stable")
-    start = 0
-    while start < len(order):
-        size = max(1, tokens // max(1, int(lengths[order[start]])))
-        yield order[start : start + size]
-        start += size

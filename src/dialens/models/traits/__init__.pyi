@@ -1,14 +1,20 @@
-from ._fitting import TraitFit, fit
+from ._blocks import DenseBlock
+from ._fitting import TraitFit, cross_validate, fit
+from ._labels import labelled
 from ._model import TraitModel, load, save, shipped, standardise, tfidf
-from ._report import Correlation, TraitReport
+from ._report import Correlation, TraitReport, correlation
 from ._table import read_labelled
 
 __all__ = [
     "Correlation",
+    "DenseBlock",
     "TraitFit",
     "TraitModel",
     "TraitReport",
+    "correlation",
+    "cross_validate",
     "fit",
+    "labelled",
     "load",
     "read_labelled",
     "save",
