@@ -2,7 +2,7 @@ from ._chat import Chat, add_to_corpus, refuse_foreign
 from ._collect import FAILURES, Collected, collect
 from ._journal import work_folder
 from ._openings import read_openings
-from ._plan import CollectionPlan, Partners, Plan, open_plan, varied
+from ._plan import CollectionPlan, Partners, open_plan, varied
 from ._plan_file import read_plan
 
 __all__ = [
@@ -11,7 +11,6 @@ __all__ = [
     "Collected",
     "CollectionPlan",
     "Partners",
-    "Plan",
     "add_to_corpus",
     "collect",
     "open_plan",

@@ -8,11 +8,10 @@ from dialens.statistics._coefficients import (
     area_under_curve,
     partial_pearson,
     pearson,
-    percentile_estimate,
     ranks,
     spearman,
+    spearman_rows,
 )
-from dialens.statistics._coefficients import spearman_rows
 
 
 @pytest.fixture
