@@ -35,7 +35,9 @@ def said(metric: str, part: int) -> Definition:
     return turn_mean(metric, value, missing="no number was said")
 
 
-WARMTH = MetricCard("warmth", "A number", "personality", lambda _: said("warmth", 0))
+WARMTH = MetricCard(
+    "warmth", "A number", "personality", lambda _: said("warmth", 0), describes="trait"
+)
 EMOTIONS = tuple(
     MetricCard(f"emotion_feeling_{n}", "A number", "mood", lambda _, n=n: said(f"feeling {n}", n))
     for n in range(15)

@@ -18,7 +18,7 @@ from dialens.progress import progress
 from dialens.report import RUN, Recorder
 from dialens.report.validation_latex import correlation_table, increment_table
 from dialens.report.validation_page import ValidationSummary, write_validation
-from dialens.report.validation_words import interval, label, number, p_text
+from dialens.report.validation_words import interval, number, p_text
 from dialens.stats import RESAMPLES
 from dialens.stats.incremental import FOLDS
 from dialens.stats.validation import Validation
@@ -160,7 +160,7 @@ def _print(result: Validation, summary: ValidationSummary, output: Path) -> None
     few = pl.col("level").is_in(["agent", "system"])  # large by chance, so not the first to see
     for row in known.sort(few, -pl.col("pearson").abs()).head(_SHOWN).iter_rows(named=True):
         grid.add_row(
-            label(row["metric"]),
+            result.labels[row["metric"]],
             row["quality"],
             row["level"],
             f"{row['n']:,}",

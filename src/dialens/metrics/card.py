@@ -149,6 +149,11 @@ class MetricCard:
         return (self.family, *self.groups)
 
     @property
+    def is_trait(self) -> bool:
+        """Whether it describes the writer, for good or at the moment."""
+        return self.describes in ("trait", "momentary trait")
+
+    @property
     def is_baseline(self) -> bool:
         """Whether it is there to be beaten, and says nothing of an agent."""
         return self.side == "baseline"
