@@ -173,7 +173,7 @@ def _check_resources(scores: Scores, resources: Resources) -> None:
             if value not in allowed.get(key, {value}):
                 raise DialensError(
                     f"The report was given other resources than the scores: {name} was scored as "
-                    f"{signature}, and {key} would now be {' or '.join(sorted(allowed[key]))}. "
+                    f"{signature}, and now has {key}:{' or '.join(sorted(allowed[key]))}. "
                     "Give the same lexicons, prompt and seed, or score again."
                 )
 

@@ -211,7 +211,7 @@ def _dialog_values(scores: Scores, names: Sequence[str]) -> pl.DataFrame:
     reasons = scores.dialog_reasons(names)
     return scores.dialog_values(names).hstack(
         [
-            scores.states.select(words=words.cast(pl.Float64)).collect()["words"],
+            scores.states.select("dialog", words=words.cast(pl.Float64)).collect()["words"],
             *reasons.rename({name: _why(name) for name in names}).get_columns(),
         ]
     )
