@@ -22,7 +22,6 @@ from dialens.report.validation import (
     correlation_table,
     increment_table,
     interval,
-    label,
     number,
     p_text,
     write_validation,
@@ -164,7 +163,7 @@ def _print(result: Validation, summary: ValidationSummary, output: Path) -> None
     few = pl.col("level").is_in(["agent", "system"])  # large by chance, so not the first to see
     for row in known.sort(few, -pl.col("pearson").abs()).head(_SHOWN).iter_rows(named=True):
         grid.add_row(
-            label(row["metric"]),
+            result.labels[row["metric"]],
             row["quality"],
             row["level"],
             f"{row['n']:,}",

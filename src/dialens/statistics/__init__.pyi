@@ -9,6 +9,7 @@ from ._bootstrap import (
 )
 from ._incremental import FOLDS, Memory, increment
 from ._ratings import ITEM, LABEL, load_ratings, rated_items
+from ._standouts import AgentValue, standouts
 from .agreement import Agreement, measure_agreement
 from .mixed import MixedFit, fit_mixed
 from .power import power_curve
@@ -17,6 +18,7 @@ __all__ = [
     "FOLDS",
     "ITEM",
     "LABEL",
+    "AgentValue",
     "Agreement",
     "Floats",
     "Ints",
@@ -33,4 +35,5 @@ __all__ = [
     "power_curve",
     "rated_items",
     "resampled_sums",
+    "standouts",
 ]
