@@ -30,7 +30,7 @@ from dialens.report.validation import (
     ValidationSummary,
     correlation_table,
     increment_table,
-    label,
+
     write_validation,
 )
 from dialens.statistics import FOLDS
@@ -170,7 +170,7 @@ def _print(result: Validation, summary: ValidationSummary, output: Path) -> None
     few = pl.col("level").is_in(["agent", "system"])  # large by chance, so not the first to see
     for row in known.sort(few, -pl.col("pearson").abs()).head(_SHOWN).iter_rows(named=True):
         grid.add_row(
-            label(row["metric"]),
+            result.labels[row["metric"]],
             row["quality"],
             row["level"],
             f"{row['n']:,}",

@@ -8,18 +8,10 @@ from typing import Any
 import altair as alt
 import polars as pl
 
+from dialens.metrics import MetricCard
 from dialens.report._charts import CONFIG, Chart, named, specification
 from dialens.report._shell import write_page
-from dialens.report._wording import (
-    Scale,
-    cards,
-    counted,
-    family_label,
-    headline_metrics,
-    higher,
-    is_baseline,
-    long_label,
-)
+from dialens.report._wording import Scale, counted, headline_metrics
 
 ALPHA = 0.05
 _MOST_ROWS = 30
@@ -69,40 +61,45 @@ class _Row:
     sort: Mapping[str, Any]
 
 
-def write_comparison(table: pl.DataFrame, path: Path, *, title: str) -> ComparisonSummary:
+def write_comparison(
+    table: pl.DataFrame, path: Path, *, cards: Mapping[str, MetricCard], title: str
+) -> ComparisonSummary:
     """Write a comparison into one HTML file that needs nothing else.
 
     Args:
         table: What `dialens.compare` gives (columns of `dialens.analysis.COMPARISONS`).
         path: The file; it appears whole or not at all.
+        cards: Of the metrics (`Scores.cards`).
         title: Heading of the page.
     """
     table = _short_names(table)
     metrics = table["metric"].unique(maintain_order=True).to_list()
     compared = table.filter(pl.col("difference").is_not_null())["metric"]
-    first = headline_metrics(compared.unique(maintain_order=True).to_list() or metrics)
+    with_values = compared.unique(maintain_order=True).to_list() or metrics
+    first = headline_metrics({name: cards[name] for name in with_values})
     ordered = [*first, *(name for name in metrics if name not in first)]
-    scales = {name: _scale(table.filter(pl.col("metric") == name), name) for name in ordered}
-    told = _told(table, first, scales)
+    scales = {name: _scale(table.filter(pl.col("metric") == name), cards[name]) for name in ordered}
+    told = _told(table, [cards[name] for name in first], scales)
     head = _headline(table, metrics)
-    rows = [_row(row, scales[row["metric"]]) for row in table.iter_rows(named=True)]
-    known = cards(ordered)
-    groups = {long_label(name): [name] for name in first}
+    rows = [
+        _row(row, scales[row["metric"]], cards[row["metric"]].long_label)
+        for row in table.iter_rows(named=True)
+    ]
+    groups = {cards[name].long_label: [name] for name in first}
     for name in ordered[len(first) :]:
-        family = known[name].family if name in known else "other"
-        groups.setdefault(family_label(family), []).append(name)
+        groups.setdefault(cards[name].family_label, []).append(name)
     plots = [
         {
             "place": f"plot-{number}",
             "label": group,
-            "picks": [(name, long_label(name)) for name in names] if len(names) > 1 else None,
-            "meaning": known[names[0]].meaning if names[0] in known and len(names) == 1 else "",
+            "picks": [(name, cards[name].long_label) for name in names] if len(names) > 1 else None,
+            "meaning": cards[names[0]].meaning if len(names) == 1 else "",
             "open": number < _OPEN,
             "found": sum(row.told for row in rows if row.metric in names),
         }
         for number, (group, names) in enumerate(groups.items())
     ]
-    forests = {name: _forest(table, name, scales[name]).to_dict() for name in ordered}
+    forests = {name: _forest(table, cards[name], scales[name]).to_dict() for name in ordered}
     size = write_page(
         "comparison.html.j2",
         path,
@@ -141,8 +138,8 @@ def _short_names(table: pl.DataFrame) -> pl.DataFrame:
     return table.with_columns(pl.col("a", "b").str.strip_prefix(prefix))
 
 
-def _scale(rows: pl.DataFrame, name: str) -> Scale:
-    return Scale.of(name, rows.select("difference", "low", "high").iter_rows())
+def _scale(rows: pl.DataFrame, card: MetricCard) -> Scale:
+    return Scale.of(card, rows.select("difference", "low", "high").iter_rows())
 
 
 def _headline(table: pl.DataFrame, metrics: Sequence[str]) -> str:
@@ -176,15 +173,15 @@ def _method(table: pl.DataFrame) -> str:
 
 
 def _told(
-    table: pl.DataFrame, names: Sequence[str], scales: Mapping[str, Scale]
+    table: pl.DataFrame, metrics: Sequence[MetricCard], scales: Mapping[str, Scale]
 ) -> list[tuple[str, str]]:
     """For every headline metric its largest difference that survives the correction."""
     sentences = []
-    for name in names:
+    for card in metrics:
         below = table.filter(
-            pl.col("metric") == name, pl.col("p_adjusted") < ALPHA, pl.col("difference") != 0
+            pl.col("metric") == card.name, pl.col("p_adjusted") < ALPHA, pl.col("difference") != 0
         )
-        if not below.height or is_baseline(name):
+        if not below.height or card.is_baseline:
             continue
         row = below.sort(pl.col("difference").abs(), descending=True).row(0, named=True)
         others = below.height - 1
@@ -193,12 +190,12 @@ def _told(
             if others
             else ""
         )
-        claim, numbers = _sentence(row, scales[name])
+        claim, numbers = _sentence(row, card, scales[card.name])
         sentences.append((claim, numbers + more))
     return sentences
 
 
-def _sentence(row: Mapping[str, Any], scale: Scale) -> tuple[str, str]:
+def _sentence(row: Mapping[str, Any], card: MetricCard, scale: Scale) -> tuple[str, str]:
     """A claim, and the numbers it rests on."""
     up = row["difference"] > 0
     a, b = (row["a"], row["b"]) if up else (row["b"], row["a"])
@@ -206,7 +203,7 @@ def _sentence(row: Mapping[str, Any], scale: Scale) -> tuple[str, str]:
     low, high = (row["low"], row["high"]) if up else (-row["high"], -row["low"])
     points = " points" if scale.percent else ""
     return (
-        f"{a} {higher(row['metric'])} than {b}",
+        f"{a} {card.higher_reads} than {b}",
         f"{scale.text(values[0])} against "
         f"{scale.text(values[1])}, difference {scale.number(abs(row['difference']))}{points} "
         f"(95 % interval {scale.interval(low, high)}), corrected p {_p(row['p_adjusted'], '= ')}, "
@@ -226,11 +223,11 @@ def _p(value: float | None, equals: str = "") -> str:
     return "< 0.001" if value < 0.001 else f"{equals}{value:.3f}"
 
 
-def _row(row: Mapping[str, Any], scale: Scale) -> _Row:
+def _row(row: Mapping[str, Any], scale: Scale, label: str) -> _Row:
     told = row["p_adjusted"] is not None and row["p_adjusted"] < ALPHA
     return _Row(
         metric=row["metric"],
-        label=long_label(row["metric"]),
+        label=label,
         a=row["a"],
         b=row["b"],
         value_a=scale.text(row["value_a"]),
@@ -248,10 +245,10 @@ def _row(row: Mapping[str, Any], scale: Scale) -> _Row:
     )
 
 
-def _forest(table: pl.DataFrame, name: str, scale: Scale) -> Chart:
+def _forest(table: pl.DataFrame, card: MetricCard, scale: Scale) -> Chart:
     """Differences with their intervals, the largest first, on an axis of the metric's own."""
     rows = (
-        table.filter(pl.col("metric") == name, pl.col("difference").is_not_null())
+        table.filter(pl.col("metric") == card.name, pl.col("difference").is_not_null())
         .sort(pl.col("difference").abs(), descending=True, maintain_order=True)
         .head(_MOST_ROWS)
     )
@@ -275,7 +272,7 @@ def _forest(table: pl.DataFrame, name: str, scale: Scale) -> Chart:
     x = alt.X(
         "x:Q",
         axis=alt.Axis(
-            title=f"Difference in {long_label(name).lower()}",
+            title=f"Difference in {card.long_label.lower()}",
             format="+%" if scale.percent else "~g",
             tickCount=6,
         ),
@@ -303,14 +300,14 @@ def _forest(table: pl.DataFrame, name: str, scale: Scale) -> Chart:
         align="left", baseline="bottom", dy=-9, fontSize=12, color="var(--ink)", limit=330
     ).encode(text="pair:N", x=alt.value(0))
     chart = alt.layer(zero, line, dot, name_of_row).properties(height=44 * count + 14)
-    rest = table.filter(pl.col("metric") == name).height - len(shown)
+    rest = table.filter(pl.col("metric") == card.name).height - len(shown)
     note = f"Filled dots: corrected p below {ALPHA:g}. Hollow dots: not."
     if rest:
         note += f" The {counted(rest, 'pair')} not drawn stand in the table."
     return Chart(
         specification(chart),
         {"rows": shown, "zero": [{"x": 0}]},
-        f"Differences in {long_label(name).lower()} between {counted(len(shown), 'pair')}, with "
+        f"Differences in {card.long_label.lower()} between {counted(len(shown), 'pair')}, with "
         "95 % intervals, the largest first. The numbers stand in the table below the chart.",
         ("Pair", "Difference", "95 % interval", "Corrected p", "Family"),
         [

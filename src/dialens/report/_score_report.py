@@ -18,7 +18,7 @@ from dialens.report._model_emotion_chart import model_emotion_chart
 from dialens.report._movement_chart import longest, movement_chart, moving_metrics
 from dialens.report._shell import write_page
 from dialens.report._tables import headline_table, other_tables, system_table
-from dialens.report._wording import cards, counted, label, long_label
+from dialens.report._wording import counted
 from dialens.report.profile import Character, ProfileSection, character, profile_of, profile_section
 
 
@@ -177,8 +177,8 @@ def _figures(
 def _picks(digest: Digest) -> dict[str, list[tuple[str, str]]]:
     """The metrics each chart can be switched to."""
     return {
-        "distribution": [(name, label(name)) for name in digest.headline],
-        "movement": [(name, long_label(name)) for name in moving_metrics(digest)],
+        "distribution": [(name, digest.label(name)) for name in digest.headline],
+        "movement": [(name, digest.cards[name].long_label) for name in moving_metrics(digest)],
     }
 
 
@@ -190,15 +190,14 @@ def _formats(digest: Digest) -> Mapping[str, Mapping[str, Any]]:
 
 
 def _metric_cards(run: RunRecord, digest: Digest) -> list[dict[str, str]]:
-    known = cards(digest.metrics)
     return [
         {
             "name": name,
-            "meaning": known[name].meaning if name in known else "",
-            "citation": known[name].citation if name in known else "",
+            "meaning": card.meaning,
+            "citation": card.citation,
             "signature": run.signatures.get(name, ""),
         }
-        for name in digest.metrics
+        for name, card in digest.cards.items()
     ]
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from dialens.report._digest import Digest, Unit
-from dialens.report._wording import Scale, cards, counted, family_label, family_order, label
+from dialens.report._wording import Scale, counted
 
 
 @dataclass(frozen=True)
@@ -80,27 +80,23 @@ def system_table(digest: Digest) -> Table | None:
 
 def other_tables(digest: Digest) -> Iterator[Table]:
     """Everything else that was computed, family by family."""
-    known = cards(digest.metrics)
-    rest = [name for name in digest.metrics if name not in digest.headline]
-
-    def family(name: str) -> str:
-        return known[name].family if name in known else "other"
-
-    for key in sorted({family(name) for name in rest}, key=family_order):
-        chosen = [name for name in rest if family(name) == key]
-        yield _table(f"family-{key}", family_label(key), "Agent", digest.agents, chosen, digest)
+    rest = [card for name, card in digest.cards.items() if name not in digest.headline]
+    for family in dict.fromkeys(card.family for card in rest):
+        members = [card for card in rest if card.family == family]
+        names = [card.name for card in members]
+        heading = members[0].family_label
+        yield _table(f"family-{family}", heading, "Agent", digest.agents, names, digest)
 
 
 def _table(
     id: str, caption: str, unit: str, units: Sequence[Unit], names: Sequence[str], digest: Digest
 ) -> Table:
-    known = cards(names)
     heads = []
     for name in names:
-        meaning = known[name].meaning if name in known else name
+        meaning = digest.cards[name].meaning
         if any(u.estimates[name].basis == "mean of dialogs" for u in units if name in u.estimates):
             meaning += "; here the mean over dialogues"
-        heads.append(Head(name, label(name), meaning))
+        heads.append(Head(name, digest.label(name), meaning))
     rows = [
         Row(
             u.number,

@@ -1,33 +1,23 @@
-from ._bootstrap import (
-    MOST_UNDEFINED,
-    ClusterDraws,
-    Floats,
-    Ints,
-    Mask,
-    Resampled,
-    cluster_sums,
-    coarsened,
-    left_out_sums,
-    percentile_estimate,
-    resampled_sums,
-)
+from ._bootstrap import ClusterDraws, Floats, Ints, MOST_UNDEFINED, Mask, Resampled, cluster_sums, coarsened, left_out_sums, percentile_estimate, resampled_sums
 from ._coefficients import area_under_curve, partial_pearson, pearson, ranks, spearman
 from ._corrections import corrected
 from ._incremental import FOLDS, Memory, increment
 from ._ratings import ITEM, LABEL, load_ratings, rated_items
+from ._standouts import AgentValue, standouts
 from .agreement import Agreement, measure_agreement
 from .mixed import MixedFit, fit_mixed
 from .power import power_curve
 
 __all__ = [
-    "FOLDS",
-    "ITEM",
-    "LABEL",
-    "MOST_UNDEFINED",
+    "AgentValue",
     "Agreement",
     "ClusterDraws",
+    "FOLDS",
     "Floats",
+    "ITEM",
     "Ints",
+    "LABEL",
+    "MOST_UNDEFINED",
     "Mask",
     "Memory",
     "MixedFit",
@@ -49,4 +39,5 @@ __all__ = [
     "rated_items",
     "resampled_sums",
     "spearman",
+    "standouts",
 ]

@@ -8,13 +8,13 @@ import polars as pl
 
 from dialens.report._charts import Chart, Drawing, named, row_axis, specification
 from dialens.report._wording import counted
-from dialens.report.validation._words import ALPHA, interval, label, number, p_text
+from dialens.report.validation._words import ALPHA, interval, number, p_text
 
 _MOST_ROWS = 26
 _GROUPS = {"psychological": "psychological", "automatic": "automatic", None: "other"}
 
 
-def correlation_chart(rows: pl.DataFrame, quality: str) -> Chart | None:
+def correlation_chart(rows: pl.DataFrame, quality: str, labels: Mapping[str, str]) -> Chart | None:
     """Pearson's coefficients of one quality with intervals; the dashed lines are the ceiling."""
     known = rows.filter(pl.col("pearson").is_not_null())
     if not known.height:
@@ -23,7 +23,9 @@ def correlation_chart(rows: pl.DataFrame, quality: str) -> Chart | None:
     grouped = ordered.filter(pl.col("group").is_not_null())
     rest = ordered.filter(pl.col("group").is_null()).head(max(0, _MOST_ROWS - grouped.height))
     shown = pl.concat([grouped, rest]).sort("pearson", descending=True, maintain_order=True)
-    records = [_record(number, row) for number, row in enumerate(shown.iter_rows(named=True))]
+    records = [
+        _record(number, row, labels) for number, row in enumerate(shown.iter_rows(named=True))
+    ]
     limit = known["highest_r"].max()
     edge = float(limit) if isinstance(limit, float) else None
     chart = _layers(records, edge)
@@ -59,10 +61,10 @@ def correlation_chart(rows: pl.DataFrame, quality: str) -> Chart | None:
     )
 
 
-def _record(place: int, row: Mapping[str, Any]) -> dict[str, Any]:
+def _record(place: int, row: Mapping[str, Any], labels: Mapping[str, str]) -> dict[str, Any]:
     return {
         "row": place,
-        "name": label(row["metric"]),
+        "name": labels[row["metric"]],
         "group": _GROUPS[row["group"]],
         "x": row["pearson"],
         "low": row["pearson_low"],
@@ -122,7 +124,9 @@ def _layers(records: Sequence[Mapping[str, Any]], limit: float | None) -> Drawin
     )
 
 
-def increment_chart(rows: pl.DataFrame, psychological: str) -> Chart | None:
+def increment_chart(
+    rows: pl.DataFrame, psychological: str, labels: Mapping[str, str]
+) -> Chart | None:
     """From A to P+A for every automatic metric: adjusted R², and R² on clusters not seen."""
     known = rows.filter(pl.col("psychological") == psychological, pl.col("r2_pa").is_not_null())
     if not known.height:
@@ -139,7 +143,7 @@ def increment_chart(rows: pl.DataFrame, psychological: str) -> Chart | None:
             records.append(
                 {
                     "row": place + lift,
-                    "name": label(row["automatic"]),
+                    "name": labels[row["automatic"]],
                     "kind": kind,
                     "x": a,
                     "both": both,
@@ -148,7 +152,7 @@ def increment_chart(rows: pl.DataFrame, psychological: str) -> Chart | None:
                     "n": row["n"],
                 }
             )
-    names = [label(name) for name in ordered["automatic"]]
+    names = [labels[name] for name in ordered["automatic"]]
     y = row_axis(len(names))
     x = alt.X(
         "x:Q",
@@ -187,7 +191,7 @@ def increment_chart(rows: pl.DataFrame, psychological: str) -> Chart | None:
     return Chart(
         specification(chart),
         {"rows": records, "zero": [{"x": 0.0}]},
-        f"R² of each automatic metric alone and together with {label(psychological).lower()}. "
+        f"R² of each automatic metric alone and together with {labels[psychological].lower()}. "
         "The numbers stand in the table below the chart.",
         ("Automatic", "Measure", "A", "P+A", "Gain", "Corrected p", "n"),
         [
@@ -202,6 +206,6 @@ def increment_chart(rows: pl.DataFrame, psychological: str) -> Chart | None:
             )
             for record in records
         ],
-        f"Ring: the automatic metric alone (A). Dot: with {label(psychological).lower()} (P+A). A "
+        f"Ring: the automatic metric alone (A). Dot: with {labels[psychological].lower()} (P+A). A "
         "dot left of its ring means that the addition predicts worse.",
     )

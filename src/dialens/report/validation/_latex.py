@@ -6,7 +6,7 @@ import polars as pl
 
 from dialens.analysis.validation import ALL_PSYCHOLOGICAL, Validation
 from dialens.report._wording import counted
-from dialens.report.validation._words import family_size, label
+from dialens.report.validation._words import family_size
 
 _SPECIAL = {
     "\\": r"\textbackslash{}",
@@ -67,7 +67,7 @@ def correlation_table(result: Validation) -> str:
         qualities = rows["quality"].unique(maintain_order=True).to_list()
         lines = []
         for name in rows["metric"].unique(maintain_order=True):
-            cells = [escaped(label(name))]
+            cells = [escaped(result.labels[name])]
             for quality in qualities:
                 row = rows.filter(pl.col("metric") == name, pl.col("quality") == quality)
                 one = row.row(0, named=True)
@@ -99,14 +99,14 @@ def increment_table(result: Validation) -> str:
         first = ["", "A"]
         second = ["", ""]
         for name in names:
-            head = "All Psych." if name == ALL_PSYCHOLOGICAL else escaped(label(name))
+            head = "All Psych." if name == ALL_PSYCHOLOGICAL else escaped(result.labels[name])
             first.append(rf"\multicolumn{{2}}{{c}}{{{head}}}")
             second += ["P", "P+A"]
         lines = []
         for automatic in rows["automatic"].unique(maintain_order=True):
             of_a = rows.filter(pl.col("automatic") == automatic)
             alone = of_a["r2_a"].drop_nulls()
-            cells = [escaped(label(automatic)), short(alone[0] if len(alone) else None)]
+            cells = [escaped(result.labels[automatic]), short(alone[0] if len(alone) else None)]
             for name in names:
                 one = of_a.filter(pl.col("psychological") == name).row(0, named=True)
                 better = one["t"] is not None and one["t"] > 0

@@ -19,7 +19,6 @@ from dialens.report.validation._words import (
     family_size,
     headline,
     interval,
-    label,
     methods,
     number,
     p_text,
@@ -63,18 +62,19 @@ def write_validation(
         folds: Of the cross-validation.
     """
     told = sentences(result)
+    labels = result.labels
     correlations, names = _by_quality(result.correlations)
     figures: dict[str, dict[str, Any]] = {}
     figures["correlations"] = _drawn(
         {
-            name: correlation_chart(rows, str(rows["quality"][0]))
+            name: correlation_chart(rows, str(rows["quality"][0]), labels)
             for name, rows in correlations.items()
         }
     )
     increments, _ = _by_quality(result.increments)
     figures["increments"] = _drawn(
         {
-            f"{name}|{p}": increment_chart(rows, p)
+            f"{name}|{p}": increment_chart(rows, p, labels)
             for name, rows in increments.items()
             for p in _last_first(rows["psychological"].unique(maintain_order=True).to_list())
         }
@@ -82,7 +82,7 @@ def write_validation(
     figures["matrix"] = _drawn(
         {
             f"{one.level}|{one.scope}": heat_map(
-                one, set(one.metrics) - set(result.groups.automatic)
+                one, set(one.metrics) - set(result.groups.automatic), labels
             )
             for one in result.matrices
         }
@@ -96,20 +96,20 @@ def write_validation(
         headline=head,
         sentences=told,
         notes=result.notes,
-        rows=[_correlation_row(row) for row in _ordered(result.correlations)],
+        rows=[_correlation_row(row, labels) for row in _ordered(result.correlations)],
         family=family_size(result.correlations),
         increments=[
-            _increment_table(name, rows, names)
+            _increment_table(name, rows, names, labels)
             for name, rows in increments.items()
             if rows["r2_pa"].is_not_null().any()
         ],
         increment_family=family_size(result.increments),
-        differences=[_difference_row(row) for row in _clear_first(result.differences)],
+        differences=[_difference_row(row, labels) for row in _clear_first(result.differences)],
         difference_family=family_size(result.differences),
         picks={
             "correlations": [(key, names[key]) for key in figures["correlations"]],
             "increments": [
-                (key, f"{names[key.split('|')[0]]}: {label(key.split('|')[1]).lower()}")
+                (key, f"{names[key.split('|')[0]]}: {labels[key.split('|')[1]].lower()}")
                 for key in figures["increments"]
             ],
             "matrix": [(key, _matrix_name(*key.split("|"))) for key in figures["matrix"]],
@@ -117,8 +117,8 @@ def write_validation(
         methods=methods(result, resamples=resamples, folds=folds),
         codebook=CODEBOOK,
         groups=[
-            ("Psychological (P)", [label(name) for name in result.groups.psychological]),
-            ("Automatic (A)", [label(name) for name in result.groups.automatic]),
+            ("Psychological (P)", [labels[name] for name in result.groups.psychological]),
+            ("Automatic (A)", [labels[name] for name in result.groups.automatic]),
         ],
         alpha=f"{ALPHA:g}",
     )
@@ -162,13 +162,13 @@ def _ordered(table: pl.DataFrame) -> list[dict[str, Any]]:
     )
 
 
-def _correlation_row(row: Mapping[str, Any]) -> dict[str, Any]:
+def _correlation_row(row: Mapping[str, Any], labels: Mapping[str, str]) -> dict[str, Any]:
     cells = []
     for name in ("pearson", "spearman", "kendall"):
         ends = interval(row[f"{name}_low"], row[f"{name}_high"])
         cells.append((number(row[name]), ends, row[name]))
     return {
-        "metric": label(row["metric"]),
+        "metric": labels[row["metric"]],
         "group": row["group"] or "other",
         "quality": row["quality"],
         "level": _LEVELS[row["level"]],
@@ -188,7 +188,9 @@ def _correlation_row(row: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _increment_table(name: str, rows: pl.DataFrame, names: Mapping[str, str]) -> dict[str, Any]:
+def _increment_table(
+    name: str, rows: pl.DataFrame, names: Mapping[str, str], labels: Mapping[str, str]
+) -> dict[str, Any]:
     """A alone, then P, P+A and P+A on clusters not seen, for every psychological metric."""
     psychological = rows["psychological"].unique(maintain_order=True).to_list()
     lines = []
@@ -213,7 +215,7 @@ def _increment_table(name: str, rows: pl.DataFrame, names: Mapping[str, str]) ->
             )
         lines.append(
             {
-                "name": label(automatic),
+                "name": labels[automatic],
                 "a": number(known["r2_a"] if known else None, 3),
                 "unseen": number(known["cv_r2_a"] if known else None, 3),
                 "cells": cells,
@@ -223,7 +225,7 @@ def _increment_table(name: str, rows: pl.DataFrame, names: Mapping[str, str]) ->
         "name": names[name],
         "id": f"increments-{name}",
         "n": max(rows["n"].to_list(), default=0),
-        "heads": [label(p) for p in psychological],
+        "heads": [labels[p] for p in psychological],
         "lines": lines,
     }
 
@@ -242,12 +244,12 @@ def _clear_first(table: pl.DataFrame) -> list[dict[str, Any]]:
     return table.sort("p", -pl.col("difference").abs(), nulls_last=True).to_dicts()
 
 
-def _difference_row(row: Mapping[str, Any]) -> dict[str, Any]:
+def _difference_row(row: Mapping[str, Any], labels: Mapping[str, str]) -> dict[str, Any]:
     return {
         "quality": row["quality"],
         "level": _LEVELS[row["level"]],
-        "a": label(row["a"]),
-        "b": label(row["b"]),
+        "a": labels[row["a"]],
+        "b": labels[row["b"]],
         "n": row["n"],
         "r_a": number(row["r_a"]),
         "r_b": number(row["r_b"]),

@@ -6,7 +6,8 @@ from typing import Any
 import polars as pl
 
 from dialens.analysis.validation import ALL_AUTOMATIC, ALL_PSYCHOLOGICAL, Validation
-from dialens.report._wording import counted, in_sentence, is_baseline, listed, long_label
+from dialens.metrics import in_sentence
+from dialens.report._wording import counted, listed
 
 ALPHA = 0.05
 _UNITS = {"turn": "turn", "dialog": "dialogue", "agent": "agent", "system": "system"}
@@ -64,14 +65,6 @@ def units_text(count: int, level: str) -> str:
     return counted(count, _UNITS[level])
 
 
-def label(name: str) -> str:
-    """A metric, or all of a group."""
-    return {
-        ALL_AUTOMATIC: "All automatic",
-        ALL_PSYCHOLOGICAL: "All psychological",
-    }.get(name, long_label(name))
-
-
 def quality_text(name: str) -> str:
     """A quality inside a sentence; questionnaire items in quotation marks.
 
@@ -103,8 +96,8 @@ def sentences(result: Validation) -> list[Sentence]:
     """The strongest correlation of every quality, and what the psychological metrics add."""
     told: list[Sentence] = []
     for key, rows in _by_quality(result.correlations):
-        told.append(_strongest(key, rows))
-    return [*told, *_additions(_by_quality(result.increments))]
+        told.append(_strongest(key, rows, result))
+    return [*told, *_additions(_by_quality(result.increments), result)]
 
 
 def _by_quality(table: pl.DataFrame) -> list[tuple[tuple[str, str], pl.DataFrame]]:
@@ -117,10 +110,11 @@ def _by_quality(table: pl.DataFrame) -> list[tuple[tuple[str, str], pl.DataFrame
     ]
 
 
-def _strongest(key: tuple[str, str], rows: pl.DataFrame) -> Sentence:
+def _strongest(key: tuple[str, str], rows: pl.DataFrame, result: Validation) -> Sentence:
+    baselines = [name for name, card in result.cards.items() if card.is_baseline]
     level, quality = key[0], quality_text(key[1])
     fair = rows.filter(
-        ~pl.col("metric").is_in([name for name in rows["metric"].unique() if is_baseline(name)]),
+        ~pl.col("metric").is_in(baselines),
         pl.col("pearson").is_not_null(),
     )
     if not fair.height:
@@ -129,12 +123,13 @@ def _strongest(key: tuple[str, str], rows: pl.DataFrame) -> Sentence:
     best = (sure if sure.height else fair).sort(pl.col("pearson").abs(), descending=True)
     row = best.row(0, named=True)
     opposite = ", in the opposite direction" if row["pearson"] < 0 else ""
+    metric = in_sentence(result.labels[row["metric"]])
     claim = (
-        f"{quality} goes most closely with {in_sentence(label(row['metric']))}{opposite}"
+        f"{quality} goes most closely with {metric}{opposite}"
         if sure.height
         else f"No metric can be said to go with {quality}"
     )
-    nearest = "" if sure.height else f"The nearest is {in_sentence(label(row['metric']))}: "
+    nearest = "" if sure.height else f"The nearest is {metric}: "
     detail = (
         f"{nearest}r = {number(row['pearson'])}"
         f"{_within(row)}, {units_text(row['n'], level)}, corrected p "
@@ -167,7 +162,9 @@ def _why_none(rows: pl.DataFrame) -> str:
     return f"{listed(reasons)}." if reasons else ""
 
 
-def _additions(parts: Sequence[tuple[tuple[str, str], pl.DataFrame]]) -> list[Sentence]:
+def _additions(
+    parts: Sequence[tuple[tuple[str, str], pl.DataFrame]], result: Validation
+) -> list[Sentence]:
     """What all psychological metrics add to all automatic ones (or one to one, if single)."""
     verdicts: dict[str, list[tuple[str, dict[str, Any]]]] = {}
     for (_, quality), rows in parts:
@@ -177,7 +174,7 @@ def _additions(parts: Sequence[tuple[tuple[str, str], pl.DataFrame]]) -> list[Se
     told = []
     for verdict, found in verdicts.items():
         row = found[0][1]
-        who, whom = _side(row["psychological"]), _side(row["automatic"])
+        who, whom = (_side(row[side], result) for side in ("psychological", "automatic"))
         about = listed([quality_text(quality) for quality, _ in found])
         claim = f"{who[0].upper()}{who[1:]} {verdict.format(whom)} for {about}"
         numbers = "; ".join(_gain(quality, row) for quality, row in found)
@@ -209,11 +206,11 @@ def _gain(quality: str, row: Mapping[str, Any]) -> str:
     return f"{text} (n = {row['n']:,}, corrected p {p_text(row['p_adjusted'], '= ')})"
 
 
-def _side(name: str) -> str:
+def _side(name: str, result: Validation) -> str:
     return {
         ALL_AUTOMATIC: "the automatic metrics",
         ALL_PSYCHOLOGICAL: "the psychological metrics",
-    }.get(name, in_sentence(long_label(name)))
+    }.get(name) or in_sentence(result.labels[name])
 
 
 def _widest(rows: pl.DataFrame) -> dict[str, Any] | None:
@@ -255,7 +252,7 @@ def methods(result: Validation, *, resamples: int, folds: int) -> list[str]:
     }
     by = listed(sorted({str(one["clustered_by"]) for one in result.units}))
     p, a = (
-        listed([in_sentence(label(name)) for name in group]) or "none"
+        listed([in_sentence(result.labels[name]) for name in group]) or "none"
         for group in (result.groups.psychological, result.groups.automatic)
     )
     return [
