@@ -30,7 +30,6 @@ from dialens.report.validation import (
     ValidationSummary,
     correlation_table,
     increment_table,
-
     write_validation,
 )
 from dialens.statistics import FOLDS

@@ -1,4 +1,16 @@
-from ._bootstrap import ClusterDraws, Floats, Ints, MOST_UNDEFINED, Mask, Resampled, cluster_sums, coarsened, left_out_sums, percentile_estimate, resampled_sums
+from ._bootstrap import (
+    MOST_UNDEFINED,
+    ClusterDraws,
+    Floats,
+    Ints,
+    Mask,
+    Resampled,
+    cluster_sums,
+    coarsened,
+    left_out_sums,
+    percentile_estimate,
+    resampled_sums,
+)
 from ._coefficients import area_under_curve, partial_pearson, pearson, ranks, spearman
 from ._corrections import corrected
 from ._incremental import FOLDS, Memory, increment
@@ -9,15 +21,15 @@ from .mixed import MixedFit, fit_mixed
 from .power import power_curve
 
 __all__ = [
+    "FOLDS",
+    "ITEM",
+    "LABEL",
+    "MOST_UNDEFINED",
     "AgentValue",
     "Agreement",
     "ClusterDraws",
-    "FOLDS",
     "Floats",
-    "ITEM",
     "Ints",
-    "LABEL",
-    "MOST_UNDEFINED",
     "Mask",
     "Memory",
     "MixedFit",
