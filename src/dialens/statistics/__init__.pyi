@@ -1,19 +1,8 @@
-from ._bootstrap import (
-    MOST_UNDEFINED,
-    ClusterDraws,
-    Floats,
-    Ints,
-    Mask,
-    Resampled,
-    cluster_sums,
-    coarsened,
-    left_out_sums,
-    percentile_estimate,
-    resampled_sums,
-)
+from ._bootstrap import ClusterDraws, Floats, Ints, MOST_UNDEFINED, Mask, Resampled, cluster_sums, coarsened, left_out_sums, percentile_estimate, resampled_sums
 from ._coefficients import area_under_curve, partial_pearson, pearson, ranks, spearman
 from ._corrections import corrected
 from ._incremental import FOLDS, Memory, increment
+from ._profile_verdicts import Difference, DifferenceVerdict, Matching, Movement, Stability, StabilityVerdict, beyond_chance, difference_verdict, matches_its_own, matching_verdict, movement_verdict, stability_verdict, wholes
 from ._ratings import ITEM, LABEL, load_ratings, rated_items
 from ._standouts import AgentValue, standouts
 from .agreement import Agreement, measure_agreement
@@ -21,28 +10,39 @@ from .mixed import MixedFit, fit_mixed
 from .power import power_curve
 
 __all__ = [
-    "FOLDS",
-    "ITEM",
-    "LABEL",
-    "MOST_UNDEFINED",
     "AgentValue",
     "Agreement",
     "ClusterDraws",
+    "Difference",
+    "DifferenceVerdict",
+    "FOLDS",
     "Floats",
+    "ITEM",
     "Ints",
+    "LABEL",
+    "MOST_UNDEFINED",
     "Mask",
+    "Matching",
     "Memory",
     "MixedFit",
+    "Movement",
     "Resampled",
+    "Stability",
+    "StabilityVerdict",
     "area_under_curve",
+    "beyond_chance",
     "cluster_sums",
     "coarsened",
     "corrected",
+    "difference_verdict",
     "fit_mixed",
     "increment",
     "left_out_sums",
     "load_ratings",
+    "matches_its_own",
+    "matching_verdict",
     "measure_agreement",
+    "movement_verdict",
     "partial_pearson",
     "pearson",
     "percentile_estimate",
@@ -51,5 +51,7 @@ __all__ = [
     "rated_items",
     "resampled_sums",
     "spearman",
+    "stability_verdict",
     "standouts",
+    "wholes",
 ]
