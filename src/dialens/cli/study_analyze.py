@@ -15,8 +15,8 @@ from dialens.cli.study_extra import studies_extra
 from dialens.cli.study_simulate import put_in, simulated_database
 from dialens.errors import DialensError
 from dialens.report import RUN, Recorder
-from dialens.report.bias_page import ANALYSIS, StudySummary, write_study
-from dialens.report.bias_remarks import Remark
+from dialens.report._page import Remark, Summary
+from dialens.report.bias_page import ANALYSIS, write_study
 from dialens.stats.bias import Draws, analyse_study, read_study
 from dialens.storage import atomic_folder
 
@@ -281,9 +281,9 @@ def _pairs(given: list[str] | None, option: str) -> dict[str, str]:
     return made
 
 
-def _print(summary: StudySummary, output: Path) -> None:
+def _print(summary: Summary, output: Path) -> None:
     above = sum(len(remark.lines()) for remark in summary.remarks)
-    lines, most = summary.lines(), _MOST_LINES + 1 + above
+    lines, most = summary.lines(), _MOST_LINES + 2 + above
     print("\n" + "\n".join(lines[:most]))
     if len(lines) > most:
         print(f"  … and {len(lines) - most} more in the report.")

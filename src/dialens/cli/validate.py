@@ -9,16 +9,17 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from dialens.base._wording import interval, number, p_value
 from dialens.cli.options import Force, Format, OnErrorOption, Resamples, Seed, names, shown
 from dialens.corpus import Intake, OnError, read
 from dialens.corpus.tables import RATER_KINDS
 from dialens.errors import DialensError
 from dialens.metrics import Scores
 from dialens.progress import progress
-from dialens.report import RUN, Recorder
-from dialens.report.validation_latex import correlation_table, increment_table
-from dialens.report.validation_page import ValidationSummary, write_validation
-from dialens.report.validation_words import interval, label, number, p_text
+from dialens.report import RUN, Recorder, Summary
+from dialens.report.validation_page import write_validation
+from dialens.report.validation_tables import correlations_latex, increments_latex
+from dialens.report.validation_words import label
 from dialens.stats import RESAMPLES
 from dialens.stats.incremental import FOLDS
 from dialens.stats.validation import Validation
@@ -135,14 +136,14 @@ def validate(
     _print(result, summary, output)
 
 
-def _write(result: Validation, folder: Path, resamples: int, folds: int) -> ValidationSummary:
+def _write(result: Validation, folder: Path, resamples: int, folds: int) -> Summary:
     text = json.dumps(result.to_dict(), indent=1, ensure_ascii=False, allow_nan=False)
     (folder / VALIDATION).write_text(text + "\n", encoding="utf-8")
     result.correlations.write_csv(folder / "correlations.csv")
     result.differences.write_csv(folder / "differences.csv")
     result.increments.write_csv(folder / "incremental.csv")
-    (folder / "correlations.tex").write_text(correlation_table(result), encoding="utf-8")
-    (folder / "incremental.tex").write_text(increment_table(result), encoding="utf-8")
+    (folder / "correlations.tex").write_text(correlations_latex(result), encoding="utf-8")
+    (folder / "incremental.tex").write_text(increments_latex(result), encoding="utf-8")
     return write_validation(
         result,
         folder / "report.html",
@@ -152,8 +153,8 @@ def _write(result: Validation, folder: Path, resamples: int, folds: int) -> Vali
     )
 
 
-def _print(result: Validation, summary: ValidationSummary, output: Path) -> None:
-    print(summary.headline)
+def _print(result: Validation, summary: Summary, output: Path) -> None:
+    print(f"{summary.answer}.\n{summary.scope}.")
     columns = ("metric", "judgement", "level", "n", "r", "95 % interval", "rho", "tau", "p adj.")
     grid = Table(*columns, box=None, pad_edge=False, header_style="bold")
     known = result.correlations.filter(pl.col("pearson").is_not_null())
@@ -165,10 +166,10 @@ def _print(result: Validation, summary: ValidationSummary, output: Path) -> None
             row["level"],
             f"{row['n']:,}",
             number(row["pearson"], 3),
-            interval(row["pearson_low"], row["pearson_high"], 3) or "–",
+            interval(row["pearson_low"], row["pearson_high"], 3),
             number(row["spearman"], 3),
             number(row["kendall"], 3),
-            p_text(row["pearson_p_adjusted"]),
+            p_value(row["pearson_p_adjusted"]),
         )
     Console().print("", grid)
     if known.height > _SHOWN:
@@ -178,10 +179,10 @@ def _print(result: Validation, summary: ValidationSummary, output: Path) -> None
         f"\np adj.: corrected over {tested[0] if len(tested) else 0:,} tests "
         "(Benjamini–Hochberg).\n"
     )
-    for sentence in summary.sentences[:_MOST_SENTENCES]:
-        print(f"• {sentence}")
-    if len(summary.sentences) > _MOST_SENTENCES:
-        print(f"… and {len(summary.sentences) - _MOST_SENTENCES:,} more, in the report")
+    for finding in summary.findings[:_MOST_SENTENCES]:
+        print(f"• {finding.text}")
+    if len(summary.findings) > _MOST_SENTENCES:
+        print(f"… and {len(summary.findings) - _MOST_SENTENCES:,} more, in the report")
     unknown = result.correlations.filter(pl.col("pearson").is_null())["reason"]
     for reason, count in unknown.value_counts(sort=True).iter_rows():
         print(f"{count:,} not computed: {reason}.")

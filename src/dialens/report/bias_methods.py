@@ -1,7 +1,7 @@
 """A methods paragraph and a codebook that can go into a paper."""
 
+from dialens.base._wording import counted, listed
 from dialens.report.bias_remarks import rater_word
-from dialens.report.wording import counted, listed
 from dialens.stats.bias import StudyAnalysis
 
 CODEBOOK: dict[str, str] = {

@@ -10,9 +10,9 @@ from typing import Any
 import altair as alt
 import numpy as np
 
+from dialens.base._wording import counted, number
 from dialens.report.charts import Chart, named, specification
-from dialens.report.validation_words import label, number
-from dialens.report.wording import counted
+from dialens.report.validation_words import label
 from dialens.stats.validation_matrix import MetricMatrix
 
 _MOST_PRINTED = 16
@@ -127,7 +127,7 @@ def heat_map(matrix: MetricMatrix, psychological: Collection[str]) -> Chart:
         "The numbers stand in the table below the chart.",
         ("Metric", *names),
         [
-            (names[i], *("–" if np.isnan(r) else number(float(r)) for r in matrix.r[i]))
+            (names[i], *("–" if np.isnan(r) else number(float(r), 2) for r in matrix.r[i]))
             for i in range(size)
         ],
         note,
@@ -154,7 +154,7 @@ def _cells(matrix: MetricMatrix) -> list[dict[str, Any]]:
                     "b": b,
                     "r": round(r, 4),
                     "strength": round(abs(r), 4),
-                    "text": "" if i == j else number(r).replace("0.", ".", 1),
+                    "text": "" if i == j else number(r, 2).replace("0.", ".", 1),
                     "n": int(matrix.n[i, j]),
                 }
             )
