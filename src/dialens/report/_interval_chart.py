@@ -202,7 +202,6 @@ class _Layout:
         axis = alt.Axis(
             values=[(at + 0.5) * self.step for at in range(len(self.rows))],
             labelExpr=f"names[floor(datum.value / {self.step})]",
-            labelLimit=150,
             labelFontSize=13,
             grid=True,
             title=None,
@@ -256,9 +255,11 @@ def _ruled(height: int) -> list[alt.Chart]:
 
 
 def _colour(channel: Any, series: Sequence[str], colours: Mapping[str, str] | None) -> Any:
-    """One colour for all, or one a series with a legend."""
+    """One colour for all, paler where an estimate is not clear; or one a series with a legend."""
     if colours is None and len(series) < 2:
-        return alt.value(_ACCENT)
+        if channel is alt.Fill:
+            return alt.value(_ACCENT)
+        return alt.condition("datum.clear", alt.value(_ACCENT), alt.value("var(--quiet)"))
     scale = alt.Scale(domain=list(series))
     if colours is not None:
         scale = alt.Scale(

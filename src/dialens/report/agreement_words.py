@@ -63,12 +63,12 @@ def answer(rows: pl.DataFrame, findings: Sequence[Finding]) -> str:
     if mean.height < 2:
         return findings[0].claim
     ordered = mean.sort("value", maintain_order=True)
-    least, most = (
-        f"{reliability_word(row['value'])} for {place(row['quality'], row['group'])} "
-        f"({row['statistic']} {number(row['value'])})"
-        for row in (ordered.row(0, named=True), ordered.row(-1, named=True))
-    )
-    return f"The reliability of an item’s mean rating ranges from {least} to {most}"
+    ends = (ordered.row(0, named=True), ordered.row(-1, named=True))
+    low, high = (reliability_word(row["value"]) for row in ends)
+    word = low if low == high else f"{low} to {high}"
+    least, most = (f"{number(r['value'])} ({place(r['quality'], r['group'])})" for r in ends)
+    name = ends[0]["statistic"]
+    return f"The reliability of an item’s mean rating is {word}: {name} from {least} to {most}"
 
 
 def findings(
