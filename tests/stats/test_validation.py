@@ -10,7 +10,7 @@ from scipy import stats
 
 from dialens.corpus import Corpus, read
 from dialens.errors import DialensError
-from dialens.metrics import Scores, metric, score, turn_mean
+from dialens.metrics import Scores, metric, metrics, score, turn_mean
 from dialens.stats.agreement import RatingMatrix, icc
 from dialens.stats.correlation import ClusterDraws
 from dialens.stats.validation import ALL_PSYCHOLOGICAL, Validation, validate
@@ -248,7 +248,8 @@ def test_a_ceiling_has_an_interval() -> None:
 
 
 def test_groups_by_name_by_family_and_by_default() -> None:
-    scored = ["emotional_entropy", "joy_share", "language_style_matching", "length", "question"]
+    names = ["emotional_entropy", "joy_share", "language_style_matching", "length", "question"]
+    scored = {name: metrics()[name] for name in names}
     assert partition(scored).psychological == ("emotional_entropy", "language_style_matching")
     assert partition(scored).automatic == ("length", "question")
     chosen = partition(scored, psychological=["emotion"], automatic=["question"])

@@ -32,23 +32,13 @@ from dialens.cli.options import (
 )
 from dialens.corpus import Intake, OnError, read, write_rejects
 from dialens.metrics import Resources, Scores, forecast, make_plan, score_into
+from dialens.metrics.scoring import Plan
 from dialens.progress import progress
 from dialens.report import RUN, Recorder, Summary, write_report
+from dialens.report.wording import headline_metrics
 from dialens.stats import write_trait_profile
 from dialens.storage import atomic_folder
 
-_HEADLINES = (
-    "engagement",
-    "empathic_concern",
-    "agreeableness",
-    "toxicity",
-    "emotional_entropy",
-    "emotion_matching",
-    "language_style_matching",
-    "specificity",
-    "question",
-    "length",
-)
 _NUMBER = 6  # characters of a value
 _GAP = 2
 _MOST_AGENTS = 12
@@ -134,7 +124,7 @@ def score(
     score_to(
         corpus,
         output,
-        chosen=[one.name for one in plan.metrics],
+        plan=plan,
         levels=kept,
         resources=resources,
         threads=threads,
@@ -148,7 +138,7 @@ def score_to(
     source: Path,
     output: Path,
     *,
-    chosen: list[str],
+    plan: Plan,
     levels: list[str],
     resources: Resources,
     threads: int | None = None,
@@ -160,7 +150,7 @@ def score_to(
     intake = Intake(on_error)
     arguments = {
         "corpus": source,
-        "metrics": chosen,
+        "metrics": [metric.name for metric in plan.metrics],
         "levels": levels,
         "models": resources.models.size,
         "own_models": resources.models.own,
@@ -175,18 +165,12 @@ def score_to(
             corpus = read(source, format=format, intake=intake, spool=spool, advance=advance)
         turns = int(corpus.manifest["counts"]["turns"])
         with recorder.step("load models"):
-            expected = forecast(corpus, make_plan(chosen, resources))
+            expected = forecast(corpus, plan)
         if expected is not None:
             print(*expected.lines(), sep="\n", file=sys.stderr, flush=True)
         with recorder.step("score"), progress("Scoring", total=turns) as advance:
             scores = score_into(
-                corpus,
-                scratch,
-                metrics=chosen,
-                levels=levels,
-                resources=resources,
-                threads=threads,
-                advance=advance,
+                corpus, scratch, plan, levels=levels, threads=threads, advance=advance
             )
         with recorder.step("trait profile"):
             write_trait_profile(scores, scratch, seed=resources.seed)
@@ -237,7 +221,7 @@ def _print_agents(scores: Scores) -> int:
     console = Console()
     present = rows.filter(pl.col("value").is_not_null())["metric"].unique()
     present = present if len(present) else rows["metric"].unique()
-    shown_metrics = [name for name in _HEADLINES if name in present] or present.sort().to_list()
+    shown_metrics = headline_metrics({name: scores.cards[name] for name in sorted(present)})
     wide = scores.wide("agent")
     names_take = max(map(len, wide["agent"].head(_MOST_AGENTS).to_list()), default=0)
     shown_metrics = _fitting(shown_metrics, console.width - max(names_take, len("agent")))
@@ -263,4 +247,4 @@ def _fitting(metrics: list[str], room: int) -> list[str]:
     """
     widths = [max(_NUMBER, *map(len, name.split("_"))) + _GAP for name in metrics]
     kept = [name for name, end in zip(metrics, accumulate(widths), strict=True) if end <= room]
-    return kept[: len(_HEADLINES)] or metrics[:1]
+    return kept or metrics[:1]

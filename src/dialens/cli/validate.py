@@ -19,7 +19,6 @@ from dialens.progress import progress
 from dialens.report import RUN, Recorder, Summary
 from dialens.report.validation_page import write_validation
 from dialens.report.validation_tables import correlations_latex, increments_latex
-from dialens.report.validation_words import label
 from dialens.stats import RESAMPLES
 from dialens.stats.incremental import FOLDS
 from dialens.stats.validation import Validation
@@ -161,7 +160,7 @@ def _print(result: Validation, summary: Summary, output: Path) -> None:
     few = pl.col("level").is_in(["agent", "system"])  # large by chance, so not the first to see
     for row in known.sort(few, -pl.col("pearson").abs()).head(_SHOWN).iter_rows(named=True):
         grid.add_row(
-            label(row["metric"]),
+            result.labels[row["metric"]],
             row["quality"],
             row["level"],
             f"{row['n']:,}",

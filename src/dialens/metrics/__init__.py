@@ -25,7 +25,15 @@ from dialens.metrics.model_emotion import LABELS as EMOTION_LABELS
 from dialens.metrics.model_forecast import Forecast, forecast
 from dialens.metrics.model_set import ModelSet
 from dialens.metrics.registry import metrics, select
-from dialens.metrics.scores import SCORES, Scores, make_plan, score, score_into, state_of
+from dialens.metrics.scores import (
+    SCORES,
+    ScoredMetric,
+    Scores,
+    make_plan,
+    score,
+    score_into,
+    state_of,
+)
 from dialens.metrics.state import State, Values
 
 __all__ = [
@@ -39,6 +47,7 @@ __all__ = [
     "MetricCard",
     "ModelSet",
     "Resources",
+    "ScoredMetric",
     "Scores",
     "Spread",
     "State",

@@ -7,6 +7,7 @@ from typing import Any
 import polars as pl
 
 from dialens.base._wording import counted, p_value
+from dialens.metrics import MetricCard
 from dialens.report._interval_chart import Mark, interval_chart
 from dialens.report._page import (
     Block,
@@ -22,36 +23,32 @@ from dialens.report._page import (
 )
 from dialens.report._table import Cell, Column, Table
 from dialens.report.charts import Chart
-from dialens.report.wording import (
-    Scale,
-    cards,
-    family_label,
-    headline_metrics,
-    higher,
-    is_baseline,
-    long_label,
-)
+from dialens.report.wording import Scale, headline_metrics
 
 ALPHA = 0.05
 _MOST_ROWS = 30
 _OPEN = 3
 
 
-def write_comparison(table: pl.DataFrame, path: Path, *, title: str) -> Summary:
+def write_comparison(
+    table: pl.DataFrame, path: Path, *, cards: Mapping[str, MetricCard], title: str
+) -> Summary:
     """Write a comparison into one HTML file that needs nothing else.
 
     Args:
         table: What `dialens.compare` gives (columns of `dialens.stats.COMPARISONS`).
         path: The file; it appears whole or not at all.
+        cards: Of the metrics (`Scores.cards`).
         title: Heading of the page.
     """
     table = _short_names(table)
     metrics = table["metric"].unique(maintain_order=True).to_list()
     compared = table.filter(pl.col("difference").is_not_null())["metric"]
-    first = headline_metrics(compared.unique(maintain_order=True).to_list() or metrics)
+    with_values = compared.unique(maintain_order=True).to_list() or metrics
+    first = headline_metrics({name: cards[name] for name in with_values})
     ordered = [*first, *(name for name in metrics if name not in first)]
-    scales = {name: _scale(table.filter(pl.col("metric") == name), name) for name in ordered}
-    differences = _findings(table, first, scales)
+    scales = {name: _scale(table.filter(pl.col("metric") == name), cards[name]) for name in ordered}
+    differences = _findings(table, [cards[name] for name in first], scales)
     nothing = f"No difference on the headline metrics has a corrected p below {ALPHA:g}"
     sections = [
         Section(
@@ -63,10 +60,10 @@ def write_comparison(table: pl.DataFrame, path: Path, *, title: str) -> Summary:
         Section(
             "plots",
             "Differences, metric by metric",
-            _plots(table, first, ordered, scales),
+            _plots(table, first, [cards[name] for name in ordered], scales),
             "Charts",
         ),
-        Section("tests", "Every test", [_tests(table, scales)]),
+        Section("tests", "Every test", [_tests(table, cards, scales)]),
     ]
     answer = _answer(differences[0]) if differences else nothing
     return write_page(Page(title, answer, _scope(table, metrics), sections), path)
@@ -89,8 +86,8 @@ def _short_names(table: pl.DataFrame) -> pl.DataFrame:
     return table.with_columns(pl.col("a", "b").str.strip_prefix(prefix))
 
 
-def _scale(rows: pl.DataFrame, name: str) -> Scale:
-    return Scale.of(name, rows.select("difference", "low", "high").iter_rows())
+def _scale(rows: pl.DataFrame, card: MetricCard) -> Scale:
+    return Scale.of(card, rows.select("difference", "low", "high").iter_rows())
 
 
 def _is_clear(row: Mapping[str, Any]) -> bool:
@@ -133,22 +130,22 @@ def _method(table: pl.DataFrame) -> str:
 
 
 def _findings(
-    table: pl.DataFrame, names: Sequence[str], scales: Mapping[str, Scale]
+    table: pl.DataFrame, metrics: Sequence[MetricCard], scales: Mapping[str, Scale]
 ) -> list[Finding]:
     """For every headline metric its largest difference that survives the correction."""
     findings = []
-    for name in names:
+    for card in metrics:
         below = table.filter(
-            pl.col("metric") == name, pl.col("p_adjusted") < ALPHA, pl.col("difference") != 0
+            pl.col("metric") == card.name, pl.col("p_adjusted") < ALPHA, pl.col("difference") != 0
         )
-        if not below.height or is_baseline(name):
+        if not below.height or card.is_baseline:
             continue
         row = below.sort(pl.col("difference").abs(), descending=True).row(0, named=True)
-        findings.append(_finding(row, scales[name], below.height - 1))
+        findings.append(_finding(row, card, scales[card.name], below.height - 1))
     return findings
 
 
-def _finding(row: Mapping[str, Any], scale: Scale, others: int) -> Finding:
+def _finding(row: Mapping[str, Any], card: MetricCard, scale: Scale, others: int) -> Finding:
     """A difference told from its higher side; `others` pairs are clear as well."""
     up = row["difference"] > 0
     a, b = (row["a"], row["b"]) if up else (row["b"], row["a"])
@@ -157,7 +154,7 @@ def _finding(row: Mapping[str, Any], scale: Scale, others: int) -> Finding:
     points = " points" if scale.percent else ""
     more = f". {counted(others, 'other pair has', 'other pairs have')} such a p here"
     return Finding(
-        f"{a} {higher(row['metric'])} than {b}",
+        f"{a} {card.higher_reads} than {b}",
         f"{scale.text(values[0])} against "
         f"{scale.text(values[1])}, difference {scale.number(abs(row['difference']))}{points} "
         f"(95 % interval {scale.interval(low, high)}), corrected p "
@@ -169,35 +166,34 @@ def _finding(row: Mapping[str, Any], scale: Scale, others: int) -> Finding:
 def _plots(
     table: pl.DataFrame,
     first: Sequence[str],
-    ordered: Sequence[str],
+    ordered: Sequence[MetricCard],
     scales: Mapping[str, Scale],
 ) -> list[Fold]:
     """A chart for every headline metric, then one a family with its metrics to choose from."""
-    known = cards(ordered)
-    groups = {long_label(name): [name] for name in first}
-    for name in ordered[len(first) :]:
-        family = known[name].family if name in known else "other"
-        groups.setdefault(family_label(family), []).append(name)
+    groups = {card.long_label: [card] for card in ordered[: len(first)]}
+    for card in ordered[len(first) :]:
+        groups.setdefault(card.family_label, []).append(card)
     clear = table.filter(pl.col("p_adjusted") < ALPHA)
     folds = []
-    for place, (group, names) in enumerate(groups.items()):
-        charts = {name: _forest(table, name, scales[name]) for name in names}
-        plot = (
-            Plot(f"plot-{place}", charts, "Metric", {name: long_label(name) for name in names})
-            if len(names) > 1
-            else Plot(f"plot-{place}", {"": charts[names[0]]})
-        )
-        blocks: list[Block] = [plot]
-        if len(names) == 1 and names[0] in known:
-            blocks.insert(0, Text(f"{known[names[0]].meaning}."))
-        below = clear.filter(pl.col("metric").is_in(names)).height
+    for place, (group, members) in enumerate(groups.items()):
+        charts = {card.name: _forest(table, card, scales[card.name]) for card in members}
+        blocks: list[Block]
+        if len(members) > 1:
+            labels = {card.name: card.long_label for card in members}
+            blocks = [Plot(f"plot-{place}", charts, "Metric", labels)]
+        else:
+            (chart,) = charts.values()
+            blocks = [Text(f"{members[0].meaning}."), Plot(f"plot-{place}", {"": chart})]
+        below = clear.filter(pl.col("metric").is_in(list(charts))).height
         folds.append(
             Fold(group, blocks, f"{below} with a corrected p below {ALPHA:g}", place < _OPEN)
         )
     return folds
 
 
-def _tests(table: pl.DataFrame, scales: Mapping[str, Scale]) -> Table:
+def _tests(
+    table: pl.DataFrame, cards: Mapping[str, MetricCard], scales: Mapping[str, Scale]
+) -> Table:
     heads = (
         Column("Metric", "text"),
         Column("A", "text"),
@@ -212,13 +208,15 @@ def _tests(table: pl.DataFrame, scales: Mapping[str, Scale]) -> Table:
         "Dialogues",
         "Paired",
     )
-    rows = [_test(row, scales[row["metric"]]) for row in table.iter_rows(named=True)]
+    rows = [
+        _test(row, cards[row["metric"]].long_label, scales[row["metric"]])
+        for row in table.iter_rows(named=True)
+    ]
     return Table("tests", "Every test", heads, rows)
 
 
-def _test(row: Mapping[str, Any], scale: Scale) -> list[Cell | str]:
+def _test(row: Mapping[str, Any], label: str, scale: Scale) -> list[Cell | str]:
     difference = "–" if row["difference"] is None else scale.number(row["difference"])
-    label = long_label(row["metric"])
     reason = row["reason"] or ""
     return [
         Cell(label, label),
@@ -240,9 +238,9 @@ def _test(row: Mapping[str, Any], scale: Scale) -> list[Cell | str]:
     ]
 
 
-def _forest(table: pl.DataFrame, name: str, scale: Scale) -> Chart:
+def _forest(table: pl.DataFrame, card: MetricCard, scale: Scale) -> Chart:
     """Differences with their intervals, the largest first, on an axis of the metric's own."""
-    every = table.filter(pl.col("metric") == name)
+    every = table.filter(pl.col("metric") == card.name)
     rows = (
         every.filter(pl.col("difference").is_not_null())
         .sort(pl.col("difference").abs(), descending=True, maintain_order=True)
@@ -266,7 +264,7 @@ def _forest(table: pl.DataFrame, name: str, scale: Scale) -> Chart:
     rest = every.height - len(marks)
     if rest:
         note += f" The {counted(rest, 'pair')} not drawn stand in the table."
-    what = f"Difference in {long_label(name).lower()}"
+    what = f"Difference in {card.long_label.lower()}"
     return interval_chart(
         marks,
         axis=what,

@@ -19,16 +19,11 @@ from dialens.report.profile_words import (
     unknown,
     with_interval,
 )
-from dialens.report.wording import counted, label, listed
+from dialens.report.wording import counted, listed
 from dialens.stats import AgentProfile
 
 MATCHING = "profile-matching"
 _MOST_NAMED = 3
-_SIDES = {
-    "language_style_matching": "style",
-    "emotion_matching": "emotion words",
-    "emotion_matching_classifier": "emotions by classifier",
-}
 
 
 def matching_answer(digest: Digest, profile: AgentProfile) -> Answer:
@@ -46,7 +41,7 @@ def matching_answer(digest: Digest, profile: AgentProfile) -> Answer:
     rows = table.filter(pl.col("excess").is_not_null()).to_dicts()
     if not rows:
         return unknown(MATCHING, question, _why_not(table))
-    metrics = [name for name in _SIDES if any(row["metric"] == name for row in rows)]
+    metrics = list(dict.fromkeys(row["metric"] for row in rows))
     close = [row for row in rows if _beyond(row) and row["excess"] > 0]
     tested = [row for row in rows if row["p"] is not None]
     tone = YES if tested and 2 * len(close) >= len(tested) else PARTLY if close else NO
@@ -64,7 +59,7 @@ def matching_answer(digest: Digest, profile: AgentProfile) -> Answer:
         "Anybody’s words match anybody’s to some degree, so an agent is also held against the "
         "partners of its other dialogues. Intervals are over dialogues; tests are corrected.",
         _charts(digest, rows, metrics),
-        [] if one else [(name, label(name)) for name in metrics],
+        [] if one else [(name, digest.label(name)) for name in metrics],
         "Matching",
     )
 
@@ -87,7 +82,7 @@ def _why_not(table: pl.DataFrame) -> str:
 
 
 def _sentence(digest: Digest, metric: str, rows: Sequence[Mapping[str, Any]]) -> str:
-    side = f"In {_SIDES[metric]}"
+    side = f"In {digest.cards[metric].matches}"
     names = names_of(digest)
     ordered = sorted(rows, key=lambda row: -row["excess"])
     close = [row for row in ordered if _beyond(row) and row["excess"] > 0]
@@ -141,13 +136,15 @@ def _charts(
     digest: Digest, rows: Sequence[Mapping[str, Any]], metrics: Sequence[str]
 ) -> dict[str, Chart]:
     if alone(digest):
-        return {"": _chart([(label(row["metric"]), row) for row in rows], "Matching", "matching")}
+        return {
+            "": _chart([(digest.label(row["metric"]), row) for row in rows], "Matching", "matching")
+        }
     names = names_of(digest)
     return {
         metric: _chart(
             [(names[r["system"], r["agent"]], r) for r in rows if r["metric"] == metric],
             "Agent",
-            label(metric).lower(),
+            digest.label(metric).lower(),
         )
         for metric in metrics
     }

@@ -18,7 +18,7 @@ from dialens.report.profile_traits import difference_answer, stability_answer
 from dialens.report.profile_words import Answer
 from dialens.report.wording import counted
 from dialens.stats import TraitProfile, agent_profile
-from dialens.stats.agent_profiles import lasting_traits
+from dialens.stats.trait_profiles import lasting_traits
 
 _LONGEST = 70
 

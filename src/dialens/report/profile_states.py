@@ -20,7 +20,7 @@ from dialens.report.profile_words import (
     unknown,
     with_interval,
 )
-from dialens.report.wording import counted, label
+from dialens.report.wording import counted
 from dialens.stats import AgentProfile
 from dialens.stats.agent_profile_tables import (
     ALIKE,
@@ -61,7 +61,7 @@ def states_answer(digest: Digest, profile: AgentProfile) -> Answer:
     row = pooled[first]
     tone, verdict = _verdict(row)
     one = alone(digest)
-    sentences = [_share(row, one=one), _most(pooled, first)]
+    sentences = [_share(row, one=one), _most(digest, pooled, first)]
     if not one:
         sentences.append(_ends(digest, table, first))
     if first == ALL_EMOTIONS and ALL_EMOTIONS_CLASSIFIER in known:
@@ -78,13 +78,18 @@ def states_answer(digest: Digest, profile: AgentProfile) -> Answer:
         if first == ALL_EMOTIONS
         else "",
         _charts(digest, table, shown),
-        [] if one else [(name, _label(name)) for name in shown],
+        [] if one else [(name, _label(digest, name)) for name in shown],
         "State",
     )
 
 
-def _label(name: str) -> str:
-    return _LABELS.get(name, label(name))
+def _is_part(digest: Digest, state: str) -> bool:
+    """Whether it is one of the eight emotions."""
+    return state in digest.cards and digest.cards[state].part_of == ALL_EMOTIONS
+
+
+def _label(digest: Digest, name: str) -> str:
+    return _LABELS.get(name) or digest.label(name)
 
 
 def _why_not(reason: str) -> str:
@@ -126,19 +131,19 @@ def _share(row: Mapping[str, Any], *, one: bool) -> str:
     )
 
 
-def _most(pooled: Mapping[str, Mapping[str, Any]], whole: str) -> str:
+def _most(digest: Digest, pooled: Mapping[str, Mapping[str, Any]], whole: str) -> str:
     """The emotion that moves most, in points of its share."""
     parts = [
         row
         for name, row in pooled.items()
-        if name.endswith("_share") and row["sd_within"] is not None
+        if _is_part(digest, name) and row["sd_within"] is not None
     ]
     if whole != ALL_EMOTIONS or not parts or pooled[whole]["reason"] == ALIKE:
         return ""
     row = max(parts, key=lambda one: one["sd_within"])
     low, high = (None if row[end] is None else 100 * row[end] for end in ("low", "high"))
     return (
-        f"{label(row['state'])} moves most: its share by "
+        f"{digest.label(row['state'])} moves most: its share by "
         f"{with_interval(100 * row['sd_within'], low, high, 0)} percentage points around "
         "the mean of the dialogue (standard deviation)."
     )
@@ -173,19 +178,25 @@ def _second(row: Mapping[str, Any]) -> str:
 def _charts(digest: Digest, table: pl.DataFrame, shown: Sequence[str]) -> dict[str, Chart]:
     rows = table.filter(pl.col("agent").is_not_null(), pl.col("sd_within").is_not_null()).to_dicts()
     if alone(digest):
-        parts = [row for row in rows if row["state"].endswith("_share")] or rows
-        return {"": _chart([(label(row["state"]), row) for row in parts], "Emotion", "emotions")}
+        parts = [row for row in rows if _is_part(digest, row["state"])] or rows
+        return {
+            "": _chart(
+                digest, [(digest.label(row["state"]), row) for row in parts], "Emotion", "emotions"
+            )
+        }
     names = names_of(digest)
     made = {}
     for state in shown:
         chosen = [(names[r["system"], r["agent"]], r) for r in rows if r["state"] == state]
         if chosen:
-            made[state] = _chart(chosen, "Agent", _label(state).lower())
+            made[state] = _chart(digest, chosen, "Agent", _label(digest, state).lower())
     return made
 
 
-def _chart(named: Sequence[tuple[str, Mapping[str, Any]]], head: str, what: str) -> Chart:
-    is_share = all(row["state"].endswith("_share") for _, row in named)
+def _chart(
+    digest: Digest, named: Sequence[tuple[str, Mapping[str, Any]]], head: str, what: str
+) -> Chart:
+    is_share = all(_is_part(digest, row["state"]) for _, row in named)
     marks = [
         Mark(name, row["sd_within"], row["low"], row["high"], row["sd_between"])
         for name, row in named

@@ -20,10 +20,11 @@ from dialens.report.profile_words import (
     unknown,
     with_interval,
 )
-from dialens.report.trait_section import grade_of, systems_apart, wholes
-from dialens.report.wording import counted, label, listed
+from dialens.report.trait_section import grade_of, wholes
+from dialens.report.wording import counted, listed
 from dialens.stats import AgentProfile, TraitProfile
 from dialens.stats.agent_profile_tables import NO_TURN, ONE_DIALOG, ONE_TURN
+from dialens.stats.trait_profiles import systems_apart
 
 DIFFERENCE = "profile-traits"
 STABILITY = "profile-stability"
@@ -72,7 +73,7 @@ def difference_answer(digest: Digest, profile: TraitProfile, names: Sequence[str
     differing = [name for name in traits if any(row["trait"] == name for row in beyond)]
     tried = len({row["trait"] for row in tested})
     if differing:
-        told = listed([label(name).lower() for name in differing])
+        told = listed([digest.label(name).lower() for name in differing])
         where = " of one system" if len(systems) > 1 else ""
         first = (
             f"Agents{where} differ beyond chance in {told} ({len(differing)} of {tried} traits)."
@@ -122,8 +123,9 @@ def _most(digest: Digest, profile: TraitProfile, row: Mapping[str, Any], *, seve
         for one in (low, high)
     )
     place = f" of {row['system']}" if several and row["system"] else ""
+    trait = digest.label(row["trait"]).lower()
     return (
-        f"Most in {label(row['trait']).lower()}{place}, from {ends}: {share} of what differs "
+        f"Most in {trait}{place}, from {ends}: {share} of what differs "
         f"between dialogues lies between the agents ({counted(row['n_agents'], 'agent')}, "
         f"{counted(row['n_dialogs'], 'dialogue')})."
     )
@@ -152,7 +154,7 @@ def _difference_chart(digest: Digest, profile: TraitProfile, traits: Sequence[st
             }
             values.append(
                 {
-                    "trait": label(name),
+                    "trait": digest.label(name),
                     "number": unit.number,
                     **shown,
                     "mean": round(row["mean"], 4),
@@ -161,7 +163,7 @@ def _difference_chart(digest: Digest, profile: TraitProfile, traits: Sequence[st
             told.append(with_interval(row["mean"], row["low"], row["high"], 2))
         rows.append((unit.name, *told))
     agents = [unit.name for unit in digest.agents]
-    return traits_chart([label(name) for name in traits], values, agents, rows)
+    return traits_chart([digest.label(name) for name in traits], values, agents, rows)
 
 
 def stability_answer(digest: Digest, profile: AgentProfile, names: Sequence[str]) -> Answer:
@@ -199,12 +201,12 @@ def stability_answer(digest: Digest, profile: AgentProfile, names: Sequence[str]
         verdict,
         [
             " ".join(filter(None, (_moving(digest, agents, moving, much, traits), doubt))),
-            _typical(pooled[traits[0]], one=one),
+            _typical(digest, pooled[traits[0]], one=one),
         ],
         "Drift is how far dialogues differ (standard deviation) beyond what the turns of single "
         "dialogues would bring about by chance. Talk of other things counts as drift, too.",
         _stability_charts(digest, agents, traits),
-        [] if one else [(name, label(name)) for name in traits],
+        [] if one else [(name, digest.label(name)) for name in traits],
         "Trait",
     )
 
@@ -281,7 +283,7 @@ def _moving(
     who = "The agent" if one else names[worst["system"], worst["agent"]]
     number = f"by {with_interval(worst['drift'], worst['low'], worst['high'], 2)}"
     most = (
-        f"{who} drifts most in {label(worst['trait']).lower()}, {number} over "
+        f"{who} drifts most in {digest.label(worst['trait']).lower()}, {number} over "
         f"{counted(worst['n_dialogs'], 'dialogue')}"
     )
     if one:
@@ -302,10 +304,11 @@ def _telling(row: Mapping[str, Any]) -> float:
     return (row["sd_agents"] or 0.0) / (row["expected"] or 1.0)
 
 
-def _typical(row: Mapping[str, Any], *, one: bool) -> str:
+def _typical(digest: Digest, row: Mapping[str, Any], *, one: bool) -> str:
     apart = f"; the agents differ by {row['sd_agents']:.2f}" if row["sd_agents"] is not None else ""
+    trait = digest.label(row["trait"]).lower()
     return (
-        f"In {label(row['trait']).lower()}, dialogues {'' if one else 'of one agent '}drift by "
+        f"In {trait}, dialogues {'' if one else 'of one agent '}drift by "
         f"{with_interval(row['drift'], row['low'], row['high'], 2)}{apart} "
         f"({counted(row['n_dialogs'], 'dialogue')}, {counted(row['n_turns'], 'turn')})."
     )
@@ -315,13 +318,15 @@ def _stability_charts(
     digest: Digest, agents: Sequence[Mapping[str, Any]], traits: Sequence[str]
 ) -> dict[str, Chart]:
     if alone(digest):
-        return {"": _stability_chart([(label(row["trait"]), row) for row in agents], "Trait", "")}
+        return {
+            "": _stability_chart([(digest.label(row["trait"]), row) for row in agents], "Trait", "")
+        }
     names = names_of(digest)
     return {
         trait: _stability_chart(
             [(names[r["system"], r["agent"]], r) for r in agents if r["trait"] == trait],
             "Agent",
-            f" in {label(trait).lower()}",
+            f" in {digest.label(trait).lower()}",
         )
         for trait in traits
     }

@@ -39,7 +39,6 @@ from dialens.report.profile_section import ProfileSection, profile_section
 from dialens.report.run_record import RunRecord
 from dialens.report.tables import headline_table, other_tables, size, system_table
 from dialens.report.trait_section import Character, character, profile_of
-from dialens.report.wording import cards, higher, label, long_label
 
 _MOST_ANSWERED = 2
 _LEXICONS = {"emotion": "Emotion words", "style": "Function words", "stop": "Stop words"}
@@ -132,7 +131,7 @@ def _answer(digest: Digest, gaps: Sequence[Gap]) -> str:
     if not gaps:
         return f"Nothing tells {counted(len(digest.agents), 'agent')} apart more than chance would"
     parts = [
-        f"{gap.higher.name} {higher(gap.metric)} than {gap.lower.name} "
+        f"{gap.higher.name} {digest.cards[gap.metric].higher_reads} than {gap.lower.name} "
         f"({gap.higher.value} against {gap.lower.value})"
         for gap in gaps[:_MOST_ANSWERED]
     ]
@@ -199,7 +198,7 @@ def _character(traits: Character) -> Section:
 
 def _distributions(digest: Digest, seed: int) -> Section:
     charts = {name: distribution_chart(digest, name, seed=seed) for name in digest.headline}
-    labels = {name: label(name) for name in charts}
+    labels = {name: digest.label(name) for name in charts}
     plot = Plot("distribution", _drawn(charts), "Metric", labels)
     return Section("distributions", "How single dialogues differ", [plot], "Distributions")
 
@@ -222,7 +221,7 @@ def _movement(digest: Digest) -> Section:
     )
     if longest(digest) > 1:
         charts = {name: movement_chart(digest, name) for name in moving_metrics(digest)}
-        labels = {name: long_label(name) for name in charts}
+        labels = {name: digest.cards[name].long_label for name in charts}
         block = Plot("movement", _drawn(charts), "Metric", labels, agents=_names(digest))
     return Section("movement", "Over the turns of a dialogue", [block], "Over a dialogue")
 
@@ -292,15 +291,9 @@ def _run_facts(run: RunRecord) -> list[Fact]:
 
 
 def _metric_facts(run: RunRecord, digest: Digest) -> list[Fact]:
-    known = cards(digest.metrics)
     return [
-        Fact(
-            name,
-            f"{known[name].meaning}." if name in known else "",
-            known[name].citation or "" if name in known else "",
-            code=[run.signatures.get(name, "")],
-        )
-        for name in digest.metrics
+        Fact(name, f"{card.meaning}.", card.citation or "", code=[run.signatures.get(name, "")])
+        for name, card in digest.cards.items()
     ]
 
 

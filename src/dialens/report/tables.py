@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dialens.base._wording import counted
 from dialens.report._table import Cell, Column, Place, Table
 from dialens.report.digest import Digest, Unit
-from dialens.report.wording import Scale, cards, family_label, family_order, label
+from dialens.report.wording import Scale
 
 _FIRST = 2
 """Columns before the metrics: who, and how many dialogues."""
@@ -26,15 +26,12 @@ def system_table(digest: Digest) -> Table | None:
 
 def other_tables(digest: Digest) -> Iterator[Table]:
     """Everything else that was computed, family by family."""
-    known = cards(digest.metrics)
-    rest = [name for name in digest.metrics if name not in digest.headline]
-
-    def family(name: str) -> str:
-        return known[name].family if name in known else "other"
-
-    for key in sorted({family(name) for name in rest}, key=family_order):
-        chosen = [name for name in rest if family(name) == key]
-        yield _table(f"family-{key}", family_label(key), "Agent", digest.agents, chosen, digest)
+    rest = [card for name, card in digest.cards.items() if name not in digest.headline]
+    for family in dict.fromkeys(card.family for card in rest):
+        members = [card for card in rest if card.family == family]
+        names = [card.name for card in members]
+        heading = members[0].family_label
+        yield _table(f"family-{family}", heading, "Agent", digest.agents, names, digest)
 
 
 def size(table: Table) -> str:
@@ -46,13 +43,12 @@ def size(table: Table) -> str:
 def _table(
     key: str, title: str, unit: str, units: Sequence[Unit], names: Sequence[str], digest: Digest
 ) -> Table:
-    known = cards(names)
     heads = [Column(unit, "text"), Column("Dialogues", "number")]
     for name in names:
-        meaning = known[name].meaning if name in known else name
+        meaning = digest.cards[name].meaning
         if any(u.estimates[name].basis == "mean of dialogs" for u in units if name in u.estimates):
             meaning += "; here the mean over dialogues"
-        heads.append(Column(label(name), "number", f"{meaning}."))
+        heads.append(Column(digest.label(name), "number", f"{meaning}."))
     rows = [
         [
             Cell(u.name, u.name, agent=u.number if key == _AGENTS else None),

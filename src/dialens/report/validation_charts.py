@@ -9,7 +9,7 @@ import polars as pl
 from dialens.base._wording import counted, interval, number, p_value
 from dialens.report._interval_chart import Mark, interval_chart
 from dialens.report.charts import Chart, named, row_axis, specification
-from dialens.report.validation_words import ALPHA, label
+from dialens.report.validation_words import ALPHA
 
 _MOST_ROWS = 26
 _COLOURS = {
@@ -19,7 +19,7 @@ _COLOURS = {
 }
 
 
-def correlation_chart(rows: pl.DataFrame, quality: str) -> Chart | None:
+def correlation_chart(rows: pl.DataFrame, quality: str, labels: Mapping[str, str]) -> Chart | None:
     """Pearson's coefficients of one quality with intervals; the dashed lines are the ceiling."""
     known = rows.filter(pl.col("pearson").is_not_null())
     if not known.height:
@@ -28,7 +28,7 @@ def correlation_chart(rows: pl.DataFrame, quality: str) -> Chart | None:
     grouped = ordered.filter(pl.col("group").is_not_null())
     rest = ordered.filter(pl.col("group").is_null()).head(max(0, _MOST_ROWS - grouped.height))
     shown = pl.concat([grouped, rest]).sort("pearson", descending=True, maintain_order=True)
-    marks = [_mark(row) for row in shown.iter_rows(named=True)]
+    marks = [_mark(row, labels[row["metric"]]) for row in shown.iter_rows(named=True)]
     limit = known["highest_r"].max()
     ceiling = float(limit) if isinstance(limit, float) else None
     note = f"Filled dots: corrected p below {ALPHA:g}. Ticks: Spearman’s coefficient."
@@ -55,10 +55,10 @@ def correlation_chart(rows: pl.DataFrame, quality: str) -> Chart | None:
     )
 
 
-def _mark(row: Mapping[str, Any]) -> Mark:
+def _mark(row: Mapping[str, Any], name: str) -> Mark:
     p = row["pearson_p_adjusted"]
     return Mark(
-        label(row["metric"]),
+        name,
         row["pearson"],
         row["pearson_low"],
         row["pearson_high"],
@@ -77,7 +77,9 @@ def _domain(marks: Sequence[Mark], ceiling: float | None) -> tuple[float, float]
     return (-reach if negative else -0.05, reach)
 
 
-def increment_chart(rows: pl.DataFrame, psychological: str) -> Chart | None:
+def increment_chart(
+    rows: pl.DataFrame, psychological: str, labels: Mapping[str, str]
+) -> Chart | None:
     """From A to P+A for every automatic metric: adjusted R², and R² on clusters not seen."""
     known = rows.filter(pl.col("psychological") == psychological, pl.col("r2_pa").is_not_null())
     if not known.height:
@@ -94,7 +96,7 @@ def increment_chart(rows: pl.DataFrame, psychological: str) -> Chart | None:
             records.append(
                 {
                     "row": place + lift,
-                    "name": label(row["automatic"]),
+                    "name": labels[row["automatic"]],
                     "kind": kind,
                     "x": a,
                     "both": both,
@@ -103,7 +105,7 @@ def increment_chart(rows: pl.DataFrame, psychological: str) -> Chart | None:
                     "n": row["n"],
                 }
             )
-    names = [label(name) for name in ordered["automatic"]]
+    names = [labels[name] for name in ordered["automatic"]]
     y = row_axis(len(names))
     x = alt.X(
         "x:Q",
@@ -142,7 +144,7 @@ def increment_chart(rows: pl.DataFrame, psychological: str) -> Chart | None:
     return Chart(
         specification(chart),
         {"rows": records, "zero": [{"x": 0.0}]},
-        f"R² of each automatic metric alone and together with {label(psychological).lower()}. "
+        f"R² of each automatic metric alone and together with {labels[psychological].lower()}. "
         "The numbers stand in the table below the chart.",
         ("Automatic", "Measure", "A", "P+A", "Gain", "Corrected p", "n"),
         [
@@ -157,6 +159,6 @@ def increment_chart(rows: pl.DataFrame, psychological: str) -> Chart | None:
             )
             for record in records
         ],
-        f"Ring: the automatic metric alone (A). Dot: with {label(psychological).lower()} (P+A). A "
+        f"Ring: the automatic metric alone (A). Dot: with {labels[psychological].lower()} (P+A). A "
         "dot left of its ring means that the addition predicts worse.",
     )

@@ -4,7 +4,7 @@ Cells, trees and labels share one coordinate system, so that the figure grows an
 page. Shade is the strength, whatever the sign; the sign stands in the cell or its hint.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import altair as alt
@@ -12,20 +12,21 @@ import numpy as np
 
 from dialens.base._wording import counted, number
 from dialens.report.charts import Chart, named, specification
-from dialens.report.validation_words import label
 from dialens.stats.validation_matrix import MetricMatrix
 
 _MOST_PRINTED = 16
 _TREE = 0.16
 
 
-def heat_map(matrix: MetricMatrix, psychological: Collection[str]) -> Chart:
+def heat_map(
+    matrix: MetricMatrix, psychological: Collection[str], labels: Mapping[str, str]
+) -> Chart:
     """The correlations of metrics, clustered; trees of psychological ones in their own colour."""
     size = len(matrix.metrics)
     deep = max(1.2, _TREE * size)
-    cells = _cells(matrix)
+    names = [labels[name] for name in matrix.metrics]
+    cells = _cells(matrix, names)
     lines = _lines(matrix, set(psychological), deep)
-    names = [label(name) for name in matrix.metrics]
     x = alt.X(
         "x:Q",
         scale=alt.Scale(domain=[-deep, size], nice=False, zero=False),
@@ -134,8 +135,7 @@ def heat_map(matrix: MetricMatrix, psychological: Collection[str]) -> Chart:
     )
 
 
-def _cells(matrix: MetricMatrix) -> list[dict[str, Any]]:
-    names = [label(name) for name in matrix.metrics]
+def _cells(matrix: MetricMatrix, names: Sequence[str]) -> list[dict[str, Any]]:
     cells = []
     for i, a in enumerate(names):
         for j, b in enumerate(names):

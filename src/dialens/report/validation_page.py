@@ -33,7 +33,6 @@ from dialens.report.validation_words import (
     answer,
     family_size,
     findings,
-    label,
     methods,
     scope,
 )
@@ -73,7 +72,7 @@ def _correlations(result: Validation) -> Section:
         f"{family_size(result.correlations):,} tests in this table. The ceiling is the reliability "
         "of the mean rating; “free of rater noise” is the correlation corrected for it."
     )
-    blocks = [Text(lead), correlation_table(result.correlations)]
+    blocks = [Text(lead), correlation_table(result.correlations, result.labels)]
     return Section("tables", "Correlations with human judgement", blocks, "Correlations")
 
 
@@ -90,7 +89,7 @@ def _additions(result: Validation) -> Section:
     folds = [
         Fold(
             names[key],
-            [increment_table(f"increments-{key}", names[key], rows)],
+            [increment_table(f"increments-{key}", names[key], rows, result.labels)],
             f"n up to {max(rows['n'].to_list(), default=0):,}",
             place == 0 or len(parts) <= _FEW,
         )
@@ -112,23 +111,27 @@ def _differences(result: Validation) -> Section:
         f"{family_size(result.differences):,} tests) respect clusters; Williams’ t and Steiger’s z "
         "with their uncorrected p take units for independent."
     )
-    blocks = [Text(lead), difference_table(result.differences)]
+    blocks = [Text(lead), difference_table(result.differences, result.labels)]
     return Section("compared", "Metric against metric", blocks)
 
 
 def _charts(result: Validation) -> Section:
+    labels = result.labels
     parts, names = _by_quality(result.correlations)
     correlations = _drawn(
-        {key: correlation_chart(rows, str(rows["quality"][0])) for key, rows in parts.items()}
+        {
+            key: correlation_chart(rows, str(rows["quality"][0]), labels)
+            for key, rows in parts.items()
+        }
     )
     gains, gain_names = {}, {}
     for key, rows in _by_quality(result.increments)[0].items():
         for p in _together_first(rows["psychological"].unique(maintain_order=True).to_list()):
-            gains[f"{key}|{p}"] = increment_chart(rows, p)
-            gain_names[f"{key}|{p}"] = f"{names[key]}: {label(p).lower()}"
+            gains[f"{key}|{p}"] = increment_chart(rows, p, labels)
+            gain_names[f"{key}|{p}"] = f"{names[key]}: {labels[p].lower()}"
     matrices = {
         _matrix_name(matrix.level, matrix.scope): heat_map(
-            matrix, set(matrix.metrics) - set(result.groups.automatic)
+            matrix, set(matrix.metrics) - set(result.groups.automatic), labels
         )
         for matrix in result.matrices
     }
@@ -158,7 +161,10 @@ def _about(result: Validation, resamples: int, folds: int) -> Section:
         "Automatic (A)": result.groups.automatic,
     }
     facts = [
-        *(Fact(name, ", ".join(map(label, group)) or "none") for name, group in groups.items()),
+        *(
+            Fact(name, ", ".join(result.labels[metric] for metric in group) or "none")
+            for name, group in groups.items()
+        ),
         *(Fact(name, meaning) for name, meaning in CODEBOOK),
     ]
     texts: list[Block] = [

@@ -7,7 +7,7 @@ import polars as pl
 
 from dialens.base._wording import counted, interval, number, p_value
 from dialens.report._table import Cell, Column, Table
-from dialens.report.validation_words import family_size, label
+from dialens.report.validation_words import family_size
 from dialens.stats.validation import ALL_PSYCHOLOGICAL, Validation
 
 LEVELS = {"turn": "turns", "dialog": "dialogues", "agent": "agents", "system": "systems"}
@@ -26,7 +26,7 @@ def stars(p: float | None) -> str:
     return "***" if p < 0.001 else "**" if p < 0.01 else "*" if p < 0.05 else ""
 
 
-def correlation_table(correlations: pl.DataFrame) -> Table:
+def correlation_table(correlations: pl.DataFrame, labels: Mapping[str, str]) -> Table:
     """Every metric with every judgement, the strongest of each judgement first."""
     heads = (
         Column("Metric", "text"),
@@ -51,12 +51,13 @@ def correlation_table(correlations: pl.DataFrame) -> Table:
         .with_columns(first=pl.col("place").min().over("level", "quality"))
         .sort("first", -pl.col("pearson").abs().fill_null(-1.0), maintain_order=True)
     )
-    rows = [_correlation(row) for row in ordered.iter_rows(named=True)]
+    rows = [_correlation(row, labels) for row in ordered.iter_rows(named=True)]
     return Table("correlations", "Correlations with human judgement", heads, rows)
 
 
-def _correlation(row: Mapping[str, Any]) -> list[Cell]:
-    texts = (label(row["metric"]), row["group"] or "other", row["quality"], LEVELS[row["level"]])
+def _correlation(row: Mapping[str, Any], labels: Mapping[str, str]) -> list[Cell]:
+    metric = labels[row["metric"]]
+    texts = (metric, row["group"] or "other", row["quality"], LEVELS[row["level"]])
     missing = {
         "hint": f"{row['missing']}." if row["missing"] else "",
         "label": f"{row['n_missing']:,} missing" if row["n_missing"] else "",
@@ -80,18 +81,18 @@ def _why(row: Mapping[str, Any]) -> dict[str, str]:
     return {"hint": f"{row['reason']}.", "label": "why?"} if row["reason"] else {}
 
 
-def increment_table(key: str, title: str, rows: pl.DataFrame) -> Table:
+def increment_table(key: str, title: str, rows: pl.DataFrame, labels: Mapping[str, str]) -> Table:
     """A alone, then P, P+A and P+A on clusters not seen, for every psychological metric."""
     names = rows["psychological"].unique(maintain_order=True).to_list()
     heads = [
         Column("Automatic metric"),
         Column("A", group="Alone (A)"),
         Column("unseen", group="Alone (A)"),
-        *(Column(part, group=label(name)) for name in names for part in ("P", "P+A", "unseen")),
+        *(Column(part, group=labels[name]) for name in names for part in ("P", "P+A", "unseen")),
     ]
     lines: list[list[Cell | str]] = []
     for automatic, alone, pairs in _by_automatic(rows, names):
-        line: list[Cell | str] = [label(automatic)]
+        line: list[Cell | str] = [labels[automatic]]
         line += [number(alone[part], 3) for part in ("r2_a", "cv_r2_a")]
         for row in pairs:
             both = f"{number(row['r2_pa'], 3)}{_better(row)}"
@@ -132,7 +133,7 @@ def _test(row: Mapping[str, Any]) -> str:
     )
 
 
-def difference_table(differences: pl.DataFrame) -> Table:
+def difference_table(differences: pl.DataFrame, labels: Mapping[str, str]) -> Table:
     """Which of two metrics goes with a judgement more strongly, the clearest first."""
     heads = (
         Column("A", "text"),
@@ -149,12 +150,12 @@ def difference_table(differences: pl.DataFrame) -> Table:
         "Steiger (p)",
     )
     ordered = differences.sort("p", -pl.col("difference").abs(), nulls_last=True)
-    rows = [_difference(row) for row in ordered.iter_rows(named=True)]
+    rows = [_difference(row, labels) for row in ordered.iter_rows(named=True)]
     return Table("differences", "Metric against metric", heads, rows)
 
 
-def _difference(row: Mapping[str, Any]) -> list[Cell | str]:
-    texts = (label(row["a"]), label(row["b"]), row["quality"], LEVELS[row["level"]])
+def _difference(row: Mapping[str, Any], labels: Mapping[str, str]) -> list[Cell | str]:
+    texts = (labels[row["a"]], labels[row["b"]], row["quality"], LEVELS[row["level"]])
     ends = "" if row["low"] is None else interval(row["low"], row["high"], 2)
     return [
         *(Cell(text, text) for text in texts),
@@ -179,7 +180,7 @@ def correlations_latex(result: Validation) -> str:
         qualities = rows["quality"].unique(maintain_order=True).to_list()
         by_pair = {(row["metric"], row["quality"]): row for row in rows.iter_rows(named=True)}
         lines = [
-            [label(name), *(_printed(by_pair[name, quality]) for quality in qualities)]
+            [result.labels[name], *(_printed(by_pair[name, quality]) for quality in qualities)]
             for name in rows["metric"].unique(maintain_order=True)
         ]
         title = (
@@ -198,7 +199,9 @@ def increments_latex(result: Validation) -> str:
         result.increments.group_by("level", "quality", maintain_order=True)
     ):
         names = rows["psychological"].unique(maintain_order=True).to_list()
-        titles = ["All Psych." if name == ALL_PSYCHOLOGICAL else label(name) for name in names]
+        titles = [
+            "All Psych." if name == ALL_PSYCHOLOGICAL else result.labels[name] for name in names
+        ]
         heads = [
             "",
             "A",
@@ -206,7 +209,7 @@ def increments_latex(result: Validation) -> str:
         ]
         lines = [
             [
-                label(automatic),
+                result.labels[automatic],
                 short(alone["r2_a"]),
                 *(
                     cell

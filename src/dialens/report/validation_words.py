@@ -6,8 +6,8 @@ from typing import Any
 import polars as pl
 
 from dialens.base._wording import counted, in_brackets, listed, number, p_value
+from dialens.metrics.card import in_sentence
 from dialens.report._page import Finding
-from dialens.report.wording import in_sentence, is_baseline, long_label
 from dialens.stats.validation import ALL_AUTOMATIC, ALL_PSYCHOLOGICAL, Validation
 
 ALPHA = 0.05
@@ -23,14 +23,6 @@ def units_text(count: int, level: str) -> str:
         ('300 turns', '1 dialogue')
     """
     return counted(count, _UNITS[level])
-
-
-def label(name: str) -> str:
-    """A metric, or all of a group."""
-    return {
-        ALL_AUTOMATIC: "All automatic",
-        ALL_PSYCHOLOGICAL: "All psychological",
-    }.get(name, long_label(name))
 
 
 def quality_text(name: str) -> str:
@@ -62,8 +54,8 @@ def scope(result: Validation) -> str:
 
 def findings(result: Validation) -> list[Finding]:
     """The strongest correlation of every quality, and what the psychological metrics add."""
-    strongest = [_strongest(key, rows) for key, rows in _by_quality(result.correlations)]
-    return [*strongest, *_additions(_by_quality(result.increments))]
+    strongest = [_strongest(key, rows, result) for key, rows in _by_quality(result.correlations)]
+    return [*strongest, *_additions(_by_quality(result.increments), result)]
 
 
 def answer(result: Validation) -> str:
@@ -71,12 +63,12 @@ def answer(result: Validation) -> str:
     clear = [
         row
         for _, rows in _by_quality(result.correlations)
-        for row in _fair(rows).filter(pl.col("pearson_p_adjusted") < ALPHA).to_dicts()
+        for row in _fair(rows, result).filter(pl.col("pearson_p_adjusted") < ALPHA).to_dicts()
     ]
     if not clear:
         return "No metric can be said to go with any of the human judgements"
     row = max(clear, key=lambda row: abs(row["pearson"]))
-    metric, quality = in_sentence(label(row["metric"])), quality_text(row["quality"])
+    metric, quality = in_sentence(result.labels[row["metric"]]), quality_text(row["quality"])
     within = in_brackets(row["pearson_low"], row["pearson_high"])
     return (
         f"Of all metrics {metric} comes closest to human judgement: r = "
@@ -84,9 +76,9 @@ def answer(result: Validation) -> str:
     )
 
 
-def _fair(rows: pl.DataFrame) -> pl.DataFrame:
+def _fair(rows: pl.DataFrame, result: Validation) -> pl.DataFrame:
     """Rows with a coefficient, without metrics that are there to be beaten."""
-    baselines = [name for name in rows["metric"].unique() if is_baseline(name)]
+    baselines = [name for name, card in result.cards.items() if card.is_baseline]
     return rows.filter(~pl.col("metric").is_in(baselines), pl.col("pearson").is_not_null())
 
 
@@ -100,9 +92,9 @@ def _by_quality(table: pl.DataFrame) -> list[tuple[tuple[str, str], pl.DataFrame
     ]
 
 
-def _strongest(key: tuple[str, str], rows: pl.DataFrame) -> Finding:
+def _strongest(key: tuple[str, str], rows: pl.DataFrame, result: Validation) -> Finding:
     level, quality = key[0], quality_text(key[1])
-    fair = _fair(rows)
+    fair = _fair(rows, result)
     if not fair.height:
         reasons = rows["reason"].drop_nulls().unique().sort().to_list()
         claim = f"No metric can be compared with {quality}"
@@ -111,12 +103,13 @@ def _strongest(key: tuple[str, str], rows: pl.DataFrame) -> Finding:
     best = (sure if sure.height else fair).sort(pl.col("pearson").abs(), descending=True)
     row = best.row(0, named=True)
     opposite = ", in the opposite direction" if row["pearson"] < 0 else ""
+    metric = in_sentence(result.labels[row["metric"]])
     claim = (
-        f"{quality} goes most closely with {in_sentence(label(row['metric']))}{opposite}"
+        f"{quality} goes most closely with {metric}{opposite}"
         if sure.height
         else f"No metric can be said to go with {quality}"
     )
-    nearest = "" if sure.height else f"The nearest is {in_sentence(label(row['metric']))}: "
+    nearest = "" if sure.height else f"The nearest is {metric}: "
     parts = [
         f"{nearest}r = {number(row['pearson'], 2)}"
         f"{in_brackets(row['pearson_low'], row['pearson_high'])}, {units_text(row['n'], level)}, "
@@ -139,7 +132,9 @@ def _ceiling(row: Mapping[str, Any]) -> str:
     )
 
 
-def _additions(parts: Sequence[tuple[tuple[str, str], pl.DataFrame]]) -> list[Finding]:
+def _additions(
+    parts: Sequence[tuple[tuple[str, str], pl.DataFrame]], result: Validation
+) -> list[Finding]:
     """What all psychological metrics add to all automatic ones (or one to one, if single)."""
     verdicts: dict[str, list[tuple[str, dict[str, Any]]]] = {}
     for (_, quality), rows in parts:
@@ -149,7 +144,7 @@ def _additions(parts: Sequence[tuple[tuple[str, str], pl.DataFrame]]) -> list[Fi
     findings = []
     for verdict, rows_of in verdicts.items():
         row = rows_of[0][1]
-        who, whom = _side(row["psychological"]), _side(row["automatic"])
+        who, whom = (_side(row[side], result) for side in ("psychological", "automatic"))
         about = listed([quality_text(quality) for quality, _ in rows_of])
         claim = f"{who[0].upper()}{who[1:]} {verdict.format(whom)} for {about}"
         numbers = "; ".join(_gain(quality, row) for quality, row in rows_of)
@@ -182,11 +177,11 @@ def _gain(quality: str, row: Mapping[str, Any]) -> str:
     return f"{text} (n = {row['n']:,}, corrected p {p_value(row['p_adjusted'], equals=True)})"
 
 
-def _side(name: str) -> str:
+def _side(name: str, result: Validation) -> str:
     return {
         ALL_AUTOMATIC: "the automatic metrics",
         ALL_PSYCHOLOGICAL: "the psychological metrics",
-    }.get(name, in_sentence(long_label(name)))
+    }.get(name) or in_sentence(result.labels[name])
 
 
 def _widest(rows: pl.DataFrame) -> dict[str, Any] | None:
@@ -228,7 +223,7 @@ def methods(result: Validation, *, resamples: int, folds: int) -> list[str]:
     }
     by = listed(sorted({str(one["clustered_by"]) for one in result.units}))
     p, a = (
-        listed([in_sentence(label(name)) for name in group]) or "none"
+        listed([in_sentence(result.labels[name]) for name in group]) or "none"
         for group in (result.groups.psychological, result.groups.automatic)
     )
     return [

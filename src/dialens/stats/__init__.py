@@ -10,7 +10,6 @@ from dialens.stats.mixed import MixedFit, fit_mixed
 from dialens.stats.power import power_curve
 from dialens.stats.ratings import load_ratings
 from dialens.stats.trait_profiles import (
-    TRAIT_FAMILIES,
     TRAIT_PROFILE,
     TraitProfile,
     trait_profile,
@@ -22,7 +21,6 @@ __all__ = [
     "COMPARISONS",
     "INTERVALS",
     "RESAMPLES",
-    "TRAIT_FAMILIES",
     "TRAIT_PROFILE",
     "AgentProfile",
     "Agreement",

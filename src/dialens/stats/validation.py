@@ -10,8 +10,8 @@ import polars as pl
 
 from dialens.corpus import Corpus
 from dialens.errors import DialensError
-from dialens.metrics import Scores
-from dialens.metrics import metrics as known_metrics
+from dialens.metrics import MetricCard, Scores
+from dialens.metrics.automatic.cards import GROUP as AUTOMATIC
 from dialens.stats.bootstrap import Floats
 from dialens.stats.comparison import RESAMPLES
 from dialens.stats.correlation import (
@@ -61,6 +61,7 @@ class Validation:
         matrices: Metrics with each other, one a level.
         units: By level: how many units, clusters, qualities, and what the clusters are.
         notes: What a reader should know.
+        cards: The metrics' cards by name.
     """
 
     dataset: str
@@ -71,6 +72,16 @@ class Validation:
     matrices: tuple[MetricMatrix, ...]
     units: tuple[Mapping[str, Any], ...]
     notes: tuple[str, ...]
+    cards: Mapping[str, MetricCard]
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """What the metrics are called, and both groups as a whole."""
+        return {
+            **{name: card.long_label for name, card in self.cards.items()},
+            ALL_AUTOMATIC: "All automatic",
+            ALL_PSYCHOLOGICAL: "All psychological",
+        }
 
     def to_dict(self) -> dict[str, Any]:
         """As `validation.json` holds it."""
@@ -132,7 +143,8 @@ def validate(
                 f"fewer than three. Levels with ratings: {', '.join(there)}."
             )
     scored, left_out = _with_values(scores, _scored(scores, metrics))
-    groups = partition(scored, psychological=psychological, automatic=automatic)
+    cards = {name: scores.cards[name] for name in scored}
+    groups = partition(cards, psychological=psychological, automatic=automatic)
     name = dataset or _name(corpus)
     parts: dict[str, list[dict[str, Any]]] = {"r": [], "difference": [], "increment": []}
     matrices: list[MetricMatrix] = []
@@ -168,13 +180,13 @@ def validate(
         tuple(matrices),
         tuple(units),
         (*_notes(units), *left_out),
+        scores.cards,
     )
 
 
 def _with_values(scores: Scores, names: Sequence[str]) -> tuple[list[str], list[str]]:
     """Without the automatic metrics that have no value at all, and a note that says why."""
-    known = known_metrics()
-    field = [name for name in names if name in known and known[name].scored_by is not None]
+    field = [name for name in names if AUTOMATIC in scores.cards[name].groups]
     if not field:
         return list(names), []
     found = (
@@ -197,11 +209,10 @@ def _with_values(scores: Scores, names: Sequence[str]) -> tuple[list[str], list[
 
 
 def _scored(scores: Scores, metrics: Sequence[str] | None) -> list[str]:
-    known = list(scores.signatures)
     if metrics is None:
-        return known
-    chosen = partition(known, psychological=metrics, automatic=[]).psychological
-    return [name for name in known if name in chosen]
+        return scores.names
+    chosen = partition(scores.cards, psychological=metrics, automatic=[]).psychological
+    return [name for name in scores.names if name in chosen]
 
 
 def _name(corpus: Corpus) -> str:
