@@ -7,7 +7,7 @@ from typing import Any
 import altair as alt
 
 from dialens.base._wording import interval, number
-from dialens.report.charts import Chart, named, specification
+from dialens.report.charts import Chart
 
 _NAME = 24
 _LANE = 16
@@ -15,7 +15,8 @@ _ROW_BESIDE = 30
 _ROW_BARE = 13
 _ACCENT = "var(--accent)"
 _SOFT = "var(--ink-soft)"
-_HOLLOW = alt.value("var(--surface)")
+_QUIET = "var(--quiet)"
+_SURFACE = "var(--surface)"
 
 
 @dataclass(frozen=True)
@@ -108,17 +109,19 @@ def interval_chart(
         }
         for mark in marks
     ]
-    tooltip = [
-        alt.Tooltip("label:N", title=row.lower()),
-        alt.Tooltip("text:N", title=value.lower()),
-        alt.Tooltip("ends:N", title="95 % interval"),
-        *([alt.Tooltip("beside:N", title=tick)] if tick else []),
-        *(alt.Tooltip(f"detail{at}:N", title=name.lower()) for at, name in enumerate(details)),
-    ]
+    fields = {"label": row, "text": value, "ends": "95 % interval"}
+    fields |= {"beside": tick} if tick else {}
+    fields |= {f"detail{at}": name for at, name in enumerate(details)}
     rules = [{"x": x, "name": name} for name, at in (lines or {}).items() for x in at]
-    drawing = _drawing(layout, _axis(axis, domain, percent=percent), tooltip, colours, tick)
-    if rules:
-        drawing = alt.layer(*_ruled(layout.height), drawing)
+    x_axis = {
+        "title": axis, "format": "%" if percent else ",~r", "tickCount": 6,
+    }  # fmt: skip
+    scale = {"zero": False, "nice": domain is None, **({"domain": list(domain)} if domain else {})}
+    layers = [
+        *(_rules(layout.height) if rules else []),
+        *_dots(layout, x_axis, scale, fields, colours),
+        *(_names(layout.y) if names == "above" else []),
+    ]
     series = ["Series"] if len(layout.series) > 1 else []
     heads = (row, *series, value, "95 % interval", *([tick.capitalize()] if tick else []), *details)
     table = [
@@ -134,7 +137,7 @@ def interval_chart(
     ]
     written = {"names": layout.labels} if names == "above" else {}
     return Chart(
-        specification(drawing.add_params(alt.param(name="names", value=list(layout.rows)))),
+        _specification(layers, layout),
         {"marks": records, **written, **({"rules": rules} if rules else {})},
         f"{alt_text} The numbers stand in the table below the chart.",
         columns or heads,
@@ -194,88 +197,115 @@ class _Layout:
         return [{"y": at * self.step, "label": name} for at, name in enumerate(self.rows)]
 
     @property
-    def axis(self) -> alt.Y:
+    def y(self) -> dict[str, Any]:
         """Names beside the axis stand in a parameter: no name is ever read as an expression."""
-        scale = alt.Scale(domain=[self.end, 0], nice=False, zero=False)
-        if self.names != "beside":
-            return alt.Y("y:Q", axis=None, scale=scale)
-        axis = alt.Axis(
-            values=[(at + 0.5) * self.step for at in range(len(self.rows))],
-            labelExpr=f"names[floor(datum.value / {self.step})]",
-            labelFontSize=13,
-            grid=True,
-            title=None,
-        )
-        return alt.Y("y:Q", axis=axis, scale=scale)
+        scale = {"domain": [self.end, 0], "nice": False, "zero": False}
+        axis = None
+        if self.names == "beside":
+            axis = {
+                "values": [(at + 0.5) * self.step for at in range(len(self.rows))],
+                "labelExpr": f"names[floor(datum.value / {self.step})]",
+                "labelFontSize": 13,
+                "grid": True,
+                "title": None,
+            }
+        return {"field": "y", "type": "quantitative", "axis": axis, "scale": scale}
 
 
-def _axis(title: str, domain: Sequence[float] | None, *, percent: bool) -> alt.X:
-    scale = (
-        alt.Scale(zero=False, nice=True)
-        if domain is None
-        else alt.Scale(domain=list(domain), zero=False, nice=False)
-    )
-    form = "%" if percent else ",~r"
-    return alt.X("value:Q", axis=alt.Axis(title=title, format=form, tickCount=6), scale=scale)
+def _specification(layers: Sequence[Mapping[str, Any]], layout: _Layout) -> dict[str, Any]:
+    """Written by hand: a page may hold dozens of these, and Altair copies each many times."""
+    return {
+        "$schema": alt.SCHEMA_URL,
+        "layer": list(layers),
+        "params": [{"name": "names", "value": list(layout.rows)}],
+        "width": "container",
+        "height": layout.height,
+        "autosize": {"type": "fit-x", "contains": "padding"},
+    }
 
 
-def _drawing(
+def _dots(
     layout: _Layout,
-    x: alt.X,
-    tooltip: list[alt.Tooltip],
+    axis: Mapping[str, Any],
+    scale: Mapping[str, Any],
+    fields: Mapping[str, str],
     colours: Mapping[str, str] | None,
-    tick: str,
-) -> alt.LayerChart:
-    y = layout.axis
-    base = alt.Chart(named("marks")).encode(y=y, tooltip=tooltip)
-    stroke = _colour(alt.Stroke, layout.series, colours)
-    fill = alt.condition("datum.clear", _colour(alt.Fill, layout.series, colours), _HOLLOW)
+) -> list[dict[str, Any]]:
+    """Intervals, ticks where there are some, and the dots over both."""
     bare = layout.names == "none"
-    line = base.mark_rule(strokeWidth=2 if bare else 3, strokeCap="round", opacity=0.6, clip=True)
-    dot = base.mark_point(size=30 if bare else 75, strokeWidth=2, opacity=1, clip=True)
-    layers: list[alt.Chart] = [line.encode(x=alt.X("low:Q"), x2="high:Q", stroke=stroke)]
-    if tick:
-        # Under the dot, so that it may be covered and never covers.
-        mark = base.mark_tick(thickness=3, size=18, color=_SOFT, opacity=0.9, clip=True)
-        layers.append(mark.encode(x=alt.X("tick:Q")))
-    layers.append(dot.encode(x=x, stroke=stroke, fill=fill))
-    if layout.names == "above":
-        layers += _written(y)
-    return alt.layer(*layers).properties(height=layout.height)
+    stroke, fill = _colours(layout.series, colours)
+    shared = {
+        "y": layout.y,
+        "tooltip": [
+            {"field": name, "type": "nominal", "title": title.lower()}
+            for name, title in fields.items()
+        ],
+    }
 
+    def at(field: str) -> dict[str, Any]:
+        return {"field": field, "type": "quantitative", "axis": axis, "scale": scale}
 
-def _ruled(height: int) -> list[alt.Chart]:
-    """Vertical dashed lines, named at their lower end."""
-    rules = alt.Chart(named("rules")).encode(x=alt.X("x:Q"))
-    name = rules.mark_text(align="right", baseline="bottom", dx=-5, dy=-3, fontSize=11, color=_SOFT)
+    line = {"type": "rule", "strokeWidth": 2 if bare else 3, "strokeCap": "round", "opacity": 0.6}
+    tick = {"type": "tick", "thickness": 3, "size": 18, "color": _SOFT, "opacity": 0.9}
+    dot = {"type": "point", "size": 30 if bare else 75, "strokeWidth": 2, "opacity": 1}
+    layers = [
+        (line, {"x": at("low"), "x2": {"field": "high"}, "stroke": stroke}),
+        *([(tick, {"x": at("tick")})] if "beside" in fields else []),
+        (dot, {"x": at("value"), "stroke": stroke, "fill": fill}),
+    ]
     return [
-        rules.mark_rule(style="zero", clip=True),
-        name.encode(y=alt.value(height), text="name:N"),
+        {"data": {"name": "marks"}, "mark": {**mark, "clip": True}, "encoding": {**shared, **own}}
+        for mark, own in layers
     ]
 
 
-def _colour(channel: Any, series: Sequence[str], colours: Mapping[str, str] | None) -> Any:
-    """One colour for all, paler where an estimate is not clear; or one a series with a legend."""
+def _colours(
+    series: Sequence[str], colours: Mapping[str, str] | None
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Stroke and fill: one colour for all, paler if not clear; or one a series, with a legend."""
     if colours is None and len(series) < 2:
-        if channel is alt.Fill:
-            return alt.value(_ACCENT)
-        return alt.condition("datum.clear", alt.value(_ACCENT), alt.value("var(--quiet)"))
-    scale = alt.Scale(domain=list(series))
+        accent = {"test": "datum.clear", "value": _ACCENT}
+        return {"condition": accent, "value": _QUIET}, {"condition": accent, "value": _SURFACE}
+    scale: dict[str, Any] = {"domain": list(series)}
     if colours is not None:
-        scale = alt.Scale(
-            domain=list(series), range=[colours.get(name, _ACCENT) for name in series]
-        )
-    return channel("series:N", scale=scale, legend=alt.Legend() if len(series) > 1 else None)
+        scale["range"] = [colours.get(name, _ACCENT) for name in series]
+    channel = {"field": "series", "type": "nominal", "scale": scale}
+    if len(series) < 2:
+        channel["legend"] = None
+    return channel, {"condition": {"test": "datum.clear", **channel}, "value": _SURFACE}
 
 
-def _written(y: alt.Y) -> list[alt.Chart]:
-    """Names above the dots, with a halo where they cross a line."""
-    base = alt.Chart(named("names")).encode(y=y, x=alt.value(0), text="label:N")
-    look: dict[str, Any] = {
-        "align": "left", "baseline": "top", "dy": 7, "fontSize": 12, "limit": 900,
+def _rules(height: int) -> list[dict[str, Any]]:
+    """Vertical dashed lines, named at their lower end."""
+    x = {"field": "x", "type": "quantitative"}
+    name = {
+        "type": "text", "align": "right", "baseline": "bottom", "dx": -5, "dy": -3, "fontSize": 11,
+        "color": _SOFT,
     }  # fmt: skip
-    halo: dict[str, Any] = {"stroke": "var(--surface)", "strokeWidth": 4, "strokeJoin": "round"}
-    return [base.mark_text(**look, **halo), base.mark_text(**look, color="var(--ink)")]
+    text = {"field": "name", "type": "nominal"}
+    data = {"name": "rules"}
+    return [
+        {
+            "data": data,
+            "mark": {"type": "rule", "style": "zero", "clip": True},
+            "encoding": {"x": x},
+        },
+        {"data": data, "mark": name, "encoding": {"x": x, "y": {"value": height}, "text": text}},
+    ]
+
+
+def _names(y: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Names above the dots, with a halo where they cross a line."""
+    look = {
+        "type": "text", "align": "left", "baseline": "top", "dy": 7, "fontSize": 12, "limit": 900,
+    }  # fmt: skip
+    halo = {"stroke": _SURFACE, "strokeWidth": 4, "strokeJoin": "round"}
+    text = {"field": "label", "type": "nominal"}
+    encoding = {"x": {"value": 0}, "y": y, "text": text}
+    return [
+        {"data": {"name": "names"}, "mark": {**look, **paint}, "encoding": encoding}
+        for paint in (halo, {"color": "var(--ink)"})
+    ]
 
 
 def _short(value: float | None) -> float | None:
