@@ -9,16 +9,14 @@ from dialens.report.charts import Chart
 from dialens.report.digest import Digest
 from dialens.report.profile_charts import Mark, Words, yardstick_chart
 from dialens.report.profile_words import (
-    NO,
-    PARTLY,
-    UNKNOWN,
-    YES,
     Answer,
     alone,
     names_of,
     percent,
+    reason,
     unknown,
     with_interval,
+    worded,
 )
 from dialens.report.wording import counted
 from dialens.stats import AgentProfile
@@ -29,10 +27,9 @@ from dialens.stats.agent_profile_tables import (
     NO_TURN,
     ONE_TURN,
 )
+from dialens.stats.profile_verdicts import Movement, movement_verdict
 
 STATES = "profile-states"
-_HALF = 0.5
-_WHOLES = (ALL_EMOTIONS, ALL_EMOTIONS_CLASSIFIER)
 _LABELS = {
     ALL_EMOTIONS: "All eight emotions",
     ALL_EMOTIONS_CLASSIFIER: "27 emotions, by classifier",
@@ -43,39 +40,27 @@ def states_answer(digest: Digest, profile: AgentProfile) -> Answer:
     """Do states vary within dialogues?"""
     question = "Do states vary within dialogues?"
     table = profile.states
-    pooled = {
-        row["state"]: row for row in table.filter(pl.col("agent").is_null()).iter_rows(named=True)
-    }
-    first = next((name for name in _WHOLES if name in pooled), None)
-    if first is None:
-        return unknown(
-            STATES,
-            question,
-            "No emotion was scored. Emotions are the states that dialens follows: score with the "
-            "family emotion.",
-        )
-    known = [name for name in _WHOLES if name in pooled and pooled[name]["sd_within"] is not None]
-    if not known:
-        return unknown(STATES, question, _why_not(pooled[first]["reason"]))
-    first = known[0]
-    row = pooled[first]
-    tone, verdict = _verdict(row)
-    one = alone(digest)
-    sentences = [_share(row, one=one), _most(digest, pooled, first)]
-    if not one:
-        sentences.append(_ends(digest, table, first))
-    if first == ALL_EMOTIONS and ALL_EMOTIONS_CLASSIFIER in known:
-        sentences.append(_second(pooled[ALL_EMOTIONS_CLASSIFIER]))
+    verdict = movement_verdict(table)
+    if verdict.kind is Movement.UNSCORED:
+        return unknown(STATES, question, reason(verdict.kind, ""))
+    if verdict.kind is Movement.UNKNOWN:
+        return unknown(STATES, question, _why_not(verdict.why))
+    pooled, whole, one = verdict.pooled, verdict.whole, alone(digest)
+    sentences = [
+        _share(pooled[whole], one=one),
+        _most(digest, pooled, whole),
+        "" if one else _ends(digest, table, whole),
+        _second(pooled[verdict.second]) if verdict.second else "",
+    ]
     shown = [name for name in pooled if pooled[name]["sd_within"] is not None]
     return Answer(
         STATES,
         question,
-        tone,
-        verdict,
+        *worded(verdict.kind, one=one),
         [sentence for sentence in sentences if sentence],
         "Emotions by lexicon jump from turn to turn where turns hold few emotion words, whatever "
         "the agent feels like."
-        if first == ALL_EMOTIONS
+        if whole == ALL_EMOTIONS
         else "",
         _charts(digest, table, shown),
         [] if one else [(name, _label(digest, name)) for name in shown],
@@ -98,18 +83,6 @@ def _why_not(reason: str) -> str:
         ONE_TURN: "Every dialogue holds one turn of the agent that carries emotion words, so "
         "nothing can move within it.",
     }.get(reason, f"Not from these turns: {reason}.")
-
-
-def _verdict(row: Mapping[str, Any]) -> tuple[str, str]:
-    if row["reason"] == ALIKE:
-        return NO, "No"
-    if row["share"] is None:
-        return UNKNOWN, "They move"
-    low = row["share"] if row["share_low"] is None else row["share_low"]
-    high = row["share"] if row["share_high"] is None else row["share_high"]
-    if low > _HALF:
-        return YES, "Yes"
-    return (NO, "Hardly") if high < _HALF else (PARTLY, "In part")
 
 
 def _share(row: Mapping[str, Any], *, one: bool) -> str:

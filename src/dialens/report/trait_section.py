@@ -15,11 +15,16 @@ from dialens.report.digest import Digest
 from dialens.report.trait_chart import trait_chart
 from dialens.report.wording import counted, listed
 from dialens.stats import TraitProfile, trait_profile
+from dialens.stats.profile_verdicts import wholes
 from dialens.stats.trait_profiles import systems_apart
 
 _WORDS_WANTED = 300
 _MOST_SYSTEMS = 8
 _MOST_NAMED = 3
+_ALONE = (
+    "Whether a trait is stable shows beside other agents; here there is one. The spread of its "
+    "dialogues is what can be told."
+)
 
 
 @dataclass(frozen=True)
@@ -146,12 +151,6 @@ def _dialogs(digest: Digest, profile: TraitProfile, trait: str) -> pl.DataFrame:
     )
 
 
-def wholes(profile: TraitProfile, trait: str) -> list[dict[str, Any]]:
-    """The rows of a trait over all agents of a system, those with most agents first."""
-    rows = profile.table.filter(pl.col("trait") == trait, pl.col("level") == "system")
-    return rows.sort("n_agents", descending=True, maintain_order=True).to_dicts()
-
-
 def _card(profile: TraitProfile, trait: MetricCard, apart: Sequence[str] | None) -> TraitCard:
     rows = wholes(profile, trait.name)
     several = len(rows) > 1
@@ -241,33 +240,32 @@ def _sentence(
     trusted: Sequence[str],
     apart: Mapping[str, Sequence[str]],
 ) -> str:
+    """What was found over all traits that can be trusted."""
+    of_systems = profile.table.filter(pl.col("level") == "system")
     tested = [trait for trait in trusted if trait in apart]
     if not tested:
-        alone = (profile.table.filter(pl.col("level") == "system")["n_agents"] == 1).all()
-        return (
-            "Whether a trait is stable shows beside other agents; here there is one. The spread of "
-            "its dialogues is what can be told."
-            if alone
-            else ""
-        )
-    if profile.table.filter(pl.col("level") == "system")["system"].n_unique() > 1:
-        names = [digest.label(trait).lower() for trait in tested if apart[trait]]
-        if names:
-            return f"Agents of one system differ beyond chance in {listed(names)}."
-        return "In none of these traits do agents of one system differ beyond chance."
-    ranked = sorted(tested, key=lambda trait: -wholes(profile, trait)[0]["stability"])
-    differing = [trait for trait in ranked if apart[trait]]
-    alike = [digest.label(trait).lower() for trait in tested if not apart[trait]]
+        return _ALONE if (of_systems["n_agents"] == 1).all() else ""
+    differing = [trait for trait in tested if apart[trait]]
+    if of_systems["system"].n_unique() > 1:
+        if not differing:
+            return "In none of these traits do agents of one system differ beyond chance."
+        return f"Agents of one system differ beyond chance in {_names(digest, differing)}."
+    alike = [trait for trait in tested if not apart[trait]]
     if not differing:
-        return f"The agents cannot be told apart in {listed(alike)}."
-    first, *rest = differing
-    icc = number(wholes(profile, first)[0]["stability"])
-    parts = [f"The agents differ most in {digest.label(first).lower()} (stability {icc})"]
+        return f"The agents cannot be told apart in {_names(digest, alike)}."
+    stability = {trait: wholes(profile, trait)[0]["stability"] for trait in differing}
+    first, *rest = sorted(differing, key=lambda trait: -stability[trait])
+    found = f"The agents differ most in {_names(digest, [first])} "
+    found += f"(stability {number(stability[first])})"
     if rest:
-        parts.append(f", then in {listed([digest.label(trait).lower() for trait in rest])}")
+        found += f", then in {_names(digest, rest)}"
     if alike:
-        parts.append(f"; they cannot be told apart in {listed(alike)}")
-    return f"{''.join(parts)}."
+        found += f"; they cannot be told apart in {_names(digest, alike)}"
+    return f"{found}."
+
+
+def _names(digest: Digest, traits: Sequence[str]) -> str:
+    return listed([digest.label(trait).lower() for trait in traits])
 
 
 def _caution(profile: TraitProfile, *, graded: bool) -> list[str]:
