@@ -23,7 +23,7 @@ import numpy as np
 import polars as pl
 
 from dialens.corpus import RATINGS, REFERENCES, TURNS, Tables, read, write_corpus
-from dialens.metrics import score, score_into
+from dialens.metrics import Resources, make_plan, score, score_into
 from dialens.text import emotion_lexicon, function_words, tokenise
 
 TURNS_A_DIALOG = 10
@@ -108,7 +108,7 @@ def all_metrics(folder: Path) -> None:
 def written_metrics(folder: Path) -> None:
     """All lexicon metrics at all four levels, written to disk."""
     with tempfile.TemporaryDirectory(dir=folder.parent) as out:
-        score_into(read(folder), Path(out), metrics=LEXICON_METRICS)
+        score_into(read(folder), Path(out), make_plan(LEXICON_METRICS, Resources()))
 
 
 CONTESTANTS: dict[str, Callable[[Path], None]] = {

@@ -36,7 +36,7 @@ def said(_: Resources) -> Definition:
     return turn_mean("warmth", value, missing="no number was said")
 
 
-WARMTH = MetricCard("warmth", "A number", "personality", said)
+WARMTH = MetricCard("warmth", "A number", "personality", said, describes="trait")
 
 
 def saying(agents: dict[str, list[list[float]]]) -> Scores:

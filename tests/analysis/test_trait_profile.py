@@ -43,7 +43,7 @@ def warmth(resources: Resources) -> Definition:
     return turn_mean("warmth", value, missing="no number was said")
 
 
-WARMTH = MetricCard("warmth", "The number that was said", "personality", warmth)
+WARMTH = MetricCard("warmth", "The number that was said", "personality", warmth, describes="trait")
 
 
 def scored(said: dict[tuple[str, str], list[str]]) -> Scores:

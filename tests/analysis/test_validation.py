@@ -20,7 +20,7 @@ from dialens.analysis.validation._groups import partition
 from dialens.analysis.validation._matrix import metric_matrix
 from dialens.base import DialensError
 from dialens.corpus import Corpus, read
-from dialens.metrics import Scores, metric, score, turn_mean
+from dialens.metrics import Scores, metric, metrics, score, turn_mean
 from dialens.statistics.agreement import RatingMatrix, icc
 from dialens.statistics.correlation import ClusterDraws
 
@@ -253,7 +253,8 @@ def test_a_ceiling_has_an_interval() -> None:
 
 
 def test_groups_by_name_by_family_and_by_default() -> None:
-    scored = ["emotional_entropy", "joy_share", "language_style_matching", "length", "question"]
+    names = ["emotional_entropy", "joy_share", "language_style_matching", "length", "question"]
+    scored = {name: metrics()[name] for name in names}
     assert partition(scored).psychological == ("emotional_entropy", "language_style_matching")
     assert partition(scored).automatic == ("length", "question")
     chosen = partition(scored, psychological=["emotion"], automatic=["question"])

@@ -34,9 +34,17 @@ def said(metric: str, part: int) -> Definition:
     return turn_mean(metric, value, missing="no number was said")
 
 
-WARMTH = MetricCard("warmth", "A number", "personality", lambda _: said("warmth", 0))
+WARMTH = MetricCard(
+    "warmth", "A number", "personality", lambda _: said("warmth", 0), describes="trait"
+)
 EMOTIONS = tuple(
-    MetricCard(f"emotion_feeling_{n}", "A number", "mood", lambda _, n=n: said(f"feeling {n}", n))
+    MetricCard(
+        f"emotion_feeling_{n}",
+        "A number",
+        "mood",
+        lambda _, n=n: said(f"feeling {n}", n),
+        label=f"Feeling {n}",
+    )
     for n in range(15)
 )
 
@@ -153,11 +161,11 @@ def test_the_strongest_classified_emotions_are_shown() -> None:
 
 
 def test_metrics_of_a_turn_are_folded_by_family() -> None:
-    names = [card.name for card in registry.select(["emotion", "style", "surface", "random"])]
-    groups = {row["name"]: row["group"] for row in _turn_metrics(names, ["length"])}
+    cards = registry.select(["emotion", "style", "surface", "random"])
+    groups = {row["name"]: row["group"] for row in _turn_metrics(cards, ["length"])}
     assert groups["length"] == groups["random"] == ""
     assert groups["joy_share"] == "Emotions"
-    assert {row["group"] for row in _turn_metrics(names[:5], [])} == {""}
+    assert {row["group"] for row in _turn_metrics(cards[:5], [])} == {""}
 
 
 def test_cards_in_a_browser(make: Make, visit: Visitor) -> None:

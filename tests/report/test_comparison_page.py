@@ -8,21 +8,24 @@ import polars as pl
 
 from dialens import Corpus, compare, score
 from dialens.analysis.comparison import COMPARISONS
+from dialens.metrics import metrics
 from dialens.report import write_comparison
 from tests.report.conftest import Visitor
 from tests.report.material import FLAT, HOSTILE, talk, two_agents
 
 
 def test_every_claim_names_its_interval_and_family(tmp_path: Path) -> None:
-    table = compare(score(two_agents()))
-    summary = write_comparison(table, tmp_path / "c.html", title="Two")
+    scores = score(two_agents())
+    table = compare(scores)
+    summary = write_comparison(table, tmp_path / "c.html", cards=scores.cards, title="Two")
     tests = table["p_adjusted"].drop_nulls().len()
     compared = table["metric"].n_unique()
-    assert summary.headline.startswith(f"2 agents, 1 pair, {compared} metrics: ")
-    assert summary.headline.endswith(f"of {tests} tests have a corrected p below 0.05.")
-    (asked,) = (sentence for sentence in summary.sentences if "asks in more" in sentence)
-    assert asked.startswith("asker asks in more of its turns than teller: 100.0 % against 0.0 %, ")
-    for sentence in summary.sentences:
+    assert summary.scope.startswith(f"2 agents, 1 pair, {compared} metrics: ")
+    assert summary.scope.endswith(f"of {tests} tests have a corrected p below 0.05")
+    sentences = [finding.text for finding in summary.findings]
+    (asked,) = (sentence for sentence in sentences if "asks in more" in sentence)
+    assert asked.startswith("asker asks in more of its turns than teller. 100.0 % against 0.0 %, ")
+    for sentence in sentences:
         assert "95 % interval" in sentence
         assert "corrected p" in sentence
         assert f"family of {tests} tests" in sentence
@@ -37,17 +40,24 @@ def test_a_negative_difference_is_told_the_other_way_round(tmp_path: Path) -> No
         "basis": "pooled", "reason": None,
     }  # fmt: skip
     table = pl.DataFrame([row], schema=COMPARISONS)
-    summary = write_comparison(table, tmp_path / "c.html", title="x")
-    assert summary.sentences == (
+    summary = write_comparison(table, tmp_path / "c.html", cards=metrics(), title="x")
+    (finding,) = summary.findings
+    assert finding.text == (
+        "y writes longer turns than x. 5.00 against 3.00, difference 2.00 "
+        "(95 % interval 1.00 to 3.00), corrected p = 0.020, family of 4 tests."
+    )
+    assert summary.answer == (
         "y writes longer turns than x: 5.00 against 3.00, difference 2.00 "
-        "(95 % interval 1.00 to 3.00), corrected p = 0.020, family of 4 tests.",
+        "(95 % interval 1.00 to 3.00)"
     )
 
 
 def test_without_any_difference_nothing_is_claimed(tmp_path: Path) -> None:
     alike = [talk(agent, n, FLAT) for agent in ("one", "two") for n in range(6)]
-    summary = write_comparison(compare(score(Corpus.of(alike))), tmp_path / "c.html", title="x")
-    assert summary.sentences == ()
+    table = compare(score(Corpus.of(alike)))
+    summary = write_comparison(table, tmp_path / "c.html", cards=metrics(), title="x")
+    assert summary.findings == ()
+    assert summary.answer.startswith("No difference on the headline metrics")
     assert "No difference on the headline metrics" in (tmp_path / "c.html").read_text()
 
 
@@ -55,7 +65,8 @@ def test_the_page_works_in_a_browser(tmp_path: Path, visit: Visitor) -> None:
     talks = [
         talk(a, n, FLAT[:k]) for k, a in enumerate((HOSTILE, "two", "three"), 1) for n in range(9)
     ]
-    write_comparison(compare(score(Corpus.of(talks))), tmp_path / "c.html", title=HOSTILE)
+    table = compare(score(Corpus.of(talks)))
+    write_comparison(table, tmp_path / "c.html", cards=metrics(), title=HOSTILE)
     for width, scheme in ((1280, "light"), (390, "dark")):
         seen = visit(tmp_path / "c.html", width=width, scheme=scheme)
         page = seen.page

@@ -49,7 +49,7 @@ def own_metric(monkeypatch: pytest.MonkeyPatch) -> None:
         name = value = "tests"
 
         def load(self) -> MetricCard:
-            return MetricCard("warmth", "A number", "personality", warmth)
+            return MetricCard("warmth", "A number", "personality", warmth, describes="trait")
 
     monkeypatch.setattr(registry, "entry_points", lambda group: [Entry()])
 

@@ -1,6 +1,5 @@
 from .comparison import COMPARISONS, INTERVALS, RESAMPLES, compare, intervals
 from .profiles import (
-    TRAIT_FAMILIES,
     TRAIT_PROFILE,
     AgentProfile,
     TraitProfile,
@@ -14,7 +13,6 @@ __all__ = [
     "COMPARISONS",
     "INTERVALS",
     "RESAMPLES",
-    "TRAIT_FAMILIES",
     "TRAIT_PROFILE",
     "AgentProfile",
     "TraitProfile",

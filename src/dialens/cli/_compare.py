@@ -43,8 +43,9 @@ def compare(
     """
     if level not in ("agent", "system"):
         raise DialensError(f"--level is `agent` or `system`, not {level!r}.")
+    opened = Scores.open(scores)
     table = compare_scores(
-        Scores.open(scores),
+        opened,
         level=level,
         baseline=baseline,
         metrics=names(metrics),
@@ -53,7 +54,12 @@ def compare(
     )
     with atomic_file(scores / "comparison.parquet") as scratch:
         table.write_parquet(scratch)
-    write_comparison(table, scores / "comparison.html", title=f"Comparison: {scores.name}")
+    write_comparison(
+        table,
+        scores / "comparison.html",
+        cards=opened.cards,
+        title=f"Comparison: {scores.name}",
+    )
     _print(table)
     print(
         f"\nAll {table.height:,} rows: {shown(scores / 'comparison.html')} (to look at), ", end=""

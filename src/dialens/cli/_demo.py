@@ -8,7 +8,7 @@ import typer
 from dialens.cli._options import shown
 from dialens.cli._score import score_to
 from dialens.corpus import LEVELS, demo_path
-from dialens.metrics import ModelSet, Resources, select
+from dialens.metrics import ModelSet, Resources, make_plan
 
 
 def demo(
@@ -26,12 +26,13 @@ def demo(
     print(
         "Scoring the bundled corpus: invented conversations with three variants of one companion."
     )
+    resources = Resources(models=ModelSet("small"))
     score_to(
         demo_path(),
         output,
-        chosen=[card.name for card in select()],
+        plan=make_plan(None, resources),
         levels=list(LEVELS),
-        resources=Resources(models=ModelSet("small")),
+        resources=resources,
     )
     page = shown(output / "report.html")
     print(f"\nLook at {page}: agents side by side, their emotions and character, ", end="")

@@ -33,21 +33,9 @@ from dialens.cli._options import (
     shown,
 )
 from dialens.corpus import Intake, OnError, read, write_rejects
-from dialens.metrics import Resources, Scores, forecast, make_plan, score_into
-from dialens.report import RUN, Recorder, Summary, write_report
+from dialens.metrics import Plan, Resources, Scores, forecast, make_plan, score_into
+from dialens.report import RUN, Recorder, Summary, headline_metrics, write_report
 
-_HEADLINES = (
-    "engagement",
-    "empathic_concern",
-    "agreeableness",
-    "toxicity",
-    "emotional_entropy",
-    "emotion_matching",
-    "language_style_matching",
-    "specificity",
-    "question",
-    "length",
-)
 _NUMBER = 6  # characters of a value
 _GAP = 2
 _MOST_AGENTS = 12
@@ -133,7 +121,7 @@ def score(
     score_to(
         corpus,
         output,
-        chosen=[one.name for one in plan.metrics],
+        plan=plan,
         levels=kept,
         resources=resources,
         threads=threads,
@@ -147,7 +135,7 @@ def score_to(
     source: Path,
     output: Path,
     *,
-    chosen: list[str],
+    plan: Plan,
     levels: list[str],
     resources: Resources,
     threads: int | None = None,
@@ -159,7 +147,7 @@ def score_to(
     intake = Intake(on_error)
     arguments = {
         "corpus": source,
-        "metrics": chosen,
+        "metrics": [metric.name for metric in plan.metrics],
         "levels": levels,
         "models": resources.models.size,
         "own_models": resources.models.own,
@@ -174,18 +162,12 @@ def score_to(
             corpus = read(source, format=format, intake=intake, spool=spool, advance=advance)
         turns = int(corpus.manifest["counts"]["turns"])
         with recorder.step("load models"):
-            expected = forecast(corpus, make_plan(chosen, resources))
+            expected = forecast(corpus, plan)
         if expected is not None:
             print(*expected.lines(), sep="\n", file=sys.stderr, flush=True)
         with recorder.step("score"), progress("Scoring", total=turns) as advance:
             scores = score_into(
-                corpus,
-                scratch,
-                metrics=chosen,
-                levels=levels,
-                resources=resources,
-                threads=threads,
-                advance=advance,
+                corpus, scratch, plan, levels=levels, threads=threads, advance=advance
             )
         with recorder.step("trait profile"):
             write_trait_profile(scores, scratch, seed=resources.seed)
@@ -209,14 +191,14 @@ def score_to(
 
 def _print(scores: Scores, summary: Summary, output: Path, intake: Intake) -> None:
     """A few lines on what was scored, what stands out and where to look."""
-    print(f"{summary.headline}.")
+    print(f"{summary.answer}.\n{summary.scope}.")
     if intake.rejected:
         print(f"Left out {intake.rejected:,} records: see {shown(output / 'rejects.jsonl')}.")
     agents = _print_agents(scores)
     if summary.findings:
         print("\nWhat stands out (95 % intervals over dialogues):")
-        for sentence in summary.findings:
-            print(f"  {sentence}.")
+        for finding in summary.findings:
+            print(f"  {finding.text}")
     print(f"\nReport: {shown(output / 'report.html')}   (open it in a browser)")
     print(f"Scores: {shown(output / 'scores.parquet')}   Run record: {shown(output / RUN)}")
     if agents > 1:
@@ -236,7 +218,7 @@ def _print_agents(scores: Scores) -> int:
     console = Console()
     present = rows.filter(pl.col("value").is_not_null())["metric"].unique()
     present = present if len(present) else rows["metric"].unique()
-    shown_metrics = [name for name in _HEADLINES if name in present] or present.sort().to_list()
+    shown_metrics = headline_metrics({name: scores.cards[name] for name in sorted(present)})
     wide = scores.wide("agent")
     names_take = max(map(len, wide["agent"].head(_MOST_AGENTS).to_list()), default=0)
     shown_metrics = _fitting(shown_metrics, console.width - max(names_take, len("agent")))
@@ -262,4 +244,4 @@ def _fitting(metrics: list[str], room: int) -> list[str]:
     """
     widths = [max(_NUMBER, *map(len, name.split("_"))) + _GAP for name in metrics]
     kept = [name for name, end in zip(metrics, accumulate(widths), strict=True) if end <= room]
-    return kept[: len(_HEADLINES)] or metrics[:1]
+    return kept or metrics[:1]

@@ -12,21 +12,12 @@ from rich.table import Table
 from dialens.analysis.comparison import RESAMPLES
 from dialens.analysis.validation import Validation
 from dialens.analysis.validation import validate as validate_scores
-from dialens.base import DialensError, atomic_folder, progress
+from dialens.base import DialensError, atomic_folder, interval, number, p_value, progress
 from dialens.cli._options import Force, Format, OnErrorOption, Resamples, Seed, names, shown
 from dialens.corpus import RATER_KINDS, Intake, OnError, read
 from dialens.metrics import Scores
-from dialens.report import RUN, Recorder
-from dialens.report.validation import (
-    ValidationSummary,
-    correlation_table,
-    increment_table,
-    interval,
-    label,
-    number,
-    p_text,
-    write_validation,
-)
+from dialens.report import RUN, Recorder, Summary
+from dialens.report.validation import correlations_latex, increments_latex, write_validation
 from dialens.statistics import FOLDS
 
 VALIDATION = "validation.json"
@@ -139,14 +130,14 @@ def validate(
     _print(result, summary, output)
 
 
-def _write(result: Validation, folder: Path, resamples: int, folds: int) -> ValidationSummary:
+def _write(result: Validation, folder: Path, resamples: int, folds: int) -> Summary:
     text = json.dumps(result.to_dict(), indent=1, ensure_ascii=False, allow_nan=False)
     (folder / VALIDATION).write_text(text + "\n", encoding="utf-8")
     result.correlations.write_csv(folder / "correlations.csv")
     result.differences.write_csv(folder / "differences.csv")
     result.increments.write_csv(folder / "incremental.csv")
-    (folder / "correlations.tex").write_text(correlation_table(result), encoding="utf-8")
-    (folder / "incremental.tex").write_text(increment_table(result), encoding="utf-8")
+    (folder / "correlations.tex").write_text(correlations_latex(result), encoding="utf-8")
+    (folder / "incremental.tex").write_text(increments_latex(result), encoding="utf-8")
     return write_validation(
         result,
         folder / "report.html",
@@ -156,23 +147,23 @@ def _write(result: Validation, folder: Path, resamples: int, folds: int) -> Vali
     )
 
 
-def _print(result: Validation, summary: ValidationSummary, output: Path) -> None:
-    print(summary.headline)
+def _print(result: Validation, summary: Summary, output: Path) -> None:
+    print(f"{summary.answer}.\n{summary.scope}.")
     columns = ("metric", "judgement", "level", "n", "r", "95 % interval", "rho", "tau", "p adj.")
     grid = Table(*columns, box=None, pad_edge=False, header_style="bold")
     known = result.correlations.filter(pl.col("pearson").is_not_null())
     few = pl.col("level").is_in(["agent", "system"])  # large by chance, so not the first to see
     for row in known.sort(few, -pl.col("pearson").abs()).head(_SHOWN).iter_rows(named=True):
         grid.add_row(
-            label(row["metric"]),
+            result.labels[row["metric"]],
             row["quality"],
             row["level"],
             f"{row['n']:,}",
             number(row["pearson"], 3),
-            interval(row["pearson_low"], row["pearson_high"], 3) or "–",
+            interval(row["pearson_low"], row["pearson_high"], 3),
             number(row["spearman"], 3),
             number(row["kendall"], 3),
-            p_text(row["pearson_p_adjusted"]),
+            p_value(row["pearson_p_adjusted"]),
         )
     Console().print("", grid)
     if known.height > _SHOWN:
@@ -182,10 +173,10 @@ def _print(result: Validation, summary: ValidationSummary, output: Path) -> None
         f"\np adj.: corrected over {tested[0] if len(tested) else 0:,} tests "
         "(Benjamini–Hochberg).\n"
     )
-    for sentence in summary.sentences[:_MOST_SENTENCES]:
-        print(f"• {sentence}")
-    if len(summary.sentences) > _MOST_SENTENCES:
-        print(f"… and {len(summary.sentences) - _MOST_SENTENCES:,} more, in the report")
+    for finding in summary.findings[:_MOST_SENTENCES]:
+        print(f"• {finding.text}")
+    if len(summary.findings) > _MOST_SENTENCES:
+        print(f"… and {len(summary.findings) - _MOST_SENTENCES:,} more, in the report")
     unknown = result.correlations.filter(pl.col("pearson").is_null())["reason"]
     for reason, count in unknown.value_counts(sort=True).iter_rows():
         print(f"{count:,} not computed: {reason}.")

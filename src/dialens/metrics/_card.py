@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 
@@ -60,9 +61,16 @@ class Definition:
     signed: Callable[[], Mapping[str, str]] = dict
 
 
+Side = Literal["psychological", "automatic", "baseline"]
+Describes = Literal["", "trait", "momentary trait", "state"]
+
+LAST = 1_000
+"""The headline rank of a metric that does not say where it stands: after all that do."""
+
+
 @dataclass(frozen=True)
 class MetricCard:
-    """A metric's declaration.
+    """Everything that is known of a metric; whatever shows or analyses its values reads it here.
 
     Attributes:
         name: What `--metrics` takes and the `metric` column holds.
@@ -79,6 +87,21 @@ class MetricCard:
         version: Raised when its numbers change.
         groups: Larger groups that it is selected with.
         scored_by: The family of automatic metrics that it is an output of, if it is one.
+        label: Its heading in a table of its family; made from the name if not given.
+        long_label: The same where no heading says what it belongs to; the label if not given.
+        higher_reads: What an agent with the higher value does, as a predicate ("asks in more of
+            its turns"); made from the label if not given.
+        family_label: The heading of its family; made from the family's name if not given.
+        headline: Its rank among the metrics that are shown first, 1 before 2; None leaves it to
+            the tables of its family.
+        side: Whether it looks at a speaker as at a person (`psychological`), is there to be beaten
+            (`baseline`), or neither (`automatic`).
+        percent: Whether values are shares, written in percent.
+        describes: A `trait` of the writer, one of the moment, or a `state` that moves from turn to
+            turn; empty for everything else.
+        matches: For a metric that holds an agent against its partner, what is matched.
+        part_of: What it is one part of, together with its like.
+        lens: Whose words are marked in the report: `emotion`, `style`, `content` or `question`.
     """
 
     name: str
@@ -94,6 +117,46 @@ class MetricCard:
     version: int = 1
     groups: tuple[str, ...] = ()
     scored_by: Family | None = None
+    label: str = ""
+    long_label: str = ""
+    higher_reads: str = ""
+    family_label: str = ""
+    headline: int | None = LAST
+    side: Side = "automatic"
+    percent: bool = False
+    describes: Describes = ""
+    matches: str = ""
+    part_of: str = ""
+    lens: str = ""
+
+    def __post_init__(self) -> None:
+        """Fill in the wording that was not given."""
+        label = self.label or _heading(self.name)
+        long_label = self.long_label or label
+        defaults = {
+            "label": label,
+            "long_label": long_label,
+            "higher_reads": f"has a higher {in_sentence(long_label)}",
+            "family_label": _heading(self.family),
+        }
+        for field_name, text in defaults.items():
+            if not getattr(self, field_name):
+                object.__setattr__(self, field_name, text)
+
+    @property
+    def selected_by(self) -> tuple[str, ...]:
+        """Everything that it can be selected with, beside its name."""
+        return (self.family, *self.groups)
+
+    @property
+    def is_trait(self) -> bool:
+        """Whether it describes the writer, for good or at the moment."""
+        return self.describes in ("trait", "momentary trait")
+
+    @property
+    def is_baseline(self) -> bool:
+        """Whether it is there to be beaten, and says nothing of an agent."""
+        return self.side == "baseline"
 
     def bind(self, resources: Resources) -> "Metric":
         """The metric with the resources of a run."""
@@ -132,8 +195,20 @@ def metric(
     citation: str = "",
     licence: str = "Apache-2.0",
     version: int = 1,
+    groups: tuple[str, ...] = (),
+    label: str = "",
+    long_label: str = "",
+    higher_reads: str = "",
+    family_label: str = "",
+    headline: int | None = LAST,
+    side: Side = "automatic",
+    percent: bool = False,
+    describes: Describes = "",
+    matches: str = "",
+    part_of: str = "",
+    lens: str = "",
 ) -> Callable[[Callable[[Resources], Definition]], MetricCard]:
-    """Declare a metric over the function that binds it to a run's resources.
+    """Declare a metric over the function that binds it to a run's resources; see `MetricCard`.
 
     Examples:
         >>> @metric("shouting", meaning="Share of turns that shout", family="surface")
@@ -143,8 +218,8 @@ def metric(
         ...         return loud.astype(float)
         ...
         ...     return turn_mean("shouting", value)
-        >>> shouting.name, shouting.levels
-        ('shouting', ('turn', 'dialog', 'agent', 'system'))
+        >>> shouting.levels, shouting.label, shouting.higher_reads
+        (('turn', 'dialog', 'agent', 'system'), 'Shouting', 'has a higher shouting')
     """
 
     def declare(make: Callable[[Resources], Definition]) -> MetricCard:
@@ -160,9 +235,35 @@ def metric(
             citation=citation,
             licence=licence,
             version=version,
+            groups=groups,
+            label=label,
+            long_label=long_label,
+            higher_reads=higher_reads,
+            family_label=family_label,
+            headline=headline,
+            side=side,
+            percent=percent,
+            describes=describes,
+            matches=matches,
+            part_of=part_of,
+            lens=lens,
         )
 
     return declare
+
+
+def in_sentence(text: str) -> str:
+    """A label within a sentence: without its capital, unless it is a name.
+
+    Examples:
+        >>> in_sentence("Distinct words"), in_sentence("USL-H vup"), in_sentence("chrF")
+        ('distinct words', 'USL-H vup', 'chrF')
+    """
+    return text if text[1:] != text[1:].lower() else f"{text[:1].lower()}{text[1:]}"
+
+
+def _heading(name: str) -> str:
+    return name.replace("_", " ").capitalize()
 
 
 def turn_mean(

@@ -51,6 +51,9 @@ def cards_of(family: Family) -> tuple[MetricCard, ...]:
             version=family.version,
             groups=(*family.groups, GROUP),
             scored_by=family,
+            label=output.label,
+            family_label=family.label,
+            headline=output.headline,
         )
         for number, output in enumerate(family.outputs)
     )

@@ -119,6 +119,8 @@ class Output:
         higher_is_better: Or None, where neither is.
         needs: Of `reference` and `context`: what it wants beyond its family. Its column is NaN for
             a unit without.
+        label: Its heading; made from the name if not given.
+        headline: Its rank among the metrics that are shown first; None leaves it to the tables.
     """
 
     name: str
@@ -126,6 +128,8 @@ class Output:
     range: tuple[float | None, float | None] = (None, None)
     higher_is_better: bool | None = True
     needs: tuple[str, ...] = ()
+    label: str = ""
+    headline: int | None = None
 
 
 @dataclass(frozen=True)
@@ -148,6 +152,7 @@ class Family:
             units that differ in nothing else.
         groups: Larger groups that it can be selected with, beside `automatic`.
         cached: Whether results are worth keeping on disk; not if they are as fast to compute.
+        label: Its heading; made from the name if not given.
     """
 
     name: str
@@ -164,3 +169,4 @@ class Family:
     ignores: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()
     cached: bool = True
+    label: str = ""

@@ -1,6 +1,6 @@
 """Every metric by name: ours, and those that other packages bring."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import entry_points
 
 from dialens.base import DialensError, did_you_mean
@@ -91,9 +91,14 @@ def select(names: Sequence[str | MetricCard] | None = None) -> list[MetricCard]:
     known = metrics()
     if names is None:
         return [card for card in known.values() if AUTOMATIC not in card.groups]
+    return named(names, known)
+
+
+def named(names: Sequence[str | MetricCard], known: Mapping[str, MetricCard]) -> list[MetricCard]:
+    """The cards among those known that are named by themselves, by family or by group."""
     families: dict[str, dict[str, MetricCard]] = {}
     for card in known.values():
-        for group in (card.family, *card.groups):
+        for group in card.selected_by:
             families.setdefault(group, {})[card.name] = card
     chosen: dict[str, MetricCard] = {}
     for name in names:

@@ -1,22 +1,30 @@
-"""Scores: what a run gives back, in memory or in a folder."""
+"""Scores: what a run gives back, in memory or in a folder.
+
+They carry whatever is needed later: the cards of their metrics, the values with the reasons of
+those that are missing, and the sums from which agents can be resampled. Nothing downstream makes a
+plan or asks the registry.
+"""
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 from polars.io.plugins import register_io_source
 
-from dialens.base import DialensError, TableSink
+from dialens.base import DialensError, TableSink, did_you_mean
 from dialens.corpus import LEVELS, Corpus
-from dialens.metrics._card import MetricCard, Resources
+from dialens.metrics._card import Definition, Metric, MetricCard, Resources
 from dialens.metrics._model_set import ENCODER_TASKS
-from dialens.metrics._registry import select
+from dialens.metrics._registry import metrics as installed_metrics
+from dialens.metrics._registry import named, select
 from dialens.metrics._scoring import UNITS, Part, Plan, open_scorers, score_parts
-from dialens.metrics._state import Floats, State
+from dialens.metrics._state import Floats, State, Values
 
 SCORES = pl.Schema(
     {
@@ -38,12 +46,97 @@ gave none; `reason` says why."""
 
 TABLE = "scores.parquet"
 STATES = "states.parquet"
+DIALOGS = "dialogs.parquet"
 POSITIONS = "positions.parquet"
 METRICS = "metrics.json"
+LAYOUT = 2
+"""Raised when the files of a folder of scores change their form."""
+
 _MOST_TURNS = 100_000
 _TURNS_FOR_ENCODERS = 4_096  # encoders take minutes for what words take a second for
 _BATCH_CHARACTERS = 16_000_000
 _LOOKED_AT = 2_000
+_FUNCTIONS = ("make", "scored_by")
+
+
+@dataclass(frozen=True)
+class ScoredMetric:
+    """A metric of a run.
+
+    Attributes:
+        card: What is known of it.
+        signature: What its numbers depend on.
+        features: The names of its features in the states.
+        failure: Why no unit has a value, where a model or scorer could not be used.
+        bound: What computed it, in the process that did.
+    """
+
+    card: MetricCard
+    signature: str
+    features: tuple[str, ...]
+    failure: str | None = None
+    bound: Metric | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def name(self) -> str:
+        """What the `metric` column holds."""
+        return self.card.name
+
+    def computing(
+        self, installed: Mapping[str, MetricCard], resources: Resources
+    ) -> "Metric | str":
+        """What computes values from the states as the run did, or why the one installed cannot."""
+        bound = self.bound
+        if bound is None:
+            card = installed.get(self.name)
+            if card is None:
+                return f"the metric {self.name} is not installed here"
+            _, version, *_ = self.signature.split("|")
+            if version != f"v{card.version}":
+                return (
+                    f"{self.name} was scored by another version of the metric ({version}; "
+                    f"v{card.version} is installed)"
+                )
+            bound = card.bind(resources)
+            if _features(bound) != self.features:
+                return f"{self.name} is computed from other features than it was scored from"
+        if self.failure is None:
+            return bound
+        return replace(bound, definition=replace(bound.definition, compute=self._fail))
+
+    def _fail(self, state: State) -> Values:
+        height = len(state.other_turns)
+        return Values(np.full(height, np.nan), np.ones(height, np.uint8), (str(self.failure),))
+
+    def as_json(self) -> dict[str, object]:
+        """Everything but the functions."""
+        card = {
+            f.name: getattr(self.card, f.name)
+            for f in fields(MetricCard)
+            if f.name not in _FUNCTIONS
+        }
+        return {
+            "card": card,
+            "signature": self.signature,
+            "features": self.features,
+            "failure": self.failure,
+        }
+
+    @classmethod
+    def from_json(cls, entry: Mapping[str, Any]) -> "ScoredMetric":
+        """From what `as_json` gave; unknown facts, which a later version may know, are left out."""
+        names = {f.name for f in fields(MetricCard)}
+        facts = {
+            key: tuple(fact) if isinstance(fact, list) else fact
+            for key, fact in entry["card"].items()
+            if key in names
+        }
+
+        def make(resources: Resources) -> Definition:
+            return installed_metrics()[facts["name"]].make(resources)
+
+        features = tuple(entry["features"])
+        return cls(MetricCard(**facts, make=make), entry["signature"], features, entry["failure"])
 
 
 @dataclass(frozen=True)
@@ -53,9 +146,10 @@ class Scores:
     Attributes:
         table: One row a value; columns as `SCORES`.
         states: One row a dialogue: its summed features, from which agents can be resampled.
+        dialogs: One row a dialogue: `system`, `agent`, `dialog`, for each metric that dialogues
+            have a column of its name, and one `reason_column(name)` that says why it is null.
         positions: Values pooled over the n-th turns of an agent; `turn` is n, from 0.
-        signatures: Metric name to signature.
-        cards: The metrics themselves, for scores that were just made; found by name otherwise.
+        metrics: What was computed, in that order.
 
     Examples:
         >>> from dialens.corpus import Dialogue, Turn
@@ -63,13 +157,15 @@ class Scores:
         >>> scores = score(Corpus.of([Dialogue("s", "bot", "d1", talk)]), metrics=["length"])
         >>> scores.wide("agent").rows()
         [('s', 'bot', None, None, 3.0)]
+        >>> scores.cards["length"].label
+        'Words a turn'
     """
 
     table: pl.LazyFrame
     states: pl.LazyFrame
+    dialogs: pl.LazyFrame
     positions: pl.DataFrame
-    signatures: dict[str, str]
-    cards: tuple[MetricCard, ...] = ()
+    metrics: tuple[ScoredMetric, ...]
 
     @classmethod
     def open(cls, folder: str | Path) -> "Scores":
@@ -80,12 +176,113 @@ class Scores:
                 f"{folder} holds no scores ({METRICS} is not there). "
                 f"Make some with: dialens score CORPUS -o {folder}"
             )
+        written = json.loads((folder / METRICS).read_text())
+        if written.get("layout") != LAYOUT:
+            raise DialensError(
+                f"The scores in {folder} were written by another version of dialens, whose files "
+                f"have another form. Score again: dialens score CORPUS -o {folder}"
+            )
         return cls(
             pl.scan_parquet(folder / TABLE),
             pl.scan_parquet(folder / STATES),
+            pl.scan_parquet(folder / DIALOGS),
             pl.read_parquet(folder / POSITIONS),
-            json.loads((folder / METRICS).read_text()),
+            tuple(ScoredMetric.from_json(entry) for entry in written["metrics"]),
         )
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the metrics."""
+        return [metric.name for metric in self.metrics]
+
+    @cached_property
+    def cards(self) -> dict[str, MetricCard]:
+        """The metrics' cards by name."""
+        return {metric.name: metric.card for metric in self.metrics}
+
+    @cached_property
+    def signatures(self) -> dict[str, str]:
+        """The metrics' signatures by name."""
+        return {metric.name: metric.signature for metric in self.metrics}
+
+    def select(self, names: Sequence[str]) -> list[str]:
+        """Those of the metrics that are named, by themselves or by family or group.
+
+        Raises:
+            DialensError: Nothing of that name was scored.
+        """
+        known = {*self.cards, *(key for card in self.cards.values() for key in card.selected_by)}
+        for name in names:
+            if name not in known and name != "all":
+                raise DialensError(
+                    f"These scores hold no metric or family {name!r}. "
+                    f"{did_you_mean(name, sorted(known))}They hold: {', '.join(self.names)}."
+                )
+        return [card.name for card in named(names, self.cards)]
+
+    @cached_property
+    def _computing(self) -> dict[str, Metric] | str:
+        opened = any(metric.bound is None for metric in self.metrics)
+        installed, resources = installed_metrics() if opened else {}, Resources()
+        computing = {}
+        for metric in self.metrics:
+            ready = metric.computing(installed, resources)
+            if isinstance(ready, str):
+                return ready
+            computing[metric.name] = ready
+        return computing
+
+    @property
+    def why_not_resampled(self) -> str | None:
+        """Why these values can be read but not computed from sums; None where they can."""
+        return self._computing if isinstance(self._computing, str) else None
+
+    @property
+    def computing(self) -> dict[str, Metric]:
+        """The metrics by name, ready to compute from the states or sums of them.
+
+        In the process that scored they are those of the run; after `open` they are looked up once,
+        and compared with the signatures in the folder.
+
+        Raises:
+            DialensError: The scores were made by another version of a metric.
+        """
+        if isinstance(self._computing, str):
+            raise DialensError(
+                f"These scores can be read but not resampled: {self._computing}. "
+                "Score the corpus again with `dialens score`."
+            )
+        return self._computing
+
+    def dialog_values(self, names: Sequence[str]) -> pl.DataFrame:
+        """One row a dialogue: who it is, then the values of metrics; null where they have none."""
+        there = self.dialogs.collect_schema().names()
+        values = [
+            pl.col(name) if name in there else pl.lit(None, pl.Float64).alias(name)
+            for name in names
+        ]
+        return self.dialogs.select(*UNITS[:3], *values).collect(engine="streaming")
+
+    def dialog_reasons(self, names: Sequence[str]) -> pl.DataFrame:
+        """One row a dialogue, a column a metric: why it has no value; null where it has one."""
+        there = self.dialogs.collect_schema().names()
+        reasons = [
+            pl.col(reason_column(name)).alias(name)
+            if reason_column(name) in there
+            else pl.lit("not defined for a dialogue").alias(name)
+            for name in names
+        ]
+        return self.dialogs.select(reasons).collect(engine="streaming")
+
+    def state_columns(self, names: Sequence[str]) -> list[str]:
+        """The columns of the states that these metrics compute from."""
+        wanted = set(names)
+        features = {f for metric in self.metrics if metric.name in wanted for f in metric.features}
+        return [
+            column
+            for column in self.states.collect_schema().names()
+            if column == "other_turns" or ("|" in column and column.split("|")[1] in features)
+        ]
 
     def wide(self, level: str) -> pl.DataFrame:
         """One row a unit of a level, one column a metric, in the order they were computed."""
@@ -97,6 +294,15 @@ class Scores:
             .pivot("metric", index=list(UNITS), values="value", maintain_order=True)
             .sort(UNITS, nulls_last=True)
         )
+
+
+def _features(metric: Metric) -> tuple[str, ...]:
+    return tuple(feature.name for feature in metric.definition.features)
+
+
+def reason_column(name: str) -> str:
+    """The column of `Scores.dialogs` that says why a metric is null."""
+    return f"{name}|reason"
 
 
 def score(
@@ -125,7 +331,8 @@ def score(
         for part in _parts(corpus, plan, references, threads, advance)
         if part.level in (*levels, "dialog", "position")
     ]
-    signatures = {metric.name: metric.signature for metric in plan.metrics}
+    scored = _scored_metrics(plan)
+    signatures = {metric.name: metric.signature for metric in scored}
 
     def table(
         columns: list[str] | None, predicate: pl.Expr | None, rows: int | None, _: int | None
@@ -137,30 +344,35 @@ def score(
             frame = frame if predicate is None else frame.filter(predicate)
             yield frame if columns is None else frame.select(columns)
 
-    states = pl.concat([state_table(part) for part in kept if part.level == "dialog"])
-    positions = pl.concat([long(part, signatures) for part in kept if part.level == "position"])
-    lazy = register_io_source(table, schema=SCORES)
-    cards = tuple(metric.card for metric in plan.metrics)
-    return Scores(lazy, states.lazy(), positions, signatures, cards)
+    of_dialogs = [part for part in kept if part.level == "dialog"]
+    return Scores(
+        register_io_source(table, schema=SCORES),
+        pl.concat([state_table(part) for part in of_dialogs]).lazy(),
+        pl.concat([dialog_table(part) for part in of_dialogs]).lazy(),
+        pl.concat([long(part, signatures) for part in kept if part.level == "position"]),
+        scored,
+    )
 
 
 def score_into(
     corpus: Corpus,
     folder: Path,
+    plan: Plan,
     *,
-    metrics: Sequence[str | MetricCard] | None = None,
     levels: Sequence[str] = LEVELS,
-    resources: Resources | None = None,
     threads: int | None = None,
     advance: Callable[[int], None] = lambda _: None,
 ) -> Scores:
-    """Score a corpus of any size into a folder, batch by batch; arguments as for `score`."""
-    plan = make_plan(metrics, resources or Resources())
+    """Score a corpus of any size into a folder, batch by batch; arguments as for `score`.
+
+    What comes back reads the folder, and computes with the plan's own metrics.
+    """
     references = open_scorers(corpus, plan)
     signatures = {metric.name: metric.signature for metric in plan.metrics}
     folder.mkdir(parents=True, exist_ok=True)
     positions = [SCORES.to_frame()]
     states: TableSink | None = None
+    dialogs: TableSink | None = None
     with ExitStack() as stack:
         table = stack.enter_context(TableSink(folder / TABLE, SCORES))
         for part in _parts(corpus, plan, references, threads, advance):
@@ -169,13 +381,31 @@ def score_into(
             elif part.level in levels:
                 table.write(long(part, signatures))
             if part.level == "dialog":
-                rows = state_table(part)
-                if states is None:
+                rows, values = state_table(part), dialog_table(part)
+                if states is None or dialogs is None:
                     states = stack.enter_context(TableSink(folder / STATES, rows.schema))
+                    dialogs = stack.enter_context(TableSink(folder / DIALOGS, values.schema))
                 states.write(rows)
+                dialogs.write(values)
     pl.concat(positions).write_parquet(folder / POSITIONS)
-    (folder / METRICS).write_text(json.dumps(signatures, indent=2) + "\n")
-    return Scores.open(folder)
+    scored = _scored_metrics(plan)
+    written = {"layout": LAYOUT, "metrics": [metric.as_json() for metric in scored]}
+    (folder / METRICS).write_text(json.dumps(written, indent=1) + "\n")
+    return replace(Scores.open(folder), metrics=scored)
+
+
+def _scored_metrics(plan: Plan) -> tuple[ScoredMetric, ...]:
+    """The metrics of a plan after its run, when it is known what failed."""
+    return tuple(
+        ScoredMetric(
+            metric.card,
+            metric.signature,
+            _features(metric),
+            plan.lacking(metric),
+            metric,
+        )
+        for metric in plan.metrics
+    )
 
 
 def make_plan(names: Sequence[str | MetricCard] | None, resources: Resources) -> Plan:
@@ -264,6 +494,18 @@ def state_table(part: Part) -> pl.DataFrame:
     return part.units.select(*UNITS[:3]).hstack(
         [part.contexts, *(pl.Series(name, numbers) for name, numbers in made.items())]
     )
+
+
+def dialog_table(part: Part) -> pl.DataFrame:
+    """The values of the dialogues of a part, and the reasons of those that are missing."""
+    columns = []
+    for name, column in part.columns.items():
+        reasons = pl.Series([None, *column.values.reasons], dtype=pl.String)
+        columns += [
+            pl.Series(name, column.values.value, nan_to_null=True),
+            reasons.gather(column.values.code).alias(reason_column(name)),
+        ]
+    return part.units.select(*UNITS[:3]).hstack(columns)
 
 
 def state_of(numbers: Mapping[str, Floats]) -> State:

@@ -1,6 +1,6 @@
 """Reports: charts, tables, self-contained HTML pages, and the record of a run.
 
-May import every room below; only the command line and the workbench build on it.
+May import every room below; only the command line builds on it.
 """
 
 import lazy_loader

@@ -1,21 +1,18 @@
 """A run boiled down to what a page shows: agents, values with intervals, values of dialogues.
 
-Everything comes from the summed states (one row a dialogue), so no turn is read again.
+Everything comes from what the scores hold of dialogues, so no turn is read again.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
-from dialens.analysis.comparison import intervals
-from dialens.metrics import Resources, Scores, make_plan, state_of
+from dialens.analysis.comparison import intervals, values_only
+from dialens.metrics import MetricCard, Scores
 from dialens.report._wording import Scale, headline_metrics
 
-Floats = NDArray[np.float64]
 _AGENT = ["system", "agent"]
 
 
@@ -57,7 +54,7 @@ class Digest:
     Attributes:
         agents: In the order in which they were met.
         systems: The same for systems; empty where there is only one.
-        metrics: All that were computed.
+        cards: Of all metrics that were computed, by name.
         headline: Those that come first, as far as any agent has a value.
         silent: Those that would, had any agent one.
         dialogs: One row a dialogue: `agent` (its number), `dialog`, and the headline metrics.
@@ -66,7 +63,7 @@ class Digest:
 
     agents: Sequence[Unit]
     systems: Sequence[Unit]
-    metrics: Sequence[str]
+    cards: Mapping[str, MetricCard]
     headline: Sequence[str]
     silent: Sequence[str]
     dialogs: pl.DataFrame
@@ -75,9 +72,8 @@ class Digest:
     @classmethod
     def of(cls, scores: Scores, *, seed: int = 0) -> "Digest":
         """The digest of a run; `seed` is that of the bootstrap."""
-        names = list(scores.signatures)
         agents = _units(scores, "agent", seed)
-        headline, silent = _with_values(headline_metrics(names), agents)
+        headline, silent = _with_values(headline_metrics(scores.cards), agents)
         systems = _units(scores, "system", seed) if len({a.system for a in agents}) > 1 else []
         numbers = pl.DataFrame(
             {
@@ -87,21 +83,30 @@ class Digest:
             },
             schema={"system": pl.String, "agent": pl.String, "number": pl.Int64},
         )
-        dialogs = _dialog_values(scores, headline).join(
+        dialogs = scores.dialog_values(headline).join(
             numbers, on=_AGENT, how="left", maintain_order="left"
         )
         positions = scores.positions.join(
             numbers, on=_AGENT, how="left", maintain_order="left"
         ).select("metric", "turn", "value", "n", "n_missing", agent="number")
         kept = dialogs.select("dialog", *headline, agent="number")
-        return cls(agents, systems, names, headline, silent, kept, positions)
+        return cls(agents, systems, scores.cards, headline, silent, kept, positions)
+
+    @property
+    def metrics(self) -> Sequence[str]:
+        """The names of all metrics that were computed."""
+        return list(self.cards)
+
+    def label(self, name: str) -> str:
+        """What a metric is called in a heading."""
+        return self.cards[name].label
 
     @cached_property
     def scales(self) -> dict[str, Scale]:
         """How each metric's values are written, from the agents' intervals."""
         return {
             name: Scale.of(
-                name,
+                card,
                 [
                     (
                         unit.estimates[name].value,
@@ -111,19 +116,14 @@ class Digest:
                     for unit in self.agents
                 ],
             )
-            for name in self.metrics
+            for name, card in self.cards.items()
         }
 
     @cached_property
     def spread(self) -> dict[str, float | None]:
         """The standard deviation of each headline metric over all dialogues, where there is one."""
-        found = {name: self.dialogs[name].std() for name in self.headline}
-        return {name: one if isinstance(one, float) else None for name, one in found.items()}
-
-    @property
-    def several_systems(self) -> bool:
-        """Whether agents need their system's name to be told apart."""
-        return bool(self.systems)
+        spreads = {name: self.dialogs[name].std() for name in self.headline}
+        return {n: spread if isinstance(spread, float) else None for n, spread in spreads.items()}
 
 
 def _with_values(
@@ -135,7 +135,10 @@ def _with_values(
 
 
 def _units(scores: Scores, level: str, seed: int) -> list[Unit]:
-    table = intervals(scores, level=level, seed=seed)
+    if scores.why_not_resampled is None:
+        table = intervals(scores, level=level, seed=seed)
+    else:
+        table = values_only(scores, level=level)
     keys = _AGENT if level == "agent" else ["system"]
     turns = (
         scores.table.filter(pl.col("level") == level)
@@ -180,22 +183,3 @@ def _estimate(row: Mapping[str, object]) -> Estimate:
 
 def _float(value: object) -> float | None:
     return float(value) if isinstance(value, float) else None
-
-
-def _dialog_values(scores: Scores, names: Sequence[str]) -> pl.DataFrame:
-    """Every dialogue's values, computed from its sums: no need to look through all the turns'."""
-    plan = make_plan(list(names), Resources())
-    features = set(plan.features)
-    columns = [
-        column
-        for column in scores.states.collect_schema().names()
-        if column == "other_turns" or ("|" in column and column.split("|")[1] in features)
-    ]
-    frame = scores.states.select(*_AGENT, "dialog", *columns).collect(engine="streaming")
-    state = state_of({name: frame[name].to_numpy().astype(np.float64) for name in columns})
-    return frame.select(*_AGENT, "dialog").hstack(
-        [
-            pl.Series(metric.name, metric.definition.compute(state).value, nan_to_null=True)
-            for metric in plan.metrics
-        ]
-    )

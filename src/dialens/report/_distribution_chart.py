@@ -9,7 +9,7 @@ import polars as pl
 
 from dialens.report._charts import Chart, named, row_axis, specification, value_axis
 from dialens.report._digest import Digest
-from dialens.report._wording import cards, counted, label
+from dialens.report._wording import counted
 
 _MOST_DOTS = 900
 _MOST_DOTS_OF_ONE = 200
@@ -49,7 +49,7 @@ def distribution_chart(digest: Digest, name: str, *, seed: int = 0) -> Chart | N
     parts, data = _body(frame, domain, seed, dots=dots)
     count = len(chosen)
     y = row_axis(count)
-    x = value_axis(label(name), percent=scale.percent, domain=domain)
+    x = value_axis(digest.label(name), percent=scale.percent, domain=domain)
     base = alt.Chart(named("boxes")).encode(y=y)
     tooltip = [
         alt.Tooltip("middle:Q", title="median", format=".3~f"),
@@ -88,12 +88,11 @@ def distribution_chart(digest: Digest, name: str, *, seed: int = 0) -> Chart | N
             f"Shown are the {count // 2} highest and the {count // 2} lowest "
             f"of {counted(len(digest.agents), 'agent')}."
         )
-    meaning = cards([name])
-    told = f"{meaning[name].meaning}. " if name in meaning else ""
+    card = digest.cards[name]
     return Chart(
         specification(layers),
         {"boxes": boxes, **data},
-        f"{label(name)} of single dialogues, one row an agent. {told}"
+        f"{card.label} of single dialogues, one row an agent. {card.meaning}. "
         "The numbers stand in the table below the chart.",
         ("Agent", "Dialogues", "Lower quartile", "Median", "Upper quartile"),
         [

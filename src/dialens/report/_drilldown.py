@@ -1,13 +1,13 @@
 """The dialogues a reader can open: a fair sample, every turn's scores, and the words behind them.
 
-The sampled dialogues are scored again by themselves. That costs nothing, works whatever levels a
-run has kept, and puts the highlighted words and the numbers beside them on the same footing: the
-tokens are those of the tokeniser, the weights those of the lexicons that were counted with.
+The values are those of the scores; where a run kept no turns, only dialogues have values. The words
+are marked anew: the tokens are those of the tokeniser, the weights those of the lexicons that were
+counted with.
 """
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,8 +15,7 @@ import polars as pl
 
 from dialens.base import DialensError
 from dialens.corpus import Corpus
-from dialens.metrics import Resources, Scores, make_plan, score
-from dialens.report._wording import cards, family_label, label, long_label
+from dialens.metrics import MetricCard, Resources, Scores
 from dialens.text import is_word, spans_of_texts
 
 _MOST_TURNS = 200
@@ -24,6 +23,7 @@ _MOST_CHARACTERS = 6_000
 _MOST_UNFOLDED = 12
 _FEWEST_FOLDED = 3
 _WORD, _CONTENT, _QUESTION = 1, 2, 4
+_LENSES = ("emotion", "style", "content", "question")
 
 
 @dataclass(frozen=True)
@@ -96,17 +96,16 @@ def drilldown(
     _check_resources(scores, resources)
     turns = (
         corpus.turns.filter(pl.col("dialog").is_in(list(sample.dialogs)))
-        .select("system", "agent", "dialog", "turn", "speaker", "role", "text", "meta")
+        .select("system", "agent", "dialog", "turn", "speaker", "role", "text")
         .collect(engine="streaming")
     )
-    small = replace(corpus, turns=turns.lazy())
-    names = list(scores.signatures)
-    again = score(small, metrics=names, levels=("turn", "dialog"), resources=resources, threads=1)
-    rows = again.table.select("metric", "level", "dialog", "turn", "value", "reason").collect()
-    per_turn = [name for name, card in cards(names).items() if "turn" in card.levels]
+    rows = _turn_rows(scores, sample)
+    kept = set(rows["metric"].unique())
+    per_turn = [card for name, card in scores.cards.items() if name in kept]
     reasons = rows["reason"].drop_nulls().unique(maintain_order=True).sort().to_list()
-    turn_values = _turn_values(rows, per_turn, reasons)
-    of_dialog = _wide(rows.filter(pl.col("level") == "dialog"), ["dialog"], headline)
+    turn_values = _turn_values(rows, [card.name for card in per_turn], reasons)
+    chosen = scores.dialog_values(headline).filter(pl.col("dialog").is_in(list(sample.dialogs)))
+    of_dialog = {row[2]: row[3:] for row in chosen.rows()}
     words = _Words(resources)
     dialogs = []
     for key, talk in turns.group_by("system", "agent", "dialog", maintain_order=True):
@@ -121,7 +120,7 @@ def drilldown(
                 shown.iter_rows(named=True), cut, counted, texts, strict=True
             )
         ]
-        values = [_short(value) for value in of_dialog[(dialog,)]]
+        values = [_short(value) for value in of_dialog[dialog]]
         entry = {"id": dialog, "agent": numbers[system, agent], "values": values, "turns": made}
         if talk.height > _MOST_TURNS:
             entry["more"] = talk.height - _MOST_TURNS
@@ -132,53 +131,70 @@ def drilldown(
         "emotions": list(resources.emotion.categories),
         "styles": [name.replace("_", " ") for name in resources.style.categories],
         "turnMetrics": _turn_metrics(per_turn, headline),
-        "sortMetrics": [{"name": n, "label": label(n)} for n in headline],
+        "sortMetrics": [{"name": n, "label": scores.cards[n].label} for n in headline],
         "reasons": reasons,
         "prompt": resources.prompt,
-        "lenses": _lenses(names),
+        "lenses": _lenses(list(scores.cards.values()), per_turn),
     }
 
 
-def _turn_metrics(names: Sequence[str], headline: Sequence[str]) -> list[dict[str, str]]:
+def _turn_rows(scores: Scores, sample: Sample) -> pl.DataFrame:
+    chosen = (pl.col("level") == "turn") & pl.col("dialog").is_in(list(sample.dialogs))
+    columns = ("metric", "dialog", "turn", "value", "reason")
+    return scores.table.filter(chosen).select(columns).collect(engine="streaming")
+
+
+def _turn_metrics(metrics: Sequence[MetricCard], headline: Sequence[str]) -> list[dict[str, str]]:
     """Metrics of a turn with the family they are folded under: none for those that come first.
 
     Nothing is folded where there are few metrics, and no family of one or two.
     """
-    families = {name: card.family for name, card in cards(names).items() if name not in headline}
-    sizes = Counter(families.values())
-    few = len(names) <= _MOST_UNFOLDED
+    sizes = Counter(card.family for card in metrics if card.name not in headline)
+    few = len(metrics) <= _MOST_UNFOLDED
 
-    def group(name: str) -> str:
-        family = families.get(name, "")
-        return "" if few or sizes[family] < _FEWEST_FOLDED else family_label(family)
+    def group(card: MetricCard) -> str:
+        first = card.name in headline or sizes[card.family] < _FEWEST_FOLDED
+        return "" if few or first else card.family_label
 
-    return [{"name": name, "label": long_label(name), "group": group(name)} for name in names]
+    return [{"name": card.name, "label": card.long_label, "group": group(card)} for card in metrics]
 
 
 def _check_resources(scores: Scores, resources: Resources) -> None:
-    made = {m.name: m.signature for m in make_plan(list(scores.signatures), resources).metrics}
+    """Refuse other lexicons, another prompt or seed than the signatures name."""
+    lexicons = (resources.emotion, resources.style, resources.stop)
+    allowed = {
+        "lex": {f"{lexicon.name}@{lexicon.sha256[:8]}" for lexicon in lexicons},
+        "prompt": {resources.prompt},
+        "seed": {str(resources.seed)},
+    }
     for name, signature in scores.signatures.items():
-        if made[name] != signature:
-            raise DialensError(
-                f"The report was given other resources than the scores: {name} was scored as "
-                f"{signature}, and would now be {made[name]}. Give the same lexicons, prompt and "
-                "seed, or score again."
-            )
+        for part in signature.split("|")[2:]:
+            key, _, value = part.partition(":")
+            if value not in allowed.get(key, {value}):
+                raise DialensError(
+                    f"The report was given other resources than the scores: {name} was scored as "
+                    f"{signature}, and now has {key}:{' or '.join(sorted(allowed[key]))}. "
+                    "Give the same lexicons, prompt and seed, or score again."
+                )
 
 
-def _lenses(names: Sequence[str]) -> dict[str, dict[str, bool]]:
-    """What can be highlighted, and whether the other side's words count as well."""
-    emotion = [n for n in names if n in ("emotional_entropy", "emotion_matching") or "_share" in n]
-    style = [n for n in names if "style_matching" in n]
+def _lenses(
+    metrics: Sequence[MetricCard], per_turn: Sequence[MetricCard]
+) -> dict[str, dict[str, Any]]:
+    """What can be marked, whether the other side's words count as well, and the values beside it.
+
+    `parts` and `wholes` are places in `turnMetrics`.
+    """
     lenses = {}
-    if emotion:
-        lenses["emotion"] = {"partner": "emotion_matching" in names}
-    if style:
-        lenses["style"] = {"partner": True}
-    if "specificity" in names:
-        lenses["content"] = {"partner": False}
-    if "question" in names:
-        lenses["question"] = {"partner": False}
+    for lens in _LENSES:
+        members = [card for card in metrics if card.lens == lens]
+        shown = [(place, card) for place, card in enumerate(per_turn) if card.lens == lens]
+        if members:
+            lenses[lens] = {
+                "partner": any("partner" in card.needs for card in members),
+                "parts": [place for place, card in shown if card.part_of],
+                "wholes": [place for place, card in shown if not card.part_of],
+            }
     return lenses
 
 
@@ -205,29 +221,15 @@ def _turn_values(
     rows: pl.DataFrame, names: Sequence[str], reasons: Sequence[str]
 ) -> dict[tuple[str, int], tuple[list[float | None], dict[int, int]]]:
     """Values of a turn in the order of `names`, and for those that are missing the reason."""
-    turns = rows.filter(pl.col("level") == "turn")
     place = {name: number for number, name in enumerate(names)}
     code = {reason: number for number, reason in enumerate(reasons)}
     made: dict[tuple[str, int], tuple[list[float | None], dict[int, int]]] = {}
-    for metric, dialog, turn, value, reason in turns.select(
-        "metric", "dialog", "turn", "value", "reason"
-    ).iter_rows():
+    for metric, dialog, turn, value, reason in rows.iter_rows():
         values, why = made.setdefault((dialog, turn), ([None] * len(names), {}))
         values[place[metric]] = _short(value)
         if reason is not None:
             why[place[metric]] = code[reason]
     return made
-
-
-def _wide(
-    rows: pl.DataFrame, index: list[str], names: Sequence[str]
-) -> dict[tuple[Any, ...], list[float | None]]:
-    wide = rows.filter(pl.col("metric").is_in(list(names))).pivot(
-        "metric", index=index, values="value"
-    )
-    return {
-        row[: len(index)]: list(row[len(index) :]) for row in wide.select(*index, *names).rows()
-    }
 
 
 def _short(value: float | None) -> float | None:

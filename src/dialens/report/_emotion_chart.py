@@ -4,15 +4,13 @@ import altair as alt
 
 from dialens.report._charts import FEW_AGENTS, Chart, Drawing, named, specification
 from dialens.report._digest import Digest, Estimate
-from dialens.report._wording import label
-from dialens.text import PLUTCHIK
 
 _FEW_DIALOGS = 10
 
 
 def emotion_chart(digest: Digest) -> Chart | None:
     """A grouped dot plot for a few agents; for many, all of them quiet and one picked out."""
-    names = [f"{emotion}_share" for emotion in PLUTCHIK if f"{emotion}_share" in digest.metrics]
+    names = [name for name, card in digest.cards.items() if card.part_of == "emotions"]
     rows = []
     any_large = any(unit.dialogs >= _FEW_DIALOGS for unit in digest.agents)
     for unit in digest.agents:
@@ -22,7 +20,7 @@ def emotion_chart(digest: Digest) -> Chart | None:
                 continue
             rows.append(
                 {
-                    "emotion": label(name),
+                    "emotion": digest.label(name),
                     "number": unit.number,
                     "small": int(any_large and unit.dialogs < _FEW_DIALOGS),
                     "x": round(estimate.value, 5),
@@ -32,7 +30,7 @@ def emotion_chart(digest: Digest) -> Chart | None:
             )
     if not rows:
         return None
-    order = [label(name) for name in names]
+    order = [digest.label(name) for name in names]
     few = len(digest.agents) <= FEW_AGENTS
     chart = _grouped(digest, order) if few else _picked(order)
     table = [

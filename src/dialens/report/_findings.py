@@ -1,19 +1,13 @@
 """What stands out, in sentences that say no more than the numbers do."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from scipy import stats
-
-from dialens.analysis.profiles import TRAIT_FAMILIES
 from dialens.report._digest import Digest, Estimate, Unit
-from dialens.report._wording import cards, counted, is_baseline, label, listed
+from dialens.report._wording import counted, listed
+from dialens.statistics import AgentValue, standouts
 
 _FEW_DIALOGS = 10
-_TOO_FEW_DIALOGS = 5
-_CHANCE = 0.05
-_Z = 1.96
 _MOST = 3
 _MUCH_MISSING = 0.2
 
@@ -64,67 +58,26 @@ def headline(digest: Digest, agent_turns: int | None = None) -> str:
 
 
 def findings(digest: Digest) -> list[Finding]:
-    """In each family of metrics the widest gap between agents whose intervals do not overlap.
-
-    For every headline metric its highest and lowest agents are held against each other; the size
-    is their difference in standard deviations of single dialogues, so that metrics with different
-    units can be ranked. The two ends of many agents lie apart by chance alone: a gap counts only
-    if it would still be surprising among all pairs and metrics that were looked at (Bonferroni).
-    """
-    found = []
-    looks = _looked_at(digest) * len(digest.agents) * (len(digest.agents) - 1) // 2
-    for name in digest.headline:
-        if is_baseline(name):
-            continue
-        pair = _ends(digest.agents, name, looks)
-        if pair is None:
-            continue
-        top, bottom = pair
-        a, b = top.estimates[name], bottom.estimates[name]
-        gap = (a.value or 0.0) - (b.value or 0.0)
-        spread = digest.spread[name]
-        size = gap / spread if spread else 0.0
-        found.append(_finding(digest, name, top, bottom, size))
-    found.sort(key=lambda finding: -finding.size)
-    known = cards(digest.headline)
-    family = {name: known[name].family if name in known else name for name in digest.headline}
-    widest = {family[finding.metric]: finding for finding in reversed(found)}
-    return [finding for finding in found if finding in widest.values()][:_MOST]
+    """In each family of headline metrics the widest gap that stands out, the widest first."""
+    names = _looked_at(digest)
+    apart = standouts(
+        {name: [_value(unit, name) for unit in digest.agents] for name in names},
+        digest.spread,
+        {name: digest.cards[name].family for name in names},
+    )
+    return [
+        _finding(digest, gap.metric, digest.agents[gap.higher], digest.agents[gap.lower], gap.size)
+        for gap in apart[:_MOST]
+    ]
 
 
-def _looked_at(digest: Digest) -> int:
-    return sum(not is_baseline(name) for name in digest.headline)
+def _value(unit: Unit, name: str) -> AgentValue:
+    estimate = unit.estimates[name]
+    return AgentValue(estimate.value, estimate.low, estimate.high, unit.dialogs)
 
 
-def _ends(agents: Sequence[Unit], name: str, looks: int) -> tuple[Unit, Unit] | None:
-    sure = [u for u in agents if u.dialogs >= _TOO_FEW_DIALOGS and _sound(u.estimates[name])]
-    large = [unit for unit in sure if unit.dialogs >= _FEW_DIALOGS]
-    sure = large if len(large) > 1 else sure
-    if len(sure) < 2:
-        return None
-    top = max(sure, key=lambda unit: _known(unit.estimates[name].value))
-    bottom = min(sure, key=lambda unit: _known(unit.estimates[name].value))
-    return (top, bottom) if _apart(top, bottom, name, looks) else None
-
-
-def _sound(estimate: Estimate) -> bool:
-    """Whether the value lies within its own interval, as it may not where dialogues are few."""
-    return estimate.sure and _known(estimate.low) <= _known(estimate.value) <= _known(estimate.high)
-
-
-def _apart(top: Unit, bottom: Unit, name: str, looks: int) -> bool:
-    a, b = top.estimates[name], bottom.estimates[name]
-    if _known(a.low) <= _known(b.high):
-        return False
-    error = math.hypot(_error(a, top.dialogs), _error(b, bottom.dialogs))
-    needed = float(stats.t.isf(_CHANCE / (2 * looks), top.dialogs + bottom.dialogs - 2))
-    return _known(a.value) - _known(b.value) > needed * error
-
-
-def _error(estimate: Estimate, dialogs: int) -> float:
-    """The standard error that an interval stands for, widened for a small number of dialogues."""
-    width = _known(estimate.high) - _known(estimate.low)
-    return width / (2 * _Z) * math.sqrt(dialogs / (dialogs - 1))
+def _looked_at(digest: Digest) -> list[str]:
+    return [name for name in digest.headline if not digest.cards[name].is_baseline]
 
 
 def _known(number: float | None) -> float:
@@ -143,7 +96,7 @@ def _finding(digest: Digest, name: str, top: Unit, bottom: Unit, size: float) ->
         f"{higher.name} {higher.value} ({higher.interval}) differs from "
         f"{lower.name} {lower.value} ({lower.interval}); {dialogs}"
     )
-    return Finding(name, label(name), sentence, higher, lower, size)
+    return Finding(name, digest.label(name), sentence, higher, lower, size)
 
 
 def _end(digest: Digest, name: str, unit: Unit) -> End:
@@ -164,15 +117,14 @@ def caution(digest: Digest, found: Sequence[Finding]) -> str:
     """How the differences were picked, and what that means."""
     if len(digest.agents) < 2:
         return "With one agent there is nothing to compare; its values stand in the table below."
-    looked_at = counted(_looked_at(digest), "headline metric")
+    looked_at = counted(len(_looked_at(digest)), "headline metric")
     agents = counted(len(digest.agents), "agent")
     if not found:
         return (
             f"On none of {looked_at} do the highest and the lowest of {agents} lie further apart "
             "than chance can put them: nothing stands out."
         )
-    known = cards(finding.metric for finding in found)
-    traits = any(card.family in TRAIT_FAMILIES for card in known.values())
+    traits = any(digest.cards[finding.metric].is_trait for finding in found)
     return (
         f"These are the widest gaps of their kind among {looked_at} and {agents}, and wider than "
         "looking at so many pairs would bring about by chance. The numbers in brackets are 95 % "
@@ -196,7 +148,7 @@ def gaps(digest: Digest) -> str:
         named = [f"{unit.name} ({share:.0%})".replace("%", " %") for unit, share in worst[:3]]
         more = [f"{len(worst) - 3} more"] if len(worst) > 3 else []
         if worst:
-            parts.append(f"{label(name).lower()} for {listed([*named, *more])}")
+            parts.append(f"{digest.label(name).lower()} for {listed([*named, *more])}")
     told = _silent(digest)
     if parts:
         told.append(
@@ -214,7 +166,7 @@ def _silent(digest: Digest) -> list[str]:
     for name in digest.silent:
         # A reason may come with how often it was met, "no emotion word ×3": here it is always.
         why = digest.agents[0].estimates[name].why.split("; ")[0].split(" ×")[0]
-        parts.append(f"{label(name).lower()} ({why.replace(' (', ': ').rstrip(')')})")
+        parts.append(f"{digest.label(name).lower()} ({why.replace(' (', ': ').rstrip(')')})")
     return [f"Not shown, since no agent has a value: {'; '.join(parts)}."]
 
 

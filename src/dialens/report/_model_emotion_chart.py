@@ -6,7 +6,7 @@ import altair as alt
 
 from dialens.report._charts import FEW_AGENTS, Chart, Drawing, named, specification
 from dialens.report._digest import Digest
-from dialens.report._wording import counted, label
+from dialens.report._wording import counted
 
 _PREFIX = "emotion_"
 _OTHERS = ("emotion_matching",)
@@ -36,7 +36,7 @@ def model_emotion_chart(digest: Digest) -> Chart | None:
     any_large = any(unit.dialogs >= _FEW_DIALOGS for unit in digest.agents)
     rows = [
         {
-            "emotion": label(name),
+            "emotion": digest.label(name),
             "number": unit.number,
             "small": int(any_large and unit.dialogs < _FEW_DIALOGS),
             "x": round(estimate.value, 5),
@@ -48,14 +48,14 @@ def model_emotion_chart(digest: Digest) -> Chart | None:
         for name in names
         if (estimate := unit.estimates[name]).value is not None
     ]
-    order = [label(name) for name in names]
+    order = [digest.label(name) for name in names]
     left_out = sum(name != _NEUTRAL for name in every) - len(names)
     return Chart(
         specification(_heat_map(digest, order) if few else _picked(order)),
         {"rows": rows},
         f"The {counted(len(order), 'emotion')} that the classifier finds most often, for every "
         "agent. The numbers stand in the table below the chart.",
-        ("Agent", *(label(name) for name in every)),
+        ("Agent", *(digest.label(name) for name in every)),
         [
             (unit.name, *(_percent(unit.estimates[name].value) for name in every))
             for unit in digest.agents

@@ -5,7 +5,7 @@ import polars as pl
 
 from dialens.report._charts import FEW_AGENTS, Chart, named, specification
 from dialens.report._digest import Digest
-from dialens.report._wording import counted, label, long_label
+from dialens.report._wording import counted
 
 _FEW = 10
 _SHARE_OF_START = 0.1
@@ -16,7 +16,7 @@ def moving_metrics(digest: Digest) -> list[str]:
     """The metrics that have values by position, headline metrics first, then emotions."""
     there = digest.positions["metric"].unique(maintain_order=True).to_list()
     first = [name for name in digest.headline if name in there]
-    emotions = [name for name in there if name.endswith("_share")]
+    emotions = [name for name in there if digest.cards[name].part_of == "emotions"]
     return [*first, *(name for name in emotions if name not in first)]
 
 
@@ -72,13 +72,13 @@ def movement_chart(digest: Digest, name: str) -> Chart | None:
     )
     y = alt.Y(
         "y:Q",
-        axis=alt.Axis(title=label(name), format="%" if scale.percent else "~g", tickCount=5),
+        axis=alt.Axis(title=digest.label(name), format="%" if scale.percent else "~g", tickCount=5),
         scale=alt.Scale(zero=False, domain=[low - margin, high + margin], nice=False, clamp=False),
     )
     tooltip = [
         alt.Tooltip("agent:N", title="agent"),
         alt.Tooltip("turn:Q", title="turn"),
-        alt.Tooltip("y:Q", title=label(name), format=".1%" if scale.percent else ".3~f"),
+        alt.Tooltip("y:Q", title=digest.label(name), format=".1%" if scale.percent else ".3~f"),
         alt.Tooltip("n:Q", title="dialogues", format=","),
     ]
     base = alt.Chart(named("rows")).encode(x=x, y=y)
@@ -123,9 +123,9 @@ def movement_chart(digest: Digest, name: str) -> Chart | None:
     return Chart(
         specification(chart),
         {"rows": rows},
-        f"{long_label(name)} by the agent's turn, from the first to number {last}, for "
+        f"{digest.cards[name].long_label} by the agent's turn, from the first to {last}, for "
         f"{counted(len(digest.agents), 'agent')}. The numbers stand in the table below the chart.",
-        ("Agent", "Turn", label(name), "Dialogues"),
+        ("Agent", "Turn", digest.label(name), "Dialogues"),
         [
             (digest.agents[r["number"]].name, r["turn"], scale.text(r["y"]), r["n"])
             for r in rows[:_MOST_ROWS]

@@ -281,9 +281,8 @@ def test_a_killed_run_goes_on_where_it_was(tmp_path: Path, repository: Path) -> 
 
 def test_scores_in_a_folder_are_the_same(tmp_path: Path) -> None:
     told: list[int] = []
-    made = score_into(
-        Corpus.of(TALKS), tmp_path, metrics=["overlap"], advance=told.append
-    ).table.collect()
+    plan = make_plan(["overlap"], Resources())
+    made = score_into(Corpus.of(TALKS), tmp_path, plan, advance=told.append).table.collect()
     wanted = score(Corpus.of(TALKS), metrics=["overlap"]).table.collect()
     keys = ["metric", "level", "dialog", "turn"]
     assert made.sort(keys).equals(wanted.sort(keys))

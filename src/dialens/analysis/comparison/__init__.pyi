@@ -1,4 +1,4 @@
-from ._compare import COMPARISONS, INTERVALS, RESAMPLES, compare, intervals
+from ._compare import COMPARISONS, INTERVALS, RESAMPLES, compare, intervals, values_only
 
 __all__ = [
     "COMPARISONS",
@@ -6,4 +6,5 @@ __all__ = [
     "RESAMPLES",
     "compare",
     "intervals",
+    "values_only",
 ]

@@ -10,7 +10,7 @@ from scipy import stats
 
 from dialens.analysis.comparison._dialog_sums import DialogSums, Group
 from dialens.base import DialensError
-from dialens.metrics import Scores, Values, select
+from dialens.metrics import Scores, Values
 from dialens.statistics import (
     Floats,
     Resampled,
@@ -142,6 +142,26 @@ def intervals(
     return pl.DataFrame(rows, schema=INTERVALS)
 
 
+def values_only(scores: Scores, *, level: str = "agent") -> pl.DataFrame:
+    """The same table without intervals, for scores that cannot be resampled here.
+
+    `Scores.why_not_resampled` stands as the reason.
+    """
+    keys = ["system", "agent"] if level == "agent" else ["system"]
+    counts = scores.dialogs.group_by(keys).agg(n_dialogs=pl.len().cast(pl.Int64)).collect()
+    rows = scores.table.filter(pl.col("level") == level).collect(engine="streaming")
+    return (
+        rows.join(counts, on=keys, how="left", maintain_order="left")
+        .with_columns(
+            low=None,
+            high=None,
+            basis=pl.lit("pooled"),
+            reason=pl.lit(scores.why_not_resampled, pl.String),
+        )
+        .select(pl.col(name).cast(dtype) for name, dtype in INTERVALS.items())
+    )
+
+
 def compare(
     scores: Scores,
     *,
@@ -162,7 +182,7 @@ def compare(
         scores: What `dialens.score` or `Scores.open` gives.
         level: `agent` or `system`.
         baseline: Compare everyone with this one only.
-        metrics: Names of metrics or families; if not given, all that were scored, without
+        metrics: Names of metrics or families among those scored; if not given, all without
             baselines, which would only widen the family that is corrected for.
         resamples: How many times dialogues are drawn.
         seed: Of the draw.
@@ -170,9 +190,9 @@ def compare(
     """
     sums = DialogSums(scores)
     if metrics:
-        chosen = {card.name for card in select(metrics)}
+        chosen = set(scores.select(metrics))
     else:
-        chosen = {metric.name for metric in sums.metrics if metric.card.family != "baseline"}
+        chosen = {name for name, card in scores.cards.items() if not card.is_baseline}
     groups = sums.groups(level)
     alone = [
         _alone(sums, group, resamples, np.random.default_rng([seed, number]))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from dialens.metrics import Metric, Resources, Scores, Values, make_plan, state_of
+from dialens.metrics import Metric, Scores, Values, state_of
 from dialens.statistics import Floats, Ints
 
 
@@ -23,10 +23,13 @@ class DialogSums:
     """The dialogues of a run as rows of numbers that may be added, and the metrics over them."""
 
     def __init__(self, scores: Scores) -> None:
-        """Take the states of a run."""
+        """Take the states of a run.
+
+        Raises:
+            DialensError: They were made by another version of a metric.
+        """
         self.frame = scores.states.collect()
-        plan = make_plan(scores.cards or list(scores.signatures), Resources())
-        self.metrics = plan.metrics
+        self.metrics = tuple(scores.computing.values())
         names = [name for name in self.frame.columns if name == "other_turns" or "|" in name]
         self._names = names
         numbers = self.frame.select(names).to_numpy().astype(np.float64)

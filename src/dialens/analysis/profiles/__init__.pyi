@@ -6,8 +6,15 @@ from ._agent_tables import (
     ONE_DIALOG,
     ONE_TURN,
 )
-from ._agents import AgentProfile, agent_profile, lasting_traits
-from ._traits import TRAIT_FAMILIES, TRAIT_PROFILE, TraitProfile, trait_profile, write_trait_profile
+from ._agents import AgentProfile, agent_profile
+from ._traits import (
+    TRAIT_PROFILE,
+    TraitProfile,
+    lasting_traits,
+    systems_apart,
+    trait_profile,
+    write_trait_profile,
+)
 
 __all__ = [
     "ALIKE",
@@ -16,12 +23,12 @@ __all__ = [
     "NO_TURN",
     "ONE_DIALOG",
     "ONE_TURN",
-    "TRAIT_FAMILIES",
     "TRAIT_PROFILE",
     "AgentProfile",
     "TraitProfile",
     "agent_profile",
     "lasting_traits",
+    "systems_apart",
     "trait_profile",
     "write_trait_profile",
 ]

@@ -12,7 +12,7 @@ a matter of dialogues. Differences between agents are `trait_profile`'s; here ar
 - **matching**: whether an agent matches its partner more than the partners of its other dialogues.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,21 +32,16 @@ from dialens.analysis.profiles._agent_tables import (
 )
 from dialens.analysis.profiles._layers import Components, TurnLayers, resampled_layers, turn_values
 from dialens.analysis.profiles._matching import partner_match
-from dialens.analysis.profiles._traits import traits_of
-from dialens.metrics import Resources, Scores, make_plan, select
-from dialens.metrics.families import LABELS as EMOTION_LABELS
+from dialens.analysis.profiles._traits import lasting_traits
+from dialens.metrics import Scores
 from dialens.statistics import Floats, Resampled
 from dialens.text import PLUTCHIK
-
-MATCHING = ("language_style_matching", "emotion_matching", "emotion_matching_classifier")
-"""Metrics that hold an agent against its partner."""
 
 RESAMPLES = 1_000
 _MOST_UNDEFINED = 0.05
 _AGENT = ["system", "agent"]
 _STATISTICS = ("n", "mean", "squares")
 _NO_VARIANCE = 1e-18
-_TRAIT_NAMES_OF_STATES = ("state_empathy",)
 
 
 @dataclass(frozen=True)
@@ -112,11 +107,6 @@ def agent_profile(
         _matching(scores, dialogs, seed, confidence),
         sampled,
     )
-
-
-def lasting_traits(scores: Scores) -> list[str]:
-    """The traits of a run without those of the moment: empathy as a state is none."""
-    return [name for name in traits_of(scores) if name not in _TRAIT_NAMES_OF_STATES]
 
 
 def _dialogs(scores: Scores, seed: int, most: int) -> tuple[pl.DataFrame, int | None]:
@@ -236,17 +226,25 @@ class _Kind:
 
 def _state_kinds(scores: Scores) -> list[_Kind]:
     """By lexicon: eight emotions and their entropy. By classifier: 27 emotions, taken together."""
-    made = []
-    words = [f"{emotion}_share" for emotion in PLUTCHIK if f"{emotion}_share" in scores.signatures]
-    if len(words) == len(PLUTCHIK):
-        entropy = [name for name in ("emotional_entropy",) if name in scores.signatures]
-        names = [*words, *entropy]
-        made.append(_Kind(ALL_EMOTIONS, names, range(len(words)), range(len(names))))
-    labels = [f"emotion_{label}" for label in EMOTION_LABELS if label != "neutral"]
-    known = [name for name in labels if name in scores.signatures]
-    if len(known) > 1:
-        made.append(_Kind(ALL_EMOTIONS_CLASSIFIER, known, range(len(known)), ()))
-    return made
+    kinds = []
+    parts = _parts(scores, ALL_EMOTIONS)
+    if len(parts) == len(PLUTCHIK):
+        family = scores.cards[parts[0]].family
+        beside = [
+            name
+            for name, card in scores.cards.items()
+            if card.describes == "state" and card.family == family and not card.part_of
+        ]
+        names = [*parts, *beside]
+        kinds.append(_Kind(ALL_EMOTIONS, names, range(len(parts)), range(len(names))))
+    parts = _parts(scores, ALL_EMOTIONS_CLASSIFIER)
+    if len(parts) > 1:
+        kinds.append(_Kind(ALL_EMOTIONS_CLASSIFIER, parts, range(len(parts)), ()))
+    return kinds
+
+
+def _parts(scores: Scores, whole: str) -> list[str]:
+    return [name for name, card in scores.cards.items() if card.part_of == whole]
 
 
 def _states(
@@ -348,14 +346,20 @@ def _ends(
 
 
 def _matching(scores: Scores, dialogs: pl.DataFrame, seed: int, confidence: float) -> pl.DataFrame:
-    names = [name for name in MATCHING if name in scores.signatures]
-    if not names:
-        return MATCHES.to_frame()
-    known = {card.name: card for card in scores.cards} or {c.name: c for c in select(names)}
-    plan = make_plan([known[name] for name in names], Resources())
-    columns = _columns(scores, plan.features)
-    rows: list[dict[str, object]] = []
-    for place, metric in enumerate(plan.metrics):
+    # Style before emotions, and words before what models read.
+    matching = sorted(
+        (card for card in reversed(scores.cards.values()) if card.matches),
+        key=lambda card: "model" in card.needs,
+    )
+    names = [card.name for card in matching]
+    if scores.why_not_resampled is not None:
+        agents = dialogs.group_by(_AGENT, maintain_order=True).agg(n_dialogs=pl.len()).to_dicts()
+        why = {"reason": scores.why_not_resampled}
+        rows = [agent | {"metric": name} | why for name in names for agent in agents]
+        return pl.DataFrame(rows, schema=MATCHES)
+    columns = _columns(scores, names)
+    rows = []
+    for place, metric in enumerate(scores.computing[name] for name in names):
         made = []
         for number, (key, part) in enumerate(dialogs.group_by(_AGENT, maintain_order=True)):
             rng = np.random.default_rng([seed, 9, place, number])
@@ -380,12 +384,8 @@ def _matching(scores: Scores, dialogs: pl.DataFrame, seed: int, confidence: floa
     return pl.DataFrame(rows, schema=MATCHES)
 
 
-def _columns(scores: Scores, features: Mapping[str, object]) -> dict[str, Floats]:
-    names = [
-        name
-        for name in scores.states.collect_schema().names()
-        if name == "other_turns" or ("|" in name and name.split("|")[1] in features)
-    ]
+def _columns(scores: Scores, metrics: Sequence[str]) -> dict[str, Floats]:
+    names = scores.state_columns(metrics)
     frame = scores.states.select(names).collect(engine="streaming")
     return {name: _floats(frame[name]) for name in names}
 

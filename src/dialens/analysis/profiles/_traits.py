@@ -31,15 +31,12 @@ from scipy import stats
 from dialens.analysis.comparison import RESAMPLES
 from dialens.analysis.profiles._variance import OneWay, f_test, resampled
 from dialens.base import DialensError, atomic_file
-from dialens.metrics import Resources, Scores, make_plan, select, state_of
-from dialens.metrics import metrics as known_metrics
+from dialens.metrics import Scores
 from dialens.statistics import Floats
-
-TRAIT_FAMILIES = ("personality", "empathy")
-"""Families of metrics that describe a writer rather than a moment."""
 
 FILE = "trait_profile.parquet"
 _MOST_UNDEFINED = 0.05
+_CHANCE = 0.05
 _WORDS = "own|words|0"
 
 TRAIT_PROFILE = pl.Schema(
@@ -109,11 +106,13 @@ class TraitProfile:
 
 
 def traits_of(scores: Scores) -> list[str]:
-    """The traits that a run has scored: the metrics of the families personality and empathy."""
-    known = known_metrics() | {card.name: card for card in scores.cards}
-    return [
-        name for name in scores.signatures if name in known and known[name].family in TRAIT_FAMILIES
-    ]
+    """The traits that a run has scored, those of the moment among them."""
+    return [name for name, card in scores.cards.items() if card.is_trait]
+
+
+def lasting_traits(scores: Scores) -> list[str]:
+    """The traits of a run without those of the moment: empathy as a state is none."""
+    return [name for name, card in scores.cards.items() if card.describes == "trait"]
 
 
 def trait_profile(
@@ -129,8 +128,8 @@ def trait_profile(
 
     Args:
         scores: What `dialens.score` or `Scores.open` gives.
-        traits: Names of metrics; those of the families personality and empathy if not given. Any
-            metric that dialogues have will do.
+        traits: Names of metrics; those that describe a trait if not given. Any metric that
+            dialogues have will do.
         within: `system` compares the agents of each system; `corpus` takes all agents together, as
             is needed where every system has one agent.
         resamples: How many times the dialogues are drawn for the intervals of the ICC.
@@ -184,33 +183,37 @@ def write_trait_profile(scores: Scores, folder: Path, *, seed: int = 0) -> Trait
     return profile
 
 
+def systems_apart(profile: TraitProfile) -> dict[str, list[str]]:
+    """The systems whose agents differ more than chance would make them, by trait.
+
+    Corrected over traits and systems (Benjamini & Hochberg 1995). Traits without any test are left
+    out.
+    """
+    tested = profile.table.filter(pl.col("p").is_not_null())
+    if not tested.height:
+        return {}
+    adjusted = pl.Series(stats.false_discovery_control(tested["p"].to_numpy()))
+    apart: dict[str, list[str]] = {trait: [] for trait in tested["trait"].unique()}
+    for row in tested.filter(adjusted < _CHANCE).iter_rows(named=True):
+        apart[row["trait"]].append(str(row["system"]))
+    return apart
+
+
 def _why(name: str) -> str:
     return f"{name}|why"
 
 
 def _dialog_values(scores: Scores, names: Sequence[str]) -> pl.DataFrame:
-    """Every dialogue's values from its sums, and for those without one the reason."""
-    cards = {card.name: card for card in scores.cards} or {c.name: c for c in select(list(names))}
-    plan = make_plan([cards[name] for name in names], Resources())
-    features = set(plan.features)
+    """Every dialogue's words and values, and for those without a value the reason."""
     there = scores.states.collect_schema().names()
-    columns = [
-        column
-        for column in there
-        if column == "other_turns" or ("|" in column and column.split("|")[1] in features)
-    ]
     words = pl.col(_WORDS) if _WORDS in there else pl.lit(None)
-    frame = scores.states.select(
-        "system", "agent", "dialog", *columns, words=words.cast(pl.Float64)
-    ).collect(engine="streaming")
-    state = state_of({name: frame[name].to_numpy().astype(np.float64) for name in columns})
-    made = {metric.name: metric.definition.compute(state) for metric in plan.metrics}
-    values = [pl.Series(name, one.value, nan_to_null=True) for name, one in made.items()]
-    whys = [
-        pl.Series(_why(name), [one.reasons[c - 1] if c else None for c in one.code], pl.String)
-        for name, one in made.items()
-    ]
-    return frame.select("system", "agent", "dialog", "words").hstack([*values, *whys])
+    reasons = scores.dialog_reasons(names)
+    return scores.dialog_values(names).hstack(
+        [
+            scores.states.select("dialog", words=words.cast(pl.Float64)).collect()["words"],
+            *reasons.rename({name: _why(name) for name in names}).get_columns(),
+        ]
+    )
 
 
 @dataclass(frozen=True)

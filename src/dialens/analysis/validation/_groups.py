@@ -5,26 +5,10 @@ from dataclasses import dataclass
 
 from dialens.base import DialensError
 from dialens.metrics import GROUP as AUTOMATIC
-from dialens.metrics import metrics as known_metrics
+from dialens.metrics import MetricCard
 
-PSYCHOLOGICAL_FAMILIES = (
-    "emotion",
-    "emotion_classifier",
-    "style",
-    "variation",
-    "personality",
-    "empathy",
-)
-"""Families that look at a speaker as at a person; every other family is automatic."""
-
-_FIVE = (
-    "emotional_entropy",
-    "emotion_matching",
-    "language_style_matching",
-    "agreeableness",
-    "empathic_concern",
-    "empathy",
-)
+FIVE = "giorgi2023"
+"""The group of the five metrics of Giorgi et al. (2023, arXiv:2305.14757)."""
 
 
 @dataclass(frozen=True)
@@ -46,39 +30,39 @@ class Groups:
 
 
 def partition(
-    scored: Sequence[str],
+    scored: Mapping[str, MetricCard],
     *,
     psychological: Sequence[str] | None = None,
     automatic: Sequence[str] | None = None,
 ) -> Groups:
-    """The two groups among the metrics that were scored, by name or by family.
+    """The two groups among the metrics that were scored, by name, family or group.
 
-    By default P are those five of Giorgi et al. (2023) that were scored, or else everything of a
-    psychological family; A are the automatic metrics of the field (`--metrics automatic`) that were
-    scored, or else everything of a family that is not psychological.
+    By default P are those five of Giorgi et al. (2023) that were scored, or else everything that
+    is psychological; A are the automatic metrics of the field (`--metrics automatic`) that were
+    scored, or else everything that is not psychological.
 
     Examples:
-        >>> partition(["emotional_entropy", "joy_share", "length", "random"])
+        >>> from dialens.metrics import metrics
+        >>> def cards(*names):
+        ...     return {name: metrics()[name] for name in names}
+        >>> partition(cards("emotional_entropy", "joy_share", "length", "random"))
         Groups(psychological=('emotional_entropy',), automatic=('length', 'random'))
-        >>> partition(["emotional_entropy", "length", "bleu_4"]).automatic
+        >>> partition(cards("emotional_entropy", "length", "bleu_4")).automatic
         ('bleu_4',)
-        >>> partition(["joy_share", "length"], automatic=["surface"]).psychological
+        >>> partition(cards("joy_share", "length"), automatic=["surface"]).psychological
         ('joy_share',)
     """
-    families = _families(scored)
-    groups = _groups(scored)
-    a = _chosen(groups, automatic, "automatic")
-    p = _chosen(groups, psychological, "psychological")
+    a = _chosen(scored, automatic, "automatic")
+    p = _chosen(scored, psychological, "psychological")
     if p is None:
-        family = [name for name in scored if families[name] in PSYCHOLOGICAL_FAMILIES]
-        taken = set(a or ())
-        five = [name for name in _FIVE if name in scored and name not in taken]
-        p = five or [name for name in family if name not in taken]
+        left = [card for name, card in scored.items() if name not in (a or ())]
+        # Those that count words come before those that need a model.
+        five = sorted((c for c in left if FIVE in c.groups), key=lambda card: "model" in card.needs)
+        p = [card.name for card in five or left if card.side == "psychological"]
     if a is None:
-        taken = set(p)
-        other = [name for name in scored if families[name] not in PSYCHOLOGICAL_FAMILIES]
-        field = [name for name in other if AUTOMATIC in groups[name]]
-        a = [name for name in field or other if name not in taken]
+        other = [card for card in scored.values() if card.side != "psychological"]
+        field = [card for card in other if AUTOMATIC in card.groups]
+        a = [card.name for card in field or other if card.name not in p]
     twice = sorted(set(p) & set(a))
     if twice:
         raise DialensError(
@@ -88,34 +72,22 @@ def partition(
     return Groups(tuple(p), tuple(a))
 
 
-def _families(names: Sequence[str]) -> dict[str, str]:
-    known = known_metrics()
-    return {name: known[name].family if name in known else "other" for name in names}
-
-
-def _groups(names: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Everything that each metric can be selected with, beside its name."""
-    known = known_metrics()
-    return {
-        name: (known[name].family, *known[name].groups) if name in known else ("other",)
-        for name in names
-    }
-
-
 def _chosen(
-    groups: Mapping[str, tuple[str, ...]], given: Sequence[str] | None, side: str
+    scored: Mapping[str, MetricCard], wanted: Sequence[str] | None, side: str
 ) -> list[str] | None:
-    if given is None:
+    if wanted is None:
         return None
     chosen: dict[str, None] = {}
-    for name in given:
-        found = [one for one in groups if one == name] or [
-            one for one, its in groups.items() if name in its
-        ]
-        if not found:
+    for name in wanted:
+        members = (
+            [name]
+            if name in scored
+            else [metric for metric, card in scored.items() if name in card.selected_by]
+        )
+        if not members:
             raise DialensError(
                 f"--{side} names {name!r}, which is neither a metric nor a family among the "
-                f"scores. Scored: {', '.join(groups)}."
+                f"scores. Scored: {', '.join(scored)}."
             )
-        chosen |= dict.fromkeys(found)
+        chosen |= dict.fromkeys(members)
     return list(chosen)

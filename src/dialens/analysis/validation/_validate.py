@@ -28,8 +28,8 @@ from dialens.analysis.validation._units import (
 )
 from dialens.base import DialensError
 from dialens.corpus import Corpus
-from dialens.metrics import Scores
-from dialens.metrics import metrics as known_metrics
+from dialens.metrics import GROUP as AUTOMATIC
+from dialens.metrics import MetricCard, Scores
 from dialens.statistics import FOLDS, Floats, Memory, increment
 from dialens.statistics.correlation import (
     COEFFICIENTS,
@@ -60,6 +60,7 @@ class Validation:
         matrices: Metrics with each other, one a level.
         units: By level: how many units, clusters, qualities, and what the clusters are.
         notes: What a reader should know.
+        cards: The metrics' cards by name.
     """
 
     dataset: str
@@ -70,6 +71,16 @@ class Validation:
     matrices: tuple[MetricMatrix, ...]
     units: tuple[Mapping[str, Any], ...]
     notes: tuple[str, ...]
+    cards: Mapping[str, MetricCard]
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """What the metrics are called, and both groups as a whole."""
+        return {
+            **{name: card.long_label for name, card in self.cards.items()},
+            ALL_AUTOMATIC: "All automatic",
+            ALL_PSYCHOLOGICAL: "All psychological",
+        }
 
     def to_dict(self) -> dict[str, Any]:
         """As `validation.json` holds it."""
@@ -131,7 +142,8 @@ def validate(
                 f"fewer than three. Levels with ratings: {', '.join(there)}."
             )
     scored, left_out = _with_values(scores, _scored(scores, metrics))
-    groups = partition(scored, psychological=psychological, automatic=automatic)
+    cards = {name: scores.cards[name] for name in scored}
+    groups = partition(cards, psychological=psychological, automatic=automatic)
     name = dataset or _name(corpus)
     parts: dict[str, list[dict[str, Any]]] = {"r": [], "difference": [], "increment": []}
     matrices: list[MetricMatrix] = []
@@ -167,13 +179,13 @@ def validate(
         tuple(matrices),
         tuple(units),
         (*_notes(units), *left_out),
+        scores.cards,
     )
 
 
 def _with_values(scores: Scores, names: Sequence[str]) -> tuple[list[str], list[str]]:
     """Without the automatic metrics that have no value at all, and a note that says why."""
-    known = known_metrics()
-    field = [name for name in names if name in known and known[name].scored_by is not None]
+    field = [name for name in names if AUTOMATIC in scores.cards[name].groups]
     if not field:
         return list(names), []
     found = (
@@ -196,11 +208,10 @@ def _with_values(scores: Scores, names: Sequence[str]) -> tuple[list[str], list[
 
 
 def _scored(scores: Scores, metrics: Sequence[str] | None) -> list[str]:
-    known = list(scores.signatures)
     if metrics is None:
-        return known
-    chosen = partition(known, psychological=metrics, automatic=[]).psychological
-    return [name for name in known if name in chosen]
+        return scores.names
+    chosen = partition(scores.cards, psychological=metrics, automatic=[]).psychological
+    return [name for name in scores.names if name in chosen]
 
 
 def _name(corpus: Corpus) -> str:

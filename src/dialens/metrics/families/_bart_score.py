@@ -107,30 +107,36 @@ def open_scorer(workshop: Workshop) -> BartScorer:
 
 FAMILY = Family(
     name=NAME,
+    label="BARTScore",
     outputs=(
         Output(
             "bart_score_s_h",
             "Mean log probability of the reply's tokens after the context (faithfulness)",
             (None, 0.0),
             needs=("context",),
+            label="BARTScore s→h",
         ),
         Output(
             "bart_score_h_r",
             "Mean log probability of the reference's tokens after the reply (recall)",
             (None, 0.0),
             needs=("reference",),
+            label="BARTScore h→r",
         ),
         Output(
             "bart_score_r_h",
             "Mean log probability of the reply's tokens after the reference (precision)",
             (None, 0.0),
             needs=("reference",),
+            label="BARTScore r→h",
         ),
         Output(
             "bart_score_f",
             "Mean of both directions between reply and reference",
             (None, 0.0),
             needs=("reference",),
+            label="BARTScore F",
+            headline=104,
         ),
     ),
     open=open_scorer,

@@ -296,18 +296,27 @@ def open_scorer(workshop: Workshop) -> BertScorer:
 
 FAMILY = Family(
     name=NAME,
+    label="BERTScore",
     outputs=(
         Output(
             "bert_score_precision",
             "How well the reply's tokens are matched in the reference (best of several)",
             (None, 1.0),
+            label="BERTScore precision",
         ),
         Output(
             "bert_score_recall",
             "How well the reference's tokens are matched in the reply (best of several)",
             (None, 1.0),
+            label="BERTScore recall",
         ),
-        Output("bert_score_f1", "Harmonic mean of both (best of several references)", (None, 1.0)),
+        Output(
+            "bert_score_f1",
+            "Harmonic mean of both (best of several references)",
+            (None, 1.0),
+            label="BERTScore F1",
+            headline=102,
+        ),
     ),
     open=open_scorer,
     ready=ready,

@@ -223,9 +223,13 @@ _CONFIGURED = (
 
 FAMILY = Family(
     name=NAME,
+    label="BLEURT",
     outputs=(
         Output(
-            "bleurt", "What BLEURT expects a judge to say of reply and reference (best of several)"
+            "bleurt",
+            "What BLEURT expects a judge to say of reply and reference (best of several)",
+            label="BLEURT",
+            headline=103,
         ),
     ),
     open=open_scorer,

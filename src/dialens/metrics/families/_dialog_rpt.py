@@ -109,9 +109,19 @@ def _what(name: str) -> str:
 
 def _family(ranker: str, meaning: str) -> Family:
     name = f"{GROUP}_{ranker}"
+    label = f"DialogRPT {name.removeprefix('dialog_rpt_').replace('_', ' ')}"
     return Family(
         name=name,
-        outputs=(Output(name, meaning, (0.0, 1.0)),),
+        label=label,
+        outputs=(
+            Output(
+                name,
+                meaning,
+                (0.0, 1.0),
+                label=label,
+                headline=105 if name == "dialog_rpt_updown" else None,
+            ),
+        ),
         open=partial(open_scorer, name),
         ready=partial(ready, name),
         needs=("context",),

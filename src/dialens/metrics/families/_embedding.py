@@ -116,6 +116,7 @@ def _ready(workshop: Workshop) -> str | None:
 
 FAMILY = Family(
     name="embedding",
+    label="Embeddings of words",
     outputs=(
         Output(
             "embedding_average", "Cosine of the mean vectors of reply and reference", (-1.0, 1.0)

@@ -17,6 +17,7 @@ from dialens.text import PLUTCHIK, VERSION
 
 _CITATION = "Giorgi et al. 2023, arXiv:2305.14757"
 _LICENCE = "lexicon plutchik-goemotions: CC BY 4.0"
+_FAMILY = "Emotions"
 _K = len(PLUTCHIK)
 _HITS = _K
 
@@ -87,6 +88,13 @@ def _centred_ranks(rows: Floats) -> Floats:
     range=(0.0, math.log(_K)),
     citation=_CITATION,
     licence=_LICENCE,
+    groups=("giorgi2023",),
+    higher_reads="mixes emotions more evenly",
+    family_label=_FAMILY,
+    headline=5,
+    side="psychological",
+    describes="state",
+    lens="emotion",
 )
 def emotional_entropy(resources: Resources) -> Definition:
     """Entropy of the normalised emotion vector; missing without an emotion word."""
@@ -107,6 +115,13 @@ def emotional_entropy(resources: Resources) -> Definition:
     range=(-1.0, 1.0),
     citation=_CITATION,
     licence=_LICENCE,
+    groups=("giorgi2023",),
+    higher_reads="follows the emotions of the other side more closely",
+    family_label=_FAMILY,
+    headline=6,
+    side="psychological",
+    matches="emotion words",
+    lens="emotion",
 )
 def emotion_matching(resources: Resources) -> Definition:
     """Rank correlation of the two emotion vectors; missing where one side has no order."""
@@ -174,12 +189,22 @@ SHARES = tuple(
         range=(0.0, 1.0),
         citation=_CITATION,
         licence=_LICENCE,
+        label=emotion.capitalize(),
+        long_label=f"Share of {emotion}",
+        family_label=_FAMILY,
+        headline=None,
+        side="psychological",
+        percent=True,
+        describes="state",
+        part_of="emotions",
+        lens="emotion",
     )(_share(column))
     for column, emotion in enumerate(PLUTCHIK)
 )
 
 
 def _variation_card(base: str, of_turns: Callable[[Floats], Floats]) -> MetricCard:
+    what = base.removesuffix("_share").replace("_", " ")
     return metric(
         f"{base}_variation",
         meaning=f"How much {base.replace('_', ' ')} moves from turn to turn within a dialogue (SD)",
@@ -188,6 +213,12 @@ def _variation_card(base: str, of_turns: Callable[[Floats], Floats]) -> MetricCa
         range=(0.0, None),
         citation=_CITATION,
         licence=_LICENCE,
+        label=what.capitalize(),
+        long_label=f"Variation of {what}",
+        family_label="How much states vary within a dialogue",
+        headline=None,
+        side="psychological",
+        lens="emotion",
     )(_variation(base, of_turns))
 
 

@@ -132,10 +132,12 @@ def open_scorer(workshop: Workshop) -> FedScorer:
 
 FAMILY = Family(
     name=NAME,
+    label="FED",
     outputs=tuple(
         Output(
             f"fed_{quality}",
             f"How much likelier follow-ups to a reply that is {quality} are than to one that isn't",
+            label=f"FED {quality.replace('_', ' ')}",
         )
         for quality in QUALITIES
     ),

@@ -209,11 +209,14 @@ def open_scorer(workshop: Workshop) -> MauveScorer:
 
 FAMILY = Family(
     name=NAME,
+    label="MAUVE",
     outputs=(
         Output(
             "mauve",
             "How near an agent's replies, taken together, are to the references (from 100 of each)",
             (0.0, 1.0),
+            label="MAUVE",
+            headline=107,
         ),
     ),
     open=open_scorer,

@@ -172,11 +172,14 @@ def _wordnet(*, needed: bool) -> Any | None:
 
 FAMILY = Family(
     name="meteor",
+    label="METEOR",
     outputs=(
         Output(
             "meteor",
             "Words aligned with a reference by form, stem and, with WordNet, synonym",
             (0.0, 1.0),
+            label="METEOR",
+            headline=112,
         ),
     ),
     open=_open,

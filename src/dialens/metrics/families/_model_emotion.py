@@ -38,6 +38,7 @@ _CITATION = "Demszky et al. 2020 (GoEmotions), doi:10.18653/v1/2020.acl-main.372
 _MIXTURE = f"Giorgi et al. 2023, arXiv:2305.14757; {_CITATION}"
 _LICENCE = "model trained on GoEmotions (CC BY 4.0): Apache-2.0"
 _FAMILY = "emotion_classifier"
+_FAMILY_LABEL = "Emotions by a classifier"
 _TASK = "emotion"
 _K = len(LABELS) - 1
 _TURNS = len(LABELS)
@@ -91,6 +92,14 @@ def _card(label: str, column: int) -> MetricCard:
         citation=_CITATION,
         licence=_LICENCE,
         version=2,
+        label=label.capitalize(),
+        long_label=f"Probability of {label}",
+        family_label=_FAMILY_LABEL,
+        headline=None,
+        side="psychological",
+        percent=True,
+        describes="state",
+        part_of="" if label == "neutral" else "emotions_classifier",
     )
     def probability(resources: Resources) -> Definition:
         feature = EmotionProbabilities(resources.models)
@@ -123,6 +132,12 @@ EMOTIONS = tuple(_card(label, column) for column, label in enumerate(LABELS))
     citation=_MIXTURE,
     licence=_LICENCE,
     version=2,
+    label="Emotional entropy (27 emotions)",
+    higher_reads="mixes emotions more evenly by the classifier",
+    family_label=_FAMILY_LABEL,
+    headline=None,
+    side="psychological",
+    describes="state",
 )
 def emotional_entropy_classifier(resources: Resources) -> Definition:
     """Entropy of the emotions' probabilities scaled to sum 1."""
@@ -153,6 +168,12 @@ def emotional_entropy_classifier(resources: Resources) -> Definition:
     citation=_MIXTURE,
     licence=_LICENCE,
     version=2,
+    label="Emotion matching (27 emotions)",
+    higher_reads="follows the other side's emotions more by the classifier",
+    family_label=_FAMILY_LABEL,
+    headline=None,
+    side="psychological",
+    matches="emotions by classifier",
 )
 def emotion_matching_classifier(resources: Resources) -> Definition:
     """Spearman correlation of the two vectors of summed probabilities.

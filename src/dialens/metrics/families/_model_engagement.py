@@ -16,6 +16,7 @@ from dialens.metrics._model_values import OF_A_REPLY, chance, model_mean
 from dialens.metrics._state import Floats
 
 _ENDEX = "Xu et al. 2022 (EnDex), doi:10.18653/v1/2022.findings-emnlp.359"
+_FAMILY = "Engagement and its parts"
 _LICENCE = "model trained on reactions of Reddit's users, no text of whom is in it: Apache-2.0"
 
 
@@ -29,6 +30,9 @@ _LICENCE = "model trained on reactions of Reddit's users, no text of whom is in 
     citation=_ENDEX,
     licence=_LICENCE,
     version=3,
+    higher_reads="engages more by the model",
+    family_label=_FAMILY,
+    headline=1,
 )
 def engagement(resources: Resources) -> Definition:
     """What the formula of the model's card makes of its parts; the mean over turns."""
@@ -54,7 +58,9 @@ def engagement(resources: Resources) -> Definition:
     return model_mean("engagement", resources, "engagement", value, OF_A_REPLY)
 
 
-def _part(name: str, task: str, meaning: str, citation: str) -> MetricCard:
+def _part(
+    name: str, task: str, meaning: str, citation: str, *, label: str, higher_reads: str
+) -> MetricCard:
     @metric(
         name,
         meaning=meaning,
@@ -65,6 +71,11 @@ def _part(name: str, task: str, meaning: str, citation: str) -> MetricCard:
         citation=citation,
         licence=_LICENCE,
         version=2,
+        label=label,
+        higher_reads=higher_reads,
+        family_label=_FAMILY,
+        headline=None,
+        part_of="engagement",
     )
     def part(resources: Resources) -> Definition:
         return model_mean(name, resources, task, chance(resources, task), OF_A_REPLY)
@@ -78,11 +89,15 @@ PARTS = (
         "engagement",
         "Probability that people would react to a turn of the agent, by a classifier",
         _ENDEX,
+        label="Reactions",
+        higher_reads="would draw more reactions by the model",
     ),
     _part(
         "relevance",
         "relevance",
         "Probability that a turn of the agent belongs to what was said before, by a classifier",
         "",
+        label="Relevance",
+        higher_reads="stays closer to what was said by the model",
     ),
 )

@@ -16,6 +16,9 @@ _TASK = "toxicity"
     citation="Davidson et al. 2017, doi:10.1609/icwsm.v11i1.14955",
     licence="model trained on two MIT-licensed sets: Apache-2.0",
     version=2,
+    higher_reads="sounds more toxic to the model",
+    headline=4,
+    percent=True,
 )
 def toxicity(resources: Resources) -> Definition:
     """The mean over turns."""

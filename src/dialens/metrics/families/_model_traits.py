@@ -29,6 +29,16 @@ _EMPATHY = {
     "empathic_concern": "Empathic concern (Interpersonal Reactivity Index, 1 to 5)",
     "state_empathy": "Empathy felt while writing (Batson's scale, 1 to 7)",
 }
+_HEADLINES = {"empathic_concern": 2, "agreeableness": 3}
+_HIGHER = {
+    "agreeableness": "writes like more agreeable people",
+    "openness": "writes like more open people",
+    "conscientiousness": "writes like more conscientious people",
+    "extraversion": "writes like more extraverted people",
+    "neuroticism": "writes like more neurotic people",
+    "empathic_concern": "writes like people with more empathic concern",
+    "state_empathy": "writes like people who feel more empathy at the moment",
+}
 
 
 def trait_scores(batch: TurnBatch, models: ModelSet, name: str) -> tuple[Floats, Floats]:
@@ -96,6 +106,11 @@ def _card(name: str) -> MetricCard:
         needs=("model",),
         citation=_GIORGI,
         licence=_LICENCE,
+        groups=("giorgi2023",) if name in _HEADLINES else (),
+        higher_reads=_HIGHER[name],
+        headline=_HEADLINES.get(name),
+        side="psychological",
+        describes="momentary trait" if name == "state_empathy" else "trait",
     )
     def trait(resources: Resources) -> Definition:
         feature = TraitScore(name, resources.models)

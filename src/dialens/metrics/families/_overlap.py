@@ -276,6 +276,7 @@ def _common(sequences: Sequences, left: Ints, right: Ints) -> Ints:
 
 BLEU = Family(
     name="bleu",
+    label="BLEU",
     outputs=tuple(
         Output(
             f"bleu_{n}",
@@ -283,6 +284,8 @@ BLEU = Family(
             if n > 1
             else "Words shared with the references (sentence BLEU of single words)",
             (0.0, 100.0),
+            label=f"BLEU-{n}",
+            headline=111 if n == _ORDERS else None,
         )
         for n in range(1, _ORDERS + 1)
     ),
@@ -301,9 +304,14 @@ BLEU = Family(
 
 CHRF = Family(
     name="chrf",
+    label="chrF",
     outputs=(
         Output(
-            "chrf", "Characters and their n-grams shared with a reference (chrF2)", (0.0, 100.0)
+            "chrf",
+            "Characters and their n-grams shared with a reference (chrF2)",
+            (0.0, 100.0),
+            label="chrF",
+            headline=113,
         ),
     ),
     open=_open_chrf,
@@ -318,10 +326,19 @@ CHRF = Family(
 
 ROUGE = Family(
     name="rouge",
+    label="ROUGE",
     outputs=(
-        Output("rouge_1", "Words shared with a reference (F1)", (0.0, 1.0)),
-        Output("rouge_2", "Pairs of words shared with a reference (F1)", (0.0, 1.0)),
-        Output("rouge_l", "Longest common subsequence of words with a reference (F1)", (0.0, 1.0)),
+        Output("rouge_1", "Words shared with a reference (F1)", (0.0, 1.0), label="ROUGE-1"),
+        Output(
+            "rouge_2", "Pairs of words shared with a reference (F1)", (0.0, 1.0), label="ROUGE-2"
+        ),
+        Output(
+            "rouge_l",
+            "Longest common subsequence of words with a reference (F1)",
+            (0.0, 1.0),
+            label="ROUGE-L",
+            headline=110,
+        ),
     ),
     open=_open_rouge,
     ready=lambda _: lacking_packages("rouge_score", extra="overlap"),

@@ -134,7 +134,15 @@ def _what(name: str) -> str:
 FAMILIES = tuple(
     Family(
         name=name,
-        outputs=(Output(name, f"Predicted engagement of the reply ({how})", (0.0, 1.0)),),
+        label="PRED_EN",
+        outputs=(
+            Output(
+                name,
+                f"Predicted engagement of the reply ({how})",
+                (0.0, 1.0),
+                label="PRED_EN, fine-tuned" if name.endswith("_finetuned") else "PRED_EN",
+            ),
+        ),
         open=partial(open_scorer, name),
         ready=partial(ready, name),
         needs=("context",),

@@ -143,6 +143,7 @@ def open_scorer(workshop: Workshop) -> PrismScorer:
 
 FAMILY = Family(
     name=NAME,
+    label="Prism",
     outputs=(
         Output(
             "prism_ref",
@@ -150,17 +151,21 @@ FAMILY = Family(
             "several references)",
             (None, 0.0),
             needs=("reference",),
+            label="Prism-ref",
+            headline=106,
         ),
         Output(
             "prism_unref",
             "The same with nothing in the reference's place: fluency",
             (None, 0.0),
+            label="Prism-unref",
         ),
         Output(
             "prism_context",
             "The same with the last turn before the reply in the reference's place",
             (None, 0.0),
             needs=("context",),
+            label="Prism-context",
         ),
     ),
     open=open_scorer,

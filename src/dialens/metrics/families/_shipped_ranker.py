@@ -162,17 +162,33 @@ _OWN = "weights trained here on Reddit threads and open chats"
 
 USL_H = Family(
     name=USL_H_NAME,
+    label="USL-H, trained for dialens",
     outputs=(
-        Output(USL_H_NAME, f"USL-H from its three parts ({_OWN})", (0.0, 1.0)),
-        Output(f"{USL_H_NAME}_vup", f"Valid utterance: is the reply whole? ({_OWN})", (0.0, 1.0)),
         Output(
-            f"{USL_H_NAME}_nup", f"Next utterance: does it follow the context? ({_OWN})", (0.0, 1.0)
+            USL_H_NAME,
+            f"USL-H from its three parts ({_OWN})",
+            (0.0, 1.0),
+            label="USL-H dialens",
+            headline=108,
+        ),
+        Output(
+            f"{USL_H_NAME}_vup",
+            f"Valid utterance: is the reply whole? ({_OWN})",
+            (0.0, 1.0),
+            label="USL-H dialens vup",
+        ),
+        Output(
+            f"{USL_H_NAME}_nup",
+            f"Next utterance: does it follow the context? ({_OWN})",
+            (0.0, 1.0),
+            label="USL-H dialens nup",
         ),
         Output(
             f"{USL_H_NAME}_mlm",
             "Negative log-likelihood of the reply as a share between that of common and of rare "
             f"replies: how specific it is ({_OWN})",
             (0.0, 1.0),
+            label="USL-H dialens mlm",
         ),
     ),
     open=open_usl_h,
@@ -189,8 +205,14 @@ USL_H = Family(
 )
 DIALOG_RPT = Family(
     name=DIALOG_RPT_NAME,
+    label="DialogRPT, trained for dialens",
     outputs=tuple(
-        Output(f"{DIALOG_RPT_NAME}_{name}", f"{meaning} ({_OWN})", (0.0, 1.0))
+        Output(
+            f"{DIALOG_RPT_NAME}_{name}",
+            f"{meaning} ({_OWN})",
+            (0.0, 1.0),
+            label=f"DialogRPT dialens {name.replace('_', ' ')}",
+        )
         for name, meaning in zip(
             RANKERS,
             (

@@ -61,7 +61,19 @@ def _make(columns: slice) -> Callable[[Resources], Definition]:
     return make
 
 
-def _card(name: str, meaning: str, columns: slice) -> MetricCard:
+def _card(
+    name: str,
+    meaning: str,
+    columns: slice,
+    *,
+    label: str,
+    long_label: str = "",
+    higher_reads: str = "",
+    groups: tuple[str, ...] = (),
+    headline: int | None = None,
+    matches: str = "",
+    part_of: str = "",
+) -> MetricCard:
     return metric(
         name,
         meaning=meaning,
@@ -70,6 +82,16 @@ def _card(name: str, meaning: str, columns: slice) -> MetricCard:
         range=(0.0, 1.0),
         citation=_CITATION,
         licence=_LICENCE,
+        groups=groups,
+        label=label,
+        long_label=long_label,
+        higher_reads=higher_reads,
+        family_label="Style matching by kind of function word",
+        headline=headline,
+        side="psychological",
+        matches=matches,
+        part_of=part_of,
+        lens="style",
     )(_make(columns))
 
 
@@ -77,6 +99,11 @@ LANGUAGE_STYLE_MATCHING = _card(
     "language_style_matching",
     "How alike the agent and the one it answers use nine kinds of function words",
     slice(None),
+    label="Style matching",
+    higher_reads="matches the style of the other side more closely",
+    groups=("giorgi2023",),
+    headline=7,
+    matches="style",
 )
 
 PARTS = tuple(
@@ -84,6 +111,9 @@ PARTS = tuple(
         f"style_matching_{category}",
         f"How alike the agent and the one it answers use {category.replace('_', ' ')}",
         slice(column, column + 1),
+        label=category.replace("_", " ").capitalize(),
+        long_label=f"Style matching: {category.replace('_', ' ')}",
+        part_of="language_style_matching",
     )
     for column, category in enumerate(FUNCTION_WORD_CATEGORIES)
 )

@@ -16,6 +16,7 @@ from dialens.metrics._state import Floats, State, Values, ratio
 from dialens.text import VERSION, is_word
 
 _ENDEX = "Xu et al. 2022 (EnDex), doi:10.18653/v1/2022.findings-emnlp.359"
+_SURFACE = "Words and phrases"
 
 
 def _words(words: pl.Series) -> Floats:
@@ -31,7 +32,17 @@ WORDS = WordCount("words", _words)
 QUESTION_MARKS = WordCount("question marks", _question_marks)
 
 
-@metric("length", meaning="Words in a turn of the agent", family="surface", range=(0.0, None))
+@metric(
+    "length",
+    meaning="Words in a turn of the agent",
+    family="surface",
+    range=(0.0, None),
+    label="Words a turn",
+    higher_reads="writes longer turns",
+    family_label=_SURFACE,
+    headline=10,
+    lens="content",
+)
 def length(resources: Resources) -> Definition:
     """Tokens that are words and not punctuation."""
 
@@ -48,6 +59,11 @@ def length(resources: Resources) -> Definition:
     range=(0.0, None),
     citation=_ENDEX,
     licence="stop words written for dialens: Apache-2.0",
+    label="Content words",
+    higher_reads="uses more content words a turn",
+    family_label=_SURFACE,
+    headline=8,
+    lens="content",
 )
 def specificity(resources: Resources) -> Definition:
     """Words that carry content, as EnDex counts them."""
@@ -74,6 +90,12 @@ def specificity(resources: Resources) -> Definition:
     family="surface",
     range=(0.0, 1.0),
     citation=_ENDEX,
+    label="Questions",
+    higher_reads="asks in more of its turns",
+    family_label=_SURFACE,
+    headline=9,
+    percent=True,
+    lens="question",
 )
 def question(resources: Resources) -> Definition:
     """1 for a turn with a question mark (one inside an address does not count)."""
@@ -84,13 +106,17 @@ def question(resources: Resources) -> Definition:
     return turn_mean("question", value, features=(QUESTION_MARKS,), uses={"tok": VERSION})
 
 
-def _distinct(n: int) -> MetricCard:
+def _distinct(n: int, what: str, headline: int | None) -> MetricCard:
     @metric(
         f"distinct_{n}",
         meaning=f"Different {n}-grams among all {n}-grams of the agent's tokens",
         family="surface",
         range=(0.0, 1.0),
         citation="Li et al. 2016, doi:10.18653/v1/N16-1014",
+        label=f"Distinct {what}",
+        higher_reads=f"repeats its {what} less",
+        family_label=_SURFACE,
+        headline=headline,
     )
     def distinct(resources: Resources) -> Definition:
         feature = DistinctNgrams(n)
@@ -104,7 +130,7 @@ def _distinct(n: int) -> MetricCard:
     return distinct
 
 
-DISTINCT = (_distinct(1), _distinct(2))
+DISTINCT = (_distinct(1, "words", None), _distinct(2, "word pairs", 11))
 
 
 @metric(
@@ -113,6 +139,9 @@ DISTINCT = (_distinct(1), _distinct(2))
     family="baseline",
     range=(0.0, 1.0),
     citation=_ENDEX,
+    label="Random numbers",
+    headline=None,
+    side="baseline",
 )
 def random(resources: Resources) -> Definition:
     """Uniform on [0, 1), fixed by seed, dialog and turn, whatever the order of rows."""

@@ -266,14 +266,32 @@ def open_scorer(workshop: Workshop) -> UslHScorer:
 
 FAMILY = Family(
     name=NAME,
+    label="USL-H",
     outputs=(
-        Output(NAME, "USL-H from its three parts: understandable, sensible, specific", (0.0, 1.0)),
-        Output("usl_h_vup", "Valid utterance: can the reply be understood?", (0.0, 1.0)),
-        Output("usl_h_nup", "Next utterance: does the reply follow the context?", (0.0, 1.0)),
+        Output(
+            NAME,
+            "USL-H from its three parts: understandable, sensible, specific",
+            (0.0, 1.0),
+            label="USL-H",
+            headline=101,
+        ),
+        Output(
+            "usl_h_vup",
+            "Valid utterance: can the reply be understood?",
+            (0.0, 1.0),
+            label="USL-H vup",
+        ),
+        Output(
+            "usl_h_nup",
+            "Next utterance: does the reply follow the context?",
+            (0.0, 1.0),
+            label="USL-H nup",
+        ),
         Output(
             "usl_h_mlm",
             "Negative log-likelihood of the reply, normalised: how specific it is",
             (0.0, 1.0),
+            label="USL-H mlm",
         ),
     ),
     open=open_scorer,

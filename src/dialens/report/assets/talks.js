@@ -223,14 +223,11 @@ function startTalks() {
     return box;
   }
 
-  const valueOf = (turn, name) => {
-    const index = talks.turnMetrics.findIndex((metric) => metric.name === name);
-    return index < 0 ? undefined : [turn.values[index], turn.why && turn.why[index] !== undefined ? talks.reasons[turn.why[index]] : ""];
-  };
-  function said(turn, name, text) {
-    const found = valueOf(turn, name);
-    if (!found) return null;
-    return make("span", null, `${text} `, found[0] === null ? `\u2013 (${found[1]})` : make("b", null, format(name, found[0])));
+  const valueAt = (turn, index) => [turn.values[index], turn.why && turn.why[index] !== undefined ? talks.reasons[turn.why[index]] : ""];
+  function said(turn, index) {
+    const [value, why] = valueAt(turn, index);
+    const { name, label } = talks.turnMetrics[index];
+    return make("span", null, `${label.toLowerCase()} `, value === null ? `\u2013 (${why})` : make("b", null, format(name, value)));
   }
 
   function scores(turn) {
@@ -238,19 +235,15 @@ function startTalks() {
     const summary = make("summary");
     const strip = (kind, values, size, label) => make("span", { class: kind, role: "img", "aria-label": label },
       ...values.map((value, index) => make("i", { style: `--c:var(--c${index});${size}:${(100 * (value || 0)).toFixed(1)}%`, title: `${(state.lens === "emotion" ? talks.emotions : talks.styles)[index]} ${value === null ? "\u2013" : value.toFixed(2)}` })));
-    if (state.lens === "emotion") {
-      const shares = talks.emotions.map((emotion) => (valueOf(turn, `${emotion}_share`) || [null])[0]);
-      if (shares.some((share) => share !== null)) summary.append(strip("parts", shares, "width", "Shares of the emotions"));
-      summary.append(...[said(turn, "emotional_entropy", "entropy"), said(turn, "emotion_matching", "matching")].filter(Boolean));
-    } else if (state.lens === "style") {
-      const parts = talks.styles.map((style) => (valueOf(turn, `style_matching_${style.replaceAll(" ", "_")}`) || [null])[0]);
-      if (parts.some((part) => part !== null)) summary.append(strip("bars", parts, "height", "Matching of the nine kinds"));
-      summary.append(...[said(turn, "language_style_matching", "style matching")].filter(Boolean));
-    } else if (state.lens === "content") {
-      summary.append(...[said(turn, "specificity", "content words"), said(turn, "length", "of words")].filter(Boolean));
-    } else if (state.lens === "question") {
-      const asked = valueOf(turn, "question");
-      summary.append(make("span", null, asked && asked[0] ? "asks something" : "asks nothing"));
+    const { parts, wholes } = talks.lenses[state.lens] || { parts: [], wholes: [] };
+    if (state.lens === "question") {
+      if (wholes.length) summary.append(make("span", null, valueAt(turn, wholes[0])[0] ? "asks something" : "asks nothing"));
+    } else {
+      const values = parts.map((index) => valueAt(turn, index)[0]);
+      if (values.some((value) => value !== null)) summary.append(state.lens === "emotion"
+        ? strip("parts", values, "width", "Shares of the emotions")
+        : strip("bars", values, "height", "Matching of the nine kinds"));
+      summary.append(...wholes.map((index) => said(turn, index)));
     }
     details.append(summary);
     details.addEventListener("toggle", () => {

@@ -3,100 +3,59 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import polars as pl
-
 from dialens.analysis.profiles import AgentProfile
 from dialens.report._charts import Chart
 from dialens.report._digest import Digest
-from dialens.report._wording import counted, label, listed
+from dialens.report._wording import counted, listed
 from dialens.report.profile._charts import Mark, Words, yardstick_chart
 from dialens.report.profile._words import (
-    CHANCE,
-    NO,
-    PARTLY,
-    YES,
     Answer,
     alone,
+    is_known,
     names_of,
+    reason,
     unknown,
     with_interval,
+    worded,
 )
+from dialens.statistics import beyond_chance, matches_its_own, matching_verdict
 
 MATCHING = "profile-matching"
 _MOST_NAMED = 3
-_SIDES = {
-    "language_style_matching": "style",
-    "emotion_matching": "emotion words",
-    "emotion_matching_classifier": "emotions by classifier",
-}
 
 
 def matching_answer(digest: Digest, profile: AgentProfile) -> Answer:
     """Whom do the agents match?"""
     one = alone(digest)
     question = f"Whom {'does the agent' if one else 'do the agents'} match?"
-    table = profile.matching
-    if not table.height:
-        return unknown(
-            MATCHING,
-            question,
-            "No matching was scored: score with the metrics language_style_matching and "
-            "emotion_matching.",
-        )
-    rows = table.filter(pl.col("excess").is_not_null()).to_dicts()
-    if not rows:
-        return unknown(MATCHING, question, _why_not(table))
-    metrics = [name for name in _SIDES if any(row["metric"] == name for row in rows)]
-    close = [row for row in rows if _beyond(row) and row["excess"] > 0]
-    tested = [row for row in rows if row["p"] is not None]
-    tone = YES if tested and 2 * len(close) >= len(tested) else PARTLY if close else NO
-    own = "Its own partner" if one else "Their own partners"
-    verdict = {YES: own, PARTLY: f"{own}, in part", NO: "Nobody in particular"}[tone]
-    sentences = [
-        _sentence(digest, name, [r for r in rows if r["metric"] == name]) for name in metrics
-    ]
+    verdict = matching_verdict(profile.matching)
+    if not is_known(verdict.kind):
+        return unknown(MATCHING, question, reason(verdict.kind, verdict.why))
+    rows, metrics = verdict.rows, verdict.metrics
     return Answer(
         MATCHING,
         question,
-        tone,
-        verdict,
-        sentences,
+        *worded(verdict.kind, one=one),
+        [_sentence(digest, name, [r for r in rows if r["metric"] == name]) for name in metrics],
         "Anybody’s words match anybody’s to some degree, so an agent is also held against the "
         "partners of its other dialogues. Intervals are over dialogues; tests are corrected.",
         _charts(digest, rows, metrics),
-        [] if one else [(name, label(name)) for name in metrics],
+        [] if one else [(name, digest.label(name)) for name in metrics],
         "Matching",
     )
 
 
-def _beyond(row: Mapping[str, Any]) -> bool:
-    return row["p_adjusted"] is not None and row["p_adjusted"] < CHANCE
-
-
-def _why_not(table: pl.DataFrame) -> str:
-    reasons = table["reason"].drop_nulls().to_list()
-    commonest = max(dict.fromkeys(reasons), key=reasons.count)
-    if commonest == "nothing to answer":
-        return "Nobody but the agent speaks in these dialogues, so there is no one to match."
-    if table["match"].count():
-        return (
-            "No agent has two dialogues with a partner, and how it matches its own shows only "
-            "beside the partners of other dialogues."
-        )
-    return f"No dialogue has a value: {commonest}."
-
-
 def _sentence(digest: Digest, metric: str, rows: Sequence[Mapping[str, Any]]) -> str:
-    side = f"In {_SIDES[metric]}"
+    side = f"In {digest.cards[metric].matches}"
     names = names_of(digest)
     ordered = sorted(rows, key=lambda row: -row["excess"])
-    close = [row for row in ordered if _beyond(row) and row["excess"] > 0]
-    away = [row for row in ordered if _beyond(row) and row["excess"] < 0]
+    close = [row for row in ordered if matches_its_own(row)]
     if len(rows) == 1:
         (row,) = rows
         who = "it" if alone(digest) else names[row["system"], row["agent"]]
         if row["p"] is None:
             return f"{side}, {who} cannot be judged: {row['reason']}."
+        away = beyond_chance(row) and row["excess"] < 0
         how = "more than" if close else "less than" if away else "no more than"
         return (
             f"{side}, {who} matches its own partner {how} the partners of its other dialogues: "
@@ -141,13 +100,15 @@ def _charts(
     digest: Digest, rows: Sequence[Mapping[str, Any]], metrics: Sequence[str]
 ) -> dict[str, Chart]:
     if alone(digest):
-        return {"": _chart([(label(row["metric"]), row) for row in rows], "Matching", "matching")}
+        return {
+            "": _chart([(digest.label(row["metric"]), row) for row in rows], "Matching", "matching")
+        }
     names = names_of(digest)
     return {
         metric: _chart(
             [(names[r["system"], r["agent"]], r) for r in rows if r["metric"] == metric],
             "Agent",
-            label(metric).lower(),
+            digest.label(metric).lower(),
         )
         for metric in metrics
     }

@@ -15,24 +15,21 @@ from dialens.analysis.profiles import (
 )
 from dialens.report._charts import Chart
 from dialens.report._digest import Digest
-from dialens.report._wording import counted, label
+from dialens.report._wording import counted
 from dialens.report.profile._charts import Mark, Words, yardstick_chart
 from dialens.report.profile._words import (
-    NO,
-    PARTLY,
-    UNKNOWN,
-    YES,
     Answer,
     alone,
     names_of,
     percent,
+    reason,
     unknown,
     with_interval,
+    worded,
 )
+from dialens.statistics import Movement, movement_verdict
 
 STATES = "profile-states"
-_HALF = 0.5
-_WHOLES = (ALL_EMOTIONS, ALL_EMOTIONS_CLASSIFIER)
 _LABELS = {
     ALL_EMOTIONS: "All eight emotions",
     ALL_EMOTIONS_CLASSIFIER: "27 emotions, by classifier",
@@ -43,48 +40,41 @@ def states_answer(digest: Digest, profile: AgentProfile) -> Answer:
     """Do states vary within dialogues?"""
     question = "Do states vary within dialogues?"
     table = profile.states
-    pooled = {
-        row["state"]: row for row in table.filter(pl.col("agent").is_null()).iter_rows(named=True)
-    }
-    first = next((name for name in _WHOLES if name in pooled), None)
-    if first is None:
-        return unknown(
-            STATES,
-            question,
-            "No emotion was scored. Emotions are the states that dialens follows: score with the "
-            "family emotion.",
-        )
-    known = [name for name in _WHOLES if name in pooled and pooled[name]["sd_within"] is not None]
-    if not known:
-        return unknown(STATES, question, _why_not(pooled[first]["reason"]))
-    first = known[0]
-    row = pooled[first]
-    tone, verdict = _verdict(row)
-    one = alone(digest)
-    sentences = [_share(row, one=one), _most(pooled, first)]
-    if not one:
-        sentences.append(_ends(digest, table, first))
-    if first == ALL_EMOTIONS and ALL_EMOTIONS_CLASSIFIER in known:
-        sentences.append(_second(pooled[ALL_EMOTIONS_CLASSIFIER]))
+    verdict = movement_verdict(table)
+    if verdict.kind is Movement.UNSCORED:
+        return unknown(STATES, question, reason(verdict.kind, ""))
+    if verdict.kind is Movement.UNKNOWN:
+        return unknown(STATES, question, _why_not(verdict.why))
+    pooled, whole, one = verdict.pooled, verdict.whole, alone(digest)
+    sentences = [
+        _share(pooled[whole], one=one),
+        _most(digest, pooled, whole),
+        "" if one else _ends(digest, table, whole),
+        _second(pooled[verdict.second]) if verdict.second else "",
+    ]
     shown = [name for name in pooled if pooled[name]["sd_within"] is not None]
     return Answer(
         STATES,
         question,
-        tone,
-        verdict,
+        *worded(verdict.kind, one=one),
         [sentence for sentence in sentences if sentence],
         "Emotions by lexicon jump from turn to turn where turns hold few emotion words, whatever "
         "the agent feels like."
-        if first == ALL_EMOTIONS
+        if whole == ALL_EMOTIONS
         else "",
         _charts(digest, table, shown),
-        [] if one else [(name, _label(name)) for name in shown],
+        [] if one else [(name, _label(digest, name)) for name in shown],
         "State",
     )
 
 
-def _label(name: str) -> str:
-    return _LABELS.get(name, label(name))
+def _is_part(digest: Digest, state: str) -> bool:
+    """Whether it is one of the eight emotions."""
+    return state in digest.cards and digest.cards[state].part_of == ALL_EMOTIONS
+
+
+def _label(digest: Digest, name: str) -> str:
+    return _LABELS.get(name) or digest.label(name)
 
 
 def _why_not(reason: str) -> str:
@@ -93,18 +83,6 @@ def _why_not(reason: str) -> str:
         ONE_TURN: "Every dialogue holds one turn of the agent that carries emotion words, so "
         "nothing can move within it.",
     }.get(reason, f"Not from these turns: {reason}.")
-
-
-def _verdict(row: Mapping[str, Any]) -> tuple[str, str]:
-    if row["reason"] == ALIKE:
-        return NO, "No"
-    if row["share"] is None:
-        return UNKNOWN, "They move"
-    low = row["share"] if row["share_low"] is None else row["share_low"]
-    high = row["share"] if row["share_high"] is None else row["share_high"]
-    if low > _HALF:
-        return YES, "Yes"
-    return (NO, "Hardly") if high < _HALF else (PARTLY, "In part")
 
 
 def _share(row: Mapping[str, Any], *, one: bool) -> str:
@@ -126,19 +104,19 @@ def _share(row: Mapping[str, Any], *, one: bool) -> str:
     )
 
 
-def _most(pooled: Mapping[str, Mapping[str, Any]], whole: str) -> str:
+def _most(digest: Digest, pooled: Mapping[str, Mapping[str, Any]], whole: str) -> str:
     """The emotion that moves most, in points of its share."""
     parts = [
         row
         for name, row in pooled.items()
-        if name.endswith("_share") and row["sd_within"] is not None
+        if _is_part(digest, name) and row["sd_within"] is not None
     ]
     if whole != ALL_EMOTIONS or not parts or pooled[whole]["reason"] == ALIKE:
         return ""
     row = max(parts, key=lambda one: one["sd_within"])
     low, high = (None if row[end] is None else 100 * row[end] for end in ("low", "high"))
     return (
-        f"{label(row['state'])} moves most: its share by "
+        f"{digest.label(row['state'])} moves most: its share by "
         f"{with_interval(100 * row['sd_within'], low, high, 0)} percentage points around "
         "the mean of the dialogue (standard deviation)."
     )
@@ -173,19 +151,25 @@ def _second(row: Mapping[str, Any]) -> str:
 def _charts(digest: Digest, table: pl.DataFrame, shown: Sequence[str]) -> dict[str, Chart]:
     rows = table.filter(pl.col("agent").is_not_null(), pl.col("sd_within").is_not_null()).to_dicts()
     if alone(digest):
-        parts = [row for row in rows if row["state"].endswith("_share")] or rows
-        return {"": _chart([(label(row["state"]), row) for row in parts], "Emotion", "emotions")}
+        parts = [row for row in rows if _is_part(digest, row["state"])] or rows
+        return {
+            "": _chart(
+                digest, [(digest.label(row["state"]), row) for row in parts], "Emotion", "emotions"
+            )
+        }
     names = names_of(digest)
     made = {}
     for state in shown:
         chosen = [(names[r["system"], r["agent"]], r) for r in rows if r["state"] == state]
         if chosen:
-            made[state] = _chart(chosen, "Agent", _label(state).lower())
+            made[state] = _chart(digest, chosen, "Agent", _label(digest, state).lower())
     return made
 
 
-def _chart(named: Sequence[tuple[str, Mapping[str, Any]]], head: str, what: str) -> Chart:
-    is_share = all(row["state"].endswith("_share") for _, row in named)
+def _chart(
+    digest: Digest, named: Sequence[tuple[str, Mapping[str, Any]]], head: str, what: str
+) -> Chart:
+    is_share = all(_is_part(digest, row["state"]) for _, row in named)
     marks = [
         Mark(name, row["sd_within"], row["low"], row["high"], row["sd_between"])
         for name, row in named

@@ -7,8 +7,9 @@ import altair as alt
 import numpy as np
 import polars as pl
 
+from dialens.metrics import MetricCard
 from dialens.report._charts import FEW_AGENTS, Chart, named, specification, value_axis
-from dialens.report._wording import Scale, label
+from dialens.report._wording import Scale
 from dialens.report.agreement import number
 
 _MOST_ROWS = 10
@@ -20,12 +21,12 @@ _MIDDLE = (0.1, 0.9)
 
 
 def trait_chart(
-    trait: str, agents: Sequence[Mapping[str, Any]], dialogs: pl.DataFrame, *, seed: int = 0
+    trait: MetricCard, agents: Sequence[Mapping[str, Any]], dialogs: pl.DataFrame, *, seed: int = 0
 ) -> Chart:
     """One row an agent, highest and lowest only where there are too many.
 
     Args:
-        trait: Name of the metric.
+        trait: The metric.
         agents: Rows of the profile at the level of agents, each with its `number` and `name`.
         dialogs: Columns `agent` (a number), `dialog` and `x`, without missing values.
         seed: Of the scatter of the dots.
@@ -79,7 +80,7 @@ def trait_chart(
     return Chart(
         specification(drawing),
         {"means": means, **data},
-        f"{label(trait)} of every agent: the mean of its dialogues with a 95 % interval, and the "
+        f"{trait.label} of every agent: the mean of its dialogues with a 95 % interval, and the "
         "dialogues behind it. The numbers stand in the table below the chart.",
         ("Agent", "Mean", "95 % interval", "Spread of its dialogues", "Stability",
          "Reliability of the mean", "Dialogues", "Without a value"),

@@ -6,21 +6,24 @@ from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
-from scipy import stats
 
-from dialens.analysis.profiles import TraitProfile, trait_profile
-from dialens.metrics import Scores
+from dialens.analysis.profiles import TraitProfile, systems_apart, trait_profile
+from dialens.metrics import MetricCard, Scores
 from dialens.models import traits as trait_models
 from dialens.report._charts import Chart
 from dialens.report._digest import Digest
-from dialens.report._wording import counted, label, listed
+from dialens.report._wording import counted, listed
 from dialens.report.agreement import number
 from dialens.report.profile._trait_chart import trait_chart
+from dialens.statistics import wholes
 
-_CHANCE = 0.05
 _WORDS_WANTED = 300
 _MOST_SYSTEMS = 8
 _MOST_NAMED = 3
+_ALONE = (
+    "Whether a trait is stable shows beside other agents; here there is one. The spread of its "
+    "dialogues is what can be told."
+)
 
 
 @dataclass(frozen=True)
@@ -93,16 +96,18 @@ def character(
         agents = _agents(digest, profile, trait)
         if all(row["mean"] is None for row in agents):
             continue
-        card = _card(profile, trait, apart.get(trait))
+        card = _card(profile, digest.cards[trait], apart.get(trait))
         cards.append((trait, card))
-        charts[card.place] = trait_chart(trait, agents, _dialogs(digest, profile, trait), seed=seed)
+        charts[card.place] = trait_chart(
+            digest.cards[trait], agents, _dialogs(digest, profile, trait), seed=seed
+        )
     if not cards:
         return None
     sound = [card for _, card in cards if card.grade is None or not card.grade.chance]
     doubtful = [card for _, card in cards if card.grade is not None and card.grade.chance]
     trusted = [trait for trait, card in cards if card in sound]
     return Character(
-        _sentence(profile, trusted, apart),
+        _sentence(digest, profile, trusted, apart),
         sound,
         doubtful,
         _capital(listed([card.label.lower() for card in doubtful])),
@@ -145,37 +150,15 @@ def _dialogs(digest: Digest, profile: TraitProfile, trait: str) -> pl.DataFrame:
     )
 
 
-def wholes(profile: TraitProfile, trait: str) -> list[dict[str, Any]]:
-    """The rows of a trait over all agents of a system, those with most agents first."""
-    rows = profile.table.filter(pl.col("trait") == trait, pl.col("level") == "system")
-    return rows.sort("n_agents", descending=True, maintain_order=True).to_dicts()
-
-
-def systems_apart(profile: TraitProfile) -> dict[str, list[str]]:
-    """The systems whose agents differ more than chance would make them, by trait.
-
-    Corrected over traits and systems (Benjamini & Hochberg 1995). Traits without any test are left
-    out.
-    """
-    tested = profile.table.filter(pl.col("p").is_not_null())
-    if not tested.height:
-        return {}
-    corrected = pl.Series(stats.false_discovery_control(tested["p"].to_numpy()))
-    apart: dict[str, list[str]] = {trait: [] for trait in tested["trait"].unique()}
-    for row in tested.filter(corrected < _CHANCE).iter_rows(named=True):
-        apart[row["trait"]].append(str(row["system"]))
-    return apart
-
-
-def _card(profile: TraitProfile, trait: str, apart: Sequence[str] | None) -> TraitCard:
-    rows = wholes(profile, trait)
+def _card(profile: TraitProfile, trait: MetricCard, apart: Sequence[str] | None) -> TraitCard:
+    rows = wholes(profile, trait.name)
     several = len(rows) > 1
     facts = [_fact(row, several=several) for row in rows[:_MOST_SYSTEMS]]
     left_out = len(rows) - len(facts)
     return TraitCard(
-        f"trait-{trait}",
-        label(trait),
-        grade_of(trait),
+        f"trait-{trait.name}",
+        trait.label,
+        grade_of(trait.name),
         facts,
         _verdict(rows, apart),
         f"{counted(left_out, 'more system')} in trait_profile.parquet." if left_out else "",
@@ -251,35 +234,37 @@ def grade_of(trait: str) -> Grade | None:
 
 
 def _sentence(
-    profile: TraitProfile, trusted: Sequence[str], apart: Mapping[str, Sequence[str]]
+    digest: Digest,
+    profile: TraitProfile,
+    trusted: Sequence[str],
+    apart: Mapping[str, Sequence[str]],
 ) -> str:
+    """What was found over all traits that can be trusted."""
+    of_systems = profile.table.filter(pl.col("level") == "system")
     tested = [trait for trait in trusted if trait in apart]
     if not tested:
-        alone = (profile.table.filter(pl.col("level") == "system")["n_agents"] == 1).all()
-        return (
-            "Whether a trait is stable shows beside other agents; here there is one. The spread of "
-            "its dialogues is what can be told."
-            if alone
-            else ""
-        )
-    if profile.table.filter(pl.col("level") == "system")["system"].n_unique() > 1:
-        names = [label(trait).lower() for trait in tested if apart[trait]]
-        if names:
-            return f"Agents of one system differ beyond chance in {listed(names)}."
-        return "In none of these traits do agents of one system differ beyond chance."
-    ranked = sorted(tested, key=lambda trait: -wholes(profile, trait)[0]["stability"])
-    differing = [trait for trait in ranked if apart[trait]]
-    alike = [label(trait).lower() for trait in tested if not apart[trait]]
+        return _ALONE if (of_systems["n_agents"] == 1).all() else ""
+    differing = [trait for trait in tested if apart[trait]]
+    if of_systems["system"].n_unique() > 1:
+        if not differing:
+            return "In none of these traits do agents of one system differ beyond chance."
+        return f"Agents of one system differ beyond chance in {_names(digest, differing)}."
+    alike = [trait for trait in tested if not apart[trait]]
     if not differing:
-        return f"The agents cannot be told apart in {listed(alike)}."
-    first, *rest = differing
-    icc = number(wholes(profile, first)[0]["stability"])
-    parts = [f"The agents differ most in {label(first).lower()} (stability {icc})"]
+        return f"The agents cannot be told apart in {_names(digest, alike)}."
+    stability = {trait: wholes(profile, trait)[0]["stability"] for trait in differing}
+    first, *rest = sorted(differing, key=lambda trait: -stability[trait])
+    found = f"The agents differ most in {_names(digest, [first])} "
+    found += f"(stability {number(stability[first])})"
     if rest:
-        parts.append(f", then in {listed([label(trait).lower() for trait in rest])}")
+        found += f", then in {_names(digest, rest)}"
     if alike:
-        parts.append(f"; they cannot be told apart in {listed(alike)}")
-    return f"{''.join(parts)}."
+        found += f"; they cannot be told apart in {_names(digest, alike)}"
+    return f"{found}."
+
+
+def _names(digest: Digest, traits: Sequence[str]) -> str:
+    return listed([digest.label(trait).lower() for trait in traits])
 
 
 def _caution(profile: TraitProfile, *, graded: bool) -> list[str]:

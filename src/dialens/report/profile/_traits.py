@@ -8,30 +8,32 @@ import polars as pl
 from dialens.analysis.profiles import NO_TURN, ONE_DIALOG, ONE_TURN, AgentProfile, TraitProfile
 from dialens.report._charts import Chart
 from dialens.report._digest import Digest
-from dialens.report._wording import counted, label, listed
+from dialens.report._wording import counted, listed
 from dialens.report.profile._charts import Mark, Words, traits_chart, yardstick_chart
-from dialens.report.profile._trait_section import grade_of, systems_apart, wholes
+from dialens.report.profile._trait_section import grade_of
 from dialens.report.profile._words import (
-    CHANCE,
-    NO,
+    NO_TRAITS,
     PARTLY,
-    YES,
     Answer,
     alone,
+    is_known,
     names_of,
     percent,
+    reason,
     unknown,
     with_interval,
+    worded,
+)
+from dialens.statistics import (
+    DifferenceVerdict,
+    Stability,
+    StabilityVerdict,
+    difference_verdict,
+    stability_verdict,
 )
 
 DIFFERENCE = "profile-traits"
 STABILITY = "profile-stability"
-_MUCH = 0.10
-"""A share of the variance of turns that counts as medium (LeBreton & Senter 2008)."""
-_NO_TRAITS = (
-    "No trait was scored with a model that is better than chance. Personality and empathy come "
-    "from models: score with --models default, and with the families personality and empathy."
-)
 
 
 def sound_traits(names: Sequence[str]) -> list[str]:
@@ -43,63 +45,34 @@ def sound_traits(names: Sequence[str]) -> list[str]:
 def difference_answer(digest: Digest, profile: TraitProfile, names: Sequence[str]) -> Answer:
     """Do traits vary across the agents?"""
     question = "Do traits vary across the agents?"
-    traits = _valued(profile, names)
-    if not traits:
-        return unknown(DIFFERENCE, question, _NO_TRAITS)
-    if alone(digest):
-        return unknown(
-            DIFFERENCE,
-            question,
-            "There is one agent here. Whether traits vary shows only beside other agents of its "
-            "system: the same model with another persona or temperature, say.",
-        )
-    apart = systems_apart(profile)
-    rows = [row | {"trait": name} for name in traits for row in wholes(profile, name)]
-    tested = [row for row in rows if row["p"] is not None]
-    if not tested:
-        return unknown(
-            DIFFERENCE,
-            question,
-            "No agent has two dialogues, so what lies between agents cannot be told from what lies "
-            "between dialogues."
-            if all(unit.dialogs < 2 for unit in digest.agents)
-            else f"Not from these dialogues: {rows[0]['reason']}.",
-        )
-    systems = {row["system"] for row in tested}
-    beyond = [row for row in tested if str(row["system"]) in apart.get(row["trait"], ())]
-    most = max(beyond or tested, key=lambda row: row["stability"])
-    differing = [name for name in traits if any(row["trait"] == name for row in beyond)]
-    tried = len({row["trait"] for row in tested})
-    if differing:
-        told = listed([label(name).lower() for name in differing])
-        where = " of one system" if len(systems) > 1 else ""
-        first = (
-            f"Agents{where} differ beyond chance in {told} ({len(differing)} of {tried} traits)."
-        )
-    else:
-        first = f"In none of {counted(tried, 'trait')} do the agents differ beyond chance."
-    tone = YES if 2 * len(differing) >= tried else PARTLY if differing else NO
-    verdict = {YES: "Yes", PARTLY: "In part", NO: "Not that it shows"}[tone]
+    verdict = difference_verdict(profile, sound_traits(names))
+    if not is_known(verdict.kind):
+        return unknown(DIFFERENCE, question, reason(verdict.kind, verdict.why))
+    several = verdict.systems > 1
+    small = "Tested by analysis of variance over dialogues, corrected over traits and systems."
+    if profile.within == "corpus":
+        small += " Every system here has one agent, so agents are held against all others."
     return Answer(
         DIFFERENCE,
         question,
-        tone,
-        verdict,
-        [first, _most(digest, profile, most, several=len(systems) > 1)],
-        "Tested by analysis of variance over dialogues, corrected over traits and systems."
-        + (
-            " Every system here has one agent, so agents are held against all others."
-            if profile.within == "corpus"
-            else ""
-        ),
-        {"": _difference_chart(digest, profile, traits)},
+        *worded(verdict.kind, one=False),
+        [
+            _differing(digest, verdict, several=several),
+            _most(digest, profile, verdict.most, several=several),
+        ],
+        small,
+        {"": _difference_chart(digest, profile, verdict.traits)},
     )
 
 
-def _valued(profile: TraitProfile, names: Sequence[str]) -> list[str]:
-    """Sound traits that some dialogue has."""
-    there = [name for name in names if name in profile.traits]
-    return [name for name in sound_traits(there) if profile.dialogs[name].count()]
+def _differing(digest: Digest, verdict: DifferenceVerdict, *, several: bool) -> str:
+    if not verdict.differing:
+        tested = counted(verdict.tested, "trait")
+        return f"In none of {tested} do the agents differ beyond chance."
+    traits = listed([digest.label(name).lower() for name in verdict.differing])
+    count = f"{len(verdict.differing)} of {verdict.tested} traits"
+    where = " of one system" if several else ""
+    return f"Agents{where} differ beyond chance in {traits} ({count})."
 
 
 def _most(digest: Digest, profile: TraitProfile, row: Mapping[str, Any], *, several: bool) -> str:
@@ -121,8 +94,9 @@ def _most(digest: Digest, profile: TraitProfile, row: Mapping[str, Any], *, seve
         for one in (low, high)
     )
     place = f" of {row['system']}" if several and row["system"] else ""
+    trait = digest.label(row["trait"]).lower()
     return (
-        f"Most in {label(row['trait']).lower()}{place}, from {ends}: {share} of what differs "
+        f"Most in {trait}{place}, from {ends}: {share} of what differs "
         f"between dialogues lies between the agents ({counted(row['n_agents'], 'agent')}, "
         f"{counted(row['n_dialogs'], 'dialogue')})."
     )
@@ -151,7 +125,7 @@ def _difference_chart(digest: Digest, profile: TraitProfile, traits: Sequence[st
             }
             values.append(
                 {
-                    "trait": label(name),
+                    "trait": digest.label(name),
                     "number": unit.number,
                     **shown,
                     "mean": round(row["mean"], 4),
@@ -160,7 +134,7 @@ def _difference_chart(digest: Digest, profile: TraitProfile, traits: Sequence[st
             told.append(with_interval(row["mean"], row["low"], row["high"], 2))
         rows.append((unit.name, *told))
     agents = [unit.name for unit in digest.agents]
-    return traits_chart([label(name) for name in traits], values, agents, rows)
+    return traits_chart([digest.label(name) for name in traits], values, agents, rows)
 
 
 def stability_answer(digest: Digest, profile: AgentProfile, names: Sequence[str]) -> Answer:
@@ -168,83 +142,30 @@ def stability_answer(digest: Digest, profile: AgentProfile, names: Sequence[str]
     one = alone(digest)
     question = f"Is {'the' if one else 'each'} agent stable across dialogues?"
     traits = sound_traits(names)
-    table = profile.drift.filter(pl.col("trait").is_in(traits))
     if not traits:
-        return unknown(STABILITY, question, _NO_TRAITS)
-    pooled = {
-        row["trait"]: row
-        for row in table.filter(pl.col("agent").is_null()).iter_rows(named=True)
-        if row["drift"] is not None
-    }
-    if not pooled:
-        return unknown(STABILITY, question, _why_no_stability(table))
-    agents = table.filter(pl.col("agent").is_not_null(), pl.col("drift").is_not_null()).to_dicts()
-    # The trait that tells the agents apart best comes first, in words as in the chart.
-    traits = sorted(
-        (name for name in traits if name in pooled), key=lambda name: -_telling(pooled[name])
-    )
-    moving = [row for row in agents if row["p_adjusted"] is not None and row["p_adjusted"] < CHANCE]
-    much = [row for row in moving if _matters(row)]
-    tone, verdict = _verdict(agents, moving, much, [pooled[name] for name in traits])
-    doubt = (
-        "With so few dialogues a drift that matters cannot be ruled out."
-        if tone == PARTLY and not much
-        else ""
-    )
+        return unknown(STABILITY, question, NO_TRAITS)
+    verdict = stability_verdict(profile.drift, traits)
+    if verdict.kind is Stability.UNKNOWN:
+        return unknown(STABILITY, question, _why_no_stability(verdict.reasons))
+    tone, words = worded(verdict.kind, one=one)
+    first = _moving(digest, verdict)
+    if tone == PARTLY and not verdict.much:
+        first += " With so few dialogues a drift that matters cannot be ruled out."
     return Answer(
         STABILITY,
         question,
         tone,
-        verdict,
-        [
-            " ".join(filter(None, (_moving(digest, agents, moving, much, traits), doubt))),
-            _typical(pooled[traits[0]], one=one),
-        ],
+        words,
+        [first, _typical(digest, verdict.pooled[verdict.traits[0]], one=one)],
         "Drift is how far dialogues differ (standard deviation) beyond what the turns of single "
         "dialogues would bring about by chance. Talk of other things counts as drift, too.",
-        _stability_charts(digest, agents, traits),
-        [] if one else [(name, label(name)) for name in traits],
+        _stability_charts(digest, verdict.agents, verdict.traits),
+        [] if one else [(name, digest.label(name)) for name in verdict.traits],
         "Trait",
     )
 
 
-def _verdict(
-    agents: Sequence[Mapping[str, Any]],
-    moving: Sequence[Mapping[str, Any]],
-    much: Sequence[Mapping[str, Any]],
-    pooled: Sequence[Mapping[str, Any]],
-) -> tuple[str, str]:
-    """That no drift was found is not yet that there is none: the interval must say so."""
-    if much:
-        return (NO, "No") if _all_agents(much, agents) else (PARTLY, "Not in everything")
-    if all(_surely_small(row) for row in pooled):
-        return YES, "Yes, nearly" if moving else "Yes"
-    return PARTLY, "Mostly" if moving else "No drift seen"
-
-
-def _surely_small(row: Mapping[str, Any]) -> bool:
-    """Whether even the upper end of a drift would not matter."""
-    if row["high"] is None:
-        return bool(row["drift"] == 0)
-    if row["sd_agents"] is not None:
-        return bool(row["high"] < row["sd_agents"])
-    return bool(row["share_high"] < _MUCH)
-
-
-def _matters(row: Mapping[str, Any]) -> bool:
-    """Whether a drift is as large as what tells agents apart, or of medium size by itself."""
-    if row["sd_agents"] is not None:
-        return bool(row["drift"] > row["sd_agents"])
-    return bool(row["share"] >= _MUCH)
-
-
-def _all_agents(some: Sequence[Mapping[str, Any]], agents: Sequence[Mapping[str, Any]]) -> bool:
-    of_some, of_all = ({(r["system"], r["agent"]) for r in rows} for rows in (some, agents))
-    return bool(some) and of_some == of_all
-
-
-def _why_no_stability(table: pl.DataFrame) -> str:
-    reasons = set(table.filter(pl.col("agent").is_null())["reason"].drop_nulls())
+def _why_no_stability(reasons: frozenset[str]) -> str:
     if reasons == {NO_TURN}:
         return (
             "No single turn has a trait's value in these scores; stability is told from turns "
@@ -260,15 +181,10 @@ def _why_no_stability(table: pl.DataFrame) -> str:
     return f"Not from these turns: {'; '.join(sorted(reasons))}."
 
 
-def _moving(
-    digest: Digest,
-    agents: Sequence[Mapping[str, Any]],
-    moving: Sequence[Mapping[str, Any]],
-    much: Sequence[Mapping[str, Any]],
-    traits: Sequence[str],
-) -> str:
+def _moving(digest: Digest, verdict: StabilityVerdict) -> str:
     one = alone(digest)
-    tried = counted(len(traits), "trait")
+    agents, moving, much = verdict.agents, verdict.moving, verdict.much
+    tried = counted(len(verdict.traits), "trait")
     if not moving:
         who = "the agent move" if one else "any agent move"
         return (
@@ -280,7 +196,7 @@ def _moving(
     who = "The agent" if one else names[worst["system"], worst["agent"]]
     number = f"by {with_interval(worst['drift'], worst['low'], worst['high'], 2)}"
     most = (
-        f"{who} drifts most in {label(worst['trait']).lower()}, {number} over "
+        f"{who} drifts most in {digest.label(worst['trait']).lower()}, {number} over "
         f"{counted(worst['n_dialogs'], 'dialogue')}"
     )
     if one:
@@ -296,15 +212,11 @@ def _moving(
     )
 
 
-def _telling(row: Mapping[str, Any]) -> float:
-    """How far a trait tells agents apart, in units of its noise."""
-    return (row["sd_agents"] or 0.0) / (row["expected"] or 1.0)
-
-
-def _typical(row: Mapping[str, Any], *, one: bool) -> str:
+def _typical(digest: Digest, row: Mapping[str, Any], *, one: bool) -> str:
     apart = f"; the agents differ by {row['sd_agents']:.2f}" if row["sd_agents"] is not None else ""
+    trait = digest.label(row["trait"]).lower()
     return (
-        f"In {label(row['trait']).lower()}, dialogues {'' if one else 'of one agent '}drift by "
+        f"In {trait}, dialogues {'' if one else 'of one agent '}drift by "
         f"{with_interval(row['drift'], row['low'], row['high'], 2)}{apart} "
         f"({counted(row['n_dialogs'], 'dialogue')}, {counted(row['n_turns'], 'turn')})."
     )
@@ -314,13 +226,15 @@ def _stability_charts(
     digest: Digest, agents: Sequence[Mapping[str, Any]], traits: Sequence[str]
 ) -> dict[str, Chart]:
     if alone(digest):
-        return {"": _stability_chart([(label(row["trait"]), row) for row in agents], "Trait", "")}
+        return {
+            "": _stability_chart([(digest.label(row["trait"]), row) for row in agents], "Trait", "")
+        }
     names = names_of(digest)
     return {
         trait: _stability_chart(
             [(names[r["system"], r["agent"]], r) for r in agents if r["trait"] == trait],
             "Agent",
-            f" in {label(trait).lower()}",
+            f" in {digest.label(trait).lower()}",
         )
         for trait in traits
     }

@@ -1,15 +1,59 @@
-"""What the answers of a profile share: their shape, and how numbers stand in their sentences."""
+"""What the answers of a profile share: shape, words for verdicts, numbers in sentences."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 
 from dialens.report._charts import Chart
 from dialens.report._digest import Digest
 from dialens.report.agreement import number
-
-CHANCE = 0.05
+from dialens.statistics import Difference, Matching, Movement, Stability
 
 YES, PARTLY, NO, UNKNOWN = "yes", "partly", "no", "unknown"
+
+_VERDICTS: Mapping[Enum, tuple[str, str]] = {
+    Difference.IN_MOST: (YES, "Yes"),
+    Difference.IN_SOME: (PARTLY, "In part"),
+    Difference.IN_NONE: (NO, "Not that it shows"),
+    Stability.STABLE: (YES, "Yes"),
+    Stability.NEARLY: (YES, "Yes, nearly"),
+    Stability.UNSEEN: (PARTLY, "No drift seen"),
+    Stability.SMALL: (PARTLY, "Mostly"),
+    Stability.SOME_DRIFT: (PARTLY, "Not in everything"),
+    Stability.ALL_DRIFT: (NO, "No"),
+    Movement.WITHIN: (YES, "Yes"),
+    Movement.BOTH: (PARTLY, "In part"),
+    Movement.BETWEEN: (NO, "Hardly"),
+    Movement.NONE: (NO, "No"),
+    Movement.UNCOMPARED: (UNKNOWN, "They move"),
+    Matching.OWN_PARTNERS: (YES, "{own}"),
+    Matching.SOME_OWN: (PARTLY, "{own}, in part"),
+    Matching.NOBODY: (NO, "Nobody in particular"),
+}
+"""The tone and the word or two of every verdict that was reached."""
+
+NO_TRAITS = (
+    "No trait was scored with a model that is better than chance. Personality and empathy come "
+    "from models: score with --models default, and with the families personality and empathy."
+)
+_REASONS: Mapping[Enum, str] = {
+    Difference.NO_TRAIT: NO_TRAITS,
+    Difference.ONE_AGENT: "There is one agent here. Whether traits vary shows only beside other "
+    "agents of its system: the same model with another persona or temperature, say.",
+    Difference.SINGLE_DIALOGS: "No agent has two dialogues, so what lies between agents cannot be "
+    "told from what lies between dialogues.",
+    Difference.UNTESTED: "Not from these dialogues: {why}.",
+    Movement.UNSCORED: "No emotion was scored. Emotions are the states that dialens follows: score "
+    "with the family emotion.",
+    Matching.UNSCORED: "No matching was scored: score with the metrics language_style_matching and "
+    "emotion_matching.",
+    Matching.NO_PARTNER: "Nobody but the agent speaks in these dialogues, so there is no one to "
+    "match.",
+    Matching.NO_OTHERS: "No agent has two dialogues with a partner, and how it matches its own "
+    "shows only beside the partners of other dialogues.",
+    Matching.UNKNOWN: "No dialogue has a value: {why}.",
+}
+"""Why a verdict was not reached."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +81,27 @@ class Answer:
     charts: Mapping[str, Chart] = field(default_factory=dict)
     picks: Sequence[tuple[str, str]] = ()
     what: str = "Measure"
+
+
+def is_known(kind: Enum) -> bool:
+    """Whether a verdict was reached."""
+    return kind in _VERDICTS
+
+
+def worded(kind: Enum, *, one: bool) -> tuple[str, str]:
+    """The tone of a verdict, and the verdict in a word or two, for one agent or several.
+
+    Examples:
+        >>> worded(Matching.SOME_OWN, one=True)
+        ('partly', 'Its own partner, in part')
+    """
+    tone, verdict = _VERDICTS[kind]
+    return tone, verdict.format(own="Its own partner" if one else "Their own partners")
+
+
+def reason(kind: Enum, why: str) -> str:
+    """Why a verdict was not reached, in a sentence."""
+    return _REASONS[kind].format(why=why)
 
 
 def unknown(place: str, question: str, why: str) -> Answer:

@@ -4,28 +4,29 @@ Cells, trees and labels share one coordinate system, so that the figure grows an
 page. Shade is the strength, whatever the sign; the sign stands in the cell or its hint.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import altair as alt
 import numpy as np
 
 from dialens.analysis.validation import MetricMatrix
+from dialens.base import counted, number
 from dialens.report._charts import Chart, named, specification
-from dialens.report._wording import counted
-from dialens.report.validation._words import label, number
 
 _MOST_PRINTED = 16
 _TREE = 0.16
 
 
-def heat_map(matrix: MetricMatrix, psychological: Collection[str]) -> Chart:
+def heat_map(
+    matrix: MetricMatrix, psychological: Collection[str], labels: Mapping[str, str]
+) -> Chart:
     """The correlations of metrics, clustered; trees of psychological ones in their own colour."""
     size = len(matrix.metrics)
     deep = max(1.2, _TREE * size)
-    cells = _cells(matrix)
+    names = [labels[name] for name in matrix.metrics]
+    cells = _cells(matrix, names)
     lines = _lines(matrix, set(psychological), deep)
-    names = [label(name) for name in matrix.metrics]
     x = alt.X(
         "x:Q",
         scale=alt.Scale(domain=[-deep, size], nice=False, zero=False),
@@ -127,15 +128,14 @@ def heat_map(matrix: MetricMatrix, psychological: Collection[str]) -> Chart:
         "The numbers stand in the table below the chart.",
         ("Metric", *names),
         [
-            (names[i], *("–" if np.isnan(r) else number(float(r)) for r in matrix.r[i]))
+            (names[i], *("–" if np.isnan(r) else number(float(r), 2) for r in matrix.r[i]))
             for i in range(size)
         ],
         note,
     )
 
 
-def _cells(matrix: MetricMatrix) -> list[dict[str, Any]]:
-    names = [label(name) for name in matrix.metrics]
+def _cells(matrix: MetricMatrix, names: Sequence[str]) -> list[dict[str, Any]]:
     cells = []
     for i, a in enumerate(names):
         for j, b in enumerate(names):
@@ -154,7 +154,7 @@ def _cells(matrix: MetricMatrix) -> list[dict[str, Any]]:
                     "b": b,
                     "r": round(r, 4),
                     "strength": round(abs(r), 4),
-                    "text": "" if i == j else number(r).replace("0.", ".", 1),
+                    "text": "" if i == j else number(r, 2).replace("0.", ".", 1),
                     "n": int(matrix.n[i, j]),
                 }
             )
