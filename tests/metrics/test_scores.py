@@ -114,4 +114,4 @@ def test_only_what_was_scored_can_be_compared(tmp_path: Path) -> None:
         compare(scores, metrics=["toxicity"])
     table = compare(scores, metrics=["length"])
     summary = write_comparison(table, tmp_path / "c.html", cards=scores.cards, title="x")
-    assert summary.sentences[0].count("writes longer turns") == 1
+    assert summary.findings[0].text.count("writes longer turns") == 1

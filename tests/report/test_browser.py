@@ -44,7 +44,7 @@ def test_a_chart_can_be_switched_and_read_as_numbers(
 
 def test_drill_down_by_mouse(two_agents_report: Path, visit: Visitor) -> None:
     page = visit(two_agents_report).page
-    page.locator("#agents a", has_text="teller").click()
+    page.locator("#table-agents a", has_text="teller").click()
     page.wait_for_function(
         "document.querySelector('[data-found]').textContent === '12 of 24 dialogues'"
     )
@@ -122,16 +122,16 @@ def test_tables_sort_by_keyboard_and_tell_why(make: Make, visit: Visitor) -> Non
         talk(a, n, FLAT[:k]) for k, a in enumerate(("one", "two", "three"), 1) for n in range(4)
     ]
     page = visit(make(Corpus.of([*talks, *silent(3)])).path).page
-    head = page.locator("#agents thead button:text-is('Emotional entropy')")
+    head = page.locator("#table-agents thead button:text-is('Emotional entropy')")
     head.focus()
     page.keyboard.press("Enter")
-    assert page.locator("#agents th[aria-sort=descending]").count() == 1
-    names = page.locator("#agents tbody th")
+    assert page.locator("#table-agents th[aria-sort=descending]").count() == 1
+    names = page.locator("#table-agents tbody th")
     assert names.last.inner_text() == "silent"
     page.keyboard.press("Enter")
-    assert page.locator("#agents th[aria-sort=ascending]").count() == 1
+    assert page.locator("#table-agents th[aria-sort=ascending]").count() == 1
     assert names.last.inner_text() == "silent"
-    why = page.locator("#agents .why[aria-label*='no emotion word']").first
+    why = page.locator("#table-agents .why[aria-label*='no emotion word']").first
     why.focus()
     assert "without a value" in page.locator("#hint").inner_text()
     assert "no emotion word" in (why.get_attribute("aria-label") or "")
@@ -224,9 +224,9 @@ def test_an_address_opens_its_dialogue(two_agents_report: Path, visit: Visitor) 
 def test_hundreds_of_agents_are_folded(make: Make, visit: Visitor) -> None:
     talks = [talk(f"bot {a:03}", n, FLAT[: 1 + a % 3]) for a in range(60) for n in range(2)]
     page = visit(make(Corpus.of(talks)).path).page
-    assert page.locator("#agents tbody tr:visible").count() == 20
+    assert page.locator("#table-agents tbody tr:visible").count() == 20
     page.get_by_role("button", name="Show all 60 rows").first.click()
-    assert page.locator("#agents tbody tr:visible").count() == 60
+    assert page.locator("#table-agents tbody tr:visible").count() == 60
     pick = page.locator("[data-figure=emotions] [data-pick] select")
     before = page.locator("[data-figure=emotions] .drawing svg").inner_html()
     pick.select_option("2")

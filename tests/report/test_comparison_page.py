@@ -20,11 +20,12 @@ def test_every_claim_names_its_interval_and_family(tmp_path: Path) -> None:
     summary = write_comparison(table, tmp_path / "c.html", cards=scores.cards, title="Two")
     tests = table["p_adjusted"].drop_nulls().len()
     compared = table["metric"].n_unique()
-    assert summary.headline.startswith(f"2 agents, 1 pair, {compared} metrics: ")
-    assert summary.headline.endswith(f"of {tests} tests have a corrected p below 0.05.")
-    (asked,) = (sentence for sentence in summary.sentences if "asks in more" in sentence)
-    assert asked.startswith("asker asks in more of its turns than teller: 100.0 % against 0.0 %, ")
-    for sentence in summary.sentences:
+    assert summary.scope.startswith(f"2 agents, 1 pair, {compared} metrics: ")
+    assert summary.scope.endswith(f"of {tests} tests have a corrected p below 0.05")
+    sentences = [finding.text for finding in summary.findings]
+    (asked,) = (sentence for sentence in sentences if "asks in more" in sentence)
+    assert asked.startswith("asker asks in more of its turns than teller. 100.0 % against 0.0 %, ")
+    for sentence in sentences:
         assert "95 % interval" in sentence
         assert "corrected p" in sentence
         assert f"family of {tests} tests" in sentence
@@ -40,9 +41,14 @@ def test_a_negative_difference_is_told_the_other_way_round(tmp_path: Path) -> No
     }  # fmt: skip
     table = pl.DataFrame([row], schema=COMPARISONS)
     summary = write_comparison(table, tmp_path / "c.html", cards=metrics(), title="x")
-    assert summary.sentences == (
+    (finding,) = summary.findings
+    assert finding.text == (
+        "y writes longer turns than x. 5.00 against 3.00, difference 2.00 "
+        "(95 % interval 1.00 to 3.00), corrected p = 0.020, family of 4 tests."
+    )
+    assert summary.answer == (
         "y writes longer turns than x: 5.00 against 3.00, difference 2.00 "
-        "(95 % interval 1.00 to 3.00), corrected p = 0.020, family of 4 tests.",
+        "(95 % interval 1.00 to 3.00)"
     )
 
 
@@ -50,7 +56,8 @@ def test_without_any_difference_nothing_is_claimed(tmp_path: Path) -> None:
     alike = [talk(agent, n, FLAT) for agent in ("one", "two") for n in range(6)]
     table = compare(score(Corpus.of(alike)))
     summary = write_comparison(table, tmp_path / "c.html", cards=metrics(), title="x")
-    assert summary.sentences == ()
+    assert summary.findings == ()
+    assert summary.answer.startswith("No difference on the headline metrics")
     assert "No difference on the headline metrics" in (tmp_path / "c.html").read_text()
 
 

@@ -43,11 +43,11 @@ def seen_everywhere(scores: Scores, corpus: Corpus, folder: Path) -> None:
         run=record(corpus, scores, resources),
         resources=resources,
     )
-    assert summary.findings[0].startswith("Asks back: asker 100.0 %")
+    assert summary.findings[0].text.startswith("Asks back: asker 100.0 %")
     page = (folder / "report.html").read_text()
     assert "Share of turns that hold a question mark" in page
-    told = write_comparison(compare(scores), folder / "c.html", cards=scores.cards, title="x")
-    assert told.sentences[0].startswith("asker asks back more often than teller: 100.0 % against")
+    compared = write_comparison(compare(scores), folder / "c.html", cards=scores.cards, title="x")
+    assert compared.answer.startswith("asker asks back more often than teller: 100.0 % against")
 
 
 def test_a_card_that_was_passed_to_score(tmp_path: Path) -> None:

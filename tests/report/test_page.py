@@ -33,15 +33,18 @@ def embedded(path: Path) -> dict[str, Any]:
 def test_the_summary_counts_and_finds(make: Make) -> None:
     summary = make(two_agents())
     assert (
-        summary.headline
+        summary.scope
         == f"2 agents, 48 turns of their own in 24 dialogues, scored on {len(select())} metrics"
     )
-    asked = [sentence for sentence in summary.findings if sentence.startswith("Questions")]
+    asked = [finding.text for finding in summary.findings if finding.heading == "Questions"]
     assert asked == [
-        "Questions: asker 100.0 % (100.0 to 100.0) differs from teller 0.0 % (0.0 to 0.0); "
-        "12 dialogues each"
+        "Questions: asker 100.0 % (100.0 to 100.0) differs from teller 0.0 % (0.0 to 0.0). "
+        "12 dialogues each."
     ]
-    assert "differ, not which is better" in summary.caution
+    first = "asker asks in more of its turns than teller (100.0 % against 0.0 %)"
+    assert first in summary.answer
+    assert first in summary.path.read_text()
+    assert "differ, not which is better" in summary.path.read_text()
     assert summary.size == summary.path.stat().st_size
     assert not any(
         word in summary.path.read_text().split("<script>")[0] for word in ("significant",)
@@ -52,14 +55,16 @@ def test_agents_that_are_alike_are_not_told_apart(make: Make) -> None:
     alike = [talk(agent, n, FLAT) for agent in ("one", "two") for n in range(6)]
     summary = make(Corpus.of(alike))
     assert summary.findings == ()
-    assert "nothing stands out" in summary.caution
+    assert summary.answer == "Nothing tells 2 agents apart more than chance would"
+    assert "nothing stands out" in summary.path.read_text()
 
 
 def test_one_agent_one_dialogue_one_turn(make: Make) -> None:
     corpus = Corpus.of([Dialogue("s", "only", "d", [Turn("B", "agent", "Hello there.")])])
     summary = make(corpus)
     everything = f"scored on {len(select())} metrics"
-    assert summary.headline == f"only, 1 turn of its own in 1 dialogue, {everything}"
+    assert summary.answer.startswith("only is the only agent")
+    assert summary.scope == f"only, 1 turn of its own in 1 dialogue, {everything}"
     page = summary.path.read_text()
     assert "nothing to follow from turn to turn" in page
     assert "nothing to answer" in page
@@ -90,7 +95,7 @@ def test_hundreds_of_agents(make: Make) -> None:
     talks = [talk(f"bot {a:03}", n, FLAT[: 1 + a % 3]) for a in range(90) for n in range(2)]
     summary = make(Corpus.of(talks), max_dialogs=40)
     data = embedded(summary.path)
-    assert summary.dialogs == 40
+    assert len(data["talks"]["dialogs"]) == 40
     assert len({dialog["agent"] for dialog in data["talks"]["dialogs"]}) == 40
     chart = data["figures"]["distribution"]["length"]
     assert len(chart["rows"]) == 24
@@ -241,7 +246,7 @@ def test_a_corpus_on_disk_is_read_lazily(tmp_path: Path, make: Make) -> None:
         corpus.references,
         corpus.manifest,
     )
-    assert make(lazy).dialogs == 10
+    assert len(embedded(make(lazy).path)["talks"]["dialogs"]) == 10
 
 
 def test_many_agents_of_one_kind_do_not_stand_out_by_chance(make: Make) -> None:

@@ -11,7 +11,7 @@ from rich.table import Table
 from dialens.base import RUN, DialensError, Recorder, atomic_folder, number, progress
 from dialens.cli._options import Force, Seed, names, shown
 from dialens.cli._terminal import plain_console
-from dialens.report import Plan, write_power
+from dialens.report import Plan, Summary, write_power
 from dialens.statistics import load_ratings
 from dialens.statistics.power import (
     SIMULATIONS,
@@ -160,9 +160,9 @@ def power(
         text = json.dumps(plan.to_dict(), indent=1, ensure_ascii=False, allow_nan=False)
         (scratch / POWER).write_text(text + "\n", encoding="utf-8")
         table.write_csv(scratch / "power.csv")
-        told = write_power(plan, scratch / "report.html", title="Planning a rating study")
+        summary = write_power(plan, scratch / "report.html", title="Planning a rating study")
         recorder.finish(scratch / RUN)
-    _print(table, told)
+    _print(table, summary)
     print(f"\nReport: {shown(output / 'report.html')}   (open it in a browser)")
     print(f"Tables: {shown(output / POWER)}, {shown(output / 'power.csv')}")
 
@@ -223,7 +223,7 @@ def _mean(given: float | None, scale: str | None, fitted: FittedParts | None) ->
     return sum(ends) / 2 if ends else 0.0
 
 
-def _print(table: pl.DataFrame, told: list[tuple[str, str]]) -> None:
+def _print(table: pl.DataFrame, summary: Summary) -> None:
     tested = table["power"].is_not_null().any()
     heads = ["raters", "items", "dialogs", "ratings"]
     heads += ["effect", "power", "± sim.", "exact"] if tested else []
@@ -235,8 +235,8 @@ def _print(table: pl.DataFrame, told: list[tuple[str, str]]) -> None:
             cells += [f"{row['effect']:g}", *_power_cells(row)]
         grid.add_row(*cells, number(row["width"], 3), number(row["mean_width"], 3))
     plain_console().print(grid, "")
-    for claim, numbers in told:
-        print(f"• {claim}. {numbers}")
+    for finding in summary.findings:
+        print(f"• {finding.text}")
 
 
 def _power_cells(row: dict[str, Any]) -> tuple[str, str, str]:

@@ -192,14 +192,14 @@ def score_to(
 
 def _print(scores: Scores, summary: Summary, output: Path, intake: Intake) -> None:
     """A few lines on what was scored, what stands out and where to look."""
-    print(f"{summary.headline}.")
+    print(f"{summary.answer}.\n{summary.scope}.")
     if intake.rejected:
         print(f"Left out {intake.rejected:,} records: see {shown(output / 'rejects.jsonl')}.")
     agents = _print_agents(scores)
     if summary.findings:
         print("\nWhat stands out (95 % intervals over dialogues):")
-        for sentence in summary.findings:
-            print(f"  {sentence}.")
+        for finding in summary.findings:
+            print(f"  {finding.text}")
     print(f"\nReport: {shown(output / 'report.html')}   (open it in a browser)")
     print(f"Scores: {shown(output / 'scores.parquet')}   Run record: {shown(output / RUN)}")
     if agents > 1:

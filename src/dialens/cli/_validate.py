@@ -25,13 +25,8 @@ from dialens.cli._options import Force, Format, OnErrorOption, Resamples, Seed, 
 from dialens.cli._terminal import plain_console
 from dialens.corpus import RATER_KINDS, Intake, OnError, read
 from dialens.metrics import Scores
-from dialens.report import run_facts
-from dialens.report.validation import (
-    ValidationSummary,
-    correlation_table,
-    increment_table,
-    write_validation,
-)
+from dialens.report import Summary, run_facts
+from dialens.report.validation import correlations_latex, increments_latex, write_validation
 from dialens.statistics import FOLDS
 
 VALIDATION = "validation.json"
@@ -144,14 +139,14 @@ def validate(
     _print(result, summary, output)
 
 
-def _write(result: Validation, folder: Path, resamples: int, folds: int) -> ValidationSummary:
+def _write(result: Validation, folder: Path, resamples: int, folds: int) -> Summary:
     text = json.dumps(result.to_dict(), indent=1, ensure_ascii=False, allow_nan=False)
     (folder / VALIDATION).write_text(text + "\n", encoding="utf-8")
     result.correlations.write_csv(folder / "correlations.csv")
     result.differences.write_csv(folder / "differences.csv")
     result.increments.write_csv(folder / "incremental.csv")
-    (folder / "correlations.tex").write_text(correlation_table(result), encoding="utf-8")
-    (folder / "incremental.tex").write_text(increment_table(result), encoding="utf-8")
+    (folder / "correlations.tex").write_text(correlations_latex(result), encoding="utf-8")
+    (folder / "incremental.tex").write_text(increments_latex(result), encoding="utf-8")
     return write_validation(
         result,
         folder / "report.html",
@@ -161,8 +156,8 @@ def _write(result: Validation, folder: Path, resamples: int, folds: int) -> Vali
     )
 
 
-def _print(result: Validation, summary: ValidationSummary, output: Path) -> None:
-    print(summary.headline)
+def _print(result: Validation, summary: Summary, output: Path) -> None:
+    print(f"{summary.answer}.\n{summary.scope}.")
     columns = ("metric", "judgement", "level", "n", "r", "95 % interval", "rho", "tau", "p adj.")
     grid = Table(*columns, box=None, pad_edge=False, header_style="bold")
     known = result.correlations.filter(pl.col("pearson").is_not_null())
@@ -187,10 +182,10 @@ def _print(result: Validation, summary: ValidationSummary, output: Path) -> None
         f"\np adj.: corrected over {tested[0] if len(tested) else 0:,} tests "
         "(Benjamini–Hochberg).\n"
     )
-    for sentence in summary.sentences[:_MOST_SENTENCES]:
-        print(f"• {sentence}")
-    if len(summary.sentences) > _MOST_SENTENCES:
-        print(f"… and {len(summary.sentences) - _MOST_SENTENCES:,} more, in the report")
+    for finding in summary.findings[:_MOST_SENTENCES]:
+        print(f"• {finding.text}")
+    if len(summary.findings) > _MOST_SENTENCES:
+        print(f"… and {len(summary.findings) - _MOST_SENTENCES:,} more, in the report")
     unknown = result.correlations.filter(pl.col("pearson").is_null())["reason"]
     for reason, count in unknown.value_counts(sort=True).iter_rows():
         print(f"{count:,} not computed: {reason}.")

@@ -1,6 +1,6 @@
 """Reports: charts, tables and self-contained HTML pages.
 
-May import every room below; only the command line and the workbench build on it.
+May import every room below; only the command line builds on it.
 """
 
 import lazy_loader

@@ -1,16 +1,21 @@
-from ._comparison_page import ComparisonSummary, write_comparison
+from ._comparison_page import write_comparison
+from ._page import Finding, Page, Remark, Section, Summary, write_page
 from ._power_page import Plan, write_power
 from ._run_facts import run_facts
-from ._score_report import Summary, write_report
+from ._score_report import write_report
 from ._wording import headline_metrics
 
 __all__ = [
-    "ComparisonSummary",
+    "Finding",
+    "Page",
     "Plan",
+    "Remark",
+    "Section",
     "Summary",
     "headline_metrics",
     "run_facts",
     "write_comparison",
+    "write_page",
     "write_power",
     "write_report",
 ]

@@ -1,69 +1,38 @@
-"""Agents or systems side by side: sentences, differences with intervals, and every test."""
+"""Agents or systems side by side: what differs, differences with intervals, and every test."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import altair as alt
 import polars as pl
 
+from dialens.base import counted, p_value
 from dialens.metrics import MetricCard
-from dialens.report._charts import CONFIG, Chart, named, specification
-from dialens.report._shell import write_page
-from dialens.report._wording import Scale, counted, headline_metrics
+from dialens.report._charts import Chart
+from dialens.report._interval_chart import Mark, interval_chart
+from dialens.report._page import (
+    Block,
+    Finding,
+    Findings,
+    Fold,
+    Page,
+    Plot,
+    Section,
+    Summary,
+    Text,
+    write_page,
+)
+from dialens.report._table import Cell, Column, Table
+from dialens.report._wording import Scale, headline_metrics
 
 ALPHA = 0.05
 _MOST_ROWS = 30
 _OPEN = 3
 
 
-@dataclass(frozen=True)
-class ComparisonSummary:
-    """What a comparison shows, for a few lines on a terminal.
-
-    Attributes:
-        path: Where it is.
-        headline: What was compared, and how many tests that made.
-        sentences: One a metric on which a difference survives the correction.
-        size: Bytes.
-    """
-
-    path: Path
-    headline: str
-    sentences: tuple[str, ...]
-    size: int
-
-    def lines(self) -> list[str]:
-        """The summary as lines of text."""
-        return [self.headline, *(f"  {sentence}" for sentence in self.sentences)]
-
-
-@dataclass(frozen=True)
-class _Row:
-    """One comparison, ready to be printed; numbers are those of the table."""
-
-    metric: str
-    label: str
-    a: str
-    b: str
-    value_a: str
-    value_b: str
-    difference: str
-    interval: str
-    p: str
-    adjusted: str
-    family: int | None
-    n: str
-    paired: str
-    reason: str
-    told: bool
-    sort: Mapping[str, Any]
-
-
 def write_comparison(
     table: pl.DataFrame, path: Path, *, cards: Mapping[str, MetricCard], title: str
-) -> ComparisonSummary:
+) -> Summary:
     """Write a comparison into one HTML file that needs nothing else.
 
     Args:
@@ -79,46 +48,25 @@ def write_comparison(
     first = headline_metrics({name: cards[name] for name in with_values})
     ordered = [*first, *(name for name in metrics if name not in first)]
     scales = {name: _scale(table.filter(pl.col("metric") == name), cards[name]) for name in ordered}
-    told = _told(table, [cards[name] for name in first], scales)
-    head = _headline(table, metrics)
-    rows = [
-        _row(row, scales[row["metric"]], cards[row["metric"]].long_label)
-        for row in table.iter_rows(named=True)
+    differences = _findings(table, [cards[name] for name in first], scales)
+    nothing = f"No difference on the headline metrics has a corrected p below {ALPHA:g}"
+    sections = [
+        Section(
+            "differences",
+            "What differs",
+            [Findings(differences, f"{nothing}."), Text(_method(table))],
+            "Differences",
+        ),
+        Section(
+            "plots",
+            "Differences, metric by metric",
+            _plots(table, first, [cards[name] for name in ordered], scales),
+            "Charts",
+        ),
+        Section("tests", "Every test", [_tests(table, cards, scales)]),
     ]
-    groups = {cards[name].long_label: [name] for name in first}
-    for name in ordered[len(first) :]:
-        groups.setdefault(cards[name].family_label, []).append(name)
-    plots = [
-        {
-            "place": f"plot-{number}",
-            "label": group,
-            "picks": [(name, cards[name].long_label) for name in names] if len(names) > 1 else None,
-            "meaning": cards[names[0]].meaning if len(names) == 1 else "",
-            "open": number < _OPEN,
-            "found": sum(row.told for row in rows if row.metric in names),
-        }
-        for number, (group, names) in enumerate(groups.items())
-    ]
-    forests = {name: _forest(table, cards[name], scales[name]).to_dict() for name in ordered}
-    size = write_page(
-        "comparison.html.j2",
-        path,
-        {
-            "config": CONFIG,
-            "figures": {
-                plot["place"]: {name if plot["picks"] else "": forests[name] for name in names}
-                for plot, names in zip(plots, groups.values(), strict=True)
-            },
-        },
-        title=title,
-        headline=head,
-        sentences=told,
-        method=_method(table),
-        plots=plots,
-        rows=rows,
-    )
-    sentences = tuple(f"{claim}: {numbers}" for claim, numbers in told)
-    return ComparisonSummary(path, f"{head}.", sentences, size)
+    answer = _answer(differences[0]) if differences else nothing
+    return write_page(Page(title, answer, _scope(table, metrics), sections), path)
 
 
 def _short_names(table: pl.DataFrame) -> pl.DataFrame:
@@ -142,7 +90,11 @@ def _scale(rows: pl.DataFrame, card: MetricCard) -> Scale:
     return Scale.of(card, rows.select("difference", "low", "high").iter_rows())
 
 
-def _headline(table: pl.DataFrame, metrics: Sequence[str]) -> str:
+def _is_clear(row: Mapping[str, Any]) -> bool:
+    return row["p_adjusted"] is not None and row["p_adjusted"] < ALPHA
+
+
+def _scope(table: pl.DataFrame, metrics: Sequence[str]) -> str:
     units = pl.concat([table["a"], table["b"]]).n_unique()
     level = str(table["level"][0]) if table.height else "agent"
     pairs = table.select("a", "b").n_unique()
@@ -153,6 +105,11 @@ def _headline(table: pl.DataFrame, metrics: Sequence[str]) -> str:
         f"{below:,} of {counted(tests, 'test')} {'has' if below == 1 else 'have'} a corrected p "
         f"below {ALPHA:g}"
     )
+
+
+def _answer(finding: Finding) -> str:
+    """The first finding with its size, without the tests behind it."""
+    return f"{finding.claim}: {finding.numbers.split(', corrected p')[0]}"
 
 
 def _method(table: pl.DataFrame) -> str:
@@ -172,11 +129,11 @@ def _method(table: pl.DataFrame) -> str:
     )
 
 
-def _told(
+def _findings(
     table: pl.DataFrame, metrics: Sequence[MetricCard], scales: Mapping[str, Scale]
-) -> list[tuple[str, str]]:
+) -> list[Finding]:
     """For every headline metric its largest difference that survives the correction."""
-    sentences = []
+    findings = []
     for card in metrics:
         below = table.filter(
             pl.col("metric") == card.name, pl.col("p_adjusted") < ALPHA, pl.col("difference") != 0
@@ -184,141 +141,140 @@ def _told(
         if not below.height or card.is_baseline:
             continue
         row = below.sort(pl.col("difference").abs(), descending=True).row(0, named=True)
-        others = below.height - 1
-        more = (
-            f" {counted(others, 'other pair has', 'other pairs have')} such a p here."
-            if others
-            else ""
-        )
-        claim, numbers = _sentence(row, card, scales[card.name])
-        sentences.append((claim, numbers + more))
-    return sentences
+        findings.append(_finding(row, card, scales[card.name], below.height - 1))
+    return findings
 
 
-def _sentence(row: Mapping[str, Any], card: MetricCard, scale: Scale) -> tuple[str, str]:
-    """A claim, and the numbers it rests on."""
+def _finding(row: Mapping[str, Any], card: MetricCard, scale: Scale, others: int) -> Finding:
+    """A difference told from its higher side; `others` pairs are clear as well."""
     up = row["difference"] > 0
     a, b = (row["a"], row["b"]) if up else (row["b"], row["a"])
     values = (row["value_a"], row["value_b"]) if up else (row["value_b"], row["value_a"])
     low, high = (row["low"], row["high"]) if up else (-row["high"], -row["low"])
     points = " points" if scale.percent else ""
-    return (
+    more = f". {counted(others, 'other pair has', 'other pairs have')} such a p here"
+    return Finding(
         f"{a} {card.higher_reads} than {b}",
         f"{scale.text(values[0])} against "
         f"{scale.text(values[1])}, difference {scale.number(abs(row['difference']))}{points} "
-        f"(95 % interval {scale.interval(low, high)}), corrected p {_p(row['p_adjusted'], '= ')}, "
-        f"family of {counted(row['family'], 'test')}.",
+        f"(95 % interval {scale.interval(low, high)}), corrected p "
+        f"{p_value(row['p_adjusted'], equals=True)}, family of {counted(row['family'], 'test')}"
+        f"{more if others else ''}",
     )
 
 
-def _p(value: float | None, equals: str = "") -> str:
-    """A p-value in words.
+def _plots(
+    table: pl.DataFrame,
+    first: Sequence[str],
+    ordered: Sequence[MetricCard],
+    scales: Mapping[str, Scale],
+) -> list[Fold]:
+    """A chart for every headline metric, then one a family with its metrics to choose from."""
+    groups = {card.long_label: [card] for card in ordered[: len(first)]}
+    for card in ordered[len(first) :]:
+        groups.setdefault(card.family_label, []).append(card)
+    clear = table.filter(pl.col("p_adjusted") < ALPHA)
+    folds = []
+    for place, (group, members) in enumerate(groups.items()):
+        charts = {card.name: _forest(table, card, scales[card.name]) for card in members}
+        blocks: list[Block]
+        if len(members) > 1:
+            labels = {card.name: card.long_label for card in members}
+            blocks = [Plot(f"plot-{place}", charts, "Metric", labels)]
+        else:
+            (chart,) = charts.values()
+            blocks = [Text(f"{members[0].meaning}."), Plot(f"plot-{place}", {"": chart})]
+        below = clear.filter(pl.col("metric").is_in(list(charts))).height
+        folds.append(
+            Fold(group, blocks, f"{below} with a corrected p below {ALPHA:g}", place < _OPEN)
+        )
+    return folds
 
-    Examples:
-        >>> _p(0.0001), _p(0.0321), _p(None)
-        ('< 0.001', '0.032', '–')
-    """
-    if value is None:
-        return "–"
-    return "< 0.001" if value < 0.001 else f"{equals}{value:.3f}"
 
-
-def _row(row: Mapping[str, Any], scale: Scale, label: str) -> _Row:
-    told = row["p_adjusted"] is not None and row["p_adjusted"] < ALPHA
-    return _Row(
-        metric=row["metric"],
-        label=label,
-        a=row["a"],
-        b=row["b"],
-        value_a=scale.text(row["value_a"]),
-        value_b=scale.text(row["value_b"]),
-        difference="–" if row["difference"] is None else scale.number(row["difference"]),
-        interval=scale.interval(row["low"], row["high"]) or "–",
-        p=_p(row["p"]),
-        adjusted=_p(row["p_adjusted"]),
-        family=row["family"],
-        n=f"{row['n_a']:,} and {row['n_b']:,}",
-        paired=f"{row['n_shared']:,} shared" if row["paired"] else "no",
-        reason=row["reason"] or "",
-        told=told,
-        sort={key: row[key] for key in ("value_a", "value_b", "difference", "p", "p_adjusted")},
+def _tests(
+    table: pl.DataFrame, cards: Mapping[str, MetricCard], scales: Mapping[str, Scale]
+) -> Table:
+    heads = (
+        Column("Metric", "text"),
+        Column("A", "text"),
+        Column("B", "text"),
+        Column("A’s value", "number"),
+        Column("B’s value", "number"),
+        Column("A − B", "number"),
+        "95 % interval",
+        Column("p", "number"),
+        Column("Corrected p", "number"),
+        "Family",
+        "Dialogues",
+        "Paired",
     )
+    rows = [
+        _test(row, cards[row["metric"]].long_label, scales[row["metric"]])
+        for row in table.iter_rows(named=True)
+    ]
+    return Table("tests", "Every test", heads, rows)
+
+
+def _test(row: Mapping[str, Any], label: str, scale: Scale) -> list[Cell | str]:
+    difference = "–" if row["difference"] is None else scale.number(row["difference"])
+    reason = row["reason"] or ""
+    return [
+        Cell(label, label),
+        Cell(row["a"], row["a"]),
+        Cell(row["b"], row["b"]),
+        Cell(scale.text(row["value_a"]), row["value_a"]),
+        Cell(scale.text(row["value_b"]), row["value_b"]),
+        Cell(difference, row["difference"]),
+        Cell(
+            scale.interval(row["low"], row["high"]) or "–",
+            hint=reason,
+            label="why?" if reason else "",
+        ),
+        Cell(p_value(row["p"]), row["p"]),
+        Cell(p_value(row["p_adjusted"]), row["p_adjusted"]),
+        counted(row["family"], "test") if row["family"] else "not tested",
+        f"{row['n_a']:,} and {row['n_b']:,}",
+        f"{row['n_shared']:,} shared" if row["paired"] else "no",
+    ]
 
 
 def _forest(table: pl.DataFrame, card: MetricCard, scale: Scale) -> Chart:
     """Differences with their intervals, the largest first, on an axis of the metric's own."""
+    every = table.filter(pl.col("metric") == card.name)
     rows = (
-        table.filter(pl.col("metric") == card.name, pl.col("difference").is_not_null())
+        every.filter(pl.col("difference").is_not_null())
         .sort(pl.col("difference").abs(), descending=True, maintain_order=True)
         .head(_MOST_ROWS)
     )
-    shown = [
-        {
-            "row": number,
-            "pair": f"{row['a']} − {row['b']}",
-            "x": row["difference"],
-            "low": row["low"],
-            "high": row["high"],
-            "told": row["p_adjusted"] is not None and row["p_adjusted"] < ALPHA,
-            "p": _p(row["p_adjusted"]),
-            "family": row["family"],
-        }
-        for number, row in enumerate(rows.iter_rows(named=True))
+    marks = [
+        Mark(
+            f"{row['a']} − {row['b']}",
+            row["difference"],
+            row["low"],
+            row["high"],
+            clear=_is_clear(row),
+            details={
+                "Corrected p": p_value(row["p_adjusted"]),
+                "Family": counted(row["family"], "test") if row["family"] else "not tested",
+            },
+        )
+        for row in rows.iter_rows(named=True)
     ]
-    count = max(1, len(shown))
-    y = alt.Y(
-        "row:Q", axis=None, scale=alt.Scale(domain=[count - 0.5, -0.75], nice=False, zero=False)
-    )
-    x = alt.X(
-        "x:Q",
-        axis=alt.Axis(
-            title=f"Difference in {card.long_label.lower()}",
-            format="+%" if scale.percent else "~g",
-            tickCount=6,
-        ),
-        scale=alt.Scale(zero=True),
-    )
-    colour = alt.condition("datum.told", alt.value("var(--accent)"), alt.value("var(--quiet)"))
-    fill = alt.condition("datum.told", alt.value("var(--accent)"), alt.value("var(--surface)"))
-    tooltip = [
-        alt.Tooltip("pair:N", title="difference"),
-        alt.Tooltip("x:Q", title="estimate", format=".3~f"),
-        alt.Tooltip("low:Q", title="from", format=".3~f"),
-        alt.Tooltip("high:Q", title="to", format=".3~f"),
-        alt.Tooltip("p:N", title="corrected p"),
-        alt.Tooltip("family:Q", title="tests in the family"),
-    ]
-    base = alt.Chart(named("rows")).encode(y=y)
-    zero = alt.Chart(named("zero")).mark_rule(style="zero").encode(x=x)
-    line = base.mark_rule(strokeWidth=3, strokeCap="round").encode(
-        x=alt.X("low:Q"), x2="high:Q", color=colour, tooltip=tooltip
-    )
-    dot = base.mark_point(size=80, strokeWidth=2, opacity=1).encode(
-        x=x, stroke=colour, fill=fill, tooltip=tooltip
-    )
-    name_of_row = base.mark_text(
-        align="left", baseline="bottom", dy=-9, fontSize=12, color="var(--ink)", limit=330
-    ).encode(text="pair:N", x=alt.value(0))
-    chart = alt.layer(zero, line, dot, name_of_row).properties(height=44 * count + 14)
-    rest = table.filter(pl.col("metric") == card.name).height - len(shown)
     note = f"Filled dots: corrected p below {ALPHA:g}. Hollow dots: not."
+    rest = every.height - len(marks)
     if rest:
         note += f" The {counted(rest, 'pair')} not drawn stand in the table."
-    return Chart(
-        specification(chart),
-        {"rows": shown, "zero": [{"x": 0}]},
-        f"Differences in {card.long_label.lower()} between {counted(len(shown), 'pair')}, with "
-        "95 % intervals, the largest first. The numbers stand in the table below the chart.",
-        ("Pair", "Difference", "95 % interval", "Corrected p", "Family"),
-        [
-            (
-                row["pair"],
-                scale.number(row["x"]),
-                scale.interval(row["low"], row["high"]) or "–",
-                row["p"],
-                f"{row['family']} tests" if row["family"] else "not tested",
-            )
-            for row in shown
-        ],
-        note,
+    what = f"Difference in {card.long_label.lower()}"
+    return interval_chart(
+        marks,
+        axis=what,
+        alt_text=f"{what} between {counted(len(marks), 'pair')}, with 95 % intervals, the largest "
+        "first.",
+        row="Pair",
+        value="Difference",
+        note=note,
+        percent=scale.percent,
+        lines={"": [0.0]},
+        write=lambda value: "–" if value is None else scale.number(value),
+        write_ends=lambda low, high: scale.interval(low, high) or "–",
     )

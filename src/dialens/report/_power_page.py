@@ -8,9 +8,22 @@ from typing import Any
 import altair as alt
 import polars as pl
 
-from dialens.report._charts import CONFIG, Chart, named, specification
-from dialens.report._shell import write_page
-from dialens.report._wording import counted
+from dialens.base import counted, interval, number
+from dialens.report._charts import Chart, named, specification
+from dialens.report._page import (
+    Fact,
+    Facts,
+    Finding,
+    Findings,
+    Notes,
+    Page,
+    Plot,
+    Section,
+    Summary,
+    Text,
+    write_page,
+)
+from dialens.report._table import Cell, Column, Table
 from dialens.statistics.power import Design, FittedParts, VarianceParts
 
 _PARTS = {
@@ -73,107 +86,106 @@ class Plan:
         }
 
 
-def write_power(plan: Plan, path: Path, *, title: str) -> list[tuple[str, str]]:
-    """Write the page; gives the sentences on it.
+def write_power(plan: Plan, path: Path, *, title: str) -> Summary:
+    """Write what a planned study takes into one HTML file that needs nothing else.
 
     Args:
         plan: What was asked and what came of it.
         path: The file; it appears whole or not at all.
         title: Heading of the page.
     """
-    told = sentences(plan)
-    charts = {}
-    picks = []
+    designs = findings(plan)
+    notes = plan.fitted.notes if plan.fitted else ()
+    parts = [
+        Fact(text, f"standard deviation {getattr(plan.parts, name):.3f}")
+        for name, text in _PARTS.items()
+    ]
+    sections = [
+        Section("takes", "What it takes", [Findings(designs), Notes("What to know", notes)]),
+        Section("designs", "Every design", [_designs(plan.table)]),
+        Section("curves", "Curves", [_curves(plan)]),
+        Section("about", "How it was computed", [Text(_method(plan), soft=False), Facts(parts)]),
+    ]
+    return write_page(Page(title, designs[0].claim, _scope(plan), sections), path)
+
+
+def _curves(plan: Plan) -> Plot:
+    charts: dict[str, Chart] = {}
+    labels = {}
     for (effect, dialogs), rows in plan.table.group_by("effect", "dialogs", maintain_order=True):
         for measure, text in _MEASURES.items():
             chart = _curve(rows, measure, plan)
             if chart is None or (measure != "power" and f"{measure}|{dialogs}" in charts):
                 continue
             key = f"{measure}|{effect}|{dialogs}" if measure == "power" else f"{measure}|{dialogs}"
-            charts[key] = chart.to_dict()
+            charts[key] = chart
             about = f" to see a difference of {effect:g}" if measure == "power" else ""
             each = f", {counted(int(str(dialogs)), 'dialogue')} an item" if dialogs != 1 else ""
-            picks.append((key, f"{text}{about}{each}"))
-    write_page(
-        "power.html.j2",
-        path,
-        {"config": CONFIG, "figures": {"curve": charts}},
-        title=title,
-        headline=_headline(plan),
-        sentences=told,
-        method=_method(plan),
-        parts=[(text, f"{getattr(plan.parts, name):.3f}") for name, text in _PARTS.items()],
-        notes=plan.fitted.notes if plan.fitted else (),
-        rows=[_row(row) for row in plan.table.iter_rows(named=True)],
-        picks=picks,
-        powered=plan.table["power"].is_not_null().any(),
-    )
-    return told
+            labels[key] = f"{text}{about}{each}"
+    return Plot("curve", charts, "Shown", labels)
 
 
-def sentences(plan: Plan) -> list[tuple[str, str]]:
+def findings(plan: Plan) -> list[Finding]:
     """The cheapest designs that give what was wanted, one a wish."""
-    told = []
-    for effect in plan.table["effect"].unique(maintain_order=True):
-        if not effect:
-            continue
-        rows = plan.table.filter(pl.col("effect") == effect, pl.col("power").is_not_null())
-        enough = rows.filter(pl.col("power") >= plan.power).sort("ratings", "raters")
-        if enough.height:
-            row = enough.row(0, named=True)
-            told.append(
-                (
-                    f"A difference of {effect:g} between two agents is seen with a power of "
-                    f"{plan.power:g} by {_design(row)}",
-                    f"Power {row['power']:.2f} (simulation error {row['power_low']:.2f} to "
-                    f"{row['power_high']:.2f}); the fewest ratings on this grid: "
-                    f"{row['ratings']:,} for both agents.{_fewest_items(enough, row)}",
-                )
-            )
-        elif rows.height:
-            row = rows.sort("power", descending=True).row(0, named=True)
-            told.append(
-                (
-                    f"No design on this grid sees a difference of {effect:g} with a power of "
-                    f"{plan.power:g}",
-                    f"The best is {_design(row)}: power {row['power']:.2f}. Try more items: "
-                    "raters alone cannot make up for few of them.",
-                )
-            )
+    found = [
+        _power_finding(plan, effect)
+        for effect in plan.table["effect"].unique(maintain_order=True)
+        if effect and plan.table.filter(pl.col("effect") == effect)["power"].is_not_null().any()
+    ]
     if plan.width is not None:
-        told.append(_width_sentence(plan, plan.width))
-    if not told:
+        found.append(_width_finding(plan, plan.width))
+    if not found:
         row = plan.table.filter(pl.col("width").is_not_null()).sort("ratings").row(-1, named=True)
-        told.append(
-            (
+        found.append(
+            Finding(
                 f"With {_design(row)} the interval of a difference is {row['width']:.2f} wide",
-                "State an --effect to see power, or a --width to see what it takes.",
+                "State an --effect to see power, or a --width to see what it takes",
             )
         )
-    return told
+    return found
+
+
+def _power_finding(plan: Plan, effect: float) -> Finding:
+    rows = plan.table.filter(pl.col("effect") == effect, pl.col("power").is_not_null())
+    enough = rows.filter(pl.col("power") >= plan.power).sort("ratings", "raters")
+    if enough.height:
+        row = enough.row(0, named=True)
+        return Finding(
+            f"A difference of {effect:g} between two agents is seen with a power of "
+            f"{plan.power:g} by {_design(row)}",
+            f"Power {row['power']:.2f} (simulation error {row['power_low']:.2f} to "
+            f"{row['power_high']:.2f}); the fewest ratings on this grid: "
+            f"{row['ratings']:,} for both agents{_fewest_items(enough, row)}",
+        )
+    row = rows.sort("power", descending=True).row(0, named=True)
+    return Finding(
+        f"No design on this grid sees a difference of {effect:g} with a power of {plan.power:g}",
+        f"The best is {_design(row)}: power {row['power']:.2f}. Try more items: raters alone "
+        "cannot make up for few of them",
+    )
 
 
 def _fewest_items(enough: pl.DataFrame, cheapest: Mapping[str, Any]) -> str:
     row = enough.sort("items", "ratings").row(0, named=True)
     if row["items"] == cheapest["items"]:
         return ""
-    return f" The fewest items: {_design(row)} ({row['ratings']:,} ratings)."
+    return f". The fewest items: {_design(row)} ({row['ratings']:,} ratings)"
 
 
-def _width_sentence(plan: Plan, wanted: float) -> tuple[str, str]:
+def _width_finding(plan: Plan, wanted: float) -> Finding:
     rows = plan.table.filter(pl.col("width").is_not_null())
     enough = rows.filter(pl.col("width") <= wanted).sort("ratings", "raters")
     if enough.height:
         row = enough.row(0, named=True)
-        return (
+        return Finding(
             f"An interval of the difference no wider than {wanted:g} takes {_design(row)}",
             f"Mean width {row['width']:.3f} ({row['width_low']:.3f} to {row['width_high']:.3f}); "
-            f"the fewest ratings on this grid: {row['ratings']:,} for both agents.",
+            f"the fewest ratings on this grid: {row['ratings']:,} for both agents",
         )
     row = rows.sort("width").row(0, named=True)
-    return (
+    return Finding(
         f"No design on this grid gives an interval of {wanted:g}",
-        f"The narrowest, {row['width']:.3f}, is that of {_design(row)}.",
+        f"The narrowest, {row['width']:.3f}, is that of {_design(row)}",
     )
 
 
@@ -182,7 +194,7 @@ def _design(row: Mapping[str, Any]) -> str:
     return f"{counted(row['items'], 'item')}{dialogs}, {counted(row['raters'], 'rater')} a dialogue"
 
 
-def _headline(plan: Plan) -> str:
+def _scope(plan: Plan) -> str:
     designs = plan.table.select("raters", "items", "dialogs").n_unique()
     simulations = int(plan.table["simulations"][0])
     where = (
@@ -218,21 +230,39 @@ def _method(plan: Plan) -> str:
     )
 
 
-def _row(row: Mapping[str, Any]) -> dict[str, Any]:
-    def text(name: str) -> str:
-        return "–" if row[name] is None else f"{row[name]:.3f}"
-
-    def ends(name: str) -> str:
-        low, high = row[f"{name}_low"], row[f"{name}_high"]
-        return "" if low is None else f"{low:.3f} to {high:.3f}"
-
-    return {
-        **{name: row[name] for name in ("raters", "items", "dialogs", "ratings")},
-        "effect": f"{row['effect']:g}",
-        "cells": [(text(name), ends(name), row[name]) for name in _MEASURES],
-        "exact": text("power_exact"),
-        "reason": row["reason"] or "",
+def _designs(table: pl.DataFrame) -> Table:
+    tested = bool(table["power"].is_not_null().any())
+    measures = [name for name in _MEASURES if tested or name != "power"]
+    counts = {
+        "raters": "Raters a dialogue",
+        "items": "Items",
+        "dialogs": "Dialogues an item",
+        "ratings": "Ratings for both agents",
     }
+    heads: list[Column | str] = [Column(text, "number") for text in counts.values()]
+    heads += ["Difference", Column("Power", "number"), "Closed form"] if tested else []
+    heads += [Column("Width of the difference", "number"), Column("Width of one mean", "number")]
+    rows = []
+    for row in table.iter_rows(named=True):
+        cells: list[Cell | str] = [Cell(f"{row[name]:,}", row[name]) for name in counts]
+        cells += [f"{row['effect']:g}"] if tested else []
+        measured = [_measured(row, name) for name in measures]
+        if tested:
+            measured.insert(1, Cell(number(row["power_exact"], 3)))
+        rows.append([*cells, *measured])
+    return Table("designs", "Every design", heads, rows)
+
+
+def _measured(row: Mapping[str, Any], name: str) -> Cell:
+    low, high, reason = row[f"{name}_low"], row[f"{name}_high"], row["reason"]
+    missing = low is None and reason
+    return Cell(
+        number(row[name], 3),
+        row[name],
+        "" if low is None else interval(low, high, 3),
+        f"{reason}." if missing else "",
+        "why?" if missing else "",
+    )
 
 
 def _curve(rows: pl.DataFrame, measure: str, plan: Plan) -> Chart | None:

@@ -1,56 +1,45 @@
 """The report of a run: from one sentence down to single words, in one file."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from dialens.base import RunRecord
+from dialens.base import RunRecord, counted, listed
 from dialens.corpus import Corpus
 from dialens.metrics import Resources, Scores
-from dialens.report._charts import CONFIG, Chart
+from dialens.report._charts import Chart
 from dialens.report._digest import Digest
 from dialens.report._distribution_chart import distribution_chart
 from dialens.report._drilldown import Sample, drilldown, sample_dialogs
 from dialens.report._emotion_chart import emotion_chart
-from dialens.report._findings import caution, findings, gaps, headline
+from dialens.report._findings import Finding as Gap
+from dialens.report._findings import caution, findings, headline
+from dialens.report._findings import gaps as missing_values
 from dialens.report._model_emotion_chart import model_emotion_chart
 from dialens.report._movement_chart import longest, movement_chart, moving_metrics
-from dialens.report._shell import write_page
-from dialens.report._tables import headline_table, other_tables, system_table
-from dialens.report._wording import counted
+from dialens.report._page import (
+    Block,
+    End,
+    Fact,
+    Facts,
+    Finding,
+    Findings,
+    Fold,
+    Page,
+    Plot,
+    Section,
+    Summary,
+    Text,
+    View,
+    folded,
+    write_page,
+)
+from dialens.report._table import Place
+from dialens.report._tables import headline_table, other_tables, size, system_table
 from dialens.report.profile import Character, ProfileSection, character, profile_of, profile_section
 
-
-@dataclass(frozen=True)
-class Summary:
-    """What a report shows, for a few lines on a terminal.
-
-    Attributes:
-        path: Where it is.
-        headline: Who was scored.
-        findings: The largest differences, one sentence each; may be empty.
-        caution: How they were picked.
-        dialogs: How many dialogues can be opened in it.
-        total_dialogs: How many there are.
-        size: Bytes.
-    """
-
-    path: Path
-    headline: str
-    findings: tuple[str, ...]
-    caution: str
-    dialogs: int
-    total_dialogs: int
-    size: int
-
-    def lines(self) -> list[str]:
-        """The summary as lines of text."""
-        return [
-            f"{self.headline}.",
-            *(f"  {sentence}." for sentence in self.findings),
-            self.caution,
-        ]
+_MOST_ANSWERED = 2
+_LEXICONS = {"emotion": "Emotion words", "style": "Function words", "stop": "Stop words"}
 
 
 def write_report(
@@ -88,8 +77,8 @@ def write_report(
         >>> scores = score(corpus, metrics=["question", "length"])
         >>> run = Recorder("score").observe(**run_facts(corpus=corpus, scores=scores)).record()
         >>> summary = write_report(scores, corpus, page, run=run, resources=Resources())
-        >>> summary.dialogs, summary.headline
-        (1, 'bot, 1 turn of its own in 1 dialogue, scored on 2 metrics')
+        >>> summary.scope
+        'bot, 1 turn of its own in 1 dialogue, scored on 2 metrics'
     """
     digest = Digest.of(scores, seed=seed)
     sample = sample_dialogs(digest.dialogs, max_dialogs, seed)
@@ -100,48 +89,27 @@ def write_report(
     varied = profile_of(digest, scores, seed=seed)
     traits = character(digest, scores, profile=varied, seed=seed)
     profile = profile_section(digest, scores, corpus, varied, seed=seed)
-    figures = _figures(digest, traits, profile, seed)
-    found = findings(digest)
-    first = headline(digest)
-    title = title or _title(run)
-    size = write_page(
-        "report.html.j2",
-        path,
-        {
-            "config": CONFIG,
-            "figures": figures,
-            "agents": [unit.name for unit in digest.agents],
-            "talks": talks,
-            "formats": _formats(digest),
-        },
-        title=title,
-        headline=first,
-        findings=found,
-        caution=caution(digest, found),
-        gaps=gaps(digest),
-        table=headline_table(digest),
-        systems=system_table(digest),
-        others=list(other_tables(digest)),
-        run=run,
-        metrics=_metric_cards(run, digest),
-        picks=_picks(digest),
-        sampled=_sampled(sample),
-        agents=[unit.name for unit in digest.agents],
-        digest=digest,
-        longest=longest(digest),
-        character=traits,
-        profile=profile,
-        classified="classified" in figures,
+    gaps = findings(digest)
+    sections = [
+        _standing_out(digest, gaps),
+        _agents(digest),
+        _profile(profile),
+        *([_character(traits)] if traits else []),
+        _distributions(digest, seed),
+        _emotions(digest),
+        _movement(digest),
+        _dialogues(sample),
+        _about(run, digest),
+    ]
+    page = Page(
+        title or _title(run),
+        _answer(digest, gaps),
+        headline(digest),
+        sections,
+        agents=_names(digest),
+        data={"talks": talks, "formats": _formats(digest)},
     )
-    return Summary(
-        path,
-        first,
-        tuple(f"{finding.heading}: {finding.sentence}" for finding in found),
-        caution(digest, found),
-        len(sample.dialogs),
-        sample.total,
-        size,
-    )
+    return write_page(page, path)
 
 
 def _title(run: RunRecord) -> str:
@@ -151,35 +119,120 @@ def _title(run: RunRecord) -> str:
     return name or "Conversations"
 
 
-def _figures(
-    digest: Digest, traits: Character | None, profile: ProfileSection, seed: int
-) -> dict[str, dict[str, Any]]:
-    """Charts by the id of their place, and within it by the choice of a metric."""
-    made: dict[str, dict[str, Chart | None]] = {
-        "distribution": {
-            name: distribution_chart(digest, name, seed=seed) for name in digest.headline
-        },
-        "emotions": {"": emotion_chart(digest)},
-        "classified": {"": model_emotion_chart(digest)},
-    }
-    made |= {place: dict(charts) for place, charts in profile.charts.items()}
-    if traits:
-        made |= {place: {"": chart} for place, chart in traits.charts.items()}
+def _names(digest: Digest) -> list[str]:
+    return [unit.name for unit in digest.agents]
+
+
+def _answer(digest: Digest, gaps: Sequence[Gap]) -> str:
+    """The clearest differences with their sizes, or that there are none."""
+    if len(digest.agents) < 2:
+        return f"{digest.agents[0].name} is the only agent, so its values stand by themselves"
+    if not gaps:
+        return f"Nothing tells {counted(len(digest.agents), 'agent')} apart more than chance would"
+    parts = [
+        f"{gap.higher.name} {digest.cards[gap.metric].higher_reads} than {gap.lower.name} "
+        f"({gap.higher.value} against {gap.lower.value})"
+        for gap in gaps[:_MOST_ANSWERED]
+    ]
+    return listed(parts)
+
+
+def _standing_out(digest: Digest, gaps: Sequence[Gap]) -> Section:
+    items = [_finding(gap) for gap in gaps]
+    notes = [caution(digest, gaps), missing_values(digest)]
+    blocks = [Findings(items), *(Text(note) for note in notes if note)]
+    return Section("standing-out", "What stands out", blocks)
+
+
+def _finding(gap: Gap) -> Finding:
+    """A gap between two agents, drawn on the axis of its metric."""
+    claim, _, dialogs = gap.sentence.rpartition("; ")
+    ends = tuple(
+        End(end.name, end.value, end.interval, Place(end.at, end.low, end.high))
+        for end in (gap.lower, gap.higher)
+    )
+    return Finding(claim, dialogs, heading=gap.heading, ends=(ends[0], ends[1]))
+
+
+def _agents(digest: Digest) -> Section:
+    lead = Text(
+        "Values with 95 % intervals over dialogues; the dot and line show where an agent lies "
+        "between the lowest and the highest of its column. Sort by a column’s head; an agent’s "
+        "name leads to its dialogues."
+    )
+    blocks: list[Block] = [lead, headline_table(digest)]
+    systems = system_table(digest)
+    if systems:
+        blocks.append(
+            Fold(f"{counted(len(systems.rows), 'system')}, their agents pooled", [systems])
+        )
+    blocks += [folded(table, more=size(table)) for table in other_tables(digest)]
+    return Section("agents", "Agents", blocks)
+
+
+def _profile(profile: ProfileSection) -> Section:
+    lead = (
+        "Traits are a matter of the agent, states of the moment, matching of the conversation. So "
+        "four questions can be asked of a system, its agents, their dialogues and the turns in "
+        f"them. {profile.sampled}"
+    )
+    blocks = [Text(lead.strip()), View("profile", profile, profile.charts)]
+    return Section("profile", profile.heading, blocks, "Profile")
+
+
+def _character(traits: Character) -> Section:
+    blocks: list[Block] = [Text(traits.sentence, soft=False)] if traits.sentence else []
+    blocks.append(
+        Text(
+            "A faint dot is a dialogue; the strong one is an agent’s mean with its 95 % interval. "
+            "Stability is the share of the differences between single dialogues that lies between "
+            "agents (ICC): 1 if every agent always sounds like itself and unlike the others, 0 if "
+            "knowing the agent tells nothing. Spreads are standard deviations on the trait’s own "
+            "scale."
+        )
+    )
+    charts = {place: {"": chart} for place, chart in traits.charts.items()}
+    return Section("character", "Character", [*blocks, View("character", traits, charts)])
+
+
+def _distributions(digest: Digest, seed: int) -> Section:
+    charts = {name: distribution_chart(digest, name, seed=seed) for name in digest.headline}
+    labels = {name: digest.label(name) for name in charts}
+    plot = Plot("distribution", _drawn(charts), "Metric", labels)
+    return Section("distributions", "How single dialogues differ", [plot], "Distributions")
+
+
+def _emotions(digest: Digest) -> Section:
+    names = _names(digest)
+    classified = _drawn({"": model_emotion_chart(digest)})
+    heading = "By lexicon: the words they use" if classified else ""
+    plots = [Plot("emotions", _drawn({"": emotion_chart(digest)}), title=heading, agents=names)]
+    if classified:
+        title = "By classifier: whole turns"
+        plots.append(Plot("classified", classified, title=title, agents=names))
+    return Section("emotions", "Emotions in the agents’ words", plots, "Emotions")
+
+
+def _movement(digest: Digest) -> Section:
+    block: Block = Text(
+        "Every dialogue here holds one turn of the agent, so there is nothing to follow from turn "
+        "to turn."
+    )
     if longest(digest) > 1:
-        made["movement"] = {name: movement_chart(digest, name) for name in moving_metrics(digest)}
-    return {
-        place: {key: chart.to_dict() for key, chart in charts.items() if chart is not None}
-        for place, charts in made.items()
-        if any(charts.values())
-    }
+        charts = {name: movement_chart(digest, name) for name in moving_metrics(digest)}
+        labels = {name: digest.cards[name].long_label for name in charts}
+        block = Plot("movement", _drawn(charts), "Metric", labels, agents=_names(digest))
+    return Section("movement", "Over the turns of a dialogue", [block], "Over a dialogue")
 
 
-def _picks(digest: Digest) -> dict[str, list[tuple[str, str]]]:
-    """The metrics each chart can be switched to."""
-    return {
-        "distribution": [(name, digest.label(name)) for name in digest.headline],
-        "movement": [(name, digest.cards[name].long_label) for name in moving_metrics(digest)],
-    }
+def _drawn(charts: Mapping[str, Chart | None]) -> dict[str, Chart]:
+    return {name: chart for name, chart in charts.items() if chart is not None}
+
+
+def _dialogues(sample: Sample) -> Section:
+    lead = Text(f"{_sampled(sample)} The words that made each score are marked.")
+    blocks = [lead, View("dialogues", None)]
+    return Section("dialogues", "Dialogues, turn by turn", blocks, "Dialogues")
 
 
 def _formats(digest: Digest) -> Mapping[str, Mapping[str, Any]]:
@@ -189,14 +242,56 @@ def _formats(digest: Digest) -> Mapping[str, Mapping[str, Any]]:
     }
 
 
-def _metric_cards(run: RunRecord, digest: Digest) -> list[dict[str, str]]:
+def _about(run: RunRecord, digest: Digest) -> Section:
+    metrics = _metric_facts(run, digest)
+    signed = f"{len(metrics)} with their signatures"
+    folds = [
+        Fold("What was scored, and with what", [Facts(_run_facts(run))]),
+        Fold("What the metrics mean", [Facts(metrics)], signed),
+    ]
+    return Section("about", "How this was made", folds, "How it was made")
+
+
+def _run_facts(run: RunRecord) -> list[Fact]:
+    facts = []
+    if run.data:
+        name, form = run.data.get("name", "made in Python"), run.data.get("format")
+        hashes = [f"sha256 {run.data['sha256']}"] if run.data.get("sha256") else []
+        hashes += [f"{table} {digest}" for table, digest in run.data.get("tables", {}).items()]
+        text = f"{name}, read as {form}" if form else str(name)
+        facts.append(Fact("Source", text, code=hashes))
+    for use, lexicon in run.lexicons.items():
+        text = f"{lexicon['name']}, {lexicon['terms']:,} terms. {lexicon['source']}"
+        licence = f"Licence: {lexicon['licence']}"
+        code = f"sha256 {lexicon['sha256']}"
+        facts.append(Fact(_LEXICONS.get(use, use), text, lines=[licence], code=[code]))
+    if run.prompt:
+        before = "everything said" if run.prompt == "context" else "the turn"
+        facts.append(Fact("Prompt", f"A turn is compared with {before} before it."))
+    counts = ", ".join(
+        f"{number:,} {name.replace('_', ' ')}" for name, number in run.counts.items()
+    )
+    rejected = [f"{number:,} records left out: {why}" for why, number in run.rejected.items()]
+    packages = "".join(f", {name} {version}" for name, version in run.packages.items())
+    commit = f" {run.commit}" if run.commit else ""
+    ended = f", ended {run.ended}" if run.ended else ""
+    seconds = ", ".join(f"{step} {seconds} s" for step, seconds in run.seconds.items())
     return [
-        {
-            "name": name,
-            "meaning": card.meaning,
-            "citation": card.citation,
-            "signature": run.signatures.get(name, ""),
-        }
+        *facts,
+        Fact("Counted", counts, lines=rejected),
+        Fact("Seed", str(run.seed)),
+        Fact(
+            "Made by",
+            f"dialens {run.dialens}{commit}, command “{run.command}”, Python {run.python}"
+            f"{packages}; {run.platform}",
+        ),
+        Fact("When", f"begun {run.started}{ended}{'; ' if seconds else ''}{seconds}"),
+    ]
+
+
+def _metric_facts(run: RunRecord, digest: Digest) -> list[Fact]:
+    return [
+        Fact(name, f"{card.meaning}.", card.citation or "", code=[run.signatures.get(name, "")])
         for name, card in digest.cards.items()
     ]
 

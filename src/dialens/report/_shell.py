@@ -1,4 +1,4 @@
-"""One HTML file with everything inside: style, scripts and data, and leave for nothing else.
+"""One HTML file with everything inside: style, scripts and data.
 
 A content security policy allows exactly the scripts we wrote, by their hashes, and no request at
 all. Text of users enters as escaped HTML or as JSON that cannot end its element.
@@ -7,28 +7,44 @@ all. Text of users enters as escaped HTML or as JSON that cannot end its element
 import base64
 import hashlib
 import json
+from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import vl_convert
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from dialens.base import atomic_file
 
 _SCRIPTS = ("figures.js", "tables.js", "talks.js", "start.js")
 
 
-def write_page(template: str, path: Path, data: dict[str, Any], **context: Any) -> int:
-    """Render a template with the page's data into one file; gives its size in bytes.
+def write_html(path: Path, data: Mapping[str, Any], **context: Any) -> int:
+    """Render the page's template into one file; gives its size in bytes.
 
     Args:
-        template: Name of a template beside this module.
         path: The file, which appears whole or not at all.
         data: What the scripts read.
         context: What the template reads.
     """
+    scripts = [_charting(), "\n".join(_asset(name) for name in _SCRIPTS)]
+    html = _template().render(
+        style=_asset("report.css"),
+        scripts=scripts,
+        policy=_policy(scripts),
+        data=script_json(data),
+        **context,
+    )
+    content = html.encode()
+    with atomic_file(path) as scratch:
+        scratch.write_bytes(content)
+    return len(content)
+
+
+@cache
+def _template() -> Template:
     environment = Environment(
         loader=PackageLoader("dialens.report", "assets"),
         autoescape=True,
@@ -36,18 +52,7 @@ def write_page(template: str, path: Path, data: dict[str, Any], **context: Any) 
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    scripts = [_charting(), "\n".join(_asset(name) for name in _SCRIPTS)]
-    page = environment.get_template(template).render(
-        style=_asset("report.css"),
-        scripts=scripts,
-        policy=_policy(scripts),
-        data=script_json(data),
-        **context,
-    )
-    content = page.encode()
-    with atomic_file(path) as scratch:
-        scratch.write_bytes(content)
-    return len(content)
+    return environment.get_template("page.html.j2")
 
 
 def script_json(data: Any) -> str:

@@ -1,74 +1,20 @@
-"""Agents × metrics as rows of cells that a template can print without thinking."""
+"""Agents by metrics: values with their intervals."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
+from dialens.base import counted
 from dialens.report._digest import Digest, Unit
-from dialens.report._wording import Scale, counted
+from dialens.report._table import Cell, Column, Place, Table
+from dialens.report._wording import Scale
 
-
-@dataclass(frozen=True)
-class Head:
-    """The head of a metric's column."""
-
-    metric: str
-    label: str
-    meaning: str
-
-
-@dataclass(frozen=True)
-class Cell:
-    """A value with its interval, drawn as a dot on a line; places are percents of the column."""
-
-    value: str
-    interval: str
-    sort: float | None
-    at: float | None
-    low: float | None
-    high: float | None
-    missing: str
-    why: str
-
-
-@dataclass(frozen=True)
-class Row:
-    """An agent or a system."""
-
-    number: int
-    name: str
-    dialogs: int
-    turns: int | None
-    cells: Sequence[Cell]
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table of values.
-
-    Attributes:
-        id: Unique on the page.
-        caption: What it shows.
-        unit: What a row is: `Agent` or `System`.
-        heads: One a metric.
-        rows: One an agent.
-    """
-
-    id: str
-    caption: str
-    unit: str
-    heads: Sequence[Head]
-    rows: Sequence[Row]
-
-    @property
-    def size(self) -> str:
-        """How many metrics, and whether there is anything to see."""
-        seen = any(cell.sort is not None for row in self.rows for cell in row.cells)
-        return counted(len(self.heads), "metric") + ("" if seen else ", no values")
+_FIRST = 2
+"""Columns before the metrics: who, and how many dialogues."""
+_AGENTS = "agents"
 
 
 def headline_table(digest: Digest) -> Table:
     """Agents by headline metrics."""
-    return _table("agents", "Agents", "Agent", digest.agents, digest.headline, digest)
+    return _table(_AGENTS, "Agents", "Agent", digest.agents, digest.headline, digest)
 
 
 def system_table(digest: Digest) -> Table | None:
@@ -88,26 +34,34 @@ def other_tables(digest: Digest) -> Iterator[Table]:
         yield _table(f"family-{family}", heading, "Agent", digest.agents, names, digest)
 
 
+def size(table: Table) -> str:
+    """How many metrics, and whether there is anything to see."""
+    seen = any(cell.sort is not None for row in table.cells for cell in row[_FIRST:])
+    return counted(len(table.heads) - _FIRST, "metric") + ("" if seen else ", no values")
+
+
 def _table(
-    id: str, caption: str, unit: str, units: Sequence[Unit], names: Sequence[str], digest: Digest
+    key: str, title: str, unit: str, units: Sequence[Unit], names: Sequence[str], digest: Digest
 ) -> Table:
-    heads = []
+    heads = [Column(unit, "text"), Column("Dialogues", "number")]
     for name in names:
         meaning = digest.cards[name].meaning
         if any(u.estimates[name].basis == "mean of dialogs" for u in units if name in u.estimates):
             meaning += "; here the mean over dialogues"
-        heads.append(Head(name, digest.label(name), meaning))
+        heads.append(Column(digest.label(name), "number", f"{meaning}."))
     rows = [
-        Row(
-            u.number,
-            u.name,
-            u.dialogs,
-            u.turns,
-            [_cell(u, name, digest.scales[name]) for name in names],
-        )
+        [
+            Cell(u.name, u.name, agent=u.number if key == _AGENTS else None),
+            Cell(
+                f"{u.dialogs:,}",
+                u.dialogs,
+                "" if u.turns is None else counted(u.turns, "turn"),
+            ),
+            *(_cell(u, name, digest.scales[name]) for name in names),
+        ]
         for u in units
     ]
-    return Table(id, caption, unit, heads, rows)
+    return Table(key, title, heads, rows)
 
 
 def _cell(unit: Unit, name: str, scale: Scale) -> Cell:
@@ -122,13 +76,18 @@ def _cell(unit: Unit, name: str, scale: Scale) -> Cell:
     short = f"{estimate.missing:,} missing" if estimate.missing else "" if sure else "no interval"
     if estimate.value is None:
         short = "why?"
+    place = None
+    if estimate.value is not None:
+        place = Place(
+            scale.place(estimate.value),
+            None if estimate.low is None else scale.place(estimate.low),
+            None if estimate.high is None else scale.place(estimate.high),
+        )
     return Cell(
-        value=scale.text(estimate.value),
-        interval=scale.interval(estimate.low, estimate.high),
-        sort=estimate.value,
-        at=None if estimate.value is None else scale.place(estimate.value),
-        low=None if estimate.low is None else scale.place(estimate.low),
-        high=None if estimate.high is None else scale.place(estimate.high),
-        missing=short if why else "",
-        why=f"{why}." if why and not why.endswith(".") else why,
+        scale.text(estimate.value),
+        estimate.value,
+        scale.interval(estimate.low, estimate.high),
+        f"{why}." if why and not why.endswith(".") else why,
+        short if why else "",
+        place,
     )

@@ -15,7 +15,8 @@ from dialens.cli._options import Force, Resamples, Seed, shown
 from dialens.cli.study._database import DATABASE, DatabaseOption, database_of, recorded_study
 from dialens.cli.study._extra import studies_extra
 from dialens.cli.study._simulate import put_in, simulated_database
-from dialens.report.bias import ANALYSIS, Remark, StudySummary, write_study
+from dialens.report import Remark, Summary
+from dialens.report.bias import ANALYSIS, write_study
 
 if TYPE_CHECKING:
     from dialens.studies import Preregistration, Study
@@ -274,9 +275,9 @@ def _pairs(given: list[str] | None, option: str) -> dict[str, str]:
     return made
 
 
-def _print(summary: StudySummary, output: Path) -> None:
+def _print(summary: Summary, output: Path) -> None:
     above = sum(len(remark.lines()) for remark in summary.remarks)
-    lines, most = summary.lines(), _MOST_LINES + 1 + above
+    lines, most = summary.lines(), _MOST_LINES + 2 + above
     print("\n" + "\n".join(lines[:most]))
     if len(lines) > most:
         print(f"  … and {len(lines) - most} more in the report.")

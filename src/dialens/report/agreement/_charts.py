@@ -1,159 +1,96 @@
-"""Agreement in pictures: intervals by group, reliability by number of raters, raters in a row."""
-
-from collections.abc import Mapping, Sequence
-from typing import Any
+"""Agreement in charts: intervals by group, reliability by number of raters, raters in a row."""
 
 import altair as alt
 import polars as pl
 
-from dialens.report._charts import Chart, Drawing, named, specification
-from dialens.report._wording import counted
-from dialens.report.agreement._words import number, place, span
+from dialens.base import counted, interval, number
+from dialens.report._charts import Chart, named, specification
+from dialens.report._interval_chart import Mark, interval_chart
+from dialens.report.agreement._words import place
 
 _MOST_ROWS = 40
 _MOST_RATERS = 150
 _MOST_LINES = 6
 _FURTHEST = 60
-_ZERO = ({"x": 0},)
+_CHANCE = {"": [0.0]}
+_AT_ODDS = "at odds with the rest"
+_COLOURS = {"agrees with the rest": "var(--accent)", _AT_ODDS: "var(--focus)"}
 
 
-def interval_chart(rows: pl.DataFrame, statistic: str) -> Chart:
+def statistic_chart(rows: pl.DataFrame, statistic: str) -> Chart:
     """One statistic for every quality and group, with the interval to report."""
-    there = rows.filter((pl.col("statistic") == statistic) & pl.col("value").is_not_null())
-    shown = [
-        {
-            "row": line,
-            "name": place(row["quality"], row["group"]),
-            "x": row["value"],
-            "low": row["low"],
-            "high": row["high"],
-            "basis": row["interval"] or row["reason"],
-        }
-        for line, row in enumerate(there.head(_MOST_ROWS).iter_rows(named=True))
+    every = rows.filter(pl.col("statistic") == statistic)
+    known = every.filter(pl.col("value").is_not_null())
+    marks = [
+        Mark(
+            place(row["quality"], row["group"]),
+            row["value"],
+            row["low"],
+            row["high"],
+            details={"Interval from": row["interval"] or row["reason"] or "–"},
+        )
+        for row in known.head(_MOST_ROWS).iter_rows(named=True)
     ]
-    tooltip = [
-        alt.Tooltip("name:N", title="ratings"),
-        alt.Tooltip("x:Q", title=statistic, format=".3~f"),
-        alt.Tooltip("low:Q", title="from", format=".3~f"),
-        alt.Tooltip("high:Q", title="to", format=".3~f"),
-        alt.Tooltip("basis:N", title="interval"),
-    ]
-    rest = rows.filter(pl.col("statistic") == statistic).height - len(shown)
     note = "Dots are estimates, lines 95 % intervals; the dashed line is chance."
+    rest = every.height - len(marks)
     if rest:
         note += f" {counted(rest, 'group')} without a value, or beyond the first {_MOST_ROWS}."
-    also = str(there["also"][0]) if there.height else statistic
+    also = str(known["also"][0]) if known.height else statistic
     title = statistic if statistic.startswith("ICC") else also
-    return Chart(
-        specification(_rows(shown, title, tooltip, names=True)),
-        {"rows": shown, "zero": _ZERO},
-        f"{title} for {counted(len(shown), 'group')} of ratings with 95 % intervals.",
-        ("Ratings", title, "95 % interval", "Interval from"),
-        [
-            (row["name"], number(row["x"], 3), span(row["low"], row["high"], 3), row["basis"])
-            for row in shown
-        ],
-        note,
+    return interval_chart(
+        marks,
+        axis=title,
+        alt_text=f"{title} for {counted(len(marks), 'group')} of ratings with 95 % intervals.",
+        row="Ratings",
+        value=title,
+        note=note,
+        lines=_CHANCE,
+        write=lambda value: number(value, 3),
+        write_ends=lambda low, high: interval(low, high, 3),
     )
-
-
-def _rows(
-    shown: Sequence[Mapping[str, Any]],
-    title: str,
-    tooltip: list[alt.Tooltip],
-    *,
-    names: bool,
-    colour: Any = None,
-) -> Drawing:
-    """Dots with intervals on rows, names above the lines or nowhere."""
-    count = max(1, len(shown))
-    ends = [row[key] for row in shown for key in ("x", "low", "high") if row[key] is not None]
-    domain = [min([0.0, *ends]) - 0.02, max([*ends, 0.2]) + 0.02]
-    scale = alt.Scale(domain=[count - 0.5, -0.75], nice=False, zero=False)
-    y = alt.Y("row:Q", axis=None, scale=scale)
-    x = alt.X(
-        "x:Q",
-        axis=alt.Axis(title=title, format="~g", tickCount=6),
-        scale=alt.Scale(domain=domain, nice=False, zero=False),
-    )
-    colour = colour if colour is not None else alt.value("var(--accent)")
-    base = alt.Chart(named("rows")).encode(y=y)
-    zero = alt.Chart(named("zero")).mark_rule(style="zero").encode(x=x)
-    line = base.mark_rule(strokeWidth=3 if names else 2, strokeCap="round", opacity=0.55).encode(
-        x=alt.X("low:Q"), x2="high:Q", color=colour, tooltip=tooltip
-    )
-    dot = base.mark_point(size=80 if names else 36, opacity=1, filled=True).encode(
-        x=x, color=colour, tooltip=tooltip
-    )
-    layers = [zero, line, dot]
-    if names:
-        text: dict[str, Any] = {
-            "align": "left",
-            "baseline": "bottom",
-            "dy": -9,
-            "fontSize": 12,
-            "limit": 420,
-        }
-        halo: dict[str, Any] = {"stroke": "var(--surface)", "strokeWidth": 4, "strokeJoin": "round"}
-        layers += [
-            base.mark_text(**text, **look).encode(text="name:N", x=alt.value(0))
-            for look in (halo, {"color": "var(--ink)"})
-        ]
-    height = 44 * count + 14 if names else max(90, 13 * count + 14)
-    return alt.layer(*layers).properties(height=height)
 
 
 def rater_chart(raters: pl.DataFrame, where: str) -> Chart:
     """Every rater's correlation with the mean of the others, lowest first."""
-    there = raters.filter(pl.col("agreement").is_not_null())
-    shown = [
-        {
-            "row": line,
-            "rater": row["rater"],
-            "x": row["agreement"],
-            "low": row["low"],
-            "high": row["high"],
-            "n": row["n_items"],
-            "odd": bool(row["at_odds"]),
-        }
-        for line, row in enumerate(there.head(_MOST_RATERS).iter_rows(named=True))
+    known = raters.filter(pl.col("agreement").is_not_null())
+    fair = next(iter(_COLOURS))
+    marks = [
+        Mark(
+            row["rater"],
+            row["agreement"],
+            row["low"],
+            row["high"],
+            _AT_ODDS if row["at_odds"] else fair,
+            details={"Items shared": f"{row['n_items']:,}"},
+        )
+        for row in known.head(_MOST_RATERS).iter_rows(named=True)
     ]
-    tooltip = [
-        alt.Tooltip("rater:N", title="rater"),
-        alt.Tooltip("x:Q", title="correlation", format=".3~f"),
-        alt.Tooltip("low:Q", title="from", format=".3~f"),
-        alt.Tooltip("high:Q", title="to", format=".3~f"),
-        alt.Tooltip("n:Q", title="items shared", format=","),
-    ]
-    colour = alt.condition("datum.odd", alt.value("var(--focus)"), alt.value("var(--accent)"))
-    chart = _rows(
-        shown, "Correlation with the mean of the others", tooltip, names=False, colour=colour
-    )
-    odd = sum(row["odd"] for row in shown)
-    note = f"One line a rater, the one who agrees least on top; {odd} at odds with the rest"
-    note += " (orange)." if odd else "."
-    rest = raters.height - len(shown)
+    odd = sum(mark.series == _AT_ODDS for mark in marks)
+    note = f"One line a rater, the one who agrees least on top; {odd} at odds with the rest."
+    rest = raters.height - len(marks)
     if rest:
         note += f" {counted(rest, 'rater')} with too few items, or beyond the first {_MOST_RATERS}."
-    return Chart(
-        specification(chart),
-        {"rows": shown, "zero": _ZERO},
-        f"Agreement of {counted(len(shown), 'rater')} with the rest, {where}.",
-        ("Rater", "Correlation", "95 % interval", "Items shared"),
-        [
-            (row["rater"], number(row["x"], 3), span(row["low"], row["high"], 3), f"{row['n']:,}")
-            for row in shown
-        ],
-        note,
+    return interval_chart(
+        marks,
+        axis="Correlation with the mean of the others",
+        alt_text=f"Agreement of {counted(len(marks), 'rater')} with the rest, {where}.",
+        row="Rater",
+        value="Correlation",
+        note=note,
+        names="none",
+        lines=_CHANCE,
+        colours=_COLOURS,
+        write=lambda value: number(value, 3),
+        write_ends=lambda low, high: interval(low, high, 3),
     )
 
 
 def panel_chart(panel: pl.DataFrame, basis: str) -> Chart:
     """Reliability of an item's mean by how many ratings it is the mean of."""
-    once = panel.filter((pl.col("basis") == basis) & (pl.col("single") > 0)).unique(
+    groups = panel.filter((pl.col("basis") == basis) & (pl.col("single") > 0)).unique(
         ["quality", "group"], maintain_order=True
     )
-    drawn = once.head(_MOST_LINES)
+    drawn = groups.head(_MOST_LINES)
     furthest = _furthest(panel.filter(pl.col("basis") == basis), drawn)
     lines = [
         {
@@ -194,11 +131,11 @@ def panel_chart(panel: pl.DataFrame, basis: str) -> Chart:
     )
     wanted = [{"x": target} for target in sorted(set(panel["target"]))]
     marks = alt.Chart(named("wanted")).mark_rule(style="zero")
-    rest = once.height - drawn.height
+    rest = groups.height - drawn.height
     note = "Dashed lines are the wanted reliabilities"
     note += "; dots are where the data stand now." if now else "; the data stand beyond the right."
     if rest:
-        note += f" The first {_MOST_LINES} groups of {once.height}."
+        note += f" The first {_MOST_LINES} groups of {groups.height}."
     return Chart(
         specification(alt.layer(marks.encode(y=y), curve, dots).properties(height=280)),
         {"lines": lines, "now": now, "wanted": wanted},

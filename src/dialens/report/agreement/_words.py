@@ -5,7 +5,8 @@ from typing import Any
 
 import polars as pl
 
-from dialens.report._wording import counted, listed
+from dialens.base import _wording, capitalised, counted, in_brackets, listed
+from dialens.report._page import Finding
 
 _SHARED = "ICC(2,k)", "ICC(2,1)"
 _UNKNOWN = "ICC(1,k)", "ICC(1,1)"
@@ -15,25 +16,8 @@ _MOST = 12
 
 
 def number(value: float | None, decimals: int = 2) -> str:
-    """A coefficient; a true minus sign, no negative zero.
-
-    Examples:
-        >>> number(-0.128), number(0.5), number(None), number(-0.001)
-        ('−0.13', '0.50', '–', '0.00')
-    """
-    if value is None:
-        return "–"
-    text = f"{value:,.{decimals}f}"
-    if text.startswith("-"):
-        text = text[1:] if not text.strip("-0.,") else f"−{text[1:]}"
-    return text
-
-
-def span(low: float | None, high: float | None, decimals: int = 2) -> str:
-    """Both ends of an interval in words, or nothing."""
-    if low is None or high is None:
-        return ""
-    return f"{number(low, decimals)} to {number(high, decimals)}"
+    """A coefficient."""
+    return _wording.number(value, decimals)
 
 
 def reliability_word(value: float) -> str:
@@ -58,61 +42,77 @@ def place(quality: str, group: str) -> str:
     return quality if group == "all" else f"{quality}, {group}"
 
 
-def headline(rows: pl.DataFrame) -> str:
+def scope(rows: pl.DataFrame) -> str:
     """How much was measured."""
-    one = rows.unique(["quality", "group"], maintain_order=True)
-    qualities = one["quality"].n_unique()
-    groups = one["group"].n_unique()
-    within = f" in {counted(groups, 'group')}" if groups > 1 else ""
+    groups = rows.unique(["quality", "group"], maintain_order=True)
+    qualities = groups["quality"].n_unique()
+    several = groups["group"].n_unique()
+    within = f" in {counted(several, 'group')}" if several > 1 else ""
     return (
-        f"{counted(int(one['n_ratings'].sum()), 'rating')} of "
-        f"{counted(qualities, 'quality', 'qualities')}{within}."
+        f"{counted(int(groups['n_ratings'].sum()), 'rating')} of "
+        f"{counted(qualities, 'quality', 'qualities')}{within}"
     )
 
 
-def sentences(
+def answer(rows: pl.DataFrame, findings: Sequence[Finding]) -> str:
+    """How reliable mean ratings are, from the least to the most reliable group."""
+    mean = rows.filter(pl.col("statistic") == _SHARED[0], pl.col("value").is_not_null())
+    if not mean.height:
+        mean = rows.filter(pl.col("statistic") == _UNKNOWN[0], pl.col("value").is_not_null())
+    if mean.height < 2:
+        return findings[0].claim
+    ordered = mean.sort("value", maintain_order=True)
+    ends = (ordered.row(0, named=True), ordered.row(-1, named=True))
+    low, high = (reliability_word(row["value"]) for row in ends)
+    word = low if low == high else f"{low} to {high}"
+    least, most = (f"{number(r['value'])} ({place(r['quality'], r['group'])})" for r in ends)
+    name = ends[0]["statistic"]
+    return f"The reliability of an item’s mean rating is {word}: {name} from {least} to {most}"
+
+
+def findings(
     rows: pl.DataFrame, panel: pl.DataFrame, raters: pl.DataFrame
-) -> tuple[list[tuple[str, str]], str]:
+) -> tuple[list[Finding], str]:
     """A claim with its numbers for each quality and group; and what did not fit."""
-    told = []
+    found = []
     for (quality, group), part in rows.group_by("quality", "group", maintain_order=True):
         by_name = {row["statistic"]: row for row in part.iter_rows(named=True)}
         here = (pl.col("quality") == quality) & (pl.col("group") == group)
-        told.append(
-            _sentence(
-                place(str(quality), str(group)), by_name, panel.filter(here), raters.filter(here)
-            )
-        )
-    rest = len(told) - _MOST
+        where = place(str(quality), str(group))
+        found.append(_finding(where, by_name, panel.filter(here), raters.filter(here)))
+    rest = len(found) - _MOST
     more = f"{counted(rest, 'further group')} in the table below." if rest > 0 else ""
-    return told[:_MOST], more
+    return found[:_MOST], more
 
 
-def _sentence(
+def _finding(
     where: str,
-    found: Mapping[str, Mapping[str, Any]],
+    rows: Mapping[str, Mapping[str, Any]],
     panel: pl.DataFrame,
     raters: pl.DataFrame,
-) -> tuple[str, str]:
-    names = _SHARED if found["ICC(2,k)"]["value"] is not None else _UNKNOWN
-    mean, single = (found[name] for name in names)
-    alpha = found["alpha_ordinal"]
+) -> Finding:
+    names = _SHARED if rows["ICC(2,k)"]["value"] is not None else _UNKNOWN
+    mean, single = (rows[name] for name in names)
+    alpha = rows["alpha_ordinal"]
     if alpha["value"] is None:
-        alpha = found["alpha_nominal"]
+        alpha = rows["alpha_nominal"]
     if mean["value"] is None:
         if alpha["value"] is None:
-            return f"{where}: agreement cannot be computed.", f"{_capital(mean['reason'])}."
-        text = f"{alpha['also']} {number(alpha['value'])}{_within(alpha)}."
-        return f"{where}: raters agree {_chance(alpha['value'])}.", f"{text} {_of(mean)}"
-    claim = f"{where}: {_reliability(mean['k'], mean['value'], single['value'])}."
-    parts = [
-        f"{names[0]} {number(mean['value'])}{_within(mean)}; "
-        f"{names[1]} {number(single['value'])}{_within(single)}"
-    ]
+            return Finding(f"{where}: agreement cannot be computed", capitalised(mean["reason"]))
+        numbers = f"{_coefficient(alpha['also'], alpha)}. {_of(mean)}"
+        return Finding(f"{where}: raters agree {_chance(alpha['value'])}", numbers)
+    coefficients = [_coefficient(names[0], mean), _coefficient(names[1], single)]
     if alpha["value"] is not None:
-        parts.append(f"{alpha['also']} {number(alpha['value'])}{_within(alpha)}")
-    text = "; ".join(parts) + f". {_of(mean)}"
-    return claim, " ".join(x for x in (text, _needed(panel, names), _odd(raters)) if x)
+        coefficients.append(_coefficient(alpha["also"], alpha))
+    parts = ("; ".join(coefficients) + ".", _of(mean), _needed(panel, names), _odd(raters))
+    return Finding(
+        f"{where}: {_reliability(mean['k'], mean['value'], single['value'])}",
+        " ".join(part for part in parts if part),
+    )
+
+
+def _coefficient(name: str, row: Mapping[str, Any]) -> str:
+    return f"{name} {number(row['value'])}{in_brackets(row['low'], row['high'])}"
 
 
 def _reliability(k: float, mean: float, single: float) -> str:
@@ -137,21 +137,12 @@ def _reliability(k: float, mean: float, single: float) -> str:
     )
 
 
-def _capital(text: str | None) -> str:
-    return f"{text[0].upper()}{text[1:]}" if text else ""
-
-
 def _chance(alpha: float) -> str:
     if alpha <= 0:
         return "no more than chance would have them"
     if alpha < 0.667:
         return "more than chance, less than the 0.67 that is usually asked for"
     return "well" if alpha >= 0.8 else "well enough for tentative conclusions"
-
-
-def _within(row: Mapping[str, Any]) -> str:
-    text = span(row["low"], row["high"])
-    return f" (95 % interval {text})" if text else ""
 
 
 def _of(row: Mapping[str, Any]) -> str:

@@ -4,7 +4,7 @@ const SHOWN_ROWS = 20;
 function startTables() {
   for (const table of document.querySelectorAll("table:has(thead button)")) {
     const body = table.tBodies[0];
-    const heads = [...table.tHead.rows[0].cells];
+    const heads = [...table.tHead.rows[table.tHead.rows.length - 1].cells];
     fold(table, body);
     heads.forEach((head, column) => {
       const button = head.querySelector("button");

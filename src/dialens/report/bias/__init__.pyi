@@ -1,9 +1,6 @@
-from ._page import ANALYSIS, StudySummary, write_study
-from ._remarks import Remark
+from ._page import ANALYSIS, write_study
 
 __all__ = [
     "ANALYSIS",
-    "Remark",
-    "StudySummary",
     "write_study",
 ]

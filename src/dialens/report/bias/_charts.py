@@ -1,150 +1,18 @@
 """Charts of a rating study: estimates with their intervals, one row each."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
-import altair as alt
 import polars as pl
 
 from dialens.analysis.bias import StudyAnalysis
-from dialens.report._charts import Chart, named, specification
-from dialens.report.bias._wording import interval, number, p_value, told
+from dialens.base import number, p_value
+from dialens.report._charts import Chart
+from dialens.report._interval_chart import Mark, interval_chart
+from dialens.report.bias._wording import is_clear
 
+_ZERO = {"": [0.0]}
 _ANCHORS = {"none": "no anchor", "both": "numerical and textual anchor", "shown": "anchor"}
-_LABEL = 24
-_LINE = 16
-
-
-@dataclass(frozen=True)
-class Mark:
-    """One estimate in a chart.
-
-    Attributes:
-        row: Label of its row.
-        series: What its colour stands for; empty if all are alike.
-        x: The estimate.
-        low: Lower end.
-        high: Upper end.
-        note: For the tooltip and the table behind the chart.
-        solid: Filled or hollow.
-    """
-
-    row: str
-    series: str
-    x: float
-    low: float | None
-    high: float | None
-    note: str = ""
-    solid: bool = True
-
-
-def interval_chart(
-    marks: Sequence[Mark],
-    *,
-    title: str,
-    alt_text: str,
-    note: str = "",
-    percent: bool = False,
-    lines: Mapping[str, float] | None = None,
-    zero: bool = False,
-) -> Chart:
-    """Estimates with intervals, rows from top to bottom, series side by side within a row.
-
-    Args:
-        marks: What is drawn.
-        title: Of the horizontal axis.
-        alt_text: One sentence for those who cannot see it.
-        note: Below the chart.
-        percent: Whether values are shares.
-        lines: Vertical dashed lines by name.
-        zero: Draw a line at zero.
-    """
-    rows = list(dict.fromkeys(mark.row for mark in marks))
-    series = list(dict.fromkeys(mark.series for mark in marks))
-    tall = _LABEL + _LINE * len(series)
-    shown = [_drawn(mark, rows, series, percent) for mark in marks]
-    labels = [{"y": at * tall, "label": row} for at, row in enumerate(rows)]
-    rules = [{"x": 0.0, "name": ""}] if zero else []
-    rules += [{"x": at, "name": name} for name, at in (lines or {}).items()]
-    x = alt.X(
-        "x:Q",
-        axis=alt.Axis(title=title, format="%" if percent else ",~r", tickCount=6),
-        scale=alt.Scale(zero=False, nice=True),
-    )
-    space = alt.Scale(domain=[0, len(rows) * tall], range=[0, len(rows) * tall], nice=False)
-    y = alt.Y("y:Q", axis=None, scale=space)
-    colour: Any = alt.value("var(--accent)")
-    if len(series) > 1:
-        colour = alt.Color("series:N", scale=alt.Scale(domain=series))
-    tooltip = [
-        alt.Tooltip("label:N", title="what"),
-        alt.Tooltip("text:N", title="estimate"),
-        alt.Tooltip("reach:N", title="95 % interval"),
-        alt.Tooltip("note:N", title="note"),
-    ]
-    base = alt.Chart(named("marks")).encode(y=y, tooltip=tooltip)
-    bar = base.mark_rule(strokeWidth=3, strokeCap="round", opacity=0.65)
-    layers: list[alt.Chart] = [
-        alt.Chart(named("labels"))
-        .mark_text(align="left", baseline="top", dy=7, fontSize=12, color="var(--ink)", limit=900)
-        .encode(x=alt.value(0), y=y, text="label:N"),
-        bar.encode(x=alt.X("low:Q"), x2="high:Q", color=colour),
-        base.mark_circle(size=90, opacity=1).encode(x=x, color=colour),
-    ]
-    if not all(mark.solid for mark in marks):
-        hollow = base.transform_filter("!datum.solid").mark_circle(
-            size=26, opacity=1, color="var(--surface)"
-        )
-        layers.append(hollow.encode(x=x))
-    if rules:
-        ruled = alt.Chart(named("rules"))
-        soft = "var(--ink-soft)"
-        name = ruled.mark_text(
-            align="right", baseline="bottom", dx=-5, dy=-3, fontSize=11, color=soft
-        )
-        layers = [
-            ruled.mark_rule(color=soft, strokeDash=[3, 3]).encode(x=x),
-            name.encode(x=x, y=alt.value(len(rows) * tall), text="name:N"),
-            *layers,
-        ]
-    return Chart(
-        specification(alt.layer(*layers).properties(height=len(rows) * tall)),
-        {"marks": shown, "labels": labels, "rules": rules},
-        f"{alt_text} The numbers stand in the table below the chart.",
-        ("Row", "Series", "Estimate", "95 % interval", "Note"),
-        [
-            (mark.row, mark.series or "–", *_texts(mark, percent), mark.note or "–")
-            for mark in marks
-        ],
-        note,
-    )
-
-
-def _drawn(
-    mark: Mark,
-    rows: Sequence[str],
-    series: Sequence[str],
-    percent: bool,  # noqa: FBT001
-) -> dict[str, Any]:
-    text, reach = _texts(mark, percent)
-    top = rows.index(mark.row) * (_LABEL + _LINE * len(series))
-    return {
-        "y": top + _LABEL + _LINE * (series.index(mark.series) + 0.4),
-        "series": mark.series,
-        "label": f"{mark.row}, {mark.series}" if mark.series else mark.row,
-        "x": mark.x,
-        "low": mark.low,
-        "high": mark.high,
-        "text": text,
-        "reach": reach,
-        "note": mark.note or "–",
-        "solid": mark.solid,
-    }
-
-
-def _texts(mark: Mark, percent: bool) -> tuple[str, str]:  # noqa: FBT001
-    return number(mark.x, percent=percent), interval(mark.low, mark.high, percent=percent)
 
 
 def means_chart(
@@ -157,21 +25,22 @@ def means_chart(
         parts = [row["quality"]] if several else []
         parts += [row["layout"]] if row["layout"] else []
         parts += [row["group"]] if row["group"] else []
-        anchor = row["anchor"]
         marks.append(
             Mark(
                 ", ".join(parts) or "everybody",
-                _ANCHORS.get(anchor, f"{anchor} anchor") if anchor else "all",
                 row["mean"],
                 row["low"],
                 row["high"],
-                f"{row['n_raters']} raters" + (f"; {row['reason']}" if row["reason"] else ""),
+                _anchor(row),
+                details={"Raters": f"{row['n_raters']}", "Note": row["reason"] or "–"},
             )
         )
-    lines = {} if anchor_value is None else {"the anchor’s value": anchor_value}
+    lines = {} if anchor_value is None else {"the anchor’s value": [anchor_value]}
     return interval_chart(
         marks,
-        title=title,
+        axis=title,
+        row="Condition",
+        value="Mean",
         alt_text=f"{what}, with 95 % intervals over participants.",
         note="Dots are means of participants’ means, lines 95 % intervals over participants.",
         lines=lines,
@@ -183,20 +52,21 @@ def agreement_chart(table: pl.DataFrame, form: str = "ICC(2,k)") -> Chart:
     marks = []
     for row in table.filter(pl.col("form") == form).drop_nulls("value").iter_rows(named=True):
         parts = [row["quality"], *(row[k] for k in ("layout", "group") if row[k])]
-        anchor = row["anchor"]
         marks.append(
             Mark(
                 ", ".join(parts),
-                _ANCHORS.get(anchor, f"{anchor} anchor") if anchor else "all",
                 row["value"],
                 row["low"],
                 row["high"],
-                f"{row['n_raters']} raters, {row['n_missing']} cells missing",
+                _anchor(row),
+                details={"Raters": f"{row['n_raters']}", "Cells empty": f"{row['n_missing']}"},
             )
         )
     return interval_chart(
         marks,
-        title=f"{form} of normalised ratings",
+        axis=f"{form} of normalised ratings",
+        row="Condition",
+        value=form,
         alt_text=f"Agreement, {form}, per condition and quality.",
         note="1 is perfect agreement of the mean ratings, 0 none. Lines are bootstrap intervals "
         "over participants.",
@@ -212,19 +82,36 @@ def effects_chart(analysis: StudyAnalysis, quality: str) -> Chart:
         label = row["effect"]
         if row["quality"] != quality:
             label = f"{label}: {row['quality']}"
-        note = f"corrected p {p_value(row['p_adjusted'], equals=True)}, {row['family']} tests"
-        ends = (row["low"], row["high"])
-        marks.append(Mark(label, "participants’ means", row["value"], *ends, note, told(row)))
+        marks.append(
+            Mark(
+                label,
+                row["value"],
+                row["low"],
+                row["high"],
+                "participants’ means",
+                is_clear(row),
+                details=_tested(row),
+            )
+        )
         if row["model_value"] is not None:
-            beside = f"uncorrected p {p_value(row['model_p'], equals=True)}"
-            ends = (row["model_low"], row["model_high"])
-            marks.append(Mark(label, "mixed model", row["model_value"], *ends, beside, told(row)))
+            marks.append(
+                Mark(
+                    label,
+                    row["model_value"],
+                    row["model_low"],
+                    row["model_high"],
+                    "mixed model",
+                    is_clear(row),
+                    details={"Uncorrected p": p_value(row["model_p"])},
+                )
+            )
     return interval_chart(
         marks,
-        title="Difference in points",
+        axis="Difference in points",
+        row="Effect",
         alt_text=f"Effects of the design on ratings of {quality}.",
         note="Filled: corrected p below 0.05 (participants’ means). Hollow: not.",
-        zero=True,
+        lines=_ZERO,
     )
 
 
@@ -236,21 +123,21 @@ def differences_chart(analysis: StudyAnalysis, form: str) -> Chart:
             row["comparison"]
             if row["comparison"] == row["quality"]
             else f"{row['quality']}: {row['comparison']}",
-            "",
             row["value"],
             row["low"],
             row["high"],
-            f"corrected p {p_value(row['p_adjusted'], equals=True)}, {row['family']} tests",
-            told(row),
+            clear=is_clear(row),
+            details=_tested(row),
         )
         for row in rows.iter_rows(named=True)
     ]
     return interval_chart(
         marks,
-        title=f"Difference of {form}",
+        axis=f"Difference of {form}",
+        row="Comparison",
         alt_text=f"Differences of {form} between conditions.",
         note="Filled: corrected p below 0.05. Hollow: not.",
-        zero=True,
+        lines=_ZERO,
     )
 
 
@@ -268,26 +155,36 @@ def robustness_chart(analysis: StudyAnalysis) -> Chart | None:
     for row in part.iter_rows(named=True):
         who = "everybody" if row["left_out"] == "nobody" else f"without {_words(row['left_out'])}"
         label = f"{who} ({row['n_raters']} raters)"
-        marks.append(Mark(label, row["effect"], row["value"], row["low"], row["high"]))
+        marks.append(Mark(label, row["value"], row["low"], row["high"], row["effect"]))
     return interval_chart(
         marks,
-        title="Effect in points",
+        axis="Effect in points",
+        row="Raters",
         alt_text="Main effects with groups of raters left out.",
-        zero=True,
+        lines=_ZERO,
     )
 
 
 def ranking_chart(table: pl.DataFrame) -> Chart:
     """Qualities by mean rank."""
     marks = [
-        Mark(row["quality"], "", row["mean_rank"], row["low"], row["high"],
-             f"first for {number(row['share_first'], percent=True)}, "
-             f"among the first two for {number(row['share_top_two'], percent=True)}")
+        Mark(
+            row["quality"],
+            row["mean_rank"],
+            row["low"],
+            row["high"],
+            details={
+                "Ranked first": number(row["share_first"], percent=True),
+                "Among the first two": number(row["share_top_two"], percent=True),
+            },
+        )
         for row in table.iter_rows(named=True)
-    ]  # fmt: skip
+    ]
     return interval_chart(
         marks,
-        title="Mean rank (1 is most important)",
+        axis="Mean rank (1 is most important)",
+        row="Quality",
+        value="Mean rank",
         alt_text="Mean rank of each quality in the eyes of participants.",
     )
 
@@ -295,16 +192,27 @@ def ranking_chart(table: pl.DataFrame) -> Chart:
 def variance_chart(table: pl.DataFrame) -> Chart:
     """Shares of the variance by level."""
     marks = [
-        Mark(row["level"], row["quality"], row["share"], row["low"], row["high"])
+        Mark(row["level"], row["share"], row["low"], row["high"], row["quality"])
         for row in table.drop_nulls("share").iter_rows(named=True)
     ]
     return interval_chart(
         marks,
-        title="Share of the variance",
+        axis="Share of the variance",
+        row="Level",
+        value="Share",
         alt_text="How the variance of ratings is shared between levels.",
         percent=True,
         note="Conditions are taken out. Items should weigh much, raters and the rest little.",
     )
+
+
+def _anchor(row: Mapping[str, Any]) -> str:
+    anchor = row["anchor"]
+    return _ANCHORS.get(anchor, f"{anchor} anchor") if anchor else "all"
+
+
+def _tested(row: Mapping[str, Any]) -> dict[str, str]:
+    return {"Corrected p": p_value(row["p_adjusted"]), "Tests": f"{row['family'] or '–'}"}
 
 
 def _words(flag: str) -> str:

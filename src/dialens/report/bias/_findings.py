@@ -1,15 +1,15 @@
 """What a study's analysis says, in plain sentences: a claim, and the numbers it rests on."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import polars as pl
 
 from dialens.analysis.bias import FLAGS, StudyAnalysis
-from dialens.report._wording import counted, listed
+from dialens.base import counted, listed, number
+from dialens.report._page import Finding
 from dialens.report.bias._remarks import rater_word
-from dialens.report.bias._wording import bounds, number, told, with_family
+from dialens.report.bias._wording import bounds, is_clear, with_family
 
 _ALL = "all"
 _FLAG_WORDS = {
@@ -21,28 +21,6 @@ _FLAG_WORDS = {
 }
 
 
-@dataclass(frozen=True)
-class Finding:
-    """A sentence, the numbers behind it, and where it belongs.
-
-    Attributes:
-        topic: `design`, `agreement`, `pushes`, `raters` or `opinions`.
-        claim: What a reader should take away, without a full stop.
-        numbers: Estimate, interval, corrected p and family.
-        clear: Whether the corrected p is below 0.05 (always so where nothing was tested).
-    """
-
-    topic: str
-    claim: str
-    numbers: str
-    clear: bool
-
-    @property
-    def text(self) -> str:
-        """Both in one line."""
-        return f"{self.claim}: {self.numbers}."
-
-
 def findings(analysis: StudyAnalysis) -> list[Finding]:
     """Every sentence that the analysis allows, the design's effects first."""
     return [
@@ -52,6 +30,25 @@ def findings(analysis: StudyAnalysis) -> list[Finding]:
         *_raters(analysis),
         *_opinions(analysis),
     ]
+
+
+def answer(told: Sequence[Finding]) -> str:
+    """What the study shows, in one sentence: its clearest effect, or that there is none.
+
+    Examples:
+        >>> answer([Finding("No clear effect of the anchor", clear=False, topic="design")])
+        'No effect of the design can be told from chance'
+    """
+    design = [finding for finding in told if finding.topic == "design"]
+    effects = [finding for finding in design if finding.clear]
+    if not design:
+        agreement = [finding for finding in told if finding.topic == "agreement"]
+        if agreement:
+            return f"{agreement[0].claim} ({agreement[0].numbers})"
+        return "The ratings allow no comparison of conditions and no measure of agreement"
+    if not effects:
+        return "No effect of the design can be told from chance"
+    return f"{effects[0].claim} ({effects[0].numbers.partition(';')[0]})"
 
 
 def _design(analysis: StudyAnalysis) -> Iterator[Finding]:
@@ -108,35 +105,35 @@ def _finding(
     what: str = "difference",
 ) -> Finding:
     """The claim if the corrected p is below 0.05; else that nothing can be said, with the sign."""
-    if told(row):
+    if is_clear(row):
         # A claim says the direction in words, so the interval is that of the size.
         reach = bounds(row, percent=percent, flip=row["value"] < 0 and not percent)
-        return Finding(topic, claim, f"{reach}; {with_family(row)}", clear=True)
+        return Finding(claim, f"{reach}; {with_family(row)}", topic=topic)
     size = number(row["value"], percent=percent)
     numbers = f"{what} {size}, {bounds(row, percent=percent)}; {with_family(row)}"
-    return Finding(topic, doubt, numbers, clear=False)
+    return Finding(doubt, numbers, clear=False, topic=topic)
 
 
 def _agreement(analysis: StudyAnalysis) -> Iterator[Finding]:
     kappas = analysis.categories.filter(pl.col("statistic") == "fleiss_kappa")
     for row in kappas.drop_nulls("value").iter_rows(named=True):
-        claim = f"Fleiss’ kappa of {row['quality']} is {number(row['value'], digits=2)}"
+        claim = f"Fleiss’ kappa of {row['quality']} is {number(row['value'], 2)}"
         size = f"{counted(row['n_items'], 'item')}, {counted(row['n_ratings'], 'rating')}"
-        yield Finding("agreement", claim, f"{bounds(row)} over items; {size}", clear=True)
+        yield Finding(claim, f"{bounds(row)} over items; {size}", topic="agreement")
     table = analysis.table("table5")
     if table.height:
         main = table.filter(pl.col("form") == "ICC(2,k)", pl.col("value").is_not_null())
         for quality in main["quality"].unique(maintain_order=True):
             part = main.filter(pl.col("quality") == quality).sort("value")
             low, high = part.row(0, named=True), part.row(-1, named=True)
-            least, most = (number(row["value"], digits=2) for row in (low, high))
+            least, most = (number(row["value"], 2) for row in (low, high))
             if part.height == 1:
                 claim = f"Agreement on {quality} is {least}"
-                yield Finding("agreement", claim, f"ICC(2,k), {bounds(low)}", clear=True)
+                yield Finding(claim, f"ICC(2,k), {bounds(low)}", topic="agreement")
                 continue
             claim = f"Agreement on {quality} lies between {least} and {most}"
             ends = f"lowest with {_cell(low)} ({bounds(low)}), highest with {_cell(high)}"
-            yield Finding("agreement", claim, f"ICC(2,k), {ends} ({bounds(high)})", clear=True)
+            yield Finding(claim, f"ICC(2,k), {ends} ({bounds(high)})", topic="agreement")
     rows = analysis.consistency_differences
     single = rows.filter(
         pl.col("form") == "ICC(3,1)", ~pl.col("comparison").str.contains(r"\("),
@@ -183,13 +180,13 @@ def _pushes(analysis: StudyAnalysis) -> Iterator[Finding]:
             doubt = "Raters do not clearly become faster or slower"
             yield _finding("pushes", row, claim, doubt, what="doublings of time")
         elif row["bias"] == "halo":
-            size = number(row["value"], digits=2)
+            size = number(row["value"], 2)
             claim = f"Halo: ratings of {row['of']} correlate {size} beyond items and raters"
             doubt = f"No clear halo between {row['of']}"
             yield _finding("pushes", row, claim, doubt, what="correlation")
         elif kind == ("heaping", "all ratings"):
             claim = f"{number(row['value'], percent=True)} of all ratings are multiples of ten"
-            yield Finding("pushes", claim, bounds(row, percent=True), clear=True)
+            yield Finding(claim, bounds(row, percent=True), topic="pushes")
 
 
 def _raters(analysis: StudyAnalysis) -> Iterator[Finding]:
@@ -200,12 +197,12 @@ def _raters(analysis: StudyAnalysis) -> Iterator[Finding]:
         for flag in FLAGS
         if flags.flagged(flag)
     ]
-    known = flags.any_flag
+    flagged = flags.any_flag
     if not parts:
-        yield Finding("raters", "No rater stands out", "by any of the checks below", clear=True)
+        yield Finding("No rater stands out", "by any of the checks below", topic="raters")
         return
-    claim = f"{len(known)} of {counted(total, 'rater')} should be looked at twice"
-    yield Finding("raters", claim, listed(parts), clear=True)
+    claim = f"{len(flagged)} of {counted(total, 'rater')} should be looked at twice"
+    yield Finding(claim, listed(parts), topic="raters")
     rows = analysis.robustness
     if "effect" not in rows.columns:
         return
@@ -221,7 +218,7 @@ def _raters(analysis: StudyAnalysis) -> Iterator[Finding]:
             before, after = everybody.row(0, named=True), without.row(0, named=True)
             claim = f"Without them the effect of the {effect} is {number(after['value'])} points"
             numbers = f"{bounds(after)}; with everybody it is {number(before['value'])}"
-            yield Finding("raters", claim, numbers, clear=True)
+            yield Finding(claim, numbers, topic="raters")
 
 
 def _opinions(analysis: StudyAnalysis) -> Iterator[Finding]:
@@ -231,12 +228,12 @@ def _opinions(analysis: StudyAnalysis) -> Iterator[Finding]:
         claim = f"Participants find {first} most important, then {second}"
         row = ranked.row(0, named=True)
         numbers = f"mean rank {number(row['mean_rank'])}, {bounds(row)}"
-        yield Finding("opinions", claim, f"{numbers}; {row['n_raters']} participants", clear=True)
+        yield Finding(claim, f"{numbers}; {row['n_raters']} participants", topic="opinions")
     liked = analysis.table("preferred")
     if liked.height:
         row = liked.row(0, named=True)
         claim = f"{row['n_raters']} of {row['of']} participants prefer {row['answer']}"
-        yield Finding("opinions", claim, bounds(row, percent=True), clear=True)
+        yield Finding(claim, bounds(row, percent=True), topic="opinions")
 
 
 def _cell(row: Mapping[str, Any]) -> str:
@@ -249,7 +246,7 @@ def _cell(row: Mapping[str, Any]) -> str:
     return " and ".join(parts) or "everybody"
 
 
-def headline(analysis: StudyAnalysis) -> str:
+def scope(analysis: StudyAnalysis) -> str:
     """How large the study is, and how many of the design's effects stand out."""
     data = analysis.data
     rows = analysis.effects

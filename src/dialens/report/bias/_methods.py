@@ -1,7 +1,7 @@
 """A methods paragraph and a codebook that can go into a paper."""
 
 from dialens.analysis.bias import StudyAnalysis
-from dialens.report._wording import counted, listed
+from dialens.base import counted, listed
 from dialens.report.bias._remarks import rater_word
 
 CODEBOOK: dict[str, str] = {

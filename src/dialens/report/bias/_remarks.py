@@ -1,38 +1,16 @@
 """What a reader has to know before the first number: who rated, and what was announced."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import polars as pl
 
 from dialens.analysis.bias import StudyData
-from dialens.report._wording import counted
+from dialens.base import counted
+from dialens.report._page import Remark
 
 SIMULATED = "simulated"
 _HUMAN = "human"
 _WORDS = {SIMULATED: "simulated", "llm": "language models"}
-
-
-@dataclass(frozen=True)
-class Remark:
-    """Something that stands above the results.
-
-    Attributes:
-        title: In two or three words.
-        text: What is to be known, in sentences.
-        details: One line each, below it.
-        warning: Whether results must not be read without it.
-    """
-
-    title: str
-    text: str
-    details: Sequence[str] = ()
-    warning: bool = False
-
-    def lines(self) -> list[str]:
-        """For a terminal; details only where they matter."""
-        below = self.details if self.warning else ()
-        return [f"{self.title}: {self.text}", *(f"  {line}" for line in below)]
 
 
 def kinds_of(data: StudyData) -> dict[str, int]:

@@ -1,80 +1,18 @@
-"""Tables of a rating study as people print them: for the page, as CSV and as LaTeX."""
+"""The tables of a rating study."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
 
 from dialens.analysis.bias import FLAGS, PaperTable, StudyAnalysis
-from dialens.report.bias._wording import interval, number, p_value
-
-Cells = Sequence[Sequence[str]]
-_LATEX = {
-    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
-    "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
-    "−": "$-$", "×": r"$\times$", "<": "$<$", ">": "$>$", "“": "``", "”": "''", "’": "'",
-    "–": "--", "²": "$^2$",
-}  # fmt: skip
+from dialens.base import interval, number, p_value
+from dialens.report._table import Table
 
 
-@dataclass(frozen=True)
-class Shown:
-    """A table ready to be printed.
-
-    Attributes:
-        key: For file names and links.
-        title: What it shows.
-        heads: Of the columns.
-        rows: Text.
-        note: Below the table.
-        data: The numbers as they are, for CSV.
-    """
-
-    key: str
-    title: str
-    heads: tuple[str, ...]
-    rows: Cells
-    note: str
-    data: pl.DataFrame
-
-    def latex(self) -> str:
-        r"""The table for a paper that uses `booktabs`.
-
-        Examples:
-            >>> shown = Shown("t", "A_b", ("x", "y"), [("a & b", "−1")], "", pl.DataFrame())
-            >>> print(shown.latex().splitlines()[8])
-            a \& b & $-$1 \\
-        """
-        columns = "l" + "r" * (len(self.heads) - 1)
-        body = [" & ".join(_escaped(cell) for cell in row) + r" \\" for row in self.rows]
-        note = f" {_escaped(self.note)}" if self.note else ""
-        return "\n".join(
-            [
-                r"\begin{table}",
-                r"\centering",
-                rf"\caption{{{_escaped(self.title)}.{note}}}",
-                rf"\label{{tab:{self.key}}}",
-                rf"\begin{{tabular}}{{{columns}}}",
-                r"\toprule",
-                " & ".join(_escaped(head) for head in self.heads) + r" \\",
-                r"\midrule",
-                *body,
-                r"\bottomrule",
-                r"\end{tabular}",
-                r"\end{table}",
-                "",
-            ]
-        )
-
-
-def _escaped(text: str) -> str:
-    return "".join(_LATEX.get(character, character) for character in text)
-
-
-def shown_tables(analysis: StudyAnalysis) -> dict[str, Shown]:
+def study_tables(analysis: StudyAnalysis) -> dict[str, Table]:
     """Every table of the analysis, by key."""
-    made = [
+    tables = [
         _effects(analysis),
         *_paper(analysis.paper),
         _differences(analysis),
@@ -85,10 +23,10 @@ def shown_tables(analysis: StudyAnalysis) -> dict[str, Shown]:
         _robustness(analysis),
         _variance(analysis),
     ]
-    return {table.key: table for table in made}
+    return {table.key: table for table in tables}
 
 
-def _labelled(analysis: StudyAnalysis) -> Iterator[Shown]:
+def _labelled(analysis: StudyAnalysis) -> Iterator[Table]:
     """Tables that only studies with categories have."""
     if analysis.categories.height:
         yield _categories(analysis)
@@ -96,14 +34,14 @@ def _labelled(analysis: StudyAnalysis) -> Iterator[Shown]:
         yield _labels(analysis)
 
 
-def _categories(analysis: StudyAnalysis) -> Shown:
+def _categories(analysis: StudyAnalysis) -> Table:
     data = analysis.categories
     rows = [
         (
             row["quality"],
             row["also"] or row["statistic"],
-            number(row["value"], digits=2),
-            interval(row["low"], row["high"], digits=2),
+            number(row["value"], 2),
+            interval(row["low"], row["high"], 2),
             f"{row['n_items'] or 0:,}",
             f"{row['n_ratings'] or 0:,}",
             row["reason"] or "",
@@ -112,10 +50,10 @@ def _categories(analysis: StudyAnalysis) -> Shown:
     ]
     heads = ("Quality", "Statistic", "Value", "95 % interval", "Items", "Ratings", "Why not")
     note = "Intervals over items. 1 is perfect agreement, 0 what chance would give."
-    return Shown("categories", "Agreement on categories", heads, rows, note, data)
+    return Table("categories", "Agreement on categories", heads, rows, note, data)
 
 
-def _labels(analysis: StudyAnalysis) -> Shown:
+def _labels(analysis: StudyAnalysis) -> Table:
     data = analysis.labels
     rows = [
         (
@@ -128,10 +66,10 @@ def _labels(analysis: StudyAnalysis) -> Shown:
         for row in data.iter_rows(named=True)
     ]
     heads = ("Item", "Quality", "Label", "Said so", "Raters")
-    return Shown("labels", "What most raters said", heads, rows, "", data)
+    return Table("labels", "What most raters said", heads, rows, "", data)
 
 
-def _effects(analysis: StudyAnalysis) -> Shown:
+def _effects(analysis: StudyAnalysis) -> Table:
     rows = []
     for row in analysis.effects.iter_rows(named=True):
         percent = row["unit"] == "share"
@@ -150,7 +88,7 @@ def _effects(analysis: StudyAnalysis) -> Shown:
         )
     first = ("Effect", "Quality", "Difference", "95 % interval", "p", "Corrected p")
     heads = (*first, "Mixed model", "its 95 % interval", "Why not")
-    return Shown(
+    return Table(
         "effects", "Effects of the design", heads, rows, _family(analysis.effects), analysis.effects
     )
 
@@ -162,29 +100,29 @@ def _family(table: pl.DataFrame) -> str:
     return f"Corrected over a family of {sizes[0]} tests (Benjamini–Hochberg)."
 
 
-def _paper(paper: Sequence[PaperTable]) -> Iterator[Shown]:
-    for made in paper:
-        title = f"{made.label}: {made.title}"
-        if made.reason or not made.table.height:
-            note = f"Could not be made: {made.reason or 'no data'}."
-            yield Shown(made.key, title, ("",), [], note, made.table)
-        elif "form" in made.table.columns:
-            yield _agreement(made.key, title, made.table)
-        elif "mean" in made.table.columns:
-            yield _means(made.key, title, made.table)
-        elif made.key == "figure9":
-            yield _plain(made.key, title, made.table, _RANKING)
-        elif made.key == "preferred":
-            yield _plain(made.key, title, made.table, _PREFERRED)
+def _paper(paper: Sequence[PaperTable]) -> Iterator[Table]:
+    for paper_table in paper:
+        title = f"{paper_table.label}: {paper_table.title}"
+        if paper_table.reason or not paper_table.table.height:
+            note = f"Could not be made: {paper_table.reason or 'no data'}."
+            yield Table(paper_table.key, title, ("",), [], note, paper_table.table)
+        elif "form" in paper_table.table.columns:
+            yield _agreement(paper_table.key, title, paper_table.table)
+        elif "mean" in paper_table.table.columns:
+            yield _means(paper_table.key, title, paper_table.table)
+        elif paper_table.key == "figure9":
+            yield _plain(paper_table.key, title, paper_table.table, _RANKING)
+        elif paper_table.key == "preferred":
+            yield _plain(paper_table.key, title, paper_table.table, _PREFERRED)
         else:
-            yield _counts(made.key, title, made.table)
+            yield _counts(paper_table.key, title, paper_table.table)
 
 
 _Columns = Mapping[str, Callable[[Mapping[str, Any]], str]]
 _RANKING: _Columns = {
     "Quality": lambda r: r["quality"],
-    "Mean rank": lambda r: number(r["mean_rank"], digits=2),
-    "95 % interval": lambda r: interval(r["low"], r["high"], digits=2),
+    "Mean rank": lambda r: number(r["mean_rank"], 2),
+    "95 % interval": lambda r: interval(r["low"], r["high"], 2),
     "Ranked first": lambda r: number(r["share_first"], percent=True),
     "Among the first two": lambda r: number(r["share_top_two"], percent=True),
     "Participants": lambda r: str(r["n_raters"]),
@@ -197,9 +135,9 @@ _PREFERRED: _Columns = {
 }
 
 
-def _plain(key: str, title: str, table: pl.DataFrame, columns: _Columns, note: str = "") -> Shown:
+def _plain(key: str, title: str, table: pl.DataFrame, columns: _Columns, note: str = "") -> Table:
     rows = [[make(row) for make in columns.values()] for row in table.iter_rows(named=True)]
-    return Shown(key, title, tuple(columns), rows, note, table)
+    return Table(key, title, tuple(columns), rows, note, table)
 
 
 def _condition(row: Mapping[str, Any]) -> tuple[str, str]:
@@ -216,7 +154,7 @@ def _condition(row: Mapping[str, Any]) -> tuple[str, str]:
     return ", ".join(parts) or "all conditions", row.get("group") or ""
 
 
-def _agreement(key: str, title: str, table: pl.DataFrame) -> Shown:
+def _agreement(key: str, title: str, table: pl.DataFrame) -> Table:
     """Conditions as rows, qualities as columns, the headline form; all forms are in the CSV."""
     main = table.filter(pl.col("form") == "ICC(2,k)")
 
@@ -224,14 +162,14 @@ def _agreement(key: str, title: str, table: pl.DataFrame) -> Shown:
         if row["value"] is None:
             return "–"
         weak = row["p_adjusted"] is None or row["p_adjusted"] >= 0.05
-        reach = interval(row["low"], row["high"], digits=2)
-        return f"{number(row['value'], digits=2)} ({reach})" + (" †" if weak else "")
+        reach = interval(row["low"], row["high"], 2)
+        return f"{number(row['value'], 2)} ({reach})" + (" †" if weak else "")
 
     note = f"95 % intervals over participants. † corrected p not below 0.05. {_family(main)}"
     return _pivoted(key, title, main, text, note, table)
 
 
-def _means(key: str, title: str, table: pl.DataFrame) -> Shown:
+def _means(key: str, title: str, table: pl.DataFrame) -> Table:
     def text(row: Mapping[str, Any]) -> str:
         return f"{number(row['mean'])} ({interval(row['low'], row['high'])})"
 
@@ -245,7 +183,7 @@ def _pivoted(
     text: Callable[[Mapping[str, Any]], str],
     note: str,
     data: pl.DataFrame,
-) -> Shown:
+) -> Table:
     """Conditions as rows, qualities as columns."""
     qualities = table["quality"].unique(maintain_order=True).to_list()
     cells: dict[tuple[str, str], dict[str, str]] = {}
@@ -255,17 +193,17 @@ def _pivoted(
         counts.setdefault(_condition(row), []).append(row["n_raters"])
     grouped = any(group for _, group in cells)
     rows = []
-    for where, found in cells.items():
+    for where, of_quality in cells.items():
         least, most = min(counts[where]), max(counts[where])
         raters = f"{least}" if least == most else f"{least}–{most}"
         first = where if grouped else where[:1]
-        rows.append((*first, raters, *(found.get(quality, "–") for quality in qualities)))
+        rows.append((*first, raters, *(of_quality.get(quality, "–") for quality in qualities)))
     names = ("Condition", "Group") if grouped else ("Condition",)
     heads = ["Mean" if quality == "all" else quality.capitalize() for quality in qualities]
-    return Shown(key, title, (*names, "Raters", *heads), rows, note, data)
+    return Table(key, title, (*names, "Raters", *heads), rows, note, data)
 
 
-def _counts(key: str, title: str, table: pl.DataFrame) -> Shown:
+def _counts(key: str, title: str, table: pl.DataFrame) -> Table:
     columns: dict[str, Callable[[Mapping[str, Any]], str]] = {}
     if "question" in table.columns:
         columns["Question"] = lambda r: str(r["question"]).replace("_", " ")
@@ -277,14 +215,14 @@ def _counts(key: str, title: str, table: pl.DataFrame) -> Shown:
     return _plain(key, title, table, columns)
 
 
-def _differences(analysis: StudyAnalysis) -> Shown:
+def _differences(analysis: StudyAnalysis) -> Table:
     table = analysis.consistency_differences
     columns: _Columns = {
         "Comparison": lambda r: r["comparison"],
         "Quality": lambda r: r["quality"],
         "Form": lambda r: r["form"],
-        "Difference": lambda r: number(r["value"], digits=2),
-        "95 % interval": lambda r: interval(r["low"], r["high"], digits=2),
+        "Difference": lambda r: number(r["value"], 2),
+        "95 % interval": lambda r: interval(r["low"], r["high"], 2),
         "p": lambda r: p_value(r["p"]),
         "Corrected p": lambda r: p_value(r["p_adjusted"]),
         "Why not": lambda r: r["reason"] or "",
@@ -292,7 +230,7 @@ def _differences(analysis: StudyAnalysis) -> Shown:
     return _plain("icc_differences", "Differences of agreement", table, columns, _family(table))
 
 
-def _splits(analysis: StudyAnalysis) -> Shown:
+def _splits(analysis: StudyAnalysis) -> Table:
     table = analysis.split_effects
     columns: _Columns = {
         "Split by": lambda r: r["split"].replace("_", " "),
@@ -309,7 +247,7 @@ def _splits(analysis: StudyAnalysis) -> Shown:
     return _plain("split_effects", title, table, columns, _family(table))
 
 
-def _pushes(analysis: StudyAnalysis) -> Shown:
+def _pushes(analysis: StudyAnalysis) -> Table:
     table = analysis.response_biases
     columns: _Columns = {
         "Bias": lambda r: r["bias"],
@@ -324,7 +262,7 @@ def _pushes(analysis: StudyAnalysis) -> Shown:
     return _plain("pushes", "What else pushes raters", table, columns, _family(table))
 
 
-def _flags(analysis: StudyAnalysis) -> Shown:
+def _flags(analysis: StudyAnalysis) -> Table:
     table = analysis.flags.raters
     marked = table.filter(pl.col("rater").is_in(analysis.flags.any_flag))
     columns: _Columns = {
@@ -339,10 +277,10 @@ def _flags(analysis: StudyAnalysis) -> Shown:
     rows = [[make(row) for make in columns.values()] for row in marked.iter_rows(named=True)]
     meanings = "; ".join(f"{flag.replace('_', ' ')}: {text}" for flag, text in FLAGS.items())
     note = f"{meanings[0].upper()}{meanings[1:]}. The CSV holds every rater."
-    return Shown("raters", "Raters to look at twice", tuple(columns), rows, note, table)
+    return Table("raters", "Raters to look at twice", tuple(columns), rows, note, table)
 
 
-def _robustness(analysis: StudyAnalysis) -> Shown:
+def _robustness(analysis: StudyAnalysis) -> Table:
     table = analysis.robustness
     if "effect" not in table.columns:
         table = table.with_columns(
@@ -357,11 +295,11 @@ def _robustness(analysis: StudyAnalysis) -> Shown:
         "95 % interval": lambda r: interval(r["low"], r["high"], percent=r["unit"] == "share"),
         "Why not": lambda r: r["reason"] or "",
     }
-    note = "Shown to see what hangs on whom; nothing here is tested."
+    note = "Table to see what hangs on whom; nothing here is tested."
     return _plain("robustness", "Main effects without flagged raters", table, columns, note)
 
 
-def _variance(analysis: StudyAnalysis) -> Shown:
+def _variance(analysis: StudyAnalysis) -> Table:
     columns: _Columns = {
         "Quality": lambda r: r["quality"],
         "Level": lambda r: r["level"],

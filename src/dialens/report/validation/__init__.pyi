@@ -1,9 +1,8 @@
-from ._latex import correlation_table, increment_table
-from ._page import ValidationSummary, write_validation
+from ._page import write_validation
+from ._tables import correlations_latex, increments_latex
 
 __all__ = [
-    "ValidationSummary",
-    "correlation_table",
-    "increment_table",
+    "correlations_latex",
+    "increments_latex",
     "write_validation",
 ]

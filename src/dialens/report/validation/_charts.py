@@ -6,12 +6,17 @@ from typing import Any
 import altair as alt
 import polars as pl
 
-from dialens.report._charts import Chart, Drawing, named, row_axis, specification
-from dialens.report._wording import counted
-from dialens.report.validation._words import ALPHA, interval, number, p_text
+from dialens.base import counted, interval, number, p_value
+from dialens.report._charts import Chart, named, row_axis, specification
+from dialens.report._interval_chart import Mark, interval_chart
+from dialens.report.validation._words import ALPHA
 
 _MOST_ROWS = 26
-_GROUPS = {"psychological": "psychological", "automatic": "automatic", None: "other"}
+_COLOURS = {
+    "psychological": "var(--agent-2)",
+    "automatic": "var(--accent)",
+    "other": "var(--quiet)",
+}
 
 
 def correlation_chart(rows: pl.DataFrame, quality: str, labels: Mapping[str, str]) -> Chart | None:
@@ -23,105 +28,53 @@ def correlation_chart(rows: pl.DataFrame, quality: str, labels: Mapping[str, str
     grouped = ordered.filter(pl.col("group").is_not_null())
     rest = ordered.filter(pl.col("group").is_null()).head(max(0, _MOST_ROWS - grouped.height))
     shown = pl.concat([grouped, rest]).sort("pearson", descending=True, maintain_order=True)
-    records = [
-        _record(number, row, labels) for number, row in enumerate(shown.iter_rows(named=True))
-    ]
+    marks = [_mark(row, labels[row["metric"]]) for row in shown.iter_rows(named=True)]
     limit = known["highest_r"].max()
-    edge = float(limit) if isinstance(limit, float) else None
-    chart = _layers(records, edge)
-    hidden = known.height - len(records)
+    ceiling = float(limit) if isinstance(limit, float) else None
     note = f"Filled dots: corrected p below {ALPHA:g}. Ticks: Spearman’s coefficient."
-    if limit is not None:
-        note += " Dashed lines: what a perfect metric would reach with these raters."
+    if ceiling is not None:
+        note += " Dashed lines: zero, and what a perfect metric would reach with these raters."
+    hidden = known.height - len(marks)
     if hidden:
         note += f" {counted(hidden, 'weaker metric')} in the table only."
-    return Chart(
-        specification(chart),
-        {
-            "rows": records,
-            "zero": [{"x": 0.0}],
-            "limits": [] if edge is None else [{"x": edge}, {"x": -edge}],
-        },
-        f"Correlation of {counted(len(records), 'metric')} with {quality}, with 95 % intervals. "
-        "The numbers stand in the table below the chart.",
-        ("Metric", "Group", "Pearson", "95 % interval", "Spearman", "n", "Corrected p"),
-        [
-            (
-                record["name"],
-                record["group"],
-                number(record["x"]),
-                interval(record["low"], record["high"]) or "–",
-                number(record["spearman"]),
-                record["n"],
-                record["p"],
-            )
-            for record in records
-        ],
-        note,
+    return interval_chart(
+        marks,
+        axis="Pearson’s r",
+        alt_text=f"Correlation of {counted(len(marks), 'metric')} with {quality}, with 95 % "
+        "intervals.",
+        row="Metric",
+        value="Pearson",
+        tick="Spearman",
+        note=note,
+        names="beside",
+        domain=_domain(marks, ceiling),
+        lines={"": [0.0]} | ({"ceiling": [ceiling], " ": [-ceiling]} if ceiling else {}),
+        colours=_COLOURS,
+        write=lambda value: number(value, 2),
+        write_ends=lambda low, high: interval(low, high, 2),
     )
 
 
-def _record(place: int, row: Mapping[str, Any], labels: Mapping[str, str]) -> dict[str, Any]:
-    return {
-        "row": place,
-        "name": labels[row["metric"]],
-        "group": _GROUPS[row["group"]],
-        "x": row["pearson"],
-        "low": row["pearson_low"],
-        "high": row["pearson_high"],
-        "spearman": row["spearman"],
-        "n": row["n"],
-        "p": p_text(row["pearson_p_adjusted"]),
-        "told": row["pearson_p_adjusted"] is not None and row["pearson_p_adjusted"] < ALPHA,
-    }
+def _mark(row: Mapping[str, Any], name: str) -> Mark:
+    p = row["pearson_p_adjusted"]
+    return Mark(
+        name,
+        row["pearson"],
+        row["pearson_low"],
+        row["pearson_high"],
+        row["group"] or "other",
+        p is not None and p < ALPHA,
+        row["spearman"],
+        {"n": f"{row['n']:,}", "Corrected p": p_value(p)},
+    )
 
 
-def _layers(records: Sequence[Mapping[str, Any]], limit: float | None) -> Drawing:
-    y = row_axis(len(records))
-    ends = [abs(end) for r in records for end in (r["x"], r["low"], r["high"]) if end is not None]
-    reach = min(1.0, max([*ends, limit or 0.0]) + 0.05)
-    low = -reach if any((r["low"] or r["x"]) < -0.02 for r in records) else -0.05
-    scale = alt.Scale(domain=[low, reach], nice=False, zero=True)
-    x = alt.X("x:Q", scale=scale, axis=alt.Axis(title="Pearson’s r", format="~g", tickCount=8))
-    colours = alt.Scale(
-        domain=["psychological", "automatic", "other"],
-        range=["var(--agent-2)", "var(--accent)", "var(--quiet)"],
-    )
-    stroke = alt.Stroke("group:N", scale=colours, legend=None)
-    hollow = alt.value("var(--surface)")
-    fill = alt.condition("datum.told", alt.Fill("group:N", scale=colours), hollow)
-    tooltip = [
-        alt.Tooltip("name:N", title="metric"),
-        alt.Tooltip("group:N"),
-        alt.Tooltip("x:Q", title="Pearson", format=".3f"),
-        alt.Tooltip("low:Q", title="from", format=".3f"),
-        alt.Tooltip("high:Q", title="to", format=".3f"),
-        alt.Tooltip("spearman:Q", title="Spearman", format=".3f"),
-        alt.Tooltip("n:Q"),
-        alt.Tooltip("p:N", title="corrected p"),
-    ]
-    base = alt.Chart(named("rows")).encode(y=y)
-    zero = alt.Chart(named("zero")).mark_rule(style="zero").encode(x=x)
-    layers: list[alt.Chart] = [zero]
-    if limit is not None:
-        rule = alt.Chart(named("limits")).mark_rule(
-            strokeDash=[6, 4], stroke="var(--focus)", strokeWidth=1.5, clip=True
-        )
-        layers.append(rule.encode(x=x))
-    line = base.mark_rule(strokeWidth=3, strokeCap="round", opacity=0.55, clip=True)
-    tick = base.mark_tick(thickness=2, height=13, color="var(--ink)", opacity=0.8, clip=True)
-    dot = base.mark_point(size=80, strokeWidth=2, opacity=1)
-    layers += [
-        line.encode(x=alt.X("low:Q", scale=scale), x2="high:Q", stroke=stroke, tooltip=tooltip),
-        tick.encode(x=alt.X("spearman:Q", scale=scale), tooltip=tooltip),
-        dot.encode(x=x, stroke=stroke, fill=fill, tooltip=tooltip),
-    ]
-    names = [record["name"] for record in records]
-    return (
-        alt.layer(*layers)
-        .add_params(alt.param(name="names", value=names))
-        .properties(height=24 * len(records) + 12)
-    )
+def _domain(marks: Sequence[Mark], ceiling: float | None) -> tuple[float, float]:
+    """From zero, or both ways where coefficients are negative."""
+    ends = [abs(end) for m in marks for end in (m.value, m.low, m.high) if end is not None]
+    reach = min(1.0, max([*ends, ceiling or 0.0]) + 0.05)
+    negative = any((m.low or m.value) < -0.02 for m in marks)
+    return (-reach if negative else -0.05, reach)
 
 
 def increment_chart(
@@ -148,7 +101,7 @@ def increment_chart(
                     "x": a,
                     "both": both,
                     "gain": both - a,
-                    "p": p_text(row["p_adjusted" if lift < 0 else "cv_p_adjusted"]),
+                    "p": p_value(row["p_adjusted" if lift < 0 else "cv_p_adjusted"]),
                     "n": row["n"],
                 }
             )

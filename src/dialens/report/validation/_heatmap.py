@@ -11,9 +11,8 @@ import altair as alt
 import numpy as np
 
 from dialens.analysis.validation import MetricMatrix
+from dialens.base import counted, number
 from dialens.report._charts import Chart, named, specification
-from dialens.report._wording import counted
-from dialens.report.validation._words import number
 
 _MOST_PRINTED = 16
 _TREE = 0.16
@@ -129,7 +128,7 @@ def heat_map(
         "The numbers stand in the table below the chart.",
         ("Metric", *names),
         [
-            (names[i], *("–" if np.isnan(r) else number(float(r)) for r in matrix.r[i]))
+            (names[i], *("–" if np.isnan(r) else number(float(r), 2) for r in matrix.r[i]))
             for i in range(size)
         ],
         note,
@@ -155,7 +154,7 @@ def _cells(matrix: MetricMatrix, names: Sequence[str]) -> list[dict[str, Any]]:
                     "b": b,
                     "r": round(r, 4),
                     "strength": round(abs(r), 4),
-                    "text": "" if i == j else number(r).replace("0.", ".", 1),
+                    "text": "" if i == j else number(r, 2).replace("0.", ".", 1),
                     "n": int(matrix.n[i, j]),
                 }
             )

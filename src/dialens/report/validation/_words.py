@@ -6,53 +6,13 @@ from typing import Any
 import polars as pl
 
 from dialens.analysis.validation import ALL_AUTOMATIC, ALL_PSYCHOLOGICAL, Validation
+from dialens.base import counted, in_brackets, listed, number, p_value
 from dialens.metrics import in_sentence
-from dialens.report._wording import counted, listed
+from dialens.report._page import Finding
 
 ALPHA = 0.05
+_NOTHING = "bring nothing beyond {} that can be told from chance"
 _UNITS = {"turn": "turn", "dialog": "dialogue", "agent": "agent", "system": "system"}
-
-Sentence = tuple[str, str]
-"""A claim, and the numbers behind it."""
-
-
-def number(value: float | None, decimals: int = 2) -> str:
-    """A coefficient with a true minus sign, or a dash.
-
-    Examples:
-        >>> number(-0.123), number(0.5, 3), number(None), number(-0.001)
-        ('−0.12', '0.500', '–', '0.00')
-    """
-    if value is None:
-        return "–"
-    text = f"{value:.{decimals}f}"
-    if not text.strip("-0."):
-        return text.lstrip("-")
-    return text.replace("-", "−")
-
-
-def interval(low: float | None, high: float | None, decimals: int = 2) -> str:
-    """Both ends in words, or nothing.
-
-    Examples:
-        >>> interval(-0.1, 0.25), interval(None, None)
-        ('−0.10 to 0.25', '')
-    """
-    if low is None or high is None:
-        return ""
-    return f"{number(low, decimals)} to {number(high, decimals)}"
-
-
-def p_text(value: float | None, equals: str = "") -> str:
-    """A p-value in words.
-
-    Examples:
-        >>> p_text(0.0001), p_text(0.0321), p_text(0.5, "= "), p_text(None)
-        ('< 0.001', '0.032', '= 0.500', '–')
-    """
-    if value is None:
-        return "–"
-    return "< 0.001" if value < 0.001 else f"{equals}{value:.3f}"
 
 
 def units_text(count: int, level: str) -> str:
@@ -76,13 +36,13 @@ def quality_text(name: str) -> str:
     return f"“{plain}”" if len(plain.split()) > 3 else plain
 
 
-def headline(result: Validation) -> str:
-    """What was held against what."""
+def scope(result: Validation) -> str:
+    """What was compared with what."""
     parts = [
-        f"{units_text(one['units'], one['level'])} from {one['clusters']:,} {one['clustered_by']}"
-        if one["level"] in ("turn", "dialog")
-        else units_text(one["units"], one["level"])
-        for one in result.units
+        f"{units_text(row['units'], row['level'])} from {row['clusters']:,} {row['clustered_by']}"
+        if row["level"] in ("turn", "dialog")
+        else units_text(row["units"], row["level"])
+        for row in result.units
     ]
     metrics = result.correlations["metric"].n_unique()
     qualities = result.correlations["quality"].n_unique()
@@ -92,12 +52,34 @@ def headline(result: Validation) -> str:
     )
 
 
-def sentences(result: Validation) -> list[Sentence]:
+def findings(result: Validation) -> list[Finding]:
     """The strongest correlation of every quality, and what the psychological metrics add."""
-    told: list[Sentence] = []
-    for key, rows in _by_quality(result.correlations):
-        told.append(_strongest(key, rows, result))
-    return [*told, *_additions(_by_quality(result.increments), result)]
+    strongest = [_strongest(key, rows, result) for key, rows in _by_quality(result.correlations)]
+    return [*strongest, *_additions(_by_quality(result.increments), result)]
+
+
+def answer(result: Validation) -> str:
+    """The strongest correlation of all with its interval, or that there is none."""
+    clear = [
+        row
+        for _, rows in _by_quality(result.correlations)
+        for row in _fair(rows, result).filter(pl.col("pearson_p_adjusted") < ALPHA).to_dicts()
+    ]
+    if not clear:
+        return "No metric can be said to go with any of the human judgements"
+    row = max(clear, key=lambda row: abs(row["pearson"]))
+    metric, quality = in_sentence(result.labels[row["metric"]]), quality_text(row["quality"])
+    within = in_brackets(row["pearson_low"], row["pearson_high"])
+    return (
+        f"Of all metrics {metric} comes closest to human judgement: r = "
+        f"{number(row['pearson'], 2)}{within} with {quality}"
+    )
+
+
+def _fair(rows: pl.DataFrame, result: Validation) -> pl.DataFrame:
+    """Rows with a coefficient, without metrics that are there to be beaten."""
+    baselines = [name for name, card in result.cards.items() if card.is_baseline]
+    return rows.filter(~pl.col("metric").is_in(baselines), pl.col("pearson").is_not_null())
 
 
 def _by_quality(table: pl.DataFrame) -> list[tuple[tuple[str, str], pl.DataFrame]]:
@@ -110,15 +92,13 @@ def _by_quality(table: pl.DataFrame) -> list[tuple[tuple[str, str], pl.DataFrame
     ]
 
 
-def _strongest(key: tuple[str, str], rows: pl.DataFrame, result: Validation) -> Sentence:
-    baselines = [name for name, card in result.cards.items() if card.is_baseline]
+def _strongest(key: tuple[str, str], rows: pl.DataFrame, result: Validation) -> Finding:
     level, quality = key[0], quality_text(key[1])
-    fair = rows.filter(
-        ~pl.col("metric").is_in(baselines),
-        pl.col("pearson").is_not_null(),
-    )
+    fair = _fair(rows, result)
     if not fair.height:
-        return f"No metric can be held against {quality}", _why_none(rows)
+        reasons = rows["reason"].drop_nulls().unique().sort().to_list()
+        claim = f"No metric can be compared with {quality}"
+        return Finding(claim, listed(reasons), clear=False)
     sure = fair.filter(pl.col("pearson_p_adjusted") < ALPHA)
     best = (sure if sure.height else fair).sort(pl.col("pearson").abs(), descending=True)
     row = best.row(0, named=True)
@@ -130,68 +110,59 @@ def _strongest(key: tuple[str, str], rows: pl.DataFrame, result: Validation) -> 
         else f"No metric can be said to go with {quality}"
     )
     nearest = "" if sure.height else f"The nearest is {metric}: "
-    detail = (
-        f"{nearest}r = {number(row['pearson'])}"
-        f"{_within(row)}, {units_text(row['n'], level)}, corrected p "
-        f"{p_text(row['pearson_p_adjusted'], '= ')}, family of "
-        f"{counted(row['family'] or 0, 'test')}."
-    )
+    parts = [
+        f"{nearest}r = {number(row['pearson'], 2)}"
+        f"{in_brackets(row['pearson_low'], row['pearson_high'])}, {units_text(row['n'], level)}, "
+        f"corrected p {p_value(row['pearson_p_adjusted'], equals=True)}, family of "
+        f"{counted(row['family'] or 0, 'test')}"
+    ]
     others = sure.height - 1
     if others > 0:
-        detail += f" {counted(others, 'other metric')} with a corrected p below {ALPHA:g}."
-    return claim, f"{detail} {_ceiling(row)}".strip()
-
-
-def _within(row: Mapping[str, Any]) -> str:
-    ends = interval(row["pearson_low"], row["pearson_high"])
-    return f" (95 % interval {ends})" if ends else ""
+        parts.append(f"{counted(others, 'other metric')} with a corrected p below {ALPHA:g}")
+    if row["highest_r"] is not None:
+        parts.append(_ceiling(row))
+    return Finding(claim, ". ".join(parts), clear=bool(sure.height))
 
 
 def _ceiling(row: Mapping[str, Any]) -> str:
-    if row["highest_r"] is None:
-        return ""
     return (
-        f"The mean rating has a reliability of {number(row['ceiling'])}, so that even a perfect "
-        f"metric would reach {number(row['highest_r'])}; corrected for that, r = "
-        f"{number(row['pearson_corrected'])}."
+        f"The mean rating has a reliability of {number(row['ceiling'], 2)}, so that even a perfect "
+        f"metric would reach {number(row['highest_r'], 2)}; corrected for that, r = "
+        f"{number(row['pearson_corrected'], 2)}"
     )
-
-
-def _why_none(rows: pl.DataFrame) -> str:
-    reasons = rows["reason"].drop_nulls().unique().sort().to_list()
-    return f"{listed(reasons)}." if reasons else ""
 
 
 def _additions(
     parts: Sequence[tuple[tuple[str, str], pl.DataFrame]], result: Validation
-) -> list[Sentence]:
+) -> list[Finding]:
     """What all psychological metrics add to all automatic ones (or one to one, if single)."""
     verdicts: dict[str, list[tuple[str, dict[str, Any]]]] = {}
     for (_, quality), rows in parts:
         row = _widest(rows)
         if row is not None and row["r2_pa"] is not None:
             verdicts.setdefault(_verdict(row), []).append((quality, row))
-    told = []
-    for verdict, found in verdicts.items():
-        row = found[0][1]
+    findings = []
+    for verdict, rows_of in verdicts.items():
+        row = rows_of[0][1]
         who, whom = (_side(row[side], result) for side in ("psychological", "automatic"))
-        about = listed([quality_text(quality) for quality, _ in found])
+        about = listed([quality_text(quality) for quality, _ in rows_of])
         claim = f"{who[0].upper()}{who[1:]} {verdict.format(whom)} for {about}"
-        numbers = "; ".join(_gain(quality, row) for quality, row in found)
-        told.append(
-            (
+        numbers = "; ".join(_gain(quality, row) for quality, row in rows_of)
+        findings.append(
+            Finding(
                 claim,
                 f"Adjusted R² without and with them: {numbers}. P-values corrected over a family "
-                f"of {counted(row['family'] or 0, 'test')}.",
+                f"of {counted(row['family'] or 0, 'test')}",
+                clear=verdict != _NOTHING,
             )
         )
-    return told
+    return findings
 
 
 def _verdict(row: Mapping[str, Any]) -> str:
     helps = row["p_adjusted"] is not None and row["p_adjusted"] < ALPHA and (row["t"] or 0) > 0
     if not helps:
-        return "bring nothing beyond {} that can be told from chance"
+        return _NOTHING
     unseen = None if row["cv_r2_pa"] is None else row["cv_r2_pa"] - row["cv_r2_a"]
     if unseen is not None and unseen <= 0:
         return "fit better together with {}, but predict dialogues not seen no better,"
@@ -203,7 +174,7 @@ def _gain(quality: str, row: Mapping[str, Any]) -> str:
     if row["cv_r2_pa"] is not None:
         text += f", on clusters not seen {number(row['cv_r2_a'], 3)} and "
         text += number(row["cv_r2_pa"], 3)
-    return f"{text} (n = {row['n']:,}, corrected p {p_text(row['p_adjusted'], '= ')})"
+    return f"{text} (n = {row['n']:,}, corrected p {p_value(row['p_adjusted'], equals=True)})"
 
 
 def _side(name: str, result: Validation) -> str:
