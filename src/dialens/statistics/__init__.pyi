@@ -1,8 +1,34 @@
-from ._bootstrap import ClusterDraws, Floats, Ints, MOST_UNDEFINED, Mask, Resampled, cluster_sums, coarsened, left_out_sums, percentile_estimate, resampled_sums
+from ._bootstrap import (
+    MOST_UNDEFINED,
+    ClusterDraws,
+    Floats,
+    Ints,
+    Mask,
+    Resampled,
+    cluster_sums,
+    coarsened,
+    left_out_sums,
+    percentile_estimate,
+    resampled_sums,
+)
 from ._coefficients import area_under_curve, partial_pearson, pearson, ranks, spearman
 from ._corrections import corrected
 from ._incremental import FOLDS, Memory, increment
-from ._profile_verdicts import Difference, DifferenceVerdict, Matching, Movement, Stability, StabilityVerdict, beyond_chance, difference_verdict, matches_its_own, matching_verdict, movement_verdict, stability_verdict, wholes
+from ._profile_verdicts import (
+    Difference,
+    DifferenceVerdict,
+    Matching,
+    Movement,
+    Stability,
+    StabilityVerdict,
+    beyond_chance,
+    difference_verdict,
+    matches_its_own,
+    matching_verdict,
+    movement_verdict,
+    stability_verdict,
+    wholes,
+)
 from ._ratings import ITEM, LABEL, load_ratings, rated_items
 from ._standouts import AgentValue, standouts
 from .agreement import Agreement, measure_agreement
@@ -10,17 +36,17 @@ from .mixed import MixedFit, fit_mixed
 from .power import power_curve
 
 __all__ = [
+    "FOLDS",
+    "ITEM",
+    "LABEL",
+    "MOST_UNDEFINED",
     "AgentValue",
     "Agreement",
     "ClusterDraws",
     "Difference",
     "DifferenceVerdict",
-    "FOLDS",
     "Floats",
-    "ITEM",
     "Ints",
-    "LABEL",
-    "MOST_UNDEFINED",
     "Mask",
     "Matching",
     "Memory",

@@ -5,7 +5,8 @@ from typing import Any
 
 import polars as pl
 
-from dialens.base import _wording, capitalised, counted, in_brackets, listed
+from dialens.base import capitalised, counted, in_brackets, listed
+from dialens.base import number as as_number
 from dialens.report._page import Finding
 
 _SHARED = "ICC(2,k)", "ICC(2,1)"
@@ -17,7 +18,7 @@ _MOST = 12
 
 def number(value: float | None, decimals: int = 2) -> str:
     """A coefficient."""
-    return _wording.number(value, decimals)
+    return as_number(value, decimals)
 
 
 def reliability_word(value: float) -> str:
