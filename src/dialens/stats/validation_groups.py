@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from dialens.errors import DialensError
 from dialens.metrics import metrics as known_metrics
-from dialens.metrics.automatic.cards import GROUP as AUTOMATIC
+from dialens.metrics._family_cards import GROUP as AUTOMATIC
 
 PSYCHOLOGICAL_FAMILIES = (
     "emotion",

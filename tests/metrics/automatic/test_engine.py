@@ -9,15 +9,15 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from dialens.metrics.model_set import ModelSet
 
 from dialens.corpus import Corpus, Dialogue, Reference, Turn
 from dialens.errors import DialensError
 from dialens.metrics import Resources, forecast, make_plan, metrics, score, score_into, select
-from dialens.metrics.automatic.cache import ResultCache
-from dialens.metrics.automatic.cards import cards_of
-from dialens.metrics.automatic.family import Family, NotReadyError, Output, Unit, Workshop
-from dialens.metrics.automatic.scorers import ScorerSet, check_names
-from dialens.metrics.model_set import ModelSet
+from dialens.metrics._family import Family, NotReadyError, Output, ScorerContext, Unit
+from dialens.metrics._family_cards import cards_of
+from dialens.metrics._result_cache import ResultCache
+from dialens.metrics._scorers import ScorerSet, check_names
 
 
 class Lengths:
@@ -115,7 +115,7 @@ def test_units_have_what_was_said_before_and_instead() -> None:
 
 def test_what_a_family_ignores_does_not_tell_units_apart() -> None:
     scorer = Lengths()
-    score(Corpus.of(TALKS), metrics=cards_of(lengths(scorer, ignores=("context",))))
+    score(Corpus.of(TALKS), metrics=cards_of(lengths(scorer, reads=("reference",))))
     assert scorer.seen == [Unit((), "hi you", ("hey", "good day"))]
 
 
@@ -147,7 +147,7 @@ def test_results_are_kept_and_not_computed_again(tmp_path: Path) -> None:
 
 
 def test_a_family_that_is_not_ready_says_so_and_the_others_go_on() -> None:
-    def never(workshop: Workshop) -> Lengths:
+    def never(workshop: ScorerContext) -> Lengths:
         raise NotReadyError("the folder X is damaged.")
 
     outputs = (Output("broken", "Broken"),)
@@ -175,7 +175,7 @@ def test_pools_belong_to_agents_and_systems() -> None:
         lambda _: scorer,
         lambda _: None,
         ("reference",),
-        pooled=True,
+        kind="pool",
     )
     talks = [*TALKS, talk("d4", ">one", references={0: ["two", "three"]})]
     talks.append(Dialogue("s", "other", "d5", talks[-1].turns, references=talks[-1].references))
@@ -211,12 +211,12 @@ def test_models_none_leaves_automatic_metrics_alone() -> None:
 @pytest.mark.parametrize(
     ("workshop", "named"),
     [
-        (Workshop(weights={"bert_scor": "x"}), "Did you mean bert_score"),
-        (Workshop(options={"blue": {"tokenize": "x"}}), "Did you mean bleu"),
-        (Workshop(options={"bleu": {"tokenise": "x"}}), "Did you mean tokenize"),
+        (ScorerContext(weights={"bert_scor": "x"}), "Did you mean bert_score"),
+        (ScorerContext(options={"blue": {"tokenize": "x"}}), "Did you mean bleu"),
+        (ScorerContext(options={"bleu": {"tokenise": "x"}}), "Did you mean tokenize"),
     ],
 )
-def test_unknown_names_are_refused(workshop: Workshop, named: str) -> None:
+def test_unknown_names_are_refused(workshop: ScorerContext, named: str) -> None:
     families = [card.scored_by for card in select(["automatic"])]
     with pytest.raises(DialensError, match=named):
         check_names(workshop, families)
@@ -227,9 +227,9 @@ import sys, time
 from pathlib import Path
 import numpy as np
 from dialens.metrics import Resources, score
-from dialens.metrics.automatic.cache import ResultCache
-from dialens.metrics.automatic.cards import cards_of
-from dialens.metrics.automatic.scorers import ScorerSet
+from dialens.metrics._result_cache import ResultCache
+from dialens.metrics._family_cards import cards_of
+from dialens.metrics._scorers import ScorerSet
 from tests.metrics.automatic import test_engine
 from dialens.corpus import Corpus
 class Slow(test_engine.Lengths):

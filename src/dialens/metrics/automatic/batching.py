@@ -1,6 +1,6 @@
-"""Batches of like lengths under a limit of tokens, and progress told in units."""
+"""Batches of like lengths under a limit of tokens."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,29 +22,3 @@ def token_batches(lengths: Sequence[int], tokens: int) -> Iterator[NDArray[np.in
         size = max(1, tokens // max(1, int(known[order[start]])))
         yield order[start : start + size]
         start += size
-
-
-def paced(advance: Callable[[int], None], units: int, items: int) -> Callable[[int], None]:
-    """What to call with the number of items just done, so that `advance` hears of units.
-
-    All units have been told when all items are done; where there is nothing to do, at once.
-
-    Examples:
-        >>> told = []
-        >>> step = paced(told.append, units=2, items=6)
-        >>> step(2), step(2), step(2), told
-        (None, None, None, [1, 1])
-    """
-    done = told = 0
-
-    def step(more: int) -> None:
-        nonlocal done, told
-        done += more
-        now = units if items == 0 else min(units, units * done // items)
-        if now > told:
-            advance(now - told)
-            told = now
-
-    if items == 0:
-        step(0)
-    return step

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from dialens.metrics._family import NotReadyError, ScorerContext
 from dialens.metrics.automatic.batching import token_batches
-from dialens.metrics.automatic.family import NotReadyError, Workshop
 from dialens.metrics.automatic.weights import Loaded, load_model
 from dialens.metrics.state import Floats
 
@@ -23,7 +23,7 @@ class Continuation:
     asked: tuple[int, ...]
 
 
-def load_causal(workshop: Workshop, name: str, what: str) -> Loaded:
+def load_causal(workshop: ScorerContext, name: str, what: str) -> Loaded:
     """A causal language model whose tokenizer can end a turn.
 
     Args:

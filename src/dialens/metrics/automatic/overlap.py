@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from dialens.errors import DialensError
-from dialens.metrics.automatic.family import (
+from dialens.metrics._family import (
     Family,
     NotReadyError,
     Output,
     Scorer,
+    ScorerContext,
     Unit,
-    Workshop,
     first_line,
 )
 from dialens.metrics.automatic.ngrams import (
@@ -105,14 +105,16 @@ class _Overlap:
         return made
 
 
-def yes_or_no(workshop: Workshop, family: str, name: str, default: str) -> bool:
+def yes_or_no(context: ScorerContext, family: str, name: str, default: str) -> bool:
     """An option that is yes or no.
 
     Examples:
-        >>> yes_or_no(Workshop(options={"bleu": {"lowercase": "yes"}}), "bleu", "lowercase", "no")
+        >>> yes_or_no(
+        ...     ScorerContext(options={"bleu": {"lowercase": "yes"}}), "bleu", "lowercase", "no"
+        ... )
         True
     """
-    given = workshop.options.get(family, {}).get(name, default).lower()
+    given = context.options.get(family, {}).get(name, default).lower()
     if given not in _YES:
         raise DialensError(f"--metric-option {family}.{name} takes yes or no; seen: {given!r}.")
     return _YES[given]
@@ -147,9 +149,9 @@ def bleu_scores(
     return np.where(correct[:, 0] > 0, brief * np.exp(mean), 0.0)
 
 
-def _ready_bleu(workshop: Workshop) -> str | None:
+def _ready_bleu(context: ScorerContext) -> str | None:
     lacking = lacking_packages("sacrebleu", extra="overlap")
-    given = workshop.options.get("bleu", {}).get("tokenize")
+    given = context.options.get("bleu", {}).get("tokenize")
     if lacking is not None or given not in _TOKENIZERS:
         return lacking
     packages, install = _TOKENIZERS[given]
@@ -157,19 +159,19 @@ def _ready_bleu(workshop: Workshop) -> str | None:
     return None if lacking is None else f"bleu.tokenize={given} {lacking}"
 
 
-def _open_bleu(workshop: Workshop) -> Scorer:
+def _open_bleu(context: ScorerContext) -> Scorer:
     from sacrebleu.metrics.bleu import BLEU
 
-    lacking = _ready_bleu(workshop)
+    lacking = _ready_bleu(context)
     if lacking is not None:
         raise NotReadyError(lacking)
-    given = workshop.options.get("bleu", {}).get("tokenize", BLEU.TOKENIZER_DEFAULT)
+    given = context.options.get("bleu", {}).get("tokenize", BLEU.TOKENIZER_DEFAULT)
     if given not in BLEU.TOKENIZERS:
         raise DialensError(
             f"--metric-option bleu.tokenize takes one of {', '.join(BLEU.TOKENIZERS)}; "
             f"seen: {given!r}."
         )
-    lowercase = yes_or_no(workshop, "bleu", "lowercase", "no")
+    lowercase = yes_or_no(context, "bleu", "lowercase", "no")
     try:
         metric = BLEU(tokenize=given, lowercase=lowercase, effective_order=True)
     except (OSError, RuntimeError, AssertionError, SystemExit) as error:  # all of them theirs
@@ -209,10 +211,10 @@ def _signed(metric: Any) -> str:
     return "sacrebleu," + ",".join(part for part in parts if not part.startswith("nrefs"))
 
 
-def _open_chrf(workshop: Workshop) -> Scorer:
+def _open_chrf(context: ScorerContext) -> Scorer:
     from sacrebleu.metrics.chrf import CHRF
 
-    metric = CHRF(lowercase=yes_or_no(workshop, "chrf", "lowercase", "no"))
+    metric = CHRF(lowercase=yes_or_no(context, "chrf", "lowercase", "no"))
 
     def work(pairs: Pairs) -> Floats:
         spelled = ["".join(metric._preprocess_segment(text).split()) for text in pairs.texts]
@@ -235,12 +237,12 @@ def _open_chrf(workshop: Workshop) -> Scorer:
     return _Overlap(_signed(metric), work)
 
 
-def _open_rouge(workshop: Workshop) -> Scorer:
+def _open_rouge(context: ScorerContext) -> Scorer:
     from importlib.metadata import version
 
     from rouge_score.tokenizers import DefaultTokenizer
 
-    stemmer = yes_or_no(workshop, "rouge", "stemmer", "no")
+    stemmer = yes_or_no(context, "rouge", "stemmer", "no")
     tokenizer = DefaultTokenizer(use_stemmer=stemmer)
     signature = f"rouge-score,version:{version('rouge-score')},stemmer:{'yes' * stemmer or 'no'}"
 
@@ -294,7 +296,7 @@ BLEU = Family(
         "tokenize": "one of sacrebleu's tokenizers (13a)",
     },
     citation="Papineni et al. 2002, doi:10.3115/1073083.1073135; Post 2018, W18-6319",
-    ignores=("context",),
+    reads=("reference",),
     groups=("overlap",),
     cached=False,
 )
@@ -311,7 +313,7 @@ CHRF = Family(
     needs=("reference",),
     options={"lowercase": "yes to ignore case (no)"},
     citation="Popović 2015, doi:10.18653/v1/W15-3049",
-    ignores=("context",),
+    reads=("reference",),
     groups=("overlap",),
     cached=False,
 )
@@ -328,7 +330,7 @@ ROUGE = Family(
     needs=("reference",),
     options={"stemmer": "yes to compare words by their stems (no)"},
     citation="Lin 2004, W04-1013",
-    ignores=("context",),
+    reads=("reference",),
     groups=("overlap",),
     cached=False,
 )

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from dialens.metrics._family import NotReadyError, ScorerContext
 from dialens.metrics.automatic.batching import token_batches
-from dialens.metrics.automatic.family import NotReadyError, Workshop
 from dialens.metrics.automatic.weights import Loaded, load_model
 from dialens.metrics.state import Floats
 
@@ -29,7 +29,7 @@ class Reading:
     forced: int = 0
 
 
-def load_halves(workshop: Workshop, name: str, what: str) -> Loaded:
+def load_halves(workshop: ScorerContext, name: str, what: str) -> Loaded:
     """An encoder-decoder with a head for generation that says what its decoder begins with.
 
     Args:
