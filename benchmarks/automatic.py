@@ -117,7 +117,7 @@ def ours(pairs: Pairs, encoder: Path) -> tuple[dict[str, np.ndarray], ScorerSet]
         )
         for n, (text, other) in enumerate(pairs)
     )
-    scores = score(corpus, metrics=METRICS, resources=Resources(automatic=scorers))
+    scores = score(corpus, metrics=METRICS, resources=Resources(scorers=scorers))
     wide = scores.wide("turn").sort("dialog")
     found = {name: wide[name].to_numpy() for name in wide.columns[4:]}
     if "mauve" in METRICS:

@@ -61,11 +61,15 @@ def _maker(family: Family, number: int) -> Callable[[Resources], Definition]:
             missing = {"value": there == 0}
             if family.lacks:
                 lacks = rows[:, feature.scored + 1 :] * wanted
+                commonest = lacks.argmax(axis=1)
                 unscored = (there == 0) & lacks.any(axis=1)
                 if family.whole or family.kind == "pool":
                     # A few that lack something do not explain why those scored give no value.
                     unscored &= rows[:, feature.scored] == 0
-                commonest = lacks.argmax(axis=1)
+                if family.whole:  # a dialogue in which the agent does not speak
+                    silent = ~lacks.any(axis=1) & (rows[:, feature.scored] == 0)
+                    commonest[silent] = family.lacks.index("text")
+                    unscored |= silent
                 missing["value"] &= ~unscored
                 for place, lack in enumerate(family.lacks):
                     missing[lack] = unscored & (commonest == place)

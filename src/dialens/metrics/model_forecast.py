@@ -186,7 +186,7 @@ class _Measure:
             widest = max(group, key=lambda one: (self._everyone(one), "background" in one.reads))
             count = self._counts[self._everyone(widest)]
             rate = self._rate(widest, scorers, sample=_SAMPLE, warm_up=_WARM_UP)
-            names = tuple(family.name for family in group)
+            names = tuple(sorted(family.name for family in group))
             uses.append(EncoderUse(names, model.label, count, rate * count))
         return tuple(uses)
 

@@ -109,7 +109,7 @@ def test_a_run_counts_references_that_repeat(encoders: dict[str, Path]):
     options = {"bert_score": {"layer": "2", "idf": "yes"}}
     shop = ScorerContext({"bert_score": str(encoders["bert"])}, options, threads=1, device="cpu")
     made = score(
-        Corpus.of(talks), metrics=["bert_score"], resources=Resources(automatic=ScorerSet(shop))
+        Corpus.of(talks), metrics=["bert_score"], resources=Resources(scorers=ScorerSet(shop))
     )
     turns = made.table.filter(pl.col("level") == "turn").collect()
     wanted = package(

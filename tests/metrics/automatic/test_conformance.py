@@ -50,7 +50,7 @@ def referenced(draw: st.DrawFn) -> list[Dialogue]:
 
 
 def table(talks: list[Dialogue], *, batch: int = 1000, threads: int = 1) -> pl.DataFrame:
-    plan = make_plan(["automatic"], Resources(automatic=scorers()))
+    plan = make_plan(["automatic"], Resources(scorers=scorers()))
     corpus = Corpus.of(talks)
     references = open_scorers(corpus, plan)
     signatures = {metric.name: metric.signature for metric in plan.metrics}

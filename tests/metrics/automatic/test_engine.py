@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from dialens.metrics.model_set import ModelSet
 
 from dialens.corpus import Corpus, Dialogue, Reference, Turn
 from dialens.errors import DialensError
@@ -18,6 +17,7 @@ from dialens.metrics._family import Family, NotReadyError, Output, ScorerContext
 from dialens.metrics._family_cards import cards_of
 from dialens.metrics._result_cache import ResultCache
 from dialens.metrics._scorers import ScorerSet, check_names
+from tests.metrics.tiny_models import tiny_resources
 
 
 class Lengths:
@@ -132,16 +132,16 @@ def test_results_are_kept_and_not_computed_again(tmp_path: Path) -> None:
     one = score(
         Corpus.of(TALKS),
         metrics=cards,
-        resources=Resources(automatic=ScorerSet(cache=ResultCache(tmp_path))),
+        resources=Resources(scorers=ScorerSet(cache=ResultCache(tmp_path))),
     )
     assert len(first.seen) == 2
     cards = cards_of(lengths(second := Lengths()))
-    resources = Resources(automatic=ScorerSet(cache=ResultCache(tmp_path)))
+    resources = Resources(scorers=ScorerSet(cache=ResultCache(tmp_path)))
     two = score(Corpus.of(TALKS), metrics=cards, resources=resources)
     assert second.seen == []
     assert one.table.collect().equals(two.table.collect())
     cards = cards_of(lengths(third := Lengths(), version=2))
-    resources = Resources(automatic=ScorerSet(cache=ResultCache(tmp_path)))
+    resources = Resources(scorers=ScorerSet(cache=ResultCache(tmp_path)))
     score(Corpus.of(TALKS), metrics=cards, resources=resources)
     assert len(third.seen) == 2
 
@@ -193,7 +193,7 @@ def test_pools_belong_to_agents_and_systems() -> None:
 
 def test_selection() -> None:
     everything = set(metrics())
-    field = {name for name, card in metrics().items() if card.scored_by is not None}
+    field = {name for name, card in metrics().items() if "automatic" in card.groups}
     assert {card.name for card in select(["automatic"])} == field
     assert {card.name for card in select(["all"])} == everything
     assert {card.name for card in select(None)} == everything - field
@@ -202,7 +202,7 @@ def test_selection() -> None:
 
 
 def test_models_none_leaves_automatic_metrics_alone() -> None:
-    plan = make_plan(["all"], Resources(models=ModelSet("none")))
+    plan = make_plan(["all"], tiny_resources("none"))
     names = {metric.name for metric in plan.metrics}
     assert "bert_score_f1" in names
     assert "toxicity" not in names
@@ -241,7 +241,7 @@ class Slow(test_engine.Lengths):
 score(
     Corpus.of(test_engine.many()),
     metrics=cards_of(test_engine.lengths(Slow())),
-    resources=Resources(automatic=ScorerSet(cache=ResultCache(Path(sys.argv[1])))),
+    resources=Resources(scorers=ScorerSet(cache=ResultCache(Path(sys.argv[1])))),
 )
 """
 
@@ -262,7 +262,7 @@ def test_a_killed_run_goes_on_where_it_was(tmp_path: Path, repository: Path) -> 
     running.wait()
     running.stdout.close()
     scorer = Lengths()
-    resources = Resources(automatic=ScorerSet(cache=ResultCache(tmp_path)))
+    resources = Resources(scorers=ScorerSet(cache=ResultCache(tmp_path)))
     scores = score(Corpus.of(many()), metrics=cards_of(lengths(scorer)), resources=resources)
     assert 0 < len(scorer.seen) < 100
     assert rows(scores, "reply_length", "agent")[0][1] == 100

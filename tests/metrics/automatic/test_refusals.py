@@ -110,7 +110,7 @@ def run(workshop: ScorerContext, *names: str) -> dict[str, tuple[float | None, s
     made = score(
         Corpus.of([TALK]),
         metrics=list(names),
-        resources=Resources(automatic=ScorerSet(workshop)),
+        resources=Resources(scorers=ScorerSet(workshop)),
         levels=("turn",),
     ).table.collect()
     return {row["metric"]: (row["value"], row["reason"]) for row in made.iter_rows(named=True)}
