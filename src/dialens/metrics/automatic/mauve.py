@@ -186,9 +186,10 @@ class MauveScorer:
 
 
 def ready(context: ScorerContext) -> str | None:
-    """What is missing; nothing where no weights are given."""
-    if NAME not in context.weights:
-        return None
+    """What is missing; weights need not be given."""
+    lacking = lacking_packages("sklearn")
+    if lacking is not None or NAME not in context.weights:
+        return lacking
     return lacking_packages(*TRANSFORMERS) or lacking_weights(context, NAME, WHAT)
 
 
@@ -230,5 +231,6 @@ FAMILY = Family(
     },
     citation="Pillutla et al. 2021, MAUVE: Measuring the Gap Between Neural Text and Human Text "
     "using Divergence Frontiers, NeurIPS",
+    version=2,
     kind="pool",
 )

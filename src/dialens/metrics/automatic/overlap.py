@@ -1,12 +1,12 @@
 """Overlap of words and characters with references: BLEU, chrF, ROUGE.
 
-Texts are cut up by sacrebleu and rouge-score themselves, each distinct text once, and scored for
-all replies together; the arithmetic is theirs (tests hold every number against the packages').
+Tokens are those of sacrebleu and rouge-score, each distinct text cut up once; the arithmetic is our
+own, for all replies together. Tests hold every number against the packages'.
 """
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from importlib.metadata import version
 
 import numpy as np
 
@@ -181,7 +181,8 @@ def _open_bleu(context: ScorerContext) -> Scorer:
         ) from error
 
     def work(pairs: Pairs) -> Floats:
-        words = [metric._preprocess_segment(text).split() for text in pairs.texts]
+        texts = (text.lower() if lowercase else text for text in pairs.texts)
+        words = [metric.tokenizer(text.rstrip()).split() for text in texts]
         sequences = Sequences.of_words(words)
         counts = count_ngrams(sequences, _ORDERS)
         correct = np.column_stack(
@@ -194,7 +195,13 @@ def _open_bleu(context: ScorerContext) -> Scorer:
             [bleu_scores(correct, total, length, nearest, n) for n in range(1, _ORDERS + 1)]
         )
 
-    return _Overlap(_signed(metric), work)
+    tokens = f"{metric.tokenizer.signature()}@sacrebleu-{version('sacrebleu')}"
+    signature = f"dialens,case:{_case(lowercase)},eff:yes,tok:{tokens},smooth:exp"
+    return _Overlap(f"{signature},checked against sacrebleu", work)
+
+
+def _case(lowercase: bool) -> str:  # noqa: FBT001
+    return "lc" if lowercase else "mixed"
 
 
 def _nearest(length: Ints, references: Ints, owner: Ints) -> Ints:
@@ -204,20 +211,12 @@ def _nearest(length: Ints, references: Ints, owner: Ints) -> Ints:
     return references[order][first]
 
 
-def _signed(metric: Any) -> str:
-    """Sacrebleu's own signature; the number of references differs between units."""
-    metric.sentence_score("a", ["a"])  # it signs only after use
-    parts = str(metric.get_signature().format()).split("|")
-    return "sacrebleu," + ",".join(part for part in parts if not part.startswith("nrefs"))
-
-
 def _open_chrf(context: ScorerContext) -> Scorer:
-    from sacrebleu.metrics.chrf import CHRF
-
-    metric = CHRF(lowercase=yes_or_no(context, "chrf", "lowercase", "no"))
+    lowercase = yes_or_no(context, "chrf", "lowercase", "no")
 
     def work(pairs: Pairs) -> Floats:
-        spelled = ["".join(metric._preprocess_segment(text).split()) for text in pairs.texts]
+        texts = (text.lower() if lowercase else text for text in pairs.texts)
+        spelled = ["".join(text.split()) for text in texts]
         left = pairs.response[pairs.owner]
         precision = np.zeros(len(left))
         recall = np.zeros(len(left))
@@ -234,17 +233,17 @@ def _open_chrf(context: ScorerContext) -> Scorer:
         f = ratio((1 + factor) * precision * recall, factor * precision + recall)
         return pairs.best(100 * f)[:, None]
 
-    return _Overlap(_signed(metric), work)
+    signature = f"dialens,case:{_case(lowercase)},eff:yes,nc:{_CHARACTERS},nw:0,space:no"
+    return _Overlap(f"{signature},checked against sacrebleu", work)
 
 
 def _open_rouge(context: ScorerContext) -> Scorer:
-    from importlib.metadata import version
-
     from rouge_score.tokenizers import DefaultTokenizer
 
     stemmer = yes_or_no(context, "rouge", "stemmer", "no")
     tokenizer = DefaultTokenizer(use_stemmer=stemmer)
-    signature = f"rouge-score,version:{version('rouge-score')},stemmer:{'yes' * stemmer or 'no'}"
+    tokens = f"rouge-score-{version('rouge-score')}"
+    signature = f"dialens,stemmer:{'yes' if stemmer else 'no'},tok:{tokens}"
 
     def work(pairs: Pairs) -> Floats:
         sequences = Sequences.of_words([tokenizer.tokenize(text) for text in pairs.texts])
@@ -257,7 +256,7 @@ def _open_rouge(context: ScorerContext) -> Scorer:
         columns.append(_f1(common, sequences.lengths[left], sequences.lengths[right]))
         return pairs.best(np.column_stack(columns))
 
-    return _Overlap(signature, work)
+    return _Overlap(f"{signature},checked against rouge-score", work)
 
 
 def _f1(matched: Ints, own: Ints, theirs: Ints) -> Floats:
@@ -309,7 +308,6 @@ CHRF = Family(
         ),
     ),
     open=_open_chrf,
-    ready=lambda _: lacking_packages("sacrebleu", extra="overlap"),
     needs=("reference",),
     options={"lowercase": "yes to ignore case (no)"},
     citation="Popović 2015, doi:10.18653/v1/W15-3049",
