@@ -3,7 +3,15 @@
 May import `models`, `text` and `corpus`; `stats` and `report` build on what it gives.
 """
 
-from dialens.metrics._family import Family, Output, Scorer, ScorerContext, Unit
+from dialens.metrics._family import (
+    Family,
+    NotReadyError,
+    Output,
+    PoolScorer,
+    Scorer,
+    ScorerContext,
+    Unit,
+)
 from dialens.metrics._family_cards import cards_of
 from dialens.metrics._family_features import family_feature
 from dialens.metrics._model_choice import ModelChoice
@@ -35,7 +43,9 @@ __all__ = [
     "Metric",
     "MetricCard",
     "ModelChoice",
+    "NotReadyError",
     "Output",
+    "PoolScorer",
     "Resources",
     "Scorer",
     "ScorerContext",

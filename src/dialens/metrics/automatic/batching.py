@@ -1,6 +1,7 @@
-"""Batches of like lengths under a limit of tokens."""
+"""Batches of like lengths under a limit of tokens, and their padding."""
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,3 +23,11 @@ def token_batches(lengths: Sequence[int], tokens: int) -> Iterator[NDArray[np.in
         size = max(1, tokens // max(1, int(known[order[start]])))
         yield order[start : start + size]
         start += size
+
+
+def padded(rows: Sequence[Sequence[int]], pad: int) -> Any:
+    """Rows of one length as a tensor, filled up on the right."""
+    import torch
+
+    width = max(len(row) for row in rows)
+    return torch.tensor([[*row, *[pad] * (width - len(row))] for row in rows])

@@ -14,6 +14,7 @@ import numpy as np
 
 from dialens.metrics._family import Family, NotReadyError, Output, ScorerContext, Unit
 from dialens.metrics._pace import paced
+from dialens.metrics.automatic.batching import padded
 from dialens.metrics.automatic.tensors import read_tensors
 from dialens.metrics.automatic.token_encoder import longest
 from dialens.metrics.automatic.weights import (
@@ -95,11 +96,11 @@ class BleurtScorer:
         with torch.inference_mode():
             for rows in length_sorted([len(one) for one in inputs]):
                 feed = {
-                    "input_ids": _padded([inputs[row] for row in rows], tokenizer.pad_token_id),
-                    "attention_mask": _padded([[1] * len(inputs[row]) for row in rows], 0),
+                    "input_ids": padded([inputs[row] for row in rows], tokenizer.pad_token_id),
+                    "attention_mask": padded([[1] * len(inputs[row]) for row in rows], 0),
                 }
                 if self._has_types:
-                    feed["token_type_ids"] = _padded([types[row] for row in rows], 0)
+                    feed["token_type_ids"] = padded([types[row] for row in rows], 0)
                 placed = {name: values.to(self._loaded.device) for name, values in feed.items()}
                 logits = self._loaded.model(**placed).logits
                 found[rows] = logits[:, 0].cpu().double().numpy()
@@ -113,13 +114,6 @@ class BleurtScorer:
             texts, add_special_tokens=False, verbose=False
         )["input_ids"]
         return made
-
-
-def _padded(rows: list[list[int]], pad: int) -> Any:
-    import torch
-
-    width = max(len(row) for row in rows)
-    return torch.tensor([row + [pad] * (width - len(row)) for row in rows])
 
 
 def ready(context: ScorerContext) -> str | None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from dialens.metrics._family import NotReadyError, ScorerContext
-from dialens.metrics.automatic.batching import token_batches
+from dialens.metrics.automatic.batching import padded, token_batches
 from dialens.metrics.automatic.weights import Loaded, load_model
 from dialens.metrics.state import Floats
 
@@ -127,11 +127,3 @@ def log_likelihoods(
             found[rows] = total.cpu().double().numpy()
             tell(len(rows))
     return found
-
-
-def padded(rows: Sequence[Sequence[int]], pad: int) -> Any:
-    """Rows of one length, filled up on the right."""
-    import torch
-
-    width = max(len(row) for row in rows)
-    return torch.tensor([[*row, *[pad] * (width - len(row))] for row in rows])

@@ -14,8 +14,8 @@ from dialens.errors import DialensError
 from dialens.metrics._family import Family, Output, ScorerContext, Unit
 from dialens.metrics._pace import paced
 from dialens.metrics.automatic import shipped_ranker
-from dialens.metrics.automatic.batching import token_batches
-from dialens.metrics.automatic.causal import dialogue_ids, end_of_turn, padded, turn_ids
+from dialens.metrics.automatic.batching import padded, token_batches
+from dialens.metrics.automatic.causal import dialogue_ids, end_of_turn, turn_ids
 from dialens.metrics.automatic.token_encoder import longest
 from dialens.metrics.automatic.weights import (
     TRANSFORMERS,

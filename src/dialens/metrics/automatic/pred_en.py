@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 
 from dialens.metrics._family import Family, NotReadyError, Output, ScorerContext, Unit
 from dialens.metrics._pace import paced
-from dialens.metrics.automatic.batching import token_batches
-from dialens.metrics.automatic.causal import padded
+from dialens.metrics.automatic.batching import padded, token_batches
 from dialens.metrics.automatic.token_encoder import longest
 from dialens.metrics.automatic.weights import (
     TRANSFORMERS,

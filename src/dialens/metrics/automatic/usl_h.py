@@ -20,8 +20,7 @@ from dialens.errors import DialensError
 from dialens.metrics._family import Family, NotReadyError, Output, ScorerContext, Unit
 from dialens.metrics._pace import paced
 from dialens.metrics.automatic import shipped_ranker
-from dialens.metrics.automatic.batching import token_batches
-from dialens.metrics.automatic.causal import padded
+from dialens.metrics.automatic.batching import padded, token_batches
 from dialens.metrics.automatic.hub import HUB
 from dialens.metrics.automatic.shipped_ranker import between, composed, composition
 from dialens.metrics.automatic.tensors import read_tensors
