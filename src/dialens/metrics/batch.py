@@ -33,15 +33,15 @@ class Words:
         self.vocabulary = Vocabulary()
         self.table = WordTable(self.vocabulary, list(weights.values()))
         self.columns = dict(zip(weights, self.table.columns, strict=True))
-        self._others: dict[str, WordTable] = {}
+        self._others: dict[WordWeights, WordTable] = {}
         self._lock = Lock()
 
-    def table_of(self, name: str, weights: WordWeights) -> WordTable:
-        """A table of its own for what is looked up by word but not summed, made at first asking."""
+    def table_of(self, weights: WordWeights) -> WordTable:
+        """A table for what is looked up by word but not summed, one for each function."""
         with self._lock:
-            if name not in self._others:
-                self._others[name] = WordTable(self.vocabulary, [weights])
-            return self._others[name]
+            if weights not in self._others:
+                self._others[weights] = WordTable(self.vocabulary, [weights])
+            return self._others[weights]
 
 
 @dataclass(frozen=True)

@@ -224,7 +224,7 @@ def score_parts(
             shares = Shares(turns.height, slow, advance)
             for family in families:
                 everyone = family.name in plan.both_sides
-                step = advance_nothing
+                step = _unreported
                 if family.kind != "words":
                     step = shares.next(turns.height if everyone else int(batch.is_agent.sum()))
                 score_family(batch, family, plan.scorers, everyone=everyone, advance=step)
@@ -249,7 +249,7 @@ def _of_dialogs(references: pl.DataFrame | None, turns: pl.DataFrame) -> pl.Data
     return references.join(turns.select("dialog").unique(), on="dialog", how="semi")
 
 
-def advance_nothing(_: int) -> None:
+def _unreported(_: int) -> None:
     """For work that is too fast to report."""
 
 

@@ -102,7 +102,7 @@ class TraitScorer:
     def counts(self, batch: TurnBatch, rows: Ints) -> Counts:
         """Counts of some turns of a batch."""
         words = batch.words  # encoded before their table is asked for
-        table = batch.known.table_of("trait words", self.word_numbers).matrix()
+        table = batch.known.table_of(self.word_numbers).matrix()
         lengths = np.diff(batch.offsets)[rows]
         unit = np.repeat(np.arange(len(rows)), lengths)
         place = np.repeat(batch.offsets[rows] - np.cumsum(lengths) + lengths, lengths)

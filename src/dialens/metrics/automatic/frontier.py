@@ -104,8 +104,10 @@ def clustered(
         True
     """
     from sklearn.cluster import KMeans
+    from threadpoolctl import threadpool_limits
 
     distinct = len(np.unique(points, axis=0))
     means = KMeans(min(clusters, distinct), n_init=restarts, max_iter=rounds, random_state=seed)
-    labels: NDArray[np.int64] = means.fit_predict(points.astype(np.float32)).astype(np.int64)
+    with threadpool_limits(1):  # the same sums on any machine, and no threads that wait in turn
+        labels: NDArray[np.int64] = means.fit_predict(points.astype(np.float32)).astype(np.int64)
     return labels
