@@ -15,8 +15,7 @@ import pytest
 
 from dialens.cli import main
 from dialens.corpus import demo_path
-from dialens.metrics import SCORES, select
-from dialens.metrics import _model_set as model_set
+from dialens.metrics import SCORES, _model_choice, select
 from tests.metrics.tiny_models import make_model, tiny_folder
 
 
@@ -51,7 +50,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp
 def tiny_models(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Tiny models in the place of those that ship: what they say does not matter here."""
     if request.node.get_closest_marker("slow") is None:
-        monkeypatch.setattr(model_set, "SHIPPED", tiny_folder())
+        monkeypatch.setattr(_model_choice, "SHIPPED", tiny_folder())
 
 
 def lines(*records: object) -> str:

@@ -8,7 +8,7 @@ import typer
 from dialens.cli._options import shown
 from dialens.cli._score import score_to
 from dialens.corpus import LEVELS, demo_path
-from dialens.metrics import ModelSet, Resources, select
+from dialens.metrics import ModelChoice, Resources, ScorerContext, ScorerSet, select
 
 
 def demo(
@@ -31,7 +31,7 @@ def demo(
         output,
         chosen=[card.name for card in select()],
         levels=list(LEVELS),
-        resources=Resources(models=ModelSet("small")),
+        resources=Resources(scorers=ScorerSet(ScorerContext(models=ModelChoice("small")))),
     )
     page = shown(output / "report.html")
     print(f"\nLook at {page}: agents side by side, their emotions and character, ", end="")

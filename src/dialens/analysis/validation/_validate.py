@@ -173,7 +173,7 @@ def validate(
 def _with_values(scores: Scores, names: Sequence[str]) -> tuple[list[str], list[str]]:
     """Without the automatic metrics that have no value at all, and a note that says why."""
     known = known_metrics()
-    field = [name for name in names if name in known and known[name].scored_by is not None]
+    field = [name for name in names if name in known and "automatic" in known[name].groups]
     if not field:
         return list(names), []
     found = (
