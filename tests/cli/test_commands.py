@@ -7,15 +7,19 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
 import polars as pl
 import pytest
 
+from dialens.cli import score as score_command
 from dialens.cli.app import main
 from dialens.corpus import demo_path
-from dialens.metrics import SCORES, model_set, select
+from dialens.metrics import SCORES, model_set, registry, scores, select
+from dialens.models import card as model_card
+from dialens.models import store as model_store
 from tests.metrics.tiny_models import make_model, tiny_folder
 
 
@@ -308,3 +312,33 @@ def test_an_interrupted_run_leaves_no_debris(tmp_path: Path, number: signal.Sign
     assert process.returncode == 128 + number
     assert b"Traceback" not in error
     assert [p.name for p in tmp_path.iterdir()] == ["big.jsonl"]
+
+
+def test_one_command_makes_one_plan_and_reads_each_model_card_once(
+    run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    calls: Counter[str] = Counter()
+
+    def counting(name: str, real, key=lambda *_: ""):
+        def counted(*arguments, **options):
+            calls[f"{name} {key(*arguments)}".strip()] += 1
+            return real(*arguments, **options)
+
+        return counted
+
+    plans = counting("make_plan", scores.make_plan)
+    for module in (scores, score_command):
+        monkeypatch.setattr(module, "make_plan", plans)
+    registered = counting("metrics", registry.metrics)
+    monkeypatch.setattr(registry, "metrics", registered)
+    monkeypatch.setattr(scores, "installed_metrics", registered)
+    read = counting("read_card", model_card.read_card, key=lambda folder: Path(folder).name)
+    monkeypatch.setattr(model_store, "read_card", read)
+    source = tmp_path / "two.jsonl"
+    source.write_text("\n".join(demo_path().read_text().splitlines()[:2]) + "\n")
+    assert run("score", source, "-o", "out", "--models", "small").status == 0
+    assert calls["make_plan"] == 1
+    assert calls["metrics"] == 1
+    cards = {name: count for name, count in calls.items() if name.startswith("read_card")}
+    assert cards
+    assert set(cards.values()) == {1}, cards
