@@ -29,11 +29,11 @@ import numpy as np
 
 from dialens.corpus import Corpus, Dialogue, Reference, Turn
 from dialens.metrics import Resources, score
-from dialens.metrics.automatic.cards import MOST_POOLED
+from dialens.metrics._family import ScorerContext
+from dialens.metrics._family_cards import MOST_POOLED
+from dialens.metrics._scorers import ScorerSet
 from dialens.metrics.automatic.catalogue import FAMILIES
-from dialens.metrics.automatic.family import Workshop
 from dialens.metrics.automatic.frontier import mauve_of
-from dialens.metrics.automatic.scorers import ScorerSet
 
 METRICS = ["bleu", "chrf", "rouge", "meteor", "bert_score", "mauve"]
 Pairs = list[tuple[str, str]]
@@ -97,7 +97,7 @@ def random_encoder(folder: Path) -> Path:
 
 def ours(pairs: Pairs, encoder: Path) -> tuple[dict[str, np.ndarray], ScorerSet]:
     scorers = ScorerSet(
-        Workshop(
+        ScorerContext(
             weights={"bert_score": str(encoder), "mauve": str(encoder)},
             options={
                 "bert_score": {"layer": str(LAYER)},
@@ -117,7 +117,7 @@ def ours(pairs: Pairs, encoder: Path) -> tuple[dict[str, np.ndarray], ScorerSet]
         )
         for n, (text, other) in enumerate(pairs)
     )
-    scores = score(corpus, metrics=METRICS, resources=Resources(automatic=scorers))
+    scores = score(corpus, metrics=METRICS, resources=Resources(scorers=scorers))
     wide = scores.wide("turn").sort("dialog")
     found = {name: wide[name].to_numpy() for name in wide.columns[4:]}
     if "mauve" in METRICS:

@@ -25,8 +25,8 @@ import tokenizers
 import torch
 import transformers
 
+from dialens.metrics._family import ScorerContext, Unit
 from dialens.metrics.automatic import bart_score, bert_score, perplexity
-from dialens.metrics.automatic.family import Unit, Workshop
 
 WORDS = str.split("""
     i you we they the a an my your so really very just not do don't can will would have had like
@@ -167,8 +167,8 @@ def measured(
 ) -> tuple[np.ndarray, dict[str, float]]:
     """The scores of one metric on one device, and its seconds."""
     family, _, options, _ = METRICS[name]
-    workshop = Workshop({name: str(folder)}, {name: options} if options else {}, device=device)
-    scorer, load_s, _ = timed(lambda: family.open(workshop))
+    context = ScorerContext({name: str(folder)}, {name: options} if options else {}, device=device)
+    scorer, load_s, _ = timed(lambda: family.open(context))
     _, warm_s, _ = timed(lambda: scorer.score(units(WARM, seed=1)))
     times = repeat if device == "cuda" else 1  # a CPU takes minutes, and its first run is as good
     runs = [timed(lambda: scorer.score(pairs)) for _ in range(times)]

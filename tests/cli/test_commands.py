@@ -17,7 +17,7 @@ import pytest
 from dialens.cli import score as score_command
 from dialens.cli.app import main
 from dialens.corpus import demo_path
-from dialens.metrics import SCORES, model_set, registry, scores, select
+from dialens.metrics import SCORES, _model_choice, registry, scores, select
 from dialens.models import card as model_card
 from dialens.models import store as model_store
 from tests.metrics.tiny_models import make_model, tiny_folder
@@ -54,7 +54,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp
 def tiny_models(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Tiny models in the place of those that ship: what they say does not matter here."""
     if request.node.get_closest_marker("slow") is None:
-        monkeypatch.setattr(model_set, "SHIPPED", tiny_folder())
+        monkeypatch.setattr(_model_choice, "SHIPPED", tiny_folder())
 
 
 def lines(*records: object) -> str:

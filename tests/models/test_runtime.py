@@ -20,7 +20,7 @@ from scipy.stats import pearsonr, spearmanr
 
 from dialens.corpus import Corpus, Dialogue, Turn
 from dialens.errors import DialensError
-from dialens.metrics import ModelSet, Resources, score
+from dialens.metrics import ModelChoice, Resources, ScorerContext, ScorerSet, score
 from dialens.models import Model, list_models, load, read_card, sessions, verify
 from dialens.models.engagement import EngagementScorer, context
 from dialens.models.inputs import encode_inputs
@@ -81,7 +81,7 @@ def test_baselines_count_words_as_the_metric_does() -> None:
     talks = [
         Dialogue("s", "a", str(n), [Turn("B", "agent", reply)]) for n, reply in enumerate(replies)
     ]
-    resources = Resources(models=ModelSet("none"))
+    resources = Resources(scorers=ScorerSet(ScorerContext(models=ModelChoice("none"))))
     scores = score(Corpus.of(talks), metrics=["specificity"], resources=resources)
     wanted = scores.wide("turn").sort("dialog")["specificity"].to_list()
     found = baselines(replies)

@@ -14,7 +14,14 @@ import pytest
 
 from dialens import Corpus, Resources, score
 from dialens.corpus import Dialogue, Turn
-from dialens.metrics import MetricCard, ModelSet, registry, turn_mean
+from dialens.metrics import (
+    MetricCard,
+    ModelChoice,
+    ScorerContext,
+    ScorerSet,
+    registry,
+    turn_mean,
+)
 from dialens.metrics.batch import TurnBatch
 from dialens.metrics.card import Definition
 from dialens.metrics.state import Floats
@@ -60,7 +67,11 @@ def section(
     talks: list[Dialogue], metrics: list[str] | None = None, manifest: dict[str, Any] | None = None
 ) -> ProfileSection:
     corpus = replace(Corpus.of(talks), manifest=manifest or {})
-    scores = score(corpus, metrics=metrics or METRICS, resources=Resources(models=ModelSet("none")))
+    scores = score(
+        corpus,
+        metrics=metrics or METRICS,
+        resources=Resources(scorers=ScorerSet(ScorerContext(models=ModelChoice("none")))),
+    )
     digest = Digest.of(scores)
     return profile_section(digest, scores, corpus, profile_of(digest, scores))
 

@@ -3,16 +3,21 @@
 May import `models`, `text` and `corpus`; `stats` and `report` build on what it gives.
 """
 
-from dialens.metrics.batch import TurnBatch
-from dialens.metrics.card import (
-    Definition,
-    Metric,
-    MetricCard,
-    Resources,
-    metric,
-    turn_mean,
-    with_models,
+from dialens.metrics._family import (
+    Family,
+    NotReadyError,
+    Output,
+    PoolScorer,
+    Scorer,
+    ScorerContext,
+    Unit,
 )
+from dialens.metrics._family_cards import cards_of
+from dialens.metrics._family_features import family_feature
+from dialens.metrics._model_choice import ModelChoice
+from dialens.metrics._scorers import ScorerSet
+from dialens.metrics.batch import TurnBatch
+from dialens.metrics.card import Definition, Metric, MetricCard, Resources, metric, turn_mean
 from dialens.metrics.features import (
     DistinctNgrams,
     Feature,
@@ -23,7 +28,6 @@ from dialens.metrics.features import (
 )
 from dialens.metrics.model_emotion import LABELS as EMOTION_LABELS
 from dialens.metrics.model_forecast import Forecast, forecast
-from dialens.metrics.model_set import ModelSet
 from dialens.metrics.registry import metrics, select
 from dialens.metrics.scores import (
     SCORES,
@@ -41,20 +45,30 @@ __all__ = [
     "SCORES",
     "Definition",
     "DistinctNgrams",
+    "Family",
     "Feature",
     "Forecast",
     "Metric",
     "MetricCard",
-    "ModelSet",
+    "ModelChoice",
+    "NotReadyError",
+    "Output",
+    "PoolScorer",
     "Resources",
     "ScoredMetric",
+    "Scorer",
+    "ScorerContext",
+    "ScorerSet",
     "Scores",
     "Spread",
     "State",
     "TurnBatch",
     "TurnValue",
+    "Unit",
     "Values",
     "WordCount",
+    "cards_of",
+    "family_feature",
     "forecast",
     "lexicon_feature",
     "make_plan",
@@ -65,5 +79,4 @@ __all__ = [
     "select",
     "state_of",
     "turn_mean",
-    "with_models",
 ]

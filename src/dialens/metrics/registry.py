@@ -13,16 +13,16 @@ from dialens.metrics import (
     style,
     surface,
 )
-from dialens.metrics.automatic.cards import GROUP as AUTOMATIC
-from dialens.metrics.automatic.cards import cards_of
+from dialens.metrics._family import Family
+from dialens.metrics._family_cards import GROUP as AUTOMATIC
+from dialens.metrics._family_cards import cards_of
 from dialens.metrics.automatic.catalogue import FAMILIES
 from dialens.metrics.card import MetricCard
 
 GROUP = "dialens.metrics"
 
 _OURS: tuple[MetricCard, ...] = (
-    model_engagement.engagement,
-    *model_engagement.PARTS,
+    *(card for family in model_engagement.FAMILIES for card in cards_of(family)),
     *model_traits.CARDS,
     emotion.emotional_entropy,
     emotion.emotion_matching,
@@ -30,7 +30,7 @@ _OURS: tuple[MetricCard, ...] = (
     model_emotion.emotional_entropy_classifier,
     model_emotion.emotion_matching_classifier,
     *model_emotion.EMOTIONS,
-    model_toxicity.toxicity,
+    *cards_of(model_toxicity.FAMILY),
     style.LANGUAGE_STYLE_MATCHING,
     *style.PARTS,
     *emotion.VARIATIONS,
@@ -70,14 +70,17 @@ def _theirs() -> Iterable[MetricCard]:
                 f"The metric {entry.name!r} ({entry.value}) of an installed package cannot be "
                 f"loaded: {error}. Update or remove that package."
             ) from error
-        cards = [loaded] if isinstance(loaded, MetricCard) else list(loaded)
-        for card in cards:
-            if not isinstance(card, MetricCard):
+        for item in [loaded] if isinstance(loaded, MetricCard | Family) else list(loaded):
+            if isinstance(item, Family):
+                yield from cards_of(item)
+            elif isinstance(item, MetricCard):
+                yield item
+            else:
                 raise DialensError(
-                    f"The entry point {entry.name!r} ({entry.value}) gives {type(card).__name__}; "
-                    "it must give what @dialens.metrics.metric makes, or a list of those."
+                    f"The entry point {entry.name!r} ({entry.value}) gives {type(item).__name__}; "
+                    "it must give what @dialens.metrics.metric makes, a dialens.metrics.Family, or "
+                    "a list of those."
                 )
-            yield card
 
 
 def select(names: Sequence[str | MetricCard] | None = None) -> list[MetricCard]:

@@ -124,7 +124,8 @@ def movement_chart(digest: Digest, name: str) -> Chart | None:
         specification(chart),
         {"rows": rows},
         f"{digest.cards[name].long_label} by the agent's turn, from the first to number {last}, "
-        f"for {counted(len(digest.agents), 'agent')}. The numbers stand in the table below the chart.",
+        f"for {counted(len(digest.agents), 'agent')}. The numbers stand in the table below the "
+        "chart.",
         ("Agent", "Turn", digest.label(name), "Dialogues"),
         [
             (digest.agents[r["number"]].name, r["turn"], scale.text(r["y"]), r["n"])

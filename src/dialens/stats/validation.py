@@ -11,7 +11,7 @@ import polars as pl
 from dialens.corpus import Corpus
 from dialens.errors import DialensError
 from dialens.metrics import MetricCard, Scores
-from dialens.metrics.automatic.cards import GROUP as AUTOMATIC
+from dialens.metrics._family_cards import GROUP as AUTOMATIC
 from dialens.stats.bootstrap import Floats
 from dialens.stats.comparison import RESAMPLES
 from dialens.stats.correlation import (

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from dialens.errors import DialensError
 from dialens.metrics import MetricCard
-from dialens.metrics.automatic.cards import GROUP as AUTOMATIC
+from dialens.metrics._family_cards import GROUP as AUTOMATIC
 
 FIVE = "giorgi2023"
 """The group of the five metrics of Giorgi et al. (2023, arXiv:2305.14757)."""

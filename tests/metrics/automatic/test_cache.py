@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from dialens.errors import DialensError
-from dialens.metrics.automatic.cache import FILE, ResultCache, content_key, default_folder
+from dialens.metrics._result_cache import FILE, ResultCache, content_key, default_folder
 
 
 def test_rows_come_back_to_the_last_digit(tmp_path: Path) -> None:
@@ -92,7 +92,7 @@ WRITER = """
 import sys
 import numpy as np
 from pathlib import Path
-from dialens.metrics.automatic.cache import ResultCache
+from dialens.metrics._result_cache import ResultCache
 cache, who = ResultCache(Path(sys.argv[1])), sys.argv[2]
 for n in range(int(sys.argv[3])):
     cache.put({f"{who}-{n}".encode(): np.array([float(n)])})

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
+from dialens.metrics._family import ScorerContext, Unit
 from dialens.metrics.automatic import bart_score, bert_score, bleurt, mauve, prism
-from dialens.metrics.automatic.family import Unit, Workshop
 from tests.metrics.automatic import checkpoints
 from tests.metrics.automatic.checkpoints import SENTENCES
 
@@ -33,7 +33,7 @@ def test_a_gpu_changes_nothing(name: str, tmp_path: Path):
     folder = make(tmp_path / name)
     found = []
     for device in ("cpu", "cuda"):
-        scorer = family.open(Workshop({name: str(folder)}, device=device))
-        found.append(scorer.embed(SENTENCES) if family.pooled else scorer.score(UNITS))
+        scorer = family.open(ScorerContext({name: str(folder)}, device=device))
+        found.append(scorer.embed(SENTENCES) if family.kind == "pool" else scorer.score(UNITS))
     assert np.isfinite(found[0]).all()
     assert np.allclose(found[0], found[1], atol=1e-3, rtol=0)

@@ -8,15 +8,15 @@ from pathlib import Path
 import torch
 from safetensors.torch import save_file
 
+from dialens.metrics._family import ScorerContext
 from dialens.metrics.automatic import pred_en
-from dialens.metrics.automatic.family import Workshop
 from tests.metrics.automatic import checkpoints
 
 _kept: list[tempfile.TemporaryDirectory[str]] = []
 
 
 @cache
-def tiny_workshop() -> Workshop:
+def tiny_workshop() -> ScorerContext:
     """A workshop in which every family is ready; removed at the end of the session."""
     holder = tempfile.TemporaryDirectory(prefix="tiny-weights-")
     _kept.append(holder)
@@ -52,4 +52,4 @@ def tiny_workshop() -> Workshop:
         "meteor": {"synonyms": "no"},
         "usl_h": {"nll_low": "0", "nll_high": "9"},
     }
-    return Workshop({name: str(place) for name, place in made.items()}, options, device="cpu")
+    return ScorerContext({name: str(place) for name, place in made.items()}, options, device="cpu")

@@ -1,5 +1,6 @@
 """The families there are, in the order in which they are listed."""
 
+from dialens.metrics._family import Family
 from dialens.metrics.automatic import (
     bart_score,
     bert_score,
@@ -15,7 +16,6 @@ from dialens.metrics.automatic import (
     prism,
     usl_h,
 )
-from dialens.metrics.automatic.family import Family
 
 FAMILIES: tuple[Family, ...] = (
     *overlap.FAMILIES,

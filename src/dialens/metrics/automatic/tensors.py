@@ -6,7 +6,7 @@ from pathlib import Path
 from pickle import UnpicklingError
 from typing import Any
 
-from dialens.metrics.automatic.family import NotReadyError, first_line
+from dialens.metrics._family import NotReadyError, first_line
 from dialens.metrics.automatic.hub import PICKLES, SAFE
 
 _DAMAGE = (

@@ -7,7 +7,7 @@ from typing import BinaryIO, Protocol
 
 import numpy as np
 
-from dialens.metrics.automatic.family import NotReadyError
+from dialens.metrics._family import NotReadyError
 from dialens.metrics.state import Floats
 from dialens.models import Model, load
 from dialens.models.inputs import make_plain
