@@ -1,6 +1,7 @@
-"""Batches of like lengths under a limit of tokens, and progress told in units."""
+"""Batches of like lengths under a limit of tokens, and their padding."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,27 +25,9 @@ def token_batches(lengths: Sequence[int], tokens: int) -> Iterator[NDArray[np.in
         start += size
 
 
-def paced(advance: Callable[[int], None], units: int, items: int) -> Callable[[int], None]:
-    """What to call with the number of items just done, so that `advance` hears of units.
+def padded(rows: Sequence[Sequence[int]], pad: int) -> Any:
+    """Rows of one length as a tensor, filled up on the right."""
+    import torch
 
-    All units have been told when all items are done; where there is nothing to do, at once.
-
-    Examples:
-        >>> told = []
-        >>> step = paced(told.append, units=2, items=6)
-        >>> step(2), step(2), step(2), told
-        (None, None, None, [1, 1])
-    """
-    done = told = 0
-
-    def step(more: int) -> None:
-        nonlocal done, told
-        done += more
-        now = units if items == 0 else min(units, units * done // items)
-        if now > told:
-            advance(now - told)
-            told = now
-
-    if items == 0:
-        step(0)
-    return step
+    width = max(len(row) for row in rows)
+    return torch.tensor([[*row, *[pad] * (width - len(row))] for row in rows])

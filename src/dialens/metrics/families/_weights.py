@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dialens.metrics._family import NotReadyError, Workshop, first_line
+from dialens.metrics._family import NotReadyError, ScorerContext, first_line
 from dialens.metrics.families._hub import (
     HUB,
     PICKLES,
@@ -73,7 +73,7 @@ def lacking_packages(
 
 
 def lacking_weights(
-    workshop: Workshop, name: str, what: str, *, files: Sequence[str] = ("config.json",)
+    workshop: ScorerContext, name: str, what: str, *, files: Sequence[str] = ("config.json",)
 ) -> str | None:
     """What is missing before these weights can be loaded; None if nothing is.
 
@@ -86,7 +86,7 @@ def lacking_weights(
         files: That must be there, beside the weights themselves.
 
     Examples:
-        >>> lacking_weights(Workshop(), "bart_score", "a BART model")
+        >>> lacking_weights(ScorerContext(), "bart_score", "a BART model")
         'give the weights of a BART model: --weights bart_score=FOLDER, with config.json,
         tokenizer files and model.safetensors in it (or bart_score=hub:ORGANISATION/NAME@REVISION)'
     """
@@ -101,7 +101,7 @@ def lacking_weights(
 
 
 def load_folder(
-    workshop: Workshop, name: str, what: str, *, files: Sequence[str] = ("config.json",)
+    workshop: ScorerContext, name: str, what: str, *, files: Sequence[str] = ("config.json",)
 ) -> Path:
     """The folder of these weights, fetched from the hub if the user says so, and checked.
 
@@ -113,8 +113,7 @@ def load_folder(
     given = workshop.weights.get(name, "")
     if given.startswith(HUB):
         model = _on_hub(name, given)
-        key = f"folder {given} {' '.join(files)}"
-        return workshop.once(key, lambda: fetch(workshop, model, files))
+        return workshop.cached(fetch, workshop, model, tuple(files))
     return _local(workshop, name, what, files)
 
 
@@ -126,7 +125,7 @@ def _on_hub(name: str, given: str) -> HubModel:
     return model
 
 
-def _local(workshop: Workshop, name: str, what: str, files: Sequence[str]) -> Path:
+def _local(workshop: ScorerContext, name: str, what: str, files: Sequence[str]) -> Path:
     given = workshop.weights.get(name)
     if given is None:
         wanted = [*files, "tokenizer files"] if "config.json" in files else list(files)
@@ -170,15 +169,13 @@ def _check_sentencepiece(folder: Path) -> None:
         raise NotReadyError(f"the tokenizer in {folder} {lacking}")
 
 
-def weights_signature(workshop: Workshop, folder: Path) -> str:
+def weights_signature(workshop: ScorerContext, folder: Path) -> str:
     """The folder's name and a hash of its weights, configuration and vocabulary.
 
     Two folders with the same files sign alike but for their name.
     """
     resolved = folder.resolve()
-    return workshop.once(
-        f"signature {resolved}", lambda: f"{_name(resolved)}@{_hash(workshop, resolved)}"
-    )
+    return f"{_name(resolved)}@{workshop.cached(_hash, workshop, resolved)}"
 
 
 def _name(folder: Path) -> str:
@@ -188,14 +185,14 @@ def _name(folder: Path) -> str:
     return re.sub(r"[|:,]", "-", folder.name)
 
 
-def _hash(workshop: Workshop, folder: Path) -> str:
+def _hash(workshop: ScorerContext, folder: Path) -> str:
     marks = hashlib.sha256()
     for file in model_files(folder):
         marks.update(f"{file.name}\0{file_hash(workshop, file)}\n".encode())
     return marks.hexdigest()[:_HASHED]
 
 
-def device_of(workshop: Workshop) -> str:
+def device_of(workshop: ScorerContext) -> str:
     """`cpu` or `cuda`, as the user says or the machine has it.
 
     Raises:
@@ -213,7 +210,7 @@ def device_of(workshop: Workshop) -> str:
 
 
 def load_model(
-    workshop: Workshop,
+    workshop: ScorerContext,
     name: str,
     what: str,
     kind: str = "AutoModel",
@@ -239,11 +236,10 @@ def load_model(
     if lacking is not None:
         raise NotReadyError(lacking)
     folder = load_folder(workshop, name, what, files=files)
-    key = f"model {kind} {folder.resolve()}"
-    return workshop.once(key, lambda: _loaded(workshop, folder, kind, tuple(may_lack)))
+    return workshop.cached(_loaded, workshop, folder, kind, tuple(may_lack))
 
 
-def _loaded(workshop: Workshop, folder: Path, kind: str, may_lack: tuple[str, ...]) -> Loaded:
+def _loaded(workshop: ScorerContext, folder: Path, kind: str, may_lack: tuple[str, ...]) -> Loaded:
     import torch
     import transformers
 
@@ -299,30 +295,31 @@ def check_tokens(loaded: Loaded, *names: str) -> None:
             )
 
 
-def load_tokenizer(workshop: Workshop, folder: Path) -> Any:
+def load_tokenizer(workshop: ScorerContext, folder: Path) -> Any:
     """The tokenizer of a folder, once for all who ask.
 
     Raises:
         NotReadyError: There is none, or it is damaged.
     """
+    return workshop.cached(_tokenizer, folder)
+
+
+def _tokenizer(folder: Path) -> Any:
     from transformers import AutoTokenizer
 
-    def make() -> Any:
-        _check_sentencepiece(folder)
-        try:
-            with quietly():
-                made = AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
-        except Exception as error:
-            raise NotReadyError(
-                f"{folder} has no tokenizer that can be read (tokenizer.json, or vocab files and "
-                f"tokenizer_config.json): {first_line(error)}"
-            ) from error
-        lacking = lacking_vocabulary(folder, getattr(made, "vocab_files_names", {}).values())
-        if lacking is not None:
-            raise NotReadyError(
-                f"{folder} has no vocabulary for its {type(made).__name__} ({lacking}); copy the "
-                "whole folder of the model"
-            )
-        return made
-
-    return workshop.once(f"tokenizer {folder.resolve()}", make)
+    _check_sentencepiece(folder)
+    try:
+        with quietly():
+            made = AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
+    except Exception as error:
+        raise NotReadyError(
+            f"{folder} has no tokenizer that can be read (tokenizer.json, or vocab files and "
+            f"tokenizer_config.json): {first_line(error)}"
+        ) from error
+    lacking = lacking_vocabulary(folder, getattr(made, "vocab_files_names", {}).values())
+    if lacking is not None:
+        raise NotReadyError(
+            f"{folder} has no vocabulary for its {type(made).__name__} ({lacking}); copy the "
+            "whole folder of the model"
+        )
+    return made
