@@ -28,9 +28,9 @@ from typing import TypeVar
 import numpy as np
 
 from dialens.corpus import Corpus, Dialogue, Reference, Turn
-from dialens.metrics import Resources, ScorerSet, Workshop, score
-from dialens.metrics._cards import MOST_POOLED
-from dialens.metrics._catalogue import FAMILIES
+from dialens.metrics import Resources, ScorerContext, ScorerSet, score
+from dialens.metrics._family_cards import MOST_POOLED
+from dialens.metrics.families import FAMILIES
 from dialens.metrics.families._frontier import mauve_of
 
 METRICS = ["bleu", "chrf", "rouge", "meteor", "bert_score", "mauve"]
@@ -95,7 +95,7 @@ def random_encoder(folder: Path) -> Path:
 
 def ours(pairs: Pairs, encoder: Path) -> tuple[dict[str, np.ndarray], ScorerSet]:
     scorers = ScorerSet(
-        Workshop(
+        ScorerContext(
             weights={"bert_score": str(encoder), "mauve": str(encoder)},
             options={
                 "bert_score": {"layer": str(LAYER)},
@@ -115,7 +115,7 @@ def ours(pairs: Pairs, encoder: Path) -> tuple[dict[str, np.ndarray], ScorerSet]
         )
         for n, (text, other) in enumerate(pairs)
     )
-    scores = score(corpus, metrics=METRICS, resources=Resources(automatic=scorers))
+    scores = score(corpus, metrics=METRICS, resources=Resources(scorers=scorers))
     wide = scores.wide("turn").sort("dialog")
     found = {name: wide[name].to_numpy() for name in wide.columns[4:]}
     if "mauve" in METRICS:

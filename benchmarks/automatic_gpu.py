@@ -25,8 +25,7 @@ import tokenizers
 import torch
 import transformers
 
-from dialens.metrics import Workshop
-from dialens.metrics._family import Unit
+from dialens.metrics import ScorerContext, Unit
 from dialens.metrics.families import _bart_score as bart_score
 from dialens.metrics.families import _bert_score as bert_score
 from dialens.metrics.families import _perplexity as perplexity
@@ -170,8 +169,8 @@ def measured(
 ) -> tuple[np.ndarray, dict[str, float]]:
     """The scores of one metric on one device, and its seconds."""
     family, _, options, _ = METRICS[name]
-    workshop = Workshop({name: str(folder)}, {name: options} if options else {}, device=device)
-    scorer, load_s, _ = timed(lambda: family.open(workshop))
+    context = ScorerContext({name: str(folder)}, {name: options} if options else {}, device=device)
+    scorer, load_s, _ = timed(lambda: family.open(context))
     _, warm_s, _ = timed(lambda: scorer.score(units(WARM, seed=1)))
     times = repeat if device == "cuda" else 1  # a CPU takes minutes, and its first run is as good
     runs = [timed(lambda: scorer.score(pairs)) for _ in range(times)]

@@ -7,16 +7,21 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
 import polars as pl
 import pytest
 
+from dialens.cli import _score as score_command
 from dialens.cli import main
 from dialens.corpus import demo_path
-from dialens.metrics import SCORES, select
-from dialens.metrics import _model_set as model_set
+from dialens.metrics import SCORES, _model_choice, select
+from dialens.metrics import _registry as registry
+from dialens.metrics import _scores as scores
+from dialens.models import _card as model_card
+from dialens.models import _store as model_store
 from tests.metrics.tiny_models import make_model, tiny_folder
 
 
@@ -51,7 +56,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp
 def tiny_models(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Tiny models in the place of those that ship: what they say does not matter here."""
     if request.node.get_closest_marker("slow") is None:
-        monkeypatch.setattr(model_set, "SHIPPED", tiny_folder())
+        monkeypatch.setattr(_model_choice, "SHIPPED", tiny_folder())
 
 
 def lines(*records: object) -> str:
@@ -334,3 +339,33 @@ def test_an_interrupted_run_leaves_no_debris(tmp_path: Path, number: signal.Sign
     assert process.returncode == 128 + number
     assert b"Traceback" not in error
     assert [p.name for p in tmp_path.iterdir()] == ["big.jsonl"]
+
+
+def test_one_command_makes_one_plan_and_reads_each_model_card_once(
+    run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    calls: Counter[str] = Counter()
+
+    def counting(name: str, real, key=lambda *_: ""):
+        def counted(*arguments, **options):
+            calls[f"{name} {key(*arguments)}".strip()] += 1
+            return real(*arguments, **options)
+
+        return counted
+
+    plans = counting("make_plan", scores.make_plan)
+    for module in (scores, score_command):
+        monkeypatch.setattr(module, "make_plan", plans)
+    registered = counting("metrics", registry.metrics)
+    monkeypatch.setattr(registry, "metrics", registered)
+    monkeypatch.setattr(scores, "installed_metrics", registered)
+    read = counting("read_card", model_card.read_card, key=lambda folder: Path(folder).name)
+    monkeypatch.setattr(model_store, "read_card", read)
+    source = tmp_path / "two.jsonl"
+    source.write_text("\n".join(demo_path().read_text().splitlines()[:2]) + "\n")
+    assert run("score", source, "-o", "out", "--models", "small").status == 0
+    assert calls["make_plan"] == 1
+    assert calls["metrics"] == 1
+    cards = {name: count for name, count in calls.items() if name.startswith("read_card")}
+    assert cards
+    assert set(cards.values()) == {1}, cards

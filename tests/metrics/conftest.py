@@ -5,18 +5,18 @@ from __future__ import annotations
 import pytest
 
 from dialens.corpus import Corpus
-from dialens.metrics import ModelSet, Resources, Scores, score
+from dialens.metrics import Resources, ScorerSet, Scores, score
 from tests.metrics.model_talks import TALKS
-from tests.metrics.tiny_models import tiny_folder
+from tests.metrics.tiny_models import tiny_scorers
 
 
 @pytest.fixture(scope="module")
-def models() -> ModelSet:
-    """Models with random weights."""
-    return ModelSet(folder=tiny_folder())
+def scorers() -> ScorerSet:
+    """Scorers whose models have random weights."""
+    return tiny_scorers()
 
 
 @pytest.fixture(scope="module")
-def scores(models: ModelSet) -> Scores:
+def scores(scorers: ScorerSet) -> Scores:
     """All metrics of the talks."""
-    return score(Corpus.of(TALKS), resources=Resources(models=models))
+    return score(Corpus.of(TALKS), resources=Resources(scorers=scorers))

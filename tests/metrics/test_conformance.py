@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 from dialens.corpus import LEVELS, Corpus, Dialogue, Turn
-from dialens.metrics import MetricCard, ModelSet, Resources, make_plan, metrics, score
+from dialens.metrics import MetricCard, Resources, ScorerSet, make_plan, metrics, score
 from dialens.metrics._scores import long
 from dialens.metrics._scoring import score_parts
 from tests.metrics.strategies import corpora
-from tests.metrics.tiny_models import tiny_folder
+from tests.metrics.tiny_models import tiny_scorers
 
 CARDS = list(metrics().values())
 NAMES = [card.name for card in CARDS]
@@ -23,13 +23,13 @@ ENCODED = ("engagement", "emotion_classifier", "toxicity")
 
 
 @cache
-def tiny_models() -> ModelSet:
-    """Loaded once; remembers nothing, so that every batch goes through the models."""
-    return ModelSet(folder=tiny_folder(), remember=0)
+def models_without_cache() -> ScorerSet:
+    """Loaded once; keeps nothing, so that every batch goes through the models."""
+    return tiny_scorers(cache_size=0)
 
 
 def table(talks: list[Dialogue], *, batch: int = 1000, threads: int = 1) -> pl.DataFrame:
-    plan = make_plan(None, Resources(models=tiny_models()))
+    plan = make_plan(None, Resources(scorers=models_without_cache()))
     signatures = {metric.name: metric.signature for metric in plan.metrics}
     batches = Corpus.of(talks).batches(turns=batch)
     parts = score_parts(batches, plan, threads=threads)

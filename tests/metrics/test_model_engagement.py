@@ -9,11 +9,11 @@ import pytest
 
 from dialens.base import DialensError
 from dialens.corpus import Corpus, Dialogue, Turn
-from dialens.metrics import ModelSet, Resources, Scores, score
+from dialens.metrics import Scores, score
 from dialens.models import EngagementScorer, context, load
 from tests.metrics import plain
 from tests.metrics.model_talks import TALKS, groups, same, values
-from tests.metrics.tiny_models import FORMULA, add_facts, make_model, tiny_folder
+from tests.metrics.tiny_models import FORMULA, add_facts, make_model, tiny_folder, tiny_resources
 
 
 def logit(task: str, pair: tuple[str, str]) -> float:
@@ -80,7 +80,7 @@ def test_a_reply_is_read_after_its_background_too() -> None:
         for name, given in known.items()
     }
     corpus = Corpus.of([Dialogue("s", "a", name, talk) for name, talk in turns.items()])
-    resources = Resources(models=ModelSet(folder=tiny_folder()))
+    resources = tiny_resources()
     made = score(corpus, metrics=["engagement", "relevance"], resources=resources)
     got = {key[2]: value for key, value in values(made, "turn", "engagement").items()}
     wanted = {
@@ -101,7 +101,7 @@ def test_a_reply_is_read_after_its_background_too() -> None:
 def test_the_formula_reads_its_own_folder(tmp_path: Path) -> None:
     """A relevance model of the user's own changes `relevance`, not `engagement`."""
     own = make_model(tmp_path / "own", {}, {"relevance": ["relevant"]}, seed=9)
-    resources = Resources(models=ModelSet(own={"relevance": own}, folder=tiny_folder()))
+    resources = tiny_resources(own={"relevance": own})
     made = score(Corpus.of(TALKS), metrics=["engagement"], resources=resources)
     pair = (TALKS[0].turns[0].text, TALKS[0].turns[1].text)
     key = ("s", "a", "d1", 1)

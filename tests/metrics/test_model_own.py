@@ -11,12 +11,12 @@ from onnx import TensorProto, helper, save_model
 
 from dialens.base import sha256_file
 from dialens.corpus import Corpus
-from dialens.metrics import ModelSet, Resources, forecast, make_plan, score
+from dialens.metrics import forecast, make_plan, score
 from dialens.models import load
 from dialens.models.traits import TraitModel
 from dialens.models.traits import save as save_trait
 from tests.metrics.model_talks import TALKS, same, values
-from tests.metrics.tiny_models import add_facts, make_model, tiny_folder
+from tests.metrics.tiny_models import add_facts, make_model, tiny_resources
 
 TEXT_TASKS = ("emotion", "toxicity")
 NONE = np.zeros(0)
@@ -27,7 +27,7 @@ KINDNESS = TraitModel(
 
 def refusal(task: str, folder: Path, metric: str | None = None) -> str:
     """Why a metric has no value, after checking that `length` has its own."""
-    resources = Resources(models=ModelSet(own={task: folder}, folder=tiny_folder()))
+    resources = tiny_resources(own={task: folder})
     name = metric or task
     made = score(Corpus.of(TALKS), metrics=[name, "length"], resources=resources)
     wide = made.wide("agent")
@@ -131,7 +131,7 @@ def test_a_graph_that_breaks_down_in_the_middle(tmp_path: Path) -> None:
 
 def test_a_model_of_another_task_name_may_do_engagement(tmp_path: Path) -> None:
     folder = make_model(tmp_path / "m", {}, {"charm": ["dull", "charming"]}, seed=3)
-    resources = Resources(models=ModelSet(own={"engagement": folder}, folder=tiny_folder()))
+    resources = tiny_resources(own={"engagement": folder})
     made = score(Corpus.of(TALKS), metrics=["engagement"], resources=resources)
     pair = (TALKS[0].turns[0].text, TALKS[0].turns[1].text)
     wanted = float(load(folder).predict([pair])[0, 1])

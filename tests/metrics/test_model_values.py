@@ -5,10 +5,10 @@ import polars as pl
 import pytest
 
 from dialens.corpus import Corpus, Dialogue
-from dialens.metrics import ModelSet, Resources, Scores, score
+from dialens.metrics import ModelChoice, Resources, ScorerContext, ScorerSet, Scores, score
 from dialens.models import load
 from tests.metrics.model_talks import said, same, values
-from tests.metrics.tiny_models import tiny_folder
+from tests.metrics.tiny_models import tiny_folder, tiny_scorers
 
 UNKNOWN = "no word the model knows"
 OF_A_TEXT = (
@@ -18,13 +18,13 @@ OF_A_TEXT = (
     "emotion_matching_classifier",
 )
 OF_A_REPLY = ("engagement", "engagement_reactions", "relevance")
-SHIPPED = ModelSet("small")
+SHIPPED = ScorerSet(ScorerContext(models=ModelChoice("small")))
 FAMILIES = ["emotion_classifier", "toxicity", "engagement"]
 
 
-def scored(*talks: list[str], models: ModelSet | None = None) -> Scores:
+def scored(*talks: list[str], scorers: ScorerSet | None = None) -> Scores:
     """Dialogues of one agent, named by their number."""
-    chosen = Resources(models=models or ModelSet(folder=tiny_folder()))
+    chosen = Resources(scorers=scorers or tiny_scorers())
     corpus = Corpus.of(Dialogue("s", "a", str(n), said(*talk)) for n, talk in enumerate(talks))
     return score(corpus, metrics=FAMILIES, resources=chosen)
 
@@ -94,6 +94,6 @@ def test_a_reply_to_nothing_said_has_no_engagement() -> None:
 @pytest.mark.parametrize("unread", ["😭", "🎉❤️", "\u200b", "q" * 150, "你好"])
 def test_the_models_that_ship_say_what_they_cannot_read(unread: str) -> None:
     talk = ["partner: What do you like?", f"agent: {unread}", "agent: I love sailing."]
-    made = scored(talk, models=SHIPPED)
+    made = scored(talk, scorers=SHIPPED)
     for metric in (*OF_A_TEXT, *OF_A_REPLY):
         assert reasons(made, metric) == [UNKNOWN, None]

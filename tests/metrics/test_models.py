@@ -14,16 +14,18 @@ from scipy import stats
 
 from dialens.base import DialensError
 from dialens.corpus import Corpus, Dialogue
-from dialens.metrics import ModelSet, Resources, Scores, forecast, make_plan, score
+from dialens.metrics import Plan, Resources, ScorerSet, Scores, forecast, make_plan, score
+from dialens.metrics._encoders import encoders_of
 from dialens.metrics.families import LABELS
-from dialens.models import load
+from dialens.models import Model, load
 from dialens.models.traits import TraitModel
 from dialens.models.traits import load as load_trait
 from dialens.models.traits import save as save_trait
 from tests.metrics import plain
 from tests.metrics.model_talks import TALKS, groups, said, same, values
-from tests.metrics.tiny_models import make_model, tiny_folder
+from tests.metrics.tiny_models import make_model, tiny_folder, tiny_resources, tiny_scorers
 
+TASKS = ("emotion", "toxicity", "engagement", "relevance")
 UNKNOWN = " qqzzqq qqzzqq qqzzqq "  # keeps n-grams from crossing turns; no model knows it
 
 
@@ -136,38 +138,58 @@ def test_signatures_name_the_weights(scores: Scores) -> None:
     assert small.card.signature in scores.signatures["toxicity"]
     assert base.card.signature in scores.signatures["engagement"]
     assert "formula@" in scores.signatures["engagement"]
-    chosen = Resources(models=ModelSet("small", folder=tiny_folder()))
-    (metric,) = make_plan(["engagement_reactions"], chosen).metrics
+    plan = make_plan(["engagement_reactions"], tiny_resources("small"))
+    plan.open()
+    (metric,) = plan.metrics
     assert small.card.signature in metric.signature
     trait = load_trait("openness").card["files"]["model.npz"]
     assert trait[:8] in scores.signatures["openness"]
 
 
-def test_tasks_of_one_folder_share_a_pass(models: ModelSet) -> None:
-    assert models.encoder("emotion") is models.encoder("toxicity")
-    assert models.encoder("engagement") is models.encoder("relevance")
-    assert models.encoder("emotion") is not models.encoder("engagement")
+def test_tasks_of_one_folder_share_a_pass(scorers: ScorerSet) -> None:
+    encoders = encoders_of(scorers.context)
+    of = {task: encoders.reader(task).encoder for task in TASKS}
+    assert of["emotion"] is of["toxicity"]
+    assert of["engagement"] is of["relevance"]
+    assert of["emotion"] is not of["engagement"]
 
 
-def test_only_the_turns_that_are_needed_are_read() -> None:
-    corpus = Corpus.of(TALKS)
-    models = ModelSet(folder=tiny_folder())
-    score(corpus, metrics=["toxicity", "emotion_joy"], resources=Resources(models=models))
-    encoder = models.encoder("toxicity")
+def read_by(monkeypatch: pytest.MonkeyPatch) -> list[str | tuple[str, str]]:
+    """Everything that goes through encoders from now on."""
+    inputs: list[str | tuple[str, str]] = []
+    read = Model.read
+
+    def noted(self: Model, some, *arguments, **options):
+        inputs.extend(some)
+        return read(self, some, *arguments, **options)
+
+    monkeypatch.setattr(Model, "read", noted)
+    return inputs
+
+
+def test_only_the_turns_that_are_needed_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = read_by(monkeypatch)
+    corpus, resources = Corpus.of(TALKS), tiny_resources()
+    score(corpus, metrics=["toxicity", "emotion_joy"], resources=resources)
     own, other = plain.said(TALKS, "agent"), plain.said(TALKS, "partner")
-    assert models.fresh(encoder, [text for text in own if text]) == []
-    assert models.fresh(encoder, other) == other
-    assert models.failed("engagement") is None
-    assert not models._encoders.keys() & {"engagement", "relevance"}
-    score(corpus, metrics=["emotion_classifier"], resources=Resources(models=models))
-    assert models.fresh(encoder, other) == []
+    assert sorted(seen) == sorted({text for text in own if text})
+    score(corpus, metrics=["emotion_classifier"], resources=resources)
+    assert sorted(seen) == sorted({text for text in (*own, *other) if text})
 
 
-def test_memory_is_bounded_and_only_saves_work(models: ModelSet, scores: Scores) -> None:
-    little = ModelSet(folder=tiny_folder(), remember=2)
-    again = score(Corpus.of(TALKS), resources=Resources(models=little))
+def test_every_pair_is_read_once_for_all_metrics(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = read_by(monkeypatch)
+    score(Corpus.of(TALKS), metrics=["engagement"], resources=tiny_resources())
+    assert seen
+    assert len(seen) == len(set(seen))
+
+
+def test_memory_is_bounded_and_only_saves_work(scores: Scores) -> None:
+    little = tiny_scorers(cache_size=2)
+    again = score(Corpus.of(TALKS), resources=Resources(scorers=little))
     texts = [text for text in plain.said(TALKS, "agent") if text]
-    assert len(little.fresh(little.encoder("emotion"), texts)) >= len(texts) - 2
+    encoder = encoders_of(little.context).reader("emotion").encoder
+    assert len(encoder.uncached(texts)) >= len(texts) - 2
     for one, two in zip(scores.wide("turn"), again.wide("turn"), strict=True):
         if one.dtype == pl.Float64:
             np.testing.assert_allclose(one.to_numpy(), two.to_numpy(), atol=1e-3)
@@ -179,7 +201,7 @@ def test_progress_counts_every_turn_once() -> None:
         Dialogue("s", "a", f"d{i}", said(f"partner: cat {i}", f"agent: dog {i} zebra"))
         for i in range(300)
     ]
-    chosen = Resources(models=ModelSet(folder=tiny_folder()))
+    chosen = tiny_resources()
     score(Corpus.of(talks), metrics=["engagement"], resources=chosen, advance=steps.append)
     assert sum(steps) == 600
     assert len(steps) > 1
@@ -190,8 +212,7 @@ def test_what_cannot_be_loaded_is_missing_and_the_rest_goes_on(tmp_path: Path) -
     folder = tmp_path / "models"
     shutil.copytree(tiny_folder(), folder, symlinks=True)
     (folder / "small" / "weights.bin").write_bytes(b"not weights")
-    models = ModelSet(folder=folder)
-    resources = Resources(models=models)
+    resources = tiny_resources(folder=folder)
     made = score(
         Corpus.of(TALKS), metrics=["toxicity", "engagement", "length"], resources=resources
     )
@@ -208,7 +229,7 @@ def test_what_cannot_be_loaded_is_missing_and_the_rest_goes_on(tmp_path: Path) -
 
 
 def test_an_empty_installation_says_what_is_missing(tmp_path: Path) -> None:
-    resources = Resources(models=ModelSet(folder=tmp_path))
+    resources = tiny_resources(folder=tmp_path)
     made = score(
         Corpus.of(TALKS), metrics=["emotion_joy", "openness", "length"], resources=resources
     )
@@ -238,7 +259,7 @@ def test_models_of_ones_own(tmp_path: Path) -> None:
     )
     save_trait(kind, tmp_path / "kind")
     own = {"emotion": few, "toxicity": two, "agreeableness": tmp_path / "kind"}
-    resources = Resources(models=ModelSet(own=own, folder=tiny_folder()))
+    resources = tiny_resources(own=own)
     made = score(
         Corpus.of(TALKS),
         metrics=["emotion_classifier", "toxicity", "agreeableness"],
@@ -275,7 +296,7 @@ def test_a_hugging_face_classifier_of_ones_own(tmp_path: Path) -> None:
     transformers.BertForSequenceClassification(shape).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     own = {"toxicity": folder, "engagement": folder}
-    resources = Resources(models=ModelSet(own=own, folder=tiny_folder()))
+    resources = tiny_resources(own=own)
     made = score(Corpus.of(TALKS), metrics=["toxicity", "engagement"], resources=resources)
     model = load(folder)
     before, text = (turn.text for turn in TALKS[0].turns[:2])
@@ -287,25 +308,32 @@ def test_a_hugging_face_classifier_of_ones_own(tmp_path: Path) -> None:
 
 
 def test_a_model_that_reads_something_else_is_refused() -> None:
-    resources = Resources(
-        models=ModelSet(own={"toxicity": "engagement-base"}, folder=tiny_folder())
-    )
+    resources = tiny_resources(own={"toxicity": "engagement-base"})
     made = score(Corpus.of(TALKS), metrics=["toxicity"], resources=resources)
     reasons = made.table.collect()["reason"]
     assert reasons.str.contains("reads pairs of context and reply", literal=True).all()
 
 
 def test_a_size_that_a_task_lacks_is_its_default() -> None:
-    base = ModelSet("base", folder=tiny_folder())
-    assert base.encoder("emotion").size == "small, int8"
-    assert base.encoder("engagement").size == "base, int8"
-    small = ModelSet("small", folder=tiny_folder())
-    assert small.encoder("engagement").size == "small, int8"
-    assert small.encoder("relevance").size == "base, int8"
+    plan = make_plan(["emotion_classifier", "engagement"], tiny_resources("base"))
+    plan.open()
+    assert label(plan, "emotion") == "small, int8"
+    assert label(plan, "engagement") == "base, int8"
+    plan = make_plan(["engagement"], tiny_resources("small"))
+    plan.open()
+    assert label(plan, "engagement") == "small, int8"
+    assert label(plan, "relevance") == "base, int8"
+
+
+def label(plan: Plan, family: str) -> str:
+    """What the model behind a family is called."""
+    model = plan.families[family].model
+    assert model is not None
+    return model(plan.scorers.context).label
 
 
 def test_without_models() -> None:
-    none = Resources(models=ModelSet("none"))
+    none = tiny_resources("none")
     names = [metric.name for metric in make_plan(None, none).metrics]
     assert "length" in names
     assert not {"engagement", "emotion_joy", "openness", "toxicity"} & set(names)
@@ -319,7 +347,8 @@ def test_without_models() -> None:
         "import dialens",
         "import dialens; dialens.metrics.metrics()",
         "import dialens; from dialens.corpus import demo_path; from dialens.metrics import *; "
-        "score(dialens.read(demo_path()), resources=Resources(models=ModelSet('none')))",
+        "context = ScorerContext(models=ModelChoice('none')); "
+        "score(dialens.read(demo_path()), resources=Resources(scorers=ScorerSet(context)))",
         "import dialens; from dialens.corpus import demo_path; from dialens.metrics import *; "
         "score(dialens.read(demo_path()), metrics=['personality'])",
     ],

@@ -10,7 +10,7 @@ from dialens import Resources, Scores, compare, score
 from dialens.analysis.comparison import intervals
 from dialens.analysis.profiles import agent_profile, trait_profile
 from dialens.base import DialensError
-from dialens.metrics import ModelSet, make_plan, score_into
+from dialens.metrics import ModelChoice, ScorerContext, ScorerSet, make_plan, score_into
 from dialens.metrics._scores import METRICS, reason_column
 from dialens.report import write_comparison, write_report
 from dialens.report._digest import Digest
@@ -50,8 +50,8 @@ def test_dialogues_have_values_and_reasons_whatever_levels_are_kept() -> None:
 
 def test_after_a_model_failed_everything_gives_the_same_reason(tmp_path: Path) -> None:
     corpus = two_agents(6)
-    models = ModelSet(own={"toxicity": "/nowhere"}, folder=tiny_folder())
-    resources = Resources(models=models)
+    models = ModelChoice(own={"toxicity": "/nowhere"}, folder=tiny_folder())
+    resources = Resources(scorers=ScorerSet(ScorerContext(models=models)))
     plan = make_plan(["toxicity", "length"], resources)
     in_memory = score_into(corpus, tmp_path / "scores", plan)
     for scores in (in_memory, Scores.open(tmp_path / "scores")):

@@ -6,6 +6,7 @@ with a formula. The trait models beside them are the shipped ones.
 
 import json
 import tempfile
+from collections.abc import Mapping
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
@@ -14,6 +15,7 @@ import numpy as np
 import tokenizers
 from safetensors.numpy import save_file
 
+from dialens.metrics import ModelChoice, Resources, ScorerContext, ScorerSet
 from dialens.metrics.families import LABELS
 from dialens.models import SHIPPED
 from dialens.models.training import export
@@ -45,6 +47,26 @@ def tiny_folder() -> Path:
     for traits in SHIPPED.glob("traits_*"):
         (folder / traits.name).symlink_to(traits)
     return folder
+
+
+def tiny_scorers(
+    size: str = "default",
+    own: Mapping[str, str | Path] | None = None,
+    folder: Path | None = None,
+    cache_size: int = 1_000,
+) -> ScorerSet:
+    """Scorers with the tiny models, or with those of another folder."""
+    choice = ModelChoice(size, own or {}, folder or tiny_folder(), cache_size)
+    return ScorerSet(ScorerContext(models=choice))
+
+
+def tiny_resources(
+    size: str = "default",
+    own: Mapping[str, str | Path] | None = None,
+    folder: Path | None = None,
+) -> Resources:
+    """Resources with the tiny models, or with those of another folder."""
+    return Resources(scorers=tiny_scorers(size, own, folder))
 
 
 def make_model(

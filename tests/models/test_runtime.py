@@ -20,7 +20,7 @@ from scipy.stats import pearsonr, spearmanr
 
 from dialens.base import DialensError
 from dialens.corpus import Corpus, Dialogue, Turn
-from dialens.metrics import ModelSet, Resources, score
+from dialens.metrics import ModelChoice, Resources, ScorerContext, ScorerSet, score
 from dialens.models import (
     SHIPPED,
     EngagementScorer,
@@ -89,7 +89,7 @@ def test_baselines_count_words_as_the_metric_does() -> None:
     talks = [
         Dialogue("s", "a", str(n), [Turn("B", "agent", reply)]) for n, reply in enumerate(replies)
     ]
-    resources = Resources(models=ModelSet("none"))
+    resources = Resources(scorers=ScorerSet(ScorerContext(models=ModelChoice("none"))))
     scores = score(Corpus.of(talks), metrics=["specificity"], resources=resources)
     wanted = scores.wide("turn").sort("dialog")["specificity"].to_list()
     found = baselines(replies)

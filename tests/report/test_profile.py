@@ -14,7 +14,15 @@ import pytest
 
 from dialens import Corpus, Resources, score
 from dialens.corpus import Dialogue, Turn
-from dialens.metrics import Definition, MetricCard, ModelSet, TurnBatch, turn_mean
+from dialens.metrics import (
+    Definition,
+    MetricCard,
+    ModelChoice,
+    ScorerContext,
+    ScorerSet,
+    TurnBatch,
+    turn_mean,
+)
 from dialens.metrics import _registry as registry
 from dialens.metrics._state import Floats
 from dialens.report._digest import Digest
@@ -58,7 +66,11 @@ def section(
     talks: list[Dialogue], metrics: list[str] | None = None, manifest: dict[str, Any] | None = None
 ) -> ProfileSection:
     corpus = replace(Corpus.of(talks), manifest=manifest or {})
-    scores = score(corpus, metrics=metrics or METRICS, resources=Resources(models=ModelSet("none")))
+    scores = score(
+        corpus,
+        metrics=metrics or METRICS,
+        resources=Resources(scorers=ScorerSet(ScorerContext(models=ModelChoice("none")))),
+    )
     digest = Digest.of(scores)
     return profile_section(digest, scores, corpus, profile_of(digest, scores))
 

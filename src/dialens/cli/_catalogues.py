@@ -39,7 +39,7 @@ def metrics(
         allow_pickle=allow_pickle,
         no_cache=True,
     )
-    resources = Resources(automatic=scorers)
+    resources = Resources(scorers=scorers)
     chosen = list(all_metrics().values()) if name is None else select([name])
     plan = make_plan(chosen, resources)
     lacking = {metric.name: _lacking(plan, metric) for metric in plan.metrics}
@@ -63,14 +63,18 @@ def metrics(
 
 
 def _lacking(plan: Plan, metric: Metric) -> str | None:
-    """Why a metric is not ready; weights of automatic metrics are looked for, not loaded."""
-    family = metric.card.scored_by
-    if family is not None and plan.automatic is not None:
+    """Why a metric is not ready; the user's weights are looked for, not loaded."""
+    for family in metric.families:
+        if family.model is not None:
+            plan.open([family.name])
+            continue
         try:
-            return family.ready(plan.automatic.workshop)
+            reason = family.ready(plan.scorers.context)
         except DialensError as error:
-            return str(error)
-    return plan.lacking(metric)
+            reason = str(error)
+        if reason is not None:
+            return reason
+    return plan.failures.get(metric.name)
 
 
 def _say_why(console: Console, cards: list[MetricCard], lacking: dict[str, str | None]) -> None:

@@ -8,7 +8,7 @@ import typer
 from dialens.cli._options import shown
 from dialens.cli._score import score_to
 from dialens.corpus import LEVELS, demo_path
-from dialens.metrics import ModelSet, Resources, make_plan
+from dialens.metrics import ModelChoice, Resources, ScorerContext, ScorerSet, make_plan
 
 
 def demo(
@@ -26,7 +26,8 @@ def demo(
     print(
         "Scoring the bundled corpus: invented conversations with three variants of one companion."
     )
-    resources = Resources(models=ModelSet("small"))
+    scorers = ScorerSet(ScorerContext(models=ModelChoice("small")))
+    resources = Resources(scorers=scorers)
     score_to(
         demo_path(),
         output,

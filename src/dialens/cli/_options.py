@@ -12,11 +12,11 @@ from dialens.base import DialensError
 from dialens.corpus import LEVELS, OnError
 from dialens.metrics import (
     Family,
-    ModelSet,
+    ModelChoice,
     Resources,
     ResultCache,
+    ScorerContext,
     ScorerSet,
-    Workshop,
     check_names,
     default_folder,
 )
@@ -126,13 +126,9 @@ def make_resources(
     lexicons: list[str] | None,
     prompt: str,
     seed: int,
-    *,
-    models: str = "default",
-    own_models: list[str] | None = None,
-    threads: int | None = None,
-    automatic: ScorerSet | None = None,
+    scorers: ScorerSet,
 ) -> Resources:
-    """What `--lexicon`, `--prompt`, `--seed` and `--models` ask for, defaults for the rest."""
+    """What `--lexicon`, `--prompt` and `--seed` ask for, defaults for the rest."""
     given: dict[str, Lexicon] = {}
     for entry in lexicons or []:
         kind, equals, path = entry.partition("=")
@@ -141,8 +137,7 @@ def make_resources(
                 f"--lexicon takes KIND=FILE with KIND emotion, style or stop; seen: {entry!r}."
             )
         given[kind] = read_emotion_lexicon(path) if kind == "emotion" else read_lexicon(path)
-    chosen = ModelSet(models, _own_models(own_models), threads=threads or 0)
-    plain = Resources(prompt=prompt, seed=seed, models=chosen, automatic=automatic or ScorerSet())
+    plain = Resources(prompt=prompt, seed=seed, scorers=scorers)
     return replace(
         plain,
         emotion=given.get("emotion", plain.emotion),
@@ -153,6 +148,8 @@ def make_resources(
 
 def make_scorers(
     *,
+    models: str = "default",
+    own_models: list[str] | None = None,
     weights: list[str] | None = None,
     options: list[str] | None = None,
     device: str = "auto",
@@ -161,11 +158,11 @@ def make_scorers(
     no_cache: bool = False,
     threads: int | None = None,
 ) -> ScorerSet:
-    """What `--weights`, `--metric-option`, `--device` and `--cache` ask for.
+    """What `--models`, `--weights`, `--metric-option`, `--device` and `--cache` ask for.
 
     Examples:
-        >>> made = make_scorers(weights=["bert_score=models/x"], no_cache=True)
-        >>> made.workshop.weights["bert_score"]
+        >>> scorers = make_scorers(weights=["bert_score=models/x"], no_cache=True)
+        >>> scorers.context.weights["bert_score"]
         'models/x'
     """
     if device not in _DEVICES:
@@ -188,13 +185,14 @@ def make_scorers(
         if not equals or not point or not option:
             raise DialensError(f"--metric-option takes FAMILY.OPTION=VALUE; seen: {entry!r}.")
         settings.setdefault(family, {})[option] = value
-    workshop = Workshop(found, settings, threads, device, allow_pickle)
-    check_names(workshop, families().values())
-    return ScorerSet(workshop, ResultCache(None if no_cache else cache or default_folder()))
+    choice = ModelChoice(models, _own_models(own_models))
+    context = ScorerContext(found, settings, threads, device, allow_pickle, choice)
+    check_names(context, families().values())
+    return ScorerSet(context, ResultCache(None if no_cache else cache or default_folder()))
 
 
 def families() -> dict[str, Family]:
-    """The families of automatic metrics by name, other packages' among them."""
+    """The families of metrics that scorers compute, by name, other packages' among them."""
     found = (card.scored_by for card in all_metrics().values())
     return {family.name: family for family in found if family is not None}
 

@@ -104,10 +104,9 @@ def score(
         lexicon,
         prompt,
         seed,
-        models=models,
-        own_models=model,
-        threads=threads,
-        automatic=make_scorers(
+        make_scorers(
+            models=models,
+            own_models=model,
             weights=weights,
             options=metric_option,
             device=device,
@@ -145,14 +144,15 @@ def score_to(
 ) -> None:
     """Read, score, report; the output folder appears when all of it is done."""
     intake = Intake(on_error)
+    context = resources.scorers.context
     arguments = {
         "corpus": source,
         "metrics": [metric.name for metric in plan.metrics],
         "levels": levels,
-        "models": resources.models.size,
-        "own_models": resources.models.own,
-        "weights": dict(resources.automatic.workshop.weights),
-        "metric_options": {k: dict(v) for k, v in resources.automatic.workshop.options.items()},
+        "models": context.models.size,
+        "own_models": {task: str(place) for task, place in context.models.own.items()},
+        "weights": dict(context.weights),
+        "metric_options": {k: dict(v) for k, v in context.options.items()},
         "on_error": on_error,
     }
     recorder = Recorder("score", arguments, seed=resources.seed)

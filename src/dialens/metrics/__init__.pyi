@@ -1,21 +1,13 @@
 from ._batch import TurnBatch
-from ._cache import ResultCache, default_folder
-from ._card import (
-    Definition,
-    Metric,
-    MetricCard,
-    Resources,
-    in_sentence,
-    metric,
-    turn_mean,
-    with_models,
-)
-from ._cards import GROUP
-from ._family import Family, Workshop
+from ._card import Definition, Metric, MetricCard, Resources, in_sentence, metric, turn_mean
+from ._family import Family, NotReadyError, Output, PoolScorer, Scorer, ScorerContext, Unit
+from ._family_cards import GROUP, cards_of
+from ._family_features import family_feature
 from ._features import DistinctNgrams, Feature, Spread, TurnValue, WordCount, lexicon_feature
+from ._model_choice import ModelChoice
 from ._model_forecast import Forecast, forecast
-from ._model_set import ModelSet
 from ._registry import metrics, select
+from ._result_cache import ResultCache, default_folder
 from ._scorers import ScorerSet, check_names
 from ._scores import SCORES, ScoredMetric, Scores, make_plan, score, score_into, state_of
 from ._scoring import Plan
@@ -33,22 +25,29 @@ __all__ = [
     "Forecast",
     "Metric",
     "MetricCard",
-    "ModelSet",
+    "ModelChoice",
+    "NotReadyError",
+    "Output",
     "Plan",
+    "PoolScorer",
     "Resources",
     "ResultCache",
     "ScoredMetric",
+    "Scorer",
+    "ScorerContext",
     "ScorerSet",
     "Scores",
     "Spread",
     "State",
     "TurnBatch",
     "TurnValue",
+    "Unit",
     "Values",
     "WordCount",
-    "Workshop",
+    "cards_of",
     "check_names",
     "default_folder",
+    "family_feature",
     "forecast",
     "in_sentence",
     "lexicon_feature",
@@ -60,5 +59,4 @@ __all__ = [
     "select",
     "state_of",
     "turn_mean",
-    "with_models",
 ]

@@ -1,20 +1,23 @@
 """A batch of whole dialogues, tokenised once for every feature."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from threading import Lock
-from typing import TypeVar, cast
+from typing import Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 from scipy import sparse
 
+from dialens.metrics._memo import Memo
 from dialens.metrics._state import Floats
 from dialens.text import Vocabulary, WordTable, tokenise
 
 Ints = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+P = ParamSpec("P")
 T = TypeVar("T")
 WordWeights = Callable[[pl.Series], Floats]
 
@@ -30,18 +33,39 @@ class Words:
         self.vocabulary = Vocabulary()
         self.table = WordTable(self.vocabulary, list(weights.values()))
         self.columns = dict(zip(weights, self.table.columns, strict=True))
-        self._others: dict[str, WordTable] = {}
+        self._others: dict[WordWeights, WordTable] = {}
         self._lock = Lock()
 
-    def table_of(self, name: str, weights: WordWeights) -> WordTable:
-        """A table of its own for what is looked up by word but not summed, made at first asking."""
+    def table_of(self, weights: WordWeights) -> WordTable:
+        """A table for what is looked up by word but not summed, one for each function."""
         with self._lock:
-            if name not in self._others:
-                self._others[name] = WordTable(self.vocabulary, [weights])
-            return self._others[name]
+            if weights not in self._others:
+                self._others[weights] = WordTable(self.vocabulary, [weights])
+            return self._others[weights]
 
 
 @dataclass(frozen=True)
+class Outcome:
+    """What a family's scorer says of a batch.
+
+    Attributes:
+        values: One row a turn, one column an output; NaN where there is none.
+        scored: Which turns it was asked for.
+        lacks: Of turns that it could not be asked for, what they lack; one column a lack.
+        dialogs: One row a dialogue, from a scorer that gives dialogues values of their own.
+        vectors: Of all texts, from a scorer that compares them at the end.
+        failure: Why it has no values at all, if it could not be used.
+    """
+
+    values: Floats
+    scored: Mask
+    lacks: Floats
+    dialogs: Floats | None = None
+    vectors: Mapping[str, NDArray[np.float32]] = field(default_factory=dict)
+    failure: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
 class TurnBatch:
     """Turns of whole dialogues in order, with their tokens as word ids.
 
@@ -49,26 +73,23 @@ class TurnBatch:
         turns: Columns system, agent, dialog, turn, role, text, and meta where a metric reads it.
         known: What the run knows of words.
         references: What others said instead, for turns of these dialogues: dialog, turn, text.
+        outcomes: What the scorers of the run say of it, by family; filled before features are.
     """
 
     turns: pl.DataFrame
     known: Words
     references: pl.DataFrame | None = None
-    _made: dict[str, object] = field(default_factory=dict, repr=False)
+    outcomes: dict[str, Outcome] = field(default_factory=dict, repr=False)
+    _memo: Memo = field(default_factory=Memo, init=False, repr=False)
 
-    def once(self, name: str, make: "Callable[[TurnBatch], T]") -> T:
-        """What `make` gives for this batch, made once for all who ask under the same name."""
-        if name not in self._made:
-            self._made[name] = make(self)
-        return cast(T, self._made[name])
-
-    def has(self, name: str) -> bool:
-        """Whether something was made under that name."""
-        return name in self._made
-
-    def keep(self, name: str, made: object) -> None:
-        """Keep what was made elsewhere, for all who ask under that name."""
-        self._made[name] = made
+    def cached(
+        self,
+        function: "Callable[Concatenate[TurnBatch, P], T]",
+        *arguments: P.args,
+        **options: P.kwargs,
+    ) -> T:
+        """What a function gives for this batch, computed once for all who ask."""
+        return self._memo.get(function, self, *arguments, **options)
 
     @cached_property
     def _tokens(self) -> tuple[NDArray[np.uint32], Ints]:
@@ -99,6 +120,11 @@ class TurnBatch:
     def word_sums(self, name: str) -> Floats:
         """The sums over each turn's words of what is counted under `name`."""
         return self._word_sums[:, self.known.columns[name]]
+
+    @cached_property
+    def says(self) -> Mask:
+        """Which turns say anything."""
+        return self.turns["text"].fill_null("").str.strip_chars().ne("").to_numpy()
 
     @cached_property
     def is_agent(self) -> NDArray[np.bool_]:

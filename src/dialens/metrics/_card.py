@@ -1,17 +1,14 @@
 """What a metric says of itself, and how it is made ready for a run."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
-
-import numpy as np
 
 from dialens.corpus import LEVELS
 from dialens.metrics._batch import TurnBatch
-from dialens.metrics._family import Family
+from dialens.metrics._family import Describes, Family, Side
+from dialens.metrics._family_features import FamilyValues
 from dialens.metrics._features import Feature, TurnValue
-from dialens.metrics._model_set import ModelSet
 from dialens.metrics._scorers import ScorerSet
 from dialens.metrics._state import Floats, State, Values, ratio
 from dialens.text import Lexicon, emotion_lexicon, function_words, stop_words
@@ -27,8 +24,7 @@ class Resources:
         stop: Words that carry no content.
         prompt: Whether a turn answers the whole `context` before it or only the `last` turn.
         seed: For metrics that draw.
-        models: Which models are used, and of what size.
-        automatic: Weights, options and device of the automatic metrics.
+        scorers: Which models, weights, options and device are used by whatever costs something.
     """
 
     emotion: Lexicon = field(default_factory=emotion_lexicon)
@@ -36,8 +32,7 @@ class Resources:
     stop: Lexicon = field(default_factory=stop_words)
     prompt: str = "context"
     seed: int = 0
-    models: ModelSet = field(default_factory=ModelSet, compare=False)
-    automatic: ScorerSet = field(default_factory=ScorerSet, compare=False)
+    scorers: ScorerSet = field(default_factory=ScorerSet, compare=False)
 
 
 @dataclass(frozen=True)
@@ -49,20 +44,13 @@ class Definition:
         compute: Summed features in, values out; the same function at every level.
         uses: What the value depends on beside the text, for the signature.
         turns: How many turns stand behind a value, for a metric that single turns do not have.
-        tasks: What models are asked for.
-        signed: What it depends on as well, but is known only when a run begins.
     """
 
     features: tuple[Feature, ...]
     compute: Callable[[State], Values]
     uses: Mapping[str, str] = field(default_factory=dict)
     turns: Callable[[State], Floats] | None = None
-    tasks: tuple[str, ...] = ()
-    signed: Callable[[], Mapping[str, str]] = dict
 
-
-Side = Literal["psychological", "automatic", "baseline"]
-Describes = Literal["", "trait", "momentary trait", "state"]
 
 LAST = 1_000
 """The headline rank of a metric that does not say where it stands: after all that do."""
@@ -86,7 +74,7 @@ class MetricCard:
         licence: Of the resources it uses by default.
         version: Raised when its numbers change.
         groups: Larger groups that it is selected with.
-        scored_by: The family of automatic metrics that it is an output of, if it is one.
+        scored_by: The family whose scorer it is computed with, if one is.
         label: Its heading in a table of its family; made from the name if not given.
         long_label: The same where no heading says what it belongs to; the label if not given.
         higher_reads: What an agent with the higher value does, as a predicate ("asks in more of
@@ -175,10 +163,24 @@ class Metric:
         """What the `metric` column holds."""
         return self.card.name
 
+    @property
+    def families(self) -> tuple[Family, ...]:
+        """The families whose scorers it is computed with."""
+        return tuple(feature.family for feature in self._scored)
+
+    @property
+    def _scored(self) -> list[FamilyValues]:
+        return [feat for feat in self.definition.features if isinstance(feat, FamilyValues)]
+
     @cached_property
     def signature(self) -> str:
-        """Everything the numbers depend on, short enough for a footnote."""
-        depends = {**self.definition.uses, **self.definition.signed()}
+        """Everything the numbers depend on, short enough for a footnote.
+
+        A scorer signs once it is open: ask for it when the run's scorers are.
+        """
+        depends = dict(self.definition.uses)
+        for feature in self._scored:
+            depends[feature.family.signed_as] = feature.scorers.signature(feature.family)
         uses = "".join(f"|{key}:{value}" for key, value in depends.items())
         return f"{self.name}|v{self.card.version}{uses}"
 
@@ -195,6 +197,7 @@ def metric(
     citation: str = "",
     licence: str = "Apache-2.0",
     version: int = 1,
+    scored_by: Family | None = None,
     groups: tuple[str, ...] = (),
     label: str = "",
     long_label: str = "",
@@ -235,6 +238,7 @@ def metric(
             citation=citation,
             licence=licence,
             version=version,
+            scored_by=scored_by,
             groups=groups,
             label=label,
             long_label=long_label,
@@ -286,20 +290,3 @@ def turn_mean(
         return Values.where(ratio(total, n), **{missing.replace(" ", "_"): n == 0})
 
     return Definition((*features, feature), compute, uses or {})
-
-
-def with_models(definition: Definition, models: ModelSet, tasks: tuple[str, ...]) -> Definition:
-    """A definition that models stand behind: they sign its values, and their failure is a reason.
-
-    Where a model was tried and could not be used, every value is missing and says why.
-    """
-
-    def compute(state: State) -> Values:
-        reasons = [reason for reason in map(models.failed, tasks) if reason is not None]
-        if reasons:
-            height = len(state.other_turns)
-            return Values(np.full(height, np.nan), np.ones(height, np.uint8), (reasons[0],))
-        return definition.compute(state)
-
-    signed = {"model": "+".join(models.signature(task) for task in tasks)}
-    return replace(definition, compute=compute, uses={**definition.uses, **signed}, tasks=tasks)

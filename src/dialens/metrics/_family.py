@@ -1,32 +1,44 @@
-"""What an automatic metric declares, and what its scorer does with a reply."""
+"""The contract for whatever costs something: a family declares outputs, its scorer computes them.
+
+An encoder, a network of the field, counts against a reference, linear models over words: each is a
+`Family`. The engine (`_scorers`, `_family_features`) opens its scorer when it is first needed, asks
+for every distinct unit once, and remembers why one could not be opened.
+"""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, TypeVar
+from typing import Literal, ParamSpec, Protocol, TypeVar
 
 from dialens.base import DialensError
+from dialens.metrics._batch import TurnBatch
+from dialens.metrics._memo import Memo
+from dialens.metrics._model_choice import ModelChoice
 from dialens.metrics._state import Floats
 
+P = ParamSpec("P")
 T = TypeVar("T")
+Advance = Callable[[int], None]
 
 
 @dataclass(frozen=True)
 class Unit:
-    """A reply to score.
+    """A turn to score.
 
     Attributes:
         context: The turns before it, oldest first, whoever spoke.
-        response: The reply.
+        response: The turn itself.
         references: What people, or better systems, said instead; none where there are none.
+        background: What its speaker was given to speak from (a persona, a fact), where known.
     """
 
     context: tuple[str, ...]
     response: str
     references: tuple[str, ...] = ()
+    background: str | None = None
 
 
 class Scorer(Protocol):
-    """Scores replies; made once a run, when the first reply is there."""
+    """Scores units; opened once a run, when the first unit is there."""
 
     signature: str
     """What the numbers depend on: library and version, weights' hash, layer, options."""
@@ -38,9 +50,7 @@ class Scorer(Protocol):
         afterwards.
         """
 
-    def score(
-        self, units: Sequence[Unit], advance: Callable[[int], None] = lambda _: None
-    ) -> Floats:
+    def score(self, units: Sequence[Unit], advance: Advance = lambda _: None) -> Floats:
         """One row a unit, one column an output; NaN where there is none.
 
         A row does not depend on which other units are asked for. `advance` is told how many units
@@ -58,40 +68,44 @@ class PoolScorer(Protocol):
     signature: str
     """What the numbers depend on: library and version, weights' hash, layer, options."""
 
-    def embed(
-        self, texts: Sequence[str], advance: Callable[[int], None] = lambda _: None
-    ) -> Floats:
+    def embed(self, texts: Sequence[str], advance: Advance = lambda _: None) -> Floats:
         """One row a text, which does not depend on the other texts."""
 
     def compare(self, responses: Floats, references: Floats) -> Floats:
         """One number an output for all replies of an agent or system; NaN if there are too few."""
 
 
+class WordScorer(Protocol):
+    """Scores the agent's turns and dialogues from words that the run has tokenised already.
+
+    For models of pooled text, whose value of a dialogue is no function of its turns' values.
+    """
+
+    signature: str
+    """What the numbers depend on."""
+
+    def score_words(self, batch: TurnBatch) -> tuple[Floats, Floats]:
+        """One row a turn, and one row a dialogue; NaN where no word is known."""
+
+
+AnyScorer = Scorer | PoolScorer | WordScorer
+
+
 class NotReadyError(DialensError):
     """A metric cannot be computed here; says which package, folder or file it wants."""
 
 
-def first_line(error: BaseException) -> str:
-    """What an error of a library says first; its name where it says nothing.
-
-    Examples:
-        >>> first_line(ValueError("no header")), first_line(EOFError())
-        ('no header', 'EOFError')
-    """
-    lines = str(error).strip().splitlines()
-    return lines[0] if lines else type(error).__name__
-
-
-@dataclass(frozen=True)
-class Workshop:
-    """What scorers are made from.
+@dataclass(frozen=True, eq=False)
+class ScorerContext:
+    """What scorers are opened with.
 
     Attributes:
         weights: Folders, or `hub:ORGANISATION/NAME@REVISION`, by the name of the weights.
         options: Settings by family, such as `{"bert_score": {"layer": "5"}}`.
-        threads: Of one core each.
+        threads: Of one core each; all cores if not given.
         device: `cpu`, `cuda`, or `auto` for a GPU where there is one.
         allow_pickle: Whether weights that can run code may be loaded.
+        models: Which of the models that ship are used, and those in their place.
     """
 
     weights: Mapping[str, str] = field(default_factory=dict)
@@ -99,13 +113,24 @@ class Workshop:
     threads: int | None = None
     device: str = "auto"
     allow_pickle: bool = False
-    _made: dict[str, object] = field(default_factory=dict, repr=False, compare=False)
+    models: ModelChoice = field(default_factory=ModelChoice)
+    _memo: Memo = field(default_factory=Memo, init=False, repr=False)
 
-    def once(self, key: str, make: Callable[[], T]) -> T:
-        """What was made under this key before, or is made now: encoders are loaded once for all."""
-        if key not in self._made:
-            self._made[key] = make()
-        return self._made[key]  # type: ignore[return-value]
+    def cached(self, function: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T:
+        """The function's result, computed once a context: encoders are loaded once for all."""
+        return self._memo.get(function, *arguments, **options)
+
+
+class NamedModel(Protocol):
+    """A model behind a family; families with the same one share its passes."""
+
+    @property
+    def label(self) -> str:
+        """What a person calls it: `small, int8`."""
+
+
+Side = Literal["psychological", "automatic", "baseline"]
+Describes = Literal["", "trait", "momentary trait", "state"]
 
 
 @dataclass(frozen=True)
@@ -119,8 +144,8 @@ class Output:
         higher_is_better: Or None, where neither is.
         needs: Of `reference` and `context`: what it wants beyond its family. Its column is NaN for
             a unit without.
-        label: Its heading; made from the name if not given.
-        headline: Its rank among the metrics that are shown first; None leaves it to the tables.
+        version: Raised when its numbers change; the family's if not given.
+        label: As those that follow, see `MetricCard`; here the default of `headline` is None.
     """
 
     name: str
@@ -128,8 +153,24 @@ class Output:
     range: tuple[float | None, float | None] = (None, None)
     higher_is_better: bool | None = True
     needs: tuple[str, ...] = ()
+    version: int | None = None
     label: str = ""
+    long_label: str = ""
+    higher_reads: str = ""
     headline: int | None = None
+    percent: bool = False
+    describes: Describes = ""
+    part_of: str = ""
+
+
+LACKS = ("text", "reference", "turn", "context")
+"""What a unit may lack: words, a reference, a turn before it, and anything said in those turns."""
+
+_REASONS = {
+    "text": "nothing said",
+    "reference": "no reference",
+    "context": "no context",
+}
 
 
 @dataclass(frozen=True)
@@ -139,34 +180,68 @@ class Family:
     Attributes:
         name: Selects them together, and names their options.
         outputs: In the order of the scorer's columns.
-        open: Makes the scorer; raises `NotReadyError` if something is missing.
-        ready: Why it cannot be made here, cheaply found out, without loading; None where it can.
-        needs: Of `reference` and `context`: a unit without them has no value.
+        open: Opens the scorer; raises `NotReadyError` if something is missing.
+        ready: Why it cannot be opened here, cheaply found out, without loading; None where it can.
+        needs: Of `reference` and `context`, without which a unit has no value; `model`, if
+            `--models` chooses what it uses.
+        kind: What `open` gives: a `Scorer` of units, a `PoolScorer`, whose values only agents and
+            systems have, or a `WordScorer`.
+        reads: Of `context`, `reference` and `background`: what tells units apart beside the reply.
+        context_turns: How many turns before a reply are read, blank ones among them; if not given,
+            all that say something.
+        reasons: Why there is no value, by what is lacking (`LACKS`, and `value` for what the scorer
+            gives none for), in the order in which reasons are listed.
+        whole: Whether a unit has all outputs or none, so that one count of values serves all.
         weights: Names of the weights it wants, and what must be in their folders.
         options: Names of its options, and what they do.
         citation: Where it comes from.
         licence: Of what it uses.
         version: Raised when its numbers change.
-        pooled: Whether `open` makes a `PoolScorer`, whose values only agents and systems have.
-        ignores: Of `reference` and `context`: what it never reads, so that it need not tell apart
-            units that differ in nothing else.
-        groups: Larger groups that it can be selected with, beside `automatic`.
+        listed: The family that its metrics are listed in, if not its own name.
+        groups: Larger groups that it can be selected with.
+        by_default: Whether it is computed when no metric is named; else in the group `automatic`.
         cached: Whether results are worth keeping on disk; not if they are as fast to compute.
+        uses: What its numbers depend on beside the scorer, for the signature.
+        model: The model behind it, for the forecast of a run, once it is open.
         label: Its heading; made from the name if not given.
+        side: Whether its metrics look at a speaker as at a person, or not (see `MetricCard`).
     """
 
     name: str
     outputs: tuple[Output, ...]
-    open: Callable[[Workshop], Scorer | PoolScorer]
-    ready: Callable[[Workshop], str | None]
+    open: Callable[[ScorerContext], AnyScorer]
+    ready: Callable[[ScorerContext], str | None] = lambda _: None
     needs: tuple[str, ...] = ()
+    kind: Literal["units", "pool", "words"] = "units"
+    reads: tuple[str, ...] = ("context", "reference")
+    context_turns: int | None = None
+    reasons: Mapping[str, str] = field(default_factory=lambda: dict(_REASONS))
+    whole: bool = False
     weights: Mapping[str, str] = field(default_factory=dict)
     options: Mapping[str, str] = field(default_factory=dict)
     citation: str = ""
     licence: str = "Apache-2.0"
     version: int = 1
-    pooled: bool = False
-    ignores: tuple[str, ...] = ()
+    listed: str = ""
     groups: tuple[str, ...] = ()
+    by_default: bool = False
     cached: bool = True
+    uses: Mapping[str, str] = field(default_factory=dict)
+    model: Callable[[ScorerContext], NamedModel] | None = None
     label: str = ""
+    side: Side = "automatic"
+
+    def __post_init__(self) -> None:
+        last = "too few replies" if self.kind == "pool" else "no value"
+        if "value" not in self.reasons:
+            object.__setattr__(self, "reasons", {**self.reasons, "value": last})
+
+    @property
+    def lacks(self) -> tuple[str, ...]:
+        """What units are counted as lacking."""
+        return tuple(lack for lack in self.reasons if lack != "value")
+
+    @property
+    def signed_as(self) -> str:
+        """What stands before its scorer in a signature."""
+        return "model" if "model" in self.needs else "scorer"

@@ -24,7 +24,8 @@ class Feature(Protocol):
     """Counts of a turn that merge into counts of anything larger.
 
     Attributes:
-        name: The key in `State.own` and `State.other`; equal names mean equal features in a run.
+        name: The key in `State.own` and `State.other`. Metrics share a feature by giving equal ones
+            of one name; different ones of one name are refused.
         adds_up: Whether the counts of dialogues may be added, so that they can be resampled.
     """
 
@@ -101,7 +102,9 @@ class Additive:
 class WordCount(Additive):
     """Summed numbers of a turn's words.
 
-    `weights` gives the numbers of each distinct word; it is asked once per word of a run.
+    `weights` gives the numbers of each distinct word; it is asked once per word of a run. Two
+    features of one name must have the same `weights`: a function of a module, or an object that
+    knows when it equals another.
     """
 
     name: str
@@ -123,13 +126,30 @@ def lexicon_feature(name: str, lexicon: Lexicon) -> WordCount:
         >>> lexicon_feature("smile", smile).weights(pl.Series(["happy", "day"])).tolist()
         [[0.5, 1.0, 1.0], [0.0, 0.0, 1.0]]
     """
+    return WordCount(name, _LexiconWeights(lexicon))
 
-    def weights(words: pl.Series) -> Floats:
-        rounded = np.round(lexicon.weights(words) * _GRAIN) / _GRAIN
+
+@dataclass(frozen=True)
+class _LexiconWeights:
+    """The numbers of a word in a lexicon; equal for equal lexicons."""
+
+    lexicon: Lexicon
+
+    def __call__(self, words: pl.Series) -> Floats:
+        rounded = quantised(self.lexicon.weights(words))
         hit = (rounded != 0).any(axis=1, keepdims=True).astype(np.float64)
         return np.hstack([rounded, hit, np.ones_like(hit)])
 
-    return WordCount(name, weights)
+
+def quantised(values: Floats) -> Floats:
+    """Round to multiples of 2⁻²⁰, whose sums are exact in any order; NaN stays.
+
+    Examples:
+        >>> float(quantised(np.array([0.1]))[0]) * 2**20
+        104858.0
+    """
+    rounded: Floats = np.round(values * _GRAIN) / _GRAIN
+    return rounded
 
 
 @dataclass(frozen=True)
@@ -166,17 +186,7 @@ class DistinctNgrams:
 
     def keys(self, batch: TurnBatch) -> tuple[NDArray[np.uint64], Ints]:
         """Every n-gram of the agent as a number, and the turn it stands in; none crosses turns."""
-        return batch.once(f"{self.name} keys", self._keys)
-
-    def _keys(self, batch: TurnBatch) -> tuple[NDArray[np.uint64], Ints]:
-        turn = np.repeat(np.arange(batch.turns.height), np.diff(batch.offsets))
-        words = batch.words.astype(np.uint64)
-        kept = batch.is_agent[turn]
-        if self.n == 1:
-            return words[kept], turn[kept]
-        kept = kept[1:] & (turn[1:] == turn[:-1])
-        pairs = words[:-1][kept] << np.uint64(32) | words[1:][kept]
-        return pairs, turn[:-1][kept]
+        return batch.cached(_ngrams, self.n)
 
     def turns(self, batch: TurnBatch) -> Floats:
         """Different and all n-grams of each turn of the agent; the partner's are not counted."""
@@ -192,15 +202,27 @@ class DistinctNgrams:
 
     def in_dialogs(self, batch: TurnBatch) -> tuple[NDArray[np.uint64], Ints]:
         """Each different n-gram of each dialogue, once, and the dialogue's number."""
-        return batch.once(f"{self.name} in dialogs", self._in_dialogs)
-
-    def _in_dialogs(self, batch: TurnBatch) -> tuple[NDArray[np.uint64], Ints]:
-        keys, turn = self.keys(batch)
-        return distinct_pairs(keys, batch.dialog_of_turn[turn], len(batch.dialog_starts))
+        return batch.cached(_ngrams_in_dialogs, self.n)
 
     def merger(self) -> Merger:
         """Unions."""
         return _Unions(self)
+
+
+def _ngrams(batch: TurnBatch, n: int) -> tuple[NDArray[np.uint64], Ints]:
+    turn = np.repeat(np.arange(batch.turns.height), np.diff(batch.offsets))
+    words = batch.words.astype(np.uint64)
+    kept = batch.is_agent[turn]
+    if n == 1:
+        return words[kept], turn[kept]
+    kept = kept[1:] & (turn[1:] == turn[:-1])
+    pairs = words[:-1][kept] << np.uint64(32) | words[1:][kept]
+    return pairs, turn[:-1][kept]
+
+
+def _ngrams_in_dialogs(batch: TurnBatch, n: int) -> tuple[NDArray[np.uint64], Ints]:
+    keys, turn = batch.cached(_ngrams, n)
+    return distinct_pairs(keys, batch.dialog_of_turn[turn], len(batch.dialog_starts))
 
 
 class _Unions:

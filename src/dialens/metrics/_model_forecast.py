@@ -14,12 +14,10 @@ import polars as pl
 
 from dialens.corpus import Corpus
 from dialens.metrics._batch import TurnBatch, Words
-from dialens.metrics._family import Family
-from dialens.metrics._model_pass import background_inputs, encoder_inputs
-from dialens.metrics._model_set import ENCODER_TASKS, TRAITS, Encoder, ModelSet
+from dialens.metrics._family import Family, NamedModel
 from dialens.metrics._scorers import ScorerSet
 from dialens.metrics._scoring import UNITS, Plan, open_scorers
-from dialens.metrics._units import units_of
+from dialens.metrics._units import Units
 
 _LOOKED_AT = 2_000  # turns at the beginning, of which the sample is drawn
 _SAMPLE = 64
@@ -130,15 +128,14 @@ class Forecast:
 def forecast(
     corpus: Corpus, plan: Plan, *, timer: Callable[[], float] = time.perf_counter
 ) -> Forecast | None:
-    """Load the models of a plan and measure them; None if it uses none.
+    """Open the scorers of a plan and measure them; None if it uses none.
 
     Args:
         corpus: What will be scored.
         plan: The metrics, bound to the resources that they will be scored with.
         timer: The clock.
     """
-    models = plan.models if plan.tasks else None
-    if models is None and not plan.families:
+    if not plan.families:
         return None
     turns, spoken = (
         corpus.turns.select(turns=pl.len(), spoken=(pl.col("role") == "agent").sum())
@@ -146,21 +143,27 @@ def forecast(
         .row(0)
     )
     measure = _Measure(corpus, plan, turns, spoken, timer)
-    scorers = measure.scorers(plan)
-    if models is None:
-        return Forecast((), (), turns, _missing(plan), scorers=scorers)
-    uses = measure.uses(models)
-    traits = tuple(task for task in TRAITS if task in plan.tasks and models.ready(task))
-    made = Forecast(uses, traits, turns, _missing(plan), scorers=scorers)
-    if made.seconds > _WORTH_A_HINT and models.size == "default":
-        small = sum(use.seconds for use in measure.uses(models.of_size("small")))
-        if small < made.seconds * _MUCH_FASTER:
-            return replace(made, faster=small)
+    scorers = plan.scorers
+    families = [family for family in plan.families.values() if scorers.ready(family)]
+    uses = measure.encoders(families, scorers)
+    made = Forecast(
+        uses,
+        tuple(family.name for family in families if family.kind == "words"),
+        turns,
+        _missing(plan),
+        scorers=measure.others(families, scorers),
+    )
+    if made.seconds > _WORTH_A_HINT and scorers.context.models.size == "default":
+        small = scorers.of_size("small")
+        ready = [family for family in families if family.model and small.ready(family)]
+        faster = sum(use.seconds for use in measure.encoders(ready, small))
+        if faster < made.seconds * _MUCH_FASTER:
+            return replace(made, faster=faster)
     return made
 
 
 class _Measure:
-    """A look at the beginning of a corpus, through encoders against the clock."""
+    """A look at the beginning of a corpus, through scorers against the clock."""
 
     def __init__(
         self, corpus: Corpus, plan: Plan, turns: int, spoken: int, timer: Callable[[], float]
@@ -168,75 +171,64 @@ class _Measure:
         frame = corpus.turns.select(*UNITS, "role", "text", "meta").head(_LOOKED_AT).collect()
         references = open_scorers(corpus, plan)
         self._batch = TurnBatch(frame, Words({}), references) if frame.height else None
-        self._tasks = plan.tasks
+        self._both_sides = plan.both_sides
         self._counts = {True: turns, False: spoken}
         self._timer = timer
 
-    def uses(self, models: ModelSet) -> tuple[EncoderUse, ...]:
-        """What each encoder of the plan has to do."""
-        tasks = [task for task in ENCODER_TASKS if task in self._tasks and models.ready(task)]
-        encoders = {id(one): one for one in map(models.encoder, tasks)}.values()
-        return tuple(self._use(models, one, tasks) for one in encoders)
+    def encoders(self, families: Sequence[Family], scorers: ScorerSet) -> tuple[EncoderUse, ...]:
+        """What each encoder has to do; families that share one are measured by the widest."""
+        groups: dict[NamedModel, list[Family]] = {}
+        for family in families:
+            if family.model is not None and family.kind == "units":
+                groups.setdefault(family.model(scorers.context), []).append(family)
+        uses = []
+        for model, group in groups.items():
+            widest = max(group, key=lambda one: (self._everyone(one), "background" in one.reads))
+            count = self._counts[self._everyone(widest)]
+            rate = self._rate(widest, scorers, sample=_SAMPLE, warm_up=_WARM_UP)
+            names = tuple(sorted(family.name for family in group))
+            uses.append(EncoderUse(names, model.label, count, rate * count))
+        return tuple(uses)
 
-    def scorers(self, plan: Plan) -> tuple[ScorerUse, ...]:
-        """What each family of automatic metrics has to do."""
-        if plan.automatic is None:
-            return ()
-        return tuple(
-            ScorerUse(name, self._counts[False], self._seconds(family, plan.automatic))
-            for name, family in plan.families.items()
-            if plan.automatic.ready(family)
-        )
+    def others(self, families: Sequence[Family], scorers: ScorerSet) -> tuple[ScorerUse, ...]:
+        """What each family without a model that ships has to do; fast ones are not measured."""
+        count = self._counts[False]
+        uses = []
+        for family in families:
+            if family.model is None:
+                rate = 0.0
+                if family.cached:
+                    rate = self._rate(family, scorers, sample=_SAMPLED_UNITS, warm_up=1)
+                uses.append(ScorerUse(family.name, count, rate * count))
+        return tuple(uses)
 
-    def _seconds(self, family: Family, scorers: ScorerSet) -> float:
-        """About how long a family takes; 0 for those whose results are not worth keeping."""
-        if self._batch is None or not family.cached:
+    def _everyone(self, family: Family) -> bool:
+        return family.name in self._both_sides
+
+    def _rate(self, family: Family, scorers: ScorerSet, *, sample: int, warm_up: int) -> float:
+        """Seconds a turn, after a short warm-up; what comes out is kept, not computed for this."""
+        if self._batch is None:
             return 0.0
-        units = units_of(self._batch)
-        which = units.scored(family)
+        units = Units(self._batch, family, everyone=self._everyone(family))
+        which = units.scored
         if not which.any():
             return 0.0
-        chosen = list(dict.fromkeys(units.of(family, which)))
-        places = np.linspace(0, len(chosen) - 1, min(_SAMPLED_UNITS, len(chosen))).astype(int)
-        sample = [chosen[place] for place in places.tolist()]
-        scorers.try_out(family, sample[:1])
-        measured = sample[1:] or sample
+        chosen = list(dict.fromkeys(units.of(which)))
+        places = np.linspace(0, len(chosen) - 1, min(sample, len(chosen))).astype(int)
+        tried = [chosen[place] for place in places.tolist()]
+        scorers.try_out(family, tried[:warm_up])
+        measured = tried[warm_up:] or tried
+        if not scorers.ready(family):
+            return 0.0
         started = self._timer()
         scorers.try_out(family, measured)
-        rate = (self._timer() - started) / len(measured)
-        return rate * self._counts[False] * float(which.mean())
-
-    def _use(self, models: ModelSet, encoder: Encoder, tasks: Sequence[str]) -> EncoderUse:
-        everyone = any(self._tasks.get(task, False) for task in encoder.heads)
-        answered = tuple(task for task in tasks if models.encoder(task) is encoder)
-        count = self._counts[everyone]
-        rate = 0.0 if self._batch is None else self._rate(models, encoder, everyone=everyone)
-        return EncoderUse(answered, encoder.size, count, rate * count)
-
-    def _rate(self, models: ModelSet, encoder: Encoder, *, everyone: bool) -> float:
-        """Seconds a turn, after a short warm-up."""
-        assert self._batch is not None
-        rows, inputs = encoder_inputs(self._batch, encoder, everyone=everyone)
-        again = background_inputs(self._batch, rows)[1] if "engagement" in encoder.heads else []
-        fresh = models.fresh(encoder, inputs)
-        if not fresh:
-            return 0.0
-        places = np.linspace(0, len(fresh) - 1, min(_SAMPLE, len(fresh))).astype(int)
-        sample = [fresh[place] for place in places.tolist()]
-        models.run(encoder, sample[:_WARM_UP])
-        measured = sample[_WARM_UP:] or sample
-        started = self._timer()
-        models.run(encoder, measured)
-        an_input = (self._timer() - started) / len(measured)
-        return an_input * (1 + len(again) / len(inputs))
+        return (self._timer() - started) / len(measured) * float(which.mean())
 
 
 def _missing(plan: Plan) -> tuple[tuple[str, tuple[str, ...]], ...]:
     by_reason: dict[str, list[str]] = {}
-    for metric in plan.metrics:
-        reason = plan.lacking(metric)
-        if reason is not None:
-            by_reason.setdefault(reason, []).append(metric.name)
+    for name, reason in plan.failures.items():
+        by_reason.setdefault(reason, []).append(name)
     return tuple((reason, tuple(names)) for reason, names in by_reason.items())
 
 

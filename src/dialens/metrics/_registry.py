@@ -5,9 +5,10 @@ from importlib.metadata import entry_points
 
 from dialens.base import DialensError, did_you_mean
 from dialens.metrics._card import MetricCard
-from dialens.metrics._cards import GROUP as AUTOMATIC
-from dialens.metrics._cards import cards_of
-from dialens.metrics._catalogue import FAMILIES
+from dialens.metrics._family import Family
+from dialens.metrics._family_cards import GROUP as AUTOMATIC
+from dialens.metrics._family_cards import cards_of
+from dialens.metrics.families import FAMILIES
 from dialens.metrics.families import _emotion as emotion
 from dialens.metrics.families import _model_emotion as model_emotion
 from dialens.metrics.families import _model_engagement as model_engagement
@@ -19,8 +20,7 @@ from dialens.metrics.families import _surface as surface
 GROUP = "dialens.metrics"
 
 _OURS: tuple[MetricCard, ...] = (
-    model_engagement.engagement,
-    *model_engagement.PARTS,
+    *(card for family in model_engagement.FAMILIES for card in cards_of(family)),
     *model_traits.CARDS,
     emotion.emotional_entropy,
     emotion.emotion_matching,
@@ -28,7 +28,7 @@ _OURS: tuple[MetricCard, ...] = (
     model_emotion.emotional_entropy_classifier,
     model_emotion.emotion_matching_classifier,
     *model_emotion.EMOTIONS,
-    model_toxicity.toxicity,
+    *cards_of(model_toxicity.FAMILY),
     style.LANGUAGE_STYLE_MATCHING,
     *style.PARTS,
     *emotion.VARIATIONS,
@@ -68,14 +68,17 @@ def _theirs() -> Iterable[MetricCard]:
                 f"The metric {entry.name!r} ({entry.value}) of an installed package cannot be "
                 f"loaded: {error}. Update or remove that package."
             ) from error
-        cards = [loaded] if isinstance(loaded, MetricCard) else list(loaded)
-        for card in cards:
-            if not isinstance(card, MetricCard):
+        for item in [loaded] if isinstance(loaded, MetricCard | Family) else list(loaded):
+            if isinstance(item, Family):
+                yield from cards_of(item)
+            elif isinstance(item, MetricCard):
+                yield item
+            else:
                 raise DialensError(
-                    f"The entry point {entry.name!r} ({entry.value}) gives {type(card).__name__}; "
-                    "it must give what @dialens.metrics.metric makes, or a list of those."
+                    f"The entry point {entry.name!r} ({entry.value}) gives {type(item).__name__}; "
+                    "it must give what @dialens.metrics.metric makes, a dialens.metrics.Family, or "
+                    "a list of those."
                 )
-            yield card
 
 
 def select(names: Sequence[str | MetricCard] | None = None) -> list[MetricCard]:

@@ -2,15 +2,28 @@
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from threading import RLock
 from typing import TypeVar, cast
 
 import numpy as np
 
 from dialens.base import DialensError, did_you_mean
-from dialens.metrics._cache import ResultCache, content_key
-from dialens.metrics._family import Family, PoolScorer, Scorer, Unit, Workshop, first_line
+from dialens.metrics._batch import TurnBatch
+from dialens.metrics._family import (
+    Advance,
+    AnyScorer,
+    Family,
+    PoolScorer,
+    Scorer,
+    ScorerContext,
+    Unit,
+    WordScorer,
+)
+from dialens.metrics._model_choice import ModelChoice
+from dialens.metrics._result_cache import ResultCache, content_key
 from dialens.metrics._state import Floats
+from dialens.models import first_line
 
 T = TypeVar("T")
 
@@ -20,23 +33,31 @@ _MOST_AT_ONCE = 8_192
 
 
 class ScorerSet:
-    """What a run knows of automatic metrics.
+    """The scorers of a run. One set may serve many runs.
 
     A set learns what it must know of a corpus (inverse document frequencies) from the first corpus
     that it scores; make another set for another corpus.
 
     Args:
-        workshop: Weights, options, device; nothing of one's own if not given.
+        context: Models, weights, options, device; nothing of one's own if not given.
         cache: Where results are kept between runs; within this run only, if not given.
     """
 
-    def __init__(self, workshop: Workshop | None = None, cache: ResultCache | None = None) -> None:
-        self.workshop = workshop or Workshop()
+    def __init__(
+        self, context: ScorerContext | None = None, cache: ResultCache | None = None
+    ) -> None:
+        self.context = context or ScorerContext()
         self._cache = cache or ResultCache()
         self._lock = RLock()
-        self._opened: dict[str, Scorer | PoolScorer] = {}
+        self._opened: dict[str, AnyScorer] = {}
         self._failures: dict[str, str] = {}
         self._prepared: set[str] = set()
+
+    def of_size(self, size: str) -> "ScorerSet":
+        """The same choices with models of another size, and nothing kept on disk."""
+        models = self.context.models
+        other = ModelChoice(size, models.own, models.folder, models.cache_size)
+        return ScorerSet(replace(self.context, models=other))
 
     def ready(self, family: Family) -> bool:
         """Open a family's scorer; if that fails, remember why and give false."""
@@ -46,9 +67,9 @@ class ScorerSet:
             if family.name in self._failures:
                 return False
             try:
-                reason = family.ready(self.workshop)
+                reason = family.ready(self.context)
                 if reason is None:
-                    self._opened[family.name] = family.open(self.workshop)
+                    self._opened[family.name] = family.open(self.context)
             except DialensError as error:
                 reason = str(error)
             except ImportError as error:
@@ -57,8 +78,12 @@ class ScorerSet:
                     package = f"needs the Python package {error.name}"
                     reason = f"{package} (pip install 'dialens[metrics]')"
             if reason is not None:
-                self._failures[family.name] = reason.rstrip(".")
+                self._fail(family, reason)
             return reason is None
+
+    def _fail(self, family: Family, reason: str) -> None:
+        self._failures[family.name] = reason.rstrip(".")
+        self._opened.pop(family.name, None)
 
     def failed(self, family: Family) -> str | None:
         """Why a family has no values, as far as it has been tried."""
@@ -75,9 +100,11 @@ class ScorerSet:
             fresh = [
                 family
                 for family in families
-                if family.name not in self._prepared and self.ready(family) and not family.pooled
+                if self.ready(family)
+                and family.kind == "units"
+                and family.name not in self._prepared
             ]
-            reads = any("reference" not in one.ignores for one in fresh)
+            reads = any("reference" in family.reads for family in fresh)
             seen = list(references()) if reads else []
             for family in fresh:
                 cast(Scorer, self._opened[family.name]).prepare(seen)
@@ -87,9 +114,11 @@ class ScorerSet:
         self,
         family: Family,
         units: Sequence[Unit],
-        advance: Callable[[int], None] = lambda _: None,
+        advance: Advance = lambda _: None,
     ) -> Floats:
         """A family's values, one row a unit; NaN where it has none. The family must be `ready`.
+
+        If the scorer breaks down, `failed` says why from then on.
 
         Args:
             family: Whose scorer is asked.
@@ -99,35 +128,54 @@ class ScorerSet:
         scorer = cast(Scorer, self._opened[family.name])
         width = len(family.outputs)
 
-        def score(some: list[Unit], tell: Callable[[int], None]) -> Floats:
+        def score(some: list[Unit], tell: Advance) -> Floats:
             made = np.asarray(scorer.score(some, tell), np.float64)
             if made.shape != (len(some), width):
                 raise ValueError(f"{family.name} gave {made.shape} for {len(some)} units")
             return np.where(np.isfinite(made), made, np.nan)
 
         def parts(unit: Unit) -> list[str]:
-            return [unit.response, str(len(unit.context)), *unit.context, *unit.references]
+            given = () if unit.background is None else (unit.background,)
+            return [
+                unit.response,
+                str(len(unit.context)),
+                *unit.context,
+                *unit.references,
+                *given,
+            ]
 
         def weight(unit: Unit) -> int:
             texts = (unit.response, *unit.context, *unit.references)
             return sum(map(len, texts))
 
-        found = self._found(family, units, score, parts, weight, advance)
+        try:
+            found = self._found(family, units, score, parts, weight, advance)
+        except DialensError as error:
+            self._fail(family, str(error))
+            return np.full((len(units), width), np.nan)
         return np.stack([found[unit] for unit in units]) if units else np.empty((0, width))
+
+    def score_words(self, family: Family, batch: TurnBatch) -> tuple[Floats, Floats]:
+        """Values of turns and of dialogues, of a family that scores words and is `ready`."""
+        return cast(WordScorer, self._opened[family.name]).score_words(batch)
 
     def embed(
         self,
         family: Family,
         texts: Sequence[str],
-        advance: Callable[[int], None] = lambda _: None,
+        advance: Advance = lambda _: None,
     ) -> Mapping[str, Floats]:
         """Vectors of texts by a pooled family's scorer, which must be `ready`."""
         scorer = self.pool_scorer(family)
-        return self._found(family, texts, scorer.embed, lambda text: [text], len, advance)
+        try:
+            return self._found(family, texts, scorer.embed, lambda text: [text], len, advance)
+        except DialensError as error:
+            self._fail(family, str(error))
+            return {}
 
     def try_out(self, family: Family, units: Sequence[Unit]) -> None:
         """Compute, and keep, what a family does for each unit, whatever its kind."""
-        if family.pooled:
+        if family.kind == "pool":
             texts = [text for unit in units for text in (unit.response, *unit.references)]
             self.embed(family, texts)
         else:
@@ -141,10 +189,10 @@ class ScorerSet:
         self,
         family: Family,
         asked: Sequence[T],
-        make: Callable[[list[T], Callable[[int], None]], Floats],
+        make: Callable[[list[T], Advance], Floats],
         parts: Callable[[T], list[str]],
         weight: Callable[[T], int],
-        advance: Callable[[int], None],
+        advance: Advance,
     ) -> dict[T, Floats]:
         """Rows by what was asked for: from the cache, or made and put there."""
         with self._lock:
@@ -158,7 +206,8 @@ class ScorerSet:
                 found = {one: known[key] for one, key in keys.items() if key in known}
                 advance(len(found))
             fresh = [one for one in distinct if one not in found]
-            fresh.sort(key=weight, reverse=True)
+            if family.cached:  # portions of like lengths; others are not cut up
+                fresh.sort(key=weight, reverse=True)
             for some in _portions(fresh) if family.cached else [fresh] if fresh else []:
                 rows = np.asarray(make(some, advance), np.float64)
                 found |= zip(some, rows, strict=True)
@@ -183,27 +232,27 @@ def _portions(items: Sequence[T]) -> Iterator[list[T]]:
         size = int(min(max(1, size * _SAVED_EVERY_S / took), 4 * size, _MOST_AT_ONCE))
 
 
-def check_names(workshop: Workshop, families: Iterable[Family]) -> None:
+def check_names(context: ScorerContext, families: Iterable[Family]) -> None:
     """Refuse weights and options that no family knows.
 
     Raises:
         DialensError: With the names that there are.
 
     Examples:
-        >>> check_names(Workshop(weights={"beret_score": "x"}), [])
+        >>> check_names(ScorerContext(weights={"beret_score": "x"}), [])
         Traceback (most recent call last):
         dialens.DialensError: No metric wants weights called 'beret_score'...
     """
     families = list(families)
     wanted = {name: None for family in families for name in family.weights}
-    for name in workshop.weights:
+    for name in context.weights:
         if name not in wanted:
             raise DialensError(
                 f"No metric wants weights called {name!r}. {did_you_mean(name, wanted)}"
                 f"Names: {', '.join(wanted)}."
             )
     known = {family.name: family.options for family in families if family.options}
-    for name, options in workshop.options.items():
+    for name, options in context.options.items():
         if name not in known:
             raise DialensError(
                 f"No metric family with options is called {name!r}. {did_you_mean(name, known)}"

@@ -20,7 +20,6 @@ from polars.io.plugins import register_io_source
 from dialens.base import DialensError, TableSink, did_you_mean
 from dialens.corpus import LEVELS, Corpus
 from dialens.metrics._card import Definition, Metric, MetricCard, Resources
-from dialens.metrics._model_set import ENCODER_TASKS
 from dialens.metrics._registry import metrics as installed_metrics
 from dialens.metrics._registry import named, select
 from dialens.metrics._scoring import UNITS, Part, Plan, open_scorers, score_parts
@@ -396,12 +395,13 @@ def score_into(
 
 def _scored_metrics(plan: Plan) -> tuple[ScoredMetric, ...]:
     """The metrics of a plan after its run, when it is known what failed."""
+    failures = plan.failures
     return tuple(
         ScoredMetric(
             metric.card,
             metric.signature,
             _features(metric),
-            plan.lacking(metric),
+            failures.get(metric.name),
             metric,
         )
         for metric in plan.metrics
@@ -412,15 +412,18 @@ def make_plan(names: Sequence[str | MetricCard] | None, resources: Resources) ->
     """The metrics by those names, bound to the resources; without those of models if it has none.
 
     Examples:
-        >>> from dialens.metrics._model_set import ModelSet
-        >>> plan = make_plan(["toxicity", "length"], Resources(models=ModelSet("none")))
+        >>> from dialens.metrics._family import ScorerContext
+        >>> from dialens.metrics._model_choice import ModelChoice
+        >>> from dialens.metrics._scorers import ScorerSet
+        >>> scorers = ScorerSet(ScorerContext(models=ModelChoice("none")))
+        >>> plan = make_plan(["toxicity", "length"], Resources(scorers=scorers))
         >>> [metric.name for metric in plan.metrics]
         ['length']
     """
     if resources.prompt not in ("context", "last"):
         raise DialensError(f"The prompt is `context` or `last`, not {resources.prompt!r}.")
     cards = select(names)
-    if resources.models.size == "none":
+    if resources.scorers.context.models.size == "none":
         cards = [card for card in cards if "model" not in card.needs]
         if not cards:
             raise DialensError(
@@ -428,7 +431,7 @@ def make_plan(names: Sequence[str | MetricCard] | None, resources: Resources) ->
                 "out. Choose other metrics, or --models default."
             )
     bound = tuple(card.bind(resources) for card in cards)
-    return Plan(bound, resources.prompt, resources.models, resources.automatic)
+    return Plan(bound, resources.prompt, resources.scorers)
 
 
 def _parts(
@@ -439,11 +442,12 @@ def _parts(
     advance: Callable[[int], None],
 ) -> Iterator[Part]:
     wanted = [*UNITS, "role", "text"]
-    if "engagement" in plan.tasks:
+    families = plan.families.values()
+    if any("background" in family.reads for family in families):
         wanted.append("meta")  # it tells what a turn was spoken from
     columns = corpus.turns.select(wanted)
     size = _batch_size(corpus)
-    if any(task in ENCODER_TASKS for task in plan.tasks) or plan.families:
+    if any(family.kind != "words" for family in families):
         size = min(size, _TURNS_FOR_ENCODERS)
     batches = replace(corpus, turns=columns).batches(turns=size)
     return score_parts(

@@ -3,20 +3,21 @@
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
 import polars as pl
 
+from dialens.base import DialensError
 from dialens.corpus import Corpus
 from dialens.metrics._batch import Ints, TurnBatch, Words, group_sums
 from dialens.metrics._card import Metric
-from dialens.metrics._cards import score_units
 from dialens.metrics._family import Family
+from dialens.metrics._family_features import score_family
 from dialens.metrics._features import Feature, Merger, Sums, WordCount
-from dialens.metrics._model_pass import run_models
-from dialens.metrics._model_set import ModelSet
+from dialens.metrics._pace import Shares
 from dialens.metrics._scorers import ScorerSet
 from dialens.metrics._state import Floats, State, Values
 
@@ -54,9 +55,7 @@ class Column:
         own = pl.Series([None, *self.values.reasons], dtype=pl.String).gather(self.values.code)
         if self.missing is None or not self.missing.any():
             return own.alias("reason")
-        counted = pl.DataFrame(
-            self.missing, schema=[f"m{i}" for i in range(len(self.turn_reasons))]
-        )
+        counted = pl.DataFrame({f"m{i}": self.missing[:, i] for i in range(len(self.turn_reasons))})
         parts = [
             pl.when(pl.col(f"m{i}") > 0).then(pl.format(f"{reason} ×{{}}", pl.col(f"m{i}")))
             for i, reason in enumerate(self.turn_reasons)
@@ -82,6 +81,7 @@ class Part:
         columns: By metric name.
         state: The summed features behind them (not kept for turns).
         contexts: For dialogues, a key of what the agent was first given to answer.
+        failures: Why metrics have no value at all: their scorer could not be used. By metric name.
     """
 
     level: str
@@ -89,6 +89,7 @@ class Part:
     columns: Mapping[str, Column]
     state: State | None = None
     contexts: pl.Series | None = None
+    failures: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -98,21 +99,35 @@ class Plan:
     Attributes:
         metrics: Bound to the resources of the run.
         prompt: What a turn is held against.
-        models: The models of the run, where a metric needs one.
-        automatic: The scorers of the run, where a metric needs one.
+        scorers: The scorers of the run.
+
+    Raises:
+        DialensError: Two metrics define a feature of one name differently.
     """
 
     metrics: tuple[Metric, ...]
     prompt: str = "context"
-    models: ModelSet | None = None
-    automatic: ScorerSet | None = None
+    scorers: ScorerSet = field(default_factory=ScorerSet)
 
-    @property
+    def __post_init__(self) -> None:
+        owners: dict[str, tuple[Feature, Metric]] = {}
+        for metric in self.metrics:
+            for feature in metric.definition.features:
+                known, owner = owners.setdefault(feature.name, (feature, metric))
+                if known != feature:
+                    raise DialensError(
+                        f"The metrics {owner.name!r} (family {owner.card.family!r}) and "
+                        f"{metric.name!r} (family {metric.card.family!r}) define the feature "
+                        f"{feature.name!r} differently. Give the feature of one of them another "
+                        "name."
+                    )
+
+    @cached_property
     def features(self) -> dict[str, Feature]:
         """All features by name, each once."""
         return {f.name: f for metric in self.metrics for f in metric.definition.features}
 
-    @property
+    @cached_property
     def compared(self) -> set[str]:
         """Names of the features that some metric holds against the other side."""
         return {
@@ -122,30 +137,41 @@ class Plan:
             for feature in metric.definition.features
         }
 
-    @property
-    def tasks(self) -> dict[str, bool]:
-        """What models are asked for, and whether of everyone's turns or the agent's alone."""
-        asked: dict[str, bool] = {}
-        for metric in self.metrics:
-            for task in metric.definition.tasks:
-                asked[task] = asked.get(task, False) or "partner" in metric.card.needs
-        return asked
-
-    @property
+    @cached_property
     def families(self) -> dict[str, Family]:
-        """The families of automatic metrics that are asked for, by name."""
-        found = [metric.card.scored_by for metric in self.metrics]
-        return {family.name: family for family in found if family is not None}
+        """The families whose scorers are asked, by name."""
+        return {family.name: family for metric in self.metrics for family in metric.families}
 
-    def lacking(self, metric: Metric) -> str | None:
-        """Why a metric will have no values; loads what it needs to find out."""
-        for task in metric.definition.tasks:
-            if self.models is not None and not self.models.ready(task):
-                return self.models.failed(task)
-        family = metric.card.scored_by
-        if family is not None and self.automatic is not None and not self.automatic.ready(family):
-            return self.automatic.failed(family)
-        return None
+    @cached_property
+    def both_sides(self) -> set[str]:
+        """Names of the families that are asked for everyone's turns, not the agent's alone."""
+        return {
+            family.name
+            for metric in self.metrics
+            if "partner" in metric.card.needs
+            for family in metric.families
+        }
+
+    @property
+    def failures(self) -> dict[str, str]:
+        """Why metrics will have no value, by metric name, as far as their scorers were opened."""
+        return self.failures_of({n: self.scorers.failed(f) for n, f in self.families.items()})
+
+    def failures_of(self, reasons: Mapping[str, str | None]) -> dict[str, str]:
+        """By metric name, why it has no value; `reasons` are those of families, by their name."""
+        failed = {}
+        for metric in self.metrics:
+            for family in metric.families:
+                reason = reasons.get(family.name)
+                if reason is not None:
+                    failed.setdefault(metric.name, reason)
+        return failed
+
+    def open(self, names: Iterable[str] | None = None) -> None:
+        """Open the scorers, of all families or of some by name; `failures` says what failed."""
+        for name, family in self.families.items():
+            if names is None or name in names:
+                self.scorers.ready(family)
 
     def at(self, level: str) -> list[Metric]:
         """The metrics that are defined on a level."""
@@ -158,9 +184,9 @@ def open_scorers(corpus: Corpus, plan: Plan) -> pl.DataFrame | None:
     What scorers depend on stands in signatures, so that this comes before anything is scored.
     """
     families = plan.families.values()
-    if plan.automatic is None or not families:
+    if not families:
         return None
-    wanted = [family for family in families if "reference" not in family.ignores]
+    wanted = [family for family in families if "reference" in family.reads]
     kept = corpus.references.select("dialog", "turn", "text")
     references = kept.collect(engine="streaming") if wanted else None
 
@@ -168,7 +194,7 @@ def open_scorers(corpus: Corpus, plan: Plan) -> pl.DataFrame | None:
         found = kept.select("text").drop_nulls().sort("text").collect()["text"]
         return [text for text in found.to_list() if text.strip()]
 
-    plan.automatic.prepare(families, texts)
+    plan.scorers.prepare(families, texts)
     return references
 
 
@@ -182,37 +208,37 @@ def score_parts(
 ) -> Iterator[Part]:
     """Scores as they are ready: turns and dialogs batch by batch, agents and systems at the end.
 
-    The numbers do not depend on the size of the batches or the number of threads. Models and the
-    scorers of automatic metrics run here, one batch after the other, while threads work on batches
-    that those have seen.
+    The numbers do not depend on the size of the batches or the number of threads. Scorers run here,
+    one batch after the other, while threads work on batches that those have seen.
     """
-    tasks = plan.tasks if plan.models is not None else {}
-    families = list(plan.families.values()) if plan.automatic is not None else []
+    plan.open()
+    families = list(plan.families.values())
+    slow = sum(family.kind != "words" for family in families)
     features = plan.features
     known = Words({f.name: f.weights for f in features.values() if isinstance(f, WordCount)})
     groups = _Groups(plan)
 
-    def seen_by_models() -> Iterator[TurnBatch]:
+    def seen_by_scorers() -> Iterator[TurnBatch]:
         for turns in batches:
             batch = TurnBatch(turns, known, _of_dialogs(references, turns))
-            shares = Shares(turns.height, bool(tasks) + len(families), advance)
-            if tasks and plan.models is not None:
-                run_models(batch, plan.models, tasks, shares.next(turns.height))
-            if plan.automatic is not None:
-                spoken = int(batch.is_agent.sum())
-                for family in families:
-                    score_units(batch, family, plan.automatic, shares.next(spoken))
-            if tasks or families:
+            shares = Shares(turns.height, slow, advance)
+            for family in families:
+                everyone = family.name in plan.both_sides
+                step = _unreported
+                if family.kind != "words":
+                    step = shares.next(turns.height if everyone else int(batch.is_agent.sum()))
+                score_family(batch, family, plan.scorers, everyone=everyone, advance=step)
+            if slow:
                 shares.finish()
             yield batch
 
     for batch, turns, dialogs, positions in _in_order(
-        lambda batch: _score_batch(batch, plan), seen_by_models(), threads
+        lambda batch: _score_batch(batch, plan), seen_by_scorers(), threads
     ):
         groups.add(batch, dialogs, positions)
         yield turns
         yield dialogs
-        if not (tasks or families):
+        if not slow:
             advance(batch.turns.height)
     yield from groups.parts()
 
@@ -223,45 +249,8 @@ def _of_dialogs(references: pl.DataFrame | None, turns: pl.DataFrame) -> pl.Data
     return references.join(turns.select("dialog").unique(), on="dialog", how="semi")
 
 
-class Shares:
-    """Progress of a batch in turns, of which each step has an equal share.
-
-    Examples:
-        >>> told = []
-        >>> shares = Shares(10, 2, told.append)
-        >>> shares.next(4)(2)
-        >>> shares.next(100)(50)
-        >>> shares.finish()
-        >>> told
-        [2, 5, 3]
-    """
-
-    def __init__(self, turns: int, steps: int, advance: Callable[[int], None]) -> None:
-        """`turns` are told in all, over so many steps."""
-        self._turns, self._steps, self._advance = turns, max(steps, 1), advance
-        self._begun = self._told = 0
-
-    def next(self, total: int) -> Callable[[int], None]:
-        """What the next step tells how much more of its `total` is done."""
-        before, done = self._begun, 0
-        self._begun += 1
-
-        def step(count: int) -> None:
-            nonlocal done
-            done += count
-            part = min(1.0, done / max(total, 1))
-            self._tell(int(self._turns * (before + part) / self._steps))
-
-        return step
-
-    def finish(self) -> None:
-        """All of it is done."""
-        self._tell(self._turns)
-
-    def _tell(self, turns: int) -> None:
-        if turns > self._told:
-            self._advance(turns - self._told)
-            self._told = turns
+def _unreported(_: int) -> None:
+    """For work that is too fast to report."""
 
 
 def _in_order(work: Callable[[T], R], items: Iterable[T], threads: int) -> Iterator[R]:
@@ -282,6 +271,7 @@ def _in_order(work: Callable[[T], R], items: Iterable[T], threads: int) -> Itera
 
 def _score_batch(batch: TurnBatch, plan: Plan) -> tuple[TurnBatch, Part, Part, "_Positions"]:
     features = plan.features
+    failures = plan.failures_of({name: made.failure for name, made in batch.outcomes.items()})
     counts = {name: feature.turns(batch) for name, feature in features.items()}
     rows = np.flatnonzero(batch.is_agent)
     before = {name: batch.before(counts[name], rows, prompt=plan.prompt) for name in plan.compared}
@@ -292,7 +282,8 @@ def _score_batch(batch: TurnBatch, plan: Plan) -> tuple[TurnBatch, Part, Part, "
     turns = Part(
         "turn",
         batch.turns.select(UNITS)[rows],
-        {metric.name: _turn_column(metric, turn_state) for metric in plan.at("turn")},
+        {metric.name: _turn_column(metric, turn_state, failures) for metric in plan.at("turn")},
+        failures=failures,
     )
 
     partner = ~batch.is_agent
@@ -305,6 +296,7 @@ def _score_batch(batch: TurnBatch, plan: Plan) -> tuple[TurnBatch, Part, Part, "
         metric.name: _larger_column(
             metric,
             dialog_state,
+            failures,
             agent_turns,
             turns.columns.get(metric.name),
             of_turn,
@@ -313,26 +305,45 @@ def _score_batch(batch: TurnBatch, plan: Plan) -> tuple[TurnBatch, Part, Part, "
     }
     units = batch.turns.select(*UNITS[:3], pl.lit(None, pl.Int32).alias("turn"))
     dialogs = Part(
-        "dialog", units[batch.dialog_starts], of_dialog, dialog_state, batch.opening_keys
+        "dialog",
+        units[batch.dialog_starts],
+        of_dialog,
+        dialog_state,
+        batch.opening_keys,
+        failures,
     )
     return batch, turns, dialogs, _Positions.of(batch, rows, turn_state)
 
 
-def _turn_column(metric: Metric, state: State) -> Column:
-    values = metric.definition.compute(state)
+def _values(metric: Metric, state: State, failures: Mapping[str, str]) -> Values:
+    """A metric's values, or why it has none: a model that failed is the reason for every unit."""
+    failure = failures.get(metric.name)
+    if failure is not None:
+        return Values.none(len(state.other_turns), failure)
+    return metric.definition.compute(state)
+
+
+def _turn_column(metric: Metric, state: State, failures: Mapping[str, str]) -> Column:
+    values = _values(metric, state, failures)
     there = (values.code == 0).astype(np.int64)
     return Column(values, there, 1 - there)
 
 
 def _larger_column(
-    metric: Metric, state: State, agent_turns: Ints, turns: Column | None, unit_of_turn: Ints
+    metric: Metric,
+    state: State,
+    failures: Mapping[str, str],
+    agent_turns: Ints,
+    turns: Column | None,
+    unit_of_turn: Ints,
 ) -> Column:
     """The column of a larger level; `turns` and `unit_of_turn` say what its turns lacked."""
-    values = metric.definition.compute(state)
+    values = _values(metric, state, failures)
     if turns is None:
         n = agent_turns
         if metric.definition.turns is not None:
             n = metric.definition.turns(state).astype(np.int64)
+            n = np.zeros_like(n) if metric.name in failures else n
         return Column(values, n, agent_turns - n)
     reasons = turns.values.reasons
     lacking = np.flatnonzero(turns.values.code)
@@ -352,8 +363,8 @@ class _Groups:
         self._own: dict[str, Merger] = {n: f.merger() for n, f in plan.features.items()}
         self._other: dict[str, Sums] = {name: Sums() for name in plan.compared}
         self._turns = Sums()
-        self._missing: dict[str, Sums] = {metric.name: Sums() for metric in plan.at("turn")}
-        self._reasons: dict[str, tuple[str, ...]] = {}
+        self._missing = {metric.name: _MissingTurns() for metric in plan.at("turn")}
+        self._failures: dict[str, str] = {}
         self._positions: list[_Positions] = []
 
     def add(self, batch: TurnBatch, dialogs: Part, positions: "_Positions") -> None:
@@ -369,11 +380,9 @@ class _Groups:
         agent_turns = batch.turns_by_dialog(batch.is_agent)
         both = np.column_stack([agent_turns, state.other_turns]).astype(np.float64)
         self._turns.add(batch, both, group, count)
-        for name, sums in self._missing.items():
-            column = dialogs.columns[name]
-            assert column.missing is not None
-            self._reasons[name] = column.turn_reasons
-            sums.add(batch, column.missing.astype(np.float64), group, count)
+        for name, missing in self._missing.items():
+            missing.add(dialogs.columns[name], group, count)
+        self._failures |= dialogs.failures
         self._positions.append(positions.grouped(group))
         if len(self._positions) > 1:
             self._positions = [_Positions.merged(self._positions)]
@@ -386,7 +395,7 @@ class _Groups:
         yield self._part("agent", np.arange(len(pairs)), pairs)
         to_system = np.array([systems.index(system) for system, _ in pairs])
         yield self._part("system", to_system, [(system, None) for system in systems])
-        yield self._positions[0].part(self._plan, pairs)
+        yield self._positions[0].part(self._plan, pairs, self._failures)
 
     def _part(self, level: str, groups: Ints, names: Sequence[tuple[str, str | None]]) -> Part:
         count = len(names)
@@ -398,19 +407,38 @@ class _Groups:
         )
         columns = {}
         for metric in self._plan.at(level):
-            column = _larger_column(metric, state, agent_turns, None, groups)
+            column = _larger_column(metric, state, self._failures, agent_turns, None, groups)
             if metric.name in self._missing:
-                missing = self._missing[metric.name].result(groups, count).astype(np.int64)
+                missing, reasons = self._missing[metric.name].result(groups, count)
                 lacking = missing.sum(axis=1)
-                column = Column(
-                    column.values,
-                    agent_turns - lacking,
-                    lacking,
-                    missing,
-                    self._reasons[metric.name],
-                )
+                column = Column(column.values, agent_turns - lacking, lacking, missing, reasons)
             columns[metric.name] = column
-        return Part(level, _unit_frame(names), columns, state)
+        return Part(level, _unit_frame(names), columns, state, failures=self._failures)
+
+
+class _MissingTurns:
+    """How many turns of each group gave no value, by reason; batches may have different ones."""
+
+    def __init__(self) -> None:
+        self._counts: dict[str, Ints] = {}
+
+    def add(self, dialogs: Column, groups: Ints, count: int) -> None:
+        """Take in a batch: its dialogues' counts and the group of each, below `count`."""
+        assert dialogs.missing is not None
+        for reason, turns in zip(dialogs.turn_reasons, dialogs.missing.T, strict=True):
+            fresh = np.bincount(groups, turns, count).astype(np.int64)
+            before = self._counts.get(reason)
+            if before is not None:
+                fresh[: len(before)] += before
+            self._counts[reason] = fresh
+
+    def result(self, groups: Ints, count: int) -> tuple[Ints, tuple[str, ...]]:
+        """One row for each of `count` larger groups, one column a reason, and the reasons."""
+        columns = [
+            np.bincount(groups[: len(turns)], turns, count) for turns in self._counts.values()
+        ]
+        missing = np.array(columns, np.int64).reshape(len(columns), count).T
+        return missing, tuple(self._counts)
 
 
 def _unit_frame(names: Sequence[tuple[str, str | None]]) -> pl.DataFrame:
@@ -468,18 +496,18 @@ class _Positions:
             group_sums(self.turns, inverse, count),
         )
 
-    def part(self, plan: Plan, pairs: list[tuple[str, str]]) -> Part:
+    def part(self, plan: Plan, pairs: list[tuple[str, str]], failures: Mapping[str, str]) -> Part:
         """Metrics whose features add up, pooled over the turns at each position."""
         state = State(self.own, self.other, self.turns[:, 1].astype(np.int64))
         agent_turns = self.turns[:, 0].astype(np.int64)
         units = _unit_frame([pairs[number] for number in self.group.tolist()])
         columns = {
-            metric.name: _larger_column(metric, state, agent_turns, None, self.group)
+            metric.name: _larger_column(metric, state, failures, agent_turns, None, self.group)
             for metric in plan.at("turn")
             if all(feature.adds_up for feature in metric.definition.features)
         }
         numbered = units.with_columns(turn=pl.Series(self.position, dtype=pl.Int32))
-        return Part("position", numbered, columns, state)
+        return Part("position", numbered, columns, state, failures=failures)
 
 
 def _stacked(parts: list[Mapping[str, Floats]]) -> dict[str, Floats]:

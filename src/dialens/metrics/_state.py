@@ -2,16 +2,20 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Self
+from typing import Concatenate, ParamSpec, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dialens.metrics._memo import Memo
+
 Floats = NDArray[np.float64]
 Codes = NDArray[np.uint8]
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class State:
     """The features of some units, one row a unit, whatever their level.
 
@@ -25,13 +29,16 @@ class State:
     own: Mapping[str, Floats]
     other: Mapping[str, Floats]
     other_turns: NDArray[np.int64]
-    _made: dict[str, Floats] = field(default_factory=dict, repr=False, compare=False)
+    _memo: Memo = field(default_factory=Memo, init=False, repr=False)
 
-    def once(self, name: str, make: Callable[[], Floats]) -> Floats:
-        """What several metrics need of the same units, made by the first that asks."""
-        if name not in self._made:
-            self._made[name] = make()
-        return self._made[name]
+    def cached(
+        self,
+        function: "Callable[Concatenate[State, P], T]",
+        *arguments: P.args,
+        **options: P.kwargs,
+    ) -> T:
+        """What several metrics need of the same units, computed for the first that asks."""
+        return self._memo.get(function, self, *arguments, **options)
 
 
 @dataclass(frozen=True)
@@ -57,11 +64,21 @@ class Values:
             >>> got.value.tolist(), got.code.tolist(), got.reasons
             ([1.0, nan], [0, 1], ('no word',))
         """
+        reasons = {name.replace("_", " "): mask for name, mask in missing.items()}
+        return cls.missing(value, reasons)
+
+    @classmethod
+    def missing(cls, value: Floats, reasons: Mapping[str, NDArray[np.bool_]]) -> Self:
+        """The same with reasons that are no names."""
         code = np.zeros(value.shape, np.uint8)
-        for number, mask in reversed(list(enumerate(missing.values(), start=1))):
+        for number, mask in reversed(list(enumerate(reasons.values(), start=1))):
             code[mask] = number
-        value = np.where(code > 0, np.nan, value)
-        return cls(value, code, tuple(name.replace("_", " ") for name in missing))
+        return cls(np.where(code > 0, np.nan, value), code, tuple(reasons))
+
+    @classmethod
+    def none(cls, height: int, reason: str) -> Self:
+        """No value for any of so many units."""
+        return cls(np.full(height, np.nan), np.ones(height, np.uint8), (reason,))
 
 
 def ratio(top: Floats, bottom: Floats) -> Floats:

@@ -1,100 +1,111 @@
-"""The agent's turns of a batch as units: what came before, what it said, what others said."""
+"""The turns of a batch as units: what came before, what was said, what others said instead."""
 
-from dataclasses import dataclass
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dialens.metrics._batch import Ints, TurnBatch
-from dialens.metrics._family import Family, Unit
-
-Mask = NDArray[np.bool_]
-
-LACKS = ("nothing said", "no reference", "no context")
-"""Why a unit has no value, whoever scores it."""
+from dialens.corpus import backgrounds
+from dialens.metrics._batch import Ints, Mask, TurnBatch
+from dialens.metrics._family import LACKS, Family, Unit
 
 
-@dataclass(frozen=True)
 class Units:
-    """One unit for each of the agent's turns, whether or not it can be scored.
+    """The turns that a family is asked for, whether or not they can be scored.
 
-    Attributes:
-        rows: Of the turns in their batch.
-        units: In the same order.
-        blank: Which say nothing.
-        without_reference: Which have nothing to be held against.
-        without_context: Which nothing precedes.
+    Args:
+        batch: Some whole dialogues.
+        family: Says what a unit is made of.
+        everyone: Whether all speakers' turns are meant, or the agent's alone.
     """
 
-    rows: Ints
-    units: tuple[Unit, ...]
-    blank: Mask
-    without_reference: Mask
-    without_context: Mask
+    def __init__(self, batch: TurnBatch, family: Family, *, everyone: bool) -> None:
+        self._batch, self._family = batch, family
+        self.rows: Ints = np.flatnonzero(batch.is_agent | everyone)
+        """Of the turns in their batch."""
 
     @property
     def lacks(self) -> NDArray[np.float64]:
-        """What units lack, in the order of `LACKS`; 0 or 1. Blank ones lack nothing else."""
-        said = ~self.blank
-        masks = (self.blank, said & self.without_reference, said & self.without_context)
-        return np.column_stack(masks).astype(np.float64)
+        """What units lack, a column for each of the family's; 0 or 1. Blank ones lack only text."""
+        wanted = [self._masks[lack] for lack in self._family.lacks]
+        return np.array(wanted, np.float64).reshape(len(wanted), len(self.rows)).T
 
-    def scored(self, family: Family) -> Mask:
-        """Which units a family can score."""
-        kept = ~self.blank
-        if "reference" in family.needs:
-            kept &= ~self.without_reference
-        if "context" in family.needs:
-            kept &= ~self.without_context
-        return kept
+    @property
+    def scored(self) -> Mask:
+        """Which units the family can score."""
+        masks = self._masks
+        lacking = masks["text"].copy()
+        for need in set(self._family.needs) & set(LACKS):
+            lacking |= masks[need]
+            if need == "context":
+                lacking |= masks["turn"]
+        return ~lacking
 
-    def of(self, family: Family, which: Mask) -> list[Unit]:
-        """Some units, with only that in them which a family reads."""
-        chosen = (self.units[place] for place in np.flatnonzero(which).tolist())
-        context, references = (part not in family.ignores for part in ("context", "reference"))
-        if context and references:
-            return list(chosen)
-        return [
-            Unit(
-                unit.context if context else (),
-                unit.response,
-                unit.references if references else (),
-            )
-            for unit in chosen
-        ]
+    @property
+    def _masks(self) -> dict[str, Mask]:
+        said = self._batch.says[self.rows]
+        first: Mask = self._batch.turn_in_dialog[self.rows] == 0
+        context = self._batch.cached(_has_context, self._family.context_turns)[self.rows]
+        masks = {"text": ~said, "turn": said & first, "context": said & ~context}
+        if "turn" in self._family.lacks:
+            masks["context"] &= ~first
+        if "reference" in (*self._family.needs, *self._family.lacks):
+            known = self._batch.cached(_references)
+            there = np.array([bool(known.get(place)) for place in self._places()], bool)
+            masks["reference"] = said & ~there
+        return masks
+
+    def of(self, which: Mask) -> list[Unit]:
+        """Some of the units, with only that in them which the family reads."""
+        rows = self.rows[which]
+        texts: list[str] = self._batch.cached(_texts)
+        contexts: list[tuple[str, ...]] = [()] * len(rows)
+        references: list[tuple[str, ...]] = [()] * len(rows)
+        known: list[str | None] = [None] * len(rows)
+        if "context" in self._family.reads:
+            contexts = list(self._contexts(rows, texts))
+        if "reference" in self._family.reads:
+            found = self._batch.cached(_references)
+            references = [found.get(place, ()) for place in self._places(which)]
+        if "background" in self._family.reads:
+            known = backgrounds(self._batch.turns[rows])
+        said = (texts[row] for row in rows.tolist())
+        return list(map(Unit, contexts, said, references, known))
+
+    def _contexts(self, rows: Ints, texts: list[str]) -> Iterator[tuple[str, ...]]:
+        starts = self._batch.dialog_starts[self._batch.dialog_of_turn[rows]].tolist()
+        last = self._family.context_turns
+        says = self._batch.says.tolist()
+        for row, start in zip(rows.tolist(), starts, strict=True):
+            if last is None:
+                yield tuple(texts[place] for place in range(start, row) if says[place])
+            else:
+                yield tuple(texts[max(start, row - last) : row])
+
+    def _places(self, which: Mask | None = None) -> list[tuple[str, int]]:
+        rows = self.rows if which is None else self.rows[which]
+        turns = self._batch.turns.select("dialog", "turn")[rows]
+        return list(turns.iter_rows())
 
 
-def units_of(batch: TurnBatch) -> Units:
-    """The units of a batch, made once for all families.
-
-    Turns before a reply and references that say nothing are left out; a reference that stands
-    there twice counts once.
-    """
-    return batch.once("units", _units)
-
-
-def _units(batch: TurnBatch) -> Units:
+def _texts(batch: TurnBatch) -> list[str]:
     texts: list[str] = batch.turns["text"].fill_null("").to_list()
-    said = [bool(text.strip()) for text in texts]
-    known = _references(batch)
-    rows: Ints = np.flatnonzero(batch.is_agent)
-    starts = batch.dialog_starts[batch.dialog_of_turn[rows]].tolist()
-    dialogs = batch.turns["dialog"].gather(rows).to_list()
-    turns = batch.turns["turn"].gather(rows).to_list()
-    units = []
-    for row, start, dialog, turn in zip(rows.tolist(), starts, dialogs, turns, strict=True):
-        context = tuple(texts[place] for place in range(start, row) if said[place])
-        units.append(Unit(context, texts[row], known.get((dialog, turn), ())))
-    return Units(
-        rows,
-        tuple(units),
-        np.array([not said[row] for row in rows.tolist()], bool),
-        np.array([not unit.references for unit in units], bool),
-        np.array([not unit.context for unit in units], bool),
-    )
+    return texts
+
+
+def _has_context(batch: TurnBatch, turns: int | None) -> Mask:
+    """Which turns have something said in so many turns before them, in any if not given."""
+    said: Ints = np.cumsum(batch.says)
+    before = said - batch.says
+    starts = batch.dialog_starts[batch.dialog_of_turn]
+    if turns is not None:
+        starts = np.maximum(starts, np.arange(len(before)) - turns)
+    has: Mask = before > before[starts]
+    return has
 
 
 def _references(batch: TurnBatch) -> dict[tuple[str, int], tuple[str, ...]]:
+    """What others said instead of each turn; blank ones are left out, equal ones count once."""
     if batch.references is None:
         return {}
     found: dict[tuple[str, int], dict[str, None]] = {}

@@ -1,4 +1,4 @@
-from ._batches import shuffled_batches, token_batches
+from ._batches import padded, shuffled_batches, token_batches
 from ._card import ModelCard, Task, read_card
 from ._catalogue import Catalogue, CatalogueEntry, Figure, FileCheck, catalogue, verify
 from ._emotions import POSITIVE_EMOTIONS
@@ -22,6 +22,7 @@ from ._folders import (
     SAFE_WEIGHTS,
     TOKENIZER_FILES,
     FolderError,
+    check_tokenizer,
     first_line,
     has_tokenizer,
     load_gguf,
@@ -63,6 +64,7 @@ __all__ = [
     "background_pairs",
     "catalogue",
     "check_chances",
+    "check_tokenizer",
     "content_words",
     "context",
     "first_line",
@@ -76,6 +78,7 @@ __all__ = [
     "load_tokenizer",
     "make_plain",
     "margins",
+    "padded",
     "positive_label",
     "read_card",
     "shuffled_batches",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,3 +48,11 @@ def shuffled_batches(
         chunk = chunk[np.argsort(lengths[chunk], kind="stable")]
         batches.extend(chunk[i : i + size] for i in range(0, len(chunk), size))
     return [batches[i] for i in generator.permutation(len(batches))]
+
+
+def padded(rows: Sequence[Sequence[int]], pad: int) -> Any:
+    """Rows of one length as a tensor, filled up on the right."""
+    import torch
+
+    width = max(len(row) for row in rows)
+    return torch.tensor([[*row, *[pad] * (width - len(row))] for row in rows])

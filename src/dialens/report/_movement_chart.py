@@ -123,8 +123,9 @@ def movement_chart(digest: Digest, name: str) -> Chart | None:
     return Chart(
         specification(chart),
         {"rows": rows},
-        f"{digest.cards[name].long_label} by the agent's turn, from the first to {last}, for "
-        f"{counted(len(digest.agents), 'agent')}. The numbers stand in the table below the chart.",
+        f"{digest.cards[name].long_label} by the agent's turn, from the first to number {last}, "
+        f"for {counted(len(digest.agents), 'agent')}. The numbers stand in the table below the "
+        "chart.",
         ("Agent", "Turn", digest.label(name), "Dialogues"),
         [
             (digest.agents[r["number"]].name, r["turn"], scale.text(r["y"]), r["n"])

@@ -8,8 +8,7 @@ import torch
 from transformers import AutoTokenizer, BartForConditionalGeneration
 
 from dialens.base import DialensError
-from dialens.metrics import Workshop
-from dialens.metrics._family import NotReadyError, Unit
+from dialens.metrics import NotReadyError, ScorerContext, Unit
 from dialens.metrics.families._bart_score import FAMILY
 from tests.metrics.automatic import checkpoints
 from tests.metrics.automatic.checkpoints import POSITIONS, SENTENCES
@@ -37,7 +36,7 @@ def parts(folder: Path):
 
 def scorer(folder: Path, **options: str):
     return FAMILY.open(
-        Workshop({"bart_score": str(folder)}, {"bart_score": options}, threads=1, device="cpu")
+        ScorerContext({"bart_score": str(folder)}, {"bart_score": options}, threads=1, device="cpu")
     )
 
 
@@ -118,8 +117,8 @@ def test_a_long_context_loses_its_beginning(folder: Path, parts):
 
 
 def test_what_is_missing_is_said(folder: Path, tmp_path: Path):
-    assert "--weights bart_score=FOLDER" in (FAMILY.ready(Workshop()) or "")
-    assert FAMILY.ready(Workshop({"bart_score": str(folder)})) is None
+    assert "--weights bart_score=FOLDER" in (FAMILY.ready(ScorerContext()) or "")
+    assert FAMILY.ready(ScorerContext({"bart_score": str(folder)})) is None
     encoder = checkpoints.bert(tmp_path / "bert")
     with pytest.raises(NotReadyError, match="AutoModelForSeq2SeqLM"):
         scorer(encoder)

@@ -16,8 +16,7 @@ from bert_score.utils import model2layers
 
 from dialens.base import DialensError
 from dialens.corpus import Corpus, Dialogue, Reference, Turn
-from dialens.metrics import Resources, ScorerSet, Workshop, score
-from dialens.metrics._family import NotReadyError, Unit
+from dialens.metrics import NotReadyError, Resources, ScorerContext, ScorerSet, Unit, score
 from dialens.metrics.families._bert_score import FAMILY, LAYERS, read_baseline
 from tests.metrics.automatic import checkpoints
 from tests.metrics.automatic.checkpoints import SENTENCES
@@ -39,7 +38,9 @@ def encoders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 def scorer(folder: Path, **options: str):
-    shop = Workshop({"bert_score": str(folder)}, {"bert_score": options}, threads=1, device="cpu")
+    shop = ScorerContext(
+        {"bert_score": str(folder)}, {"bert_score": options}, threads=1, device="cpu"
+    )
     return FAMILY.open(shop)
 
 
@@ -57,7 +58,7 @@ def package(folder: Path, layer: int, pairs: list[tuple[str, str]], **more: obje
 
 def test_threads_change_nothing(encoders: dict[str, Path]):
     units = [Unit((), a, (b,)) for a, b in product(SENTENCES, SENTENCES)]
-    shop = {n: Workshop({"bert_score": str(encoders["bert"])}, threads=n) for n in (1, 3)}
+    shop = {n: ScorerContext({"bert_score": str(encoders["bert"])}, threads=n) for n in (1, 3)}
     before = torch.get_num_threads()
     one, many = (FAMILY.open(shop[n]).score(units) for n in (1, 3))
     assert np.abs(one - many).max() < 1e-6
@@ -104,9 +105,9 @@ def test_a_run_counts_references_that_repeat(encoders: dict[str, Path]):
         for n, (reply, text) in enumerate(said)
     ]
     options = {"bert_score": {"layer": "2", "idf": "yes"}}
-    shop = Workshop({"bert_score": str(encoders["bert"])}, options, threads=1, device="cpu")
+    shop = ScorerContext({"bert_score": str(encoders["bert"])}, options, threads=1, device="cpu")
     made = score(
-        Corpus.of(talks), metrics=["bert_score"], resources=Resources(automatic=ScorerSet(shop))
+        Corpus.of(talks), metrics=["bert_score"], resources=Resources(scorers=ScorerSet(shop))
     )
     turns = made.table.filter(pl.col("level") == "turn").collect()
     wanted = package(
@@ -241,7 +242,7 @@ def test_the_authors_layer_is_known_by_the_name(tmp_path: Path):
 def test_layers_above_are_cut_without_touching_the_shared_model(encoders: dict[str, Path]):
     from dialens.metrics.families._weights import load_model
 
-    shop = Workshop(
+    shop = ScorerContext(
         {"bert_score": str(encoders["bert"])}, {"bert_score": {"layer": "1"}}, threads=1
     )
     FAMILY.open(shop).score(UNITS[:2])
@@ -251,10 +252,10 @@ def test_layers_above_are_cut_without_touching_the_shared_model(encoders: dict[s
 
 
 def test_what_is_missing_is_said(encoders: dict[str, Path]):
-    assert "--weights bert_score=FOLDER" in (FAMILY.ready(Workshop()) or "")
-    assert FAMILY.ready(Workshop({"bert_score": str(encoders["bert"])})) is None
+    assert "--weights bert_score=FOLDER" in (FAMILY.ready(ScorerContext()) or "")
+    assert FAMILY.ready(ScorerContext({"bert_score": str(encoders["bert"])})) is None
     with pytest.raises(NotReadyError):
-        FAMILY.open(Workshop())
+        FAMILY.open(ScorerContext())
     with pytest.raises(DialensError, match="layers 0 to 3"):
         scorer(encoders["bert"], layer="4")
     with pytest.raises(DialensError, match=r"bert_score\.layer=x"):

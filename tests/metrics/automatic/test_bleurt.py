@@ -9,8 +9,7 @@ import torch
 from safetensors.torch import load_file
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
-from dialens.metrics import Workshop
-from dialens.metrics._family import NotReadyError, Unit
+from dialens.metrics import NotReadyError, ScorerContext, Unit
 from dialens.metrics.families._bleurt import FAMILY
 from tests.metrics.automatic import checkpoints
 from tests.metrics.automatic.checkpoints import POSITIONS, SENTENCES
@@ -36,7 +35,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 def scorer(folder: Path):
-    return FAMILY.open(Workshop({"bleurt": str(folder)}, threads=1, device="cpu"))
+    return FAMILY.open(ScorerContext({"bleurt": str(folder)}, threads=1, device="cpu"))
 
 
 def written_out(folder: Path, ids: list[int], types: list[int]) -> float:
@@ -156,11 +155,11 @@ def test_a_pickle_needs_the_users_word(folders: dict[str, Path], tmp_path: Path)
     made = checkpoints.bleurt_port(tmp_path / "pickled", factorised=True)
     torch.save(load_file(made / "model.safetensors"), made / "pytorch_model.bin")
     (made / "model.safetensors").unlink()
-    shop = Workshop({"bleurt": str(made)}, threads=1, device="cpu")
+    shop = ScorerContext({"bleurt": str(made)}, threads=1, device="cpu")
     assert "--allow-pickle" in (FAMILY.ready(shop) or "")
     with pytest.raises(NotReadyError, match="--allow-pickle"):
         FAMILY.open(shop)
-    trusted = Workshop({"bleurt": str(made)}, device="cpu", allow_pickle=True)
+    trusted = ScorerContext({"bleurt": str(made)}, device="cpu", allow_pickle=True)
     got = FAMILY.open(trusted).score(UNITS)
     assert np.abs(got - scorer(folders["port_20"]).score(UNITS)).max() < 1e-6
 
@@ -176,4 +175,4 @@ def test_other_models_are_refused(tmp_path: Path, folders: dict[str, Path]):
     (broken / "config.json").write_text(json.dumps({**config, "num_hidden_layers": 4}))
     with pytest.raises(NotReadyError, match="cannot be loaded as BLEURT"):
         scorer(broken)
-    assert "--weights bleurt=FOLDER" in (FAMILY.ready(Workshop()) or "")
+    assert "--weights bleurt=FOLDER" in (FAMILY.ready(ScorerContext()) or "")

@@ -12,7 +12,7 @@ import pytest
 
 from dialens.base import DialensError
 from dialens.metrics import ResultCache, default_folder
-from dialens.metrics._cache import FILE, content_key
+from dialens.metrics._result_cache import FILE, content_key
 
 
 def test_rows_come_back_to_the_last_digit(tmp_path: Path) -> None:

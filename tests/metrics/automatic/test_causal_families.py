@@ -8,8 +8,7 @@ import torch
 import transformers
 
 from dialens.base import DialensError
-from dialens.metrics import Workshop
-from dialens.metrics._family import NotReadyError, Unit
+from dialens.metrics import NotReadyError, ScorerContext, Unit
 from dialens.metrics.families import _dialog_rpt as dialog_rpt
 from dialens.metrics.families import _fed as fed
 from dialens.metrics.families import _perplexity as perplexity
@@ -38,7 +37,7 @@ def ranker(tmp_path_factory):
 
 
 def opened(family, folder, **options):
-    workshop = Workshop({family.name: str(folder)}, {family.name: options}, device="cpu")
+    workshop = ScorerContext({family.name: str(folder)}, {family.name: options}, device="cpu")
     assert family.ready(workshop) is None
     return family.open(workshop)
 
@@ -125,6 +124,6 @@ def test_a_language_model_is_no_ranker(language_model):
 
 @pytest.mark.parametrize("family", [perplexity.FAMILY, fed.FAMILY, *dialog_rpt.FAMILIES[:5]])
 def test_says_what_it_wants(family):
-    assert f"--weights {family.name}=FOLDER" in family.ready(Workshop())
+    assert f"--weights {family.name}=FOLDER" in family.ready(ScorerContext())
     with pytest.raises(NotReadyError, match=f"--weights {family.name}=FOLDER"):
-        family.open(Workshop())
+        family.open(ScorerContext())

@@ -13,15 +13,15 @@ from dialens.metrics import (
     Family,
     MetricCard,
     Resources,
+    ScorerContext,
     ScorerSet,
-    Workshop,
     check_names,
     make_plan,
     metrics,
 )
-from dialens.metrics._catalogue import FAMILIES
 from dialens.metrics._scores import long
 from dialens.metrics._scoring import open_scorers, score_parts
+from dialens.metrics.families import FAMILIES
 from tests.metrics.automatic.tiny_weights import tiny_workshop
 from tests.metrics.strategies import corpora, texts
 
@@ -57,7 +57,7 @@ def referenced(draw: st.DrawFn) -> list[Dialogue]:
 
 
 def table(talks: list[Dialogue], *, batch: int = 1000, threads: int = 1) -> pl.DataFrame:
-    plan = make_plan(["automatic"], Resources(automatic=scorers()))
+    plan = make_plan(["automatic"], Resources(scorers=scorers()))
     corpus = Corpus.of(talks)
     references = open_scorers(corpus, plan)
     signatures = {metric.name: metric.signature for metric in plan.metrics}
@@ -135,7 +135,7 @@ def test_cards_are_filled_in(card: MetricCard) -> None:
 def test_families_are_ready_or_say_what_they_want(family: Family) -> None:
     if lacks_our_weights(family):
         pytest.skip("our own weights are not in this tree")
-    reason = family.ready(Workshop())
+    reason = family.ready(ScorerContext())
     if reason is not None:
         assert family.weights, f"{family.name} wants {reason}"
         assert all(f"--weights {name}=" in reason for name in list(family.weights)[:1]), reason

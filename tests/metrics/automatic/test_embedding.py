@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.distance import cdist, cosine
 
-from dialens.metrics import Workshop
-from dialens.metrics._family import NotReadyError, Unit
+from dialens.metrics import NotReadyError, ScorerContext, Unit
 from dialens.metrics.families import _embedding as embedding
 from dialens.metrics.families._vectors import ShippedVectors
 
@@ -25,7 +24,7 @@ def write(path: Path, *, header: bool = False) -> Path:
 
 
 def scorer(path: Path) -> embedding.EmbeddingScorer:
-    workshop = Workshop(weights={"embedding": str(path)})
+    workshop = ScorerContext(weights={"embedding": str(path)})
     assert embedding.FAMILY.ready(workshop) is None
     return embedding.FAMILY.open(workshop)
 
@@ -71,7 +70,7 @@ def test_a_score_does_not_depend_on_the_other_units(pairs, tmp_path_factory) -> 
 
 
 def test_without_a_file_the_shipped_encoder_reads_words() -> None:
-    made = embedding.FAMILY.open(Workshop())
+    made = embedding.FAMILY.open(ScorerContext())
     units = [
         Unit((), "I am happy", ("I am happy",)),
         Unit((), "a happy dog", ("the glad puppy", "x")),
@@ -80,7 +79,7 @@ def test_without_a_file_the_shipped_encoder_reads_words() -> None:
     rows = made.score(units)
     np.testing.assert_allclose(rows[0], 1.0)
     assert np.isnan(rows[2]).all()
-    again = embedding.FAMILY.open(Workshop()).score(units[1:2])
+    again = embedding.FAMILY.open(ScorerContext()).score(units[1:2])
     np.testing.assert_allclose(again[0], rows[1], atol=1e-5)
     assert "small" in made.signature
 
@@ -115,7 +114,7 @@ def test_shipped_vectors_know_what_is_near() -> None:
     cat, dog, tax = ShippedVectors().rows(["cat", "dog", "tax"])
     assert 1 - cosine(cat, dog) > 0.3
     assert 1 - cosine(cat, tax) < 0.3
-    made = embedding.FAMILY.open(Workshop())
+    made = embedding.FAMILY.open(ScorerContext())
     near, far = made.score(
         [Unit((), "my cat sleeps", ("the dog sleeps",)), Unit((), "my cat sleeps", ("pay taxes",))]
     )
@@ -127,7 +126,7 @@ def test_files_that_will_not_do_are_named(tmp_path: Path) -> None:
     binary = tmp_path / "vectors.bin"
     binary.write_bytes(b"3 2\ncat \x00\x01\x02\xff\n")
     for path in (tmp_path / "none.txt", binary):
-        reason = embedding.FAMILY.ready(Workshop(weights={"embedding": str(path)}))
+        reason = embedding.FAMILY.ready(ScorerContext(weights={"embedding": str(path)}))
         assert str(path) in reason
 
 

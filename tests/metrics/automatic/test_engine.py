@@ -14,11 +14,14 @@ from dialens.base import DialensError
 from dialens.corpus import Corpus, Dialogue, Reference, Turn
 from dialens.metrics import (
     Family,
-    ModelSet,
+    NotReadyError,
+    Output,
     Resources,
     ResultCache,
+    ScorerContext,
     ScorerSet,
-    Workshop,
+    Unit,
+    cards_of,
     check_names,
     forecast,
     make_plan,
@@ -27,8 +30,7 @@ from dialens.metrics import (
     score_into,
     select,
 )
-from dialens.metrics._cards import cards_of
-from dialens.metrics._family import NotReadyError, Output, Unit
+from tests.metrics.tiny_models import tiny_resources
 
 
 class Lengths:
@@ -126,7 +128,7 @@ def test_units_have_what_was_said_before_and_instead() -> None:
 
 def test_what_a_family_ignores_does_not_tell_units_apart() -> None:
     scorer = Lengths()
-    score(Corpus.of(TALKS), metrics=cards_of(lengths(scorer, ignores=("context",))))
+    score(Corpus.of(TALKS), metrics=cards_of(lengths(scorer, reads=("reference",))))
     assert scorer.seen == [Unit((), "hi you", ("hey", "good day"))]
 
 
@@ -143,22 +145,22 @@ def test_results_are_kept_and_not_computed_again(tmp_path: Path) -> None:
     one = score(
         Corpus.of(TALKS),
         metrics=cards,
-        resources=Resources(automatic=ScorerSet(cache=ResultCache(tmp_path))),
+        resources=Resources(scorers=ScorerSet(cache=ResultCache(tmp_path))),
     )
     assert len(first.seen) == 2
     cards = cards_of(lengths(second := Lengths()))
-    resources = Resources(automatic=ScorerSet(cache=ResultCache(tmp_path)))
+    resources = Resources(scorers=ScorerSet(cache=ResultCache(tmp_path)))
     two = score(Corpus.of(TALKS), metrics=cards, resources=resources)
     assert second.seen == []
     assert one.table.collect().equals(two.table.collect())
     cards = cards_of(lengths(third := Lengths(), version=2))
-    resources = Resources(automatic=ScorerSet(cache=ResultCache(tmp_path)))
+    resources = Resources(scorers=ScorerSet(cache=ResultCache(tmp_path)))
     score(Corpus.of(TALKS), metrics=cards, resources=resources)
     assert len(third.seen) == 2
 
 
 def test_a_family_that_is_not_ready_says_so_and_the_others_go_on() -> None:
-    def never(workshop: Workshop) -> Lengths:
+    def never(workshop: ScorerContext) -> Lengths:
         raise NotReadyError("the folder X is damaged.")
 
     outputs = (Output("broken", "Broken"),)
@@ -186,7 +188,7 @@ def test_pools_belong_to_agents_and_systems() -> None:
         lambda _: scorer,
         lambda _: None,
         ("reference",),
-        pooled=True,
+        kind="pool",
     )
     talks = [*TALKS, talk("d4", ">one", references={0: ["two", "three"]})]
     talks.append(Dialogue("s", "other", "d5", talks[-1].turns, references=talks[-1].references))
@@ -204,7 +206,7 @@ def test_pools_belong_to_agents_and_systems() -> None:
 
 def test_selection() -> None:
     everything = set(metrics())
-    field = {name for name, card in metrics().items() if card.scored_by is not None}
+    field = {name for name, card in metrics().items() if "automatic" in card.groups}
     assert {card.name for card in select(["automatic"])} == field
     assert {card.name for card in select(["all"])} == everything
     assert {card.name for card in select(None)} == everything - field
@@ -213,7 +215,7 @@ def test_selection() -> None:
 
 
 def test_models_none_leaves_automatic_metrics_alone() -> None:
-    plan = make_plan(["all"], Resources(models=ModelSet("none")))
+    plan = make_plan(["all"], tiny_resources("none"))
     names = {metric.name for metric in plan.metrics}
     assert "bert_score_f1" in names
     assert "toxicity" not in names
@@ -222,12 +224,12 @@ def test_models_none_leaves_automatic_metrics_alone() -> None:
 @pytest.mark.parametrize(
     ("workshop", "named"),
     [
-        (Workshop(weights={"bert_scor": "x"}), "Did you mean bert_score"),
-        (Workshop(options={"blue": {"tokenize": "x"}}), "Did you mean bleu"),
-        (Workshop(options={"bleu": {"tokenise": "x"}}), "Did you mean tokenize"),
+        (ScorerContext(weights={"bert_scor": "x"}), "Did you mean bert_score"),
+        (ScorerContext(options={"blue": {"tokenize": "x"}}), "Did you mean bleu"),
+        (ScorerContext(options={"bleu": {"tokenise": "x"}}), "Did you mean tokenize"),
     ],
 )
-def test_unknown_names_are_refused(workshop: Workshop, named: str) -> None:
+def test_unknown_names_are_refused(workshop: ScorerContext, named: str) -> None:
     families = [card.scored_by for card in select(["automatic"])]
     with pytest.raises(DialensError, match=named):
         check_names(workshop, families)
@@ -239,7 +241,7 @@ from pathlib import Path
 import numpy as np
 from dialens.metrics import Resources, score
 from dialens.metrics import ResultCache
-from dialens.metrics._cards import cards_of
+from dialens.metrics import cards_of
 from dialens.metrics import ScorerSet
 from tests.metrics.automatic import test_engine
 from dialens.corpus import Corpus
@@ -252,7 +254,7 @@ class Slow(test_engine.Lengths):
 score(
     Corpus.of(test_engine.many()),
     metrics=cards_of(test_engine.lengths(Slow())),
-    resources=Resources(automatic=ScorerSet(cache=ResultCache(Path(sys.argv[1])))),
+    resources=Resources(scorers=ScorerSet(cache=ResultCache(Path(sys.argv[1])))),
 )
 """
 
@@ -273,7 +275,7 @@ def test_a_killed_run_goes_on_where_it_was(tmp_path: Path, repository: Path) -> 
     running.wait()
     running.stdout.close()
     scorer = Lengths()
-    resources = Resources(automatic=ScorerSet(cache=ResultCache(tmp_path)))
+    resources = Resources(scorers=ScorerSet(cache=ResultCache(tmp_path)))
     scores = score(Corpus.of(many()), metrics=cards_of(lengths(scorer)), resources=resources)
     assert 0 < len(scorer.seen) < 100
     assert rows(scores, "reply_length", "agent")[0][1] == 100

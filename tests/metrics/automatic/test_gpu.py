@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from dialens.metrics import Workshop
-from dialens.metrics._family import Unit
+from dialens.metrics import ScorerContext, Unit
 from dialens.metrics.families import _bart_score as bart_score
 from dialens.metrics.families import _bert_score as bert_score
 from dialens.metrics.families import _bleurt as bleurt
@@ -38,7 +37,7 @@ def test_a_gpu_changes_nothing(name: str, tmp_path: Path):
     folder = make(tmp_path / name)
     found = []
     for device in ("cpu", "cuda"):
-        scorer = family.open(Workshop({name: str(folder)}, device=device))
-        found.append(scorer.embed(SENTENCES) if family.pooled else scorer.score(UNITS))
+        scorer = family.open(ScorerContext({name: str(folder)}, device=device))
+        found.append(scorer.embed(SENTENCES) if family.kind == "pool" else scorer.score(UNITS))
     assert np.isfinite(found[0]).all()
     assert np.allclose(found[0], found[1], atol=1e-3, rtol=0)

@@ -19,8 +19,7 @@ import torch
 import transformers
 from safetensors.torch import load_file
 
-from dialens.metrics import Workshop
-from dialens.metrics._family import Unit
+from dialens.metrics import ScorerContext, Unit
 from dialens.metrics.families import _bert_score as bert_score
 from dialens.metrics.families._weights import weights_signature
 from tests.metrics.automatic import checkpoints
@@ -31,14 +30,13 @@ PIECE = 10 * 2**20  # the client writes so many bytes at a time: what it has whe
 
 FETCH = """
 import json, sys
-from dialens.metrics import Workshop
-from dialens.metrics._family import NotReadyError
+from dialens.metrics import NotReadyError, ScorerContext
 from dialens.metrics.families._weights import load_folder
 
 pickles, *places = sys.argv[1:]
 for place in places:
     try:
-        workshop = Workshop({"x": place}, allow_pickle=pickles == "pickles")
+        workshop = ScorerContext({"x": place}, allow_pickle=pickles == "pickles")
         print(json.dumps({"folder": str(load_folder(workshop, "x", "an encoder"))}))
     except NotReadyError as error:
         print(json.dumps({"refused": str(error)}))
@@ -145,7 +143,7 @@ def test_scores_from_the_hub_are_those_of_the_folder_and_stay_without_it(
     assert sorted(hub.fetched()) == files
     hub.stop()
     scored(hub.url, home, units_file, tmp_path / "second", place)
-    here = bert_score.FAMILY.open(Workshop({"bert_score": str(tiny)}, device="cpu"))
+    here = bert_score.FAMILY.open(ScorerContext({"bert_score": str(tiny)}, device="cpu"))
     expected = here.score(UNITS)[:, 2].tolist()
     for out in ("first", "second"):
         rows = pl.read_parquet(tmp_path / out / "scores.parquet").filter(
@@ -196,7 +194,9 @@ def test_of_both_formats_only_numbers_are_fetched_and_signed(
     (made,) = fetch(hub.url, home, pinned(hub, "org/both"), pickles=True)
     assert "pytorch_model.bin" not in hub.fetched()
     assert hub.fetched().count("config.json") == 1
-    of_hub, of_folder = (weights_signature(Workshop(), Path(p)) for p in (made["folder"], both))
+    of_hub, of_folder = (
+        weights_signature(ScorerContext(), Path(p)) for p in (made["folder"], both)
+    )
     assert of_hub.partition("@")[2] == of_folder.partition("@")[2]
 
 

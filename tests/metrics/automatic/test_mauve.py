@@ -12,8 +12,7 @@ from mauve.utils import featurize_tokens_from_model
 from transformers import AutoModel, AutoTokenizer
 
 from dialens.base import DialensError
-from dialens.metrics import Workshop
-from dialens.metrics._family import Unit
+from dialens.metrics import ScorerContext, Unit
 from dialens.metrics.families import _bert_score as bert_score
 from dialens.metrics.families import _token_encoder as token_encoder
 from dialens.metrics.families._frontier import clustered, histograms, mauve_of, reduced
@@ -138,7 +137,7 @@ def test_too_few_have_no_value():
 
 def test_features_of_gpt2_equal_the_authors(tmp_path: Path):
     folder = checkpoints.gpt2(tmp_path / "gpt2")
-    ours = FAMILY.open(Workshop({"mauve": str(folder)}, threads=1, device="cpu"))
+    ours = FAMILY.open(ScorerContext({"mauve": str(folder)}, threads=1, device="cpu"))
     tokenizer = AutoTokenizer.from_pretrained(str(folder))
     model = AutoModel.from_pretrained(str(folder)).eval()
     tokens = [tokenizer.encode(text, return_tensors="pt") for text in SENTENCES]
@@ -153,7 +152,7 @@ def test_features_of_gpt2_equal_the_authors(tmp_path: Path):
 @pytest.mark.parametrize("maker", [checkpoints.bert, checkpoints.mpnet])
 def test_features_of_an_encoder_are_the_mean_of_its_states(maker, tmp_path: Path):
     folder = maker(tmp_path / "encoder")
-    ours = FAMILY.open(Workshop({"mauve": str(folder)}, threads=1, device="cpu"))
+    ours = FAMILY.open(ScorerContext({"mauve": str(folder)}, threads=1, device="cpu"))
     tokenizer = AutoTokenizer.from_pretrained(str(folder))
     model = AutoModel.from_pretrained(str(folder)).eval()
     got = ours.embed(SENTENCES)
@@ -166,7 +165,7 @@ def test_features_of_an_encoder_are_the_mean_of_its_states(maker, tmp_path: Path
 
 def test_an_encoder_is_loaded_once_for_all_who_use_it(tmp_path: Path):
     folder = str(checkpoints.bert(tmp_path / "encoder"))
-    shop = Workshop({"mauve": folder, "bert_score": folder}, threads=1, device="cpu")
+    shop = ScorerContext({"mauve": folder, "bert_score": folder}, threads=1, device="cpu")
     FAMILY.open(shop)
     before = load_model(shop, "mauve", "an encoder").model
     bert_score.FAMILY.open(shop)
@@ -179,7 +178,7 @@ def test_one_pass_serves_both(maker, features: str, tmp_path: Path):
     folder = str(maker(tmp_path / "encoder"))
     weights = {"mauve": folder, "bert_score": folder}
     options = {"bert_score": {"layer": "2"}, "mauve": {"features": features}}
-    shop = Workshop(weights, options, threads=2, device="cpu")
+    shop = ScorerContext(weights, options, threads=2, device="cpu")
     scorer, ours = bert_score.FAMILY.open(shop), FAMILY.open(shop)
     units = [Unit((), SENTENCES[0], (other,)) for other in SENTENCES[1:]]
     scored = scorer.score(units)
@@ -187,7 +186,9 @@ def test_one_pass_serves_both(maker, features: str, tmp_path: Path):
     assert len(side.rows) == len(SENTENCES)
     got = ours.embed(SENTENCES)
     assert not side.rows  # taken, none left lying about
-    alone = {name: Workshop({name: folder}, options, threads=1, device="cpu") for name in weights}
+    alone = {
+        name: ScorerContext({name: folder}, options, threads=1, device="cpu") for name in weights
+    }
     wanted = FAMILY.open(alone["mauve"]).embed(SENTENCES)
     assert np.abs(got - wanted).max() < 1e-5
     by_itself = bert_score.FAMILY.open(alone["bert_score"]).score(units)
@@ -198,7 +199,7 @@ def test_one_pass_serves_both(maker, features: str, tmp_path: Path):
 def test_features_of_an_encoder_can_be_those_the_package_takes(tmp_path: Path):
     folder = checkpoints.bert(tmp_path / "bert")
     options = {"mauve": {"features": "last"}}
-    ours = FAMILY.open(Workshop({"mauve": str(folder)}, options, device="cpu"))
+    ours = FAMILY.open(ScorerContext({"mauve": str(folder)}, options, device="cpu"))
     tokenizer = AutoTokenizer.from_pretrained(str(folder))
     model = AutoModel.from_pretrained(str(folder)).eval()
     tokens = [tokenizer.encode(text, return_tensors="pt") for text in SENTENCES]
@@ -215,8 +216,8 @@ def test_rows_that_nobody_asks_for_do_not_pile_up(monkeypatch: pytest.MonkeyPatc
 
 
 def test_works_out_of_the_box():
-    assert FAMILY.ready(Workshop()) is None
-    ours = FAMILY.open(Workshop(threads=1))
+    assert FAMILY.ready(ScorerContext()) is None
+    ours = FAMILY.open(ScorerContext(threads=1))
     got = ours.embed(SENTENCES)
     assert got.shape[0] == len(SENTENCES)
     assert np.abs(ours.embed(SENTENCES[:1]) - got[:1]).max() < 1e-3  # int8
@@ -233,8 +234,8 @@ def test_options_are_checked(tmp_path: Path):
         "features": "x",
     }.items():
         with pytest.raises(DialensError, match=f"mauve.{name}={value}"):
-            FAMILY.open(Workshop(options={"mauve": {name: value}}))
-    assert "is not there" in (FAMILY.ready(Workshop({"mauve": str(tmp_path / "none")})) or "")
+            FAMILY.open(ScorerContext(options={"mauve": {name: value}}))
+    assert "is not there" in (FAMILY.ready(ScorerContext({"mauve": str(tmp_path / "none")})) or "")
     assert Settings.of({"buckets": "auto", "scale": "2.5"}) == Settings(scale=2.5)
 
 
@@ -244,8 +245,8 @@ def test_people_are_nearest_to_people(shared_data: Path):
     file = shared_data / "human_judgements" / "dailydialog_gupta.jsonl.gz"
     with gzip.open(file, "rt") as lines:
         records = [json.loads(line) for line in lines]
-    shops = [Workshop({"mauve": str(one)}, threads=1, device="cpu") for one in real_encoders()]
-    for shop in [Workshop(threads=1), *shops]:
+    shops = [ScorerContext({"mauve": str(one)}, threads=1, device="cpu") for one in real_encoders()]
+    for shop in [ScorerContext(threads=1), *shops]:
         ours = FAMILY.open(shop)
         texts = sorted({text for one in records for text in (one["response"], *one["references"])})
         rows = dict(zip(texts, ours.embed(texts), strict=True))

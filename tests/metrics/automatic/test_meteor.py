@@ -8,8 +8,7 @@ from nltk.tokenize import word_tokenize
 from nltk.translate.meteor_score import meteor_score
 
 from dialens.base import DialensError
-from dialens.metrics import Workshop
-from dialens.metrics._family import NotReadyError, Unit
+from dialens.metrics import NotReadyError, ScorerContext, Unit
 from dialens.metrics.families import _meteor as meteor
 
 WORDS = ("the", "Cat", "cats", "sat", "sitting", "sits", "big", "large", "runs", "running", "dog.")
@@ -65,7 +64,7 @@ def theirs(unit: Unit, wordnet: SmallWordNet) -> float:
 @settings(max_examples=200, deadline=None)
 @given(units)
 def test_meteor_is_nltks_without_synonyms(some: list[Unit]) -> None:
-    made = meteor.FAMILY.open(Workshop(options={"meteor": {"synonyms": "no"}})).score(some)
+    made = meteor.FAMILY.open(ScorerContext(options={"meteor": {"synonyms": "no"}})).score(some)
     wanted = [theirs(unit, SmallWordNet()) for unit in some]
     np.testing.assert_allclose(made[:, 0], wanted, rtol=1e-12)
 
@@ -86,14 +85,14 @@ def test_the_example_of_nltks_manual() -> None:
     reference = (
         "It is a guide to action that ensures that the military will forever heed Party commands"
     )
-    made = meteor.FAMILY.open(Workshop(options={"meteor": {"synonyms": "no"}}))
+    made = meteor.FAMILY.open(ScorerContext(options={"meteor": {"synonyms": "no"}}))
     assert made.score([Unit((), hypothesis, (reference,))])[0, 0] == pytest.approx(0.6944, abs=5e-5)
 
 
 def test_the_signature_says_whether_synonyms_count(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(meteor, "_wordnet", lambda *, needed: KNOWN)
-    assert "wordnet" in meteor.FAMILY.open(Workshop()).signature
-    no = meteor.FAMILY.open(Workshop(options={"meteor": {"synonyms": "no"}}))
+    assert "wordnet" in meteor.FAMILY.open(ScorerContext()).signature
+    no = meteor.FAMILY.open(ScorerContext(options={"meteor": {"synonyms": "no"}}))
     assert "wordnet" not in no.signature
 
 
@@ -104,10 +103,10 @@ def test_synonyms_that_are_insisted_on(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr("nltk.corpus.wordnet", Absent())
     with pytest.raises(NotReadyError, match=r"nltk\.downloader wordnet"):
-        meteor.FAMILY.open(Workshop(options={"meteor": {"synonyms": "yes"}}))
-    assert "wordnet" not in meteor.FAMILY.open(Workshop()).signature
+        meteor.FAMILY.open(ScorerContext(options={"meteor": {"synonyms": "yes"}}))
+    assert "wordnet" not in meteor.FAMILY.open(ScorerContext()).signature
 
 
 def test_a_wrong_option_is_named() -> None:
     with pytest.raises(DialensError, match=r"meteor\.synonyms"):
-        meteor.FAMILY.open(Workshop(options={"meteor": {"synonyms": "perhaps"}}))
+        meteor.FAMILY.open(ScorerContext(options={"meteor": {"synonyms": "perhaps"}}))

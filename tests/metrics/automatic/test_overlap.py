@@ -9,8 +9,7 @@ from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 
 from dialens.base import DialensError
-from dialens.metrics import Workshop
-from dialens.metrics._family import Unit
+from dialens.metrics import ScorerContext, Unit
 from dialens.metrics.families import _overlap as overlap
 from dialens.metrics.families._ngrams import longest_common, places
 
@@ -31,7 +30,7 @@ units = st.lists(
 
 
 def scored(family, some, **options):
-    workshop = Workshop(options={family.name: options} if options else {})
+    workshop = ScorerContext(options={family.name: options} if options else {})
     assert family.ready(workshop) is None
     return family.open(workshop).score(some)
 
@@ -110,8 +109,8 @@ def test_longest_common_subsequence(a: list[int], b: list[int]) -> None:
 
 
 def test_a_signature_says_what_the_numbers_depend_on() -> None:
-    plain = overlap.BLEU.open(Workshop()).signature
-    lower = overlap.BLEU.open(Workshop(options={"bleu": {"lowercase": "yes"}})).signature
+    plain = overlap.BLEU.open(ScorerContext()).signature
+    lower = overlap.BLEU.open(ScorerContext(options={"bleu": {"lowercase": "yes"}})).signature
     assert "tok:13a" in plain
     assert "smooth:exp" in plain
     assert "eff:yes" in plain
@@ -124,7 +123,7 @@ def test_a_signature_says_what_the_numbers_depend_on() -> None:
 )
 def test_a_wrong_option_is_named(family, option: str, value: str) -> None:
     with pytest.raises(DialensError, match=rf"{family.name}\.{option}.*'{value}'"):
-        family.open(Workshop(options={family.name: {option: value}}))
+        family.open(ScorerContext(options={family.name: {option: value}}))
 
 
 def test_many_kinds_of_words_do_not_overflow() -> None:

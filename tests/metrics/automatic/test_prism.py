@@ -8,8 +8,7 @@ import torch
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
 from dialens.base import DialensError
-from dialens.metrics import Workshop
-from dialens.metrics._family import Unit
+from dialens.metrics import ScorerContext, Unit
 from dialens.metrics.families._prism import FAMILY, language_tag
 from tests.metrics.automatic import checkpoints
 from tests.metrics.automatic.checkpoints import SENTENCES
@@ -39,7 +38,7 @@ def _parts(folder: Path):
 
 def scorer(folder: Path, **options: str):
     return FAMILY.open(
-        Workshop({"prism": str(folder)}, {"prism": options}, threads=1, device="cpu")
+        ScorerContext({"prism": str(folder)}, {"prism": options}, threads=1, device="cpu")
     )
 
 
@@ -133,5 +132,5 @@ def test_long_texts_fit(folder: Path):
 
 
 def test_what_is_missing_is_said(folder: Path):
-    assert "--weights prism=FOLDER" in (FAMILY.ready(Workshop()) or "")
-    assert FAMILY.ready(Workshop({"prism": str(folder)})) is None
+    assert "--weights prism=FOLDER" in (FAMILY.ready(ScorerContext()) or "")
+    assert FAMILY.ready(ScorerContext({"prism": str(folder)})) is None

@@ -12,8 +12,8 @@ import torch
 import transformers
 
 from dialens.corpus import Corpus, Dialogue, Reference, Turn
-from dialens.metrics import Resources, ScorerSet, Workshop, score
-from dialens.metrics import _catalogue as catalogue
+from dialens.metrics import Resources, ScorerContext, ScorerSet, score
+from dialens.metrics.families import _catalogue as catalogue
 from tests.metrics.automatic import checkpoints
 
 FAMILIES = {family.name: family for family in catalogue.FAMILIES}
@@ -103,12 +103,12 @@ REFUSED = {
 }
 
 
-def run(workshop: Workshop, *names: str) -> dict[str, tuple[float | None, str | None]]:
+def run(workshop: ScorerContext, *names: str) -> dict[str, tuple[float | None, str | None]]:
     """Value and reason of each metric for the one reply there is."""
     made = score(
         Corpus.of([TALK]),
         metrics=list(names),
-        resources=Resources(automatic=ScorerSet(workshop)),
+        resources=Resources(scorers=ScorerSet(workshop)),
         levels=("turn",),
     ).table.collect()
     return {row["metric"]: (row["value"], row["reason"]) for row in made.iter_rows(named=True)}
@@ -118,7 +118,7 @@ def run(workshop: Workshop, *names: str) -> dict[str, tuple[float | None, str | 
 def test_weights_that_will_not_do(case: str, tmp_path: Path) -> None:
     name, make, told = REFUSED[case]
     folder = make(tmp_path / "model")
-    workshop = Workshop({name: str(folder)}, device="cpu", allow_pickle=True)
+    workshop = ScorerContext({name: str(folder)}, device="cpu", allow_pickle=True)
     found = run(workshop, name, "rouge_1")
     assert found["rouge_1"][0] == pytest.approx(2 * 1 * 0.5 / 1.5)  # 3 of 6 words, 3 of 3
     refused = [value for metric, value in found.items() if metric != "rouge_1"]
@@ -133,7 +133,7 @@ def test_weights_that_will_not_do(case: str, tmp_path: Path) -> None:
 def test_a_short_line_of_vectors_costs_its_metrics_alone(tmp_path: Path) -> None:
     file = tmp_path / "vectors.txt"
     file.write_text("the 1 2\ncat 1 2\nsat 1\n")
-    found = run(Workshop({"embedding": str(file)}), "embedding", "rouge_1")
+    found = run(ScorerContext({"embedding": str(file)}), "embedding", "rouge_1")
     assert found["embedding_greedy"] == (
         None,
         f"{file}, line 3: the line of 'sat' does not hold 2 numbers; is the file whole?",
@@ -153,7 +153,7 @@ def test_a_short_line_of_vectors_costs_its_metrics_alone(tmp_path: Path) -> None
 )
 def test_models_of_other_kinds_that_will_do(make: Maker, family: str, tmp_path: Path) -> None:
     folder = make(tmp_path / "model")
-    scorers = ScorerSet(Workshop({family: str(folder)}, device="cpu"))
+    scorers = ScorerSet(ScorerContext({family: str(folder)}, device="cpu"))
     assert scorers.ready(FAMILIES[family]), scorers.failed(FAMILIES[family])
     assert ",last," in scorers.signature(FAMILIES["mauve"]) or family != "mauve"
 
@@ -177,7 +177,7 @@ def test_tokenizers_of_bleu_say_what_to_install(
         monkeypatch.setitem(sys.modules, package, None)
     named = f"packages {packages}" if "," in packages else f"package {packages}"
     wanted = f"bleu.tokenize={tokenizer} needs the Python {named} (pip install {install})"
-    workshop = Workshop(options={"bleu": {"tokenize": tokenizer}})
+    workshop = ScorerContext(options={"bleu": {"tokenize": tokenizer}})
     assert FAMILIES["bleu"].ready(workshop) == wanted
     found = run(workshop, "bleu_4", "rouge_1")
     assert found["bleu_4"] == (None, wanted)
@@ -201,7 +201,7 @@ def test_a_tokenizer_of_bleu_that_cannot_fetch_its_model(
         raise URLError("Name or service not known\nat all")
 
     monkeypatch.setattr(tokenizer_spm, "download_file", no_network)
-    found = run(Workshop(options={"bleu": {"tokenize": "flores200"}}), "bleu_4", "rouge_1")
+    found = run(ScorerContext(options={"bleu": {"tokenize": "flores200"}}), "bleu_4", "rouge_1")
     value, reason = found["bleu_4"]
     assert value is None
     assert reason.startswith("sacrebleu cannot set up bleu.tokenize=flores200 (<urlopen error Name")
@@ -211,7 +211,7 @@ def test_a_tokenizer_of_bleu_that_cannot_fetch_its_model(
 
 
 def test_an_import_that_fails_without_a_name_is_told_in_one_line() -> None:
-    def never(_: Workshop) -> None:
+    def never(_: ScorerContext) -> None:
         raise ImportError("\n\nPlease install the library:\n\n  pip install library ")
 
     family = type(FAMILIES["bleu"])("x", (), never, lambda _: None)

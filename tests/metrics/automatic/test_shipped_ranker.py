@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from dialens.base import DialensError
-from dialens.metrics import Workshop
-from dialens.metrics._family import NotReadyError, Unit
+from dialens.metrics import NotReadyError, ScorerContext, Unit
 from dialens.metrics.families import _shipped_ranker as shipped_ranker
 from dialens.metrics.families._shipped_ranker import (
     DIALOG_RPT,
@@ -75,13 +74,13 @@ def test_compositions_agree_where_all_is_one_or_nothing():
 
 def test_options_are_checked(monkeypatch, tmp_path):
     for name, value in (("composition", "x"), ("hidden", "none")):
-        workshop = Workshop(options={"usl_h_dialens": {name: value}})
+        workshop = ScorerContext(options={"usl_h_dialens": {name: value}})
         with pytest.raises(DialensError, match=rf"usl_h_dialens\.{name}={value}: give"):
             USL_H.open(workshop)
     monkeypatch.setattr(shipped_ranker, "SHIPPED", tmp_path)
-    assert "install the package again" in USL_H.ready(Workshop())
+    assert "install the package again" in USL_H.ready(ScorerContext())
     with pytest.raises(NotReadyError, match="install the package again"):
-        DIALOG_RPT.open(Workshop())
+        DIALOG_RPT.open(ScorerContext())
 
 
 @pytest.mark.skipif(not (SHIPPED / "ranker").is_dir(), reason="the ranker is not built yet")
@@ -95,10 +94,10 @@ class TestShipped:
             Unit(self.CONTEXT, "We went hiking in the mountains and swam in a lake."),
             Unit(self.CONTEXT, "The printer needs a new cartridge before it can print."),
         ]
-        usl = USL_H.open(Workshop()).score(units)
+        usl = USL_H.open(ScorerContext()).score(units)
         assert usl[0, 2] > usl[1, 2]
         assert usl[0, 0] > usl[1, 0]
-        human = DIALOG_RPT.open(Workshop()).score(units)[:, -1]
+        human = DIALOG_RPT.open(ScorerContext()).score(units)[:, -1]
         assert human[0] > human[1]
 
     def test_a_whole_text_beats_its_words_in_disorder(self):
@@ -106,7 +105,7 @@ class TestShipped:
             Unit(self.CONTEXT, "We went hiking in the mountains and swam in a lake."),
             Unit(self.CONTEXT, "lake hiking a the in went swam mountains and We in."),
         ]
-        found = USL_H.open(Workshop()).score(units)
+        found = USL_H.open(ScorerContext()).score(units)
         assert found[0, 1] > found[1, 1]
 
     def test_rare_words_are_less_likely_than_common_ones(self):
@@ -114,5 +113,5 @@ class TestShipped:
             Unit(self.CONTEXT, "I do not know."),
             Unit(self.CONTEXT, "Quantum chromodynamics baffled the taxidermist's ferret."),
         ]
-        found = USL_H.open(Workshop()).score(units)
+        found = USL_H.open(ScorerContext()).score(units)
         assert found[0, 3] < found[1, 3]

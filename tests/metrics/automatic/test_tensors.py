@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from safetensors.torch import save_file
 
-from dialens.metrics._family import NotReadyError
+from dialens.metrics import NotReadyError
 from dialens.metrics.families._tensors import read_tensors
 from tests.metrics.automatic import checkpoints
 

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 import transformers
 
-from dialens.metrics import Workshop
-from dialens.metrics._family import NotReadyError
+from dialens.metrics import NotReadyError, ScorerContext
 from dialens.metrics.families._weights import lacking_weights, load_model, load_tokenizer
 from dialens.models import has_tokenizer
 from tests.metrics.automatic import checkpoints
@@ -48,8 +47,8 @@ def write_parts(model: Path, folder: Path, files: list[str]) -> None:
         (folder / file).write_text(texts[file])
 
 
-def shop(folder: Path) -> Workshop:
-    return Workshop({"x": str(folder)}, device="cpu")
+def shop(folder: Path) -> ScorerContext:
+    return ScorerContext({"x": str(folder)}, device="cpu")
 
 
 @pytest.mark.parametrize("name", MAKERS)
@@ -120,7 +119,7 @@ def test_tokenizers_that_know_bytes_need_no_files(tmp_path: Path) -> None:
             file.unlink()
     transformers.T5Config(vocab_size=384).save_pretrained(tmp_path)
     assert has_tokenizer(tmp_path)
-    made = load_tokenizer(Workshop(), tmp_path)
+    made = load_tokenizer(ScorerContext(), tmp_path)
     assert made("no")["input_ids"] == [ord("n") + 3, ord("o") + 3, 1]  # as its paper has it
     (tmp_path / "tokenizer_config.json").write_text("[]")
     assert not has_tokenizer(tmp_path)

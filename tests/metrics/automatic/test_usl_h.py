@@ -11,8 +11,7 @@ import transformers
 from safetensors.torch import load_file, save_file
 
 from dialens.base import DialensError
-from dialens.metrics import Workshop
-from dialens.metrics._family import NotReadyError, Unit
+from dialens.metrics import NotReadyError, ScorerContext, Unit
 from dialens.metrics.families import _pred_en as pred_en
 from dialens.metrics.families import _usl_h as usl_h
 from tests.metrics.automatic import checkpoints
@@ -65,7 +64,9 @@ def originals(folders, tmp_path_factory):
 
 
 def opened(folders, **options):
-    workshop = Workshop({n: str(f) for n, f in folders.items()}, {"usl_h": options}, device="cpu")
+    workshop = ScorerContext(
+        {n: str(f) for n, f in folders.items()}, {"usl_h": options}, device="cpu"
+    )
     assert usl_h.FAMILY.ready(workshop) is None
     return usl_h.FAMILY.open(workshop)
 
@@ -170,12 +171,14 @@ def test_options(folders):
 def test_readiness_and_opening_agree_on_quantiles(folders, options, told, tmp_path):
     bare = checkpoints.bert(tmp_path / "m", head="ForMaskedLM")
     given = {**folders, "usl_h_mlm": bare}
-    workshop = Workshop({n: str(f) for n, f in given.items()}, {"usl_h": options}, device="cpu")
+    workshop = ScorerContext(
+        {n: str(f) for n, f in given.items()}, {"usl_h": options}, device="cpu"
+    )
     assert told in usl_h.FAMILY.ready(workshop)
     with pytest.raises(DialensError, match=told):
         usl_h.FAMILY.open(workshop)
     on_hub = {**workshop.weights, "usl_h_mlm": "hub:o/name@v1"}  # not looked at before it is used
-    assert usl_h.FAMILY.ready(Workshop(on_hub, {"usl_h": options})) is None
+    assert usl_h.FAMILY.ready(ScorerContext(on_hub, {"usl_h": options})) is None
 
 
 @pytest.mark.parametrize("kind", ["pickled", "in pieces", "pickled in pieces"])
@@ -191,8 +194,8 @@ def test_weights_of_other_formats_give_the_same(kind, which, request, tmp_path):
             checkpoints.in_pieces(copy, pickles="pickled" in kind)
     places = {name: str(copy) for name, copy in copies.items()}
     if "pickled" in kind:
-        assert "--allow-pickle" in usl_h.FAMILY.ready(Workshop(places))
-    workshop = Workshop(places, device="cpu", allow_pickle=True)
+        assert "--allow-pickle" in usl_h.FAMILY.ready(ScorerContext(places))
+    workshop = ScorerContext(places, device="cpu", allow_pickle=True)
     assert usl_h.FAMILY.ready(workshop) is None
     np.testing.assert_allclose(usl_h.FAMILY.open(workshop).score(UNITS), expected, rtol=1e-6)
 
@@ -204,16 +207,16 @@ def test_what_will_not_do_is_named(folders, name, tmp_path):
     told = json.loads((copy / "tokenizer_config.json").read_text())
     (copy / "tokenizer_config.json").write_text(json.dumps({**told, "sep_token": None}))
     with pytest.raises(NotReadyError, match=f"tokenizer in {copy} has no sep_token"):
-        usl_h.FAMILY.open(Workshop(places, device="cpu"))
+        usl_h.FAMILY.open(ScorerContext(places, device="cpu"))
     (copy / "model.safetensors").write_bytes(b"garbage")
     with pytest.raises(NotReadyError, match=r"copy/model\.safetensors cannot be read"):
-        usl_h.FAMILY.open(Workshop(places, device="cpu"))
+        usl_h.FAMILY.open(ScorerContext(places, device="cpu"))
 
 
 def test_says_what_it_wants():
-    assert "--weights usl_h_vup=FOLDER" in usl_h.FAMILY.ready(Workshop())
+    assert "--weights usl_h_vup=FOLDER" in usl_h.FAMILY.ready(ScorerContext())
     with pytest.raises(NotReadyError, match="--weights usl_h_vup=FOLDER"):
-        usl_h.FAMILY.open(Workshop())
+        usl_h.FAMILY.open(ScorerContext())
 
 
 @pytest.fixture(scope="module")
@@ -232,7 +235,7 @@ def engagement(tmp_path_factory):
 @pytest.mark.parametrize("family", pred_en.FAMILIES, ids=lambda one: one.name)
 def test_pred_en(engagement, family):
     folder, weights = engagement
-    workshop = Workshop({family.name: str(folder)}, device="cpu")
+    workshop = ScorerContext({family.name: str(folder)}, device="cpu")
     assert family.ready(workshop) is None
     scorer = family.open(workshop)
     units = UNITS[:3]
@@ -256,7 +259,7 @@ def test_pred_en(engagement, family):
 def test_pred_en_wants_its_classifier(tmp_path):
     family = pred_en.FAMILIES[0]
     folder = checkpoints.bert(tmp_path / "bert")
-    workshop = Workshop({"pred_en": str(folder)}, device="cpu")
+    workshop = ScorerContext({"pred_en": str(folder)}, device="cpu")
     assert pred_en.CLASSIFIER in family.ready(workshop)
     save_file({"x": torch.zeros(1)}, folder / pred_en.CLASSIFIER)
     with pytest.raises(NotReadyError, match="mlp_hidden_0"):

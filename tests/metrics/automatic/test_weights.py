@@ -8,8 +8,7 @@ import tokenizers
 import torch
 import transformers
 
-from dialens.metrics import Workshop
-from dialens.metrics._family import NotReadyError
+from dialens.metrics import NotReadyError, ScorerContext
 from dialens.metrics.families._weights import (
     device_of,
     lacking_weights,
@@ -45,12 +44,12 @@ def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def given(place: object, **more: object) -> Workshop:
-    return Workshop(weights={"x": str(place)}, **more)
+def given(place: object, **more: object) -> ScorerContext:
+    return ScorerContext(weights={"x": str(place)}, **more)
 
 
 def test_a_folder_is_found_and_a_model_loaded_once(bert: Path) -> None:
-    workshop = Workshop(weights={"x": str(bert), "y": str(bert)})
+    workshop = ScorerContext(weights={"x": str(bert), "y": str(bert)})
     assert lacking_weights(workshop, "x", WHAT) is None
     assert load_folder(workshop, "x", WHAT) == bert
     one, two = load_model(workshop, "x", WHAT), load_model(workshop, "y", WHAT)
@@ -62,11 +61,11 @@ def test_a_folder_is_found_and_a_model_loaded_once(bert: Path) -> None:
 
 
 def test_nothing_given_says_what_to_give() -> None:
-    reason = lacking_weights(Workshop(), "bert_score", WHAT)
+    reason = lacking_weights(ScorerContext(), "bert_score", WHAT)
     assert "--weights bert_score=FOLDER" in reason
     assert "model.safetensors" in reason
     with pytest.raises(NotReadyError, match="--weights x=FOLDER"):
-        load_folder(Workshop(), "x", WHAT)
+        load_folder(ScorerContext(), "x", WHAT)
 
 
 @pytest.mark.parametrize("gone", ["config.json", "model.safetensors"])
@@ -114,10 +113,10 @@ def test_damaged_weights_are_named(bert: Path, tmp_path: Path) -> None:
 
 def test_signatures_follow_the_content(bert: Path, tmp_path: Path) -> None:
     copy = Path(shutil.copytree(bert, tmp_path / "tiny-bert"))
-    same = weights_signature(Workshop(), bert)
-    assert weights_signature(Workshop(), copy) == same
+    same = weights_signature(ScorerContext(), bert)
+    assert weights_signature(ScorerContext(), copy) == same
     (copy / "config.json").write_text((copy / "config.json").read_text() + " ")
-    assert weights_signature(Workshop(), copy) != same
+    assert weights_signature(ScorerContext(), copy) != same
 
 
 @pytest.mark.parametrize(
@@ -130,6 +129,6 @@ def test_the_hub_wants_a_pinned_revision(place: str) -> None:
 
 def test_a_gpu_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    assert device_of(Workshop()) == "cpu"
+    assert device_of(ScorerContext()) == "cpu"
     with pytest.raises(NotReadyError, match="--device cuda"):
-        device_of(Workshop(device="cuda"))
+        device_of(ScorerContext(device="cuda"))

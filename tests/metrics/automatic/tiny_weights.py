@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 from safetensors.torch import save_file
 
-from dialens.metrics import Workshop
+from dialens.metrics import ScorerContext
 from dialens.metrics.families import _pred_en as pred_en
 from tests.metrics.automatic import checkpoints
 
@@ -16,7 +16,7 @@ _kept: list[tempfile.TemporaryDirectory[str]] = []
 
 
 @cache
-def tiny_workshop() -> Workshop:
+def tiny_workshop() -> ScorerContext:
     """A workshop in which every family is ready; removed at the end of the session."""
     holder = tempfile.TemporaryDirectory(prefix="tiny-weights-")
     _kept.append(holder)
@@ -52,4 +52,4 @@ def tiny_workshop() -> Workshop:
         "meteor": {"synonyms": "no"},
         "usl_h": {"nll_low": "0", "nll_high": "9"},
     }
-    return Workshop({name: str(place) for name, place in made.items()}, options, device="cpu")
+    return ScorerContext({name: str(place) for name, place in made.items()}, options, device="cpu")

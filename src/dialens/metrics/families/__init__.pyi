@@ -1,7 +1,7 @@
+from ._catalogue import FAMILIES
 from ._model_emotion import LABELS
-from ._trait_counts import TraitScorer
 
 __all__ = [
+    "FAMILIES",
     "LABELS",
-    "TraitScorer",
 ]

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from dialens.base import DialensError
-from dialens.metrics._batching import paced
-from dialens.metrics._family import Family, Output, Unit, Workshop
+from dialens.metrics._family import Family, Output, ScorerContext, Unit
+from dialens.metrics._pace import paced
 from dialens.metrics._state import Floats
 from dialens.metrics.families._seq2seq import Reading, likelihoods, load_halves
 from dialens.metrics.families._weights import (
@@ -91,17 +91,17 @@ class BartScorer:
         return tuple(ids)
 
 
-def ready(workshop: Workshop) -> str | None:
+def ready(context: ScorerContext) -> str | None:
     """What is missing."""
-    return lacking_packages(*TRANSFORMERS) or lacking_weights(workshop, NAME, WHAT)
+    return lacking_packages(*TRANSFORMERS) or lacking_weights(context, NAME, WHAT)
 
 
-def open_scorer(workshop: Workshop) -> BartScorer:
+def open_scorer(context: ScorerContext) -> BartScorer:
     """Load the model and read the options."""
-    references = workshop.options.get(NAME, {}).get("references", "mean")
+    references = context.options.get(NAME, {}).get("references", "mean")
     if references not in _AGGREGATES:
         raise DialensError(f"--metric-option bart_score.references={references}: give mean or max")
-    loaded = load_halves(workshop, NAME, WHAT)
+    loaded = load_halves(context, NAME, WHAT)
     return BartScorer(loaded, references)
 
 

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dialens.base import DialensError, sha256_file
-from dialens.metrics._batching import paced
-from dialens.metrics._family import Family, Output, Unit, Workshop
+from dialens.metrics._family import Family, Output, ScorerContext, Unit
+from dialens.metrics._pace import paced
 from dialens.metrics._state import Floats
 from dialens.metrics.families._token_encoder import SideRows, TokenEncoder, one_core_each
 from dialens.metrics.families._weights import (
@@ -265,15 +265,15 @@ def _joined(parts: "list[torch.Tensor]", padding: float) -> "torch.Tensor":
     return pad_sequence(parts, batch_first=True, padding_value=padding)
 
 
-def ready(workshop: Workshop) -> str | None:
+def ready(context: ScorerContext) -> str | None:
     """What is missing."""
-    return lacking_packages(*TRANSFORMERS) or lacking_weights(workshop, NAME, WHAT)
+    return lacking_packages(*TRANSFORMERS) or lacking_weights(context, NAME, WHAT)
 
 
-def open_scorer(workshop: Workshop) -> BertScorer:
+def open_scorer(context: ScorerContext) -> BertScorer:
     """Load the encoder and read the options."""
-    settings = Settings.of(workshop.options.get(NAME, {}))
-    loaded = load_model(workshop, NAME, WHAT)
+    settings = Settings.of(context.options.get(NAME, {}))
+    loaded = load_model(context, NAME, WHAT)
     layers = int(loaded.model.config.num_hidden_layers)
     layer = settings.layer
     if layer is None:
@@ -288,8 +288,8 @@ def open_scorer(workshop: Workshop) -> BertScorer:
         loaded,
         layer=layer,
         prefix=" " if spaced else "",
-        threads=workshop.threads,
-        side=SideRows.of(workshop, loaded),
+        threads=context.threads,
+        side=SideRows.of(context, loaded),
     )
     return BertScorer(encoder, settings, layer)
 
@@ -321,7 +321,7 @@ FAMILY = Family(
     open=open_scorer,
     ready=ready,
     needs=("reference",),
-    ignores=("context",),
+    reads=("reference",),
     weights={NAME: WHAT},
     options={
         "layer": "whose token vectors are compared; else the authors' for models they tuned "

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from dialens.metrics._batching import paced
-from dialens.metrics._family import Family, NotReadyError, Output, Unit, Workshop
+from dialens.metrics._family import Family, NotReadyError, Output, ScorerContext, Unit
+from dialens.metrics._pace import paced
 from dialens.metrics._state import Floats
 from dialens.metrics.families._tensors import read_tensors
 from dialens.metrics.families._token_encoder import longest
@@ -29,7 +29,7 @@ from dialens.metrics.families._weights import (
     load_model,
     weights_signature,
 )
-from dialens.models import length_sorted
+from dialens.models import length_sorted, padded
 
 NAME = "bleurt"
 WHAT = "a BLEURT checkpoint such as BLEURT-20, for PyTorch"
@@ -95,11 +95,11 @@ class BleurtScorer:
         with torch.inference_mode():
             for rows in length_sorted([len(one) for one in inputs]):
                 feed = {
-                    "input_ids": _padded([inputs[row] for row in rows], tokenizer.pad_token_id),
-                    "attention_mask": _padded([[1] * len(inputs[row]) for row in rows], 0),
+                    "input_ids": padded([inputs[row] for row in rows], tokenizer.pad_token_id),
+                    "attention_mask": padded([[1] * len(inputs[row]) for row in rows], 0),
                 }
                 if self._has_types:
-                    feed["token_type_ids"] = _padded([types[row] for row in rows], 0)
+                    feed["token_type_ids"] = padded([types[row] for row in rows], 0)
                 placed = {name: values.to(self._loaded.device) for name, values in feed.items()}
                 logits = self._loaded.model(**placed).logits
                 found[rows] = logits[:, 0].cpu().double().numpy()
@@ -115,32 +115,24 @@ class BleurtScorer:
         return made
 
 
-def _padded(rows: list[list[int]], pad: int) -> Any:
-    import torch
-
-    width = max(len(row) for row in rows)
-    return torch.tensor([row + [pad] * (width - len(row)) for row in rows])
-
-
-def ready(workshop: Workshop) -> str | None:
+def ready(context: ScorerContext) -> str | None:
     """What is missing."""
-    return lacking_packages(*TRANSFORMERS) or lacking_weights(workshop, NAME, WHAT)
+    return lacking_packages(*TRANSFORMERS) or lacking_weights(context, NAME, WHAT)
 
 
-def open_scorer(workshop: Workshop) -> BleurtScorer:
+def open_scorer(context: ScorerContext) -> BleurtScorer:
     """Load the model.
 
     Raises:
         NotReadyError: It is missing, or gives another number of labels than one.
     """
-    folder = load_folder(workshop, NAME, WHAT)
+    folder = load_folder(context, NAME, WHAT)
     config = _config(folder / "config.json")
     if config.get("model_type") == _PORT:
-        key = f"model {_PORT} {folder.resolve()}"
-        loaded = workshop.once(key, lambda: _load_port(workshop, folder, config))
+        loaded = context.cached(_load_port, context, folder)
     else:
         kind = "AutoModelForSequenceClassification"
-        loaded = load_model(workshop, NAME, WHAT, kind, may_lack=())
+        loaded = load_model(context, NAME, WHAT, kind, may_lack=())
     check_labels(loaded, 1, f"{WHAT}, which gives one number")
     check_tokens(loaded, "cls_token", "sep_token", "pad_token")
     return BleurtScorer(loaded)
@@ -156,10 +148,11 @@ def _config(file: Path) -> Mapping[str, Any]:
     return read
 
 
-def _load_port(workshop: Workshop, folder: Path, config: Mapping[str, Any]) -> Loaded:
+def _load_port(context: ScorerContext, folder: Path) -> Loaded:
     """The port's network in transformers' terms: BERT, or with narrower embeddings RemBERT."""
     import transformers as library
 
+    config = _config(folder / "config.json")
     transformers: Any = library  # whose classes are not typed throughout
     tensors = read_tensors(folder)
     try:
@@ -171,9 +164,9 @@ def _load_port(workshop: Workshop, folder: Path, config: Mapping[str, Any]) -> L
     except Exception as error:  # of PyTorch, of tokenizers: whatever a damaged file brings
         first = str(error).strip().splitlines()[:2]
         raise NotReadyError(f"{folder} cannot be loaded as BLEURT: {' '.join(first)}") from error
-    device = device_of(workshop)
+    device = device_of(context)
     model = model.eval().requires_grad_(False).to(device)
-    return Loaded(model, tokenizer, device, folder, weights_signature(workshop, folder))
+    return Loaded(model, tokenizer, device, folder, weights_signature(context, folder))
 
 
 def _port_network(transformers: Any, config: Mapping[str, Any]) -> tuple[Any, dict[str, str]]:
@@ -235,7 +228,7 @@ FAMILY = Family(
     open=open_scorer,
     ready=ready,
     needs=("reference",),
-    ignores=("context",),
+    reads=("reference",),
     weights={NAME: WHAT},
     citation="Sellam, Das and Parikh 2020, BLEURT: Learning Robust Metrics for Text Generation, "
     "ACL",

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from dialens.metrics._family import NotReadyError, Workshop
+from dialens.metrics._family import NotReadyError, ScorerContext
 from dialens.metrics._state import Floats
 from dialens.metrics.families._weights import Loaded, load_model
-from dialens.models import token_batches
+from dialens.models import padded, token_batches
 
 _TOKENS = {"cpu": 1024, "cuda": 16384}  # of a batch; each needs a row as wide as the vocabulary
 _ALIKE = 1e-4  # of the largest number; a network that looks ahead changes by far more
@@ -23,7 +23,7 @@ class Continuation:
     asked: tuple[int, ...]
 
 
-def load_causal(workshop: Workshop, name: str, what: str) -> Loaded:
+def load_causal(workshop: ScorerContext, name: str, what: str) -> Loaded:
     """A causal language model whose tokenizer can end a turn.
 
     Args:
@@ -127,11 +127,3 @@ def log_likelihoods(
             found[rows] = total.cpu().double().numpy()
             tell(len(rows))
     return found
-
-
-def padded(rows: Sequence[Sequence[int]], pad: int) -> Any:
-    """Rows of one length, filled up on the right."""
-    import torch
-
-    width = max(len(row) for row in rows)
-    return torch.tensor([[*row, *[pad] * (width - len(row))] for row in rows])

@@ -11,11 +11,11 @@ from functools import partial
 import numpy as np
 
 from dialens.base import DialensError
-from dialens.metrics._batching import paced, token_batches
-from dialens.metrics._family import Family, Output, Unit, Workshop
+from dialens.metrics._family import Family, Output, ScorerContext, Unit
+from dialens.metrics._pace import paced
 from dialens.metrics._state import Floats
 from dialens.metrics.families import _shipped_ranker as shipped_ranker
-from dialens.metrics.families._causal import dialogue_ids, end_of_turn, padded, turn_ids
+from dialens.metrics.families._causal import dialogue_ids, end_of_turn, turn_ids
 from dialens.metrics.families._token_encoder import longest
 from dialens.metrics.families._weights import (
     TRANSFORMERS,
@@ -25,6 +25,7 @@ from dialens.metrics.families._weights import (
     lacking_weights,
     load_model,
 )
+from dialens.models import padded, token_batches
 
 GROUP = "dialog_rpt"
 RANKERS = {
@@ -83,21 +84,21 @@ class DialogRptScorer:
         return (before + turn_ids(self._loaded, unit.response))[-self._longest :]
 
 
-def ready(name: str, workshop: Workshop) -> str | None:
+def ready(name: str, context: ScorerContext) -> str | None:
     """What is missing."""
-    return lacking_packages(*TRANSFORMERS) or lacking_weights(workshop, name, _what(name))
+    return lacking_packages(*TRANSFORMERS) or lacking_weights(context, name, _what(name))
 
 
-def open_scorer(name: str, workshop: Workshop) -> DialogRptScorer:
+def open_scorer(name: str, context: ScorerContext) -> DialogRptScorer:
     """Load one ranker and read its options.
 
     Raises:
         DialensError: An option cannot be read, or the folder holds something else.
     """
-    turns = workshop.options.get(name, {}).get("turns")
+    turns = context.options.get(name, {}).get("turns")
     if turns is not None and (not turns.isdecimal() or int(turns) == 0):
         raise DialensError(f"--metric-option {name}.turns={turns}: give 1, 2, 3 …")
-    loaded = load_model(workshop, name, _what(name), "GPT2ForSequenceClassification", may_lack=())
+    loaded = load_model(context, name, _what(name), "GPT2ForSequenceClassification", may_lack=())
     check_labels(loaded, 1, _what(name))
     end_of_turn(loaded)
     return DialogRptScorer(loaded, None if turns is None else int(turns))
@@ -125,7 +126,7 @@ def _family(ranker: str, meaning: str) -> Family:
         open=partial(open_scorer, name),
         ready=partial(ready, name),
         needs=("context",),
-        ignores=("reference",),
+        reads=("context",),
         weights={name: _what(name)},
         options={"turns": "how many turns of context are read; all that fit if not given"},
         citation="Gao et al. 2020, Dialogue Response Ranking Training with Large-Scale Human "

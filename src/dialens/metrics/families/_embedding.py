@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from dialens.metrics._family import Family, NotReadyError, Output, Scorer, Unit, Workshop
+from dialens.metrics._family import Family, NotReadyError, Output, Scorer, ScorerContext, Unit
 from dialens.metrics._state import Floats
 from dialens.metrics.families._overlap import Pairs
 from dialens.metrics.families._vectors import FileVectors, ShippedVectors, WordVectors, check_file
@@ -98,14 +98,14 @@ def _greedy(a: Floats, b: Floats) -> float:
     return float(alike.max(axis=1).mean() + alike.max(axis=0).mean()) / 2
 
 
-def _open(workshop: Workshop) -> Scorer:
-    given = workshop.weights.get(NAME)
+def _open(context: ScorerContext) -> Scorer:
+    given = context.weights.get(NAME)
     vectors: WordVectors = ShippedVectors() if given is None else FileVectors(Path(given))
     return EmbeddingScorer(vectors)
 
 
-def _ready(workshop: Workshop) -> str | None:
-    given = workshop.weights.get(NAME)
+def _ready(context: ScorerContext) -> str | None:
+    given = context.weights.get(NAME)
     if given is not None:
         try:
             check_file(Path(given))
@@ -141,6 +141,6 @@ FAMILY = Family(
     },
     citation="Liu et al. 2016, doi:10.18653/v1/D16-1230",
     version=2,  # 1 averaged padding into the words of the encoder that ships
-    ignores=("context",),
+    reads=("reference",),
     cached=False,
 )

@@ -141,14 +141,19 @@ def emotion_matching(resources: Resources) -> Definition:
     return Definition((feature,), compute, _uses(resources, prompt=True))
 
 
+def _total(state: State, name: str) -> Floats:
+    """All emotions of each unit together."""
+    total: Floats = state.own[name][:, :_K].sum(axis=1)
+    return total
+
+
 def _share(column: int) -> Callable[[Resources], Definition]:
     def make(resources: Resources) -> Definition:
         feature = lexicon_feature("emotion", resources.emotion)
 
         def compute(state: State) -> Values:
             counts = state.own[feature.name]
-            total = state.once("emotion total", lambda: counts[:, :_K].sum(axis=1))
-            share = ratio(counts[:, column], total)
+            share = ratio(counts[:, column], state.cached(_total, feature.name))
             return Values.where(share, no_emotion_word=counts[:, _HITS] == 0)
 
         return Definition((feature,), compute, _uses(resources))

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dialens.metrics._batching import paced
-from dialens.metrics._family import Family, Output, Unit, Workshop
+from dialens.metrics._family import Family, Output, ScorerContext, Unit
+from dialens.metrics._pace import paced
 from dialens.metrics._state import Floats
 from dialens.metrics.families._causal import (
     Continuation,
@@ -120,14 +120,14 @@ class FedScorer:
         return result
 
 
-def ready(workshop: Workshop) -> str | None:
+def ready(context: ScorerContext) -> str | None:
     """What is missing."""
-    return lacking_packages(*TRANSFORMERS) or lacking_weights(workshop, NAME, WHAT)
+    return lacking_packages(*TRANSFORMERS) or lacking_weights(context, NAME, WHAT)
 
 
-def open_scorer(workshop: Workshop) -> FedScorer:
+def open_scorer(context: ScorerContext) -> FedScorer:
     """Load the model."""
-    return FedScorer(load_causal(workshop, NAME, WHAT))
+    return FedScorer(load_causal(context, NAME, WHAT))
 
 
 FAMILY = Family(
@@ -143,7 +143,7 @@ FAMILY = Family(
     ),
     open=open_scorer,
     ready=ready,
-    ignores=("reference",),
+    reads=("context",),
     weights={NAME: WHAT},
     citation="Mehri and Eskenazi 2020, Unsupervised Evaluation of Interactive Dialog with "
     "DialoGPT, SIGDIAL (follow-ups in our own words)",

@@ -3,10 +3,9 @@
 Vectors are brought to unit length, reduced to their principal components and sorted into clusters;
 two histograms over the clusters remain. For every mixture R of the histograms P and Q there is a
 price KL(Q‖R) for what only one of them says and KL(P‖R) for what only the other does. MAUVE is the
-area under the curve of exp(−c·KL) for both. Written from the paper, with NumPy alone.
+area under the curve of exp(−c·KL) for both. Written from the paper; principal components and
+clusters are scikit-learn's.
 """
-
-import math
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +19,6 @@ MIXTURES = 25
 """Points of the curve between its ends."""
 
 _EDGE = 1e-6  # how near the outermost mixtures come to P and Q
-_CHUNK = 4096  # rows whose distances to all centres are in memory at a time
 
 
 def mauve_of(p: Floats, q: Floats, *, scale: float = SCALE, mixtures: int = MIXTURES) -> float:
@@ -76,18 +74,14 @@ def reduced(vectors: Floats, share: float = 0.9) -> Floats:
         >>> reduced(np.array([[2.0, 0.0], [3.0, 0.1], [0.0, 1.0]])).shape
         (3, 1)
     """
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    unit = vectors / np.where(lengths > 0, lengths, 1.0)
-    centred = unit - unit.mean(axis=0)
-    # From the smaller of the two products: a few thousand rows, or a few hundred columns.
-    values, axes = np.linalg.eigh(centred.T @ centred)
-    values, axes = np.maximum(values[::-1], 0.0), axes[:, ::-1]
-    total = values.sum()
-    if total <= 0:
+    from sklearn.decomposition import PCA
+    from sklearn.preprocessing import normalize
+
+    unit = normalize(vectors)
+    if np.allclose(unit, unit[0]):
         return np.zeros((len(vectors), 1))
-    kept = int(np.searchsorted(np.cumsum(values) / total, share)) + 1
-    made: Floats = centred @ axes[:, :kept]
-    return made
+    components: Floats = PCA(share, svd_solver="covariance_eigh").fit_transform(unit)
+    return components
 
 
 def clustered(
@@ -97,8 +91,8 @@ def clustered(
 
     Args:
         points: One row each.
-        clusters: How many.
-        seed: Of the beginnings.
+        clusters: How many; points that are fewer and all different have one each.
+        seed: Random seed; the same seed gives the same clusters.
         restarts: How many beginnings.
         rounds: At most, of each.
 
@@ -109,68 +103,11 @@ def clustered(
         ... )
         True
     """
-    data = points.astype(np.float32)
-    best, least = np.zeros(len(data), np.int64), math.inf
-    for restart in range(restarts):
-        dice = np.random.default_rng([seed, restart])
-        labels, cost = _one_run(data, _spread(data, clusters, dice), rounds)
-        if cost < least:
-            best, least = labels, cost
-    return best
+    from sklearn.cluster import KMeans
+    from threadpoolctl import threadpool_limits
 
-
-def _spread(
-    data: NDArray[np.float32], clusters: int, dice: np.random.Generator
-) -> NDArray[np.float32]:
-    """Centres drawn one by one, far points sooner (k-means++; Arthur and Vassilvitskii 2007)."""
-    chosen = [int(dice.integers(len(data)))]
-    norms = (data**2).sum(axis=1)
-    nearest = np.full(len(data), np.inf)
-    while True:
-        latest = chosen[-1]
-        fresh = norms + norms[latest] - 2 * (data @ data[latest])
-        nearest = np.minimum(nearest, np.maximum(fresh, 0.0))
-        nearest[latest] = 0.0
-        if len(chosen) == clusters:
-            return data[chosen]
-        total = nearest.sum()
-        weights = nearest / total if total > 0 else None
-        chosen.append(int(dice.choice(len(data), p=weights)))
-
-
-def _one_run(
-    data: NDArray[np.float32], centres: NDArray[np.float32], rounds: int
-) -> tuple[NDArray[np.int64], float]:
-    labels, distances = _assigned(data, centres)
-    for _ in range(rounds):
-        sizes = np.bincount(labels, minlength=len(centres))
-        some = np.flatnonzero(sizes)
-        order = np.argsort(labels, kind="stable")
-        starts = np.cumsum(sizes)[some] - sizes[some]
-        sums = np.add.reduceat(data[order], starts, axis=0, dtype=np.float64)
-        centres = np.zeros_like(centres)
-        centres[some] = sums / sizes[some][:, None]
-        lost = np.flatnonzero(sizes == 0)  # a centre that nobody is near goes to who is worst off
-        centres[lost] = data[np.argsort(-distances, kind="stable")[: len(lost)]]
-        before = labels
-        labels, distances = _assigned(data, centres)
-        if np.array_equal(labels, before):
-            break
-    return labels, float(distances.sum())
-
-
-def _assigned(
-    data: NDArray[np.float32], centres: NDArray[np.float32]
-) -> tuple[NDArray[np.int64], Floats]:
-    """The nearest centre of each row, and the square of the distance."""
-    labels = np.empty(len(data), np.int64)
-    distances = np.empty(len(data), np.float64)
-    norms = (centres**2).sum(axis=1)
-    for start in range(0, len(data), _CHUNK):
-        rows = data[start : start + _CHUNK]
-        partial = norms - 2 * (rows @ centres.T)
-        found = partial.argmin(axis=1)
-        labels[start : start + _CHUNK] = found
-        own = partial[np.arange(len(rows)), found] + (rows**2).sum(axis=1)
-        distances[start : start + _CHUNK] = np.maximum(own, 0.0)
-    return labels, distances
+    distinct = len(np.unique(points, axis=0))
+    means = KMeans(min(clusters, distinct), n_init=restarts, max_iter=rounds, random_state=seed)
+    with threadpool_limits(1):  # the same sums on any machine, and no threads that wait in turn
+        labels: NDArray[np.int64] = means.fit_predict(points.astype(np.float32)).astype(np.int64)
+    return labels

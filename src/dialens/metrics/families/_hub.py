@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Self, TypeVar
 
 from dialens.base import sha256_file
-from dialens.metrics._family import NotReadyError, Workshop
+from dialens.metrics._family import NotReadyError, ScorerContext
 from dialens.models import PICKLED_WEIGHTS, SAFE_WEIGHTS, TOKENIZER_FILES, first_line, has_tokenizer
 
 T = TypeVar("T")
@@ -71,7 +71,7 @@ class HubModel:
         return f"{self.repository} at {self.revision}"
 
 
-def fetch(workshop: Workshop, model: HubModel, files: Sequence[str]) -> Path:
+def fetch(workshop: ScorerContext, model: HubModel, files: Sequence[str]) -> Path:
     """The folder of a model, in the client's cache; files that are there already stay.
 
     Pickles are not fetched unless the user allows them and there is nothing else.
@@ -200,7 +200,7 @@ def _what_it_lacks(model: HubModel, files: Sequence[str]) -> str:
     )
 
 
-def _check_hash(workshop: Workshop, model: HubModel, file: Path) -> None:
+def _check_hash(workshop: ScorerContext, model: HubModel, file: Path) -> None:
     """Compare a file with the hash that the hub promised: the client names what it keeps by it.
 
     Where a file system has no links, nothing of the promise is left to compare with.
@@ -228,6 +228,6 @@ def _sha1s(file: Path) -> set[str]:
     return {hashlib.sha1(before + content).hexdigest() for before in (header, b"")}
 
 
-def file_hash(workshop: Workshop, file: Path) -> str:
+def file_hash(workshop: ScorerContext, file: Path) -> str:
     """SHA-256 of a file, computed once: files of weights are large."""
-    return workshop.once(f"sha256 {file.resolve()}", lambda: sha256_file(file))
+    return workshop.cached(sha256_file, file.resolve())

@@ -12,8 +12,8 @@ from typing import Protocol
 import numpy as np
 
 from dialens.base import DialensError
-from dialens.metrics._batching import paced
-from dialens.metrics._family import Family, Output, Workshop
+from dialens.metrics._family import Family, Output, ScorerContext
+from dialens.metrics._pace import paced
 from dialens.metrics._state import Floats
 from dialens.metrics.families._causal import is_causal
 from dialens.metrics.families._frontier import SCALE, clustered, histograms, mauve_of, reduced
@@ -185,24 +185,25 @@ class MauveScorer:
         return np.array([mauve_of(p, q, scale=settings.scale)])
 
 
-def ready(workshop: Workshop) -> str | None:
-    """What is missing; nothing where no weights are given."""
-    if NAME not in workshop.weights:
-        return None
-    return lacking_packages(*TRANSFORMERS) or lacking_weights(workshop, NAME, WHAT)
+def ready(context: ScorerContext) -> str | None:
+    """What is missing; weights need not be given."""
+    lacking = lacking_packages("sklearn")
+    if lacking is not None or NAME not in context.weights:
+        return lacking
+    return lacking_packages(*TRANSFORMERS) or lacking_weights(context, NAME, WHAT)
 
 
-def open_scorer(workshop: Workshop) -> MauveScorer:
+def open_scorer(context: ScorerContext) -> MauveScorer:
     """Load what makes features and read the options."""
-    settings = Settings.of(workshop.options.get(NAME, {}))
-    if NAME not in workshop.weights:
-        return MauveScorer(ShippedEmbedder(workshop.threads), settings)
-    loaded = load_model(workshop, NAME, WHAT)
+    settings = Settings.of(context.options.get(NAME, {}))
+    if NAME not in context.weights:
+        return MauveScorer(ShippedEmbedder(context.threads), settings)
+    loaded = load_model(context, NAME, WHAT)
     embedder = FolderEmbedder(
         loaded,
         settings.features,
-        threads=workshop.threads,
-        side=SideRows.of(workshop, loaded),
+        threads=context.threads,
+        side=SideRows.of(context, loaded),
     )
     return MauveScorer(embedder, settings)
 
@@ -233,5 +234,6 @@ FAMILY = Family(
     },
     citation="Pillutla et al. 2021, MAUVE: Measuring the Gap Between Neural Text and Human Text "
     "using Divergence Frontiers, NeurIPS",
-    pooled=True,
+    version=2,
+    kind="pool",
 )

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from dialens.base import DialensError
-from dialens.metrics._family import Family, NotReadyError, Output, Scorer, Unit, Workshop
+from dialens.metrics._family import Family, NotReadyError, Output, Scorer, ScorerContext, Unit
 from dialens.metrics._state import Floats
 from dialens.metrics.families._overlap import Pairs
 from dialens.metrics.families._weights import lacking_packages
@@ -145,8 +145,8 @@ def _matched(
     return rest, [pair for pair in right if pair[0] not in taken]
 
 
-def _open(workshop: Workshop) -> Scorer:
-    wanted = workshop.options.get("meteor", {}).get("synonyms", "auto")
+def _open(context: ScorerContext) -> Scorer:
+    wanted = context.options.get("meteor", {}).get("synonyms", "auto")
     if wanted not in _SYNONYMS:
         raise DialensError(
             f"--metric-option meteor.synonyms takes {', '.join(_SYNONYMS)}; seen: {wanted!r}."
@@ -187,7 +187,7 @@ FAMILY = Family(
     needs=("reference",),
     options={"synonyms": "yes or no, to insist on WordNet or do without (auto)"},
     citation="Banerjee & Lavie 2005, W05-0909; Lavie & Agarwal 2007, W07-0734",
-    ignores=("context",),
+    reads=("reference",),
     groups=("overlap",),
     cached=False,
 )

@@ -13,16 +13,25 @@ A probability below 2⁻²⁰ counts as that, so that a sum of 0 means that the 
 """
 
 import math
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dialens.metrics._batch import TurnBatch
-from dialens.metrics._card import Definition, MetricCard, Resources, metric, with_models
-from dialens.metrics._features import Additive
-from dialens.metrics._model_pass import has_text, outputs, quantised
-from dialens.metrics._model_set import ModelSet
+from dialens.metrics._card import Definition, MetricCard, Resources, metric
+from dialens.metrics._encoders import (
+    UNKNOWN,
+    TaskReader,
+    encoders_of,
+    opened_reader,
+    read_units,
+    where_read,
+)
+from dialens.metrics._family import Advance, Family, Output, ScorerContext, Unit
+from dialens.metrics._family_cards import cards_of
+from dialens.metrics._family_features import family_feature
+from dialens.metrics._features import quantised
 from dialens.metrics._state import Floats, State, Values, ratio
 from dialens.metrics.families._emotion import entropy, spearman
 
@@ -37,36 +46,77 @@ LABELS = (
 _CITATION = "Demszky et al. 2020 (GoEmotions), doi:10.18653/v1/2020.acl-main.372"
 _MIXTURE = f"Giorgi et al. 2023, arXiv:2305.14757; {_CITATION}"
 _LICENCE = "model trained on GoEmotions (CC BY 4.0): Apache-2.0"
-_FAMILY = "emotion_classifier"
-_FAMILY_LABEL = "Emotions by a classifier"
-_TASK = "emotion"
+_LISTED = "emotion_classifier"
+TASK = "emotion"
+_LABEL = "Emotions by a classifier"
 _K = len(LABELS) - 1
-_TURNS = len(LABELS)
-_UNKNOWN = _TURNS + 1
 _LEAST = 2.0**-20
 
 
-@dataclass(frozen=True)
-class EmotionProbabilities(Additive):
-    """Probabilities of all labels, then 1 for a turn that was read, 1 for one of unknown words."""
+class EmotionScorer:
+    """The probability of every label; 0 for those that the model does not tell."""
 
-    models: ModelSet
-    name = "emotion classifier"
+    def __init__(self, reader: TaskReader) -> None:
+        self.signature = reader.signature
+        self._reader = reader
+        told = [label.lower() for label in reader.head.labels]
+        self._columns = [(at, told.index(name)) for at, name in enumerate(LABELS) if name in told]
 
-    def turns(self, batch: TurnBatch) -> Floats:
-        """One row a turn; zeros where nothing was read."""
-        logits = outputs(batch, self.models, _TASK)
-        read = ~np.isnan(logits[:, 0])
-        made = np.zeros((batch.turns.height, len(LABELS) + 2))
-        if read.any():
-            found = np.maximum(quantised(self.models.probabilities(_TASK, logits[read])), _LEAST)
-            ours = [label.lower() for label in self.models.encoder(_TASK).heads[_TASK].labels]
-            for column, label in enumerate(LABELS):
-                if label in ours:
-                    made[read, column] = found[:, ours.index(label)]
-        made[:, _TURNS] = read
-        made[:, _UNKNOWN] = has_text(batch) & ~read
-        return made
+    def prepare(self, references: Iterable[str]) -> None:
+        """Nothing is learned from references."""
+
+    def score(self, units: Sequence[Unit], advance: Advance = lambda _: None) -> Floats:
+        """One row a unit, one column a label."""
+        logits = read_units(self._reader, [unit.response for unit in units], units, advance)
+        return where_read(logits, self._chances, len(LABELS))
+
+    def _chances(self, logits: Floats) -> Floats:
+        found = np.maximum(quantised(self._reader.probabilities(logits)), _LEAST)
+        chances = np.zeros((len(logits), len(LABELS)))
+        for column, place in self._columns:
+            chances[:, column] = found[:, place]
+        return chances
+
+
+def open_scorer(context: ScorerContext) -> EmotionScorer:
+    """Find the model, and try it out."""
+    return EmotionScorer(opened_reader(context, TASK))
+
+
+FAMILY = Family(
+    name=TASK,
+    label=_LABEL,
+    side="psychological",
+    outputs=tuple(
+        Output(
+            f"emotion_{label}",
+            f"Probability that a turn of the agent expresses "
+            f"{'no emotion' if label == 'neutral' else label}, by a classifier",
+            (0.0, 1.0),
+            higher_is_better=None,
+            label=label.capitalize(),
+            long_label=f"Probability of {label}",
+            percent=True,
+            describes="state",
+            part_of="" if label == "neutral" else "emotions_classifier",
+        )
+        for label in LABELS
+    ),
+    open=open_scorer,
+    needs=("model",),
+    reads=(),
+    reasons={"value": UNKNOWN, "text": "no text"},
+    whole=True,
+    citation=_CITATION,
+    licence=_LICENCE,
+    version=2,
+    listed=_LISTED,
+    by_default=True,
+    cached=False,
+    model=lambda context: encoders_of(context).reader(TASK).encoder,
+)
+_TURNS = len(LABELS)  # turns that were read, after the probabilities
+_SCORED = _TURNS + 1
 
 
 def _known(sums: Floats) -> NDArray[np.bool_]:
@@ -77,32 +127,14 @@ def _known(sums: Floats) -> NDArray[np.bool_]:
 def _unread(sums: Floats) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Which units hold nothing but unknown words, and which hold no text that was read."""
     nothing = sums[:, _TURNS] == 0
-    return nothing & (sums[:, _UNKNOWN] > 0), nothing
+    return nothing & (sums[:, _SCORED] > 0), nothing
 
 
-def _card(label: str, column: int) -> MetricCard:
-    said = "no emotion" if label == "neutral" else label
+def _card(card: MetricCard, column: int) -> MetricCard:
+    """The mean probability of a label, which a model of the user's own may not tell."""
 
-    @metric(
-        f"emotion_{label}",
-        meaning=f"Probability that a turn of the agent expresses {said}, by a classifier",
-        family=_FAMILY,
-        needs=("model",),
-        range=(0.0, 1.0),
-        citation=_CITATION,
-        licence=_LICENCE,
-        version=2,
-        label=label.capitalize(),
-        long_label=f"Probability of {label}",
-        family_label=_FAMILY_LABEL,
-        headline=None,
-        side="psychological",
-        percent=True,
-        describes="state",
-        part_of="" if label == "neutral" else "emotions_classifier",
-    )
-    def probability(resources: Resources) -> Definition:
-        feature = EmotionProbabilities(resources.models)
+    def make(resources: Resources) -> Definition:
+        feature = family_feature(FAMILY, resources.scorers)
 
         def compute(state: State) -> Values:
             sums = state.own[feature.name]
@@ -115,33 +147,34 @@ def _card(label: str, column: int) -> MetricCard:
                 the_model_has_no_such_label=total == 0,
             )
 
-        return with_models(Definition((feature,), compute), resources.models, (_TASK,))
+        return Definition((feature,), compute)
 
-    return probability
+    return replace(card, make=make)
 
 
-EMOTIONS = tuple(_card(label, column) for column, label in enumerate(LABELS))
+EMOTIONS = tuple(_card(card, column) for column, card in enumerate(cards_of(FAMILY)))
 
 
 @metric(
     "emotional_entropy_classifier",
     meaning="How mixed the agent's emotions are by a classifier (entropy over 27, in nats)",
-    family=_FAMILY,
+    family=_LISTED,
     needs=("model",),
     range=(0.0, math.log(_K)),
     citation=_MIXTURE,
     licence=_LICENCE,
     version=2,
+    scored_by=FAMILY,
     label="Emotional entropy (27 emotions)",
     higher_reads="mixes emotions more evenly by the classifier",
-    family_label=_FAMILY_LABEL,
+    family_label=_LABEL,
     headline=None,
     side="psychological",
     describes="state",
 )
 def emotional_entropy_classifier(resources: Resources) -> Definition:
     """Entropy of the emotions' probabilities scaled to sum 1."""
-    feature = EmotionProbabilities(resources.models)
+    feature = family_feature(FAMILY, resources.scorers)
 
     def compute(state: State) -> Values:
         sums = state.own[feature.name]
@@ -156,21 +189,22 @@ def emotional_entropy_classifier(resources: Resources) -> Definition:
             the_model_has_no_such_label=total == 0,
         )
 
-    return with_models(Definition((feature,), compute), resources.models, (_TASK,))
+    return Definition((feature,), compute)
 
 
 @metric(
     "emotion_matching_classifier",
     meaning="Whether the agent's emotions by a classifier are ordered like those it answers",
-    family=_FAMILY,
+    family=_LISTED,
     needs=("partner", "model"),
     range=(-1.0, 1.0),
     citation=_MIXTURE,
     licence=_LICENCE,
     version=2,
+    scored_by=FAMILY,
     label="Emotion matching (27 emotions)",
     higher_reads="follows the other side's emotions more by the classifier",
-    family_label=_FAMILY_LABEL,
+    family_label=_LABEL,
     headline=None,
     side="psychological",
     matches="emotions by classifier",
@@ -181,7 +215,7 @@ def emotion_matching_classifier(resources: Resources) -> Definition:
     Some emotions are rare in any text, so two texts match to some degree whatever they say: values
     are for comparing, not for reading off.
     """
-    feature = EmotionProbabilities(resources.models)
+    feature = family_feature(FAMILY, resources.scorers)
 
     def compute(state: State) -> Values:
         own, other = state.own[feature.name], state.other[feature.name]
@@ -199,5 +233,4 @@ def emotion_matching_classifier(resources: Resources) -> Definition:
             all_emotions_alike=spread == 0,
         )
 
-    definition = Definition((feature,), compute, {"prompt": resources.prompt})
-    return with_models(definition, resources.models, (_TASK,))
+    return Definition((feature,), compute, {"prompt": resources.prompt})

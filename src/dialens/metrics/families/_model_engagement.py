@@ -7,97 +7,177 @@ are put together, and what is done where the corpus knows what the speaker was g
 (`dialens.corpus._background`). A turn with nothing said before it has no value.
 """
 
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+
 import numpy as np
 
-from dialens.metrics._batch import TurnBatch
-from dialens.metrics._card import Definition, MetricCard, Resources, metric
-from dialens.metrics._model_pass import outputs, outputs_with_background
-from dialens.metrics._model_values import OF_A_REPLY, chance, model_mean
+from dialens.metrics._encoders import (
+    UNKNOWN,
+    TaskReader,
+    encoders_of,
+    opened_reader,
+    read_units,
+    where_read,
+)
+from dialens.metrics._family import Advance, Family, Output, ScorerContext, Unit
+from dialens.metrics._features import quantised
+from dialens.metrics._pace import paced
 from dialens.metrics._state import Floats
+from dialens.models import (
+    CONTEXT_TURNS,
+    FORMULA,
+    EngagementScorer,
+    Model,
+    averaged,
+    background_pairs,
+    context,
+    largest,
+    sigmoid,
+)
 
+ENGAGEMENT = "engagement"
+RELEVANCE = "relevance"
+_POSITIVE = {ENGAGEMENT: ("engaging",), RELEVANCE: ("relevant",)}
 _ENDEX = "Xu et al. 2022 (EnDex), doi:10.18653/v1/2022.findings-emnlp.359"
-_FAMILY = "Engagement and its parts"
+_LABEL = "Engagement and its parts"
 _LICENCE = "model trained on reactions of Reddit's users, no text of whom is in it: Apache-2.0"
+_REASONS = {
+    "turn": "no turn before it",
+    "context": "no text in the prompt",
+    "value": UNKNOWN,
+    "text": "no text",
+}
 
 
-@metric(
-    "engagement",
-    meaning="How far a turn of the agent engages people, given what was said before it",
-    family="engagement",
-    needs=("model",),
-    range=(0.0, 1.0),
-    higher_is_better=True,
+def _pairs(units: Sequence[Unit]) -> list[tuple[str, str]]:
+    return [(context(unit.context), unit.response) for unit in units]
+
+
+class EngagementOfReplies:
+    """Engagement by the formula of the model's card, and the probability of reactions alone."""
+
+    def __init__(self, reader: TaskReader) -> None:
+        self._reader = reader
+        self._formula = EngagementScorer(reader.model)
+        self.signature = reader.signature
+        if isinstance(reader.model, Model) and FORMULA in reader.model.card.facts:
+            formula = json.dumps(reader.model.card.facts[FORMULA], sort_keys=True)
+            self.signature += f"/formula@{hashlib.sha256(formula.encode()).hexdigest()[:8]}"
+
+    def prepare(self, references: Iterable[str]) -> None:
+        """Nothing is learned from references."""
+
+    def score(self, units: Sequence[Unit], advance: Advance = lambda _: None) -> Floats:
+        """One row a unit, one column an output."""
+        encoder = self._reader.encoder
+        replies = [unit.response for unit in units]
+        rows, after = background_pairs(replies, [unit.background for unit in units])
+        pairs = _pairs(units)
+        step = paced(advance, len(units), len(encoder.uncached([*pairs, *after])))
+        after_context = encoder.logits(pairs, step)
+        after_background = largest(encoder.logits(after, step), rows, len(units))
+        read = np.flatnonzero(~np.isnan(after_context[:, 0]))
+        values = np.full((len(units), 2), np.nan)
+        if len(read):
+            mean = averaged(after_context, after_background)[read]
+            parts = {task: self._logit(mean, task) for task in self._formula.formula.tasks}
+            values[read, 0] = self._formula.combine(parts, [replies[row] for row in read.tolist()])
+            values[read, 1] = sigmoid(self._logit(after_context[read], ENGAGEMENT))
+        return quantised(values)
+
+    def _logit(self, logits: Floats, task: str) -> Floats:
+        return self._reader.logit(logits, _POSITIVE.get(task, ()), task)
+
+
+class RelevanceOfReplies:
+    """The probability that a reply belongs to its context."""
+
+    def __init__(self, reader: TaskReader) -> None:
+        self.signature = reader.signature
+        self._reader = reader
+
+    def prepare(self, references: Iterable[str]) -> None:
+        """Nothing is learned from references."""
+
+    def score(self, units: Sequence[Unit], advance: Advance = lambda _: None) -> Floats:
+        """One row a unit."""
+        logits = read_units(self._reader, _pairs(units), units, advance)
+        return where_read(logits, self._chance, 1)
+
+    def _chance(self, logits: Floats) -> Floats:
+        return quantised(sigmoid(self._reader.logit(logits, _POSITIVE[RELEVANCE])))[:, None]
+
+
+def open_engagement(context: ScorerContext) -> EngagementOfReplies:
+    """Find the model, and try it out."""
+    return EngagementOfReplies(opened_reader(context, ENGAGEMENT, _POSITIVE[ENGAGEMENT]))
+
+
+def open_relevance(context: ScorerContext) -> RelevanceOfReplies:
+    """Find the model, the one that does engagement if it can, and try it out."""
+    reader = opened_reader(context, RELEVANCE, _POSITIVE[RELEVANCE], beside=ENGAGEMENT)
+    return RelevanceOfReplies(reader)
+
+
+FAMILY = Family(
+    name=ENGAGEMENT,
+    label=_LABEL,
+    outputs=(
+        Output(
+            "engagement",
+            "How far a turn of the agent engages people, given what was said before it",
+            (0.0, 1.0),
+            version=3,
+            higher_reads="engages more by the model",
+            headline=1,
+        ),
+        Output(
+            "engagement_reactions",
+            "Probability that people would react to a turn of the agent, by a classifier",
+            (0.0, 1.0),
+            label="Reactions",
+            higher_reads="would draw more reactions by the model",
+            part_of=ENGAGEMENT,
+        ),
+    ),
+    open=open_engagement,
+    needs=("model", "context"),
+    reads=("context", "background"),
+    context_turns=CONTEXT_TURNS,
+    reasons=_REASONS,
+    whole=True,
     citation=_ENDEX,
     licence=_LICENCE,
-    version=3,
-    higher_reads="engages more by the model",
-    family_label=_FAMILY,
-    headline=1,
+    version=2,
+    by_default=True,
+    cached=False,
+    model=lambda context: encoders_of(context).reader(ENGAGEMENT).encoder,
 )
-def engagement(resources: Resources) -> Definition:
-    """What the formula of the model's card makes of its parts; the mean over turns."""
-    models = resources.models
-
-    def value(batch: TurnBatch) -> Floats:
-        logits = outputs(batch, models, "engagement")
-        made = np.full(len(logits), np.nan)
-        read = np.flatnonzero(~np.isnan(logits[:, 0]))
-        if len(read):
-            scorer = models.scorer
-            parts = {
-                task: models.logit(
-                    task,
-                    outputs_with_background(batch, models, task, by="engagement")[read],
-                    by="engagement",
-                )
-                for task in scorer.formula.tasks
-            }
-            made[read] = scorer.combine(parts, batch.turns["text"].gather(read).to_list())
-        return made
-
-    return model_mean("engagement", resources, "engagement", value, OF_A_REPLY)
-
-
-def _part(
-    name: str, task: str, meaning: str, citation: str, *, label: str, higher_reads: str
-) -> MetricCard:
-    @metric(
-        name,
-        meaning=meaning,
-        family="engagement",
-        needs=("model",),
-        range=(0.0, 1.0),
-        higher_is_better=True,
-        citation=citation,
-        licence=_LICENCE,
-        version=2,
-        label=label,
-        higher_reads=higher_reads,
-        family_label=_FAMILY,
-        headline=None,
-        part_of="engagement",
-    )
-    def part(resources: Resources) -> Definition:
-        return model_mean(name, resources, task, chance(resources, task), OF_A_REPLY)
-
-    return part
-
-
-PARTS = (
-    _part(
-        "engagement_reactions",
-        "engagement",
-        "Probability that people would react to a turn of the agent, by a classifier",
-        _ENDEX,
-        label="Reactions",
-        higher_reads="would draw more reactions by the model",
+RELEVANCE_FAMILY = Family(
+    name=RELEVANCE,
+    label=_LABEL,
+    outputs=(
+        Output(
+            "relevance",
+            "Probability that a turn of the agent belongs to what was said before, by a classifier",
+            (0.0, 1.0),
+            higher_reads="stays closer to what was said by the model",
+            part_of=ENGAGEMENT,
+        ),
     ),
-    _part(
-        "relevance",
-        "relevance",
-        "Probability that a turn of the agent belongs to what was said before, by a classifier",
-        "",
-        label="Relevance",
-        higher_reads="stays closer to what was said by the model",
-    ),
+    open=open_relevance,
+    needs=("model", "context"),
+    reads=("context",),
+    context_turns=CONTEXT_TURNS,
+    reasons=_REASONS,
+    whole=True,
+    licence=_LICENCE,
+    version=2,
+    listed=ENGAGEMENT,
+    by_default=True,
+    cached=False,
+    model=lambda context: encoders_of(context).reader(RELEVANCE).encoder,
 )
+FAMILIES = (FAMILY, RELEVANCE_FAMILY)

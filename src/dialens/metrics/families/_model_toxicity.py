@@ -1,25 +1,70 @@
 """Toxicity: how likely a turn is an insult or a slur, by a classifier."""
 
-from dialens.metrics._card import Definition, Resources, metric
-from dialens.metrics._model_values import OF_A_TEXT, chance, model_mean
+from collections.abc import Iterable, Sequence
 
-_TASK = "toxicity"
+from dialens.metrics._encoders import (
+    UNKNOWN,
+    TaskReader,
+    encoders_of,
+    opened_reader,
+    read_units,
+    where_read,
+)
+from dialens.metrics._family import Advance, Family, Output, ScorerContext, Unit
+from dialens.metrics._features import quantised
+from dialens.metrics._state import Floats
+from dialens.models import sigmoid
+
+TASK = "toxicity"
+_POSITIVE = ("toxic",)
 
 
-@metric(
-    "toxicity",
-    meaning="Probability that a turn of the agent is crude or insulting, by a classifier",
-    family="toxicity",
+class ToxicityScorer:
+    """The probability of the label that counts."""
+
+    def __init__(self, reader: TaskReader) -> None:
+        self.signature = reader.signature
+        self._reader = reader
+
+    def prepare(self, references: Iterable[str]) -> None:
+        """Nothing is learned from references."""
+
+    def score(self, units: Sequence[Unit], advance: Advance = lambda _: None) -> Floats:
+        """One row a unit."""
+        logits = read_units(self._reader, [unit.response for unit in units], units, advance)
+        return where_read(logits, self._chance, 1)
+
+    def _chance(self, logits: Floats) -> Floats:
+        return quantised(sigmoid(self._reader.logit(logits, _POSITIVE)))[:, None]
+
+
+def open_scorer(context: ScorerContext) -> ToxicityScorer:
+    """Find the model, and try it out."""
+    return ToxicityScorer(opened_reader(context, TASK, _POSITIVE))
+
+
+FAMILY = Family(
+    name=TASK,
+    outputs=(
+        Output(
+            "toxicity",
+            "Probability that a turn of the agent is crude or insulting, by a classifier",
+            (0.0, 1.0),
+            higher_is_better=False,
+            higher_reads="sounds more toxic to the model",
+            headline=4,
+            percent=True,
+        ),
+    ),
+    open=open_scorer,
     needs=("model",),
-    range=(0.0, 1.0),
-    higher_is_better=False,
+    reads=(),
+    reasons={"value": UNKNOWN, "text": "no text"},
+    whole=True,
     citation="Davidson et al. 2017, doi:10.1609/icwsm.v11i1.14955",
     licence="model trained on two MIT-licensed sets: Apache-2.0",
     version=2,
-    higher_reads="sounds more toxic to the model",
-    headline=4,
-    percent=True,
+    by_default=True,
+    cached=False,
+    model=lambda context: encoders_of(context).reader(TASK).encoder,
 )
-def toxicity(resources: Resources) -> Definition:
-    """The mean over turns."""
-    return model_mean("toxicity", resources, _TASK, chance(resources, _TASK), OF_A_TEXT)

@@ -9,18 +9,21 @@ dialogues has no such drift, it is what the stability of a trait within an agent
 and it can be resampled by dialogue.
 """
 
-from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dialens.base import DialensError
 from dialens.metrics._batch import Ints, TurnBatch
-from dialens.metrics._card import Definition, MetricCard, Resources, metric, with_models
-from dialens.metrics._features import Merger, Sums
-from dialens.metrics._model_pass import quantised, trait_scorer
-from dialens.metrics._model_set import TRAITS, ModelSet
-from dialens.metrics._state import Floats, State, Values, ratio
-from dialens.metrics.families._trait_counts import Counts, TraitScorer, members
+from dialens.metrics._encoders import UNKNOWN
+from dialens.metrics._family import Family, Output, ScorerContext
+from dialens.metrics._family_cards import cards_of
+from dialens.metrics._features import quantised
+from dialens.metrics._model_choice import TRAITS
+from dialens.metrics._state import Floats
+from dialens.metrics.families._trait_counts import TraitScorer, check_together, members
+from dialens.models.traits import MODEL_FILE, TraitModel, load
 from dialens.text import VERSION
 
 _GIORGI = "Giorgi et al. 2023, arXiv:2305.14757"
@@ -41,88 +44,119 @@ _HIGHER = {
 }
 
 
-def trait_scores(batch: TurnBatch, models: ModelSet, name: str) -> tuple[Floats, Floats]:
-    """A trait's scores of the batch's turns (the agent's; NaN elsewhere) and of its dialogues.
+class TraitModels:
+    """The trait models of a run: all that were opened score a batch together."""
 
-    All traits of a run are scored together by the first that asks.
-    """
-    scorer = trait_scorer(batch, models)
-    made = batch.once("trait scores", lambda b: _scored(b, scorer))
-    if name not in scorer.traits:
-        nothing = np.full(batch.turns.height, np.nan)
-        return nothing, nothing[: len(batch.dialog_starts)]
-    column = scorer.traits.index(name)
-    return made[0][:, column], made[1][:, column]
+    label = "linear"
+
+    def __init__(self) -> None:
+        self._models: dict[str, TraitModel] = {}
+        self._scorer: TraitScorer | None = None
+
+    def add(self, trait: str, model: TraitModel) -> None:
+        """Take in a model.
+
+        Raises:
+            DialensError: It cannot be scored, or not together with the others.
+        """
+        check_together([*self._models.values(), model])
+        self._models[trait] = model
+        self._scorer = None
+
+    def scores(self, batch: TurnBatch, trait: str) -> tuple[Floats, Floats]:
+        """A trait's scores of the batch's turns (the agent's; NaN elsewhere) and dialogues."""
+        if self._scorer is None:
+            self._scorer = TraitScorer(self._models)
+        turns, dialogs = batch.cached(_scores, self._scorer)
+        column = [self._scorer.traits.index(trait)]
+        return turns[:, column], dialogs[:, column]
 
 
-def _scored(batch: TurnBatch, scorer: TraitScorer) -> tuple[Floats, Floats]:
+def _scores(batch: TurnBatch, scorer: TraitScorer) -> tuple[Floats, Floats]:
     rows: Ints = np.flatnonzero(batch.is_agent)
-    count = len(batch.dialog_starts)
     turns = np.full((batch.turns.height, len(scorer.traits)), np.nan)
-    if not scorer.traits:
-        return turns, turns[:count]
-    counts: Counts = scorer.counts(batch, rows)
+    counts = scorer.counts(batch, rows)
     turns[rows] = scorer.scores(counts)
-    pooled = counts.pooled(members(batch.dialog_of_turn[rows], count))
+    pooled = counts.pooled(members(batch.dialog_of_turn[rows], len(batch.dialog_starts)))
     return quantised(turns), quantised(scorer.scores(pooled))
 
 
-@dataclass(frozen=True)
-class TraitScore:
-    """The score of a turn, or of a dialogue from its pooled words; sums of dialogues beyond.
+class TraitOfWords:
+    """One trait, scored together with the others of the run."""
 
-    Columns: the score (0 where there is none) and whether there is one.
+    def __init__(self, trait: str, models: TraitModels, signature: str) -> None:
+        self.signature = signature
+        self._trait, self._models = trait, models
+
+    def score_words(self, batch: TurnBatch) -> tuple[Floats, Floats]:
+        """Scores of single turns, and of the agent's side of each dialogue."""
+        return self._models.scores(batch, self._trait)
+
+
+def trait_models(context: ScorerContext) -> TraitModels:
+    """The trait models of a run, the same for all traits."""
+    return context.cached(TraitModels)
+
+
+def open_scorer(trait: str, context: ScorerContext) -> TraitOfWords:
+    """Load the trait's model.
+
+    Raises:
+        DialensError: There is none, it is damaged, or it does not go with the others.
     """
-
-    name: str
-    models: ModelSet
-    adds_up = True
-
-    def turns(self, batch: TurnBatch) -> Floats:
-        """Scores of single turns."""
-        return _columns(trait_scores(batch, self.models, self.name)[0])
-
-    def dialogs(self, batch: TurnBatch, turns: Floats, keep: NDArray[np.bool_]) -> Floats:
-        """Scores of the agent's side of each dialogue."""
-        return _columns(trait_scores(batch, self.models, self.name)[1])
-
-    def merger(self) -> Merger:
-        """Sums over dialogues."""
-        return Sums()
+    folder = _folder(trait, context)
+    model = load(folder)
+    models = trait_models(context)
+    models.add(trait, model)
+    return TraitOfWords(
+        trait, models, f"{model.card['name']}@{model.card['files'][MODEL_FILE][:8]}"
+    )
 
 
-def _columns(scores: Floats) -> Floats:
-    there = ~np.isnan(scores)
-    return np.column_stack([np.where(there, scores, 0.0), there.astype(np.float64)])
+def _folder(trait: str, context: ScorerContext) -> Path:
+    choice = context.models
+    place = Path(choice.own.get(trait, choice.folder / f"traits_{trait}"))
+    shipped = choice.folder / f"traits_{place}"
+    if not place.is_dir() and shipped.is_dir():
+        return shipped
+    if not (place / "card.json").is_file():
+        raise DialensError(
+            f"no model for {trait} in {place} (install dialens again, or fit one of your own "
+            f"with `dialens traits fit` and give it with --model {trait}=FOLDER)"
+        )
+    return place
 
 
-def _card(name: str) -> MetricCard:
-    meaning = _EMPATHY.get(name, f"{name.capitalize()} (Big Five, 1 to 7)")
-
-    @metric(
-        name,
-        meaning=f"{meaning}, predicted from the agent's words",
-        family="empathy" if name in _EMPATHY else "personality",
+def _family(trait: str) -> Family:
+    meaning = _EMPATHY.get(trait, f"{trait.capitalize()} (Big Five, 1 to 7)")
+    output = Output(
+        trait,
+        f"{meaning}, predicted from the agent's words",
+        higher_is_better=None,
+        higher_reads=_HIGHER[trait],
+        headline=_HEADLINES.get(trait),
+        describes="momentary trait" if trait == "state_empathy" else "trait",
+    )
+    return Family(
+        name=trait,
+        outputs=(output,),
+        open=partial(open_scorer, trait),
         needs=("model",),
+        kind="words",
+        reads=(),
+        reasons={"value": UNKNOWN},
+        whole=True,
         citation=_GIORGI,
         licence=_LICENCE,
-        groups=("giorgi2023",) if name in _HEADLINES else (),
-        higher_reads=_HIGHER[name],
-        headline=_HEADLINES.get(name),
+        groups=("giorgi2023",) if trait in _HEADLINES else (),
         side="psychological",
-        describes="momentary trait" if name == "state_empathy" else "trait",
+        listed="empathy" if trait in _EMPATHY else "personality",
+        by_default=True,
+        cached=False,
+        uses={"tok": VERSION},
+        model=trait_models,
     )
-    def trait(resources: Resources) -> Definition:
-        feature = TraitScore(name, resources.models)
-
-        def compute(state: State) -> Values:
-            total, n = state.own[feature.name].T
-            return Values.where(ratio(total, n), no_word_the_model_knows=n == 0)
-
-        definition = Definition((feature,), compute, {"tok": VERSION})
-        return with_models(definition, resources.models, (name,))
-
-    return trait
 
 
-CARDS = tuple(_card(name) for name in TRAITS)
+FAMILIES = tuple(map(_family, TRAITS))
+CARDS = tuple(card for family in FAMILIES for card in cards_of(family))

@@ -1,12 +1,12 @@
 """Overlap of words and characters with references: BLEU, chrF, ROUGE.
 
-Texts are cut up by sacrebleu and rouge-score themselves, each distinct text once, and scored for
-all replies together; the arithmetic is theirs (tests hold every number against the packages').
+Tokens are those of sacrebleu and rouge-score, each distinct text cut up once; the arithmetic is our
+own, for all replies together. Tests hold every number against the packages'.
 """
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from importlib.metadata import version
 
 import numpy as np
 
@@ -17,9 +17,8 @@ from dialens.metrics._family import (
     NotReadyError,
     Output,
     Scorer,
+    ScorerContext,
     Unit,
-    Workshop,
-    first_line,
 )
 from dialens.metrics._state import Floats, ratio
 from dialens.metrics.families._ngrams import (
@@ -32,6 +31,7 @@ from dialens.metrics.families._ngrams import (
     shared_jointly,
 )
 from dialens.metrics.families._weights import lacking_packages
+from dialens.models import first_line
 
 _ORDERS = 4
 _CHARACTERS = 6
@@ -105,14 +105,16 @@ class _Overlap:
         return made
 
 
-def yes_or_no(workshop: Workshop, family: str, name: str, default: str) -> bool:
+def yes_or_no(context: ScorerContext, family: str, name: str, default: str) -> bool:
     """An option that is yes or no.
 
     Examples:
-        >>> yes_or_no(Workshop(options={"bleu": {"lowercase": "yes"}}), "bleu", "lowercase", "no")
+        >>> yes_or_no(
+        ...     ScorerContext(options={"bleu": {"lowercase": "yes"}}), "bleu", "lowercase", "no"
+        ... )
         True
     """
-    given = workshop.options.get(family, {}).get(name, default).lower()
+    given = context.options.get(family, {}).get(name, default).lower()
     if given not in _YES:
         raise DialensError(f"--metric-option {family}.{name} takes yes or no; seen: {given!r}.")
     return _YES[given]
@@ -147,9 +149,9 @@ def bleu_scores(
     return np.where(correct[:, 0] > 0, brief * np.exp(mean), 0.0)
 
 
-def _ready_bleu(workshop: Workshop) -> str | None:
+def _ready_bleu(context: ScorerContext) -> str | None:
     lacking = lacking_packages("sacrebleu", extra="overlap")
-    given = workshop.options.get("bleu", {}).get("tokenize")
+    given = context.options.get("bleu", {}).get("tokenize")
     if lacking is not None or given not in _TOKENIZERS:
         return lacking
     packages, install = _TOKENIZERS[given]
@@ -157,19 +159,19 @@ def _ready_bleu(workshop: Workshop) -> str | None:
     return None if lacking is None else f"bleu.tokenize={given} {lacking}"
 
 
-def _open_bleu(workshop: Workshop) -> Scorer:
+def _open_bleu(context: ScorerContext) -> Scorer:
     from sacrebleu.metrics.bleu import BLEU
 
-    lacking = _ready_bleu(workshop)
+    lacking = _ready_bleu(context)
     if lacking is not None:
         raise NotReadyError(lacking)
-    given = workshop.options.get("bleu", {}).get("tokenize", BLEU.TOKENIZER_DEFAULT)
+    given = context.options.get("bleu", {}).get("tokenize", BLEU.TOKENIZER_DEFAULT)
     if given not in BLEU.TOKENIZERS:
         raise DialensError(
             f"--metric-option bleu.tokenize takes one of {', '.join(BLEU.TOKENIZERS)}; "
             f"seen: {given!r}."
         )
-    lowercase = yes_or_no(workshop, "bleu", "lowercase", "no")
+    lowercase = yes_or_no(context, "bleu", "lowercase", "no")
     try:
         metric = BLEU(tokenize=given, lowercase=lowercase, effective_order=True)
     except (OSError, RuntimeError, AssertionError, SystemExit) as error:  # all of them theirs
@@ -179,7 +181,8 @@ def _open_bleu(workshop: Workshop) -> Scorer:
         ) from error
 
     def work(pairs: Pairs) -> Floats:
-        words = [metric._preprocess_segment(text).split() for text in pairs.texts]
+        texts = (text.lower() if lowercase else text for text in pairs.texts)
+        words = [metric.tokenizer(text.rstrip()).split() for text in texts]
         sequences = Sequences.of_words(words)
         counts = count_ngrams(sequences, _ORDERS)
         correct = np.column_stack(
@@ -192,7 +195,13 @@ def _open_bleu(workshop: Workshop) -> Scorer:
             [bleu_scores(correct, total, length, nearest, n) for n in range(1, _ORDERS + 1)]
         )
 
-    return _Overlap(_signed(metric), work)
+    tokens = f"{metric.tokenizer.signature()}@sacrebleu-{version('sacrebleu')}"
+    signature = f"dialens,case:{_case(lowercase)},eff:yes,tok:{tokens},smooth:exp"
+    return _Overlap(f"{signature},checked against sacrebleu", work)
+
+
+def _case(lowercase: bool) -> str:  # noqa: FBT001
+    return "lc" if lowercase else "mixed"
 
 
 def _nearest(length: Ints, references: Ints, owner: Ints) -> Ints:
@@ -202,20 +211,12 @@ def _nearest(length: Ints, references: Ints, owner: Ints) -> Ints:
     return references[order][first]
 
 
-def _signed(metric: Any) -> str:
-    """Sacrebleu's own signature; the number of references differs between units."""
-    metric.sentence_score("a", ["a"])  # it signs only after use
-    parts = str(metric.get_signature().format()).split("|")
-    return "sacrebleu," + ",".join(part for part in parts if not part.startswith("nrefs"))
-
-
-def _open_chrf(workshop: Workshop) -> Scorer:
-    from sacrebleu.metrics.chrf import CHRF
-
-    metric = CHRF(lowercase=yes_or_no(workshop, "chrf", "lowercase", "no"))
+def _open_chrf(context: ScorerContext) -> Scorer:
+    lowercase = yes_or_no(context, "chrf", "lowercase", "no")
 
     def work(pairs: Pairs) -> Floats:
-        spelled = ["".join(metric._preprocess_segment(text).split()) for text in pairs.texts]
+        texts = (text.lower() if lowercase else text for text in pairs.texts)
+        spelled = ["".join(text.split()) for text in texts]
         left = pairs.response[pairs.owner]
         precision = np.zeros(len(left))
         recall = np.zeros(len(left))
@@ -232,17 +233,17 @@ def _open_chrf(workshop: Workshop) -> Scorer:
         f = ratio((1 + factor) * precision * recall, factor * precision + recall)
         return pairs.best(100 * f)[:, None]
 
-    return _Overlap(_signed(metric), work)
+    signature = f"dialens,case:{_case(lowercase)},eff:yes,nc:{_CHARACTERS},nw:0,space:no"
+    return _Overlap(f"{signature},checked against sacrebleu", work)
 
 
-def _open_rouge(workshop: Workshop) -> Scorer:
-    from importlib.metadata import version
-
+def _open_rouge(context: ScorerContext) -> Scorer:
     from rouge_score.tokenizers import DefaultTokenizer
 
-    stemmer = yes_or_no(workshop, "rouge", "stemmer", "no")
+    stemmer = yes_or_no(context, "rouge", "stemmer", "no")
     tokenizer = DefaultTokenizer(use_stemmer=stemmer)
-    signature = f"rouge-score,version:{version('rouge-score')},stemmer:{'yes' * stemmer or 'no'}"
+    tokens = f"rouge-score-{version('rouge-score')}"
+    signature = f"dialens,stemmer:{'yes' if stemmer else 'no'},tok:{tokens}"
 
     def work(pairs: Pairs) -> Floats:
         sequences = Sequences.of_words([tokenizer.tokenize(text) for text in pairs.texts])
@@ -255,7 +256,7 @@ def _open_rouge(workshop: Workshop) -> Scorer:
         columns.append(_f1(common, sequences.lengths[left], sequences.lengths[right]))
         return pairs.best(np.column_stack(columns))
 
-    return _Overlap(signature, work)
+    return _Overlap(f"{signature},checked against rouge-score", work)
 
 
 def _f1(matched: Ints, own: Ints, theirs: Ints) -> Floats:
@@ -297,7 +298,7 @@ BLEU = Family(
         "tokenize": "one of sacrebleu's tokenizers (13a)",
     },
     citation="Papineni et al. 2002, doi:10.3115/1073083.1073135; Post 2018, W18-6319",
-    ignores=("context",),
+    reads=("reference",),
     groups=("overlap",),
     cached=False,
 )
@@ -315,11 +316,10 @@ CHRF = Family(
         ),
     ),
     open=_open_chrf,
-    ready=lambda _: lacking_packages("sacrebleu", extra="overlap"),
     needs=("reference",),
     options={"lowercase": "yes to ignore case (no)"},
     citation="Popović 2015, doi:10.18653/v1/W15-3049",
-    ignores=("context",),
+    reads=("reference",),
     groups=("overlap",),
     cached=False,
 )
@@ -345,7 +345,7 @@ ROUGE = Family(
     needs=("reference",),
     options={"stemmer": "yes to compare words by their stems (no)"},
     citation="Lin 2004, W04-1013",
-    ignores=("context",),
+    reads=("reference",),
     groups=("overlap",),
     cached=False,
 )

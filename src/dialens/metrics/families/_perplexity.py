@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from dialens.metrics._batching import paced
-from dialens.metrics._family import Family, Output, Unit, Workshop
+from dialens.metrics._family import Family, Output, ScorerContext, Unit
+from dialens.metrics._pace import paced
 from dialens.metrics._state import Floats
 from dialens.metrics.families._causal import (
     dialogue_ids,
@@ -60,14 +60,14 @@ class PerplexityScorer:
         return result
 
 
-def ready(workshop: Workshop) -> str | None:
+def ready(context: ScorerContext) -> str | None:
     """What is missing."""
-    return lacking_packages(*TRANSFORMERS) or lacking_weights(workshop, NAME, WHAT)
+    return lacking_packages(*TRANSFORMERS) or lacking_weights(context, NAME, WHAT)
 
 
-def open_scorer(workshop: Workshop) -> PerplexityScorer:
+def open_scorer(context: ScorerContext) -> PerplexityScorer:
     """Load the model."""
-    return PerplexityScorer(load_causal(workshop, NAME, WHAT))
+    return PerplexityScorer(load_causal(context, NAME, WHAT))
 
 
 FAMILY = Family(
@@ -82,7 +82,7 @@ FAMILY = Family(
     ),
     open=open_scorer,
     ready=ready,
-    ignores=("reference",),
+    reads=("context",),
     weights={NAME: WHAT},
     citation="Jelinek et al. 1977, Perplexity, a measure of the difficulty of speech recognition "
     "tasks; turns joined as in Zhang et al. 2020, DialoGPT, ACL",

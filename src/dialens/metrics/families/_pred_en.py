@@ -11,10 +11,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dialens.metrics._batching import paced, token_batches
-from dialens.metrics._family import Family, NotReadyError, Output, Unit, Workshop
+from dialens.metrics._family import Family, NotReadyError, Output, ScorerContext, Unit
+from dialens.metrics._pace import paced
 from dialens.metrics._state import Floats
-from dialens.metrics.families._causal import padded
 from dialens.metrics.families._token_encoder import longest
 from dialens.metrics.families._weights import (
     TRANSFORMERS,
@@ -23,6 +22,7 @@ from dialens.metrics.families._weights import (
     lacking_weights,
     load_model,
 )
+from dialens.models import padded, token_batches
 
 if TYPE_CHECKING:
     import torch
@@ -116,15 +116,15 @@ def _classifier(file: Path, loaded: Loaded) -> "list[tuple[torch.Tensor, torch.T
     return [(w.float().to(loaded.device), b.float().to(loaded.device)) for w, b in layers]
 
 
-def ready(name: str, workshop: Workshop) -> str | None:
+def ready(name: str, context: ScorerContext) -> str | None:
     """What is missing."""
     what = _what(name)
-    return lacking_packages(*TRANSFORMERS) or lacking_weights(workshop, name, what, files=_FILES)
+    return lacking_packages(*TRANSFORMERS) or lacking_weights(context, name, what, files=_FILES)
 
 
-def open_scorer(name: str, workshop: Workshop) -> PredEnScorer:
+def open_scorer(name: str, context: ScorerContext) -> PredEnScorer:
     """Load the encoder and the classifier."""
-    return PredEnScorer(load_model(workshop, name, _what(name), files=_FILES))
+    return PredEnScorer(load_model(context, name, _what(name), files=_FILES))
 
 
 def _what(name: str) -> str:
@@ -146,7 +146,7 @@ FAMILIES = tuple(
         open=partial(open_scorer, name),
         ready=partial(ready, name),
         needs=("context",),
-        ignores=("reference",),
+        reads=("context",),
         weights={name: _what(name)},
         citation="Ghazarian et al. 2020, Predictive Engagement: An Efficient Metric for Automatic "
         "Evaluation of Open-Domain Dialogue Systems, AAAI",

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from dialens.base import DialensError
-from dialens.metrics._batching import paced
-from dialens.metrics._family import Family, NotReadyError, Output, Unit, Workshop
+from dialens.metrics._family import Family, NotReadyError, Output, ScorerContext, Unit
+from dialens.metrics._pace import paced
 from dialens.metrics._state import Floats
 from dialens.metrics.families._seq2seq import Reading, likelihoods, load_halves
 from dialens.metrics.families._token_encoder import longest
@@ -126,19 +126,19 @@ class PrismScorer:
         return (*self._forced, *made["input_ids"][:room], self._end)
 
 
-def ready(workshop: Workshop) -> str | None:
+def ready(context: ScorerContext) -> str | None:
     """What is missing."""
-    return lacking_packages(*TRANSFORMERS) or lacking_weights(workshop, NAME, WHAT)
+    return lacking_packages(*TRANSFORMERS) or lacking_weights(context, NAME, WHAT)
 
 
-def open_scorer(workshop: Workshop) -> PrismScorer:
+def open_scorer(context: ScorerContext) -> PrismScorer:
     """Load the model and read the options."""
-    given = workshop.options.get(NAME, {})
-    context = given.get("context", "last")
-    if context not in ("last", "all"):
-        raise DialensError(f"--metric-option prism.context={context}: give last or all")
-    loaded = load_halves(workshop, NAME, WHAT)
-    return PrismScorer(loaded, given.get("language", "en"), context)
+    options = context.options.get(NAME, {})
+    turns = options.get("context", "last")
+    if turns not in ("last", "all"):
+        raise DialensError(f"--metric-option prism.context={turns}: give last or all")
+    loaded = load_halves(context, NAME, WHAT)
+    return PrismScorer(loaded, options.get("language", "en"), turns)
 
 
 FAMILY = Family(

@@ -2,14 +2,13 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from dialens.metrics._family import NotReadyError, Workshop
+from dialens.metrics._family import NotReadyError, ScorerContext
 from dialens.metrics._state import Floats
 from dialens.metrics.families._weights import Loaded, load_model
-from dialens.models import token_batches
+from dialens.models import padded, token_batches
 
 _TOKENS = {"cpu": 1024, "cuda": 16384}  # of a batch; each needs a row as wide as the vocabulary
 
@@ -29,7 +28,7 @@ class Reading:
     forced: int = 0
 
 
-def load_halves(workshop: Workshop, name: str, what: str) -> Loaded:
+def load_halves(workshop: ScorerContext, name: str, what: str) -> Loaded:
     """An encoder-decoder with a head for generation that says what its decoder begins with.
 
     Args:
@@ -81,10 +80,10 @@ def likelihoods(
     with torch.inference_mode():
         for rows in token_batches(lengths, _TOKENS[loaded.device]):
             chosen = [readings[row] for row in rows]
-            source = _padded([one.source for one in chosen], pad).to(loaded.device)
-            read = _padded([(1,) * len(one.source) for one in chosen], 0).to(loaded.device)
-            target = _padded([one.target for one in chosen], pad).to(loaded.device)
-            counts = _padded(
+            source = padded([one.source for one in chosen], pad).to(loaded.device)
+            read = padded([(1,) * len(one.source) for one in chosen], 0).to(loaded.device)
+            target = padded([one.target for one in chosen], pad).to(loaded.device)
+            counts = padded(
                 [(0,) * one.forced + (1,) * (len(one.target) - one.forced) for one in chosen],
                 0,
             ).to(loaded.device)
@@ -100,10 +99,3 @@ def likelihoods(
             found[rows] = means.cpu().double().numpy()
             tell(len(rows))
     return found
-
-
-def _padded(rows: Sequence[Sequence[int]], pad: int) -> Any:
-    import torch
-
-    width = max(len(row) for row in rows)
-    return torch.tensor([[*row, *[pad] * (width - len(row))] for row in rows])

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 
 from dialens.base import DialensError
-from dialens.metrics._family import Family, NotReadyError, Output, Unit, Workshop
+from dialens.metrics._family import Family, NotReadyError, Output, ScorerContext, Unit
 from dialens.metrics._state import Floats
-from dialens.models import SHIPPED, LanguageModel, Model, ModelCard, read_card
+from dialens.models import SHIPPED, LanguageModel, Model, ModelCard, list_models, read_card
 
 USL_H_NAME = "usl_h_dialens"
 DIALOG_RPT_NAME = "dialog_rpt_dialens"
@@ -55,13 +55,13 @@ def between(values: Floats, low: float, high: float) -> Floats:
     return result
 
 
-def composition(workshop: Workshop, family: str) -> str:
+def composition(context: ScorerContext, family: str) -> str:
     """How the user wants the parts put together.
 
     Raises:
         DialensError: It is none of the ways there are.
     """
-    how = workshop.options.get(family, {}).get("composition", "h").lower()
+    how = context.options.get(family, {}).get("composition", "h").lower()
     if how not in COMPOSITIONS:
         raise DialensError(f"--metric-option {family}.composition={how}: give h, hs or a")
     return how
@@ -126,36 +126,38 @@ def _pair(unit: Unit) -> tuple[str, str]:
     return "\n".join(unit.context[-CONTEXT_TURNS:]), unit.response
 
 
-def ready(workshop: Workshop) -> str | None:
+def ready(context: ScorerContext) -> str | None:
     """What is missing: nothing, in a whole installation."""
-    del workshop
+    del context
     file = SHIPPED / _FOLDER / "card.json"
     return None if file.is_file() else f"{file} is not there: install the package again"
 
 
-def _card(workshop: Workshop) -> ModelCard:
-    lacking = ready(workshop)
+def _card(context: ScorerContext) -> ModelCard:
+    lacking = ready(context)
     if lacking is not None:
         raise NotReadyError(lacking)
-    return workshop.once("shipped ranker", lambda: read_card(SHIPPED / _FOLDER))
+    listed = context.cached(list_models, SHIPPED)
+    card = next((one.card for one in listed if one.card.folder == SHIPPED / _FOLDER), None)
+    return card or read_card(SHIPPED / _FOLDER)  # which says why it cannot be read
 
 
-def open_usl_h(workshop: Workshop) -> ShippedUslH:
+def open_usl_h(context: ScorerContext) -> ShippedUslH:
     """Read the options; weights are read at the first reply.
 
     Raises:
         DialensError: An option cannot be read.
     """
-    how = composition(workshop, USL_H_NAME)
-    hidden = workshop.options.get(USL_H_NAME, {}).get("hidden", "sixth")
+    how = composition(context, USL_H_NAME)
+    hidden = context.options.get(USL_H_NAME, {}).get("hidden", "sixth")
     if hidden not in ("sixth", "each"):
         raise DialensError(f"--metric-option {USL_H_NAME}.hidden={hidden}: give sixth or each")
-    return ShippedUslH(_card(workshop), how, each=hidden == "each", threads=workshop.threads or 0)
+    return ShippedUslH(_card(context), how, each=hidden == "each", threads=context.threads or 0)
 
 
-def open_dialog_rpt(workshop: Workshop) -> ShippedDialogRpt:
+def open_dialog_rpt(context: ScorerContext) -> ShippedDialogRpt:
     """Nothing is read before the first reply."""
-    return ShippedDialogRpt(_card(workshop), workshop.threads or 0)
+    return ShippedDialogRpt(_card(context), context.threads or 0)
 
 
 _OWN = "weights trained here on Reddit threads and open chats"
@@ -193,7 +195,7 @@ USL_H = Family(
     ),
     open=open_usl_h,
     ready=ready,
-    ignores=("reference",),
+    reads=("context",),
     options={
         "composition": "h (the paper's), hs (the authors' code) or a (plain mean)",
         "hidden": "sixth: every sixth token is hidden at once; each: one at a time, as in the "
@@ -226,7 +228,7 @@ DIALOG_RPT = Family(
     open=open_dialog_rpt,
     ready=ready,
     needs=("context",),
-    ignores=("reference",),
+    reads=("context",),
     citation="Gao et al. 2020, Dialogue Response Ranking Training with Large-Scale Human Feedback "
     "Data, EMNLP; our own weights",
     groups=("dialog_rpt",),

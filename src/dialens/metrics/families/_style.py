@@ -35,6 +35,11 @@ def _shares(counts: Floats) -> Floats:
     return ratio(categories, np.broadcast_to(counts[:, -1], categories.shape))
 
 
+def _matching(state: State, name: str) -> Floats:
+    """How alike both sides are in each category, categories × units."""
+    return matching(_shares(state.own[name]), _shares(state.other[name]))
+
+
 def _make(columns: slice) -> Callable[[Resources], Definition]:
     def make(resources: Resources) -> Definition:
         feature = lexicon_feature("style", resources.style)
@@ -42,7 +47,7 @@ def _make(columns: slice) -> Callable[[Resources], Definition]:
         def compute(state: State) -> Values:
             own, other = state.own[feature.name], state.other[feature.name]
             own_tokens, other_tokens = own[:, -1], other[:, -1]
-            parts = state.once("style matching", lambda: matching(_shares(own), _shares(other)))
+            parts = state.cached(_matching, feature.name)
             return Values.where(
                 parts[columns].mean(axis=0),
                 nothing_to_answer=state.other_turns == 0,

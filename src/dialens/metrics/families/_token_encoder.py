@@ -12,11 +12,12 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dialens.metrics._family import Workshop
+from dialens.metrics._family import ScorerContext
 from dialens.metrics._state import Floats
 from dialens.metrics.families._weights import Loaded
 from dialens.models import length_sorted
@@ -42,9 +43,9 @@ class SideRows:
     rows: OrderedDict[bytes, Floats] = field(default_factory=OrderedDict)
 
     @classmethod
-    def of(cls, workshop: Workshop, loaded: Loaded) -> "SideRows":
+    def of(cls, workshop: ScorerContext, loaded: Loaded) -> "SideRows":
         """Those of a model, the same for all who load it."""
-        return workshop.once(f"side rows {loaded.folder.resolve()}", cls)
+        return workshop.cached(_rows_of, loaded.folder.resolve())
 
     def keep(self, ids: Sequence[int], row: Floats) -> None:
         """Remember a sentence's row."""
@@ -55,6 +56,10 @@ class SideRows:
     def take(self, ids: Sequence[int]) -> Floats | None:
         """A sentence's row, if it has been through; it is forgotten."""
         return self.rows.pop(_key(ids), None)
+
+
+def _rows_of(_: Path) -> SideRows:
+    return SideRows()
 
 
 def _key(ids: Sequence[int]) -> bytes:

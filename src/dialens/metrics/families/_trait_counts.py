@@ -52,12 +52,7 @@ class TraitScorer:
     def __init__(self, models: Mapping[str, TraitModel]) -> None:
         self.traits = tuple(models)
         self._models = tuple(models.values())
-        for model in self._models:
-            if model.longest > _LONGEST:
-                raise DialensError(
-                    f"the trait model {model.target!r} has n-grams of {model.longest} words; "
-                    f"scoring takes up to {_LONGEST}. Fit it again with shorter ones."
-                )
+        check_together(self._models)
         self._shared: list[list[int]] = []
         for number, model in enumerate(self._models):
             if not len(model.terms):
@@ -70,9 +65,6 @@ class TraitScorer:
                 self._shared.append([number])
         terms = [self._models[group[0]].terms for group in self._shared]
         self._table = next((m.topics for m in self._models if m.uses_topics), None)
-        for model in self._models:
-            if model.uses_topics and model.topics is not self._table:
-                _check_same(model, self._table)
         words = [series.str.split(" ").explode() for series in terms]
         topic_words = [] if self._table is None else [self._table.terms]
         none = pl.Series(dtype=pl.String)
@@ -110,7 +102,7 @@ class TraitScorer:
     def counts(self, batch: TurnBatch, rows: Ints) -> Counts:
         """Counts of some turns of a batch."""
         words = batch.words  # encoded before their table is asked for
-        table = batch.known.table_of("trait words", self.word_numbers).matrix()
+        table = batch.known.table_of(self.word_numbers).matrix()
         lengths = np.diff(batch.offsets)[rows]
         unit = np.repeat(np.arange(len(rows)), lengths)
         place = np.repeat(batch.offsets[rows] - np.cumsum(lengths) + lengths, lengths)
@@ -167,12 +159,26 @@ def _alike(one: TraitModel, other: TraitModel) -> bool:
     return same_length and np.array_equal(one.idf, other.idf) and one.terms.equals(other.terms)
 
 
-def _check_same(model: TraitModel, table: TopicTable | None) -> None:
-    if model.topics is None or table is None or model.topics.sha256 != table.sha256:
-        raise DialensError(
-            f"the trait model {model.target!r} needs another topic table than the others of this "
-            "run. Score it by itself, with --metrics."
-        )
+def check_together(models: Sequence[TraitModel]) -> None:
+    """Refuse models that cannot be scored from the same counts.
+
+    Raises:
+        DialensError: One has too long n-grams, or needs another topic table.
+    """
+    table = next((model.topics for model in models if model.uses_topics), None)
+    for model in models:
+        if model.longest > _LONGEST:
+            raise DialensError(
+                f"the trait model {model.target!r} has n-grams of {model.longest} words; "
+                f"scoring takes up to {_LONGEST}. Fit it again with shorter ones."
+            )
+        if not model.uses_topics or model.topics is table:
+            continue
+        if model.topics is None or table is None or model.topics.sha256 != table.sha256:
+            raise DialensError(
+                f"the trait model {model.target!r} needs another topic table than the others of "
+                "this run. Score it by itself, with --metrics."
+            )
 
 
 def _ngram_keys(numbers: Ints, unit: Ints) -> tuple[Ints, Ints]:

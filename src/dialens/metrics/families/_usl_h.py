@@ -17,11 +17,10 @@ from typing import Any
 import numpy as np
 
 from dialens.base import DialensError
-from dialens.metrics._batching import paced, token_batches
-from dialens.metrics._family import Family, NotReadyError, Output, Unit, Workshop
+from dialens.metrics._family import Family, NotReadyError, Output, ScorerContext, Unit
+from dialens.metrics._pace import paced
 from dialens.metrics._state import Floats
 from dialens.metrics.families import _shipped_ranker as shipped_ranker
-from dialens.metrics.families._causal import padded
 from dialens.metrics.families._hub import HUB
 from dialens.metrics.families._shipped_ranker import between, composed, composition
 from dialens.metrics.families._tensors import read_tensors
@@ -36,6 +35,7 @@ from dialens.metrics.families._weights import (
     load_folder,
     load_model,
 )
+from dialens.models import padded, token_batches
 
 NAME = "usl_h"
 WHAT = {
@@ -190,22 +190,22 @@ def _tokens(loaded: Loaded, before: str | None, text: str) -> Tokens:
     return Tokens(ids, [0] * (len(earlier) + 2) + [1] * (len(own) + 1))
 
 
-def _network(workshop: Workshop, name: str) -> Network:
+def _network(context: ScorerContext, name: str) -> Network:
     lacking = lacking_packages(*TRANSFORMERS)
     if lacking is not None:
         raise NotReadyError(lacking)
-    folder = load_folder(workshop, name, WHAT[name])
-    network = _with_head(workshop, name, folder)
+    folder = load_folder(context, name, WHAT[name])
+    network = _with_head(context, name, folder)
     masked = ("mask_token",) if name == "usl_h_mlm" else ()
     check_tokens(network.loaded, "cls_token", "sep_token", "pad_token", *masked)
     return network
 
 
-def _with_head(workshop: Workshop, name: str, folder: Path) -> Network:
+def _with_head(context: ScorerContext, name: str, folder: Path) -> Network:
     tensors = read_tensors(folder)
     usual, kind = _USUAL_HEADS[name]
     if any(key.endswith(usual) for key in tensors):
-        network = Network(load_model(workshop, name, WHAT[name], kind, may_lack=()))
+        network = Network(load_model(context, name, WHAT[name], kind, may_lack=()))
         if name != "usl_h_mlm":
             check_labels(network.loaded, _CLASSES, WHAT[name])
         return network
@@ -214,13 +214,13 @@ def _with_head(workshop: Workshop, name: str, folder: Path) -> Network:
         raise NotReadyError(
             f"{folder} has neither {usual} nor {' and '.join(own)}: it is not {WHAT[name]}"
         )
-    loaded = load_model(workshop, name, WHAT[name], "AutoModel")
+    loaded = load_model(context, name, WHAT[name], "AutoModel")
     weight, bias = (tensors[key].float().to(loaded.device) for key in own)
     return Network(loaded, (weight, bias, name != "usl_h_mlm"))
 
 
-def _quantiles(workshop: Workshop, folder: Path) -> tuple[float, float]:
-    given = workshop.options.get(NAME, {})
+def _quantiles(context: ScorerContext, folder: Path) -> tuple[float, float]:
+    given = context.options.get(NAME, {})
     file = folder / QUANTILES
     try:
         if "nll_low" in given or "nll_high" in given:
@@ -243,24 +243,24 @@ def _quantiles(workshop: Workshop, folder: Path) -> tuple[float, float]:
     return low, high
 
 
-def ready(workshop: Workshop) -> str | None:
+def ready(context: ScorerContext) -> str | None:
     """What is missing; of weights on the hub that shows when they are fetched."""
     lacking = lacking_packages(*TRANSFORMERS)
     for name, what in WHAT.items():
-        lacking = lacking or lacking_weights(workshop, name, what)
-    if lacking is None and not workshop.weights["usl_h_mlm"].startswith(HUB):
+        lacking = lacking or lacking_weights(context, name, what)
+    if lacking is None and not context.weights["usl_h_mlm"].startswith(HUB):
         try:
-            _quantiles(workshop, Path(workshop.weights["usl_h_mlm"]))
+            _quantiles(context, Path(context.weights["usl_h_mlm"]))
         except DialensError as error:
             return str(error)
     return lacking
 
 
-def open_scorer(workshop: Workshop) -> UslHScorer:
+def open_scorer(context: ScorerContext) -> UslHScorer:
     """Load the three models and read the options."""
-    how = composition(workshop, NAME)
-    networks = {name: _network(workshop, name) for name in WHAT}
-    quantiles = _quantiles(workshop, networks["usl_h_mlm"].loaded.folder)
+    how = composition(context, NAME)
+    networks = {name: _network(context, name) for name in WHAT}
+    quantiles = _quantiles(context, networks["usl_h_mlm"].loaded.folder)
     return UslHScorer(networks, quantiles, how)
 
 
@@ -296,7 +296,7 @@ FAMILY = Family(
     ),
     open=open_scorer,
     ready=ready,
-    ignores=("reference",),
+    reads=("context",),
     weights=WHAT,
     options={
         "composition": "h (the paper's), hs (the authors' code) or a (plain mean)",

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dialens.metrics._family import NotReadyError, Workshop
+from dialens.metrics._family import NotReadyError, ScorerContext
 from dialens.metrics.families._hub import HUB, HubModel, fetch, file_hash, model_files
-from dialens.models import PICKLED_WEIGHTS, SAFE_WEIGHTS, FolderError
-from dialens.models import _folders as folders
+from dialens.models import PICKLED_WEIGHTS, SAFE_WEIGHTS, FolderError, check_tokenizer
+from dialens.models import load_model as load_folder_model
+from dialens.models import load_tokenizer as load_folder_tokenizer
 
 TRANSFORMERS = ("torch", "transformers", "safetensors")
 """Packages that run a folder of weights."""
@@ -66,7 +67,7 @@ def lacking_packages(
 
 
 def lacking_weights(
-    workshop: Workshop, name: str, what: str, *, files: Sequence[str] = ("config.json",)
+    workshop: ScorerContext, name: str, what: str, *, files: Sequence[str] = ("config.json",)
 ) -> str | None:
     """What is missing before these weights can be loaded; None if nothing is.
 
@@ -79,7 +80,7 @@ def lacking_weights(
         files: That must be there, beside the weights themselves.
 
     Examples:
-        >>> lacking_weights(Workshop(), "bart_score", "a BART model")
+        >>> lacking_weights(ScorerContext(), "bart_score", "a BART model")
         'give the weights of a BART model: --weights bart_score=FOLDER, with config.json,
         tokenizer files and model.safetensors in it (or bart_score=hub:ORGANISATION/NAME@REVISION)'
     """
@@ -94,7 +95,7 @@ def lacking_weights(
 
 
 def load_folder(
-    workshop: Workshop, name: str, what: str, *, files: Sequence[str] = ("config.json",)
+    workshop: ScorerContext, name: str, what: str, *, files: Sequence[str] = ("config.json",)
 ) -> Path:
     """The folder of these weights, fetched from the hub if the user says so, and checked.
 
@@ -106,8 +107,7 @@ def load_folder(
     given = workshop.weights.get(name, "")
     if given.startswith(HUB):
         model = _on_hub(name, given)
-        key = f"folder {given} {' '.join(files)}"
-        return workshop.once(key, lambda: fetch(workshop, model, files))
+        return workshop.cached(fetch, workshop, model, tuple(files))
     return _local(workshop, name, what, files)
 
 
@@ -119,7 +119,7 @@ def _on_hub(name: str, given: str) -> HubModel:
     return model
 
 
-def _local(workshop: Workshop, name: str, what: str, files: Sequence[str]) -> Path:
+def _local(workshop: ScorerContext, name: str, what: str, files: Sequence[str]) -> Path:
     given = workshop.weights.get(name)
     if given is None:
         wanted = [*files, "tokenizer files"] if "config.json" in files else list(files)
@@ -142,7 +142,7 @@ def _check(folder: Path, files: Sequence[str], *, allow_pickle: bool) -> None:
             raise NotReadyError(f"{folder / file} is not there; copy the whole folder of the model")
     if "config.json" in files:
         try:
-            folders.check_tokenizer(folder)
+            check_tokenizer(folder)
         except FolderError as error:
             raise NotReadyError(str(error)) from error
     if any((folder / file).is_file() for file in SAFE_WEIGHTS):
@@ -159,15 +159,13 @@ def _check(folder: Path, files: Sequence[str], *, allow_pickle: bool) -> None:
         )
 
 
-def weights_signature(workshop: Workshop, folder: Path) -> str:
+def weights_signature(workshop: ScorerContext, folder: Path) -> str:
     """The folder's name and a hash of its weights, configuration and vocabulary.
 
     Two folders with the same files sign alike but for their name.
     """
     resolved = folder.resolve()
-    return workshop.once(
-        f"signature {resolved}", lambda: f"{_name(resolved)}@{_hash(workshop, resolved)}"
-    )
+    return f"{_name(resolved)}@{workshop.cached(_hash, workshop, resolved)}"
 
 
 def _name(folder: Path) -> str:
@@ -177,14 +175,14 @@ def _name(folder: Path) -> str:
     return re.sub(r"[|:,]", "-", folder.name)
 
 
-def _hash(workshop: Workshop, folder: Path) -> str:
+def _hash(workshop: ScorerContext, folder: Path) -> str:
     marks = hashlib.sha256()
     for file in model_files(folder):
         marks.update(f"{file.name}\0{file_hash(workshop, file)}\n".encode())
     return marks.hexdigest()[:_HASHED]
 
 
-def device_of(workshop: Workshop) -> str:
+def device_of(workshop: ScorerContext) -> str:
     """`cpu` or `cuda`, as the user says or the machine has it.
 
     Raises:
@@ -202,7 +200,7 @@ def device_of(workshop: Workshop) -> str:
 
 
 def load_model(
-    workshop: Workshop,
+    workshop: ScorerContext,
     name: str,
     what: str,
     kind: str = "AutoModel",
@@ -228,11 +226,10 @@ def load_model(
     if lacking is not None:
         raise NotReadyError(lacking)
     folder = load_folder(workshop, name, what, files=files)
-    key = f"model {kind} {folder.resolve()}"
-    return workshop.once(key, lambda: _loaded(workshop, folder, kind, tuple(may_lack)))
+    return workshop.cached(_loaded, workshop, folder, kind, tuple(may_lack))
 
 
-def _loaded(workshop: Workshop, folder: Path, kind: str, may_lack: tuple[str, ...]) -> Loaded:
+def _loaded(workshop: ScorerContext, folder: Path, kind: str, may_lack: tuple[str, ...]) -> Loaded:
     import torch
 
     device = device_of(workshop)
@@ -240,7 +237,7 @@ def _loaded(workshop: Workshop, folder: Path, kind: str, may_lack: tuple[str, ..
         torch.set_num_threads(workshop.threads)
     safe = any((folder / file).is_file() for file in SAFE_WEIGHTS)
     try:
-        loaded = folders.load_model(folder, kind, use_safetensors=safe, dtype=torch.float32)
+        loaded = load_folder_model(folder, kind, use_safetensors=safe, dtype=torch.float32)
     except FolderError as error:  # damaged files, or another architecture
         raise NotReadyError(f"{folder} cannot be loaded as {kind}: {error.reason}") from error
     gaps = loaded.gaps(may_lack=may_lack)
@@ -275,17 +272,17 @@ def check_tokens(loaded: Loaded, *names: str) -> None:
             )
 
 
-def load_tokenizer(workshop: Workshop, folder: Path) -> Any:
+def load_tokenizer(workshop: ScorerContext, folder: Path) -> Any:
     """The tokenizer of a folder, once for all who ask.
 
     Raises:
         NotReadyError: There is none, or it is damaged.
     """
+    return workshop.cached(_tokenizer, folder)
 
-    def load() -> Any:
-        try:
-            return folders.load_tokenizer(folder)
-        except FolderError as error:
-            raise NotReadyError(str(error)) from error
 
-    return workshop.once(f"tokenizer {folder.resolve()}", load)
+def _tokenizer(folder: Path) -> Any:
+    try:
+        return load_folder_tokenizer(folder)
+    except FolderError as error:
+        raise NotReadyError(str(error)) from error

@@ -93,9 +93,9 @@ class ResultCache:
                 ) from error
 
     def close(self) -> None:
-        """Let go of the file; it is opened again when it is needed."""
+        """Release the file; it is opened again when it is needed."""
         with self._lock:
-            self._let_go()
+            self._disconnect()
 
     def _read(self, keys: Sequence[bytes]) -> dict[bytes, Floats]:
         connection = self._connection()
@@ -135,10 +135,10 @@ class ResultCache:
 
     def _set_aside(self, path: Path, error: sqlite3.DatabaseError) -> None:
         """Move a file that cannot be read out of the way, unless another process has."""
-        self._let_go()
+        self._disconnect()
         if self._sound():
             return
-        self._let_go()
+        self._disconnect()
         stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f")
         aside = path.with_name(f"{path.name}.damaged-{stamp}")
         for end in ("-wal", "-shm"):
@@ -157,7 +157,7 @@ class ResultCache:
             return False
         return bool(checked == ("ok",))
 
-    def _let_go(self) -> None:
+    def _disconnect(self) -> None:
         if self._opened is not None:
             self._opened.close()
             self._opened = None

@@ -1,0 +1,217 @@
+"""What a family's scorer says of a batch, and the features that metrics read it from.
+
+Runs before a batch goes to the threads that count words: scorers use all cores by themselves, and
+results do not depend on which thread comes first.
+"""
+
+import hashlib
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dialens.metrics._batch import Ints, Mask, Outcome, TurnBatch
+from dialens.metrics._family import Advance, Family
+from dialens.metrics._features import Merger, Sums
+from dialens.metrics._pace import paced
+from dialens.metrics._scorers import ScorerSet
+from dialens.metrics._state import Floats
+from dialens.metrics._units import Units
+
+MOST_POOLED = 5_000
+"""Replies of an agent or system that are compared together, chosen by a hash of their place."""
+
+
+def score_family(
+    batch: TurnBatch,
+    family: Family,
+    scorers: ScorerSet,
+    *,
+    everyone: bool = False,
+    advance: Advance = lambda _: None,
+) -> None:
+    """Let a family's scorer see a batch, and leave what it says with the batch.
+
+    Args:
+        batch: Some whole dialogues.
+        family: Ready or not; one that is not has no values.
+        scorers: Of the run.
+        everyone: Whether all speakers' turns are scored, or the agent's alone.
+        advance: Told how many more turns are done.
+    """
+    height = batch.turns.height
+    values = np.full((height, len(family.outputs)), np.nan)
+    scored = np.zeros(height, np.bool_)
+    lacks = np.zeros((height, len(family.lacks)))
+    dialogs, vectors = None, {}
+    if family.kind == "words":
+        dialogs = np.full((len(batch.dialog_starts), len(family.outputs)), np.nan)
+    if scorers.ready(family) and family.kind == "words":
+        values, dialogs = scorers.score_words(family, batch)
+    elif scorers.ready(family):
+        units = Units(batch, family, everyone=everyone)
+        which = units.scored
+        scored[units.rows] = which
+        lacks[units.rows] = units.lacks
+        if family.kind == "pool":
+            vectors = _vectors(units, which, family, scorers, advance)
+        elif which.any():
+            values[units.rows[which]] = scorers.run(family, units.of(which), advance)
+    failure = scorers.failed(family)
+    if failure is not None:
+        scored[:] = False
+    batch.outcomes[family.name] = Outcome(values, scored, lacks, dialogs, vectors, failure)
+
+
+def _vectors(
+    units: Units, which: Mask, family: Family, scorers: ScorerSet, advance: Advance
+) -> dict[str, NDArray[np.float32]]:
+    chosen = units.of(which)
+    texts = dict.fromkeys(text for unit in chosen for text in (unit.response, *unit.references))
+    step = paced(advance, len(chosen), len(texts))
+    found = scorers.embed(family, list(texts), step)
+    return {text: row.astype(np.float32) for text, row in found.items()}
+
+
+@dataclass(frozen=True)
+class FamilyValues:
+    """A family's values of turns, which larger units have as sums.
+
+    Columns: the values (0 where missing); whether there is one, for each output or once for all
+    (`Family.whole`); and, of a family that is asked for units, how many were scored and how many
+    could not be, by what they lacked.
+    """
+
+    family: Family
+    scorers: ScorerSet = field(repr=False)
+    adds_up: ClassVar[bool] = True
+
+    @property
+    def name(self) -> str:
+        """The key in a state."""
+        return f"scorer {self.family.name}"
+
+    @property
+    def there(self) -> int:
+        """The first column that counts values."""
+        return len(self.family.outputs)
+
+    @property
+    def scored(self) -> int:
+        """The column that counts scored units; what they lack follows."""
+        return self.there + (1 if self.family.whole else len(self.family.outputs))
+
+    def there_of(self, output: int) -> int:
+        """The column that counts the values of an output."""
+        return self.there + (0 if self.family.whole else output)
+
+    def turns(self, batch: TurnBatch) -> Floats:
+        """What the scorer left with the batch."""
+        outcome = batch.outcomes[self.family.name]
+        columns = [self._columns(outcome.values)]
+        if self.family.lacks:
+            columns += [outcome.scored[:, None], outcome.lacks]
+        return np.hstack(columns)
+
+    def _columns(self, values: Floats) -> Floats:
+        there = ~np.isnan(values)
+        counted = there.any(axis=1, keepdims=True) if self.family.whole else there
+        return np.hstack([np.where(there, values, 0.0), counted])
+
+    def dialogs(self, batch: TurnBatch, turns: Floats, keep: NDArray[np.bool_]) -> Floats:
+        """Sums over the turns that are kept, or a dialogue's own values."""
+        own = batch.outcomes[self.family.name].dialogs
+        if own is not None:
+            return self._columns(own)
+        return batch.by_dialog(np.where(keep[:, None], turns, 0.0))
+
+    def merger(self) -> Merger:
+        """Sums."""
+        return Sums()
+
+
+@dataclass(frozen=True)
+class FamilyPool(FamilyValues):
+    """A pooled family: what an agent said, against references, all together.
+
+    Single turns and dialogues only count; values come with the merger, which keeps the vectors of
+    every agent.
+    """
+
+    adds_up: ClassVar[bool] = False
+
+    def merger(self) -> Merger:
+        """Vectors by agent."""
+        return _Pools(self)
+
+
+def family_feature(family: Family, scorers: ScorerSet) -> FamilyValues:
+    """The feature that metrics of a family read."""
+    return (FamilyPool if family.kind == "pool" else FamilyValues)(family, scorers)
+
+
+@dataclass(frozen=True)
+class _Reply:
+    """A reply's place in the order of its pool, and the vectors of it and its references."""
+
+    place: bytes
+    response: NDArray[np.float32]
+    references: tuple[NDArray[np.float32], ...]
+
+
+class _Pools:
+    """Replies by group; of many, those whose hashes are lowest, whatever the order they came in."""
+
+    def __init__(self, feature: FamilyPool) -> None:
+        self._feature = feature
+        self._counts = Sums()
+        self._replies: dict[int, list[_Reply]] = {}
+        self._known: dict[tuple[int, ...], Floats] = {}
+
+    def add(self, batch: TurnBatch, dialogs: Floats, groups: Ints, count: int) -> None:
+        """Take in a batch's replies."""
+        self._counts.add(batch, dialogs, groups, count)
+        family = self._feature.family
+        outcome = batch.outcomes[family.name]
+        units = Units(batch, family, everyone=False)
+        which = outcome.scored[units.rows]
+        names = batch.turns["dialog"]
+        for row, unit in zip(units.rows[which].tolist(), units.of(which), strict=True):
+            place = hashlib.blake2b(f"{names[row]}\0{batch.turns['turn'][row]}".encode())
+            reply = _Reply(
+                place.digest(),
+                outcome.vectors[unit.response],
+                tuple(outcome.vectors[text] for text in unit.references),
+            )
+            self._replies.setdefault(int(groups[batch.dialog_of_turn[row]]), []).append(reply)
+        for number, replies in self._replies.items():
+            if len(replies) > 2 * MOST_POOLED:
+                self._replies[number] = _lowest(replies)
+
+    def result(self, groups: Ints, count: int) -> Floats:
+        """Counts, and the values of each larger group's replies taken together."""
+        sums = self._counts.result(groups, count)
+        outputs = len(self._feature.family.outputs)
+        for target in range(count):
+            members = tuple(np.flatnonzero(groups == target).tolist())
+            if members not in self._known:
+                self._known[members] = self._compared(members)
+            values = self._known[members]
+            sums[target, :outputs] = np.nan_to_num(values)
+            sums[target, outputs : 2 * outputs] = np.isfinite(values)
+        return sums
+
+    def _compared(self, members: tuple[int, ...]) -> Floats:
+        family = self._feature.family
+        replies = _lowest([reply for group in members for reply in self._replies.get(group, [])])
+        if not replies:
+            return np.full(len(family.outputs), np.nan)
+        responses = np.stack([reply.response for reply in replies]).astype(np.float64)
+        references = np.stack([row for reply in replies for row in reply.references])
+        scorer = self._feature.scorers.pool_scorer(family)
+        return np.asarray(scorer.compare(responses, references.astype(np.float64)), np.float64)
+
+
+def _lowest(replies: list[_Reply]) -> list[_Reply]:
+    return sorted(replies, key=lambda reply: reply.place)[:MOST_POOLED]
