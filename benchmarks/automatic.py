@@ -28,9 +28,8 @@ from typing import TypeVar
 import numpy as np
 
 from dialens.corpus import Corpus, Dialogue, Reference, Turn
-from dialens.metrics import Resources, ScorerContext, ScorerSet, score
-from dialens.metrics._family_cards import MOST_POOLED
-from dialens.metrics.families import FAMILIES
+from dialens.metrics import Resources, ScorerContext, ScorerSet, metrics, score
+from dialens.metrics._family_features import MOST_POOLED
 from dialens.metrics.families._frontier import mauve_of
 
 METRICS = ["bleu", "chrf", "rouge", "meteor", "bert_score", "mauve"]
@@ -215,7 +214,7 @@ def mauve_in_detail(pairs: Pairs, scorers: ScorerSet, seeds: int) -> None:
     """MAUVE of the first agent over seeds, from the same features."""
     from mauve import compute_mauve
 
-    (family,) = [one for one in FAMILIES if one.name == "mauve"]
+    family = metrics()["mauve"].scored_by
     scorer = scorers.pool_scorer(family)
     replies, references = zip(*pairs[:MOST_POOLED], strict=True)
     p, q = scorer.embed(replies), scorer.embed(references)

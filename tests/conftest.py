@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -55,6 +55,30 @@ def component_missing(what: str, remedy: str) -> NoReturn:
     if os.environ.get("CI") == "true":
         pytest.fail(message)
     pytest.skip(message)
+
+
+@pytest.fixture
+def installed(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Callable[[str, str], None]]:
+    """`installed(group, "module:object")`: an entry point, as an installed package brings it."""
+    from dialens.metrics import METRICS
+
+    registries = (METRICS,)
+
+    def install(group: str, value: str) -> None:
+        folder = tmp_path_factory.mktemp("site")
+        about = folder / "theirs-1.0.dist-info"
+        about.mkdir()
+        (about / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 1.0\n")
+        (about / "entry_points.txt").write_text(f"[{group}]\ntheirs = {value}\n")
+        monkeypatch.syspath_prepend(str(folder))
+        for registry in registries:
+            registry.forget()
+
+    yield install
+    for registry in registries:
+        registry.forget()
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,6 @@
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import numpy as np
@@ -27,7 +26,6 @@ from dialens.metrics import (
     score_into,
     turn_mean,
 )
-from dialens.metrics import _registry as registry
 from dialens.metrics import _scores as scores
 from dialens.metrics._scoring import score_parts
 from dialens.models import _card as model_card
@@ -86,11 +84,10 @@ BOTH = [THEIRS, letters]
 
 @pytest.mark.parametrize(("name", "brings"), [("THEIRS", 1), ("BOTH", 2)])
 def test_a_family_of_another_package(
-    monkeypatch: pytest.MonkeyPatch, name: str, brings: int
+    installed: Callable[[str, str], None], name: str, brings: int
 ) -> None:
     before = len(metrics())
-    entry = EntryPoint("theirs", f"{__name__}:{name}", registry.GROUP)
-    monkeypatch.setattr(registry, "entry_points", lambda group: [entry])
+    installed("dialens.metrics", f"{__name__}:{name}")
     assert len(metrics()) == before + brings
     talks = [Dialogue("s", "b", "d", [Turn("B", "agent", "hey!"), Turn("B", "agent", "hm")])]
     made = score(Corpus.of(talks), metrics=["loudness"])

@@ -1,6 +1,6 @@
 """Finding metrics: by name, by family, from other packages."""
 
-from importlib.metadata import EntryPoint
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -8,7 +8,6 @@ import pytest
 from dialens.base import DialensError
 from dialens.corpus import Corpus, Dialogue, Turn
 from dialens.metrics import MetricCard, metric, metrics, score, select, turn_mean
-from dialens.metrics import _registry as registry
 
 
 @metric("shouting", meaning="Share of turns that shout", family="surface", range=(0.0, 1.0))
@@ -23,30 +22,31 @@ TWO = [shouting]
 WRONG = "not a card"
 
 
-def provide(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
-    entry = EntryPoint("theirs", value, registry.GROUP)
-    monkeypatch.setattr(registry, "entry_points", lambda group: [entry])
+GROUP = "dialens.metrics"
+Install = Callable[[str, str], None]
 
 
 @pytest.mark.parametrize("name", ["shouting", "TWO"])
-def test_metrics_of_other_packages(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    provide(monkeypatch, f"{__name__}:{name}")
+def test_metrics_of_other_packages(installed: Install, name: str) -> None:
+    installed(GROUP, f"{__name__}:{name}")
     assert isinstance(metrics()["shouting"], MetricCard)
 
 
-def test_a_name_that_is_taken_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_name_that_is_taken_is_refused(
+    monkeypatch: pytest.MonkeyPatch, installed: Install
+) -> None:
     taken = metric("length", meaning="X", family="x")(lambda resources: None)
     monkeypatch.setattr("tests.metrics.test_registry.TWO", [taken])
-    provide(monkeypatch, f"{__name__}:TWO")
+    installed(GROUP, f"{__name__}:TWO")
     with pytest.raises(DialensError, match="'length'"):
-        metrics()
+        list(metrics())
 
 
 @pytest.mark.parametrize("value", ["no.such.module:x", f"{__name__}:WRONG"])
-def test_a_broken_package_is_named(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
-    provide(monkeypatch, value)
+def test_a_broken_package_is_named(installed: Install, value: str) -> None:
+    installed(GROUP, value)
     with pytest.raises(DialensError, match="theirs"):
-        metrics()
+        list(metrics())
 
 
 def test_did_you_mean() -> None:

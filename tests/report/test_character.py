@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import polars as pl
@@ -11,8 +12,7 @@ import pytest
 
 from dialens import Corpus, Scores, score
 from dialens.corpus import Dialogue, Turn
-from dialens.metrics import Definition, MetricCard, TurnBatch, turn_mean
-from dialens.metrics import _registry as registry
+from dialens.metrics import Definition, MetricCard, TurnBatch, select, turn_mean
 from dialens.metrics._state import Floats
 from dialens.report._digest import Digest
 from dialens.report._drilldown import _turn_metrics
@@ -47,19 +47,13 @@ EMOTIONS = tuple(
     )
     for n in range(15)
 )
+OWN = (WARMTH, *EMOTIONS)
 
 
 @pytest.fixture
-def own_metrics(monkeypatch: pytest.MonkeyPatch) -> None:
+def own_metrics(installed: Callable[[str, str], None]) -> None:
     """Metrics that an installed package brings."""
-
-    class Entry:
-        name = value = "tests"
-
-        def load(self) -> tuple[MetricCard, ...]:
-            return (WARMTH, *EMOTIONS)
-
-    monkeypatch.setattr(registry, "entry_points", lambda group: [Entry()])
+    installed("dialens.metrics", f"{__name__}:OWN")
 
 
 def speaking(said: dict[tuple[str, str], list[str]], metrics: list[str]) -> Scores:
@@ -161,7 +155,7 @@ def test_the_strongest_classified_emotions_are_shown() -> None:
 
 
 def test_metrics_of_a_turn_are_folded_by_family() -> None:
-    cards = registry.select(["emotion", "style", "surface", "random"])
+    cards = select(["emotion", "style", "surface", "random"])
     groups = {row["name"]: row["group"] for row in _turn_metrics(cards, ["length"])}
     assert groups["length"] == groups["random"] == ""
     assert groups["joy_share"] == "Emotions"

@@ -1,15 +1,13 @@
 """A metric is one file: whoever declares it sees it in table, report and comparison."""
 
-from importlib.metadata import EntryPoint
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from dialens import Corpus, Resources, compare, score
 from dialens.analysis.comparison import intervals
 from dialens.metrics import Definition, Scores, TurnBatch, make_plan, metric, score_into, turn_mean
-from dialens.metrics import _registry as registry
 from dialens.report import write_comparison, write_report
 from tests.report.material import record, two_agents
 
@@ -56,10 +54,9 @@ def test_a_card_that_was_passed_to_score(tmp_path: Path) -> None:
 
 
 def test_a_card_that_another_package_brings(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    installed: Callable[[str, str], None], tmp_path: Path
 ) -> None:
-    entry = EntryPoint("theirs", f"{__name__}:asking", registry.GROUP)
-    monkeypatch.setattr(registry, "entry_points", lambda group: [entry])
+    installed("dialens.metrics", f"{__name__}:asking")
     corpus = two_agents()
     score_into(corpus, tmp_path / "scores", make_plan(["own"], Resources()))
     seen_everywhere(Scores.open(tmp_path / "scores"), corpus, tmp_path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,6 @@ from dialens.metrics import (
     TurnBatch,
     turn_mean,
 )
-from dialens.metrics import _registry as registry
 from dialens.metrics._state import Floats
 from dialens.report._digest import Digest
 from dialens.report.profile import ProfileSection, profile_of, profile_section
@@ -49,17 +49,13 @@ def warmth(_: Resources) -> Definition:
     return turn_mean("warmth", value, missing="no number was said")
 
 
+WARMTH = MetricCard("warmth", "A number", "personality", warmth, describes="trait")
+
+
 @pytest.fixture(autouse=True)
-def own_metric(monkeypatch: pytest.MonkeyPatch) -> None:
+def own_metric(installed: Callable[[str, str], None]) -> None:
     """A trait that an installed package brings."""
-
-    class Entry:
-        name = value = "tests"
-
-        def load(self) -> MetricCard:
-            return MetricCard("warmth", "A number", "personality", warmth, describes="trait")
-
-    monkeypatch.setattr(registry, "entry_points", lambda group: [Entry()])
+    installed("dialens.metrics", f"{__name__}:WARMTH")
 
 
 def section(

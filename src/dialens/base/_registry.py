@@ -22,6 +22,7 @@ class Registry(Mapping[str, T], Generic[T]):
         ours: Makes our own, when somebody first looks.
         listed_by: The command that lists them, for messages.
         read: Makes things of an entry point; loads it if not given.
+        unpack: Makes things of what an entry point gives, where one may stand for several.
 
     Examples:
         >>> tastes = Registry("taste", "example.tastes", str, lambda: ["sweet", "sour"], name=str)
@@ -36,17 +37,18 @@ class Registry(Mapping[str, T], Generic[T]):
         self,
         noun: str,
         group: str,
-        kind: type[Any],
+        kind: type[Any] | tuple[type[Any], ...],
         ours: Callable[[], Iterable[T]],
         *,
         name: Callable[[T], str] = lambda thing: str(thing.name),  # type: ignore[attr-defined]
         listed_by: str = "",
         read: Callable[[EntryPoint], Iterable[T]] | None = None,
+        unpack: Callable[[Any], Iterable[T]] = lambda thing: (thing,),
     ) -> None:
         self.noun, self.group = noun, group
         self._kind, self._ours, self._name = kind, ours, name
         self._listed_by = listed_by
-        self._read = read or self._load
+        self._read, self._unpack = read or self._load, unpack
         self._known: dict[str, T] | None = None
 
     def __getitem__(self, name: str) -> T:
@@ -57,6 +59,10 @@ class Registry(Mapping[str, T], Generic[T]):
             hint = did_you_mean(name, known)
             raise DialensError(f"There is no {self.noun} {name!r}. {hint}{where}")
         return known[name]
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The thing of that name, or the default."""
+        return self._all().get(name, default)
 
     def __contains__(self, name: object) -> bool:
         """Whether there is one of that name."""
@@ -97,6 +103,10 @@ class Registry(Mapping[str, T], Generic[T]):
             )
         known[name] = thing
 
+    def _kinds(self) -> str:
+        kinds = self._kind if isinstance(self._kind, tuple) else (self._kind,)
+        return " or ".join(kind.__name__ for kind in kinds)
+
     def _load(self, entry: EntryPoint) -> Iterable[T]:
         try:
             loaded = entry.load()
@@ -112,6 +122,6 @@ class Registry(Mapping[str, T], Generic[T]):
             if not isinstance(thing, self._kind):
                 raise DialensError(
                     f"The entry point {entry.name!r} ({entry.value}) of {self.group!r} gives "
-                    f"{type(thing).__name__}; it must give {self._kind.__name__}, or several."
+                    f"{type(thing).__name__}; it must give {self._kinds()}, or several."
                 )
-            yield thing
+            yield from self._unpack(thing)

@@ -4,8 +4,8 @@ from ._family import Family, NotReadyError, Output, PoolScorer, Scorer, ScorerCo
 from ._family_cards import GROUP, cards_of
 from ._family_features import family_feature
 from ._features import DistinctNgrams, Feature, Spread, TurnValue, WordCount, lexicon_feature
+from ._forecast import Forecast, forecast
 from ._model_choice import ModelChoice
-from ._model_forecast import Forecast, forecast
 from ._registry import metrics, select
 from ._result_cache import ResultCache, default_folder
 from ._scorers import ScorerSet, check_names

@@ -1,84 +1,32 @@
 """Every metric by name: ours, and those that other packages bring."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from importlib.metadata import entry_points
+from collections.abc import Mapping, Sequence
 
-from dialens.base import DialensError, did_you_mean
+from dialens.base import DialensError, Registry, did_you_mean
 from dialens.metrics._card import MetricCard
 from dialens.metrics._family import Family
 from dialens.metrics._family_cards import GROUP as AUTOMATIC
-from dialens.metrics._family_cards import cards_of
-from dialens.metrics.families import FAMILIES
-from dialens.metrics.families import _emotion as emotion
-from dialens.metrics.families import _model_emotion as model_emotion
-from dialens.metrics.families import _model_engagement as model_engagement
-from dialens.metrics.families import _model_toxicity as model_toxicity
-from dialens.metrics.families import _model_traits as model_traits
-from dialens.metrics.families import _style as style
-from dialens.metrics.families import _surface as surface
+from dialens.metrics.families import shipped, unpacked
 
-GROUP = "dialens.metrics"
-
-_OURS: tuple[MetricCard, ...] = (
-    *(card for family in model_engagement.FAMILIES for card in cards_of(family)),
-    *model_traits.CARDS,
-    emotion.emotional_entropy,
-    emotion.emotion_matching,
-    *emotion.SHARES,
-    model_emotion.emotional_entropy_classifier,
-    model_emotion.emotion_matching_classifier,
-    *model_emotion.EMOTIONS,
-    *cards_of(model_toxicity.FAMILY),
-    style.LANGUAGE_STYLE_MATCHING,
-    *style.PARTS,
-    *emotion.VARIATIONS,
-    surface.specificity,
-    surface.question,
-    surface.length,
-    *surface.DISTINCT,
-    surface.random,
-    *(card for family in FAMILIES for card in cards_of(family)),
+METRICS: Registry[MetricCard] = Registry(
+    "metric",
+    "dialens.metrics",
+    (MetricCard, Family),
+    shipped,
+    unpack=unpacked,
+    listed_by="dialens metrics",
 )
+"""All metrics by name; an entry point gives what `metric` makes, a `Family`, or a list of those."""
 
 
-def metrics() -> dict[str, MetricCard]:
+def metrics() -> Mapping[str, MetricCard]:
     """All metrics by name, ours first; two of one name are refused.
 
     Examples:
         >>> metrics()["question"].family
         'surface'
     """
-    known: dict[str, MetricCard] = {}
-    for card in (*_OURS, *_theirs()):
-        if card.name in known:
-            raise DialensError(
-                f"Two metrics are called {card.name!r}. "
-                f"Rename the one an installed package brings under {GROUP!r}."
-            )
-        known[card.name] = card
-    return known
-
-
-def _theirs() -> Iterable[MetricCard]:
-    for entry in entry_points(group=GROUP):
-        try:
-            loaded = entry.load()
-        except Exception as error:
-            raise DialensError(
-                f"The metric {entry.name!r} ({entry.value}) of an installed package cannot be "
-                f"loaded: {error}. Update or remove that package."
-            ) from error
-        for item in [loaded] if isinstance(loaded, MetricCard | Family) else list(loaded):
-            if isinstance(item, Family):
-                yield from cards_of(item)
-            elif isinstance(item, MetricCard):
-                yield item
-            else:
-                raise DialensError(
-                    f"The entry point {entry.name!r} ({entry.value}) gives {type(item).__name__}; "
-                    "it must give what @dialens.metrics.metric makes, a dialens.metrics.Family, or "
-                    "a list of those."
-                )
+    return METRICS
 
 
 def select(names: Sequence[str | MetricCard] | None = None) -> list[MetricCard]:

@@ -1,10 +1,10 @@
 """Batches and progress."""
 
-from dialens.metrics._batching import token_batches
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dialens.metrics._pace import paced
+from dialens.models import token_batches
 
 
 @given(st.lists(st.integers(1, 50)), st.integers(1, 100))

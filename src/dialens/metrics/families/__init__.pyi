@@ -1,7 +1,8 @@
-from ._catalogue import FAMILIES
-from ._model_emotion import LABELS
+from ._catalogue import shipped, unpacked
+from ._emotion_classifier import LABELS
 
 __all__ = [
-    "FAMILIES",
     "LABELS",
+    "shipped",
+    "unpacked",
 ]

@@ -146,3 +146,7 @@ FAMILY = Family(
     citation="Yuan, Neubig and Liu 2021, BARTScore: Evaluating Generated Text as Text Generation, "
     "NeurIPS",
 )
+
+
+PLACE = 150
+METRICS = (FAMILY,)

@@ -332,3 +332,7 @@ FAMILY = Family(
     },
     citation="Zhang et al. 2020, BERTScore: Evaluating Text Generation with BERT, ICLR",
 )
+
+
+PLACE = 130
+METRICS = (FAMILY,)

@@ -233,3 +233,7 @@ FAMILY = Family(
     citation="Sellam, Das and Parikh 2020, BLEURT: Learning Robust Metrics for Text Generation, "
     "ACL",
 )
+
+
+PLACE = 160
+METRICS = (FAMILY,)

@@ -1,33 +1,39 @@
-"""The families there are, in the order in which they are listed."""
+"""The metrics that ship: what the modules of this package declare.
 
+A module of a family has `METRICS`, its cards and families, and `PLACE`, where they stand in lists.
+A new module is found by itself.
+"""
+
+from importlib import import_module
+from pkgutil import iter_modules
+
+from dialens.metrics._card import MetricCard
 from dialens.metrics._family import Family
-from dialens.metrics.families import _bart_score as bart_score
-from dialens.metrics.families import _bert_score as bert_score
-from dialens.metrics.families import _bleurt as bleurt
-from dialens.metrics.families import _dialog_rpt as dialog_rpt
-from dialens.metrics.families import _embedding as embedding
-from dialens.metrics.families import _fed as fed
-from dialens.metrics.families import _mauve as mauve
-from dialens.metrics.families import _meteor as meteor
-from dialens.metrics.families import _overlap as overlap
-from dialens.metrics.families import _perplexity as perplexity
-from dialens.metrics.families import _pred_en as pred_en
-from dialens.metrics.families import _prism as prism
-from dialens.metrics.families import _usl_h as usl_h
+from dialens.metrics._family_cards import cards_of
 
-FAMILIES: tuple[Family, ...] = (
-    *overlap.FAMILIES,
-    meteor.FAMILY,
-    embedding.FAMILY,
-    bert_score.FAMILY,
-    mauve.FAMILY,
-    bart_score.FAMILY,
-    bleurt.FAMILY,
-    prism.FAMILY,
-    *dialog_rpt.FAMILIES,
-    *usl_h.FAMILIES,
-    *pred_en.FAMILIES,
-    perplexity.FAMILY,
-    fed.FAMILY,
-)
-"""All of them; the registry makes metrics of their outputs."""
+
+def shipped() -> tuple[MetricCard, ...]:
+    """All metrics that ship, in the order in which they are listed.
+
+    Examples:
+        >>> [card.name for card in shipped()][:2]
+        ['engagement', 'engagement_reactions']
+    """
+    package = __name__.rpartition(".")[0]
+    modules = [
+        import_module(f"{package}.{found.name}")
+        for found in iter_modules(import_module(package).__path__)
+        if found.name != "_catalogue"
+    ]
+    declaring = [module for module in modules if hasattr(module, "METRICS")]
+    declaring.sort(key=lambda module: (module.PLACE, module.__name__))
+    return tuple(card for module in declaring for card in _cards(module.METRICS))
+
+
+def _cards(declared: tuple[MetricCard | Family, ...]) -> list[MetricCard]:
+    return [card for item in declared for card in unpacked(item)]
+
+
+def unpacked(item: MetricCard | Family) -> tuple[MetricCard, ...]:
+    """The cards of a family, or the card itself."""
+    return cards_of(item) if isinstance(item, Family) else (item,)

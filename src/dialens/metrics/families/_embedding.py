@@ -144,3 +144,7 @@ FAMILY = Family(
     reads=("reference",),
     cached=False,
 )
+
+
+PLACE = 120
+METRICS = (FAMILY,)

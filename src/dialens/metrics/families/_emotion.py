@@ -234,3 +234,7 @@ VARIATIONS = (
         for column, emotion in enumerate(PLUTCHIK)
     ),
 )
+
+
+PLACE = 30
+METRICS = (emotional_entropy, emotion_matching, *SHARES, *VARIATIONS)

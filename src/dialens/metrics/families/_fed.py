@@ -148,3 +148,7 @@ FAMILY = Family(
     citation="Mehri and Eskenazi 2020, Unsupervised Evaluation of Interactive Dialog with "
     "DialoGPT, SIGDIAL (follow-ups in our own words)",
 )
+
+
+PLACE = 220
+METRICS = (FAMILY,)

@@ -237,3 +237,7 @@ FAMILY = Family(
     version=2,
     kind="pool",
 )
+
+
+PLACE = 140
+METRICS = (FAMILY,)

@@ -191,3 +191,7 @@ FAMILY = Family(
     groups=("overlap",),
     cached=False,
 )
+
+
+PLACE = 110
+METRICS = (FAMILY,)

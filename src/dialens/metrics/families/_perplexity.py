@@ -87,3 +87,7 @@ FAMILY = Family(
     citation="Jelinek et al. 1977, Perplexity, a measure of the difficulty of speech recognition "
     "tasks; turns joined as in Zhang et al. 2020, DialoGPT, ACL",
 )
+
+
+PLACE = 210
+METRICS = (FAMILY,)

@@ -153,3 +153,7 @@ FAMILIES = tuple(
     )
     for name, how in _NAMES.items()
 )
+
+
+PLACE = 200
+METRICS = FAMILIES

@@ -178,3 +178,7 @@ FAMILY = Family(
     citation="Thompson and Post 2020, Automatic Machine Translation Evaluation in Many Languages "
     "via Zero-Shot Paraphrasing, EMNLP",
 )
+
+
+PLACE = 170
+METRICS = (FAMILY,)

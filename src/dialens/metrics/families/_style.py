@@ -122,3 +122,7 @@ PARTS = tuple(
     )
     for column, category in enumerate(FUNCTION_WORD_CATEGORIES)
 )
+
+
+PLACE = 60
+METRICS = (LANGUAGE_STYLE_MATCHING, *PARTS)

@@ -165,3 +165,7 @@ def _mixed(state: NDArray[np.uint64]) -> Floats:
 
 
 _STEP = np.uint64(0x9E3779B97F4A7C15)
+
+
+PLACE = 70
+METRICS = (specificity, question, length, *DISTINCT, random)

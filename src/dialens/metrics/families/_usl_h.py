@@ -308,3 +308,7 @@ FAMILY = Family(
 )
 
 FAMILIES = (FAMILY, shipped_ranker.USL_H)
+
+
+PLACE = 190
+METRICS = FAMILIES

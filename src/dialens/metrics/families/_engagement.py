@@ -181,3 +181,7 @@ RELEVANCE_FAMILY = Family(
     model=lambda context: encoders_of(context).reader(RELEVANCE).encoder,
 )
 FAMILIES = (FAMILY, RELEVANCE_FAMILY)
+
+
+PLACE = 10
+METRICS = FAMILIES

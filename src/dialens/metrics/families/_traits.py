@@ -160,3 +160,7 @@ def _family(trait: str) -> Family:
 
 FAMILIES = tuple(map(_family, TRAITS))
 CARDS = tuple(card for family in FAMILIES for card in cards_of(family))
+
+
+PLACE = 20
+METRICS = CARDS

@@ -234,3 +234,7 @@ def emotion_matching_classifier(resources: Resources) -> Definition:
         )
 
     return Definition((feature,), compute, {"prompt": resources.prompt})
+
+
+PLACE = 40
+METRICS = (emotional_entropy_classifier, emotion_matching_classifier, *EMOTIONS)

@@ -68,3 +68,7 @@ FAMILY = Family(
     cached=False,
     model=lambda context: encoders_of(context).reader(TASK).encoder,
 )
+
+
+PLACE = 50
+METRICS = (FAMILY,)
