@@ -62,7 +62,7 @@ def installed(
     tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Callable[[str, str], None]]:
     """`installed(group, "module:object")`: an entry point, as an installed package brings it."""
-    from dialens.metrics import METRICS
+    from dialens.metrics._registry import METRICS
 
     registries = (METRICS,)
 
