@@ -14,6 +14,7 @@ from dialens.metrics import Scores
 from dialens.report import write_comparison
 from dialens.stats import RESAMPLES
 from dialens.stats import compare as compare_scores
+from dialens.stats.few_units import few_units_note
 from dialens.storage import atomic_file, list_files
 
 _SHOWN = 24
@@ -95,6 +96,8 @@ def _print(table: pl.DataFrame) -> None:
         f"\np adj.: corrected over {tested[0] if len(tested) else 0:,} tests (Benjamini–Hochberg). "
         f"{paired:,} of {table.height:,} rows compare answers to the same contexts."
     )
+    if note := few_units_note(table):
+        print(note)
     reasons = table.filter(pl.col("p").is_null())["reason"].value_counts(sort=True)
     for reason, count in reasons.iter_rows():
         print(f"{count:,} not tested: {reason}.")
