@@ -121,7 +121,7 @@ def drilldown(
                 shown.iter_rows(named=True), cut, counted, texts, strict=True
             )
         ]
-        values = [_short(value) for value in of_dialog[(dialog,)]]
+        values = [_short(value) for value in of_dialog.get((dialog,), [None] * len(headline))]
         entry = {"id": dialog, "agent": numbers[system, agent], "values": values, "turns": made}
         if talk.height > _MOST_TURNS:
             entry["more"] = talk.height - _MOST_TURNS
@@ -225,9 +225,9 @@ def _wide(
     wide = rows.filter(pl.col("metric").is_in(list(names))).pivot(
         "metric", index=index, values="value"
     )
-    return {
-        row[: len(index)]: list(row[len(index) :]) for row in wide.select(*index, *names).rows()
-    }
+    absent = (pl.lit(None).alias(name) for name in names if name not in wide.columns)
+    columns = wide.with_columns(*absent).select(*index, *names)
+    return {row[: len(index)]: list(row[len(index) :]) for row in columns.rows()}
 
 
 def _short(value: float | None) -> float | None:
