@@ -56,6 +56,13 @@ def rated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return file
 
 
+def test_a_metric_without_values_for_dialogues_alone(rated: Path, tmp_path: Path) -> None:
+    done = run("score", rated, "-o", tmp_path / "out", "-m", "mauve")
+    assert done.exit_code == 0, done.output
+    assert (tmp_path / "out" / "report.html").exists()
+    assert set(pl.read_parquet(tmp_path / "out/scores.parquet")["level"]) == {"agent", "system"}
+
+
 def test_score_and_validate(rated: Path, tmp_path: Path, cache: Path) -> None:
     folder = checkpoints.bert(tmp_path / "tiny-bert")
     out, asked = tmp_path / "out", "overlap,bert_score,bleurt,emotional_entropy,length"

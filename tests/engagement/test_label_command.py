@@ -55,6 +55,7 @@ def test_the_command_writes_everything_and_says_so(work, tmp_path):
     assert "left out, no reply in the data: 16" in result.output
     names = {str(path.relative_to(red)) for path in red.rglob("*") if ".work" not in path.parts}
     assert names == {
+        ".dialens.json",
         "posts.parquet",
         "train.parquet",
         "validation.parquet",

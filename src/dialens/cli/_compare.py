@@ -14,6 +14,7 @@ from dialens.cli._options import Resamples, Seed, names, shown
 from dialens.cli._terminal import plain_console
 from dialens.metrics import Scores
 from dialens.report import write_comparison
+from dialens.statistics import few_units_note
 
 _SHOWN = 24
 
@@ -100,6 +101,8 @@ def _print(table: pl.DataFrame) -> None:
         f"\np adj.: corrected over {tested[0] if len(tested) else 0:,} tests (Benjamini–Hochberg). "
         f"{paired:,} of {table.height:,} rows compare answers to the same contexts."
     )
+    if note := few_units_note(table):
+        print(note)
     reasons = table.filter(pl.col("p").is_null())["reason"].value_counts(sort=True)
     for reason, count in reasons.iter_rows():
         print(f"{count:,} not tested: {reason}.")

@@ -24,6 +24,7 @@ from dialens.report._page import (
 )
 from dialens.report._table import Cell, Column, Table
 from dialens.report._wording import Scale, headline_metrics
+from dialens.statistics import few_units_note
 
 ALPHA = 0.05
 _MOST_ROWS = 30
@@ -121,11 +122,13 @@ def _method(table: pl.DataFrame) -> str:
         if len(paired)
         else "The dialogues of each are drawn by themselves: no two answered the same contexts"
     )
+    note = f"{few} " if (few := few_units_note(table)) else ""
     return (
-        f"Intervals are 95 % bootstrap intervals over dialogues. {how}. P-values are corrected "
-        f"after Benjamini and Hochberg over the whole family of {family} tests on this page; a "
-        "corrected p below 0.05 means that among all differences so marked no more than about one "
-        "in twenty is expected to be chance. A difference says nothing about which side is better."
+        f"Intervals are 95 % bootstrap intervals over dialogues. {how}. {note}P-values are "
+        f"corrected after Benjamini and Hochberg over the whole family of {family} tests on "
+        "this page; a corrected p below 0.05 means that among all differences so marked no more "
+        "than about one in twenty is expected to be chance. A difference says nothing about which "
+        "side is better."
     )
 
 

@@ -120,7 +120,7 @@ def drilldown(
                 shown.iter_rows(named=True), cut, counted, texts, strict=True
             )
         ]
-        values = [_short(value) for value in of_dialog[dialog]]
+        values = [_short(value) for value in of_dialog.get(dialog, [None] * len(headline))]
         entry = {"id": dialog, "agent": numbers[system, agent], "values": values, "turns": made}
         if talk.height > _MOST_TURNS:
             entry["more"] = talk.height - _MOST_TURNS
@@ -230,6 +230,7 @@ def _turn_values(
         if reason is not None:
             why[place[metric]] = code[reason]
     return made
+
 
 
 def _short(value: float | None) -> float | None:

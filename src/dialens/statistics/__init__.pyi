@@ -1,34 +1,9 @@
-from ._bootstrap import (
-    MOST_UNDEFINED,
-    ClusterDraws,
-    Floats,
-    Ints,
-    Mask,
-    Resampled,
-    cluster_sums,
-    coarsened,
-    left_out_sums,
-    percentile_estimate,
-    resampled_sums,
-)
+from ._bootstrap import ClusterDraws, Floats, Ints, MOST_UNDEFINED, Mask, Resampled, cluster_sums, coarsened, left_out_sums, percentile_estimate, resampled_sums
 from ._coefficients import area_under_curve, partial_pearson, pearson, ranks, spearman
 from ._corrections import corrected
+from ._few_units import BOOTSTRAP, FEW, FEWEST, T, TOO_FEW, few_units_note, jackknife_t, units
 from ._incremental import FOLDS, Memory, increment
-from ._profile_verdicts import (
-    Difference,
-    DifferenceVerdict,
-    Matching,
-    Movement,
-    Stability,
-    StabilityVerdict,
-    beyond_chance,
-    difference_verdict,
-    matches_its_own,
-    matching_verdict,
-    movement_verdict,
-    stability_verdict,
-    wholes,
-)
+from ._profile_verdicts import Difference, DifferenceVerdict, Matching, Movement, Stability, StabilityVerdict, beyond_chance, difference_verdict, matches_its_own, matching_verdict, movement_verdict, stability_verdict, wholes
 from ._ratings import ITEM, LABEL, load_ratings, rated_items
 from ._standouts import AgentValue, standouts
 from .agreement import Agreement, measure_agreement
@@ -36,17 +11,20 @@ from .mixed import MixedFit, fit_mixed
 from .power import power_curve
 
 __all__ = [
-    "FOLDS",
-    "ITEM",
-    "LABEL",
-    "MOST_UNDEFINED",
     "AgentValue",
     "Agreement",
+    "BOOTSTRAP",
     "ClusterDraws",
     "Difference",
     "DifferenceVerdict",
+    "FEW",
+    "FEWEST",
+    "FOLDS",
     "Floats",
+    "ITEM",
     "Ints",
+    "LABEL",
+    "MOST_UNDEFINED",
     "Mask",
     "Matching",
     "Memory",
@@ -55,14 +33,18 @@ __all__ = [
     "Resampled",
     "Stability",
     "StabilityVerdict",
+    "T",
+    "TOO_FEW",
     "area_under_curve",
     "beyond_chance",
     "cluster_sums",
     "coarsened",
     "corrected",
     "difference_verdict",
+    "few_units_note",
     "fit_mixed",
     "increment",
+    "jackknife_t",
     "left_out_sums",
     "load_ratings",
     "matches_its_own",
@@ -79,5 +61,6 @@ __all__ = [
     "spearman",
     "stability_verdict",
     "standouts",
+    "units",
     "wholes",
 ]

@@ -12,12 +12,19 @@ from dialens.analysis.comparison._dialog_sums import DialogSums, Group
 from dialens.base import DialensError
 from dialens.metrics import Scores, Values
 from dialens.statistics import (
+    BOOTSTRAP,
+    FEW,
+    FEWEST,
+    TOO_FEW,
     Floats,
     Resampled,
+    T,
     cluster_sums,
     coarsened,
+    jackknife_t,
     left_out_sums,
     resampled_sums,
+    units,
 )
 
 RESAMPLES = 2_000
@@ -58,10 +65,12 @@ COMPARISONS = pl.Schema(
         "paired": pl.Boolean,
         "n_shared": pl.Int64,
         "basis": pl.String,
+        "test": pl.String,
         "reason": pl.String,
     }
 )
-"""`difference` is a − b; `family` is how many tests `p_adjusted` was corrected over."""
+"""`difference` is a − b; `family` is how many tests `p_adjusted` was corrected over; `test` is
+`bootstrap`, or `t` where there are few dialogues."""
 
 
 @dataclass(frozen=True)
@@ -176,7 +185,8 @@ def compare(
 
     Where both answered the same contexts, contexts are drawn, and both bring what they answered:
     the comparison is paired. Otherwise the dialogues of each are drawn by themselves. P-values are
-    two-sided and corrected over the whole table (Benjamini & Hochberg 1995).
+    two-sided and corrected over the whole table (Benjamini & Hochberg 1995). With fewer than 20
+    dialogues (or shared contexts) interval and p are Student's, with fewer than 6 there is no p.
 
     Args:
         scores: What `dialens.score` or `Scores.open` gives.
@@ -212,12 +222,16 @@ def compare(
                 continue
             value_a, why_a = _estimate(points[a][name])
             value_b, why_b = _estimate(points[b][name])
-            gap = low = high = p = None
+            gap = low = high = p = test = None
             reason = why_a or why_b
             if value_a is not None and value_b is not None:
                 gap = value_a - value_b
                 apart = _difference(gap, *draws, name, paired=shared > 0)
                 low, high, p, reason = _bounds(apart, confidence)
+                test = BOOTSTRAP if p is not None else None
+                sides = _sides(*draws, name, paired=shared > 0)
+                if p is not None and units(sides) < FEW:
+                    low, high, p, test, reason = _of_few(value_a, value_b, sides, confidence)
             rows.append(
                 {
                     "level": level,
@@ -235,6 +249,7 @@ def compare(
                     "paired": shared > 0,
                     "n_shared": shared,
                     "basis": sums.basis(metric),
+                    "test": test,
                     "reason": reason,
                 }
             )
@@ -310,11 +325,30 @@ def _difference(
 ) -> Resampled | None:
     if a is None or b is None:
         return None
-    if paired:
-        pulls = a.pulls[name] - b.pulls[name]
-    else:
-        pulls = np.concatenate([a.pulls[name], -b.pulls[name]])
+    pulls = np.concatenate(_sides(a, b, name, paired=paired))
     return Resampled(gap, a.replicates[name] - b.replicates[name], pulls)
+
+
+def _sides(a: _Draws | None, b: _Draws | None, name: str, *, paired: bool) -> list[Floats]:
+    """How much each unit pulls at the difference: both sides of a pair together, or each side."""
+    if a is None or b is None:
+        return []
+    if paired:
+        return [a.pulls[name] - b.pulls[name]]
+    return [a.pulls[name], -b.pulls[name]]
+
+
+def _of_few(
+    a: float, b: float, sides: list[Floats], confidence: float
+) -> tuple[float | None, float | None, float | None, str | None, str | None]:
+    """Low, high, p, the test and why there is none, where there are few units."""
+    if units(sides) < 2:
+        return None, None, None, None, TOO_FEW
+    kept = [pulls[~np.isnan(pulls)] for pulls in sides]
+    low, high, p = (float(number) for number in jackknife_t(a, b, kept, confidence=confidence))
+    if units(sides) < FEWEST:
+        return low, high, None, None, TOO_FEW
+    return low, high, p, T, None
 
 
 def _estimate(values: Values) -> tuple[float | None, str | None]:
