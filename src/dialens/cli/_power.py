@@ -160,9 +160,9 @@ def power(
         text = json.dumps(plan.to_dict(), indent=1, ensure_ascii=False, allow_nan=False)
         (scratch / POWER).write_text(text + "\n", encoding="utf-8")
         table.write_csv(scratch / "power.csv")
-        told = write_power(plan, scratch / "report.html", title="Planning a rating study")
+        sentences = write_power(plan, scratch / "report.html", title="Planning a rating study")
         recorder.finish(scratch / RUN)
-    _print(table, told)
+    _print(table, sentences)
     print(f"\nReport: {shown(output / 'report.html')}   (open it in a browser)")
     print(f"Tables: {shown(output / POWER)}, {shown(output / 'power.csv')}")
 
@@ -223,7 +223,7 @@ def _mean(given: float | None, scale: str | None, fitted: FittedParts | None) ->
     return sum(ends) / 2 if ends else 0.0
 
 
-def _print(table: pl.DataFrame, told: list[tuple[str, str]]) -> None:
+def _print(table: pl.DataFrame, sentences: list[tuple[str, str]]) -> None:
     tested = table["power"].is_not_null().any()
     heads = ["raters", "items", "dialogs", "ratings"]
     heads += ["effect", "power", "± sim.", "exact"] if tested else []
@@ -235,7 +235,7 @@ def _print(table: pl.DataFrame, told: list[tuple[str, str]]) -> None:
             cells += [f"{row['effect']:g}", *_power_cells(row)]
         grid.add_row(*cells, number(row["width"], 3), number(row["mean_width"], 3))
     Console().print(grid, "")
-    for claim, numbers in told:
+    for claim, numbers in sentences:
         print(f"• {claim}. {numbers}")
 
 
