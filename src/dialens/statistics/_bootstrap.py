@@ -169,7 +169,7 @@ def left_out_sums(sums: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class Resampled:
-    """A statistic, its bootstrap replicates, and how much each cluster pulls at it.
+    """A statistic, its bootstrap replicates, and the jackknife influence of each cluster.
 
     Intervals are bias-corrected and accelerated (BCa; Efron 1987): a pooled match or entropy is
     not a mean, its replicates lie systematically to one side, and plain percentiles would miss.
@@ -177,12 +177,12 @@ class Resampled:
     Attributes:
         estimate: From all clusters.
         replicates: From clusters drawn with replacement; NaN where it is not defined.
-        pulls: The mean of the leave-one-out values minus each of them.
+        influence: The mean of the leave-one-out values minus each of them.
     """
 
     estimate: float
     replicates: Floats
-    pulls: Floats
+    influence: Floats
 
     @property
     def undefined(self) -> float:
@@ -200,9 +200,9 @@ class Resampled:
             (True, True)
         """
         tail = special.ndtri((1 - confidence) / 2)
-        bias, pull = self._bias, self._acceleration
+        bias, skew = self._bias, self._acceleration
         ends = [
-            special.ndtr(bias + (bias + z) / max(1 - pull * (bias + z), 0.1)) for z in (tail, -tail)
+            special.ndtr(bias + (bias + z) / max(1 - skew * (bias + z), 0.1)) for z in (tail, -tail)
         ]
         low, high = np.nanquantile(self.replicates, ends)
         return float(min(low, self.estimate)), float(max(high, self.estimate))
@@ -255,9 +255,9 @@ class Resampled:
 
     @property
     def _acceleration(self) -> float:
-        pulls = self.pulls[~np.isnan(self.pulls)]
-        spread = float((pulls**2).sum() ** 1.5)
-        return float((pulls**3).sum() / (6 * spread)) if spread > 0 else 0.0
+        known = self.influence[~np.isnan(self.influence)]
+        spread = float((known**2).sum() ** 1.5)
+        return float((known**3).sum() / (6 * spread)) if spread > 0 else 0.0
 
 
 def percentile_estimate(

@@ -204,17 +204,19 @@ def variance_shares(data: StudyData, *, confidence: float = 0.95) -> pl.DataFram
         except DialensError as error:
             rows.append({"quality": quality, "level": "all", "reason": str(error)})
             continue
-        for found in fit.components:
+        for component in fit.components:
             rows.append(
                 {
                     "quality": quality,
-                    "level": found.term.rsplit("/", 1)[-1],
-                    "variance": found.variance,
-                    "share": found.share,
-                    "low": found.share_low,
-                    "high": found.share_high,
-                    "n_levels": found.levels,
-                    "reason": None if found.share_low is not None else "no interval at the edge",
+                    "level": component.term.rsplit("/", 1)[-1],
+                    "variance": component.variance,
+                    "share": component.share,
+                    "low": component.share_low,
+                    "high": component.share_high,
+                    "n_levels": component.levels,
+                    "reason": None
+                    if component.share_low is not None
+                    else "no interval at the edge",
                 }
             )
         rows += [

@@ -77,12 +77,19 @@ def effects(data: StudyData, *, models: bool = True, draws: Resampling = USUAL) 
         scopes = [(ALL, None), *scopes]
     for name, at in scopes:
         model = _model(data, name, draws.confidence) if models else "not asked for"
-        for one in asked:
-            drawn = _difference(means, one.weights, at)
-            beside = _beside(model, means.cells, one.weights)
-            used = np.flatnonzero(one.weights)
+        for contrast in asked:
+            drawn = _difference(means, contrast.weights, at)
+            beside = _beside(model, means.cells, contrast.weights)
+            used = np.flatnonzero(contrast.weights)
             rows.append(
-                _row(one.effect, one.question, name, drawn, beside, int(means.counts[used].sum()))
+                _row(
+                    contrast.effect,
+                    contrast.question,
+                    name,
+                    drawn,
+                    beside,
+                    int(means.counts[used].sum()),
+                )
             )
         rows += [_pull(data, means, name, at)]
     rows += list(_between_qualities(data, means))
@@ -230,13 +237,13 @@ def _pull(data: StudyData, means: CellMeans, quality: str, at: int | None) -> di
     target = float(values[0])
     up, down = np.where(weights > 0, weights, 0.0), np.where(weights < 0, -weights, 0.0)
 
-    def sides(found: Floats) -> tuple[Floats, Floats]:
-        picked = found.mean(axis=-1) if at is None else found[..., at]
+    def sides(means_drawn: Floats) -> tuple[Floats, Floats]:
+        picked = means_drawn.mean(axis=-1) if at is None else means_drawn[..., at]
         picked = np.nan_to_num(picked)
         return np.asarray(picked @ up), np.asarray(picked @ down)
 
-    def share(found: Floats) -> Floats:
-        anchored, free = sides(found)
+    def share(means_drawn: Floats) -> Floats:
+        anchored, free = sides(means_drawn)
         return np.asarray((anchored - free) / (target - free), dtype=np.float64)
 
     used = np.flatnonzero(weights).tolist()

@@ -163,7 +163,7 @@ def validate(
                 "clusters": len(np.unique(rated.clusters)),
                 "clustered_by": rated.clustered_by,
                 "qualities": list(rated.ratings),
-                "ratings": int(sum(one.count.sum() for one in rated.ratings.values())),
+                "ratings": int(sum(q.count.sum() for q in rated.ratings.values())),
             }
         )
         advance(1)
@@ -185,13 +185,13 @@ def _with_values(scores: Scores, names: Sequence[str]) -> tuple[list[str], list[
     field = [name for name in names if AUTOMATIC in scores.cards[name].groups]
     if not field:
         return list(names), []
-    found = (
+    counts = (
         scores.table.filter(pl.col("metric").is_in(field))
         .group_by("metric")
         .agg(n=pl.col("value").count(), reason=pl.col("reason").drop_nulls().first())
         .collect(engine="streaming")
     )
-    empty = {row["metric"]: row["reason"] for row in found.to_dicts() if not row["n"]}
+    empty = {row["metric"]: row["reason"] for row in counts.to_dicts() if not row["n"]}
     by_reason: dict[str, list[str]] = {}
     for name in field:
         if name in empty:
@@ -228,7 +228,7 @@ def _only(rated: RatedUnits, scored: Sequence[str]) -> RatedUnits:
 def _correlation_rows(
     rated: RatedUnits, result: Correlations, draws: ClusterDraws, groups: Groups, confidence: float
 ) -> list[dict[str, Any]]:
-    limits = [ceiling(one, draws, confidence=confidence) for one in rated.ratings.values()]
+    limits = [ceiling(ratings, draws, confidence=confidence) for ratings in rated.ratings.values()]
     rows = []
     for i, metric in enumerate(rated.metrics):
         for j, quality in enumerate(rated.ratings):
@@ -256,12 +256,12 @@ def _group(metric: str, groups: Groups) -> str | None:
 def _coefficients(result: Correlations, i: int, j: int) -> dict[str, Any]:
     row: dict[str, Any] = {"n": int(result.n[i, j]), "n_clusters": int(result.n_clusters[i, j])}
     for name in COEFFICIENTS:
-        one = result.estimates[name][i][j]
+        estimate = result.estimates[name][i][j]
         row |= {
-            name: one.value,
-            f"{name}_low": one.low,
-            f"{name}_high": one.high,
-            f"{name}_p": one.p,
+            name: estimate.value,
+            f"{name}_low": estimate.low,
+            f"{name}_high": estimate.high,
+            f"{name}_p": estimate.p,
         }
     first = result.estimates["pearson"][i][j]
     return {**row, "interval": first.basis, "reason": first.reason}
@@ -308,7 +308,7 @@ def _difference_rows(
             key = present.tobytes()
             if key not in known:
                 known[key] = _replicates(values, ratings.mean, present, draws)
-            one = correlation_difference(
+            difference = correlation_difference(
                 values[:, i],
                 values[:, j],
                 ratings.mean,
@@ -322,20 +322,24 @@ def _difference_rows(
                     "level": rated.level,
                     "a": a,
                     "b": b,
-                    "n": one.n,
-                    "n_clusters": one.n_clusters,
-                    "r_a": one.r_a,
-                    "r_b": one.r_b,
-                    "r_ab": one.r_ab,
-                    "difference": one.difference,
-                    "low": one.low,
-                    "high": one.high,
-                    "p": one.p,
-                    "williams_t": _finite(one.williams.statistic if one.williams else None),
-                    "williams_p": _finite(one.williams.p if one.williams else None),
-                    "steiger_z": _finite(one.steiger.statistic if one.steiger else None),
-                    "steiger_p": _finite(one.steiger.p if one.steiger else None),
-                    "reason": one.reason,
+                    "n": difference.n,
+                    "n_clusters": difference.n_clusters,
+                    "r_a": difference.r_a,
+                    "r_b": difference.r_b,
+                    "r_ab": difference.r_ab,
+                    "difference": difference.difference,
+                    "low": difference.low,
+                    "high": difference.high,
+                    "p": difference.p,
+                    "williams_t": _finite(
+                        difference.williams.statistic if difference.williams else None
+                    ),
+                    "williams_p": _finite(difference.williams.p if difference.williams else None),
+                    "steiger_z": _finite(
+                        difference.steiger.statistic if difference.steiger else None
+                    ),
+                    "steiger_p": _finite(difference.steiger.p if difference.steiger else None),
+                    "reason": difference.reason,
                 }
             )
     return rows
@@ -373,7 +377,7 @@ def _increment_rows(
         memory: Memory = {}
         for a, table_a in sides[0].items():
             for p, table_p in sides[1].items():
-                one = increment(
+                added = increment(
                     table_a,
                     table_p,
                     ratings.mean,
@@ -389,7 +393,7 @@ def _increment_rows(
                         "level": rated.level,
                         "automatic": a,
                         "psychological": p,
-                        **vars(one),
+                        **vars(added),
                     }
                 )
     return rows
@@ -403,21 +407,21 @@ def _matrices(rated: RatedUnits, groups: Groups) -> list[MetricMatrix]:
     result = [metric_matrix(chosen.values, chosen.metrics, rated.level, "groups")]
     if len(chosen.metrics) < len(rated.metrics):
         result.append(metric_matrix(rated.values, rated.metrics, rated.level, "all"))
-    return [one for one in result if one is not None]
+    return [matrix for matrix in result if matrix is not None]
 
 
 def _notes(units: Sequence[Mapping[str, Any]]) -> list[str]:
     notes = []
-    for one in units:
-        if one["level"] in ("agent", "system"):
-            if one["units"] < 20:
+    for row in units:
+        if row["level"] in ("agent", "system"):
+            if row["units"] < 20:
                 notes.append(
-                    f"There are only {one['units']} {one['level']}s: correlations over them say "
+                    f"There are only {row['units']} {row['level']}s: correlations over them say "
                     "little, whatever their size."
                 )
-        elif one["clusters"] < 20:
+        elif row["clusters"] < 20:
             notes.append(
-                f"The {one['units']:,} rated {one['level']}s come from only {one['clusters']} "
-                f"{one['clustered_by']}: intervals are rough."
+                f"The {row['units']:,} rated {row['level']}s come from only {row['clusters']} "
+                f"{row['clustered_by']}: intervals are rough."
             )
     return notes

@@ -112,7 +112,7 @@ def evaluate(
     }
     recorder = Recorder("engagement evaluate", arguments, seed=seed)
     found: list[dict[str, Any]] = []
-    with recorder.step("read"):  # all of them first: one without ratings is told at once
+    with recorder.step("read"):  # all of them first: a corpus without ratings is reported at once
         sets = [
             read_rated(path, quality=names(quality), seed=seed, format=format) for path in corpora
         ]
@@ -124,10 +124,10 @@ def evaluate(
             scores = engagement_scores(scorer, pairs, label=label, backgrounds=known)
         with recorder.step("correlate"):
             found += correlations(rated, scores, resamples=resamples, seed=seed)
-    told = {"model": str(model), "signature": scorer.model.signature, "context_turns": turns}
+    header = {"model": str(model), "signature": scorer.model.signature, "context_turns": turns}
     if output is not None:
         with atomic_folder(output, inputs=corpora, force=force) as folder:
-            _write(told, found, folder)
+            _write(header, found, folder)
             recorder.finish(folder / RUN)
     _print(found)
     if output is not None:
@@ -204,8 +204,8 @@ def _fields(estimate: Estimate) -> dict[str, Any]:
     return {name: getattr(estimate, name) for name in _WRITTEN}
 
 
-def _write(told: dict[str, Any], rows: Sequence[dict[str, Any]], folder: Path) -> None:
-    text = json.dumps({**told, "rows": rows}, indent=1, ensure_ascii=False, allow_nan=False)
+def _write(header: dict[str, Any], rows: Sequence[dict[str, Any]], folder: Path) -> None:
+    text = json.dumps({**header, "rows": rows}, indent=1, ensure_ascii=False, allow_nan=False)
     (folder / EVALUATION).write_text(text + "\n", encoding="utf-8")
     flat = []
     for row in rows:
@@ -228,7 +228,7 @@ def _print(rows: Sequence[dict[str, Any]]) -> None:
             grid.add_column(head, overflow="fold", no_wrap=head != f"{corpus}: {quality}")
         for row in group:
             kinds = ("pearson", "spearman", "pearson_given_log_length")
-            numbers = [_told(Estimate(**row[kind])) for kind in kinds]
+            numbers = [_coefficient(Estimate(**row[kind])) for kind in kinds]
             grid.add_row(row["scorer"], *numbers, style="bold" if row["scorer"] == "model" else "")
         console.print(grid)
         console.print(f"{n:,} replies\n", style="dim", highlight=False)
@@ -236,11 +236,14 @@ def _print(rows: Sequence[dict[str, Any]]) -> None:
         print(f"Intervals (95 %) over {clusters}.")
 
 
-def _told(estimate: Estimate) -> str:
+def _coefficient(estimate: Estimate) -> str:
     """A coefficient with its interval, or why there is none.
 
     Examples:
-        >>> _told(Estimate(0.5, 0.25, 0.75)), _told(Estimate(reason="no unit has a value"))
+        >>> (
+        ...     _coefficient(Estimate(0.5, 0.25, 0.75)),
+        ...     _coefficient(Estimate(reason="no unit has a value")),
+        ... )
         ('.500 [.250, .750]', 'no unit has a value')
     """
     if estimate.value is None:

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
+from dialens.base import Estimate
 from dialens.statistics.agreement._components import (
     Components,
     one_way_moments,
@@ -44,9 +45,9 @@ TWO_WAY = tuple(form for form in FORMS if form[4] != "1")
 """Forms that need to know who rated."""
 
 
-@dataclass(frozen=True)
-class Icc:
-    """One form.
+@dataclass(frozen=True, kw_only=True)
+class Icc(Estimate):
+    """One form of the intraclass correlation.
 
     Attributes:
         value: The coefficient; may be negative.
@@ -61,12 +62,9 @@ class Icc:
     """
 
     value: float
-    low: float | None
-    high: float | None
     f: float | None
     df1: float | None
     df2: float | None
-    p: float | None
     k: float
 
 
@@ -105,7 +103,11 @@ def icc(
     parts = parts or variance_parts(table)
     values = _forms(parts.one_way, parts.two_way, k)
     tests = _limits(parts, k, confidence) | _tests(table, confidence)
-    return {form: Icc(float(x[0]), *tests[form], k) for form, x in values.items()}
+    forms = {}
+    for form, x in values.items():
+        low, high, f, df1, df2, p = tests[form]
+        forms[form] = Icc(value=float(x[0]), low=low, high=high, f=f, df1=df1, df2=df2, p=p, k=k)
+    return forms
 
 
 def why_not(table: RatingMatrix, form: str) -> str | None:

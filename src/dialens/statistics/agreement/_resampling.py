@@ -68,9 +68,9 @@ def intervals(
         left.append(_gathered(statistics, [Weights(raters=_left_out(k))]))
     result = {}
     for name, estimate in estimates.items():
-        pulls = np.concatenate([_mean(part[name]) - part[name] for part in left])
+        influence = np.concatenate([_mean(part[name]) - part[name] for part in left])
         result[name] = _interval(
-            Resampled(float(estimate[0]), replicates[name], pulls), confidence, over
+            Resampled(float(estimate[0]), replicates[name], influence), confidence, over
         )
     return result
 

@@ -258,6 +258,13 @@ def _estimate(
         return Estimate(value, reason="a perfect correlation has no interval")
     if not np.isfinite(error):
         return Estimate(value, reason=f"only {n} units: too few for an interval")
+    return _on_fisher_scale(value, error, freedom, basis, confidence)
+
+
+def _on_fisher_scale(
+    value: float, error: float, freedom: float, basis: str, confidence: float
+) -> Estimate:
+    """The interval atanh r ± t·error and its p-value, back on the scale of r."""
     z = np.arctanh(value)
     reach = float(stats.t.ppf((1 + confidence) / 2, freedom)) * error
     p = 2 * float(stats.t.sf(abs(z) / error, freedom)) if error > 0 else 0.0
@@ -320,12 +327,7 @@ def partial_correlation(
             share = 1 - len(known) / len(drawn)
             return Estimate(value, reason=f"not defined in {share:.0%} of the resamples")
         error = float(np.arctanh(np.clip(known, -1 + _NEARLY_FLAT, 1 - _NEARLY_FLAT)).std(ddof=1))
-    centre = np.arctanh(value)
-    reach = float(stats.t.ppf((1 + confidence) / 2, freedom)) * error
-    p = 2 * float(stats.t.sf(abs(centre) / error, freedom)) if error > 0 else 0.0
-    return Estimate(
-        value, float(np.tanh(centre - reach)), float(np.tanh(centre + reach)), p, basis=basis
-    )
+    return _on_fisher_scale(value, error, freedom, basis, confidence)
 
 
 def _given(r: Floats) -> Floats:

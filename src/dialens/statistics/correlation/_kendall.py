@@ -31,11 +31,11 @@ def kendall(x: Floats, y: Floats, clusters: Ints) -> tuple[float, float]:
     scale = np.sqrt(pairs_x * pairs_y)
     tau = float(total / scale)
     influence = balance / scale - tau * (apart_x / pairs_x + apart_y / pairs_y) / 2
-    pulls = cluster_sums(influence[:, None], clusters)[:, 0]
-    count = len(pulls)
+    of_cluster = cluster_sums(influence[:, None], clusters)[:, 0]
+    count = len(of_cluster)
     if count < 2 or abs(tau) >= 1:
         return tau, float("nan")
-    variance = count / (count - 1) * float((pulls**2).sum())
+    variance = count / (count - 1) * float((of_cluster**2).sum())
     return tau, float(np.sqrt(variance) / (1 - tau**2))
 
 

@@ -146,17 +146,17 @@ class MixedFit:
     def blups(self, term: str) -> pl.DataFrame:
         """Conditional means of a term's random effects: one row a level, one column an effect."""
         result = self._system.effects(self._curvature.theta)
-        found: pl.DataFrame | None = None
+        table: pl.DataFrame | None = None
         for known, values in zip(self._system.terms, result, strict=True):
             if known.name != term:
                 continue
             columns = {effect: values[:, at] for at, effect in enumerate(known.effects)}
             part = known.levels.with_columns(**{k: pl.Series(v) for k, v in columns.items()})
-            found = part if found is None else found.join(part, on=known.levels.columns)
-        if found is None:
+            table = part if table is None else table.join(part, on=known.levels.columns)
+        if table is None:
             names = ", ".join(dict.fromkeys(known.name for known in self._system.terms))
             raise DialensError(f"The model has no random term {term!r}. It has: {names}.")
-        return found
+        return table
 
     def variance_table(self) -> pl.DataFrame:
         """The variance components as a table."""

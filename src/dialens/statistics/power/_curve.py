@@ -130,11 +130,11 @@ def simulate(
     """
     key = [seed, design.raters, design.items, design.dialogs]
     rng = np.random.default_rng(key)
-    found = [
+    blocks = [
         _analysed(table, parts, design, alpha)
         for table in _studies(parts, design, effect, simulations, rng)
     ]
-    return Simulated(*(np.concatenate(columns) for columns in zip(*found, strict=True)))
+    return Simulated(*(np.concatenate(columns) for columns in zip(*blocks, strict=True)))
 
 
 def _studies(
@@ -275,12 +275,12 @@ def power_curve(
                         "A study needs at least one rater, two items and one dialogue; seen: "
                         f"{r} raters, {i} items, {d} dialogues."
                     )
-                one = replace(frame, raters=r, items=i, dialogs=d)
+                study = replace(frame, raters=r, items=i, dialogs=d)
                 for effect in effects:
                     result = simulate(
-                        parts, one, effect, simulations=simulations, alpha=alpha, seed=seed
+                        parts, study, effect, simulations=simulations, alpha=alpha, seed=seed
                     )
-                    rows.append(_row(result, parts, one, effect, alpha))
+                    rows.append(_row(result, parts, study, effect, alpha))
     return pl.DataFrame(rows, schema=CURVE)
 
 
