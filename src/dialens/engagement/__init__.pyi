@@ -20,7 +20,6 @@ from ._training import (
     train_seeds,
 )
 from ._training_state import depends_on
-from ._work_folder import REJECTS_FOLDER
 
 __all__ = [
     "ABLATION_COLUMNS",
@@ -30,7 +29,6 @@ __all__ = [
     "POSTS",
     "POST_COLUMNS",
     "RANDOM",
-    "REJECTS_FOLDER",
     "TRAINING",
     "WORDS",
     "Ablation",

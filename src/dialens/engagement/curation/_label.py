@@ -16,7 +16,6 @@ from typing import Any, Final
 import polars as pl
 
 from dialens.base import RUN, DialensError, Recorder, StepChain, progress, sha256_file, step_key
-from dialens.engagement._work_folder import SUBMISSIONS, Work, open_work
 from dialens.engagement.curation._data_card import (
     CARD,
     DataCard,
@@ -35,6 +34,7 @@ from dialens.engagement.curation._label_output import FILES, WORDS, write_posts,
 from dialens.engagement.curation._label_run import Runner, open_engine
 from dialens.engagement.curation._shard_scoring import MICRO, Scorer
 from dialens.engagement.curation._steps import STEPS, boolean, double, one_of
+from dialens.engagement.curation._work_folder import SUBMISSIONS, Work, open_work
 from dialens.engagement.curation._writing import writing_to
 
 SCRATCH: Final = ".work"
