@@ -17,7 +17,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from dialens.base import sha256_file
-from dialens.engagement import _work_folder as work_folder
+from dialens.engagement.curation import _work_folder as work_folder
 
 _COMMENT: dict[str, Any] = {
     "parent_is_submission": False,

@@ -12,7 +12,7 @@ import pytest
 
 from dialens.base import DialensError
 from dialens.corpus import OnError
-from dialens.engagement import _work_folder as work_folder
+from dialens.engagement.curation import _work_folder as work_folder
 from dialens.engagement.curation import ingest
 from tests.engagement.dumps import (
     ABSENT,

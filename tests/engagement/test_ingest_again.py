@@ -19,8 +19,8 @@ import zstandard
 
 from dialens.base import DialensError
 from dialens.corpus import OnError
-from dialens.engagement import _work_folder as work_folder
 from dialens.engagement.curation import _ingest_shards as ingest_shards
+from dialens.engagement.curation import _work_folder as work_folder
 from dialens.engagement.curation import ingest, plan_ingest
 from tests.engagement.dumps import comment, conversation, write_dump
 from tests.engagement.test_ingest import bytes_of, comments_of

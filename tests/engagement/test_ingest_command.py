@@ -11,7 +11,7 @@ from typer.testing import CliRunner, Result
 
 from dialens.base import DialensError
 from dialens.cli.engagement._group import app
-from dialens.engagement import _work_folder as work_folder
+from dialens.engagement.curation import _work_folder as work_folder
 from tests.engagement.dumps import comment, conversation, line_of, submission, write_dump
 from tests.engagement.test_ingest import TORN, beginning
 

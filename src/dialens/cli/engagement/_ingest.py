@@ -10,8 +10,7 @@ from dialens.base import duration, progress
 from dialens.cli._options import OnErrorOption, shown
 from dialens.cli._terminal import plain_console
 from dialens.corpus import OnError
-from dialens.engagement import REJECTS_FOLDER
-from dialens.engagement.curation import Ingested, IngestPlan, plan_ingest
+from dialens.engagement.curation import REJECTS_FOLDER, Ingested, IngestPlan, plan_ingest
 from dialens.engagement.curation import ingest as ingest_dumps
 
 _UNITS = ("B", "kB", "MB", "GB", "TB")

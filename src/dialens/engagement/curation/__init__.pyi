@@ -11,8 +11,10 @@ from ._label_options import (
     read_weights,
 )
 from ._shard_scoring import emotion_scorer, toxicity_scorer
+from ._work_folder import REJECTS_FOLDER
 
 __all__ = [
+    "REJECTS_FOLDER",
     "WEIGHTS",
     "EngineOptions",
     "IngestPlan",

@@ -14,10 +14,10 @@ from typing import Any, Final
 import polars as pl
 
 from dialens.base import atomic_file, sha256_file
-from dialens.engagement._work_folder import Work
 from dialens.engagement.curation._data_card_page import page
 from dialens.engagement.curation._label_options import LabelOptions
 from dialens.engagement.curation._label_run import Runner
+from dialens.engagement.curation._work_folder import Work
 
 CARD: Final = "card.json"
 CARD_PAGE: Final = "card.md"

@@ -214,13 +214,13 @@ def _places(card: Mapping[str, Any]) -> list[str]:
 def _origin(card: Mapping[str, Any]) -> list[str]:
     sources = [
         (
-            str(one["source"]),
-            f"{one['size']:,}",
-            "–" if one["rejects"] is None else f"{one['rejects']:,}",
-            _breaks_off(one["damaged"]) if one["damaged"] else "",
-            f"`{str(one['sha256'])[:16]}…`",
+            str(source["source"]),
+            f"{source['size']:,}",
+            "–" if source["rejects"] is None else f"{source['rejects']:,}",
+            _breaks_off(source["damaged"]) if source["damaged"] else "",
+            f"`{str(source['sha256'])[:16]}…`",
         )
-        for one in card["sources"]
+        for source in card["sources"]
     ]
     files = [
         (name, f"{about['rows']:,}", f"`{about['sha256'][:16]}…`")

@@ -13,13 +13,6 @@ from typing import Any, Final
 
 from dialens.base import Advance, DialensError, Recorder, read_marker, sha256_file, versions
 from dialens.corpus import OnError
-from dialens.engagement._work_folder import (
-    COMMENTS_FOLDER,
-    DONE_FOLDER,
-    INGEST_RECORD,
-    REJECTS_FOLDER,
-    SUBMISSIONS_FOLDER,
-)
 from dialens.engagement.curation._dump import packing
 from dialens.engagement.curation._ingest_pool import ingest_in_processes, progress_steps
 from dialens.engagement.curation._ingest_shards import (
@@ -28,6 +21,13 @@ from dialens.engagement.curation._ingest_shards import (
     ingest_dump,
     layout,
     shard_markers,
+)
+from dialens.engagement.curation._work_folder import (
+    COMMENTS_FOLDER,
+    DONE_FOLDER,
+    INGEST_RECORD,
+    REJECTS_FOLDER,
+    SUBMISSIONS_FOLDER,
 )
 from dialens.engagement.curation._writing import writing_to
 

@@ -7,10 +7,10 @@ from typing import Final
 
 import polars as pl
 
-from dialens.engagement._work_folder import COMMENTS, SUBMISSIONS
 from dialens.engagement.curation import _reddit_text as reddit_text
 from dialens.engagement.curation._dump_records import DELETED_AUTHOR
 from dialens.engagement.curation._word_counter import WordCounter
+from dialens.engagement.curation._work_folder import COMMENTS, SUBMISSIONS
 
 # Together wherever that is possible: every call of Polars has a cost of its own.
 _FLAGS: Final = (

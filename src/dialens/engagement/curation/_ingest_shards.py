@@ -19,12 +19,6 @@ import polars as pl
 
 from dialens.base import DialensError, atomic_file, read_marker, sha256_file, step_key, write_marker
 from dialens.corpus import OnError, message
-from dialens.engagement._work_folder import (
-    COMMENTS_FOLDER,
-    DONE_FOLDER,
-    REJECTS_FOLDER,
-    SUBMISSIONS_FOLDER,
-)
 from dialens.engagement.curation import _reddit_text as reddit_text
 from dialens.engagement.curation._dump import (
     Block,
@@ -37,6 +31,12 @@ from dialens.engagement.curation._dump import (
 from dialens.engagement.curation._dump_records import Problem, decode
 from dialens.engagement.curation._ingest_rows import comment_rows, submission_rows
 from dialens.engagement.curation._word_counter import WordCounter
+from dialens.engagement.curation._work_folder import (
+    COMMENTS_FOLDER,
+    DONE_FOLDER,
+    REJECTS_FOLDER,
+    SUBMISSIONS_FOLDER,
+)
 from dialens.engagement.curation._writing import writing_to
 from dialens.text import VERSION, stop_words
 

@@ -29,7 +29,6 @@ from dialens.base import (
     sha256_file,
     step_key,
 )
-from dialens.engagement._work_folder import SUBMISSIONS, Work, open_work
 from dialens.engagement.curation._data_card import (
     CARD,
     CARD_PAGE,
@@ -49,6 +48,7 @@ from dialens.engagement.curation._label_output import FILES, WORDS, write_posts,
 from dialens.engagement.curation._label_run import Runner, open_engine
 from dialens.engagement.curation._shard_scoring import MICRO, Scorer
 from dialens.engagement.curation._steps import STEPS, boolean, double, one_of
+from dialens.engagement.curation._work_folder import SUBMISSIONS, Work, open_work
 from dialens.engagement.curation._writing import writing_to
 
 SCRATCH: Final = ".work"
