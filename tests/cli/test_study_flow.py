@@ -19,7 +19,7 @@ from dialens.studies.flow import plan
 from dialens.studies.raters import seen
 from dialens.studies.store import KEY_VARIABLE, Store
 from dialens.studies.study import load_study
-from dialens.studies.templates import load_template
+from tests.studies.samples import load_template
 from tests.studies.store.people import NOON
 from tests.studies.store.test_export import take
 

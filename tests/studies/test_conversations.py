@@ -24,10 +24,10 @@ from dialens.studies.raters import seen
 from dialens.studies.simulation import simulate_study
 from dialens.studies.simulation_population import Population
 from dialens.studies.store import Store
-from dialens.studies.store.talk_frames import EXCHANGES, FAILURES
-from dialens.studies.store.talking import Talking
+from dialens.studies.store.conversations import ConversationStore
+from dialens.studies.store.frames import EXCHANGES, FAILURES
 from dialens.studies.study import Study
-from dialens.studies.templates import load_template
+from tests.studies.samples import load_template
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 LIKERT = {"kind": "likert", "points": 5}
@@ -199,7 +199,7 @@ def test_simulated_people_talk_and_their_corpus_can_be_scored(tmp_path: Path) ->
         again = simulate_study(store, study, Population(), participants=12, now=NOON)
         assert again.known == 12
         made = export(store, study.hash, tmp_path / "export")
-        rows = Talking(store.database).exchanges_frame(study.hash)
+        rows = ConversationStore(store.database).exchanges_frame(study.hash)
     assert rows.height == 12 * 3
     # Three replies with two qualities each, and the whole.
     assert (made.conversations, made.ratings) == (12, 12 * 7)

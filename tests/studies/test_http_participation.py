@@ -28,12 +28,13 @@ from dialens.studies.raters import seen
 from dialens.studies.simulation_people import World
 from dialens.studies.simulation_population import Population
 from dialens.studies.store import Store
+from dialens.studies.store.conversations import ConversationStore
 from dialens.studies.store.tables import cells, participants, sessions
-from dialens.studies.store.talking import Talking
 from dialens.studies.study import Study, study_of
-from dialens.studies.templates import TEMPLATES, load_template
+from dialens.studies.templates import TEMPLATES
 from dialens.web.site import Site
 from dialens.web.study_app import study_app
+from tests.studies.samples import load_template
 
 PASSWORD = "green or black tea"
 Served = Callable[[Study], tuple[str, Store]]
@@ -86,7 +87,7 @@ def sessions_of(store: Store) -> dict[str, tuple[str, int]]:
 def conversations(store: Store, study: str, pseudonym: str) -> list[Exchange]:
     """What somebody said to an agent, and heard."""
     columns = ("talk", "number", "said", "said_at", "state", "tries", "reply")
-    frame = Talking(store.database).exchanges_frame(study).filter(rater=pseudonym)
+    frame = ConversationStore(store.database).exchanges_frame(study).filter(rater=pseudonym)
     return [Exchange(key="", **row) for row in frame.select(columns).iter_rows(named=True)]
 
 

@@ -25,8 +25,9 @@ from dialens.studies.simulation_people import World, latent_of
 from dialens.studies.simulation_population import Population
 from dialens.studies.store import Store
 from dialens.studies.study import Study, study_of
-from dialens.studies.templates import TEMPLATES, load_template
+from dialens.studies.templates import TEMPLATES
 from dialens.studies.types import Field, Screen
+from tests.studies.samples import load_template
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 ENOUGH = Draws(resamples=500)
@@ -353,7 +354,7 @@ def test_any_rater_can_take_a_study(opened: Opened) -> None:
     with opened() as store:
         store.register(study, now=NOW)
         door = Entrance(store, Planner(study), "judges", lambda: NOW)
-        waits = list(take_part(door, rater, lot=1))
+        waits = list(take_part(door, rater, tie_breaker=1))
         assert len(waits) == len(judge.shown)
         frame = store.answers_frame(study.hash)
         assert frame["rater_kind"].unique().to_list() == ["llm"]
@@ -370,7 +371,7 @@ def test_who_does_not_consent_is_asked_nothing_more(opened: Opened) -> None:
     with opened() as store:
         store.register(study, now=NOW)
         door = Entrance(store, Planner(study), "judges", lambda: NOW)
-        waits = take_part(door, _Judge([], consent="no"), lot=1)
+        waits = take_part(door, _Judge([], consent="no"), tie_breaker=1)
         next(waits)
         with pytest.raises(StopIteration) as end:
             next(waits)

@@ -18,9 +18,10 @@ from dialens.studies.flow import plan
 from dialens.studies.instruments import simulate, validate
 from dialens.studies.judgements import check_outcomes, rating_rows
 from dialens.studies.study import Study, study_of
-from dialens.studies.templates import TEMPLATES, load_template, write_template
+from dialens.studies.templates import TEMPLATES, write_template
 from dialens.studies.types import AnswerError
 from dialens.yaml_models import read_yaml
+from tests.studies.samples import load_template
 
 
 @pytest.mark.parametrize("name", TEMPLATES)

@@ -15,7 +15,7 @@ from dialens.errors import DialensError
 from dialens.studies import study_of
 from dialens.studies.http_participation import simulate_over_http
 from dialens.studies.simulation_population import Population
-from dialens.studies.store.talking import Talking
+from dialens.studies.store.conversations import ConversationStore
 from dialens.web.chat import SORRY
 from dialens.web.talking_agents import open_agents
 from tests.agents.endpoint import Endpoint
@@ -213,7 +213,7 @@ def test_simulated_people_take_part_over_http(host: Hosting, endpoint: Endpoint)
     )
     assert went.outcomes == {"completed": 4}
     with kept(served) as store:
-        found = Talking(store.database).exchanges_frame(store.studies()[0].hash)
+        found = ConversationStore(store.database).exchanges_frame(store.studies()[0].hash)
     assert found["rater_kind"].unique().to_list() == ["simulated"]
     assert found.group_by("agent").len().sort("agent").rows() == [("bot-1", 4), ("bot-2", 4)]
     assert set(found["state"]) == {"answered"}

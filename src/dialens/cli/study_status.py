@@ -51,10 +51,10 @@ def status(study: StudyPath, db: DatabaseOption = None) -> None:
 
 def _agents(store: "Store", study: str) -> list[str]:
     """How each agent did that participants talk with."""
-    from dialens.studies.store.talk_frames import replies_by_agent
-    from dialens.studies.store.talking import Talking
+    from dialens.studies.store.conversations import ConversationStore
+    from dialens.studies.store.frames import replies_by_agent
 
-    talking = Talking(store.database)
+    talking = ConversationStore(store.database)
     made = []
     for one in replies_by_agent(talking.exchanges_frame(study), talking.failures_frame(study)):
         median = one["median_seconds"]

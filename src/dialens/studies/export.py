@@ -20,8 +20,8 @@ from dialens.studies.export_card import card_markdown
 from dialens.studies.export_talks import CONVERSATIONS, dialog_name, write_conversations
 from dialens.studies.judgements import check_outcomes, rating_rows
 from dialens.studies.store import Store
+from dialens.studies.store.conversations import ConversationStore
 from dialens.studies.store.tables import RESTARTED
-from dialens.studies.store.talking import Talking
 from dialens.studies.study import Study
 from dialens.studies.types import Field, Screen
 
@@ -133,7 +133,7 @@ def export(store: Store, study: str, folder: str | Path, *, force: bool = False)
     )
     with atomic_folder(target, marker=MARKER, force=force) as scratch:
         if design.design.conversations is not None:
-            talking = Talking(store.database)
+            talking = ConversationStore(store.database)
             said, failed = talking.exchanges_frame(study), talking.failures_frame(study)
             said.write_parquet(scratch / "exchanges.parquet")
             failed.write_parquet(scratch / "failures.parquet")

@@ -33,7 +33,7 @@ def dialogues(said: pl.DataFrame, *, greeting: str = "") -> list[Dialogue]:
     """Conversations in plain objects; those begun and thrown away are left out.
 
     Args:
-        said: In the columns of `store.talk_frames.EXCHANGES`.
+        said: In the columns of `store.frames.EXCHANGES`.
         greeting: What agents are said to have said first.
     """
     kept = said.filter(pl.col("session_state") != RESTARTED)
@@ -63,14 +63,14 @@ def write_conversations(
 
     Args:
         study: The study.
-        said: In the columns of `store.talk_frames.EXCHANGES`.
+        said: In the columns of `store.frames.EXCHANGES`.
         ratings: In the columns of an export.
         folder: Where to; must be empty or not there.
 
     Examples:
         >>> import tempfile
         >>> from dialens.studies.examples import TEA
-        >>> from dialens.studies.store.talk_frames import EXCHANGES
+        >>> from dialens.studies.store.frames import EXCHANGES
         >>> from dialens.studies.study import study_of
         >>> folder = Path(tempfile.mkdtemp()) / "corpus"
         >>> write_conversations(study_of(TEA), EXCHANGES.to_frame(), RATINGS.to_frame(), folder)

@@ -12,11 +12,13 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import func, insert, select, update
 
-from dialens.studies.conversations import filled
+from dialens.studies.conversations import filled, talk_of
+from dialens.studies.design_conversations import Conversations
+from dialens.studies.exchange import ANSWERED
 from dialens.studies.flow import Planner
 from dialens.studies.instruments.registry import validate
 from dialens.studies.raters import Rater, Reply, seen
-from dialens.studies.simulation_talk import converse
+from dialens.studies.small_talk import line, stand_in
 from dialens.studies.store import (
     Blocked,
     Event,
@@ -26,12 +28,15 @@ from dialens.studies.store import (
     StudyFull,
     Submission,
 )
+from dialens.studies.store.conversations import AgentReply, ConversationStore, ParticipantMessage
 from dialens.studies.store.tables import COMPLETED, participants, sessions, settings, studies
-from dialens.studies.store.talking import Talking
 from dialens.studies.types import JSON, Screen
 
 LEFT, DECLINED, FULL, BLOCKED, EXPIRED = "left", "declined", "full", "blocked", "expired"
 OUTCOMES = (COMPLETED, LEFT, DECLINED, FULL, BLOCKED, EXPIRED)
+
+_TYPING_S = 14.0
+_REPLY_S = 2.0
 
 Clock = Callable[[], datetime]
 Waits = Generator[float, None, str]
@@ -55,7 +60,7 @@ class Entrance:
     clock: Clock
 
 
-def take_part(entrance: Entrance, rater: Rater, *, lot: int) -> Waits:
+def take_part(entrance: Entrance, rater: Rater, *, tie_breaker: int) -> Waits:
     """A whole participation, from the first screen or from where the rater was interrupted.
 
     What was answered before an interruption is gone through again in thought: a rater that
@@ -64,7 +69,7 @@ def take_part(entrance: Entrance, rater: Rater, *, lot: int) -> Waits:
     Args:
         entrance: Where the rater comes in.
         rater: Who takes part.
-        lot: Decides between equally empty cells.
+        tie_breaker: Random number that decides between equally empty cells.
 
     Examples:
         >>> import tempfile
@@ -78,7 +83,7 @@ def take_part(entrance: Entrance, rater: Rater, *, lot: int) -> Waits:
         >>> with Store.open(f"sqlite:///{tempfile.mkdtemp()}/tea.db") as store:
         ...     study = store.register(world.study, now=noon)
         ...     door = Entrance(store, Planner(world.study), "simulation", lambda: noon)
-        ...     waits = list(take_part(door, world.person(1), lot=1))
+        ...     waits = list(take_part(door, world.person(1), tie_breaker=1))
         ...     len(waits), store.answers_frame(study.hash)["rater_kind"].unique().to_list()
         (14, ['simulated'])
     """
@@ -90,7 +95,7 @@ def take_part(entrance: Entrance, rater: Rater, *, lot: int) -> Waits:
             recruiter=entrance.recruiter,
             worker=rater.name,
             now=clock(),
-            seed_source=lambda: lot,
+            seed_source=lambda: tie_breaker,
             rater_kind=rater.kind,
         )
     except StudyFull:
@@ -105,14 +110,14 @@ def take_part(entrance: Entrance, rater: Rater, *, lot: int) -> Waits:
     asked = [screen for screen in screens if screen.kind != "end"]
     talks = study.design.conversations
     for index, screen in enumerate(asked):
-        said = () if talks is None else Talking(store.database).exchanges(session.token)
+        said = () if talks is None else ConversationStore(store.database).exchanges(session.token)
         reply = rater.reply(seen(filled(screen, said)))
         if reply is None:
             return LEFT
         shown_at = clock()
         if talks is not None and screen.kind == "chat":
             try:
-                yield from converse(store, session, index, screen, rater.name, talks, clock)
+                yield from _converse(store, session, index, screen, rater.name, talks, clock)
             except SessionOver:
                 return EXPIRED
         yield reply.seconds
@@ -129,6 +134,36 @@ def take_part(entrance: Entrance, rater: Rater, *, lot: int) -> Waits:
     code = study.design.completion.code
     store.complete(session.token, screens=len(asked), now=clock(), code=code)
     return COMPLETED
+
+
+def _converse(
+    store: Store, session: Session, index: int, screen: Screen, who: str, talks: Conversations,
+    clock: Callable[[], datetime],
+) -> Generator[float, None, None]:  # fmt: skip
+    """Have a conversation in process, from wherever it was interrupted; gives the waits.
+
+    No agent is asked: it may cost money, and a simulation is there to try a design before anybody
+    is paid. Over HTTP simulated participants talk with the server's real agents.
+    """
+    conversations, talk = ConversationStore(store.database), str(talk_of(screen))
+    system, agent = str(screen.state["system"]), str(screen.state["agent"])
+    said = conversations.exchanges(session.token)
+    done = {exchange.number for exchange in said if exchange.state == ANSWERED}
+    for number in range(1, talks.exchanges + 1):
+        yield _TYPING_S
+        if number in done or session.index > index:
+            continue
+        text = line(who, talk, number)
+        message = ParticipantMessage(
+            talk, index, number, text, f"{number}", system, agent, talks.exchanges
+        )
+        _, lease = conversations.say(session.token, message, server=who, now=clock())
+        if lease is None:  # interrupted between the two
+            lease = conversations.take_over(session.token, talk, number, server=who, now=clock())
+        yield _REPLY_S
+        if lease is not None:
+            reply = AgentReply(stand_in(agent, number), _REPLY_S)
+            conversations.store_reply(lease, reply, now=clock())
 
 
 def _submit(

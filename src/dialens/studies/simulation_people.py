@@ -173,7 +173,7 @@ class SimulatedRater:
         """Tells participants of different simulations apart."""
         return f"simulated-{self.world.seed}-{self.world.population.digest}-{self.number}"
 
-    def lot(self) -> int:
+    def tie_breaker(self) -> int:
         """The number that decides between equally empty cells."""
         return int(self.world.draws("lot", self.number).integers(2**62))
 

@@ -28,12 +28,12 @@ from dialens.studies.conversations import filled, is_absent, talk_of
 from dialens.studies.raters import HUMAN, RATER_HEADER, seen
 from dialens.studies.store import (
     Blocked,
+    PendingSubmission,
     Session,
     SessionOver,
     StudyFull,
     Submission,
     UnknownSession,
-    Waiting,
 )
 from dialens.studies.types import JSON, Screen
 from dialens.web.access import bearer_is_researcher
@@ -51,8 +51,7 @@ from dialens.web.forms import (
 )
 from dialens.web.intake import Intake
 from dialens.web.pages import arrange
-from dialens.web.session_cache import SessionCache
-from dialens.web.site import PROLIFIC_DONE, Site
+from dialens.web.site import PROLIFIC_DONE, SessionCache, Site
 
 BEGIN = "begin"
 """Purpose of the ticket that the first page brings along."""
@@ -145,7 +144,7 @@ class Participation:
             recruiter=came.recruiter,
             worker=came.worker or f"visitor-{visit.visitor}",
             now=site.clock(),
-            seed_source=site.lot,
+            seed_source=site.tie_breaker,
             rater_kind=self._rater(request),
         )
         response = onward(request, _HERE)
@@ -203,7 +202,9 @@ class Participation:
         times = (sent.shown_at, sent.submitted_at)
         given = Submission(screen, index, answers, sent.key, *times, sent.events)
         try:
-            receipt = await self._intake.submit(Waiting(session.token, given, site.clock()))
+            receipt = await self._intake.submit(
+                PendingSubmission(session.token, given, site.clock())
+            )
         except UnknownSession:  # deleted meanwhile
             self._sessions.drop(session.token)
             return onward(request, "/")
@@ -252,7 +253,7 @@ class Participation:
         site = self.site
         if site.replies is None or talk_of(screens[index]) is None:
             return index
-        said = site.replies.talking.exchanges(session.token)
+        said = site.replies.conversations.exchanges(session.token)
         while is_absent(screens[index], said):
             nothing = replace(screens[index], fields=())
             given = Submission(nothing, index, {}, "passed-over")
@@ -326,7 +327,7 @@ class Participation:
                 return self.chats.page(own, index=index, total=len(caller.screens) - 1)
             chat = self.chats.state(caller.session, screen.id).as_json()
         if site.replies is not None and talk_of(screen) is not None:
-            said = site.replies.talking.exchanges(token)
+            said = site.replies.conversations.exchanges(token)
             # The server was stopped before it could go on past it.
             screen = filled(replace(screen, fields=()) if is_absent(screen, said) else screen, said)
         if screen.deadline_s is not None:

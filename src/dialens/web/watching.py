@@ -10,8 +10,8 @@ import polars as pl
 from dialens.stats.bias import FLAGS, flag_raters, study_data
 from dialens.studies.export import tables
 from dialens.studies.store import CellProgress, Store, Times
-from dialens.studies.store.talk_frames import last_failures, replies_by_agent
-from dialens.studies.store.talking import Talking
+from dialens.studies.store.conversations import ConversationStore
+from dialens.studies.store.frames import last_failures, replies_by_agent
 
 _FRESH = timedelta(seconds=10)
 
@@ -49,7 +49,7 @@ class Overview:
         raters: One entry a participant with ratings, flagged ones first.
         n_checks: Checks answered so far.
         n_failed: Of these, failed.
-        agents: How agents do that participants talk with (`talk_frames.replies_by_agent`).
+        agents: How agents do that participants talk with (`frames.replies_by_agent`).
         failures: Their newest failures.
     """
 
@@ -87,7 +87,7 @@ class Watch:
     def _made(self, now: datetime) -> Overview:
         ratings, questions, _ = tables(self._store.answers_frame(self._study))
         checks = questions.filter(pl.col("question").str.starts_with("check_"))
-        talking = Talking(self._store.database)
+        talking = ConversationStore(self._store.database)
         failed = talking.failures_frame(self._study)
         return Overview(
             now,

@@ -17,8 +17,8 @@ from dialens.studies.store import (
     UnknownSession,
     WrongKey,
 )
+from dialens.studies.store.conversations import AgentFailure, ConversationStore, ParticipantMessage
 from dialens.studies.store.tables import metadata
-from dialens.studies.store.talking import Failure, Message, Talking
 from dialens.studies.types import Field, Screen
 from tests.studies.store.cluster import Cluster
 from tests.studies.store.conftest import KEY
@@ -52,11 +52,11 @@ def participate(store: Store, worker: str, text: str) -> str:
     events = [told("shown", 0, 0), told("hidden", 1, 1)]
     answer = Submission(screen, 3, {"comment": text}, "k", events=events)
     store.submit(came.token, answer, now=NOON)
-    talking = Talking(store.database)
-    message = Message("chat-001", 4, 1, text, "k", "bots", "ada", 2)
-    _, held = talking.say(came.token, message, server="this", now=NOON)
-    assert held is not None
-    talking.failed(held, Failure("timeout", text, 1.0, final=False), now=NOON)
+    talking = ConversationStore(store.database)
+    message = ParticipantMessage("chat-001", 4, 1, text, "k", "bots", "ada", 2)
+    _, lease = talking.say(came.token, message, server="this", now=NOON)
+    assert lease is not None
+    talking.store_failure(lease, AgentFailure("timeout", text, 1.0, final=False), now=NOON)
     arrive(store, study, worker)  # a second token
     return came.participant
 

@@ -6,7 +6,7 @@ Answers are only ever added, each screen's once, and what is acknowledged is on 
 
 from dialens.studies.store.activity import EVENT_KINDS, Event
 from dialens.studies.store.figures import DROPOUT, CellProgress, Times
-from dialens.studies.store.forgetting import Forgotten
+from dialens.studies.store.forget import Forgotten
 from dialens.studies.store.frames import ANSWERS, EVENTS
 from dialens.studies.store.problems import (
     Blocked,
@@ -21,12 +21,12 @@ from dialens.studies.store.problems import (
     UnknownStudy,
     WrongKey,
 )
-from dialens.studies.store.registering import Policy, StudyRecord
+from dialens.studies.store.registration import Policy, StudyRecord
 from dialens.studies.store.secrets import KEY_VARIABLE, Secrets
 from dialens.studies.store.session import Session
 from dialens.studies.store.store import Store
 from dialens.studies.store.submission import Receipt, Submission
-from dialens.studies.store.together import Waiting
+from dialens.studies.store.submit import PendingSubmission
 
 __all__ = [
     "ANSWERS",
@@ -40,6 +40,7 @@ __all__ = [
     "EventError",
     "Forgotten",
     "NotFinished",
+    "PendingSubmission",
     "Policy",
     "Receipt",
     "Secrets",
@@ -55,6 +56,5 @@ __all__ = [
     "UnknownParticipant",
     "UnknownSession",
     "UnknownStudy",
-    "Waiting",
     "WrongKey",
 ]

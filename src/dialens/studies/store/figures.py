@@ -39,11 +39,6 @@ class CellProgress:
     expired: int
     restarted: int
 
-    @property
-    def open_places(self) -> int:
-        """How many more people may begin."""
-        return max(self.target - self.completed - self.live, 0)
-
 
 DROPOUT = pl.Schema(
     {

@@ -14,7 +14,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Connection
 
 from dialens.errors import DialensError
-from dialens.studies.store.talk_tables import metadata
+from dialens.studies.store.tables import metadata
 
 _FOLDER = Path(__file__).parent
 

@@ -10,13 +10,14 @@ from dialens.studies.store.session import lock_study
 from dialens.studies.store.tables import (
     answers,
     events,
+    exchanges,
+    failures,
     participants,
     sessions,
     studies,
     submissions,
     tokens,
 )
-from dialens.studies.store.talk_tables import exchanges, failures
 
 
 @dataclass(frozen=True)
