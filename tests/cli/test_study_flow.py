@@ -163,7 +163,7 @@ def test_a_preregistered_study_is_known_again() -> None:
     hash_ = re.search(r"hash ([0-9a-f]{64})", said)
     assert hash_ is not None
     assert hash_[1] in Path("s/preregistration.md").read_text()
-    assert "what was announced stays announced" in fails("preregister", "s")
+    assert "a preregistration is not overwritten" in fails("preregister", "s")
     run("analyze", "s", *FEW)
     page = Path("analysis/report.html").read_text()
     assert "This is the study that was preregistered" in page

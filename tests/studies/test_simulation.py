@@ -19,7 +19,7 @@ from dialens.studies.export import tables
 from dialens.studies.flow import Planner, plan
 from dialens.studies.instruments import validate
 from dialens.studies.participation import Entrance, attendance, take_part
-from dialens.studies.raters import Rater, Reply, seen
+from dialens.studies.raters import Rater, RaterReply, seen
 from dialens.studies.simulation import Simulated, simulate_study, simulations
 from dialens.studies.simulation_people import World, latent_of
 from dialens.studies.simulation_population import Population
@@ -282,7 +282,7 @@ def test_speeders_are_fast_and_the_inattentive_miss_checks(opened: Opened) -> No
     asked = next(s for s in plan(study, study.cells[0], 0) if s.kind == "check")
     rated = next(s for s in plan(study, study.cells[0], 0) if s.kind == "rating")
 
-    def replies(people: Population, screen: Screen) -> list[Reply]:
+    def replies(people: Population, screen: Screen) -> list[RaterReply]:
         world = World(study, people, seed=2)
         made = [world.person(number).reply(seen(screen)) for number in range(40)]
         return [reply for reply in made if reply is not None]
@@ -341,10 +341,12 @@ class _Judge:
     kind: str = "llm"
     name: str = "judge-1"
 
-    def reply(self, screen: Screen) -> Reply | None:
+    def reply(self, screen: Screen) -> RaterReply | None:
         self.shown.append(screen)
         answers = {field.name: 50 for field in screen.fields}
-        return Reply(answers | ({"consent": self.consent} if screen.kind == "consent" else {}), 1.0)
+        return RaterReply(
+            answers | ({"consent": self.consent} if screen.kind == "consent" else {}), 1.0
+        )
 
 
 def test_any_rater_can_take_a_study(opened: Opened) -> None:

@@ -1,4 +1,4 @@
-"""`dialens study analyze`: from answers to what pushed the raters."""
+"""`dialens study analyze`: what raters said, and what biased them."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -72,7 +72,7 @@ def analyze(
     preregistration: Annotated[
         Path | None,
         typer.Option(
-            help="What was announced; preregistration.json beside the study file if it is there."
+            help="The preregistration; preregistration.json beside the study file if it exists."
         ),
     ] = None,
     db: DatabaseOption = None,
@@ -80,12 +80,12 @@ def analyze(
     seed: Seed = 0,
     force: Force = False,
 ) -> None:
-    """Measure what pushed the raters of a study, as well as what they said.
+    """Analyse a study: what raters said, and how the questionnaire biased them.
 
     Effects of anchor, layout and deadline with intervals over participants and corrected
     p-values; agreement in each condition and its differences, Fleiss' kappa where ratings are
-    labels; position, fatigue, halo, round numbers; raters to look at twice, and the main effects
-    without them. Parts whose columns are missing are named with the reason, the rest is computed.
+    labels; position, fatigue, halo, round numbers; suspicious raters, and the main effects
+    without them. Analyses whose columns are missing are listed with the reason.
 
     A study is read from study.db beside its file; if nobody has taken it, from simulated.db. The
     report says so where data are simulated, and whether the study is the one that was

@@ -13,7 +13,7 @@ import httpx
 from dialens.base._http import RetryPolicy, send_with_retry
 from dialens.errors import DialensError
 from dialens.studies.participation import BLOCKED, EXPIRED, FULL, LEFT, counted
-from dialens.studies.raters import RATER_HEADER, Rater, Reply
+from dialens.studies.raters import RATER_HEADER, Rater, RaterReply
 from dialens.studies.simulation_people import World
 from dialens.studies.simulation_population import Population
 from dialens.studies.small_talk import line
@@ -193,7 +193,7 @@ def _message(ticket: str, talk: str, chat: dict[str, JSON], rater: Rater) -> dic
     return {**sent, "key": uuid.uuid4().hex}
 
 
-def _times(reply: Reply, shown_at: datetime, now: datetime, pace: float) -> dict[str, JSON]:
+def _times(reply: RaterReply, shown_at: datetime, now: datetime, pace: float) -> dict[str, JSON]:
     """When the screen came up and was submitted, and what the page's script would have logged."""
     moments = [("shown", shown_at)]
     if reply.away_s and pace:

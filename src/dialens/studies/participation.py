@@ -17,7 +17,7 @@ from dialens.studies.design_conversations import Conversations
 from dialens.studies.exchange import ANSWERED
 from dialens.studies.flow import Planner
 from dialens.studies.instruments.registry import validate
-from dialens.studies.raters import Rater, Reply, seen
+from dialens.studies.raters import Rater, RaterReply, seen
 from dialens.studies.small_talk import line, stand_in
 from dialens.studies.store import (
     Blocked,
@@ -171,7 +171,7 @@ def _submit(
     session: Session,
     index: int,
     screen: Screen,
-    reply: Reply,
+    reply: RaterReply,
     shown_at: datetime,
 ) -> None:
     now = entrance.clock()
@@ -181,11 +181,11 @@ def _submit(
     }
     page = f"{session.attempt}-{index}"
     events = _events(reply, page, shown_at)
-    given = Submission(screen, index, answers, page, shown_at, now, events)
-    entrance.store.submit(session.token, given, now=now)
+    submission = Submission(screen, index, answers, page, shown_at, now, events)
+    entrance.store.submit(session.token, submission, now=now)
 
 
-def _events(reply: Reply, page: str, shown_at: datetime) -> list[Event]:
+def _events(reply: RaterReply, page: str, shown_at: datetime) -> list[Event]:
     """What a browser would have logged of a screen."""
     moments = [("shown", 0.0)]
     here = reply.seconds - reply.away_s

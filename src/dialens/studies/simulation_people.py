@@ -18,7 +18,7 @@ from dialens.studies.check import screen_seconds
 from dialens.studies.flow import plan
 from dialens.studies.instruments.registry import instrument, simulate
 from dialens.studies.items import Item
-from dialens.studies.raters import SIMULATED, Reply
+from dialens.studies.raters import SIMULATED, RaterReply
 from dialens.studies.simulation_population import Population
 from dialens.studies.study import Study
 from dialens.studies.types import JSON, Field, Screen
@@ -177,7 +177,7 @@ class SimulatedRater:
         """The number that decides between equally empty cells."""
         return int(self.world.draws("lot", self.number).integers(2**62))
 
-    def reply(self, screen: Screen) -> Reply | None:
+    def reply(self, screen: Screen) -> RaterReply | None:
         """Answers and times.
 
         Examples:
@@ -202,9 +202,9 @@ class SimulatedRater:
         if limit is not None and seconds > limit:
             reached = int(len(answers) * limit / seconds)
             late = dict.fromkeys(list(answers)[reached:])
-            return Reply(answers | late, limit, overdue=True)
+            return RaterReply(answers | late, limit, overdue=True)
         away = float(np.exp(draw.normal(3, 0.8))) if draw.random() < _AWAY else 0.0
-        return Reply(answers, round(seconds + away, 3), round(away, 3))
+        return RaterReply(answers, round(seconds + away, 3), round(away, 3))
 
     def _answer(self, draw: np.random.Generator, screen: Screen, asked: Field) -> JSON:
         if screen.kind == "consent":

@@ -200,10 +200,10 @@ class Participation:
         if errors:
             return await run_in_threadpool(self._refuse, request, index, sent.form, errors)
         times = (sent.shown_at, sent.submitted_at)
-        given = Submission(screen, index, answers, sent.key, *times, sent.events)
+        submission = Submission(screen, index, answers, sent.key, *times, sent.events)
         try:
             receipt = await self._intake.submit(
-                PendingSubmission(session.token, given, site.clock())
+                PendingSubmission(session.token, submission, site.clock())
             )
         except UnknownSession:  # deleted meanwhile
             self._sessions.drop(session.token)
@@ -256,8 +256,8 @@ class Participation:
         said = site.replies.conversations.exchanges(session.token)
         while is_absent(screens[index], said):
             nothing = replace(screens[index], fields=())
-            given = Submission(nothing, index, {}, "passed-over")
-            receipt = site.store.submit(session.token, given, now=site.clock())
+            submission = Submission(nothing, index, {}, "passed-over")
+            receipt = site.store.submit(session.token, submission, now=site.clock())
             if receipt.index <= index:
                 break
             index = receipt.index
