@@ -1,8 +1,8 @@
-"""Who takes a study: people, simulated participants, LLM judges, all through one small door.
+"""Who takes a study: people, simulated participants, or any program that implements `Rater`.
 
 A rater is shown screens, one after the other, and says for each what it answers and how long that
 took, or that it leaves. People do so in a browser (`dialens.web`); everybody else implements
-`Rater` and takes part in process (`studies.participation`) or through the pages
+`Rater` and takes part in process (`studies.participation`) or over HTTP
 (`studies.http_participation`). `kind` goes onto every row of the data (`rater_kind`).
 """
 

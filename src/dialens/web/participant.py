@@ -1,4 +1,4 @@
-"""The pages of participants: arrive, begin, answer screen after screen, get the code.
+"""The pages of participants: answer screen after screen, get the code.
 
 Nothing happens by looking: a session begins, and answers are stored, by sending a form. After each
 the browser is sent to `/study`, which shows the screen where the participant is, so that reload,
@@ -22,10 +22,9 @@ from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, ConfigDict
 from pydantic import Field as Setting
 
-from dialens.corpus.tables import RATER_KINDS
 from dialens.errors import DialensError
 from dialens.studies.conversations import filled, is_absent, talk_of
-from dialens.studies.raters import HUMAN, RATER_HEADER, seen
+from dialens.studies.raters import seen
 from dialens.studies.store import (
     Blocked,
     PendingSubmission,
@@ -36,10 +35,10 @@ from dialens.studies.store import (
     UnknownSession,
 )
 from dialens.studies.types import JSON, Screen
-from dialens.web.access import bearer_is_researcher
-from dialens.web.arrival import Arrival, NotRecruited, arrival
+from dialens.web.arrival import NotRecruited
 from dialens.web.chat import ANSWER, Caller, Chats, chat_routes
 from dialens.web.cookies import Visit
+from dialens.web.entrance import NOT_YOURS, Entrance
 from dialens.web.forms import (
     PageEvent,
     ScreenAnswer,
@@ -53,14 +52,10 @@ from dialens.web.intake import Intake
 from dialens.web.pages import arrange
 from dialens.web.site import PROLIFIC_DONE, SessionCache, Site
 
-BEGIN = "begin"
-"""Purpose of the ticket that the first page brings along."""
-
 _HERE = "/study"
 _NAME = r"^[A-Za-z0-9_.:-]{1,64}$"
 _GRACE_S = 0.25
 _SESSIONS = 320  # as many as the planner keeps plans of
-_NOT_YOURS = "This form is not yours or out of date."
 
 
 class SentEvents(BaseModel):
@@ -97,68 +92,6 @@ class Participation:
         self._sessions = SessionCache(_SESSIONS)
         self.chats = None if site.replies is None else Chats(site, self._talker)
 
-    def arrive(self, request: Request) -> Response:
-        """The first page; who is in a session already goes on where they are."""
-        site = self.site
-        came = arrival(site.study.design.recruiter.kind, request.query_params)
-        known = site.cookies.visit(request)
-        if known is not None and known.token is not None and _same(known.arrival, came):
-            try:
-                session = site.store.session(known.token)
-            except UnknownSession:
-                known = None
-            else:
-                if session.study == site.study.hash and session.state != "restarted":
-                    return onward(request, _HERE)
-        if came.preview:
-            return site.pages.page("preview", minutes=site.minutes)
-        visitor = known.visitor if known is not None else secrets.token_urlsafe(24)
-        ticket = site.cookies.ticket(BEGIN, visitor)
-        response: Response
-        if wants_json(request):
-            response = JSONResponse({"ticket": ticket})
-        else:
-            response = site.pages.page(
-                "welcome",
-                ticket=ticket,
-                minutes=site.minutes,
-                framed=bool(site.framed_by),
-                here=str(request.url.path) + (f"?{request.url.query}" if request.url.query else ""),
-            )
-        site.cookies.set_visit(request, response, Visit(visitor, came))
-        return response
-
-    def begin(self, request: Request, form: dict[str, str]) -> Response:
-        """Give a place in the study, and the session that goes with it."""
-        site = self.site
-        visit = site.cookies.visit(request)
-        if visit is None:
-            here = form.get("here", "")
-            back = here if here.startswith("/?") else "/"
-            return site.pages.page("cookies", 403, framed=bool(site.framed_by), here=back)
-        if not site.cookies.is_ticket(form.get("ticket", ""), BEGIN, visit.visitor):
-            raise HTTPException(403, _NOT_YOURS)
-        came = visit.arrival
-        session = site.store.begin(
-            site.study.hash,
-            recruiter=came.recruiter,
-            worker=came.worker or f"visitor-{visit.visitor}",
-            now=site.clock(),
-            seed_source=site.tie_breaker,
-            rater_kind=self._rater(request),
-        )
-        response = onward(request, _HERE)
-        site.cookies.set_visit(request, response, visit.with_token(session.token))
-        return response
-
-    def _rater(self, request: Request) -> str:
-        kind = request.headers.get(RATER_HEADER, HUMAN)
-        if kind == HUMAN:
-            return kind
-        if kind not in RATER_KINDS or not bearer_is_researcher(self.site, request):
-            raise HTTPException(403, "Only the researcher's programs may say so.")
-        return kind
-
     def current(self, request: Request) -> Response:
         """The screen where the participant is."""
         caller = self._caller(request)
@@ -185,7 +118,7 @@ class Participation:
         if visit is None or session is None:
             return onward(request, "/")
         if not site.cookies.is_ticket(sent.ticket, ANSWER, session.token):
-            raise HTTPException(403, _NOT_YOURS)
+            raise HTTPException(403, NOT_YOURS)
         screens = site.screens(session)
         screen = self._screen_of(screens, sent)
         if screen is None:
@@ -275,7 +208,7 @@ class Participation:
         if visit is None or visit.token is None:
             raise HTTPException(403, "There is no session.")
         if not site.cookies.is_ticket(sent.ticket, ANSWER, visit.token):
-            raise HTTPException(403, _NOT_YOURS)
+            raise HTTPException(403, NOT_YOURS)
         events = [one.event(sent.page) for one in sent.events]
         site.store.log_events(visit.token, sent.screen.replace("\0", ""), events, now=site.clock())
         return Response(status_code=204)
@@ -386,11 +319,6 @@ class Participation:
         return response
 
 
-def _same(known: Arrival, came: Arrival) -> bool:
-    """Whether an address leads to the person whose cookie this is."""
-    return came.worker is None or (known.recruiter, known.worker) == (came.recruiter, came.worker)
-
-
 def _about_talk(screen: Screen) -> bool:
     """Whether what may be answered depends on what was said in a conversation."""
     return screen.kind == "chat" or talk_of(screen) is not None
@@ -410,14 +338,14 @@ def _sorry(request: Request, site: Site, title: str, error: DialensError, reason
 def participant_routes(site: Site) -> APIRouter:
     """The addresses that participants use."""
     router = APIRouter(include_in_schema=False)
-    part = Participation(site)
+    entrance, part = Entrance(site), Participation(site)
     if part.chats is not None:
         router.include_router(chat_routes(part.chats))
 
     @router.get("/")
     def arrive(request: Request) -> Response:
         try:
-            return part.arrive(request)
+            return entrance.arrive(request)
         except NotRecruited as error:
             if wants_json(request):
                 raise HTTPException(403, str(error)) from error
@@ -426,7 +354,7 @@ def participant_routes(site: Site) -> APIRouter:
     @router.post("/begin")
     def begin(request: Request, form: SentForm) -> Response:
         try:
-            return part.begin(request, form)
+            return entrance.begin(request, form)
         except StudyFull as error:
             titles = {"full": "All places are taken", "paused": "A short break"}
             title = titles.get(error.reason, "This study is closed")
