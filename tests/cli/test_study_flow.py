@@ -18,7 +18,7 @@ from dialens.cli.study._group import app
 from dialens.studies import load_study, seen
 from dialens.studies.plan import plan
 from dialens.studies.store import KEY_VARIABLE, Store
-from dialens.studies.templates import load_template
+from tests.studies.samples import load_template
 from tests.studies.store.people import NOON
 from tests.studies.store.test_export import take
 
@@ -162,7 +162,7 @@ def test_a_preregistered_study_is_known_again() -> None:
     hash_ = re.search(r"hash ([0-9a-f]{64})", said)
     assert hash_ is not None
     assert hash_[1] in Path("s/preregistration.md").read_text()
-    assert "what was announced stays announced" in fails("preregister", "s")
+    assert "a preregistration is not overwritten" in fails("preregister", "s")
     run("analyze", "s", *FEW)
     page = Path("analysis/report.html").read_text()
     assert "This is the study that was preregistered" in page

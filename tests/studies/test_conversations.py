@@ -33,9 +33,9 @@ from dialens.studies import (
 from dialens.studies.export import export
 from dialens.studies.plan import plan
 from dialens.studies.simulation import Population, simulate_study
-from dialens.studies.store import EXCHANGES, Store, Talking
-from dialens.studies.store._talk_frames import FAILURES
-from dialens.studies.templates import load_template
+from dialens.studies.store import EXCHANGES, ConversationStore, Store
+from dialens.studies.store._frames import FAILURES
+from tests.studies.samples import load_template
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 LIKERT = {"kind": "likert", "points": 5}
@@ -207,7 +207,7 @@ def test_simulated_people_talk_and_their_corpus_can_be_scored(tmp_path: Path) ->
         again = simulate_study(store, study, Population(), participants=12, now=NOON)
         assert again.known == 12
         made = export(store, study.hash, tmp_path / "export")
-        rows = Talking(store.database).exchanges_frame(study.hash)
+        rows = ConversationStore(store.database).exchanges_frame(study.hash)
     assert rows.height == 12 * 3
     # Three replies with two qualities each, and the whole.
     assert (made.conversations, made.ratings) == (12, 12 * 7)

@@ -31,10 +31,11 @@ from dialens.studies._http_participation import take_part_over_http
 from dialens.studies.instruments import validate
 from dialens.studies.plan import plan
 from dialens.studies.simulation import Population, World
-from dialens.studies.store import Store, Talking, participants, sessions
+from dialens.studies.store import ConversationStore, Store, participants, sessions
 from dialens.studies.store._tables import cells
-from dialens.studies.templates import TEMPLATES, load_template
+from dialens.studies.templates import TEMPLATES
 from dialens.web import Site, study_app
+from tests.studies.samples import load_template
 
 PASSWORD = "green or black tea"
 Served = Callable[[Study], tuple[str, Store]]
@@ -87,7 +88,7 @@ def sessions_of(store: Store) -> dict[str, tuple[str, int]]:
 def conversations(store: Store, study: str, pseudonym: str) -> list[Exchange]:
     """What somebody said to an agent, and heard."""
     columns = ("talk", "number", "said", "said_at", "state", "tries", "reply")
-    frame = Talking(store.database).exchanges_frame(study).filter(rater=pseudonym)
+    frame = ConversationStore(store.database).exchanges_frame(study).filter(rater=pseudonym)
     return [Exchange(key="", **row) for row in frame.select(columns).iter_rows(named=True)]
 
 

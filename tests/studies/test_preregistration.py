@@ -14,12 +14,14 @@ from dialens.base import DialensError
 from dialens.studies import (
     TEA,
     Study,
-    differences,
+    check_export,
+    check_study,
     preregister,
     preregistration_markdown,
     read_preregistration,
     study_of,
 )
+from dialens.studies._preregistration import differences
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 PLANNED = TEA | {"hypotheses": ["Anchors pull."], "analysis_plan": "Intervals over people."}
@@ -115,3 +117,30 @@ def test_the_order_of_qualities_counts() -> None:
     made = preregister(planned(), now=NOW)
     turned = dict(reversed(TEA["qualities"].items()))
     assert differences(made, planned(qualities=turned))
+
+
+def test_a_study_is_checked_against_what_was_announced() -> None:
+    made = preregister(planned(), now=NOW, participants_before=3, late=True)
+    check = check_study(made, planned(), first_answer=NOW - timedelta(hours=1))
+    assert check.text.startswith("This is the study that was preregistered on 2026-03-01 at 12:00")
+    assert not check.warning
+    assert check.details == (
+        "3 people had taken part when it was written.",
+        "The first answer was given before it, at 2026-03-01 11:00 UTC.",
+        "Hypothesis 1: Anchors pull.",
+        "Analysis plan: Intervals over people.",
+    )
+    changed = check_study(made, planned(analysis_plan="Whatever works."))
+    assert changed.text.startswith("This is not the study")
+    assert changed.warning
+    assert changed.details[0].startswith("analysis_plan: announced")
+
+
+def test_an_export_is_checked_by_its_codebook(tmp_path: Path) -> None:
+    made = preregister(planned(), now=NOW)
+    assert "cannot be checked" in check_export(made, tmp_path).text
+    book = tmp_path / "codebook.json"
+    book.write_text(json.dumps({"hash": made.study_hash}), encoding="utf-8")
+    assert check_export(made, tmp_path).text.startswith("This is the study")
+    book.write_text(json.dumps({"hash": "another"}), encoding="utf-8")
+    assert check_export(made, tmp_path).warning

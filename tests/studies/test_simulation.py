@@ -14,7 +14,7 @@ import pytest
 
 from dialens.analysis.bias import Resampling, StudyData, effects, study_data
 from dialens.base import DialensError
-from dialens.studies import TEA, Field, Reply, Screen, Study, attendance, seen, study_of
+from dialens.studies import TEA, Field, RaterReply, Screen, Study, attendance, seen, study_of
 from dialens.studies._participation import Entrance, take_part
 from dialens.studies._raters import Rater
 from dialens.studies.export import tables
@@ -24,7 +24,8 @@ from dialens.studies.simulation import Population, World, simulate_study, simula
 from dialens.studies.simulation._people import latent_of
 from dialens.studies.simulation._simulate import Simulated
 from dialens.studies.store import Store
-from dialens.studies.templates import TEMPLATES, load_template
+from dialens.studies.templates import TEMPLATES
+from tests.studies.samples import load_template
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 ENOUGH = Resampling(resamples=500)
@@ -279,7 +280,7 @@ def test_speeders_are_fast_and_the_inattentive_miss_checks(opened: Opened) -> No
     asked = next(s for s in plan(study, study.cells[0], 0) if s.kind == "check")
     rated = next(s for s in plan(study, study.cells[0], 0) if s.kind == "rating")
 
-    def replies(people: Population, screen: Screen) -> list[Reply]:
+    def replies(people: Population, screen: Screen) -> list[RaterReply]:
         world = World(study, people, seed=2)
         made = [world.person(number).reply(seen(screen)) for number in range(40)]
         return [reply for reply in made if reply is not None]
@@ -338,10 +339,12 @@ class _Judge:
     kind: str = "llm"
     name: str = "judge-1"
 
-    def reply(self, screen: Screen) -> Reply | None:
+    def reply(self, screen: Screen) -> RaterReply | None:
         self.shown.append(screen)
         answers = {field.name: 50 for field in screen.fields}
-        return Reply(answers | ({"consent": self.consent} if screen.kind == "consent" else {}), 1.0)
+        return RaterReply(
+            answers | ({"consent": self.consent} if screen.kind == "consent" else {}), 1.0
+        )
 
 
 def test_any_rater_can_take_a_study(opened: Opened) -> None:
@@ -351,7 +354,7 @@ def test_any_rater_can_take_a_study(opened: Opened) -> None:
     with opened() as store:
         store.register(study, now=NOW)
         door = Entrance(store, Planner(study), "judges", lambda: NOW)
-        waits = list(take_part(door, rater, lot=1))
+        waits = list(take_part(door, rater, tie_breaker=1))
         assert len(waits) == len(judge.shown)
         frame = store.answers_frame(study.hash)
         assert frame["rater_kind"].unique().to_list() == ["llm"]
@@ -368,7 +371,7 @@ def test_who_does_not_consent_is_asked_nothing_more(opened: Opened) -> None:
     with opened() as store:
         store.register(study, now=NOW)
         door = Entrance(store, Planner(study), "judges", lambda: NOW)
-        waits = take_part(door, _Judge([], consent="no"), lot=1)
+        waits = take_part(door, _Judge([], consent="no"), tie_breaker=1)
         next(waits)
         with pytest.raises(StopIteration) as end:
             next(waits)

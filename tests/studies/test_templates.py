@@ -27,7 +27,8 @@ from dialens.studies import (
 from dialens.studies._codebook import RATING_COLUMNS
 from dialens.studies.instruments import simulate, validate
 from dialens.studies.plan import plan
-from dialens.studies.templates import TEMPLATES, load_template, write_template
+from dialens.studies.templates import TEMPLATES, write_template
+from tests.studies.samples import load_template
 
 
 @pytest.mark.parametrize("name", TEMPLATES)

@@ -7,7 +7,7 @@ import os
 import signal
 import time
 
-from dialens.studies.store import Store, Waiting
+from dialens.studies.store import PendingSubmission, Store
 from dialens.web._intake import Intake
 from tests.studies.store.people import NOON, given
 from tests.web.servers import KEY
@@ -18,7 +18,7 @@ def die_before_the_reply(url: str, tokens: list[str]) -> None:
 
     async def work(store: Store) -> None:
         intake = Intake(store)
-        sent = [intake.submit(Waiting(token, given(0), NOON)) for token in tokens]
+        sent = [intake.submit(PendingSubmission(token, given(0), NOON)) for token in tokens]
         replies = asyncio.gather(*sent)
         while store.session(tokens[-1]).index == 0:
             await asyncio.sleep(0)  # the group leaves for its thread

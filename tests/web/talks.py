@@ -13,7 +13,7 @@ import polars as pl
 from starlette.testclient import TestClient
 
 from dialens.agents import Message, Reply
-from dialens.studies.store import Talking
+from dialens.studies.store import ConversationStore
 from dialens.web import Site
 from tests.web.people import Page
 
@@ -148,9 +148,9 @@ class Scripted:
 
 def exchanges(site: Site) -> pl.DataFrame:
     """What was said and replied, as stored."""
-    return Talking(site.store.database).exchanges_frame(site.study.hash)
+    return ConversationStore(site.store.database).exchanges_frame(site.study.hash)
 
 
 def failures(site: Site) -> pl.DataFrame:
     """The replies that failed, as stored."""
-    return Talking(site.store.database).failures_frame(site.study.hash)
+    return ConversationStore(site.store.database).failures_frame(site.study.hash)

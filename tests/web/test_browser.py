@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 import pytest
 
-from dialens.studies.templates import load_template
+from tests.studies.samples import load_template
 from tests.web.conftest import PASSWORD, Host, Hosting, Serve, Server, Window, kept, tea
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from dialens.agents import AgentError
 from dialens.base import DialensError
 from dialens.studies import simulate_over_http, study_of
 from dialens.studies.simulation import Population
-from dialens.studies.store import Talking
+from dialens.studies.store import ConversationStore
 from dialens.web import open_agents
 from dialens.web._chat import SORRY
 from tests.agents.endpoint import Endpoint
@@ -212,7 +212,7 @@ def test_simulated_people_take_part_over_http(host: Hosting, endpoint: Endpoint)
     )
     assert went.outcomes == {"completed": 4}
     with kept(served) as store:
-        found = Talking(store.database).exchanges_frame(store.studies()[0].hash)
+        found = ConversationStore(store.database).exchanges_frame(store.studies()[0].hash)
     assert found["rater_kind"].unique().to_list() == ["simulated"]
     assert found.group_by("agent").len().sort("agent").rows() == [("bot-1", 4), ("bot-2", 4)]
     assert set(found["state"]) == {"answered"}

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from dialens.studies.export import export
-from dialens.studies.store import Talking
+from dialens.studies.store import ConversationStore
 from tests.agents.endpoint import Endpoint
 from tests.web.conftest import PASSWORD, Host, Hosting, Serve, Server, Window, kept
 from tests.web.talks import talk
@@ -53,7 +53,7 @@ def bubbles(page: Page) -> list[str]:
 
 def exchanges(server: Server | Host) -> pl.DataFrame:
     with kept(server) as store:
-        return Talking(store.database).exchanges_frame(store.studies()[0].hash)
+        return ConversationStore(store.database).exchanges_frame(store.studies()[0].hash)
 
 
 def test_a_whole_participation(

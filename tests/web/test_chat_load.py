@@ -14,7 +14,7 @@ import httpx
 import polars as pl
 import pytest
 
-from dialens.studies.store import Store, Talking
+from dialens.studies.store import ConversationStore, Store
 from tests.agents.endpoint import Endpoint
 from tests.studies.store.conftest import cluster  # noqa: F401
 from tests.web.browsers import Browser, Reply, Screen, Tally, in_own_loop, together, whole_form
@@ -109,7 +109,7 @@ async def crowd(port: int, tally: Tally) -> list[list[tuple[str, str]]]:
 
 def stored(database: str) -> pl.DataFrame:
     with Store.open(database, create=False, secrets=KEY) as store:
-        return Talking(store.database).exchanges_frame(store.studies()[0].hash)
+        return ConversationStore(store.database).exchanges_frame(store.studies()[0].hash)
 
 
 @pytest.mark.slow
@@ -164,7 +164,7 @@ def test_fifty_real_pages_at_once(host: Hosting, window: Window, endpoint: Endpo
         shown = [one.inner_text() for one in page.locator(".log .bubble").all()]
         assert shown == [f"This is p{number}", f"You said: This is p{number} (None)"]
     with kept(served) as store:
-        found = Talking(store.database).exchanges_frame(store.studies()[0].hash)
+        found = ConversationStore(store.database).exchanges_frame(store.studies()[0].hash)
     assert sorted(found["said"]) == sorted(f"This is p{number}" for number in range(PEOPLE))
     assert set(found["state"]) == {"answered"}
     assert found["tries"].unique().to_list() == [1]

@@ -9,8 +9,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from dialens.studies.store import HELD_S, Given, Held, StoreUnavailable, Talking
-from dialens.studies.store import Message as Sent
+from dialens.studies.store import LEASE_S, AgentReply, ConversationStore, Lease, StoreUnavailable
+from dialens.studies.store import ParticipantMessage as Sent
 from tests.web.conftest import Make
 from tests.web.people import Person
 from tests.web.talks import (
@@ -75,7 +75,7 @@ def test_a_reply_is_kept_when_nobody_listens(make: Make, talker: Visiting) -> No
 
 
 def test_when_a_server_is_gone_the_next_one_asks(make: Make, talker: Visiting) -> None:
-    """What a dead server held is asked for again, after a while and once."""
+    """What a dead server lease is asked for again, after a while and once."""
     now = datetime(2026, 1, 1, tzinfo=UTC)
     clock = [now]
     agent = Scripted(["Late, but here."])
@@ -84,16 +84,16 @@ def test_when_a_server_is_gone_the_next_one_asks(make: Make, talker: Visiting) -
     page = person.begin()
     session = Person(site, person.client).session
     screen = site.screens(session)[session.index]
-    talking = Talking(site.store.database)
+    talking = ConversationStore(site.store.database)
     message = Sent(screen.id, session.index, 1, "Hello", "k", "s", "bot-1", 2)
-    outcome, held = talking.say(session.token, message, server="a dead one", now=now)
+    outcome, lease = talking.say(session.token, message, server="a dead one", now=now)
     assert outcome == "stored"
-    assert talking.take(session.token, screen.id, 1, server="next", now=now) is None
-    clock[0] = now + timedelta(seconds=HELD_S + 1)
+    assert talking.take_over(session.token, screen.id, 1, server="next", now=now) is None
+    clock[0] = now + timedelta(seconds=LEASE_S + 1)
     assert person.again(page, "follow")[-1]["text"] == "Late, but here."
     # If the dead one comes back after all, its reply does not count.
-    assert held is not None
-    assert not talking.answered(held, Given("Too late.", 1.0), now=clock[0])
+    assert lease is not None
+    assert not talking.store_reply(lease, AgentReply("Too late.", 1.0), now=clock[0])
     assert exchanges(site)["reply"].to_list() == ["Late, but here."]
 
 
@@ -102,19 +102,19 @@ def test_a_reply_is_not_lost_when_the_database_is_away_for_a_moment(
 ) -> None:
     away = [StoreUnavailable("The database restarts.")] * 2
 
-    class Restarting(Talking):
+    class Restarting(ConversationStore):
         """A database that does not answer twice."""
 
-        def answered(self, held: Held, given: Given, *, now: datetime) -> bool:
+        def store_reply(self, lease: Lease, reply: AgentReply, *, now: datetime) -> bool:
             if away:
                 raise away.pop()
-            return super().answered(held, given, now=now)
+            return super().store_reply(lease, reply, now=now)
 
     monkeypatch.setattr("dialens.web._replies._TICK_S", 0.02)
     agent = Scripted()
     site = make(talk("", "echo"), agents={"bot-1": agent})
     assert site.replies is not None
-    site.replies.talking = Restarting(site.store.database)
+    site.replies.conversations = Restarting(site.store.database)
     person = talker(site)
     assert person.say(person.begin(), "Hello")[-1]["text"] == "Yes."
     assert len(agent.asked) == 1

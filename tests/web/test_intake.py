@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from dialens.base import DialensError
-from dialens.studies.store import Receipt, Session, Store, UnknownSession, Waiting
+from dialens.studies.store import PendingSubmission, Receipt, Session, Store, UnknownSession
 from dialens.web._intake import Intake
 from tests.studies.store.people import NOON, arrive, given, register
 from tests.web.browsers import Browser, Reply, Tally, in_own_loop, whole_form
@@ -40,8 +40,8 @@ def people(store: Store, count: int) -> list[Session]:
     return [arrive(store, study) for _ in range(count)]
 
 
-def first(session: Session) -> Waiting:
-    return Waiting(session.token, given(0), NOON)
+def first(session: Session) -> PendingSubmission:
+    return PendingSubmission(session.token, given(0), NOON)
 
 
 def test_more_than_a_group_holds(store: Store) -> None:
@@ -62,13 +62,13 @@ def test_a_screen_after_the_other_and_a_stranger_among_them(store: Store) -> Non
         intake = Intake(store)
 
         async def one(session: Session) -> list[int]:
-            sent = [Waiting(session.token, given(at), NOON) for at in range(4)]
+            sent = [PendingSubmission(session.token, given(at), NOON) for at in range(4)]
             return [(await intake.submit(waiting)).index for waiting in sent]
 
         async def stranger() -> None:
             for _ in range(4):
                 with pytest.raises(UnknownSession):
-                    await intake.submit(Waiting("nobody's", given(0), NOON))
+                    await intake.submit(PendingSubmission("nobody's", given(0), NOON))
 
         *steps, _ = await asyncio.gather(*map(one, crowd), stranger())
         assert steps == [[1, 2, 3, 4]] * 5

@@ -11,8 +11,9 @@ import pytest
 from starlette.testclient import TestClient
 
 from dialens.studies.store import Store
-from dialens.studies.templates import TEMPLATES, load_template
+from dialens.studies.templates import TEMPLATES
 from dialens.web import Site, study_app
+from tests.studies.samples import load_template
 from tests.web.conftest import KEY, PASSWORD, Make, Visit, tea
 from tests.web.people import Page, Person
 

@@ -8,9 +8,9 @@ import zipfile
 import polars as pl
 from starlette.testclient import TestClient
 
-from dialens.studies.templates import load_template
 from dialens.web import Site
 from dialens.web._watching import Watch
+from tests.studies.samples import load_template
 from tests.web.conftest import Make, Visit, log_in, tea
 from tests.web.people import Page
 

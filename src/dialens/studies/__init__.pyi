@@ -9,13 +9,15 @@ from ._judgements import check_outcomes, rating_rows
 from ._participation import attendance
 from ._preregistration import (
     FILE,
-    Preregistration,
-    differences,
+    NOT_PREREGISTERED,
+    PreregistrationCheck,
+    check_export,
+    check_study,
     preregister,
     preregistration_markdown,
     read_preregistration,
 )
-from ._raters import HUMAN, RATER_HEADER, SIMULATED, Reply, seen
+from ._raters import HUMAN, RATER_HEADER, SIMULATED, RaterReply, seen
 from ._study import Study, load_study, study_of
 from ._types import JSON, SCREEN_KINDS, Answer, AnswerError, Cell, Field, Screen
 from .plan import Planner, plan
@@ -27,6 +29,7 @@ __all__ = [
     "GIVEN_UP",
     "HUMAN",
     "JSON",
+    "NOT_PREREGISTERED",
     "RATER_HEADER",
     "SCHEMA",
     "SCREEN_KINDS",
@@ -40,16 +43,17 @@ __all__ = [
     "Exchange",
     "Field",
     "Planner",
-    "Preregistration",
-    "Reply",
+    "PreregistrationCheck",
+    "RaterReply",
     "Screen",
     "Study",
     "StudyEstimate",
     "attendance",
+    "check_export",
     "check_outcomes",
+    "check_study",
     "codebook",
     "codebook_markdown",
-    "differences",
     "estimate",
     "filled",
     "holds",

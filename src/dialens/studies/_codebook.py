@@ -192,39 +192,39 @@ def codebook_markdown(study: Study) -> str:
         >>> codebook_markdown(study_of(TEA)).split("\n")[0]
         '# Codebook: How good are these replies?'
     """
-    made = codebook(study)
+    book = codebook(study)
     lines = [
-        f"# Codebook: {made['title']}",
+        f"# Codebook: {book['title']}",
         "",
-        f"Study `{made['study']}`, version {made['version']}, definition `{made['hash'][:12]}`.",
+        f"Study `{book['study']}`, version {book['version']}, definition `{book['hash'][:12]}`.",
         "",
         "## ratings.parquet: one row a rating",
         "",
-        *_table(("column", "meaning"), [(f"`{k}`", v) for k, v in made["ratings"].items()]),
+        *_table(("column", "meaning"), [(f"`{k}`", v) for k, v in book["ratings"].items()]),
         "## Qualities",
         "",
     ]
-    for name, quality in made["qualities"].items():
+    for name, quality in book["qualities"].items():
         lines += [f"**{quality['label']}** (`{name}`). {quality['definition']}".rstrip(), ""]
         for scale in quality["scales"]:
             lines += [_scale(scale), ""]
-    if made["factors"]:
+    if book["factors"]:
         rows = [
             (f"`{name}`", factor["meaning"], factor["assign"], ", ".join(factor["levels"]))
-            for name, factor in made["factors"].items()
+            for name, factor in book["factors"].items()
         ]
         lines += ["## Factors", "", *_table(("factor", "meaning", "participants", "levels"), rows)]
-    if "exchanges" in made:
+    if "exchanges" in book:
         for name, what in (("exchanges", "a message"), ("failures", "a failure of an agent")):
-            columns = [(f"`{k}`", v) for k, v in made[name].items()]
+            columns = [(f"`{k}`", v) for k, v in book[name].items()]
             lines += [f"## {name}.parquet: one row {what}", ""]
             lines += _table(("column", "meaning"), columns)
-    if made["questions"] or made["checks"]:
+    if book["questions"] or book["checks"]:
         rows = [
             (f"`{name}`", asked["prompt"], asked["title"], _answers(asked))
-            for name, asked in made["questions"].items()
+            for name, asked in book["questions"].items()
         ]
-        rows += [(f"`{n}`", c["meaning"], "Check", c["values"]) for n, c in made["checks"].items()]
+        rows += [(f"`{n}`", c["meaning"], "Check", c["values"]) for n, c in book["checks"].items()]
         lines += [
             "## questionnaires.parquet: one row an answer",
             "",

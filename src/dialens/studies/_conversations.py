@@ -44,16 +44,16 @@ def talk_screens(
     talks = design.conversations
     assert talks is not None
     maker = ScreenMaker(design)
-    those = agents_of(talks, cell, digit)
+    agents = agents_of(talks, cell, digit)
     turn_of_topics = digit(len(talks.topics))
-    made = []
-    for place, agent in enumerate(those):
+    by_conversation = []
+    for place, agent in enumerate(agents):
         shown = _condition(design, cell, agent)
         topic = talks.topics[(turn_of_topics + place) % len(talks.topics)] if talks.topics else ""
         chat = _chat(design, talks, agent, shown, topic, place)
         judged = _judged(maker, talks, agent, shown, qualities, chat, place)
-        made.append([chat, *judged])
-    return made
+        by_conversation.append([chat, *judged])
+    return by_conversation
 
 
 def _condition(design: Design, cell: Cell, agent: TalkingAgent) -> Condition:
@@ -149,8 +149,8 @@ def _with_talk(screen: Screen, talks: Conversations, talk: str, number: int | No
 
 def talk_of(screen: Screen) -> str | None:
     """The conversation that a screen is about; none for other screens."""
-    told = screen.state.get("talk")
-    return None if told is None else str(told)
+    name = screen.state.get("talk")
+    return None if name is None else str(name)
 
 
 def is_absent(screen: Screen, exchanges: Sequence[Exchange]) -> bool:

@@ -18,19 +18,19 @@ def study_schema() -> dict[str, JSON]:
         >>> study_schema()["required"][:2]
         ['study', 'title']
     """
-    made = Design.model_json_schema(mode="validation")
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **made}
+    described = Design.model_json_schema(mode="validation")
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **described}
 
 
 def study_file(path: str | Path) -> Path:
     """The study file at a path: the file itself, or `study.yaml` in a folder."""
-    given = Path(path)
-    found = given / STUDY if given.is_dir() else given
-    if not found.is_file():
+    target = Path(path)
+    chosen = target / STUDY if target.is_dir() else target
+    if not chosen.is_file():
         raise DialensError(
-            f"{found} does not exist. `dialens study new --template NAME -o {given}` writes one."
+            f"{chosen} does not exist. `dialens study new --template NAME -o {target}` writes one."
         )
-    return found
+    return chosen
 
 
 def read_design(path: str | Path) -> Design:

@@ -12,7 +12,7 @@ import httpx
 
 from dialens.base import DialensError, RetryPolicy, send_with_retry
 from dialens.studies._participation import BLOCKED, EXPIRED, FULL, LEFT, counted
-from dialens.studies._raters import RATER_HEADER, Rater, Reply
+from dialens.studies._raters import RATER_HEADER, Rater, RaterReply
 from dialens.studies._study import Study
 from dialens.studies._types import JSON, Screen
 from dialens.studies.simulation import Population, World, line
@@ -190,7 +190,7 @@ def _message(ticket: str, talk: str, chat: dict[str, JSON], rater: Rater) -> dic
     return {**sent, "key": uuid.uuid4().hex}
 
 
-def _times(reply: Reply, shown_at: datetime, now: datetime, pace: float) -> dict[str, JSON]:
+def _times(reply: RaterReply, shown_at: datetime, now: datetime, pace: float) -> dict[str, JSON]:
     """When the screen came up and was submitted, and what the page's script would have logged."""
     moments = [("shown", shown_at)]
     if reply.away_s and pace:

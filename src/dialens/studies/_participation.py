@@ -12,22 +12,26 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import func, insert, select, update
 
-from dialens.studies._conversations import filled
-from dialens.studies._raters import Rater, Reply, seen
+from dialens.studies._conversations import filled, talk_of
+from dialens.studies._exchange import ANSWERED
+from dialens.studies._raters import Rater, RaterReply, seen
 from dialens.studies._types import JSON, Screen
+from dialens.studies.design import Conversations
 from dialens.studies.instruments import validate
 from dialens.studies.plan import Planner
-from dialens.studies.simulation import converse
+from dialens.studies.simulation import line, stand_in
 from dialens.studies.store import (
     COMPLETED,
+    AgentReply,
     Blocked,
+    ConversationStore,
     Event,
+    ParticipantMessage,
     Session,
     SessionOver,
     Store,
     StudyFull,
     Submission,
-    Talking,
     participants,
     sessions,
     settings,
@@ -36,6 +40,9 @@ from dialens.studies.store import (
 
 LEFT, DECLINED, FULL, BLOCKED, EXPIRED = "left", "declined", "full", "blocked", "expired"
 OUTCOMES = (COMPLETED, LEFT, DECLINED, FULL, BLOCKED, EXPIRED)
+
+_TYPING_S = 14.0
+_REPLY_S = 2.0
 
 Clock = Callable[[], datetime]
 Waits = Generator[float, None, str]
@@ -59,7 +66,7 @@ class Entrance:
     clock: Clock
 
 
-def take_part(entrance: Entrance, rater: Rater, *, lot: int) -> Waits:
+def take_part(entrance: Entrance, rater: Rater, *, tie_breaker: int) -> Waits:
     """A whole participation, from the first screen or from where the rater was interrupted.
 
     What was answered before an interruption is gone through again in thought: a rater that
@@ -68,7 +75,7 @@ def take_part(entrance: Entrance, rater: Rater, *, lot: int) -> Waits:
     Args:
         entrance: Where the rater comes in.
         rater: Who takes part.
-        lot: Decides between equally empty cells.
+        tie_breaker: Random number that decides between equally empty cells.
 
     Examples:
         >>> import tempfile
@@ -82,7 +89,7 @@ def take_part(entrance: Entrance, rater: Rater, *, lot: int) -> Waits:
         >>> with Store.open(f"sqlite:///{tempfile.mkdtemp()}/tea.db") as store:
         ...     study = store.register(world.study, now=noon)
         ...     door = Entrance(store, Planner(world.study), "simulation", lambda: noon)
-        ...     waits = list(take_part(door, world.person(1), lot=1))
+        ...     waits = list(take_part(door, world.person(1), tie_breaker=1))
         ...     len(waits), store.answers_frame(study.hash)["rater_kind"].unique().to_list()
         (14, ['simulated'])
     """
@@ -94,7 +101,7 @@ def take_part(entrance: Entrance, rater: Rater, *, lot: int) -> Waits:
             recruiter=entrance.recruiter,
             worker=rater.name,
             now=clock(),
-            seed_source=lambda: lot,
+            seed_source=lambda: tie_breaker,
             rater_kind=rater.kind,
         )
     except StudyFull:
@@ -109,14 +116,14 @@ def take_part(entrance: Entrance, rater: Rater, *, lot: int) -> Waits:
     asked = [screen for screen in screens if screen.kind != "end"]
     talks = study.design.conversations
     for index, screen in enumerate(asked):
-        said = () if talks is None else Talking(store.database).exchanges(session.token)
+        said = () if talks is None else ConversationStore(store.database).exchanges(session.token)
         reply = rater.reply(seen(filled(screen, said)))
         if reply is None:
             return LEFT
         shown_at = clock()
         if talks is not None and screen.kind == "chat":
             try:
-                yield from converse(store, session, index, screen, rater.name, talks, clock)
+                yield from _converse(store, session, index, screen, rater.name, talks, clock)
             except SessionOver:
                 return EXPIRED
         yield reply.seconds
@@ -135,12 +142,42 @@ def take_part(entrance: Entrance, rater: Rater, *, lot: int) -> Waits:
     return COMPLETED
 
 
+def _converse(
+    store: Store, session: Session, index: int, screen: Screen, who: str, talks: Conversations,
+    clock: Callable[[], datetime],
+) -> Generator[float, None, None]:  # fmt: skip
+    """Have a conversation in process, from wherever it was interrupted; gives the waits.
+
+    No agent is asked: it may cost money, and a simulation is there to try a design before anybody
+    is paid. Over HTTP simulated participants talk with the server's real agents.
+    """
+    conversations, talk = ConversationStore(store.database), str(talk_of(screen))
+    system, agent = str(screen.state["system"]), str(screen.state["agent"])
+    said = conversations.exchanges(session.token)
+    done = {exchange.number for exchange in said if exchange.state == ANSWERED}
+    for number in range(1, talks.exchanges + 1):
+        yield _TYPING_S
+        if number in done or session.index > index:
+            continue
+        text = line(who, talk, number)
+        message = ParticipantMessage(
+            talk, index, number, text, f"{number}", system, agent, talks.exchanges
+        )
+        _, lease = conversations.say(session.token, message, server=who, now=clock())
+        if lease is None:  # interrupted between the two
+            lease = conversations.take_over(session.token, talk, number, server=who, now=clock())
+        yield _REPLY_S
+        if lease is not None:
+            reply = AgentReply(stand_in(agent, number), _REPLY_S)
+            conversations.store_reply(lease, reply, now=clock())
+
+
 def _submit(
     entrance: Entrance,
     session: Session,
     index: int,
     screen: Screen,
-    reply: Reply,
+    reply: RaterReply,
     shown_at: datetime,
 ) -> None:
     now = entrance.clock()
@@ -150,11 +187,11 @@ def _submit(
     }
     page = f"{session.attempt}-{index}"
     events = _events(reply, page, shown_at)
-    given = Submission(screen, index, answers, page, shown_at, now, events)
-    entrance.store.submit(session.token, given, now=now)
+    submission = Submission(screen, index, answers, page, shown_at, now, events)
+    entrance.store.submit(session.token, submission, now=now)
 
 
-def _events(reply: Reply, page: str, shown_at: datetime) -> list[Event]:
+def _events(reply: RaterReply, page: str, shown_at: datetime) -> list[Event]:
     """What a browser would have logged of a screen."""
     moments = [("shown", 0.0)]
     here = reply.seconds - reply.away_s

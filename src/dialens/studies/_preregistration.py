@@ -21,6 +21,7 @@ FILE = "preregistration.json"
 """Where it lies beside a study file, if it is not put elsewhere."""
 
 _MOST = 60
+_MOST_DIFFERENCES = 12
 _ITEMS = ("items", "practice", "gold")
 
 
@@ -118,7 +119,7 @@ def read_preregistration(path: Path) -> Preregistration:
     """A preregistration from its file; one that was changed since is refused."""
     try:
         data: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        told = data.pop("hash")
+        written = data.pop("hash")
         made = Preregistration(**data | {"hypotheses": tuple(data["hypotheses"])})
     except FileNotFoundError as error:
         raise DialensError(f"There is no preregistration {path}.") from error
@@ -126,10 +127,10 @@ def read_preregistration(path: Path) -> Preregistration:
         raise DialensError(
             f"{path} is no preregistration. Make one with `dialens study preregister`."
         ) from error
-    if made.hash != told:
+    if made.hash != written:
         raise DialensError(
-            f"{path} was changed after it was made: it says its hash is {str(told)[:12]}, and it "
-            f"is {made.hash[:12]}. Use the file as it was."
+            f"{path} was changed after it was made: it says its hash is {str(written)[:12]}, and "
+            f"it is {made.hash[:12]}. Use the file as it was."
         )
     return made
 
@@ -182,6 +183,101 @@ def _short(value: JSON) -> str:
         return "nothing"
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= _MOST else f"{text[: _MOST - 2]} …"
+
+
+@dataclass(frozen=True)
+class PreregistrationCheck:
+    """Whether the study that was taken is the one that was announced, in words.
+
+    Attributes:
+        text: The answer, in a sentence.
+        details: What differs and what was announced, one line each.
+        warning: Whether results must not be read without it.
+    """
+
+    text: str
+    details: tuple[str, ...] = ()
+    warning: bool = False
+
+
+NOT_PREREGISTERED = PreregistrationCheck(
+    "This study was not preregistered (`dialens study preregister`)."
+)
+
+
+def check_study(
+    announced: Preregistration, study: Study, *, first_answer: datetime | None = None
+) -> PreregistrationCheck:
+    """Whether a study is the one announced, and what differs.
+
+    Args:
+        announced: The preregistration.
+        study: As it was taken.
+        first_answer: When the first person answered; none if nobody has.
+
+    Examples:
+        >>> from dialens.studies._examples import TEA
+        >>> from dialens.studies._study import study_of
+        >>> tea = study_of(TEA | {"hypotheses": ["Anchors pull."]})
+        >>> check = check_study(preregister(tea, now=datetime(2026, 1, 1, tzinfo=UTC)), tea)
+        >>> check.text[:62], check.details, check.warning
+        ('This is the study that was preregistered on 2026-01-01 at 00:0', ('Hypothesis 1: ...
+    """
+    found = differences(announced, study)
+    details = [str(difference) for difference in found[:_MOST_DIFFERENCES]]
+    if len(found) > _MOST_DIFFERENCES:
+        details.append(f"… and {len(found) - _MOST_DIFFERENCES} more differences.")
+    if announced.participants_before:
+        details.append(
+            f"{announced.participants_before:,} people had taken part when it was written."
+        )
+    if first_answer is not None and first_answer < datetime.fromisoformat(announced.frozen_at):
+        details.append(
+            f"The first answer was given before it, at {first_answer:%Y-%m-%d %H:%M} UTC."
+        )
+    details += [f"Hypothesis {n}: {text}" for n, text in enumerate(announced.hypotheses, start=1)]
+    if announced.analysis_plan:
+        details.append(f"Analysis plan: {announced.analysis_plan}")
+    text = _another(announced) if found else _same(announced)
+    return PreregistrationCheck(text, tuple(details), warning=bool(found))
+
+
+def check_export(announced: Preregistration, export: Path) -> PreregistrationCheck:
+    """Whether an export is of the study announced, as far as its codebook tells.
+
+    Args:
+        announced: The preregistration.
+        export: The folder of an export, or any table of ratings.
+    """
+    codebook = export / "codebook.json"
+    if not codebook.exists():
+        text = (
+            f"There is one ({announced.hash[:12]}), but a table of ratings does not say which "
+            "study it comes from, so that it cannot be checked."
+        )
+        return PreregistrationCheck(text, warning=True)
+    if json.loads(codebook.read_text(encoding="utf-8")).get("hash") == announced.study_hash:
+        return PreregistrationCheck(_same(announced))
+    text = f"{_another(announced)} Analyse the study itself to see what differs."
+    return PreregistrationCheck(text, warning=True)
+
+
+def _same(announced: Preregistration) -> str:
+    return (
+        f"This is the study that was preregistered {_when(announced)} "
+        f"(hash {announced.hash[:12]}, study {announced.study_hash[:12]})."
+    )
+
+
+def _another(announced: Preregistration) -> str:
+    return (
+        f"This is not the study that was preregistered {_when(announced)} "
+        f"(hash {announced.hash[:12]})."
+    )
+
+
+def _when(announced: Preregistration) -> str:
+    return f"on {datetime.fromisoformat(announced.frozen_at):%Y-%m-%d at %H:%M} UTC"
 
 
 def preregistration_markdown(made: Preregistration) -> str:

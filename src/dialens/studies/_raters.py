@@ -1,8 +1,8 @@
-"""Who takes a study: people, simulated participants, LLM judges, all through one small door.
+"""Who takes a study: people, simulated participants, or any program that implements `Rater`.
 
 A rater is shown screens, one after the other, and says for each what it answers and how long that
 took, or that it leaves. People do so in a browser (`dialens.web`); everybody else implements
-`Rater` and takes part in process (`studies.participation`) or through the pages
+`Rater` and takes part in process (`studies.participation`) or over HTTP
 (`studies.http_participation`). `kind` goes onto every row of the data (`rater_kind`).
 """
 
@@ -19,7 +19,7 @@ RATER_HEADER = "x-dialens-rater"
 
 
 @dataclass(frozen=True)
-class Reply:
+class RaterReply:
     """What a rater gives on one screen.
 
     Attributes:
@@ -29,7 +29,7 @@ class Reply:
         overdue: Whether the screen's deadline ran out, so that nothing has to be answered.
 
     Examples:
-        >>> Reply({"coherence-1": 80.0}, seconds=7.5).away_s
+        >>> RaterReply({"coherence-1": 80.0}, seconds=7.5).away_s
         0.0
     """
 
@@ -55,7 +55,7 @@ class Rater(Protocol):
     def name(self) -> str:
         """By which the rater is known again, like a worker's id; kept encrypted."""
 
-    def reply(self, screen: Screen) -> Reply | None:
+    def reply(self, screen: Screen) -> RaterReply | None:
         """What the rater does with a screen; none if it leaves for good."""
 
 

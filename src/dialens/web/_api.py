@@ -24,7 +24,7 @@ class Problem(BaseModel):
     detail: str
 
 
-class StudyTold(BaseModel):
+class StudyInfo(BaseModel):
     """What is being served."""
 
     name: str
@@ -35,7 +35,7 @@ class StudyTold(BaseModel):
     minutes: int
 
 
-class CellTold(BaseModel):
+class CellInfo(BaseModel):
     """How far a cell is."""
 
     cell: str
@@ -55,7 +55,7 @@ class NewState(BaseModel):
     state: State
 
 
-class TimesTold(BaseModel):
+class TimesInfo(BaseModel):
     """Median times."""
 
     completed_minutes: float | None
@@ -63,7 +63,7 @@ class TimesTold(BaseModel):
     seconds_by_kind: dict[str, float]
 
 
-class ScreenTold(BaseModel):
+class ScreenInfo(BaseModel):
     """How many reached a screen, submitted it, are at it, and left at it."""
 
     index: int
@@ -76,7 +76,7 @@ class ScreenTold(BaseModel):
     median_active_s: float | None
 
 
-class RaterTold(BaseModel):
+class RaterInfo(BaseModel):
     """How one participant answers."""
 
     participant: str
@@ -87,16 +87,16 @@ class RaterTold(BaseModel):
     flags: list[str]
 
 
-class QualityTold(BaseModel):
+class QualityInfo(BaseModel):
     """Quality of the data so far."""
 
     at: datetime
     n_checks: int
     n_failed: int
-    raters: list[RaterTold]
+    raters: list[RaterInfo]
 
 
-class AgentTold(BaseModel):
+class AgentInfo(BaseModel):
     """How an agent does that participants talk with."""
 
     agent: str
@@ -108,7 +108,7 @@ class AgentTold(BaseModel):
     failures: dict[str, int]
 
 
-class PreviewTold(BaseModel):
+class PreviewInfo(BaseModel):
     """A screen as participants of a cell see it."""
 
     index: int
@@ -144,11 +144,11 @@ def api_routes(site: Site, watch: Watch) -> APIRouter:
     )
 
     @router.get("/study")
-    def study() -> StudyTold:
+    def study() -> StudyInfo:
         """What is being served."""
         design = site.study.design
         cells = [cell.name for cell in site.study.cells]
-        return StudyTold(
+        return StudyInfo(
             name=site.study.name,
             version=design.version,
             title=design.title,
@@ -157,51 +157,51 @@ def api_routes(site: Site, watch: Watch) -> APIRouter:
             minutes=site.minutes,
         )
 
-    def told(cell: str | None = None) -> list[CellTold]:
+    def cell_infos(cell: str | None = None) -> list[CellInfo]:
         return [
-            CellTold.model_validate(one, from_attributes=True)
+            CellInfo.model_validate(one, from_attributes=True)
             for one in watch.overview(site.clock()).cells
             if cell in (None, one.cell)
         ]
 
     @router.get("/cells")
-    def cells() -> list[CellTold]:
+    def cells() -> list[CellInfo]:
         """How far each cell is."""
-        return told()
+        return cell_infos()
 
     @router.put("/cells/{cell}", responses=_NO_CELL)
-    def steer(cell: CellName, new: NewState) -> CellTold:
+    def steer(cell: CellName, new: NewState) -> CellInfo:
         """Open, pause or close a cell; who is in it goes on."""
         set_state(site, cell, new.state)
-        return told(cell)[0]
+        return cell_infos(cell)[0]
 
     @router.get("/times")
-    def times() -> TimesTold:
+    def times() -> TimesInfo:
         """Median times."""
         seen = watch.overview(site.clock()).times
-        return TimesTold(
+        return TimesInfo(
             completed_minutes=seen.completed_minutes,
             active_minutes=seen.active_minutes,
             seconds_by_kind=seen.by_kind,
         )
 
     @router.get("/dropout")
-    def dropout() -> list[ScreenTold]:
+    def dropout() -> list[ScreenInfo]:
         """Where people are and where they left, screen by screen."""
-        return [ScreenTold(**row) for row in watch.overview(site.clock()).dropout]
+        return [ScreenInfo(**row) for row in watch.overview(site.clock()).dropout]
 
     @router.get("/quality")
     def quality(
         limit: Annotated[int, Query(ge=1, le=10_000, description="Participants at most.")] = 1_000,
-    ) -> QualityTold:
+    ) -> QualityInfo:
         """Checks, speed and straight-lining of participants, those with most flags first."""
         seen = watch.overview(site.clock())
-        return QualityTold(
+        return QualityInfo(
             at=seen.at,
             n_checks=seen.n_checks,
             n_failed=seen.n_failed,
             raters=[
-                RaterTold(
+                RaterInfo(
                     participant=one.participant,
                     n_ratings=one.n_ratings,
                     median_seconds=one.median_seconds,
@@ -214,23 +214,23 @@ def api_routes(site: Site, watch: Watch) -> APIRouter:
         )
 
     @router.get("/agents")
-    def agents() -> list[AgentTold]:
+    def agents() -> list[AgentInfo]:
         """How the agents do that participants talk with: replies, seconds, failures by reason."""
-        return [AgentTold(**row) for row in watch.overview(site.clock()).agents]
+        return [AgentInfo(**row) for row in watch.overview(site.clock()).agents]
 
     @router.get("/preview/{cell}", responses=_NO_CELL)
     def preview(
         cell: CellName,
         index: Annotated[int, Query(ge=0, le=100_000)] = 0,
         seed: Annotated[int, Query(ge=0, lt=2**31)] = 0,
-    ) -> PreviewTold:
+    ) -> PreviewInfo:
         """A screen as participants of a cell see it; nothing is recorded."""
         if cell not in site.study.targets:
             raise HTTPException(404, "There is no such cell.")
         screens = site.planner.screens(cell, seed)
         place = min(index, len(screens) - 1)
         screen = with_example(site, screens[place])
-        return PreviewTold(
+        return PreviewInfo(
             index=place,
             total=len(screens) - 1,
             id=screen.id,

@@ -47,12 +47,12 @@ class Arrival:
         return {"r": self.recruiter, "w": self.worker, "p": dict(self.parameters or {})}
 
     @classmethod
-    def from_json(cls, told: Mapping[str, object]) -> "Arrival":
+    def from_json(cls, value: Mapping[str, object]) -> "Arrival":
         """The arrival that a signed cookie kept."""
-        parameters = told.get("p")
+        parameters = value.get("p")
         kept = dict(parameters) if isinstance(parameters, Mapping) else {}
-        worker = told.get("w")
-        return cls(str(told.get("r")), None if worker is None else str(worker), kept)
+        worker = value.get("w")
+        return cls(str(value.get("r")), None if worker is None else str(worker), kept)
 
 
 def arrival(recruiter: str, query: Mapping[str, str]) -> Arrival:
@@ -69,15 +69,15 @@ def arrival(recruiter: str, query: Mapping[str, str]) -> Arrival:
         dialens.web._arrival.NotRecruited: Please open this study from its page on Prolific.
     """
     names = PARAMETERS[recruiter]
-    told = {name: query[name].strip() for name in names if query.get(name, "").strip()}
-    for name, value in told.items():
+    present = {name: query[name].strip() for name in names if query.get(name, "").strip()}
+    for name, value in present.items():
         if not _IDENTIFIER.fullmatch(value):
             raise NotRecruited(f"The address holds no valid {name}. Please open it again.")
-    if recruiter == "mturk" and told.get("assignmentId", _PREVIEW) == _PREVIEW:
-        if "assignmentId" in told or "hitId" in told:
+    if recruiter == "mturk" and present.get("assignmentId", _PREVIEW) == _PREVIEW:
+        if "assignmentId" in present or "hitId" in present:
             return Arrival(recruiter, preview=True)
         raise NotRecruited(_OPENED_ELSEWHERE[recruiter])
-    worker = told.pop(names[0], None)
+    worker = present.pop(names[0], None)
     if worker is None and recruiter != "link":
         raise NotRecruited(_OPENED_ELSEWHERE[recruiter])
-    return Arrival(recruiter, worker, told)
+    return Arrival(recruiter, worker, present)

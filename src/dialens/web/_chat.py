@@ -21,7 +21,7 @@ from dialens.studies.design import Conversations
 from dialens.studies.store import (
     REPEATED,
     STORED,
-    Message,
+    ParticipantMessage,
     Session,
     SessionOver,
     StoreUnavailable,
@@ -146,7 +146,7 @@ class Chats:
 
     def state(self, session: Session, talk: str) -> ChatState:
         """How far a conversation is."""
-        said = self._replies.talking.exchanges(session.token)
+        said = self._replies.conversations.exchanges(session.token)
         return self.state_of(said, talk)
 
     def still_on(self, session: Session, screen: Screen) -> bool:
@@ -169,7 +169,7 @@ class Chats:
     ) -> Response:
         """The page of a conversation."""
         site, screen = self._site, caller.screen
-        said = self._replies.talking.exchanges(caller.session.token)
+        said = self._replies.conversations.exchanges(caller.session.token)
         return site.pages.page(
             "chat",
             422 if error else 200,
@@ -237,7 +237,7 @@ class Chats:
     ) -> tuple[bool, LiveReply | None]:
         """Whether the message is stored, now or before, and the reply to it if it is under way."""
         screen, session = caller.screen, caller.session
-        message = Message(
+        message = ParticipantMessage(
             screen.id,
             session.index,
             number,
@@ -250,14 +250,14 @@ class Chats:
         replies = self._replies
 
         def say() -> tuple[str, LiveReply | None]:
-            outcome, held = replies.talking.say(
+            outcome, lease = replies.conversations.say(
                 session.token, message, server=replies.server, now=self._site.clock()
             )
-            if held is None:
+            if lease is None:
                 return outcome, None
-            return outcome, replies.start(held, session, message.agent)
+            return outcome, replies.start(lease, session, message.agent)
 
-        # To its end, even if the browser is gone: what is held has to be asked.
+        # To its end, even if the browser is gone: what is leased has to be asked.
         outcome, live = await asyncio.shield(run_in_threadpool(say))
         if outcome == REPEATED:
             live = await self._taken(caller, number)
@@ -266,12 +266,12 @@ class Chats:
     async def _taken(self, caller: Caller, number: int, *, again: bool = False) -> LiveReply | None:
         """A reply that is under way here, or is asked for now because nobody else does."""
         screen, session, replies = caller.screen, caller.session, self._replies
-        found = replies.find(session, screen.id, number)
-        if found is not None:
-            return found
+        live = replies.find(session, screen.id, number)
+        if live is not None:
+            return live
 
         def take() -> LiveReply | None:
-            held = replies.talking.take(
+            lease = replies.conversations.take_over(
                 session.token,
                 screen.id,
                 number,
@@ -280,7 +280,7 @@ class Chats:
                 again=again,
             )
             agent = str(screen.state["agent"])
-            return None if held is None else replies.start(held, session, agent)
+            return None if lease is None else replies.start(lease, session, agent)
 
         return await asyncio.shield(run_in_threadpool(take))
 
@@ -311,10 +311,10 @@ class Chats:
 
 
 def _number(form: dict[str, str]) -> int:
-    told = form.get("number", "")
-    if not (told.isascii() and told.isdigit() and len(told) <= 4):
+    number = form.get("number", "")
+    if not (number.isascii() and number.isdigit() and len(number) <= 4):
         raise HTTPException(400, "The form could not be read.")
-    return int(told)
+    return int(number)
 
 
 def _line(value: dict[str, Any]) -> bytes:

@@ -58,42 +58,42 @@ class CookieJar:
 
     def visit(self, request: Request) -> Visit | None:
         """Who the request comes from."""
-        told = _loaded(self._visits, request.cookies.get(self.name))
-        if not isinstance(told, dict):
+        content = _loaded(self._visits, request.cookies.get(self.name))
+        if not isinstance(content, dict):
             return None
-        watch = told.get("d")
+        watch = content.get("d")
         return Visit(
-            str(told["v"]),
-            Arrival.from_json(told["a"]),
-            told.get("t"),
+            str(content["v"]),
+            Arrival.from_json(content["a"]),
+            content.get("t"),
             None if watch is None else (int(watch[0]), float(watch[1])),
         )
 
     def set_visit(self, request: Request, response: Response, visit: Visit) -> None:
         """Let the browser keep a visit."""
-        told: dict[str, Any] = {"v": visit.visitor, "a": visit.arrival.as_json()}
+        content: dict[str, Any] = {"v": visit.visitor, "a": visit.arrival.as_json()}
         if visit.token is not None:
-            told["t"] = visit.token
+            content["t"] = visit.token
         if visit.watch is not None:
-            told["d"] = list(visit.watch)
-        made = str(self._visits.dumps(told))
-        self._set(request, response, self.name, made, _A_WEEK, framed=self._framed)
+            content["d"] = list(visit.watch)
+        signed = str(self._visits.dumps(content))
+        self._set(request, response, self.name, signed, _A_WEEK, framed=self._framed)
 
     def login(self, request: Request) -> str | None:
         """The researcher's session, if there is a valid one."""
-        given = request.cookies.get(self.researcher)
-        if given is None:
+        cookie = request.cookies.get(self.researcher)
+        if cookie is None:
             return None
         try:
-            told = self._logins.loads(given, max_age=RESEARCHER_HOURS * 3600)
+            name = self._logins.loads(cookie, max_age=RESEARCHER_HOURS * 3600)
         except BadSignature:
             return None
-        return told if isinstance(told, str) else None
+        return name if isinstance(name, str) else None
 
     def set_login(self, request: Request, response: Response, name: str) -> None:
         """Let a researcher in; `name` is new at every login."""
-        made = str(self._logins.dumps(name))
-        self._set(request, response, self.researcher, made, RESEARCHER_HOURS * 3600, framed=False)
+        signed = str(self._logins.dumps(name))
+        self._set(request, response, self.researcher, signed, RESEARCHER_HOURS * 3600, framed=False)
 
     def end_login(self, request: Request, response: Response) -> None:
         """Let the browser forget the researcher's session."""
@@ -101,8 +101,8 @@ class CookieJar:
 
     def ticket(self, purpose: str, owner: str) -> str:
         """What a form has to bring along: nobody but the owner of the cookie can know it."""
-        told = f"{purpose}:{owner}".encode()
-        return hmac.new(self._key, told, hashlib.sha256).hexdigest()
+        text = f"{purpose}:{owner}".encode()
+        return hmac.new(self._key, text, hashlib.sha256).hexdigest()
 
     def is_ticket(self, given: str, purpose: str, owner: str) -> bool:
         """Whether a form brought the right one."""

@@ -77,11 +77,11 @@ class Guard:
 
     def _refusal(self, scope: Scope) -> HTTPException | None:
         """Why the request is not handled at all; the application says it in its own words."""
-        told = dict(scope["headers"])
-        length = told.get(b"content-length", b"0")
+        sent = dict(scope["headers"])
+        length = sent.get(b"content-length", b"0")
         if not length.isdigit() or int(length) > self._most_bytes:
             return HTTPException(413, "This is too much at once.")
-        site = told.get(b"sec-fetch-site", b"same-origin")
+        site = sent.get(b"sec-fetch-site", b"same-origin")
         if scope["method"] not in _READING and site not in (b"same-origin", b"none"):
             return HTTPException(403, "This request came from another site.")
         return None

@@ -8,12 +8,12 @@ import asyncio
 
 from anyio import CapacityLimiter, to_thread
 
-from dialens.studies.store import Receipt, Store, Waiting
+from dialens.studies.store import PendingSubmission, Receipt, Store
 
 _MOST = 100
 """Submissions in a group: the first of them are answered before the last of a crowd are stored."""
 
-_Entry = tuple[Waiting, asyncio.Future[Receipt]]
+_Entry = tuple[PendingSubmission, asyncio.Future[Receipt]]
 
 
 class Intake:
@@ -25,14 +25,14 @@ class Intake:
         self._queue: list[_Entry] = []
         self._working: asyncio.Task[None] | None = None
 
-    async def submit(self, waiting: Waiting) -> Receipt:
+    async def submit(self, pending: PendingSubmission) -> Receipt:
         """Store a submission, together with others; what returns is on disk.
 
         Raises:
             DialensError: What `Store.submit` raises for this one.
         """
         mine: asyncio.Future[Receipt] = asyncio.get_running_loop().create_future()
-        self._queue.append((waiting, mine))
+        self._queue.append((pending, mine))
         if self._working is None or self._working.done():
             self._working = asyncio.create_task(self._work())
         return await mine
@@ -44,7 +44,7 @@ class Intake:
             group, self._queue = self._queue[:_MOST], self._queue[_MOST:]
             try:
                 outcomes = await to_thread.run_sync(
-                    self._store.submit_together, [waiting for waiting, _ in group], limiter=limiter
+                    self._store.submit_together, [pending for pending, _ in group], limiter=limiter
                 )
             except Exception as error:
                 outcomes = [error] * len(group)

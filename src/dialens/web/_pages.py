@@ -118,21 +118,21 @@ def arrange(
         >>> [len(own) for _, own in shown.responses], len(shown.questions)
         ([2, 2, 2], 0)
     """
-    made = Shown()
+    arranged = Shown()
     asked = [_asked(one, given or {}, (wrong or {}).get(one.name)) for one in screen.fields]
     on_screen = [block for block in screen.body if block["kind"] == "response"]
     alone = len(on_screen) == 1
     for block in screen.body:
         if block["kind"] == "definition" and screen.kind != "instructions":
-            made.definitions.append(block)
+            arranged.definitions.append(block)
         elif block["kind"] == "response":
             own = [one for one in asked if alone or one.slot == block["slot"]]
-            made.responses.append((block, own))
+            arranged.responses.append((block, own))
         else:
-            made.before.append(block)
-    taken = {one.name for _, own in made.responses for one in own}
-    made.questions.extend(one for one in asked if one.name not in taken)
-    return made
+            arranged.before.append(block)
+    taken = {one.name for _, own in arranged.responses for one in own}
+    arranged.questions.extend(one for one in asked if one.name not in taken)
+    return arranged
 
 
 def _asked(one: Field, given: Mapping[str, str], error: str | None) -> Asked:
@@ -176,8 +176,8 @@ class Pages:
 
     def page(self, template: str, status: int = 200, **context: Any) -> HTMLResponse:
         """A page from its template."""
-        made = self._environment.get_template(f"{template}.html.j2").render(**context)
-        return HTMLResponse(made, status)
+        content = self._environment.get_template(f"{template}.html.j2").render(**context)
+        return HTMLResponse(content, status)
 
 
 def paragraphs(text: str) -> list[str]:
@@ -189,13 +189,13 @@ def paragraphs(text: str) -> list[str]:
         >>> paragraphs("One.\n\nTwo,\nstill two.\n- a\n- b\n")
         ['One.', 'Two, still two.\n- a\n- b']
     """
-    made = []
+    result = []
     for part in text.split("\n\n"):
         lines = [line.strip() for line in part.splitlines() if line.strip()]
         if lines:
             rest = ["\n" + line if _MARKED.match(line) else " " + line for line in lines[1:]]
-            made.append(lines[0] + "".join(rest))
-    return made
+            result.append(lines[0] + "".join(rest))
+    return result
 
 
 def number(value: float) -> str:

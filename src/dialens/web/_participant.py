@@ -1,4 +1,4 @@
-"""The pages of participants: arrive, begin, answer screen after screen, get the code.
+"""The pages of participants: answer screen after screen, get the code.
 
 Nothing happens by looking: a session begins, and answers are stored, by sending a form. After each
 the browser is sent to `/study`, which shows the screen where the participant is, so that reload,
@@ -23,21 +23,20 @@ from pydantic import BaseModel, ConfigDict
 from pydantic import Field as Setting
 
 from dialens.base import DialensError
-from dialens.corpus import RATER_KINDS
-from dialens.studies import HUMAN, JSON, RATER_HEADER, Screen, filled, is_absent, seen, talk_of
+from dialens.studies import JSON, Screen, filled, is_absent, seen, talk_of
 from dialens.studies.store import (
     Blocked,
+    PendingSubmission,
     Session,
     SessionOver,
     StudyFull,
     Submission,
     UnknownSession,
-    Waiting,
 )
-from dialens.web._access import bearer_is_researcher
-from dialens.web._arrival import Arrival, NotRecruited, arrival
+from dialens.web._arrival import NotRecruited
 from dialens.web._chat import ANSWER, Caller, Chats, chat_routes
 from dialens.web._cookies import Visit
+from dialens.web._entrance import NOT_YOURS, Entrance
 from dialens.web._forms import (
     PageEvent,
     ScreenAnswer,
@@ -49,17 +48,12 @@ from dialens.web._forms import (
 )
 from dialens.web._intake import Intake
 from dialens.web._pages import arrange
-from dialens.web._session_cache import SessionCache
-from dialens.web._site import PROLIFIC_DONE, Site
-
-BEGIN = "begin"
-"""Purpose of the ticket that the first page brings along."""
+from dialens.web._site import PROLIFIC_DONE, SessionCache, Site
 
 _HERE = "/study"
 _NAME = r"^[A-Za-z0-9_.:-]{1,64}$"
 _GRACE_S = 0.25
 _SESSIONS = 320  # as many as the planner keeps plans of
-_NOT_YOURS = "This form is not yours or out of date."
 
 
 class SentEvents(BaseModel):
@@ -96,68 +90,6 @@ class Participation:
         self._sessions = SessionCache(_SESSIONS)
         self.chats = None if site.replies is None else Chats(site, self._talker)
 
-    def arrive(self, request: Request) -> Response:
-        """The first page; who is in a session already goes on where they are."""
-        site = self.site
-        came = arrival(site.study.design.recruiter.kind, request.query_params)
-        known = site.cookies.visit(request)
-        if known is not None and known.token is not None and _same(known.arrival, came):
-            try:
-                session = site.store.session(known.token)
-            except UnknownSession:
-                known = None
-            else:
-                if session.study == site.study.hash and session.state != "restarted":
-                    return onward(request, _HERE)
-        if came.preview:
-            return site.pages.page("preview", minutes=site.minutes)
-        visitor = known.visitor if known is not None else secrets.token_urlsafe(24)
-        ticket = site.cookies.ticket(BEGIN, visitor)
-        response: Response
-        if wants_json(request):
-            response = JSONResponse({"ticket": ticket})
-        else:
-            response = site.pages.page(
-                "welcome",
-                ticket=ticket,
-                minutes=site.minutes,
-                framed=bool(site.framed_by),
-                here=str(request.url.path) + (f"?{request.url.query}" if request.url.query else ""),
-            )
-        site.cookies.set_visit(request, response, Visit(visitor, came))
-        return response
-
-    def begin(self, request: Request, form: dict[str, str]) -> Response:
-        """Give a place in the study, and the session that goes with it."""
-        site = self.site
-        visit = site.cookies.visit(request)
-        if visit is None:
-            here = form.get("here", "")
-            back = here if here.startswith("/?") else "/"
-            return site.pages.page("cookies", 403, framed=bool(site.framed_by), here=back)
-        if not site.cookies.is_ticket(form.get("ticket", ""), BEGIN, visit.visitor):
-            raise HTTPException(403, _NOT_YOURS)
-        came = visit.arrival
-        session = site.store.begin(
-            site.study.hash,
-            recruiter=came.recruiter,
-            worker=came.worker or f"visitor-{visit.visitor}",
-            now=site.clock(),
-            seed_source=site.lot,
-            rater_kind=self._rater(request),
-        )
-        response = onward(request, _HERE)
-        site.cookies.set_visit(request, response, visit.with_token(session.token))
-        return response
-
-    def _rater(self, request: Request) -> str:
-        kind = request.headers.get(RATER_HEADER, HUMAN)
-        if kind == HUMAN:
-            return kind
-        if kind not in RATER_KINDS or not bearer_is_researcher(self.site, request):
-            raise HTTPException(403, "Only the researcher's programs may say so.")
-        return kind
-
     def current(self, request: Request) -> Response:
         """The screen where the participant is."""
         caller = self._caller(request)
@@ -184,7 +116,7 @@ class Participation:
         if visit is None or session is None:
             return onward(request, "/")
         if not site.cookies.is_ticket(sent.ticket, ANSWER, session.token):
-            raise HTTPException(403, _NOT_YOURS)
+            raise HTTPException(403, NOT_YOURS)
         screens = site.screens(session)
         screen = self._screen_of(screens, sent)
         if screen is None:
@@ -199,9 +131,11 @@ class Participation:
         if errors:
             return await run_in_threadpool(self._refuse, request, index, sent.form, errors)
         times = (sent.shown_at, sent.submitted_at)
-        given = Submission(screen, index, answers, sent.key, *times, sent.events)
+        submission = Submission(screen, index, answers, sent.key, *times, sent.events)
         try:
-            receipt = await self._intake.submit(Waiting(session.token, given, site.clock()))
+            receipt = await self._intake.submit(
+                PendingSubmission(session.token, submission, site.clock())
+            )
         except UnknownSession:  # deleted meanwhile
             self._sessions.drop(session.token)
             return onward(request, "/")
@@ -250,11 +184,11 @@ class Participation:
         site = self.site
         if site.replies is None or talk_of(screens[index]) is None:
             return index
-        said = site.replies.talking.exchanges(session.token)
+        said = site.replies.conversations.exchanges(session.token)
         while is_absent(screens[index], said):
             nothing = replace(screens[index], fields=())
-            given = Submission(nothing, index, {}, "passed-over")
-            receipt = site.store.submit(session.token, given, now=site.clock())
+            submission = Submission(nothing, index, {}, "passed-over")
+            receipt = site.store.submit(session.token, submission, now=site.clock())
             if receipt.index <= index:
                 break
             index = receipt.index
@@ -272,7 +206,7 @@ class Participation:
         if visit is None or visit.token is None:
             raise HTTPException(403, "There is no session.")
         if not site.cookies.is_ticket(sent.ticket, ANSWER, visit.token):
-            raise HTTPException(403, _NOT_YOURS)
+            raise HTTPException(403, NOT_YOURS)
         events = [one.event(sent.page) for one in sent.events]
         site.store.log_events(visit.token, sent.screen.replace("\0", ""), events, now=site.clock())
         return Response(status_code=204)
@@ -324,7 +258,7 @@ class Participation:
                 return self.chats.page(own, index=index, total=len(caller.screens) - 1)
             chat = self.chats.state(caller.session, screen.id).as_json()
         if site.replies is not None and talk_of(screen) is not None:
-            said = site.replies.talking.exchanges(token)
+            said = site.replies.conversations.exchanges(token)
             # The server was stopped before it could go on past it.
             screen = filled(replace(screen, fields=()) if is_absent(screen, said) else screen, said)
         if screen.deadline_s is not None:
@@ -383,11 +317,6 @@ class Participation:
         return response
 
 
-def _same(known: Arrival, came: Arrival) -> bool:
-    """Whether an address leads to the person whose cookie this is."""
-    return came.worker is None or (known.recruiter, known.worker) == (came.recruiter, came.worker)
-
-
 def _about_talk(screen: Screen) -> bool:
     """Whether what may be answered depends on what was said in a conversation."""
     return screen.kind == "chat" or talk_of(screen) is not None
@@ -407,14 +336,14 @@ def _sorry(request: Request, site: Site, title: str, error: DialensError, reason
 def participant_routes(site: Site) -> APIRouter:
     """The addresses that participants use."""
     router = APIRouter(include_in_schema=False)
-    part = Participation(site)
+    entrance, part = Entrance(site), Participation(site)
     if part.chats is not None:
         router.include_router(chat_routes(part.chats))
 
     @router.get("/")
     def arrive(request: Request) -> Response:
         try:
-            return part.arrive(request)
+            return entrance.arrive(request)
         except NotRecruited as error:
             if wants_json(request):
                 raise HTTPException(403, str(error)) from error
@@ -423,7 +352,7 @@ def participant_routes(site: Site) -> APIRouter:
     @router.post("/begin")
     def begin(request: Request, form: SentForm) -> Response:
         try:
-            return part.begin(request, form)
+            return entrance.begin(request, form)
         except StudyFull as error:
             titles = {"full": "All places are taken", "paused": "A short break"}
             title = titles.get(error.reason, "This study is closed")

@@ -18,7 +18,15 @@ from datetime import datetime
 from dialens.agents import ENDED, Agent, AgentError, Message, streamed
 from dialens.studies import spoken
 from dialens.studies.design import Conversations
-from dialens.studies.store import HELD_S, Failure, Given, Held, Session, StoreUnavailable, Talking
+from dialens.studies.store import (
+    LEASE_S,
+    AgentFailure,
+    AgentReply,
+    ConversationStore,
+    Lease,
+    Session,
+    StoreUnavailable,
+)
 
 _LOG = logging.getLogger(__name__)
 _TICK_S = 0.5
@@ -38,7 +46,7 @@ def key_of(session: Session, talk: str, number: int) -> Key:
 class LiveReply:
     """A reply under way; written by a thread, heard in event loops."""
 
-    held: Held
+    lease: Lease
     agent: Agent
     seed: int
     began: float = 0.0
@@ -95,15 +103,15 @@ class Replies:
 
     def __init__(
         self,
-        talking: Talking,
+        conversations: ConversationStore,
         agents: Mapping[str, Agent],
         settings: Conversations,
         clock: Callable[[], datetime],
         *,
         most: int = MOST_AT_ONCE,
     ) -> None:
-        """Ask `agents` as the study's `settings` say, and keep what they say in `talking`."""
-        self.talking = talking
+        """Ask `agents` as the study's `settings` say, and keep what they say in `conversations`."""
+        self.conversations = conversations
         self.server = secrets.token_hex(16)
         self._agents = agents
         self._settings = settings
@@ -113,19 +121,19 @@ class Replies:
         self._live: dict[Key, LiveReply] = {}
         self._waiting: deque[tuple[Key, LiveReply]] = deque()
         self._running: dict[Key, LiveReply] = {}
-        self._holding = False
+        self._renewing = False
 
-    def start(self, held: Held, session: Session, agent: str) -> LiveReply:
-        """Ask an agent what is held."""
-        key = key_of(session, held.exchange.talk, held.exchange.number)
-        live = LiveReply(held, self._agents[agent], _seed(session, held.exchange.talk))
+    def start(self, lease: Lease, session: Session, agent: str) -> LiveReply:
+        """Ask an agent for the reply that is leased."""
+        key = key_of(session, lease.exchange.talk, lease.exchange.number)
+        live = LiveReply(lease, self._agents[agent], _seed(session, lease.exchange.talk))
         with self._lock:
             self._live[key] = live
             self._waiting.append((key, live))
             self._begin_next()
-            if not self._holding:
-                self._holding = True
-                threading.Thread(target=self._hold, daemon=True).start()
+            if not self._renewing:
+                self._renewing = True
+                threading.Thread(target=self._renew, daemon=True).start()
         return live
 
     def find(self, session: Session, talk: str, number: int) -> LiveReply | None:
@@ -134,11 +142,11 @@ class Replies:
             return self._live.get(key_of(session, talk, number))
 
     def close(self) -> None:
-        """Let others ask what is under way here: this server stops."""
+        """Release the leases: this server stops, and others can ask."""
         with self._lock:
             busy = bool(self._live)
         if busy:
-            self.talking.let_go(self.server, now=self._clock())
+            self.conversations.release_leases(self.server, now=self._clock())
 
     def _begin_next(self) -> None:
         # Not a pool of the library's: its threads would be waited for when the server stops.
@@ -160,12 +168,12 @@ class Replies:
         try:
             outcome = self._asked(live)
             if not live.finished:
-                self._store(live.held, outcome)
+                self._store(live.lease, outcome)
         finally:
             self._done(key, live)
 
-    def _asked(self, live: LiveReply) -> Given | Failure:
-        said = spoken((*live.held.before, live.held.exchange), greeting=self._settings.greeting)
+    def _asked(self, live: LiveReply) -> AgentReply | AgentFailure:
+        said = spoken((*live.lease.before, live.lease.exchange), greeting=self._settings.greeting)
         history = [Message("agent" if role == "agent" else "partner", text) for role, text in said]
         try:
             return self._heard(live, history)
@@ -176,7 +184,7 @@ class Replies:
             _LOG.exception("An agent of the study failed in a way it should not.")
             return self._failure(live, "failed", f"{type(error).__name__}: {error}")
 
-    def _heard(self, live: LiveReply, history: list[Message]) -> Given:
+    def _heard(self, live: LiveReply, history: list[Message]) -> AgentReply:
         length, limit = 0, self._settings.max_reply_characters
         pieces = streamed(live.agent, history, seed=live.seed)
         while True:
@@ -197,23 +205,25 @@ class Replies:
         if not reply.text.strip():
             raise AgentError("The agent said nothing.", "empty", attempts=reply.attempts)
         spent = time.monotonic() - live.began
-        return Given(
+        return AgentReply(
             reply.text, spent, reply.attempts, reply.tokens_in, reply.tokens_out, reply.cost
         )
 
-    def _failure(self, live: LiveReply, reason: str, told: str, *, final: bool = False) -> Failure:
+    def _failure(
+        self, live: LiveReply, reason: str, detail: str, *, final: bool = False
+    ) -> AgentFailure:
         spent = time.monotonic() - live.began
-        last = live.held.exchange.tries >= self._settings.tries
-        return Failure(reason, told, spent, final or last)
+        last = live.lease.exchange.tries >= self._settings.tries
+        return AgentFailure(reason, detail, spent, final or last)
 
-    def _store(self, held: Held, outcome: Given | Failure) -> None:
+    def _store(self, lease: Lease, outcome: AgentReply | AgentFailure) -> None:
         """Store what became of a reply; a database that is away for a moment is waited for."""
         for attempt in range(1, _STORING_TRIES + 1):
             try:
-                if isinstance(outcome, Given):
-                    self.talking.answered(held, outcome, now=self._clock())
+                if isinstance(outcome, AgentReply):
+                    self.conversations.store_reply(lease, outcome, now=self._clock())
                 else:
-                    self.talking.failed(held, outcome, now=self._clock())
+                    self.conversations.store_failure(lease, outcome, now=self._clock())
                 return
             except StoreUnavailable:
                 if attempt == _STORING_TRIES:
@@ -221,14 +231,14 @@ class Replies:
                     return
                 time.sleep(_TICK_S * 2**attempt)
 
-    def _hold(self) -> None:
-        """Keep others from asking the same, and end what takes too long."""
+    def _renew(self) -> None:
+        """Renew the leases while replies are under way, and end those that take too long."""
         since = time.monotonic()
         while True:
             time.sleep(_TICK_S)
             with self._lock:
                 if not self._live:
-                    self._holding = False
+                    self._renewing = False
                     return
                 late = [
                     (key, live)
@@ -238,18 +248,18 @@ class Replies:
             for key, live in late:
                 # The thread cannot be stopped. What it says later finds the exchange over.
                 limit = self._settings.reply_seconds
-                told = f"No reply within {limit:g} s (conversations.reply_seconds)."
-                self._store(live.held, self._failure(live, "timeout", told))
+                detail = f"No reply within {limit:g} s (conversations.reply_seconds)."
+                self._store(live.lease, self._failure(live, "timeout", detail))
                 self._done(key, live)
-            if time.monotonic() - since > HELD_S / 3:
+            if time.monotonic() - since > LEASE_S / 3:
                 since = time.monotonic()
                 try:
-                    self.talking.hold_on(self.server, now=self._clock())
+                    self.conversations.renew_leases(self.server, now=self._clock())
                 except StoreUnavailable:
-                    _LOG.warning("The database does not answer; replies are held on to later.")
+                    _LOG.warning("The database does not answer; leases are renewed later.")
 
 
 def _seed(session: Session, talk: str) -> int:
     """Of a conversation: the same in all its turns, and after a restart."""
-    told = f"{session.study}\x1f{session.participant}\x1f{session.attempt}\x1f{talk}"
-    return int.from_bytes(hashlib.sha256(told.encode()).digest()[:4]) >> 1
+    text = f"{session.study}\x1f{session.participant}\x1f{session.attempt}\x1f{talk}"
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4]) >> 1

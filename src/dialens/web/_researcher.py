@@ -185,11 +185,11 @@ def export_zip(site: Site) -> Response:
     """Everything that was collected, by pseudonym, as one file; it is gone once it is sent."""
     with _scratch() as folder:
         export(site.store, site.study.hash, folder / site.study.name)
-        made = shutil.make_archive(
+        archive = shutil.make_archive(
             str(folder / "export"), "zip", root_dir=folder, base_dir=site.study.name
         )
         return FileResponse(
-            made,
+            archive,
             media_type="application/zip",
             filename=f"{site.study.name}-export.zip",
             background=BackgroundTask(shutil.rmtree, folder),

@@ -72,8 +72,8 @@ def password_from(environment: Mapping[str, str]) -> tuple[str, bool]:
         >>> password_from({"DIALENS_STUDY_PASSWORD": "green or black"})
         ('green or black', False)
     """
-    given = environment.get(PASSWORD_VARIABLE, "").strip()
-    return (given, False) if given else (secrets.token_urlsafe(15), True)
+    chosen = environment.get(PASSWORD_VARIABLE, "").strip()
+    return (chosen, False) if chosen else (secrets.token_urlsafe(15), True)
 
 
 def app_from_environment() -> FastAPI:

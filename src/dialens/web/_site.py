@@ -1,7 +1,9 @@
 """Everything the pages of one study share."""
 
 import secrets
+import threading
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -12,7 +14,7 @@ from dialens.studies import Screen, Study, estimate
 from dialens.studies.design import MTurkRecruiter
 from dialens.studies.plan import Planner
 from dialens.studies.recruiters import completion_code
-from dialens.studies.store import Session, Store, Talking
+from dialens.studies.store import ConversationStore, Session, Store
 from dialens.web._cookies import CookieJar
 from dialens.web._pages import Pages
 from dialens.web._password import Password
@@ -80,7 +82,7 @@ class Site:
         talks, replies = study.design.conversations, None
         if talks is not None:
             own = open_agents(study, folder or Path()) if agents is None else agents
-            replies = Replies(Talking(store.database), own, talks, clock)
+            replies = Replies(ConversationStore(store.database), own, talks, clock)
         store.register(study, now=clock())
         framed = isinstance(study.design.recruiter, MTurkRecruiter)
         named = f"{study.name}-{study.design.version}"
@@ -126,6 +128,44 @@ class Site:
         asked = len(self.screens(session)) - 1
         return self.store.complete(session.token, screens=asked, now=self.clock(), code=self.code)
 
-    def lot(self) -> int:
+    def tie_breaker(self) -> int:
         """A random number that decides between equally empty cells."""
         return secrets.randbits(63)
+
+
+class SessionCache:
+    """The sessions of those who were here last; safe under threads.
+
+    Token, cell and seed of a cached session are right, index and state may be out of date.
+
+    Examples:
+        >>> SessionCache(320).get("a token that nobody has") is None
+        True
+    """
+
+    def __init__(self, size: int) -> None:
+        """Keep the last `size` sessions."""
+        self._size = size
+        self._sessions: OrderedDict[str, Session] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, token: str) -> Session | None:
+        """The session of a token, if it is known."""
+        with self._lock:
+            session = self._sessions.get(token)
+            if session is not None:
+                self._sessions.move_to_end(token)
+            return session
+
+    def put(self, session: Session) -> None:
+        """Keep a session of this study."""
+        with self._lock:
+            self._sessions[session.token] = session
+            self._sessions.move_to_end(session.token)
+            if len(self._sessions) > self._size:
+                self._sessions.popitem(last=False)
+
+    def drop(self, token: str) -> None:
+        """Forget a session."""
+        with self._lock:
+            self._sessions.pop(token, None)

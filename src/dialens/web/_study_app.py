@@ -122,14 +122,14 @@ def _add_handlers(app: FastAPI, site: Site) -> None:
         return page
 
     def unavailable(request: Request, error: DialensError) -> Response:
-        told = "The study's database does not answer. Nothing is lost; please try again."
-        return refused(request, HTTPException(503, told, {"retry-after": "5"}))
+        message = "The study's database does not answer. Nothing is lost; please try again."
+        return refused(request, HTTPException(503, message, {"retry-after": "5"}))
 
     def unreadable(request: Request, error: Exception) -> Response:
         if isinstance(error, RequestValidationError) and request.url.path.startswith("/api"):
             # Not the values: what a stranger sent is not repeated to them.
-            told = [{name: e[name] for name in ("loc", "msg", "type")} for e in error.errors()]
-            return JSONResponse({"detail": told}, 422)
+            problems = [{name: e[name] for name in ("loc", "msg", "type")} for e in error.errors()]
+            return JSONResponse({"detail": problems}, 422)
         return refused(request, HTTPException(400, "This could not be read."))
 
     def to_login(request: Request, error: Exception) -> Response:

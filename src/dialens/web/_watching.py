@@ -11,8 +11,8 @@ from dialens.analysis.bias import FLAGS, flag_raters, study_data
 from dialens.studies.export import tables
 from dialens.studies.store import (
     CellProgress,
+    ConversationStore,
     Store,
-    Talking,
     Times,
     last_failures,
     replies_by_agent,
@@ -54,7 +54,7 @@ class Overview:
         raters: One entry a participant with ratings, flagged ones first.
         n_checks: Checks answered so far.
         n_failed: Of these, failed.
-        agents: How agents do that participants talk with (`talk_frames.replies_by_agent`).
+        agents: How agents do that participants talk with (`frames.replies_by_agent`).
         failures: Their newest failures.
     """
 
@@ -92,7 +92,7 @@ class Watch:
     def _made(self, now: datetime) -> Overview:
         ratings, questions, _ = tables(self._store.answers_frame(self._study))
         checks = questions.filter(pl.col("question").str.starts_with("check_"))
-        talking = Talking(self._store.database)
+        talking = ConversationStore(self._store.database)
         failed = talking.failures_frame(self._study)
         return Overview(
             now,

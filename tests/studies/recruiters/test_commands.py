@@ -111,7 +111,7 @@ def test_from_posting_to_bonus(folder: Path, turk: Turk) -> None:
     assert set(turk.statuses().values()) == {"Submitted"}
     told = done("approve", folder, "--yes", *at)
     assert "1 × 1.50 = 1.50 USD" in told
-    assert f"! {second} is left for you to look at: has not completed the study." in told
+    assert f"! {second} needs your decision: has not completed the study." in told
     # Nobody is ever rejected by itself.
     assert turk.statuses() == {first: "Approved", second: "Submitted", third: "Submitted"}
     assert "nothing to approve" in done("approve", folder, "--yes", *at)
@@ -121,7 +121,7 @@ def test_from_posting_to_bonus(folder: Path, turk: Turk) -> None:
     assert turk.assignments[third]["RequesterFeedback"] == "You have not taken part."
     pay = ("bonus", folder, "--amount", "0.50", "--reason", "It took long.", "--yes", *at)
     assert "1 × (0.50 + 0.10 fee) = 0.60 USD" in done(*pay)  # who completed
-    assert "passed over" in done(*pay)
+    assert "are skipped" in done(*pay)
     assert [one["AssignmentId"] for one in turk.bonuses] == [first]
     assert "takes nobody new" in done("expire", folder, *at)
     assert "is deleted" in done("delete", folder, hit, *at)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 from dialens.studies import Field, Screen
 from dialens.studies.store import Policy, Session, Store, StudyRecord, Submission
+from dialens.studies.store import _registration as registration
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
@@ -33,9 +34,26 @@ def register(
     cells: tuple[str, ...] = CELLS,
     name: str = "tea",
 ) -> StudyRecord:
-    return store.register_study(
-        f"hash-of-{name}", name, "{}", cells, dict.fromkeys(cells, target), now=NOON, policy=policy
-    )
+    targets = dict.fromkeys(cells, target)
+    return register_cells(store, f"hash-of-{name}", name, "{}", cells, targets, policy=policy)
+
+
+def register_cells(
+    store: Store,
+    study_hash: str,
+    name: str,
+    definition: str,
+    cells: Sequence[str],
+    targets: Mapping[str, int],
+    *,
+    now: datetime = NOON,
+    version: str = "1",
+    policy: Policy | None = None,
+) -> StudyRecord:
+    """Register a study that has no file, with any cells."""
+    record = StudyRecord(study_hash, name, version, definition, policy or Policy(), now)
+    with store.database.writing() as connection:
+        return registration.register(connection, record, cells, targets)
 
 
 def arrive(

@@ -25,18 +25,18 @@ cells = st.lists(
 
 
 @hypothesis_given(cells, st.integers())
-def test_the_emptiest_free_cell_is_next(places: list[Places], lot: int) -> None:
-    chosen = choose(places, lot)
+def test_the_emptiest_free_cell_is_next(places: list[Places], tie_breaker: int) -> None:
+    chosen = choose(places, tie_breaker)
     free = {p.cell: p.taken for p in places if p.state == "open" and p.taken < p.target}
     assert (chosen is None) == (not free)
     if chosen is not None:
         assert free[chosen] == min(free.values())
-        assert choose(list(reversed(places)), lot) == chosen
+        assert choose(list(reversed(places)), tie_breaker) == chosen
 
 
 def test_lots_fall_evenly() -> None:
     equal = [Places(name, "open", 9, 0) for name in "abcd"]
-    counts = Counter(choose(equal, lot) for lot in range(4000))
+    counts = Counter(choose(equal, tie_breaker) for tie_breaker in range(4000))
     # Each share of 4,000 fair draws has a standard deviation of 27.
     assert all(abs(count - 1000) < 150 for count in counts.values())
 

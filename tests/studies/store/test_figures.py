@@ -41,7 +41,7 @@ def test_counts_dropout_and_times(store: Store) -> None:
     assert sum(cell.completed for cell in cells) == 3
     assert sum(cell.live for cell in cells) == 1
     assert sum(cell.expired for cell in cells) == 2
-    assert sum(cell.open_places for cell in cells) == 8 - 4
+    assert sum(cell.target - cell.completed - cell.live for cell in cells) == 8 - 4
     table = store.dropout(study.hash)
     assert table.select("index", "reached", "submitted", "here_now", "left").rows() == [
         (0, 6, 6, 0, 0),

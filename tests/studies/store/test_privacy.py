@@ -11,12 +11,12 @@ import pytest
 from dialens.base import DialensError
 from dialens.studies import Field, Screen
 from dialens.studies.store import (
-    Failure,
-    Message,
+    AgentFailure,
+    ConversationStore,
+    ParticipantMessage,
     Secrets,
     Store,
     Submission,
-    Talking,
     UnknownParticipant,
     UnknownSession,
     WrongKey,
@@ -54,11 +54,11 @@ def participate(store: Store, worker: str, text: str) -> str:
     events = [told("shown", 0, 0), told("hidden", 1, 1)]
     answer = Submission(screen, 3, {"comment": text}, "k", events=events)
     store.submit(came.token, answer, now=NOON)
-    talking = Talking(store.database)
-    message = Message("chat-001", 4, 1, text, "k", "bots", "ada", 2)
-    _, held = talking.say(came.token, message, server="this", now=NOON)
-    assert held is not None
-    talking.failed(held, Failure("timeout", text, 1.0, final=False), now=NOON)
+    talking = ConversationStore(store.database)
+    message = ParticipantMessage("chat-001", 4, 1, text, "k", "bots", "ada", 2)
+    _, lease = talking.say(came.token, message, server="this", now=NOON)
+    assert lease is not None
+    talking.store_failure(lease, AgentFailure("timeout", text, 1.0, final=False), now=NOON)
     arrive(store, study, worker)  # a second token
     return came.participant
 

@@ -39,6 +39,7 @@ from tests.studies.store.people import (
     given,
     rating,
     register,
+    register_cells,
     seeds,
 )
 
@@ -68,14 +69,14 @@ def test_registering_twice_changes_nothing(store: Store) -> None:
 
 def test_a_study_may_change_until_somebody_takes_part(store: Store) -> None:
     register(store)
-    changed = store.register_study("other", "tea", "{}", ["x"], {"x": 3}, now=NOON)
+    changed = register_cells(store, "other", "tea", "{}", ["x"], {"x": 3}, now=NOON)
     assert [one.cell for one in store.progress("other")] == ["x"]
     with pytest.raises(UnknownStudy):
         store.progress("hash-of-tea")
     arrive(store, changed)
     with pytest.raises(StudyChanged, match="new version"):
         register(store)
-    second = store.register_study("v2", "tea", "{}", ["x"], {"x": 3}, now=NOON, version="2")
+    second = register_cells(store, "v2", "tea", "{}", ["x"], {"x": 3}, now=NOON, version="2")
     assert arrive(store, second).index == 0
     assert store.progress("other")[0].live == 1
 
@@ -93,7 +94,7 @@ def test_odd_cells_are_refused(
     store: Store, cells: list[str], targets: dict[str, int], told: str
 ) -> None:
     with pytest.raises(DialensError, match=told):
-        store.register_study("h", "s", "{}", cells, targets, now=NOON)
+        register_cells(store, "h", "s", "{}", cells, targets, now=NOON)
 
 
 def test_cells_fill_evenly_and_stop_at_the_target(store: Store) -> None:
@@ -201,7 +202,7 @@ def test_stale_sessions_give_their_place_back(store: Store) -> None:
         "live",
     ]
     (cell,) = store.progress(study.hash)
-    assert (cell.completed, cell.live, cell.expired, cell.open_places) == (0, 2, 1, 0)
+    assert (cell.completed, cell.live, cell.expired, cell.target) == (0, 2, 1, 2)
 
 
 def test_a_sign_of_life_keeps_a_session(store: Store) -> None:

@@ -12,26 +12,26 @@ import pytest
 from dialens.studies import ANSWERED, FAILED, GIVEN_UP, WAITING
 from dialens.studies.store import (
     EXCHANGES,
-    HELD_S,
-    Failure,
-    Given,
-    Held,
-    Message,
+    LEASE_S,
+    AgentFailure,
+    AgentReply,
+    ConversationStore,
+    Lease,
+    ParticipantMessage,
     Policy,
     SessionOver,
     Store,
-    Talking,
     UnknownSession,
     replies_by_agent,
 )
-from dialens.studies.store._talk_frames import FAILURES
+from dialens.studies.store._frames import FAILURES
 from tests.studies.store.conftest import KEY
 from tests.studies.store.people import NOON, SECOND, arrive, given, register
 
-LATER = NOON + timedelta(seconds=HELD_S)
+LATER = NOON + timedelta(seconds=LEASE_S)
 
 
-def message(number: int, text: str = "Hello", key: str = "", **changes: Any) -> Message:
+def message(number: int, text: str = "Hello", key: str = "", **changes: Any) -> ParticipantMessage:
     told: dict[str, Any] = {
         "talk": "chat-001",
         "index": 0,
@@ -42,17 +42,17 @@ def message(number: int, text: str = "Hello", key: str = "", **changes: Any) -> 
         "agent": "ada",
         "wanted": 2,
     }
-    return Message(**(told | changes))
+    return ParticipantMessage(**(told | changes))
 
 
-def say(talking: Talking, token: str, number: int, **changes: Any) -> Held:
-    outcome, held = talking.say(token, message(number, **changes), server="one", now=NOON)
+def say(talking: ConversationStore, token: str, number: int, **changes: Any) -> Lease:
+    outcome, lease = talking.say(token, message(number, **changes), server="one", now=NOON)
     assert outcome == "stored"
-    assert held is not None
-    return held
+    assert lease is not None
+    return lease
 
 
-def states(talking: Talking, token: str) -> list[str]:
+def states(talking: ConversationStore, token: str) -> list[str]:
     return [one.state for one in talking.exchanges(token)]
 
 
@@ -66,18 +66,20 @@ def test_a_database_from_before_conversations_is_brought_up_to_date(url: str) ->
             connection.exec_driver_sql("UPDATE alembic_version SET version_num = '0001'")
     with Store.open(url, secrets=KEY) as store:
         assert store.answers_frame("hash-of-tea").height == 2
-        talking = Talking(store.database)
+        talking = ConversationStore(store.database)
         say(talking, came.token, 1, index=1)
         assert states(talking, came.token) == [WAITING]
 
 
 def test_a_conversation_is_kept_as_it_was(store: Store) -> None:
-    came, talking = arrive(store, register(store)), Talking(store.database)
-    held = say(talking, came.token, 1, text="Tea\x00 or coffee? \U0001f375")
-    assert held.before == ()
-    assert talking.answered(held, Given("Tea. \ud83d", 1.5, 2, 10, 3, 0.25), now=NOON + SECOND)
-    held = say(talking, came.token, 2)
-    assert [one.reply for one in held.before] == ["Tea. ?"]
+    came, talking = arrive(store, register(store)), ConversationStore(store.database)
+    lease = say(talking, came.token, 1, text="Tea\x00 or coffee? \U0001f375")
+    assert lease.before == ()
+    assert talking.store_reply(
+        lease, AgentReply("Tea. \ud83d", 1.5, 2, 10, 3, 0.25), now=NOON + SECOND
+    )
+    lease = say(talking, came.token, 2)
+    assert [one.reply for one in lease.before] == ["Tea. ?"]
     one, two = talking.exchanges(came.token)
     assert (one.said, one.reply, one.seconds) == ("Tea or coffee? \U0001f375", "Tea. ?", 1.5)
     assert (one.requests, one.tokens_in, one.tokens_out, one.cost) == (2, 10, 3, 0.25)
@@ -89,7 +91,7 @@ def test_a_conversation_is_kept_as_it_was(store: Store) -> None:
 
 
 def test_the_first_message_in_a_place_counts(store: Store) -> None:
-    came, talking = arrive(store, register(store)), Talking(store.database)
+    came, talking = arrive(store, register(store)), ConversationStore(store.database)
     say(talking, came.token, 1, text="First")
     for again, outcome in (
         (message(1, "First"), "repeated"),
@@ -103,21 +105,21 @@ def test_the_first_message_in_a_place_counts(store: Store) -> None:
 
 
 def test_no_more_is_said_than_the_study_wants(store: Store) -> None:
-    came, talking = arrive(store, register(store)), Talking(store.database)
+    came, talking = arrive(store, register(store)), ConversationStore(store.database)
     for number in (1, 2):
-        talking.answered(say(talking, came.token, number), Given("Yes.", 1.0), now=NOON)
+        talking.store_reply(say(talking, came.token, number), AgentReply("Yes.", 1.0), now=NOON)
     assert talking.say(came.token, message(3), server="one", now=NOON) == ("elsewhere", None)
 
 
 def test_who_has_gone_on_says_nothing_more(store: Store) -> None:
-    came, talking = arrive(store, register(store)), Talking(store.database)
+    came, talking = arrive(store, register(store)), ConversationStore(store.database)
     store.submit(came.token, given(0), now=NOON)
     assert talking.say(came.token, message(1), server="one", now=NOON) == ("elsewhere", None)
 
 
 def test_a_session_that_is_over_is_told_so(store: Store) -> None:
     study = register(store, policy=Policy(stale_after_s=60))
-    came, talking = arrive(store, study), Talking(store.database)
+    came, talking = arrive(store, study), ConversationStore(store.database)
     store.expire(study.hash, now=NOON + timedelta(minutes=5))
     with pytest.raises(SessionOver):
         talking.say(came.token, message(1), server="one", now=NOON)
@@ -127,50 +129,52 @@ def test_a_session_that_is_over_is_told_so(store: Store) -> None:
 
 def test_talking_is_a_sign_of_life(store: Store) -> None:
     study = register(store, policy=Policy(stale_after_s=60))
-    came, talking = arrive(store, study), Talking(store.database)
+    came, talking = arrive(store, study), ConversationStore(store.database)
     talking.say(came.token, message(1), server="one", now=NOON + timedelta(seconds=50))
     assert store.expire(study.hash, now=NOON + timedelta(seconds=100)) == 0
 
 
 def test_what_a_server_holds_is_its_own_for_a_while(store: Store) -> None:
-    came, talking = arrive(store, register(store)), Talking(store.database)
-    held = say(talking, came.token, 1)
+    came, talking = arrive(store, register(store)), ConversationStore(store.database)
+    lease = say(talking, came.token, 1)
     take = {"talk": "chat-001", "number": 1, "server": "two"}
-    assert talking.take(came.token, **take, now=LATER - SECOND) is None
-    talking.hold_on("one", now=LATER - SECOND)
-    assert talking.take(came.token, **take, now=LATER) is None
-    taken = talking.take(came.token, **take, now=LATER + timedelta(seconds=HELD_S))
+    assert talking.take_over(came.token, **take, now=LATER - SECOND) is None
+    talking.renew_leases("one", now=LATER - SECOND)
+    assert talking.take_over(came.token, **take, now=LATER) is None
+    taken = talking.take_over(came.token, **take, now=LATER + timedelta(seconds=LEASE_S))
     assert taken is not None
     assert taken.exchange.tries == 2
     # Only the reply of who holds it counts, and only the first.
-    assert not talking.answered(held, Given("Too late.", 1.0), now=LATER)
-    assert not talking.failed(held, Failure("timeout", "x", 1.0, final=True), now=LATER)
-    assert talking.answered(taken, Given("In time.", 1.0), now=LATER)
-    assert not talking.answered(taken, Given("Twice.", 1.0), now=LATER)
+    assert not talking.store_reply(lease, AgentReply("Too late.", 1.0), now=LATER)
+    assert not talking.store_failure(
+        lease, AgentFailure("timeout", "x", 1.0, final=True), now=LATER
+    )
+    assert talking.store_reply(taken, AgentReply("In time.", 1.0), now=LATER)
+    assert not talking.store_reply(taken, AgentReply("Twice.", 1.0), now=LATER)
     assert [one.reply for one in talking.exchanges(came.token)] == ["In time."]
     assert talking.failures_frame("hash-of-tea").height == 0
 
 
 def test_a_server_that_stops_lets_go(store: Store) -> None:
-    came, talking = arrive(store, register(store)), Talking(store.database)
+    came, talking = arrive(store, register(store)), ConversationStore(store.database)
     say(talking, came.token, 1)
-    talking.let_go("one", now=NOON)
-    taken = talking.take(came.token, "chat-001", 1, server="two", now=NOON)
+    talking.release_leases("one", now=NOON)
+    taken = talking.take_over(came.token, "chat-001", 1, server="two", now=NOON)
     assert taken is not None
 
 
 def test_failures_are_kept_and_may_be_tried_again(store: Store) -> None:
-    came, talking = arrive(store, register(store)), Talking(store.database)
-    held = say(talking, came.token, 1)
-    talking.failed(held, Failure("busy", "503\x00", 0.5, final=False), now=NOON)
+    came, talking = arrive(store, register(store)), ConversationStore(store.database)
+    lease = say(talking, came.token, 1)
+    talking.store_failure(lease, AgentFailure("busy", "503\x00", 0.5, final=False), now=NOON)
     assert states(talking, came.token) == [FAILED]
     # Looking is not asking.
-    assert talking.take(came.token, "chat-001", 1, server="one", now=LATER) is None
-    again = talking.take(came.token, "chat-001", 1, server="one", now=LATER, again=True)
+    assert talking.take_over(came.token, "chat-001", 1, server="one", now=LATER) is None
+    again = talking.take_over(came.token, "chat-001", 1, server="one", now=LATER, again=True)
     assert again is not None
-    talking.failed(again, Failure("timeout", "60 s", 60.0, final=True), now=LATER)
+    talking.store_failure(again, AgentFailure("timeout", "60 s", 60.0, final=True), now=LATER)
     assert states(talking, came.token) == [GIVEN_UP]
-    assert talking.take(came.token, "chat-001", 1, server="one", now=LATER, again=True) is None
+    assert talking.take_over(came.token, "chat-001", 1, server="one", now=LATER, again=True) is None
     assert talking.say(came.token, message(2), server="one", now=LATER) == ("elsewhere", None)
     kept = talking.failures_frame("hash-of-tea")
     assert kept.schema == FAILURES
@@ -184,27 +188,27 @@ def test_failures_are_kept_and_may_be_tried_again(store: Store) -> None:
 
 
 def test_medians_are_of_replies_alone(store: Store) -> None:
-    talking, study = Talking(store.database), register(store)
+    talking, study = ConversationStore(store.database), register(store)
     for seconds in (1.0, 2.0, 9.0):
         came = arrive(store, study, f"worker-{seconds}")
-        talking.answered(say(talking, came.token, 1), Given("Yes.", seconds), now=NOON)
+        talking.store_reply(say(talking, came.token, 1), AgentReply("Yes.", seconds), now=NOON)
     frame = talking.exchanges_frame(study.hash)
     (row,) = replies_by_agent(frame, talking.failures_frame(study.hash))
     assert (row["median_seconds"], row["talks"], row["replies"]) == (2.0, 3, 3)
 
 
 def test_many_at_once_store_one_message_and_one_reply(store: Store) -> None:
-    came, talking = arrive(store, register(store)), Talking(store.database)
+    came, talking = arrive(store, register(store)), ConversationStore(store.database)
     start = threading.Barrier(8)
 
     def one(number: int) -> str:
         start.wait()
-        outcome, held = talking.say(
+        outcome, lease = talking.say(
             came.token, message(1, key=f"k{number}"), server=f"s{number}", now=NOON
         )
         return (
             outcome
-            if held is None or talking.answered(held, Given("Yes.", 1.0), now=NOON)
+            if lease is None or talking.store_reply(lease, AgentReply("Yes.", 1.0), now=NOON)
             else "lost"
         )
 
@@ -215,13 +219,15 @@ def test_many_at_once_store_one_message_and_one_reply(store: Store) -> None:
 
 
 def test_many_at_once_take_over_once(store: Store) -> None:
-    came, talking = arrive(store, register(store)), Talking(store.database)
+    came, talking = arrive(store, register(store)), ConversationStore(store.database)
     say(talking, came.token, 1)
     start = threading.Barrier(8)
 
     def one(number: int) -> bool:
         start.wait()
-        return talking.take(came.token, "chat-001", 1, server=f"s{number}", now=LATER) is not None
+        return (
+            talking.take_over(came.token, "chat-001", 1, server=f"s{number}", now=LATER) is not None
+        )
 
     with ThreadPoolExecutor(8) as pool:
         assert sum(pool.map(one, range(8))) == 1

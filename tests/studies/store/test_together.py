@@ -20,6 +20,7 @@ from dialens.base import DialensError
 from dialens.studies.store import (
     Event,
     EventError,
+    PendingSubmission,
     Policy,
     Receipt,
     SessionOver,
@@ -27,10 +28,9 @@ from dialens.studies.store import (
     StoreUnavailable,
     StudyRecord,
     Submission,
-    Waiting,
 )
-from dialens.studies.store._recording import add_events
 from dialens.studies.store._session import find
+from dialens.studies.store._submission import add_events
 from tests.studies.store.cluster import Cluster
 from tests.studies.store.conftest import KEY
 from tests.studies.store.people import NOON, SECOND, arrive, given, register
@@ -39,11 +39,11 @@ HOUR = timedelta(hours=1)
 WAITING = text("SELECT count(*) FROM pg_locks WHERE NOT granted")
 
 
-def waiting(token: str, index: int, key: str = "k", value: float = 50.0) -> Waiting:
-    return Waiting(token, given(index, key, value), NOON + SECOND)
+def waiting(token: str, index: int, key: str = "k", value: float = 50.0) -> PendingSubmission:
+    return PendingSubmission(token, given(index, key, value), NOON + SECOND)
 
 
-def told(store: Store, group: list[Waiting]) -> list[str]:
+def told(store: Store, group: list[PendingSubmission]) -> list[str]:
     """What each is told, in a word or two."""
     return [
         f"{one.outcome} {one.index}" if isinstance(one, Receipt) else type(one).__name__
@@ -154,7 +154,7 @@ def test_one_that_cannot_be_stored_does_not_spoil_the_others(store: Store, which
     people = [arrive(store, study) for _ in range(5)]
     group = [waiting(one.token, 0) for one in people]
     bad, error = spoiled(0)[which]
-    group[2] = Waiting(people[2].token, bad, NOON)
+    group[2] = PendingSubmission(people[2].token, bad, NOON)
     outcomes = store.submit_together(group)
     assert isinstance(outcomes.pop(2), error)
     assert outcomes == [Receipt(1, "stored")] * 4
@@ -181,7 +181,7 @@ def test_times_and_events_are_those_of_a_submission_alone(store: Store) -> None:
     for one in (alone, shared, other):  # sent before, and once more with the answer
         store.log_events(one.token, answer.screen.id, sent, now=NOON + 13 * SECOND)
     store.submit(alone.token, answer, now=end)
-    store.submit_together([Waiting(one.token, answer, end) for one in (shared, other)])
+    store.submit_together([PendingSubmission(one.token, answer, end) for one in (shared, other)])
     # Visible from 1 to 5 s and from 12 to 20 s.
     frame = store.answers_frame(study.hash)
     assert frame["active_ms"].to_list() == [12_000] * 6

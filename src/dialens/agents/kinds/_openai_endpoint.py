@@ -15,8 +15,8 @@ from dialens.agents._settings import Named, read_settings
 from dialens.agents.kinds._openai_settings import EndpointSettings, endpoint_of, key_of
 from dialens.agents.kinds._openai_wire import (
     RETRY,
-    Told,
-    Trouble,
+    AttemptFailed,
+    ResponseInfo,
     Usage,
     read_answer,
     read_stream,
@@ -74,7 +74,7 @@ class EndpointAgent:
         return self._asked(history, seed, stream=True)
 
     def close(self) -> None:
-        """Let the connections go."""
+        """Close the connections."""
         self.client.close()
 
     def _asked(
@@ -91,11 +91,11 @@ class EndpointAgent:
         for attempt in range(1, self.settings.attempts + 1):
             if attempt > 1:
                 self.limit.wait(foreseen)
-            told = Told()
+            info = ResponseInfo()
             said = 0
             try:
                 pieces = tidy(
-                    self._once(endpoint, body, told, deadline, stream=stream),
+                    self._once(endpoint, body, info, deadline, stream=stream),
                     longest=self.settings.longest_reply,
                     who=self.model,
                 )
@@ -107,24 +107,30 @@ class EndpointAgent:
             except AgentError as error:
                 error.attempts = attempt
                 raise
-            except Trouble as trouble:
-                trouble.error.attempts = attempt
-                wait = trouble.wait
+            except AttemptFailed as failure:
+                failure.error.attempts = attempt
+                wait = failure.wait
                 if wait is None:
                     wait = RETRY.backoff(attempt, jitter)
                 late = self.clock() + wait >= deadline
                 last = attempt == self.settings.attempts
-                if said or last or late or not trouble.again:
-                    raise trouble.error from trouble
+                if said or last or late or not failure.again:
+                    raise failure.error from failure
                 self.sleep(wait)
                 continue
-            return self._reply("".join(text), told, attempt, self.clock() - began, foreseen)
+            return self._reply("".join(text), info, attempt, self.clock() - began, foreseen)
         raise AssertionError("the last attempt returns or raises")
 
     def _once(
-        self, endpoint: str, body: dict[str, object], told: Told, deadline: float, *, stream: bool
+        self,
+        endpoint: str,
+        body: dict[str, object],
+        info: ResponseInfo,
+        deadline: float,
+        *,
+        stream: bool,
     ) -> Iterator[str]:
-        """One request; everything that goes wrong with it is `Trouble`."""
+        """One request; everything that goes wrong with it is `AttemptFailed`."""
         key = key_of(self.settings, self.environment)
         left = max(deadline - self.clock(), 0.01)
         timeout = httpx.Timeout(
@@ -144,19 +150,19 @@ class EndpointAgent:
                 if response.status_code != 200:
                     raise refused(response, b"".join(chunks), self.model, secret=key)
                 if stream and "json" not in response.headers.get("Content-Type", ""):
-                    yield from read_stream(chunks, told)
+                    yield from read_stream(chunks, info)
                 else:  # some endpoints do not stream, and answer at once
-                    yield from read_answer(b"".join(chunks), told)
+                    yield from read_answer(b"".join(chunks), info)
         except httpx.ConnectTimeout as error:
             raise self._late(f"{host} could not be reached", "connect_timeout") from error
         except httpx.TimeoutException as error:
             raise self._late(f"{host} gave no sign of life", "read_timeout") from error
         except httpx.ConnectError as error:
             said = f"{host} cannot be reached. Check endpoint and network."
-            raise Trouble(AgentError(said, "unreachable"), again=True) from error
+            raise AttemptFailed(AgentError(said, "unreachable"), again=True) from error
         except (httpx.TransportError, httpx.DecodingError) as error:
             said = f"The connection to {host} broke before the answer was whole."
-            raise Trouble(AgentError(said, "malformed"), again=True) from error
+            raise AttemptFailed(AgentError(said, "malformed"), again=True) from error
 
     def _chunks(self, response: httpx.Response, deadline: float) -> Iterator[bytes]:
         """The bytes of a response, as long as there is time and a reply could still be so long."""
@@ -174,15 +180,15 @@ class EndpointAgent:
                 )
             yield chunk
 
-    def _late(self, what: str, name: str) -> Trouble:
+    def _late(self, what: str, name: str) -> AttemptFailed:
         seconds = getattr(self.settings, name)
         error = AgentError(f"{what} within {seconds:g} s ({name}).", "timeout")
-        return Trouble(error, again=name != "total_timeout")
+        return AttemptFailed(error, again=name != "total_timeout")
 
     def _reply(
-        self, text: str, told: Told, attempts: int, seconds: float, foreseen: float
+        self, text: str, info: ResponseInfo, attempts: int, seconds: float, foreseen: float
     ) -> Reply:
-        usage = told.usage or Usage()
+        usage = info.usage or Usage()
         read, written = usage.prompt_tokens, usage.completion_tokens
         if read is not None and written is not None:
             self.limit.settle(read + written - foreseen)

@@ -22,7 +22,7 @@ RETRY = RetryPolicy(
 _SECRET = re.compile(r"(?i)\b(?:[srp]k-[\w*.-]{6,}|bearer\s+\S+)")
 
 
-class Trouble(Exception):
+class AttemptFailed(Exception):
     """An attempt failed.
 
     Attributes:
@@ -66,8 +66,8 @@ _DECODER = msgspec.json.Decoder(_Answer)
 
 
 @dataclass
-class Told:
-    """What an answer told besides its text."""
+class ResponseInfo:
+    """What a response says besides its text."""
 
     usage: Usage | None = None
     finished: str = ""
@@ -111,19 +111,19 @@ def request_body(
     return body
 
 
-def read_answer(raw: bytes, told: Told) -> Iterator[str]:
+def read_answer(raw: bytes, info: ResponseInfo) -> Iterator[str]:
     """The text of an answer that came in one piece."""
     answer = _decoded(raw)
     if not answer.choices or answer.choices[0].message is None:
         raise _malformed("it holds no message")
     first = answer.choices[0]
-    told.usage = answer.usage
-    told.finished = first.finish_reason or "stop"
+    info.usage = answer.usage
+    info.finished = first.finish_reason or "stop"
     said = first.message
     yield (said.content or said.refusal or "") if said else ""
 
 
-def read_stream(chunks: Iterable[bytes], told: Told) -> Iterator[str]:
+def read_stream(chunks: Iterable[bytes], info: ResponseInfo) -> Iterator[str]:
     """The pieces of an answer that comes as server-sent events.
 
     It is whole if it says so, by `[DONE]` or by a reason to finish; one that just stops was cut
@@ -134,31 +134,31 @@ def read_stream(chunks: Iterable[bytes], told: Told) -> Iterator[str]:
             continue  # comments that keep the connection alive, names and ids of events
         data = line[5:].strip()
         if data == b"[DONE]":
-            told.finished = told.finished or "stop"
+            info.finished = info.finished or "stop"
             return
         if not data:
             continue
         answer = _decoded(data)
-        told.usage = answer.usage or told.usage
+        info.usage = answer.usage or info.usage
         for choice in answer.choices[:1]:
-            told.finished = choice.finish_reason or told.finished
+            info.finished = choice.finish_reason or info.finished
             said = choice.delta or choice.message
             if said and (said.content or said.refusal):
                 yield said.content or said.refusal or ""
-    if not told.finished:
+    if not info.finished:
         raise _malformed("it was cut off: the stream ended before the answer did")
 
 
 def _lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
     """Lines of a stream; by bytes, because text may hold what else counts as the end of a line."""
-    held = b""
+    rest = b""
     for chunk in chunks:
-        *lines, held = (held + chunk).split(b"\n")
+        *lines, rest = (rest + chunk).split(b"\n")
         yield from (line.rstrip(b"\r") for line in lines)
-        if len(held) > _LONGEST_LINE:
+        if len(rest) > _LONGEST_LINE:
             raise _malformed(f"a line of it is longer than {_LONGEST_LINE:,} bytes")
-    if held:
-        yield held
+    if rest:
+        yield rest
 
 
 def _decoded(raw: bytes) -> _Answer:
@@ -170,20 +170,20 @@ def _decoded(raw: bytes) -> _Answer:
     if answer.error:
         said = explained({"error": answer.error})
         error_ = AgentError(f"The endpoint broke off with an error: {said}.", "failed")
-        raise Trouble(error_, again=True)
+        raise AttemptFailed(error_, again=True)
     return answer
 
 
-def _malformed(why: str) -> Trouble:
+def _malformed(why: str) -> AttemptFailed:
     error = AgentError(
         f"The endpoint's answer cannot be read: {why}. Check that the address is that of an "
         "OpenAI-compatible endpoint, up to /v1.",
         "malformed",
     )
-    return Trouble(error, again=True)
+    return AttemptFailed(error, again=True)
 
 
-def refused(response: httpx.Response, raw: bytes, model: str, *, secret: str = "") -> Trouble:
+def refused(response: httpx.Response, raw: bytes, model: str, *, secret: str = "") -> AttemptFailed:
     """What a status other than 200 means."""
     status = response.status_code
     host = response.request.url.host
@@ -213,7 +213,7 @@ def refused(response: httpx.Response, raw: bytes, model: str, *, secret: str = "
             "refused",
             lasting=True,
         )
-        return Trouble(error, again=False)
+        return AttemptFailed(error, again=False)
     elif status == 429:
         error = AgentError(
             f"{host} asks to slow down (429): {said}. Set requests_per_minute or "
@@ -231,7 +231,7 @@ def refused(response: httpx.Response, raw: bytes, model: str, *, secret: str = "
         )
     else:
         error = AgentError(f"{host} does not accept the request ({status}): {said}.", "refused")
-    return Trouble(error, again=status in RETRY.statuses, wait=retry_after(response.headers))
+    return AttemptFailed(error, again=status in RETRY.statuses, wait=retry_after(response.headers))
 
 
 def explained(body: Any, *, secret: str = "") -> str:
@@ -241,10 +241,10 @@ def explained(body: Any, *, secret: str = "") -> str:
         >>> explained({"error": {"message": "Bad key sk-abcdef123456.", "type": "x"}})
         'Bad key …'
     """
-    told = body.get("error", body) if isinstance(body, dict) else body
-    if isinstance(told, dict):
-        told = told.get("message") or told.get("detail") or told
-    text = " ".join(str(told).split())
+    info = body.get("error", body) if isinstance(body, dict) else body
+    if isinstance(info, dict):
+        info = info.get("message") or info.get("detail") or info
+    text = " ".join(str(info).split())
     if secret:
         text = text.replace(secret, "…")
     return _SECRET.sub("…", text)[:300].strip().rstrip(".") or "no explanation"

@@ -1,12 +1,12 @@
-"""`dialens study analyze`: from answers to what pushed the raters."""
+"""`dialens study analyze`: what raters said, and what biased them."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import polars as pl
 import typer
 
 from dialens.analysis.bias import Resampling, analyse_study, read_study
@@ -19,10 +19,9 @@ from dialens.report import Remark, Summary
 from dialens.report.bias import ANALYSIS, write_study
 
 if TYPE_CHECKING:
-    from dialens.studies import Preregistration, Study
+    from dialens.studies import PreregistrationCheck
 
 _MOST_LINES = 14
-_MOST_DIFFERENCES = 12
 _STUDY = "study.yaml"
 _YAML = (".yaml", ".yml")
 _EXPORT = "export"
@@ -71,7 +70,7 @@ def analyze(
     preregistration: Annotated[
         Path | None,
         typer.Option(
-            help="What was announced; preregistration.json beside the study file if it is there."
+            help="The preregistration; preregistration.json beside the study file if it exists."
         ),
     ] = None,
     db: DatabaseOption = None,
@@ -79,12 +78,12 @@ def analyze(
     seed: Seed = 0,
     force: Force = False,
 ) -> None:
-    """Measure what pushed the raters of a study, as well as what they said.
+    """Analyse a study: what raters said, and how the questionnaire biased them.
 
     Effects of anchor, layout and deadline with intervals over participants and corrected
     p-values; agreement in each condition and its differences, Fleiss' kappa where ratings are
-    labels; position, fatigue, halo, round numbers; raters to look at twice, and the main effects
-    without them. Parts whose columns are missing are named with the reason, the rest is computed.
+    labels; position, fatigue, halo, round numbers; suspicious raters, and the main effects
+    without them. Analyses whose columns are missing are listed with the reason.
 
     A study is read from study.db beside its file; if nobody has taken it, from simulated.db. The
     report says so where data are simulated, and whether the study is the one that was
@@ -103,13 +102,13 @@ def analyze(
     draws = Resampling(resamples=resamples, seed=seed)
     with atomic_folder(output, inputs=[source], force=force) as scratch:
         with recorder.step("read"):
-            found = _opened(source, scratch, preregistration, db)
-            data = read_study(found.folder, factors=factors, where=kept, normalise=normalise)
+            opened = _opened(source, scratch, preregistration, db)
+            data = read_study(opened.folder, factors=factors, where=kept, normalise=normalise)
         with recorder.step("analyse"):
             analysis = analyse_study(data, draws=draws, progress=lambda step: print(f"… {step}"))
         with recorder.step("report"):
             summary = write_study(
-                analysis, scratch, title=found.title, remarks=found.remarks, put_in=found.put_in
+                analysis, scratch, title=opened.title, remarks=opened.remarks, put_in=opened.put_in
             )
         recorder.finish(scratch / RUN)
     _print(summary, output)
@@ -132,12 +131,21 @@ def _is_study(source: Path) -> bool:
 def _from_study(source: Path, folder: Path, announced: Path | None, db: str | None) -> _Source:
     """Export a study that people took, or that was simulated."""
     with studies_extra():
-        from dialens.studies import FILE, Study, load_study, read_preregistration, study_file
+        from dialens.studies import (
+            FILE,
+            NOT_PREREGISTERED,
+            SIMULATED,
+            Study,
+            check_study,
+            load_study,
+            read_preregistration,
+            study_file,
+        )
         from dialens.studies.export import export
         from dialens.studies.simulation import simulations
     beside = study_file(source).parent / FILE
     path = announced or (beside if beside.exists() else None)
-    made = None if path is None else read_preregistration(path)
+    preregistered = None if path is None else read_preregistration(path)
     with _database(source, db) as url, recorded_study(source, url) as (store, record):
         done = export(store, record.hash, folder)
         if not done.ratings:
@@ -149,18 +157,17 @@ def _from_study(source: Path, folder: Path, announced: Path | None, db: str | No
                 f"`dialens study simulate {source}`, or wait for people."
             )
         lines = [
-            f"Put in by {one.participants:,} participants with seed {one.seed}: "
-            f"{put_in(one.population)}."
-            for one in simulations(store, record.hash)
+            f"Put in by {run.participants:,} participants with seed {run.seed}: "
+            f"{put_in(run.population)}."
+            for run in simulations(store, record.hash)
         ]
         taken = Study.from_definition(record.definition)
         answers = store.answers_frame(record.hash)
-        first = answers.filter(answers["rater_kind"] != "simulated")["answered_at"].min()
-    if made is None:
-        text = "This study was not preregistered (`dialens study preregister`)."
-        remarks = [Remark("Preregistration", text)]
-    else:
-        remarks = [_compared(made, taken, first)]
+        first = min(answers.filter(pl.col("rater_kind") != SIMULATED)["answered_at"], default=None)
+    check = NOT_PREREGISTERED
+    if preregistered is not None:
+        check = check_study(preregistered, taken, first_answer=first)
+    remarks = [_remark(check)]
     if load_study(source).hash != record.hash:
         text = "The study file was changed after this study was taken; it is analysed as taken."
         remarks.append(Remark("Study file", text, warning=True))
@@ -206,57 +213,13 @@ def _of_export(source: Path, announced: Path | None) -> list[Remark]:
     """What can be said of a preregistration where only the export is known."""
     if announced is None:
         return []
-    import json
-
     with studies_extra():
-        from dialens.studies import read_preregistration
-    made = read_preregistration(announced)
-    book = source / "codebook.json"
-    if not book.exists():
-        text = (
-            f"There is one ({made.hash[:12]}), but a table of ratings does not say which study it "
-            "comes from, so that it cannot be checked."
-        )
-        return [Remark("Preregistration", text, warning=True)]
-    found = json.loads(book.read_text(encoding="utf-8")).get("hash")
-    if found == made.study_hash:
-        return [Remark("Preregistration", _same(made))]
-    text = f"{_other(made)} Analyse the study itself to see what differs."
-    return [Remark("Preregistration", text, warning=True)]
+        from dialens.studies import check_export, read_preregistration
+    return [_remark(check_export(read_preregistration(announced), source))]
 
 
-def _same(made: "Preregistration") -> str:
-    return (
-        f"This is the study that was preregistered {_when(made)} "
-        f"(hash {made.hash[:12]}, study {made.study_hash[:12]})."
-    )
-
-
-def _other(made: "Preregistration") -> str:
-    return f"This is not the study that was preregistered {_when(made)} (hash {made.hash[:12]})."
-
-
-def _when(made: "Preregistration") -> str:
-    return f"on {datetime.fromisoformat(made.frozen_at):%Y-%m-%d at %H:%M} UTC"
-
-
-def _compared(made: "Preregistration", study: "Study", first: object) -> Remark:
-    """Whether a study is the one announced, and what differs."""
-    from dialens.studies import differences
-
-    found = differences(made, study)
-    details = [str(one) for one in found[:_MOST_DIFFERENCES]]
-    if len(found) > _MOST_DIFFERENCES:
-        details.append(f"… and {len(found) - _MOST_DIFFERENCES} more differences.")
-    if made.participants_before:
-        details.append(f"{made.participants_before:,} people had taken part when it was written.")
-    if isinstance(first, datetime) and first < datetime.fromisoformat(made.frozen_at):
-        details.append(f"The first answer was given before it, at {first:%Y-%m-%d %H:%M} UTC.")
-    details += [f"Hypothesis {n}: {one}" for n, one in enumerate(made.hypotheses, start=1)]
-    if made.analysis_plan:
-        details.append(f"Analysis plan: {made.analysis_plan}")
-    text = _other(made) if found else _same(made)
-    return Remark("Preregistration", text, details, warning=bool(found))
+def _remark(check: "PreregistrationCheck") -> Remark:
+    return Remark("Preregistration", check.text, check.details, warning=check.warning)
 
 
 def _pairs(given: list[str] | None, option: str) -> dict[str, str]:
@@ -266,13 +229,13 @@ def _pairs(given: list[str] | None, option: str) -> dict[str, str]:
         >>> _pairs(["layout=setup"], "--factor")
         {'layout': 'setup'}
     """
-    made = {}
+    pairs = {}
     for entry in given or []:
         name, equals, value = entry.partition("=")
         if not equals or not name.strip() or not value.strip():
             raise DialensError(f"{option} takes NAME=VALUE; seen: {entry!r}.")
-        made[name.strip()] = value.strip()
-    return made
+        pairs[name.strip()] = value.strip()
+    return pairs
 
 
 def _print(summary: Summary, output: Path) -> None:

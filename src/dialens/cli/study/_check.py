@@ -28,7 +28,7 @@ def check(
     ] = 8,
     seed: Seed = 0,
 ) -> None:
-    """Check a study file, say what it asks and costs, and preview a participant's way through it.
+    """Check a study file, estimate its length and cost, and preview a participant's screens.
 
     Errors name the line, the key and the remedy.
 
@@ -40,7 +40,7 @@ def check(
     with studies_extra():
         from dialens.studies import estimate, holds, load_study, preview, study_file
     loaded = load_study(study)
-    found = estimate(loaded, seed=seed)
+    estimated = estimate(loaded, seed=seed)
     chosen = loaded.cell(cell).name if cell else loaded.cells[0].name
     design = loaded.design
     print(f"{design.title} ({loaded.name}, version {design.version}, {loaded.hash[:12]})")
@@ -50,12 +50,12 @@ def check(
     )
     if design.conversations is not None:
         _agents(loaded, study_file(study).parent)
-    _cells(found)
-    paid = f"; cost {found.cost:,.2f} {found.currency} with fees" if found.cost else ""
-    if found.hourly is not None:
-        paid += f", {found.hourly:.2f} {found.currency} an hour in the longest cell"
-    print(f"{found.participants:,} participants, {found.ratings:,} ratings{paid}")
-    for warning in found.warnings:
+    _cells(estimated)
+    paid = f"; cost {estimated.cost:,.2f} {estimated.currency} with fees" if estimated.cost else ""
+    if estimated.hourly is not None:
+        paid += f", {estimated.hourly:.2f} {estimated.currency} an hour in the longest cell"
+    print(f"{estimated.participants:,} participants, {estimated.ratings:,} ratings{paid}")
+    for warning in estimated.warnings:
         print(f"! {warning}")
     if screens:
         print(f"\nA participant in {chosen} (seed {seed}):\n")
@@ -63,14 +63,14 @@ def check(
 
 
 def _agents(study: "Study", folder: Path) -> None:
-    """Say which agents there are, once each of them could be made; none is asked anything."""
+    """Say which agents there are, once each of them could be opened; none is asked anything."""
     from dialens.web import open_agents
 
-    made = open_agents(study, folder)
+    opened = open_agents(study, folder)
     talks = study.design.conversations
     assert talks is not None
-    told = [f"{one.name} ({one.agent})" for one in talks.agents if one.name in made]
-    print(f"Agents, all of which can be made: {', '.join(told)}")
+    names = [f"{one.name} ({one.agent})" for one in talks.agents if one.name in opened]
+    print(f"Agents, all of which can be opened: {', '.join(names)}")
 
 
 def _cells(found: "StudyEstimate") -> None:

@@ -52,12 +52,12 @@ def recorded_study(study: Path, url: str | None) -> Iterator[tuple["Store", "Stu
         from dialens.studies.store import Store
     design = read_design(study_file(study))
     with Store.open(database_of(study, url), create=False) as store:
-        there = store.studies()
-        for record in there:
+        records = store.studies()
+        for record in records:
             if (record.name, record.version) == (design.study, str(design.version)):
                 yield store, record
                 return
-        known = ", ".join(f"{record.name} version {record.version}" for record in there)
+        known = ", ".join(f"{record.name} version {record.version}" for record in records)
         raise DialensError(
             f"The database holds no data of {design.study}, version {design.version}. "
             f"It holds: {known or 'nothing'}."

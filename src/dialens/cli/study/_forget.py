@@ -28,7 +28,7 @@ def forget(
         ),
     ] = None,
 ) -> None:
-    """Delete everything a person left: answers, events, sessions, the encrypted id.
+    """Delete all data of a person: answers, events, sessions, the encrypted id.
 
     Exports made earlier still hold their answers: make them again.
 

@@ -12,7 +12,7 @@ from dialens.cli.study._extra import studies_extra
 
 def new(
     template: Annotated[
-        str, typer.Option("--template", "-t", help="Which one; --list says what there is.")
+        str, typer.Option("--template", "-t", help="Name of the template; --list shows them.")
     ] = "likert",
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write.")] = Path(
         "study"

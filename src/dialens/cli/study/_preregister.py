@@ -1,4 +1,4 @@
-"""`dialens study preregister`: say what is expected before anybody takes part."""
+"""`dialens study preregister`: design and hypotheses, frozen before anybody takes part."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,7 +20,8 @@ def preregister(
     ] = None,
     db: DatabaseOption = None,
     late: Annotated[
-        bool, typer.Option("--late", help="Write it although people have taken part, and say so.")
+        bool,
+        typer.Option("--late", help="Allow it although people have taken part; the file says so."),
     ] = False,
 ) -> None:
     """Freeze design, hypotheses and analysis plan, with a hash and the time.
@@ -45,7 +46,7 @@ def preregister(
     for path in (target, words):
         if path.exists():
             raise DialensError(
-                f"{path} exists, and what was announced stays announced. Name another file with -o."
+                f"{path} exists; a preregistration is not overwritten. Name another file with -o."
             )
     before = _people(study, db, loaded.name)
     made = freeze(loaded, now=datetime.now(UTC), participants_before=before, late=late)

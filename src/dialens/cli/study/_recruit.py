@@ -32,7 +32,11 @@ Production = Annotated[
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before money is spent.")]
 Endpoint = Annotated[
     str | None,
-    typer.Option("--endpoint", metavar="URL", help="Another server that speaks the protocol."),
+    typer.Option(
+        "--endpoint",
+        metavar="URL",
+        help="A compatible server instead of the platform's, for tests.",
+    ),
 ]
 Places = Annotated[
     int | None,
@@ -46,7 +50,7 @@ WorkIds = Annotated[
 
 @app.command("estimate")
 def estimate(study: StudyPath, places: Places = None) -> None:
-    """Say what a study will cost with the platform's fees; nobody is asked anything.
+    """Show what a study will cost with the platform's fees; the platform is not contacted.
 
     [bold]Examples[/]
 
@@ -77,9 +81,9 @@ def create(
     endpoint: Endpoint = None,
     yes: Yes = False,
 ) -> None:
-    """Post a study; the cost is shown and has to be agreed to.
+    """Post a study; the cost is shown first and has to be confirmed.
 
-    Running it again posts nothing twice: a batch that is there is found.
+    Running it again posts nothing twice: a batch that is posted already is found.
 
     [bold]Examples[/]
 
@@ -90,14 +94,14 @@ def create(
     loaded = _load(study)
     recruiter = _recruiter(loaded, production=production, endpoint=endpoint)
     cost = _cost(recruiter, loaded, places)
-    for there in recruiter.postings(loaded):
-        print(f"Posted before: {there.id}, {there.places} places, {there.state}.")
+    for earlier in recruiter.postings(loaded):
+        print(f"Posted before: {earlier.id}, {earlier.places} places, {earlier.state}.")
     print(f"{loaded.design.title} on {recruiter.name}: {cost}")
     _agree("Post it?", yes=yes)
-    made = recruiter.create(loaded, url, cost.people, batch=batch)
+    posting = recruiter.create(loaded, url, cost.people, batch=batch)
     if publish:
-        recruiter.publish(made.id)
-    print(f"{made.id}: {made.places} places, participants go to {made.url}")
+        recruiter.publish(posting.id)
+    print(f"{posting.id}: {posting.places} places, participants go to {posting.url}")
     if recruiter.name == "prolific" and not publish:
         print("It is a draft: look at it on Prolific, then run this again with --publish.")
 
@@ -133,8 +137,8 @@ def status(
         print(f"{count:,} {state}")
     for one in matched:
         if one.work.state != "unfinished":
-            told = one.doubt or "completed"
-            print(f"  {one.work.id}  {one.work.state}  {one.participant or '—'}: {told}")
+            note = one.doubt or "completed"
+            print(f"  {one.work.id}  {one.work.state}  {one.participant or '—'}: {note}")
 
 
 @app.command("approve")
@@ -162,7 +166,7 @@ def approve(
     if not work:
         for one in matched:
             if one.work.state == "submitted" and one.doubt:
-                print(f"! {one.work.id} is left for you to look at: {one.doubt}.")
+                print(f"! {one.work.id} needs your decision: {one.doubt}.")
     if not chosen:
         print("There is nothing to approve.")
         return
@@ -188,7 +192,7 @@ def reject(
     endpoint: Endpoint = None,
     yes: Yes = False,
 ) -> None:
-    """Refuse to pay one person. It harms their standing: nothing is ever rejected by itself.
+    """Refuse to pay one person. It harms their standing: nothing is rejected automatically.
 
     [bold]Examples[/]
 
@@ -220,9 +224,9 @@ def bonus(
     endpoint: Endpoint = None,
     yes: Yes = False,
 ) -> None:
-    """Pay something on top, to those named or to all who completed and are approved.
+    """Pay a bonus, to those named or to all who completed and are approved.
 
-    Whoever already got a bonus of this amount is passed over.
+    Whoever already got a bonus of this amount is skipped.
 
     [bold]Examples[/]
 
@@ -238,7 +242,7 @@ def bonus(
     chosen = _named(matched, work) if work else able
     due = [one.work for one in chosen if each not in one.work.bonuses]
     if len(due) < len(chosen):
-        print(f"{len(chosen) - len(due)} got a bonus of {each} before and are passed over.")
+        print(f"{len(chosen) - len(due)} got a bonus of {each} before and are skipped.")
     if not due:
         print("There is nobody to pay.")
         return
@@ -257,7 +261,7 @@ def expire(
     production: Production = False,
     endpoint: Endpoint = None,
 ) -> None:
-    """Let nobody new in; who has begun may finish.
+    """Close a posting: nobody new can start, who has begun may finish.
 
     [bold]Examples[/]
 

@@ -25,23 +25,23 @@ def serve(
     password_file: Annotated[
         Path | None,
         typer.Option(
-            help="File with the password of the researcher's pages; DIALENS_STUDY_PASSWORD if not "
-            "given; one is made up if there is neither."
+            help="File with the password of the researcher's pages; if not given, "
+            "DIALENS_STUDY_PASSWORD, or else a new one that is printed."
         ),
     ] = None,
     proxy: Annotated[
         str | None,
         typer.Option(
             metavar="ADDRESS",
-            help="A proxy in front, whose word on https and on who asks is taken.",
+            help="Address of a reverse proxy, trusted for https and the client's address.",
         ),
     ] = None,
     log: Annotated[bool, typer.Option("--log", help="Print every request.")] = False,
 ) -> None:
-    """Let people take a study in the browser, and watch it.
+    """Serve a study in the browser, with a page for the researcher to follow it.
 
-    Participants start at the address itself, researchers at /researcher. Everything is kept as it
-    comes in: the server may be stopped, killed and started again at any time.
+    Participants start at the address itself, researchers at /researcher. Each answer is on disk
+    before it is acknowledged: the server may be stopped, killed and started again at any time.
 
     [bold]Examples[/]
 
@@ -58,7 +58,7 @@ def serve(
     if password_file is not None:
         password, made_up = _read(password_file), False
     url = database_of(study, db)
-    # Mistakes in the file or the database are told here, before any process starts.
+    # Mistakes in the file or the database are reported here, before any process starts.
     loaded = load_study(study)
     open_agents(loaded, study_file(study).parent)
     with Store.open(url) as store:
@@ -85,11 +85,11 @@ def serve(
 
 def _parameters(recruiter: str) -> str:
     """What the recruiter adds to the address of participants."""
-    told = {
+    parameters = {
         "mturk": "?workerId=…&assignmentId=…&hitId=…",
         "prolific": "?PROLIFIC_PID=…&STUDY_ID=…&SESSION_ID=…",
     }
-    return told.get(recruiter, "")
+    return parameters.get(recruiter, "")
 
 
 def _read(path: Path) -> str:

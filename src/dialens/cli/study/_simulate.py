@@ -34,75 +34,78 @@ _OUTCOMES = {
 def simulate(
     study: StudyPath,
     participants: Annotated[
-        int, typer.Option("--participants", "-n", min=1, help="How many come.")
+        int, typer.Option("--participants", "-n", min=1, help="Number of simulated participants.")
     ] = 40,
     anchor_pull: Annotated[
         list[str] | None,
         typer.Option(
             "--anchor-pull",
             metavar="SHARE | KIND=SHARE",
-            help="Share of the way from their own opinion to the anchor (0.3 if not given); "
-            "textual=0.1 for one kind of anchor.",
+            help="How far the anchor moves a rating: 0 not at all, 1 all the way (0.3 if not "
+            "given); textual=0.1 for one kind of anchor.",
         ),
     ] = None,
     layout_effect: Annotated[
         float,
-        typer.Option(help="Points added where a question stands without the others."),
+        typer.Option(help="Points added where each quality is asked on a screen of its own."),
     ] = 0.0,
     deadline_effect: Annotated[float, typer.Option(help="Points added under a deadline.")] = 0.0,
     noise: Annotated[float, typer.Option(min=0, help="Standard deviation of ratings.")] = 10.0,
     scale_spread: Annotated[
         float,
-        typer.Option(min=0, help="How far people differ in the size of their numbers."),
+        typer.Option(min=0, help="How much participants differ in the size of their numbers."),
     ] = 0.15,
     dropout: Annotated[
-        float, typer.Option(min=0, max=1, help="Share of those who leave on the way.")
+        float, typer.Option(min=0, max=1, help="Share of participants who drop out.")
     ] = 0.0,
     speeders: Annotated[
-        float, typer.Option(min=0, max=1, help="Share of those who click through.")
+        float, typer.Option(min=0, max=1, help="Share of participants who click through.")
     ] = 0.0,
     inattentive: Annotated[
-        float, typer.Option(min=0, max=1, help="Share of those who do not read.")
+        float, typer.Option(min=0, max=1, help="Share of participants who do not read.")
     ] = 0.0,
     add: Annotated[
-        bool, typer.Option("--add", help="Let them join participants of another simulation.")
+        bool, typer.Option("--add", help="Add to the participants of an earlier simulation.")
     ] = False,
     fresh: Annotated[
         bool,
         typer.Option(
-            "--fresh", help="Begin anew: throw simulated.db away, if nobody real is in it."
+            "--fresh", help="Delete simulated.db first; refused if it holds answers of people."
         ),
     ] = False,
     http: Annotated[
         str | None,
         typer.Option(
             metavar="URL",
-            help="Go through the pages of a server (`dialens study serve`) instead.",
+            help="Take part through a running server (`dialens study serve`) instead.",
         ),
     ] = None,
     at_once: Annotated[
-        int, typer.Option(min=1, max=1000, help="With --http: how many at the same time.")
+        int, typer.Option(min=1, max=1000, help="With --http: participants at the same time.")
     ] = 8,
     pace: Annotated[
         float,
-        typer.Option(min=0, help="With --http: how much of a person's time they take (1: all)."),
+        typer.Option(
+            min=0, help="With --http: speed; 1 takes as long as a person, 0 does not wait."
+        ),
     ] = 0.0,
     db: DatabaseOption = None,
     seed: Seed = 0,
 ) -> None:
-    """Let simulated participants with known biases take a study, then see what comes out.
+    """Try a study with simulated participants whose biases are known.
 
-    Opinions go from 0 (worst) to 100 (as good as the standard). Answers go into simulated.db
-    beside the study file unless --db names another place; a database with answers of people is
-    refused. Every row says `simulated`, and `study analyze` says it in the report.
+    Afterwards `study analyze` shows whether the design finds these biases again. Opinions go from
+    0 (worst) to 100 (as good as the standard). Answers are stored in simulated.db beside the study
+    file, or where --db says; a database with answers of people is refused. Every row is marked
+    `simulated`, and so is the report.
 
-    The same command again goes on where it was interrupted, and with a larger --participants adds
-    the rest. Another seed, other options or a changed study file are refused; --fresh begins anew,
-    and with --add participants of another seed or with other options join those that are there.
+    Run again, the command resumes an interrupted simulation; with a larger --participants it adds
+    the rest. Another seed, other options or a changed study file are refused: --fresh starts over,
+    --add puts participants with another seed or other options beside the earlier ones.
 
-    With --http they go through the pages of a server that runs; it believes that they are
-    simulated if DIALENS_STUDY_PASSWORD holds the researcher's password. Do not do this to a server
-    that people use: simulated participants take places.
+    With --http they take part through a running server, which marks them as simulated if
+    DIALENS_STUDY_PASSWORD holds the researcher's password. Do not use a server that people use:
+    simulated participants take up places.
 
     [bold]Examples[/]
 
@@ -154,10 +157,10 @@ def simulate(
         from dialens.studies.simulation import simulate_study
         from dialens.studies.store import Store
     if fresh:
-        _thrown_away(study, db)
+        _delete_simulation(study, db)
     url = db or f"sqlite:///{simulated_database(study)}"
     with (
-        _told_to_begin_anew(),
+        _changes_explained(),
         Store.open(url) as store,
         progress("Simulating", total=participants, unit="participants") as advance,
     ):
@@ -183,35 +186,33 @@ def simulate(
 
 
 def simulated_database(study: Path) -> Path:
-    """Where simulated answers go if no place is named."""
+    """Where simulated answers are stored if --db is not given."""
     from dialens.studies import study_file
 
     return study_file(study).parent / SIMULATED
 
 
 @contextmanager
-def _told_to_begin_anew() -> Iterator[None]:
+def _changes_explained() -> Iterator[None]:
     from dialens.studies.store import StudyChanged
 
     try:
         yield
     except StudyChanged as error:
         raise DialensError(
-            "The study file was changed after the last simulation. Begin anew with --fresh, or "
+            "The study file was changed after the last simulation. Start over with --fresh, or "
             "give the study a new version."
         ) from error
 
 
-def _thrown_away(study: Path, db: str | None) -> None:
+def _delete_simulation(study: Path, db: str | None) -> None:
     """Remove an earlier simulation, and make sure that it is one."""
     from dialens.studies import SIMULATED as KIND
     from dialens.studies import attendance
     from dialens.studies.store import Store
 
     if db is not None:
-        raise DialensError(
-            "--fresh throws simulated.db away, and no other database: leave out --db."
-        )
+        raise DialensError("--fresh deletes simulated.db and no other database: leave out --db.")
     path = simulated_database(study)
     if not path.exists():
         return
@@ -247,8 +248,8 @@ def put_in(people: "Population") -> str:
 
 
 def _print(outcomes: dict[str, int], people: "Population") -> None:
-    told = ", ".join(f"{count:,} {_OUTCOMES[name]}" for name, count in outcomes.items())
-    print(f"{sum(outcomes.values()):,} simulated participants came: {told}.")
+    counts = ", ".join(f"{count:,} {_OUTCOMES[name]}" for name, count in outcomes.items())
+    print(f"{sum(outcomes.values()):,} simulated participants came: {counts}.")
     print(f"Put in: {put_in(people)}.")
 
 

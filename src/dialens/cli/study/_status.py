@@ -18,9 +18,9 @@ _MOST_SCREENS = 10
 
 
 def status(study: StudyPath, db: DatabaseOption = None) -> None:
-    """Say how many people completed each cell, who is under way, where people leave, how long.
+    """Show progress: completed and live sessions of each cell, median times, where people leave.
 
-    Sessions that were left for too long are ended first, and their places given back.
+    Sessions without a sign of life for too long are expired first, which frees their places.
 
     [bold]Examples[/]
 
@@ -51,19 +51,19 @@ def status(study: StudyPath, db: DatabaseOption = None) -> None:
 
 def _agents(store: "Store", study: str) -> list[str]:
     """How each agent did that participants talk with."""
-    from dialens.studies.store import Talking, replies_by_agent
+    from dialens.studies.store import ConversationStore, replies_by_agent
 
-    talking = Talking(store.database)
-    made = []
+    talking = ConversationStore(store.database)
+    lines = []
     for one in replies_by_agent(talking.exchanges_frame(study), talking.failures_frame(study)):
         median = one["median_seconds"]
         took = "" if median is None else f", median {median:.1f} s"
         reasons = ", ".join(f"{n:,} {reason}" for reason, n in one["failures"].items())
-        made.append(
+        lines.append(
             f"{one['agent']}: {one['talks']:,} conversations, {one['replies']:,} replies{took}; "
             + (f"failures: {reasons}" if reasons else "no failures")
         )
-    return made
+    return lines
 
 
 def _cells(cells: "Sequence[CellProgress]") -> None:

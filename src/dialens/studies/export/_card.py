@@ -113,10 +113,10 @@ def _when(answers: pl.DataFrame) -> str:
 def _times(times: Times) -> list[str]:
     if times.completed_minutes is None:
         return []
-    told = f"Half of those who completed took {times.completed_minutes:.1f} minutes or less"
+    sentence = f"Half of those who completed took {times.completed_minutes:.1f} minutes or less"
     if times.active_minutes is not None:
-        told += f", {times.active_minutes:.1f} of them with the page visible"
-    return [f"{told} (medians).", ""]
+        sentence += f", {times.active_minutes:.1f} of them with the page visible"
+    return [f"{sentence} (medians).", ""]
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:

@@ -21,7 +21,7 @@ from dialens.studies._study import Study
 from dialens.studies._types import Field, Screen
 from dialens.studies.export._card import card_markdown
 from dialens.studies.export._talks import CONVERSATIONS, dialog_name, write_conversations
-from dialens.studies.store import RESTARTED, Store, Talking
+from dialens.studies.store import RESTARTED, ConversationStore, Store
 
 MARKER = "codebook.json"
 """By which an earlier export is known again and may be replaced."""
@@ -111,8 +111,8 @@ def export(store: Store, study: str, folder: str | Path, *, force: bool = False)
         >>> folder = Path(tempfile.mkdtemp())
         >>> with Store.open(f"sqlite:///{folder}/tea.db") as store:
         ...     tea = store.register(study_of(TEA), now=datetime(2026, 1, 1, tzinfo=UTC))
-        ...     made = export(store, tea.hash, folder / "export")
-        >>> made.ratings, sorted(path.suffix for path in made.folder.iterdir())
+        ...     result = export(store, tea.hash, folder / "export")
+        >>> result.ratings, sorted(path.suffix for path in result.folder.iterdir())
         (0, ['.json', '.md', '.md', '.parquet', '.parquet', '.parquet', '.parquet'])
     """
     target = Path(folder)
@@ -131,18 +131,18 @@ def export(store: Store, study: str, folder: str | Path, *, force: bool = False)
     )
     with atomic_folder(target, force=force) as scratch:
         if design.design.conversations is not None:
-            talking = Talking(store.database)
+            talking = ConversationStore(store.database)
             said, failed = talking.exchanges_frame(study), talking.failures_frame(study)
             said.write_parquet(scratch / "exchanges.parquet")
             failed.write_parquet(scratch / "failures.parquet")
-            held = write_conversations(design, said, ratings, scratch / CONVERSATIONS)
-            done = replace(done, conversations=held, failures=failed.height)
+            n_conversations = write_conversations(design, said, ratings, scratch / CONVERSATIONS)
+            done = replace(done, conversations=n_conversations, failures=failed.height)
         ratings.write_parquet(scratch / "ratings.parquet")
         questionnaires.write_parquet(scratch / "questionnaires.parquet")
         answers.write_parquet(scratch / "answers.parquet")
         events.write_parquet(scratch / "events.parquet")
-        told = json.dumps(codebook(design), ensure_ascii=False, indent=2) + "\n"
-        (scratch / MARKER).write_text(told, "utf-8")
+        text = json.dumps(codebook(design), ensure_ascii=False, indent=2) + "\n"
+        (scratch / MARKER).write_text(text, "utf-8")
         (scratch / "codebook.md").write_text(codebook_markdown(design), "utf-8")
         card = card_markdown(record, design, progress, times, answers, done)
         (scratch / "card.md").write_text(card, "utf-8")

@@ -37,13 +37,13 @@ def _options(settings: MagnitudeSettings) -> dict[str, JSON]:
 
 def _form(field: Field) -> Form:
     shown = field.options.get("anchor_value")
-    told = (
+    help_text = (
         "Any number above zero."
         if shown is None
         else f"Any number above zero; the standard is {shown:g}."
     )
     # No steps and no upper bound: a browser's arrows would suggest a unit.
-    return Form("number", prompt_of(field), told, attributes={"above": 0, "mode": "decimal"})
+    return Form("number", prompt_of(field), help_text, attributes={"above": 0, "mode": "decimal"})
 
 
 def _parse(field: Field, value: JSON) -> float:

@@ -32,8 +32,8 @@ def _options(settings: RankingSettings) -> dict[str, JSON]:
 
 
 def _form(field: Field) -> Form:
-    told = str(field.options.get("first_label", ""))
-    return Form("order", prompt_of(field), told, choices=choices_of(field))
+    help_text = str(field.options.get("first_label", ""))
+    return Form("order", prompt_of(field), help_text, choices=choices_of(field))
 
 
 def _parse(field: Field, value: JSON) -> list[str]:

@@ -336,5 +336,5 @@ def _hit_id(posting: str) -> str:
     return posting
 
 
-def _token(told: str) -> str:
-    return hashlib.sha256(told.encode()).hexdigest()
+def _token(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -69,8 +69,8 @@ def call(operation: Callable[..., Any], **request: Any) -> Any:
     except ParamValidationError as error:
         raise DialensError(f"Mechanical Turk would not take this: {error}") from error
     except ClientError as error:
-        told = error.response.get("Error", {})
-        raise _explained(told.get("Code", ""), told.get("Message", "")) from error
+        details = error.response.get("Error", {})
+        raise _explained(details.get("Code", ""), details.get("Message", "")) from error
     except BotoCoreError as error:
         raise DialensError(f"Mechanical Turk could not be asked: {error}.") from error
 

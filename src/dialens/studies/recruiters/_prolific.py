@@ -215,14 +215,14 @@ def study_url(url: str) -> str:
     return f"{check_url(url)}{'&' if urlsplit(url).query else '?'}{_PARAMETERS}"
 
 
-def _posting(told: Any) -> Posting:
-    places = int(told.get("total_available_places", 0))
-    taken = int(told.get("places_taken", 0))
-    done = int(told.get("number_of_submissions", taken))
-    url = str(told.get("external_study_url", "")).partition(_PARAMETERS)[0]
+def _posting(study: Any) -> Posting:
+    places = int(study.get("total_available_places", 0))
+    taken = int(study.get("places_taken", 0))
+    done = int(study.get("number_of_submissions", taken))
+    url = str(study.get("external_study_url", "")).partition(_PARAMETERS)[0]
     return Posting(
-        str(told["id"]),
-        str(told.get("status", "")),
+        str(study["id"]),
+        str(study.get("status", "")),
         places,
         max(places - taken, 0),
         max(taken - done, 0),

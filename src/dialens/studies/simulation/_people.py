@@ -16,7 +16,7 @@ import numpy as np
 
 from dialens.studies._check import screen_seconds
 from dialens.studies._items import Item
-from dialens.studies._raters import SIMULATED, Reply
+from dialens.studies._raters import SIMULATED, RaterReply
 from dialens.studies._study import Study
 from dialens.studies._types import JSON, Field, Screen
 from dialens.studies.instruments import instrument, simulate
@@ -173,11 +173,11 @@ class SimulatedRater:
         """Tells participants of different simulations apart."""
         return f"simulated-{self.world.seed}-{self.world.population.digest}-{self.number}"
 
-    def lot(self) -> int:
+    def tie_breaker(self) -> int:
         """The number that decides between equally empty cells."""
         return int(self.world.draws("lot", self.number).integers(2**62))
 
-    def reply(self, screen: Screen) -> Reply | None:
+    def reply(self, screen: Screen) -> RaterReply | None:
         """Answers and times.
 
         Examples:
@@ -202,9 +202,9 @@ class SimulatedRater:
         if limit is not None and seconds > limit:
             reached = int(len(answers) * limit / seconds)
             late = dict.fromkeys(list(answers)[reached:])
-            return Reply(answers | late, limit, overdue=True)
+            return RaterReply(answers | late, limit, overdue=True)
         away = float(np.exp(draw.normal(3, 0.8))) if draw.random() < _AWAY else 0.0
-        return Reply(answers, round(seconds + away, 3), round(away, 3))
+        return RaterReply(answers, round(seconds + away, 3), round(away, 3))
 
     def _answer(self, draw: np.random.Generator, screen: Screen, asked: Field) -> JSON:
         if screen.kind == "consent":

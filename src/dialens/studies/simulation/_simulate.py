@@ -155,7 +155,7 @@ def simulate_study(
             continue
         if state == (EXPIRED, person.leaves_after):
             gone.add(person.number)
-        waits = take_part(entrance, person, lot=person.lot())
+        waits = take_part(entrance, person, tie_breaker=person.tie_breaker())
         waiting.append((arrival, person.number, waits))
     through = len(outcomes) + len(gone)
     if len(waiting) == len(gone):

@@ -1,7 +1,15 @@
 from ._activity import EVENT_KINDS, Event
+from ._conversations import (
+    LEASE_S,
+    AgentFailure,
+    AgentReply,
+    ConversationStore,
+    Lease,
+    ParticipantMessage,
+)
 from ._figures import DROPOUT, CellProgress, Times
-from ._forgetting import Forgotten
-from ._frames import ANSWERS, EVENTS
+from ._forget import Forgotten
+from ._frames import ANSWERS, EVENTS, EXCHANGES, last_failures, replies_by_agent
 from ._problems import (
     Blocked,
     EventError,
@@ -15,15 +23,13 @@ from ._problems import (
     UnknownStudy,
     WrongKey,
 )
-from ._registering import Policy, StudyRecord
+from ._registration import Policy, StudyRecord
 from ._secrets import KEY_VARIABLE, Secrets
 from ._session import Session
 from ._store import Store
 from ._submission import REPEATED, STORED, Receipt, Submission
+from ._submit import PendingSubmission
 from ._tables import COMPLETED, EXPIRED, RESTARTED, participants, sessions, settings, studies
-from ._talk_frames import EXCHANGES, last_failures, replies_by_agent
-from ._talking import HELD_S, Failure, Given, Held, Message, Talking
-from ._together import Waiting
 
 __all__ = [
     "ANSWERS",
@@ -33,21 +39,23 @@ __all__ = [
     "EVENT_KINDS",
     "EXCHANGES",
     "EXPIRED",
-    "HELD_S",
     "KEY_VARIABLE",
+    "LEASE_S",
     "REPEATED",
     "RESTARTED",
     "STORED",
+    "AgentFailure",
+    "AgentReply",
     "Blocked",
     "CellProgress",
+    "ConversationStore",
     "Event",
     "EventError",
-    "Failure",
     "Forgotten",
-    "Given",
-    "Held",
-    "Message",
+    "Lease",
     "NotFinished",
+    "ParticipantMessage",
+    "PendingSubmission",
     "Policy",
     "Receipt",
     "Secrets",
@@ -59,12 +67,10 @@ __all__ = [
     "StudyFull",
     "StudyRecord",
     "Submission",
-    "Talking",
     "Times",
     "UnknownParticipant",
     "UnknownSession",
     "UnknownStudy",
-    "Waiting",
     "WrongKey",
     "last_failures",
     "participants",

@@ -34,20 +34,20 @@ class Places:
         return self.state == OPEN and self.taken < self.target
 
 
-def choose(cells: Sequence[Places], lot: int) -> str | None:
-    """The free cell with the fewest places taken; the lot decides between equals.
+def choose(cells: Sequence[Places], tie_breaker: int) -> str | None:
+    """The free cell with the fewest places taken; `tie_breaker` decides between equals.
 
     Examples:
         >>> a, b = Places("a", "open", 20, 3), Places("b", "open", 20, 2)
-        >>> choose([a, b], lot=1)
+        >>> choose([a, b], tie_breaker=1)
         'b'
-        >>> choose([Places("a", "paused", 20, 0), Places("b", "open", 2, 2)], lot=1) is None
+        >>> choose([Places("a", "paused", 20, 0), Places("b", "open", 2, 2)], tie_breaker=1) is None
         True
     """
     free = [cell for cell in cells if cell.free]
     if not free:
         return None
-    return min(free, key=lambda cell: (cell.taken, _drawn(cell.cell, lot))).cell
+    return min(free, key=lambda cell: (cell.taken, _drawn(cell.cell, tie_breaker))).cell
 
 
 def why_none(cells: Sequence[Places]) -> str:
@@ -65,5 +65,5 @@ def why_none(cells: Sequence[Places]) -> str:
     return "closed" if all(cell.state == CLOSED for cell in cells) else "full"
 
 
-def _drawn(cell: str, lot: int) -> bytes:
-    return hashlib.sha256(f"{lot}:{cell}".encode()).digest()
+def _drawn(cell: str, tie_breaker: int) -> bytes:
+    return hashlib.sha256(f"{tie_breaker}:{cell}".encode()).digest()

@@ -63,7 +63,7 @@ class Arrival:
         worker: Who they are there; none if nobody knows, and then they are always new.
         rater_kind: `human`, `llm` or `simulated`.
         now: The time.
-        lot: Decides between cells that are equally empty.
+        tie_breaker: Random number that decides between cells that are equally empty.
     """
 
     study: str
@@ -71,7 +71,7 @@ class Arrival:
     worker: str | None
     rater_kind: str
     now: datetime
-    lot: int
+    tie_breaker: int
 
 
 def begin(
@@ -96,7 +96,7 @@ def begin(
         known = connection.execute(query).scalar_one_or_none()
         if known is not None:
             return _again(connection, study, known, arrival, token)
-    cell = _free_cell(connection, study, arrival.lot)
+    cell = _free_cell(connection, study, arrival.tie_breaker)
     pseudonym = _pseudonym(entropy)
     sealed = None
     if arrival.worker is not None:
@@ -131,12 +131,12 @@ def come_back(connection: Connection, token: str, now: datetime) -> Session:
 
 def over(row: Row[Any]) -> SessionOver:
     """The error for a session that takes no more answers."""
-    told = {
+    messages = {
         COMPLETED: "You have completed this study.",
         EXPIRED: "You were away for too long, and your place has been given back.",
         RESTARTED: "You have started this study again elsewhere; go on there.",
     }
-    return SessionOver(told[row.state], row.state)
+    return SessionOver(messages[row.state], row.state)
 
 
 def new_token(entropy: Entropy) -> str:
@@ -180,8 +180,8 @@ def _with_token(connection: Connection, row: Row[Any], token: str, now: datetime
     return as_session(find(connection, token), token)
 
 
-def _free_cell(connection: Connection, study: Row[Any], lot: int) -> int:
-    name = choose(places(connection, study.id), lot)
+def _free_cell(connection: Connection, study: Row[Any], tie_breaker: int) -> int:
+    name = choose(places(connection, study.id), tie_breaker)
     if name is None:
         raise _no_place(connection, study)
     query = select(cells.c.id).where(cells.c.study_id == study.id, cells.c.name == name)
@@ -202,8 +202,8 @@ def _free_seed(connection: Connection, cell: int, *taken: int) -> int:
     query = select(sessions.c.seed).where(
         sessions.c.cell_id == cell, sessions.c.state.in_((LIVE, COMPLETED))
     )
-    held = {*connection.execute(query).scalars(), *taken}
-    return next(seed for seed in count() if seed not in held)
+    used = {*connection.execute(query).scalars(), *taken}
+    return next(seed for seed in count() if seed not in used)
 
 
 def _started(
@@ -221,8 +221,8 @@ def _started(
         reached_at=now,
         seen_at=now,
     )
-    made = connection.execute(new.returning(sessions.c.id)).scalar_one()
-    add_token(connection, made, token, now)
+    session = connection.execute(new.returning(sessions.c.id)).scalar_one()
+    add_token(connection, session, token, now)
     return as_session(find(connection, token), token)
 
 

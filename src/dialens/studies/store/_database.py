@@ -113,14 +113,14 @@ def database_url(url: str) -> URL:
         dialens.DialensError: Studies are kept in sqlite:///path or postgresql://…; seen: ...
     """
     try:
-        made = make_url(url)
+        parsed = make_url(url)
     except ArgumentError as error:
         raise _not_a_place(url) from error
-    if made.drivername in DRIVERS:
-        return made.set(drivername=DRIVER)
-    if made.drivername == "sqlite" and made.database not in (None, "", ":memory:"):
-        return made
-    raise _not_a_place(made.render_as_string())
+    if parsed.drivername in DRIVERS:
+        return parsed.set(drivername=DRIVER)
+    if parsed.drivername == "sqlite" and parsed.database not in (None, "", ":memory:"):
+        return parsed
+    raise _not_a_place(parsed.render_as_string())
 
 
 def _not_a_place(url: str) -> DialensError:

@@ -39,11 +39,6 @@ class CellProgress:
     expired: int
     restarted: int
 
-    @property
-    def open_places(self) -> int:
-        """How many more people may begin."""
-        return max(self.target - self.completed - self.live, 0)
-
 
 DROPOUT = pl.Schema(
     {
@@ -138,7 +133,7 @@ def _screens(
         "active_ms": pl.Int64,
     }
     rows = [tuple(row) for row in connection.execute(query)]
-    made = (
+    screens = (
         pl.DataFrame(rows, schema=schema, orient="row")
         .group_by("position")
         .agg(
@@ -148,7 +143,7 @@ def _screens(
             pl.col("active_ms").median() / 1000,
         )
     )
-    return {position: tuple(rest) for position, *rest in made.iter_rows()}
+    return {position: tuple(rest) for position, *rest in screens.iter_rows()}
 
 
 @dataclass(frozen=True)

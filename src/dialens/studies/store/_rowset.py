@@ -36,7 +36,7 @@ Row = Mapping[str, str | int | None]
 
 
 def rowset(dialect: str, columns: Iterable[Column[Any]]) -> FromClause:
-    """Rows that come with the parameter `rows`, to be used as a table called `given`.
+    """Rows that come with the parameter `rows`, to be used as a table called `batch`.
 
     Args:
         dialect: `sqlite` or `postgresql`.
@@ -45,43 +45,43 @@ def rowset(dialect: str, columns: Iterable[Column[Any]]) -> FromClause:
     Examples:
         >>> from sqlalchemy import Integer
         >>> print(select(rowset("sqlite", [Column("id", Integer)]).c.id))
-        SELECT given.id
+        SELECT batch.id
         FROM (SELECT json_extract(value, '$.id') AS id
-        FROM json_each(:rows) AS one) AS given
+        FROM json_each(:rows) AS one) AS batch
     """
     if dialect == "postgresql":
         typed = [column(one.name, one.type) for one in columns]
-        made = func.json_to_recordset(cast(_ROWS, JSON)).table_valued(*typed)
-        return made.render_derived("given", with_types=True)
+        records = func.json_to_recordset(cast(_ROWS, JSON)).table_valued(*typed)
+        return records.render_derived("batch", with_types=True)
     parts = [
         literal_column(f"json_extract(value, '$.{one.name}')", one.type).label(one.name)
         for one in columns
     ]
     each = func.json_each(_ROWS).table_valued("value", name="one")
-    return select(*parts).select_from(each).subquery("given")
+    return select(*parts).select_from(each).subquery("batch")
 
 
-def adding(dialect: str, table: Table, *, once: bool = False) -> Executable:
+def adding(dialect: str, table: Table, *, skip_existing: bool = False) -> Executable:
     """A statement that adds rows with all their columns.
 
     Args:
         dialect: `sqlite` or `postgresql`.
         table: Where they go.
-        once: Whether rows that are there already are passed over.
+        skip_existing: Whether rows that are there already are passed over.
     """
-    given = rowset(dialect, table.c)
+    batch = rowset(dialect, table.c)
     # Always true: without a condition SQLite takes `ON CONFLICT` for a part of the query.
-    chosen = select(*given.c).where(true())
-    made = _INSERT[dialect](table).from_select([one.name for one in table.c], chosen)
-    statement: Executable = made.on_conflict_do_nothing() if once else made
+    chosen = select(*batch.c).where(true())
+    insert = _INSERT[dialect](table).from_select([one.name for one in table.c], chosen)
+    statement: Executable = insert.on_conflict_do_nothing() if skip_existing else insert
     return statement
 
 
-def given_rows(rows: Sequence[Row]) -> dict[str, str]:
+def rows_parameter(rows: Sequence[Row]) -> dict[str, str]:
     """The parameter.
 
     Examples:
-        >>> given_rows([{"id": 1, "name": "é"}])
+        >>> rows_parameter([{"id": 1, "name": "é"}])
         {'rows': '[{"id":1,"name":"é"}]'}
     """
     return {"rows": msgspec.json.encode(rows).decode("utf-8")}
@@ -90,4 +90,4 @@ def given_rows(rows: Sequence[Row]) -> dict[str, str]:
 def add(connection: Connection, statements: Mapping[str, Executable], rows: Sequence[Row]) -> None:
     """Run the dialect's statement with these rows; without any there is nothing to do."""
     if rows:
-        connection.execute(statements[connection.dialect.name], given_rows(rows))
+        connection.execute(statements[connection.dialect.name], rows_parameter(rows))

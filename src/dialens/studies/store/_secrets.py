@@ -88,10 +88,10 @@ class Secrets:
         if create and not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
             scratch = path.with_name(f".{path.name}.{entropy(8).hex()}")
-            made = cls.generate(entropy)
+            created = cls.generate(entropy)
             handle = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             with os.fdopen(handle, "w", encoding="ascii") as file:
-                file.write(made.to_text() + "\n")
+                file.write(created.to_text() + "\n")
                 file.flush()
                 os.fsync(file.fileno())
             try:
@@ -102,7 +102,7 @@ class Secrets:
                 return cls.from_file(path, create=False)
             finally:
                 scratch.unlink()
-            return made
+            return created
         if not path.exists():
             raise DialensError(
                 f"{path}, the key of the study's database, does not exist. Put it back from where "
@@ -135,8 +135,8 @@ class Secrets:
 
     def mark(self, recruiter: str, worker: str) -> str:
         """The same mark for the same worker, which nobody without the key can make or check."""
-        told = f"{len(recruiter)}:{recruiter}:{worker}".encode("utf-8", "surrogatepass")
-        return hmac.new(self._derived("worker marks"), told, hashlib.sha256).hexdigest()
+        text = f"{len(recruiter)}:{recruiter}:{worker}".encode("utf-8", "surrogatepass")
+        return hmac.new(self._derived("worker marks"), text, hashlib.sha256).hexdigest()
 
     def seal(self, worker: str, *, owner: str, entropy: Entropy) -> bytes:
         """Encrypt a worker's id (AES-256-GCM), bound to the pseudonym it belongs to."""
@@ -157,5 +157,5 @@ class Secrets:
         return plain.decode("utf-8", "surrogatepass")
 
     def _derived(self, purpose: str) -> bytes:
-        made = HKDF(SHA256(), _BYTES, salt=None, info=f"dialens study {purpose}".encode())
-        return made.derive(self.key)
+        derivation = HKDF(SHA256(), _BYTES, salt=None, info=f"dialens study {purpose}".encode())
+        return derivation.derive(self.key)

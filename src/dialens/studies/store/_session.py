@@ -84,10 +84,10 @@ _BY_TOKEN_LOCKED = _BY_TOKEN.with_for_update(of=sessions)
 
 
 def _by_tokens(dialect: str) -> Select[Any]:
-    given = rowset.rowset(dialect, [tokens.c.hash])
+    batch = rowset.rowset(dialect, [tokens.c.hash])
     return (
         _JOINED.join(tokens, tokens.c.session_id == sessions.c.id)
-        .join(given, given.c.hash == tokens.c.hash)
+        .join(batch, batch.c.hash == tokens.c.hash)
         .add_columns(tokens.c.hash.label("token"))
         .with_for_update(of=sessions, skip_locked=True)
     )
@@ -131,15 +131,15 @@ def find(connection: Connection, token: str, *, lock: bool = False) -> Row[Any]:
     return row
 
 
-def find_free(connection: Connection, those: Iterable[str]) -> dict[str, Row[Any]]:
+def find_unlocked(connection: Connection, session_tokens: Iterable[str]) -> dict[str, Row[Any]]:
     """The sessions of tokens, locked, by the token's hash; without those that others have locked.
 
-    Who holds several locks and waits for none of them keeps nobody waiting in a circle.
+    Taking several locks without waiting for any (`SKIP LOCKED`) cannot deadlock.
     """
-    rows = [{"hash": token_hash(token)} for token in those]
+    rows = [{"hash": token_hash(token)} for token in session_tokens]
     query = _BY_TOKENS[connection.dialect.name]
-    found = connection.execute(query, rowset.given_rows(rows))
-    return {row.token: row for row in found}
+    locked = connection.execute(query, rowset.rows_parameter(rows))
+    return {row.token: row for row in locked}
 
 
 def last_attempt(connection: Connection, participant: int) -> Row[Any]:
@@ -169,7 +169,7 @@ def unknown_study(study: str) -> UnknownStudy:
 
 def places(connection: Connection, study_id: int) -> list[Places]:
     """How far every cell of a study is filled, in the order of the design."""
-    held = (
+    taken = (
         select(sessions.c.cell_id, func.count().label("n"))
         .join(cells, cells.c.id == sessions.c.cell_id)
         .where(cells.c.study_id == study_id, sessions.c.state.in_((LIVE, COMPLETED)))
@@ -177,8 +177,8 @@ def places(connection: Connection, study_id: int) -> list[Places]:
         .subquery()
     )
     query = (
-        select(cells.c.name, cells.c.state, cells.c.target, func.coalesce(held.c.n, 0))
-        .outerjoin(held, held.c.cell_id == cells.c.id)
+        select(cells.c.name, cells.c.state, cells.c.target, func.coalesce(taken.c.n, 0))
+        .outerjoin(taken, taken.c.cell_id == cells.c.id)
         .where(cells.c.study_id == study_id)
         .order_by(cells.c.place)
     )

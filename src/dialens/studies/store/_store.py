@@ -5,7 +5,7 @@ Each method is one transaction and safe under many processes. What returns is on
 
 import base64
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -18,18 +18,16 @@ from sqlalchemy import Connection, Row, func, insert, select, update
 from dialens.base import DialensError, did_you_mean
 from dialens.studies._study import Study
 from dialens.studies.store import _figures as figures
-from dialens.studies.store import _forgetting as forgetting
 from dialens.studies.store import _frames as frames
-from dialens.studies.store import _registering as registering
-from dialens.studies.store import _submitting as submitting
-from dialens.studies.store import _together as together
+from dialens.studies.store import _registration as registration
+from dialens.studies.store import _submit as submit
 from dialens.studies.store._activity import Event
 from dialens.studies.store._arrivals import Arrival, SeedSource, begin, come_back, over
 from dialens.studies.store._database import Database
 from dialens.studies.store._figures import CellProgress, Times
-from dialens.studies.store._forgetting import Forgotten
+from dialens.studies.store._forget import Forgotten, forget
 from dialens.studies.store._problems import NotFinished, WrongKey
-from dialens.studies.store._registering import Policy, StudyRecord
+from dialens.studies.store._registration import StudyRecord
 from dialens.studies.store._secrets import KEY_VARIABLE, Entropy, Secrets
 from dialens.studies.store._session import (
     Session,
@@ -40,6 +38,7 @@ from dialens.studies.store._session import (
     unknown_study,
 )
 from dialens.studies.store._submission import Receipt, Submission
+from dialens.studies.store._submit import PendingSubmission
 from dialens.studies.store._tables import (
     CELL_STATES,
     CLOSED,
@@ -53,7 +52,6 @@ from dialens.studies.store._tables import (
     settings,
     studies,
 )
-from dialens.studies.store._together import Waiting
 
 _FINGERPRINT = "key fingerprint"
 _CODE_BYTES = 10
@@ -66,14 +64,14 @@ class Store:
     Examples:
         >>> import random, tempfile
         >>> from datetime import UTC
+        >>> from dialens.studies._examples import TEA
+        >>> from dialens.studies._study import study_of
         >>> from dialens.studies._types import Field, Screen
         >>> now = datetime(2026, 1, 1, tzinfo=UTC)
         >>> store = Store.open(f"sqlite:///{tempfile.mkdtemp()}/study.db")
-        >>> study = store.register_study(
-        ...     "9c1e", "tea", "{}", ["hot", "cold"], {"hot": 2, "cold": 2}, now=now
-        ... )
+        >>> study = store.register(study_of(TEA), now=now)
         >>> draw = random.Random(1)
-        >>> came = store.begin(
+        >>> session = store.begin(
         ...     study.hash,
         ...     recruiter="link",
         ...     worker=None,
@@ -81,12 +79,15 @@ class Store:
         ...     seed_source=lambda: draw.getrandbits(63),
         ... )
         >>> screen = Screen("rate-1", "rating", "Tea", fields=(Field("sweet", "likert"),))
-        >>> given = Submission(screen, 0, {"sweet": 3}, key="k1")
-        >>> store.submit(came.token, given, now=now), store.submit(came.token, given, now=now)
+        >>> answers = Submission(screen, 0, {"sweet": 3}, key="k1")
+        >>> (
+        ...     store.submit(session.token, answers, now=now),
+        ...     store.submit(session.token, answers, now=now),
+        ... )
         (Receipt(index=1, outcome='stored'), Receipt(index=1, outcome='repeated'))
         >>> store.answers_frame(study.hash).height
         1
-        >>> store.forget(came.participant).answers
+        >>> store.forget(session.participant).answers
         1
         >>> store.close()
     """
@@ -144,45 +145,24 @@ class Store:
 
     # Studies and their cells
 
-    def register_study(
-        self,
-        study_hash: str,
-        name: str,
-        definition_json: str,
-        cells: Sequence[str],
-        targets: Mapping[str, int],
-        *,
-        now: datetime,
-        version: str = "1",
-        policy: Policy | None = None,
-    ) -> StudyRecord:
-        """Write a study down; the same definition again changes nothing.
-
-        Raises:
-            StudyChanged: People have taken part in another definition of this name and version.
-        """
-        record = StudyRecord(study_hash, name, version, definition_json, policy or Policy(), now)
-        with self.database.writing() as connection:
-            return registering.register(connection, record, cells, targets)
-
     def register(self, study: Study, *, now: datetime) -> StudyRecord:
         """Write a study down as its file says; the same study again changes nothing."""
         names = [cell.name for cell in study.cells]
         with self.database.writing() as connection:
-            return registering.register(
-                connection, registering.record_of(study, now), names, study.targets
+            return registration.register(
+                connection, registration.record_of(study, now), names, study.targets
             )
 
     def studies(self) -> tuple[StudyRecord, ...]:
         """All studies, the newest last."""
         with self.database.reading() as connection:
             rows = connection.execute(select(studies).order_by(studies.c.id))
-            return tuple(registering.as_record(row) for row in rows)
+            return tuple(registration.as_record(row) for row in rows)
 
     def study(self, study: str) -> StudyRecord:
         """A study by its hash."""
         with self.database.reading() as connection:
-            return registering.as_record(_study(connection, study))
+            return registration.as_record(_study(connection, study))
 
     def pause_cell(self, study: str, cell: str) -> None:
         """Send nobody new to a cell for now; who is in it goes on."""
@@ -260,21 +240,21 @@ class Store:
         with self.database.writing() as connection:
             return come_back(connection, token, now)
 
-    def submit(self, token: str, given: Submission, *, now: datetime) -> Receipt:
+    def submit(self, token: str, submission: Submission, *, now: datetime) -> Receipt:
         """Store the answers of a screen; once this returns they are safe.
 
         Raises:
             SessionOver: The session expired or was begun anew, so nothing was stored.
         """
-        return submitting.submit(self.database, token, given, now)
+        return submit.submit(self.database, token, submission, now)
 
-    def submit_together(self, waiting: Sequence[Waiting]) -> list[Receipt | Exception]:
+    def submit_together(self, pending: Sequence[PendingSubmission]) -> list[Receipt | Exception]:
         """Store what several participants sent, and wait for the disk once.
 
         Gives for each the receipt, or the error that `submit` would have raised: what is wrong
         with one does not concern the others.
         """
-        return together.submit_together(self.database, waiting)
+        return submit.submit_together(self.database, pending)
 
     def log_events(
         self, token: str, screen: str, events: Sequence[Event], *, now: datetime
@@ -284,7 +264,7 @@ class Store:
         No events at all are a sign of life still, and keep a session from expiring.
         """
         with self.database.writing() as connection:
-            submitting.log(connection, token, screen, events, now)
+            submit.log(connection, token, screen, events, now)
 
     def complete(self, token: str, *, screens: int, now: datetime, code: str | None = None) -> str:
         """End a session whose screens are all submitted; the same code however often asked.
@@ -311,13 +291,13 @@ class Store:
                     f"{screens - row.position} of {screens} screens are still to come.",
                     row.position,
                 )
-            made = code or base64.b32encode(self.entropy(_CODE_BYTES)).decode("ascii")
+            final = code or base64.b32encode(self.entropy(_CODE_BYTES)).decode("ascii")
             connection.execute(
                 update(sessions)
                 .where(sessions.c.id == row.id)
-                .values(state=COMPLETED, code=made, ended_at=now, seen_at=now)
+                .values(state=COMPLETED, code=final, ended_at=now, seen_at=now)
             )
-            return made
+            return final
 
     def expire(self, study: str, *, now: datetime) -> int:
         """End sessions that have not been heard of for too long; how many there were."""
@@ -356,7 +336,7 @@ class Store:
         archives and any backup or export that was made earlier have to be dealt with by hand.
         """
         with self.database.writing() as connection:
-            gone = forgetting.forget(connection, participant)
+            gone = forget(connection, participant)
         self.database.scrub()
         return gone
 

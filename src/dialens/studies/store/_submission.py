@@ -1,14 +1,23 @@
-"""What a participant hands in, and what they are told of it."""
+"""What a participant hands in, and what is written of it: screen, answers, events, one step onward.
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+One statement a table, for one submission as for many.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any
 
+from sqlalchemy import Connection, Row, select, update
+
 from dialens.base import DialensError
-from dialens.studies._types import Screen
-from dialens.studies.store._activity import Event, check_name
+from dialens.studies._types import Field, Screen
+from dialens.studies.store import _rowset as rowset
+from dialens.studies.store._activity import Event, Received, Viewing, check_name, viewing
 from dialens.studies.store._problems import EventError
+from dialens.studies.store._rowset import DIALECTS
+from dialens.studies.store._tables import answers, events, microseconds, sessions, submissions
 
 STORED, REPEATED, ANSWERED_BEFORE, ELSEWHERE = "stored", "repeated", "answered_before", "elsewhere"
 
@@ -59,15 +68,15 @@ class Receipt:
         return self.outcome != ELSEWHERE
 
 
-def check_submission(given: Submission) -> None:
+def check_submission(submission: Submission) -> None:
     """Refuse what no page of ours sends; the database need not be asked."""
-    check_name("key", given.key)
-    check_events(given.screen.id, given.events)
-    known = {one.name for one in given.screen.fields}
-    strange = sorted(set(given.answers) - known)
-    if strange:
+    check_name("key", submission.key)
+    check_events(submission.screen.id, submission.events)
+    known = {asked.name for asked in submission.screen.fields}
+    unknown = sorted(set(submission.answers) - known)
+    if unknown:
         raise DialensError(
-            f"Screen {given.screen.id} has no field {strange[0]!r}; it has "
+            f"Screen {submission.screen.id} has no field {unknown[0]!r}; it has "
             f"{', '.join(sorted(known)) or 'none'}."
         )
 
@@ -79,3 +88,184 @@ def check_events(screen: str, seen: Sequence[Event]) -> None:
             f"A page sends at most {_MOST_EVENTS:,} events at once, of a screen with a name of at "
             f"most {_LONGEST_ID} characters; seen: {len(seen):,} of {screen[:80]!r}."
         )
+
+
+_FIELD = tuple(name.name for name in fields(Field))
+
+_ADD_SUBMISSIONS = {name: rowset.adding(name, submissions) for name in DIALECTS}
+_ADD_ANSWERS = {name: rowset.adding(name, answers) for name in DIALECTS}
+_ADD_EVENTS = {name: rowset.adding(name, events, skip_existing=True) for name in DIALECTS}
+
+
+def _advance(dialect: str) -> Any:
+    columns = (sessions.c.id, sessions.c.position, sessions.c.reached_at)
+    batch = rowset.rowset(dialect, columns)
+    values = {
+        "position": batch.c.position,
+        "reached_at": batch.c.reached_at,
+        "seen_at": batch.c.reached_at,
+    }
+    return update(sessions).where(sessions.c.id == batch.c.id).values(values)
+
+
+def _events_of_screens(dialect: str) -> Any:
+    batch = rowset.rowset(dialect, (events.c.session_id, events.c.screen))
+    same = (events.c.session_id == batch.c.session_id) & (events.c.screen == batch.c.screen)
+    return select(events).join_from(batch, events, same)
+
+
+_ADVANCE = {name: _advance(name) for name in DIALECTS}
+_EVENTS_OF_SCREENS = {name: _events_of_screens(name) for name in DIALECTS}
+
+
+@dataclass(frozen=True)
+class Accepted:
+    """A submission that counts: the session, locked, is at its screen.
+
+    Attributes:
+        session: As `session.find` gives it.
+        submission: The answers.
+        now: When they came.
+    """
+
+    session: Row[Any]
+    submission: Submission
+    now: datetime
+
+
+def record(connection: Connection, accepted: Sequence[Accepted]) -> None:
+    """Write submissions down, each of another session, and let their sessions go on."""
+    earlier = _events_before(connection, accepted)
+    screen_rows, answer_rows, event_rows, steps = [], [], [], []
+    for entry in accepted:
+        session, submission = entry.session.id, entry.submission
+        screen = submission.screen.id
+        viewed = _viewed(entry, earlier.get((session, screen), ()))
+        screen_rows.append(_screen_row(entry, viewed))
+        answer_rows += _answer_rows(session, submission)
+        event_rows += _event_rows(session, screen, submission.events, entry.now)
+        reached = {"position": submission.index + 1, "reached_at": microseconds(entry.now)}
+        steps.append({"id": session, **reached})
+    rowset.add(connection, _ADD_SUBMISSIONS, screen_rows)
+    rowset.add(connection, _ADD_ANSWERS, answer_rows)
+    rowset.add(connection, _ADD_EVENTS, event_rows)
+    rowset.add(connection, _ADVANCE, steps)
+
+
+def add_events(
+    connection: Connection, session: int, screen: str, seen: Sequence[Event], now: datetime
+) -> None:
+    """Append events; those that are there already stay as they are."""
+    rowset.add(connection, _ADD_EVENTS, _event_rows(session, screen, seen, now))
+
+
+def to_json(value: Any) -> str:
+    r"""JSON in ASCII: neither a null character nor half a surrogate pair troubles a database.
+
+    Examples:
+        >>> to_json({"a": "é\x00"})
+        '{"a":"\\u00e9\\u0000"}'
+    """
+    try:
+        return json.dumps(value, separators=(",", ":"), allow_nan=False, default=_plain)
+    except (TypeError, ValueError) as error:
+        raise DialensError(f"An answer cannot be stored as JSON: {error}.") from error
+
+
+def _plain(value: object) -> dict[Any, Any]:
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"{type(value).__name__} is not JSON")
+
+
+def _events_before(
+    connection: Connection, accepted: Sequence[Accepted]
+) -> dict[tuple[int, str], list[Received]]:
+    """What pages sent of these screens before they were submitted."""
+    wanted = [
+        {"session_id": entry.session.id, "screen": entry.submission.screen.id}
+        for entry in accepted
+        if _timed(entry.submission)
+    ]
+    earlier: dict[tuple[int, str], list[Received]] = {}
+    if wanted:
+        query = _EVENTS_OF_SCREENS[connection.dialect.name]
+        for row in connection.execute(query, rowset.rows_parameter(wanted)):
+            event = Received(Event(row.kind, row.client_at, row.page, row.serial), row.server_at)
+            earlier.setdefault((row.session_id, row.screen), []).append(event)
+    return earlier
+
+
+def _timed(submission: Submission) -> bool:
+    return submission.shown_at is not None and submission.submitted_at is not None
+
+
+def _viewed(entry: Accepted, before: Iterable[Received]) -> Viewing | None:
+    submission = entry.submission
+    if submission.shown_at is None or submission.submitted_at is None:
+        return None
+    events_seen = {(seen.event.page, seen.event.serial): seen for seen in before}
+    for event in submission.events:
+        events_seen.setdefault((event.page, event.serial), Received(event, entry.now))
+    return viewing(
+        list(events_seen.values()),
+        page=submission.events[-1].page if submission.events else submission.key,
+        shown_at=submission.shown_at,
+        submitted_at=submission.submitted_at,
+        reached_at=entry.session.reached_at,
+        received_at=entry.now,
+    )
+
+
+def _screen_row(entry: Accepted, viewed: Viewing | None) -> dict[str, Any]:
+    submission = entry.submission
+    return {
+        "session_id": entry.session.id,
+        "screen": submission.screen.id,
+        "position": submission.index,
+        "kind": submission.screen.kind,
+        "key": submission.key,
+        "presented": to_json(submission.screen.state),
+        "shown_at": microseconds(submission.shown_at),
+        "submitted_at": microseconds(submission.submitted_at),
+        "displayed_at": None if viewed is None else microseconds(viewed.displayed_at),
+        "received_at": microseconds(entry.now),
+        "active_ms": None if viewed is None else viewed.active_ms,
+    }
+
+
+def _answer_rows(session: int, submission: Submission) -> list[dict[str, Any]]:
+    return [
+        {
+            "session_id": session,
+            "screen": submission.screen.id,
+            "field": asked.name,
+            "place": place,
+            "instrument": asked.instrument,
+            "quality": asked.quality,
+            "item": asked.item,
+            "response": asked.response,
+            "asked": to_json({name: getattr(asked, name) for name in _FIELD}),
+            "value": to_json(submission.answers.get(asked.name)),
+        }
+        for place, asked in enumerate(submission.screen.fields)
+    ]
+
+
+def _event_rows(
+    session: int, screen: str, seen: Sequence[Event], now: datetime
+) -> list[dict[str, Any]]:
+    return [
+        {
+            "session_id": session,
+            "page": event.page,
+            "serial": event.serial,
+            "screen": screen,
+            "kind": event.kind,
+            "field": event.field,
+            "client_at": microseconds(event.at),
+            "server_at": microseconds(now),
+            "detail": to_json(event.detail) if event.detail else None,
+        }
+        for event in seen
+    ]

@@ -24,6 +24,8 @@ from sqlalchemy import (
 )
 from sqlalchemy.types import TypeDecorator
 
+from dialens.studies._exchange import EXCHANGE_STATES
+
 LIVE, COMPLETED, EXPIRED, RESTARTED = "live", "completed", "expired", "restarted"
 SESSION_STATES = (LIVE, COMPLETED, EXPIRED, RESTARTED)
 OPEN, PAUSED, CLOSED = "open", "paused", "closed"
@@ -203,4 +205,45 @@ events = Table(
     Column("client_at", Moment, nullable=False),
     Column("server_at", Moment, nullable=False),
     Column("detail", Text),
+)
+
+exchanges = Table(
+    "exchanges",
+    metadata,
+    Column("session_id", ForeignKey(sessions.c.id), primary_key=True),
+    Column("talk", String(200), primary_key=True),
+    Column("number", Integer, primary_key=True),
+    Column("system", String(200), nullable=False),
+    Column("agent", String(200), nullable=False),
+    Column("key", String(64), nullable=False),
+    Column("said", Text, nullable=False),
+    Column("said_at", Moment, nullable=False),
+    Column("state", String(16), nullable=False),
+    Column("tries", Integer, nullable=False),
+    Column("server", String(64)),
+    Column("held_until", Moment),
+    Column("reply", Text),
+    Column("replied_at", Moment),
+    Column("reason", String(32)),
+    Column("seconds", Float),
+    Column("requests", Integer),
+    Column("tokens_in", Integer),
+    Column("tokens_out", Integer),
+    Column("cost", Float),
+    Index(None, "server", "state"),
+    one_of("state", EXCHANGE_STATES),
+)
+"""Messages with their replies. `server` has the lease on asking the agent until `held_until`."""
+
+failures = Table(
+    "failures",
+    metadata,
+    Column("session_id", ForeignKey(sessions.c.id), primary_key=True),
+    Column("talk", String(200), primary_key=True),
+    Column("number", Integer, primary_key=True),
+    Column("attempt", Integer, primary_key=True),
+    Column("reason", String(32), nullable=False),
+    Column("told", Text, nullable=False),
+    Column("seconds", Float, nullable=False),
+    Column("failed_at", Moment, nullable=False),
 )

@@ -1,7 +1,6 @@
-from ._templates import TEMPLATES, load_template, write_template
+from ._templates import TEMPLATES, write_template
 
 __all__ = [
     "TEMPLATES",
-    "load_template",
     "write_template",
 ]

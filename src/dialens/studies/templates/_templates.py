@@ -50,13 +50,3 @@ def write_template(name: str, folder: Path) -> Study:
             (folder / entry.name).write_bytes(entry.read_bytes())
     write_schema(folder / SCHEMA)
     return load_study(folder / STUDY)
-
-
-def load_template(name: str) -> Study:
-    """A template as it comes, without writing it anywhere.
-
-    Examples:
-        >>> load_template("likert").name
-        'likert'
-    """
-    return load_study(Path(str(_folder(name))))

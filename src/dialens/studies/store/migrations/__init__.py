@@ -14,7 +14,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Connection
 
 from dialens.base import DialensError
-from dialens.studies.store._talk_tables import metadata
+from dialens.studies.store._tables import metadata
 
 _FOLDER = Path(__file__).parent
 

@@ -110,7 +110,7 @@ def register(
     }
     if earlier is None:
         new = insert(studies).values(**values, registered_at=record.registered_at)
-        made = connection.execute(new.returning(studies.c.id)).scalar_one()
+        study_row = connection.execute(new.returning(studies.c.id)).scalar_one()
     else:
         begun = select(exists().where(participants.c.study_id == earlier.id))
         if connection.execute(begun).scalar_one():
@@ -119,15 +119,21 @@ def register(
                 "definition has changed since. Give the changed study a new version, or go back "
                 "to the file as it was."
             )
-        made = earlier.id
-        connection.execute(update(studies).where(studies.c.id == made).values(**values))
-        connection.execute(delete(cells).where(cells.c.study_id == made))
+        study_row = earlier.id
+        connection.execute(update(studies).where(studies.c.id == study_row).values(**values))
+        connection.execute(delete(cells).where(cells.c.study_id == study_row))
     rows = [
-        {"study_id": made, "name": name, "place": place, "target": targets[name], "state": OPEN}
+        {
+            "study_id": study_row,
+            "name": name,
+            "place": place,
+            "target": targets[name],
+            "state": OPEN,
+        }
         for place, name in enumerate(wanted)
     ]
     connection.execute(insert(cells), rows)
-    return as_record(connection.execute(select(studies).where(studies.c.id == made)).one())
+    return as_record(connection.execute(select(studies).where(studies.c.id == study_row)).one())
 
 
 def _check(wanted: Sequence[str], targets: Mapping[str, int]) -> None:

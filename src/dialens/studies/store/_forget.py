@@ -10,13 +10,14 @@ from dialens.studies.store._session import lock_study
 from dialens.studies.store._tables import (
     answers,
     events,
+    exchanges,
+    failures,
     participants,
     sessions,
     studies,
     submissions,
     tokens,
 )
-from dialens.studies.store._talk_tables import exchanges, failures
 
 
 @dataclass(frozen=True)
@@ -38,16 +39,16 @@ def forget(connection: Connection, participant: str) -> Forgotten:
         .join(studies, studies.c.id == participants.c.study_id)
         .where(participants.c.pseudonym == participant)
     )
-    found = connection.execute(query).one_or_none()
-    if found is None:
+    row = connection.execute(query).one_or_none()
+    if row is None:
         known = connection.execute(select(participants.c.pseudonym)).scalars().all()
         raise UnknownParticipant(
             f"The database holds no participant {participant!r}. "
             f"{did_you_mean(participant, known)}Participants are named as in the column `rater` "
             "of the export."
         )
-    person = found.id
-    lock_study(connection, found.hash)  # they may be at the door again this very moment
+    person = row.id
+    lock_study(connection, row.hash)  # they may be at the door again this very moment
     own = select(sessions.c.id).where(sessions.c.participant_id == person)
     # The sessions first, for a submission that is under way holds its session's lock.
     connection.execute(own.with_for_update())

@@ -1,8 +1,8 @@
-"""Conversations come in: each message once, each answered once, whatever the network does.
+"""Conversations with agents: each message stored once, each answered once.
 
 A message is on disk before an agent is asked, and a reply before anybody hears that it is whole.
-The server that asks an agent holds the exchange for a few seconds at a time; if it dies, whoever
-looks next takes over and asks again.
+The server that asks an agent has a lease on the exchange, for a few seconds at a time, and renews
+it while it asks. If the server dies the lease runs out, and whoever looks next takes over.
 """
 
 from dataclasses import dataclass
@@ -13,20 +13,19 @@ import polars as pl
 from sqlalchemy import Connection, Row, insert, select, update
 
 from dialens.studies._exchange import ANSWERED, FAILED, GIVEN_UP, WAITING, Exchange, is_over
-from dialens.studies.store import _talk_frames as talk_frames
+from dialens.studies.store import _frames as frames
 from dialens.studies.store._arrivals import over
 from dialens.studies.store._database import Database
 from dialens.studies.store._session import find
 from dialens.studies.store._submission import ANSWERED_BEFORE, ELSEWHERE, REPEATED, STORED
-from dialens.studies.store._tables import COMPLETED, LIVE, sessions
-from dialens.studies.store._talk_tables import exchanges, failures
+from dialens.studies.store._tables import COMPLETED, LIVE, exchanges, failures, sessions
 
-HELD_S = 6.0
-"""Seconds for which a server holds what it asks, unless it says that it goes on."""
+LEASE_S = 6.0
+"""Seconds after which a lease runs out unless it is renewed."""
 
 
 @dataclass(frozen=True)
-class Message:
+class ParticipantMessage:
     """What a participant says.
 
     Attributes:
@@ -51,14 +50,14 @@ class Message:
 
 
 @dataclass(frozen=True)
-class Held:
-    """An exchange whose agent is to be asked, by whoever holds it and nobody else.
+class Lease:
+    """The right of one server, and no other, to ask the agent of an exchange.
 
     Attributes:
         session: Its row.
-        server: Who holds it.
-        exchange: The message.
-        before: What was said before, in this conversation.
+        server: Whose lease it is.
+        exchange: The message to be answered.
+        before: The earlier exchanges of the conversation.
     """
 
     session: int
@@ -68,7 +67,7 @@ class Held:
 
 
 @dataclass(frozen=True)
-class Given:
+class AgentReply:
     """What an agent answered.
 
     Attributes:
@@ -89,25 +88,25 @@ class Given:
 
 
 @dataclass(frozen=True)
-class Failure:
+class AgentFailure:
     """How an agent failed.
 
     Attributes:
         reason: A word for tables.
-        told: What went wrong, for the researcher.
+        detail: What went wrong, for the researcher.
         seconds: From the question to the failure.
         final: Whether the conversation ends with it.
     """
 
     reason: str
-    told: str
+    detail: str
     seconds: float
     final: bool
 
 
 @dataclass(frozen=True)
-class Talking:
-    """Keeps conversations in a study's database (`Store.database`).
+class ConversationStore:
+    """The conversations in a study's database (`Store.database`).
 
     Each method is one transaction and safe under many processes. What returns is on disk.
     """
@@ -120,12 +119,12 @@ class Talking:
             return _said(connection, find(connection, token).id)
 
     def say(
-        self, token: str, message: Message, *, server: str, now: datetime
-    ) -> tuple[str, Held | None]:
-        """Store a message, and hold it so that its agent can be asked.
+        self, token: str, message: ParticipantMessage, *, server: str, now: datetime
+    ) -> tuple[str, Lease | None]:
+        """Store a message and lease it, so that its agent can be asked.
 
         Returns:
-            `stored`, with what is held; `repeated` if this very message is there already;
+            `stored`, with the lease; `repeated` if this very message is there already;
             `answered_before` if another page sent one in its place, which counts; `elsewhere` if
             the conversation is not at this point.
 
@@ -137,53 +136,53 @@ class Talking:
             if row.state not in (LIVE, COMPLETED):
                 raise over(row)
             said = _said(connection, row.id, message.talk)
-            known = next((one for one in said if one.number == message.number), None)
+            known = next((earlier for earlier in said if earlier.number == message.number), None)
             if known is not None:
                 return (REPEATED if known.key == message.key else ANSWERED_BEFORE), None
             here = row.state == LIVE and row.position == message.index
             open_ = message.number == len(said) + 1 and not is_over(said, message.wanted)
-            if not here or not open_ or any(one.state != ANSWERED for one in said):
+            if not here or not open_ or any(earlier.state != ANSWERED for earlier in said):
                 return ELSEWHERE, None
-            made = Exchange(
+            exchange = Exchange(
                 message.talk, message.number, message.key, clean(message.text), now, tries=1
             )
             connection.execute(
                 insert(exchanges).values(
                     session_id=row.id,
-                    talk=made.talk,
-                    number=made.number,
+                    talk=exchange.talk,
+                    number=exchange.number,
                     system=message.system,
                     agent=message.agent,
-                    key=made.key,
-                    said=made.said,
+                    key=exchange.key,
+                    said=exchange.said,
                     said_at=now,
                     state=WAITING,
                     tries=1,
                     server=server,
-                    held_until=now + timedelta(seconds=HELD_S),
+                    held_until=now + timedelta(seconds=LEASE_S),
                 )
             )
             connection.execute(update(sessions).where(sessions.c.id == row.id).values(seen_at=now))
-            return STORED, Held(row.id, server, made, said)
+            return STORED, Lease(row.id, server, exchange, said)
 
-    def take(
+    def take_over(
         self, token: str, talk: str, number: int, *, server: str, now: datetime, again: bool = False
-    ) -> Held | None:
-        """Hold an exchange that nobody holds any more, or that failed and is to be tried again.
+    ) -> Lease | None:
+        """Lease an exchange whose lease has run out, or that failed and is to be tried again.
 
-        None if there is nothing to do: it is answered, given up, or somebody is at it.
+        None if there is nothing to do: it is answered, given up, or another server asks.
         """
         with self.database.writing() as connection:
             row = find(connection, token, lock=True)
             said = _said(connection, row.id, talk)
-            known = next((one for one in said if one.number == number), None)
+            known = next((earlier for earlier in said if earlier.number == number), None)
             if known is None or row.state != LIVE:
                 return None
-            left = _held_until(connection, row.id, talk, number)
-            lapsed = known.state == WAITING and (left is None or left <= now)
-            if not lapsed and not (again and known.state == FAILED):
+            until = _leased_until(connection, row.id, talk, number)
+            expired = known.state == WAITING and (until is None or until <= now)
+            if not expired and not (again and known.state == FAILED):
                 return None
-            made = Exchange(
+            exchange = Exchange(
                 talk, number, known.key, known.said, known.said_at, tries=known.tries + 1
             )
             connection.execute(
@@ -191,73 +190,74 @@ class Talking:
                 .where(_this(row.id, talk, number))
                 .values(
                     state=WAITING,
-                    tries=made.tries,
+                    tries=exchange.tries,
                     server=server,
-                    held_until=now + timedelta(seconds=HELD_S),
+                    held_until=now + timedelta(seconds=LEASE_S),
                 )
             )
             connection.execute(update(sessions).where(sessions.c.id == row.id).values(seen_at=now))
-            return Held(row.id, server, made, tuple(one for one in said if one.number < number))
+            before = tuple(earlier for earlier in said if earlier.number < number)
+            return Lease(row.id, server, exchange, before)
 
-    def answered(self, held: Held, given: Given, *, now: datetime) -> bool:
+    def store_reply(self, lease: Lease, reply: AgentReply, *, now: datetime) -> bool:
         """Store a reply; whether it counts, which it does unless somebody took over."""
         values = {
             "state": ANSWERED,
-            "reply": clean(given.text),
+            "reply": clean(reply.text),
             "replied_at": now,
-            "seconds": given.seconds,
-            "requests": given.requests,
-            "tokens_in": given.tokens_in,
-            "tokens_out": given.tokens_out,
-            "cost": given.cost,
+            "seconds": reply.seconds,
+            "requests": reply.requests,
+            "tokens_in": reply.tokens_in,
+            "tokens_out": reply.tokens_out,
+            "cost": reply.cost,
         }
         with self.database.writing() as connection:
-            return _finished(connection, held, values)
+            return _finished(connection, lease, values)
 
-    def failed(self, held: Held, failure: Failure, *, now: datetime) -> bool:
+    def store_failure(self, lease: Lease, failure: AgentFailure, *, now: datetime) -> bool:
         """Store a failure; whether it counts."""
         state = GIVEN_UP if failure.final else FAILED
         values = {"state": state, "reason": failure.reason, "replied_at": now}
         with self.database.writing() as connection:
-            if not _finished(connection, held, values):
+            if not _finished(connection, lease, values):
                 return False
-            one = held.exchange
+            exchange = lease.exchange
             connection.execute(
                 insert(failures).values(
-                    session_id=held.session,
-                    talk=one.talk,
-                    number=one.number,
-                    attempt=one.tries,
+                    session_id=lease.session,
+                    talk=exchange.talk,
+                    number=exchange.number,
+                    attempt=exchange.tries,
                     reason=failure.reason,
-                    told=clean(failure.told),
+                    told=clean(failure.detail),
                     seconds=failure.seconds,
                     failed_at=now,
                 )
             )
             return True
 
-    def hold_on(self, server: str, *, now: datetime) -> None:
-        """Say that a server still asks what it holds."""
-        self._hold(server, now + timedelta(seconds=HELD_S))
+    def renew_leases(self, server: str, *, now: datetime) -> None:
+        """Renew all leases of a server: it still asks."""
+        self._lease_until(server, now + timedelta(seconds=LEASE_S))
 
-    def let_go(self, server: str, *, now: datetime) -> None:
-        """Let others ask what a server held: it stops."""
-        self._hold(server, now)
+    def release_leases(self, server: str, *, now: datetime) -> None:
+        """Release all leases of a server, which stops, so that others can ask."""
+        self._lease_until(server, now)
 
-    def _hold(self, server: str, until: datetime) -> None:
+    def _lease_until(self, server: str, until: datetime) -> None:
         mine = (exchanges.c.server == server) & (exchanges.c.state == WAITING)
         with self.database.writing() as connection:
             connection.execute(update(exchanges).where(mine).values(held_until=until))
 
     def exchanges_frame(self, study: str) -> pl.DataFrame:
-        """Every message and reply of a study (`talk_frames.EXCHANGES`)."""
+        """Every message and reply of a study (`frames.EXCHANGES`)."""
         with self.database.reading() as connection:
-            return talk_frames.exchanges_frame(connection, study)
+            return frames.exchanges_frame(connection, study)
 
     def failures_frame(self, study: str) -> pl.DataFrame:
-        """Every failure of an agent in a study (`talk_frames.FAILURES`)."""
+        """Every failure of an agent in a study (`frames.FAILURES`)."""
         with self.database.reading() as connection:
-            return talk_frames.failures_frame(connection, study)
+            return frames.failures_frame(connection, study)
 
 
 def clean(text: str) -> str:
@@ -306,19 +306,20 @@ def _exchange(row: Row[Any]) -> Exchange:
     )
 
 
-def _held_until(connection: Connection, session: int, talk: str, number: int) -> datetime | None:
+def _leased_until(connection: Connection, session: int, talk: str, number: int) -> datetime | None:
     query = select(exchanges.c.held_until).where(_this(session, talk, number))
-    found: datetime | None = connection.execute(query).scalar_one()
-    return found
+    until: datetime | None = connection.execute(query).scalar_one()
+    return until
 
 
-def _finished(connection: Connection, held: Held, values: dict[str, Any]) -> bool:
-    one = held.exchange
+def _finished(connection: Connection, lease: Lease, values: dict[str, Any]) -> bool:
+    """Write the end of an exchange, if the lease is still this server's."""
+    exchange = lease.exchange
     mine = (
-        _this(held.session, one.talk, one.number)
+        _this(lease.session, exchange.talk, exchange.number)
         & (exchanges.c.state == WAITING)
-        & (exchanges.c.server == held.server)
-        & (exchanges.c.tries == one.tries)
+        & (exchanges.c.server == lease.server)
+        & (exchanges.c.tries == exchange.tries)
     )
     done = connection.execute(update(exchanges).where(mine).values(server=None, **values))
     return bool(done.rowcount)

@@ -1,0 +1,98 @@
+"""The first page: somebody arrives, and begins.
+
+Nothing is stored by looking at it: a session begins when the form is sent.
+"""
+
+import secrets
+
+from fastapi import HTTPException, Request
+from fastapi.responses import JSONResponse, Response
+
+from dialens.corpus import RATER_KINDS
+from dialens.studies import HUMAN, RATER_HEADER
+from dialens.studies.store import UnknownSession
+from dialens.web._access import bearer_is_researcher
+from dialens.web._arrival import Arrival, arrival
+from dialens.web._cookies import Visit
+from dialens.web._forms import onward, wants_json
+from dialens.web._site import Site
+
+BEGIN = "begin"
+"""Purpose of the ticket that the first page brings along."""
+
+NOT_YOURS = "This form is not yours or out of date."
+
+
+class Entrance:
+    """Handles those who arrive."""
+
+    def __init__(self, site: Site) -> None:
+        """Let participants into `site`."""
+        self.site = site
+
+    def arrive(self, request: Request) -> Response:
+        """The first page; who is in a session already goes on where they are."""
+        site = self.site
+        came = arrival(site.study.design.recruiter.kind, request.query_params)
+        known = site.cookies.visit(request)
+        if known is not None and known.token is not None and _same(known.arrival, came):
+            try:
+                session = site.store.session(known.token)
+            except UnknownSession:
+                known = None
+            else:
+                if session.study == site.study.hash and session.state != "restarted":
+                    return onward(request, "/study")
+        if came.preview:
+            return site.pages.page("preview", minutes=site.minutes)
+        visitor = known.visitor if known is not None else secrets.token_urlsafe(24)
+        ticket = site.cookies.ticket(BEGIN, visitor)
+        response: Response
+        if wants_json(request):
+            response = JSONResponse({"ticket": ticket})
+        else:
+            response = site.pages.page(
+                "welcome",
+                ticket=ticket,
+                minutes=site.minutes,
+                framed=bool(site.framed_by),
+                here=str(request.url.path) + (f"?{request.url.query}" if request.url.query else ""),
+            )
+        site.cookies.set_visit(request, response, Visit(visitor, came))
+        return response
+
+    def begin(self, request: Request, form: dict[str, str]) -> Response:
+        """Give a place in the study, and the session that goes with it."""
+        site = self.site
+        visit = site.cookies.visit(request)
+        if visit is None:
+            here = form.get("here", "")
+            back = here if here.startswith("/?") else "/"
+            return site.pages.page("cookies", 403, framed=bool(site.framed_by), here=back)
+        if not site.cookies.is_ticket(form.get("ticket", ""), BEGIN, visit.visitor):
+            raise HTTPException(403, NOT_YOURS)
+        came = visit.arrival
+        session = site.store.begin(
+            site.study.hash,
+            recruiter=came.recruiter,
+            worker=came.worker or f"visitor-{visit.visitor}",
+            now=site.clock(),
+            seed_source=site.tie_breaker,
+            rater_kind=self._rater(request),
+        )
+        response = onward(request, "/study")
+        site.cookies.set_visit(request, response, visit.with_token(session.token))
+        return response
+
+    def _rater(self, request: Request) -> str:
+        kind = request.headers.get(RATER_HEADER, HUMAN)
+        if kind == HUMAN:
+            return kind
+        if kind not in RATER_KINDS or not bearer_is_researcher(self.site, request):
+            raise HTTPException(403, "Only the researcher's programs may say so.")
+        return kind
+
+
+def _same(known: Arrival, came: Arrival) -> bool:
+    """Whether an address leads to the person whose cookie this is."""
+    return came.worker is None or (known.recruiter, known.worker) == (came.recruiter, came.worker)

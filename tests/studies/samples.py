@@ -1,0 +1,17 @@
+"""Templates as studies, for tests."""
+
+from __future__ import annotations
+
+import tempfile
+from functools import cache
+from pathlib import Path
+
+from dialens.studies import Study
+from dialens.studies.templates import write_template
+
+
+@cache
+def load_template(name: str) -> Study:
+    """A template as it comes."""
+    with tempfile.TemporaryDirectory() as folder:
+        return write_template(name, Path(folder))
