@@ -12,7 +12,7 @@ import typer
 from dialens.cli.options import Force, Seed, names, shown
 from dialens.models import topics as topic_tables
 from dialens.models import traits
-from dialens.models.traits_table import read_labelled
+from dialens.models.traits_labels import read_labelled
 from dialens.progress import progress
 from dialens.report import RUN, Recorder
 from dialens.storage import atomic_folder, sha256_file

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from dialens.base._estimate import Estimate
 from dialens.errors import DialensError
 from dialens.models.card import check_file, check_trait_card, hashes
 from dialens.models.classifiers import CLASSIFICATION, read_config
@@ -24,25 +25,6 @@ _NEEDED = (
     *("task", "labels", "data", "command", "seed"),
     *("figures", "files", "intended_use", "limits", "licence"),
 )
-
-
-@dataclass(frozen=True)
-class Figure:
-    """A number from a card, with its interval where the card gives one."""
-
-    name: str
-    value: float
-    low: float | None
-    high: float | None
-    n: int | None
-
-    def __str__(self) -> str:
-        """One line for a terminal, without the name."""
-        digits = ",.0f" if abs(self.value) >= 100 else ".3f"
-        between = ""
-        if self.low is not None and self.high is not None:
-            between = f" [{self.low:{digits}}, {self.high:{digits}}]"
-        return f"{self.value:{digits}}{between}"
 
 
 @dataclass(frozen=True)
@@ -58,7 +40,7 @@ class CatalogueEntry:
         reads: Its inputs, in words.
         labels: Names of what it gives.
         size: Bytes of the folder's files, shared by all its tasks.
-        figures: Every figure of the card that has a value, the headline first.
+        figures: Every figure of the card that has a value, by name, the headline first.
         licence: Of the model.
         data: What it learned from, with licences.
         research_grade: Whether its data's terms or its quality allow research only.
@@ -80,7 +62,7 @@ class CatalogueEntry:
     reads: str
     labels: tuple[str, ...]
     size: int
-    figures: tuple[Figure, ...]
+    figures: Mapping[str, Estimate]
     licence: str
     data: tuple[Mapping[str, Any], ...] = field(repr=False)
     research_grade: bool
@@ -93,9 +75,9 @@ class CatalogueEntry:
     part_of: str = ""
 
     @property
-    def headline(self) -> Figure | None:
-        """The figure to judge it by."""
-        return self.figures[0] if self.figures else None
+    def headline(self) -> str | None:
+        """The name of the figure to judge it by."""
+        return next(iter(self.figures), None)
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -103,9 +85,7 @@ class CatalogueEntry:
         told_elsewhere = ("figures", "intended_use", "limits") if self.part_of else ()
         needed = [name for name in _NEEDED if name not in told_elsewhere]
         absent = [name for name in needed if getattr(self, name) in (None, "", (), {})]
-        if not self.part_of and not any(
-            one.low is not None and one.high is not None for one in self.figures
-        ):
+        if not self.part_of and not any(one.has_interval for one in self.figures.values()):
             absent.append("intervals")
         if not all(one.get("name") and one.get("licence") for one in self.data):
             absent.append("licences of the data")
@@ -283,7 +263,7 @@ def _classifier(folder: Path) -> CatalogueEntry:
         default=False,
         reads="a text, or a pair",
         labels=read_config(folder).labels,
-        figures=(),
+        figures={},
         **{**shared, "size": sum(file.stat().st_size for file in files)},
     )
 
@@ -306,25 +286,24 @@ def _shared(folder: Path, card: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _figures(metrics: Mapping[str, Any], headline: str | None) -> tuple[Figure, ...]:
+def _figures(metrics: Mapping[str, Any], headline: str | None) -> dict[str, Estimate]:
     """Return all figures however deep they lie, the headline or the first with interval first."""
-    found = list(_walk(metrics, ""))
-    chosen = [one for one in found if headline is not None and one.name == headline]
-    chosen = chosen or [one for one in found if one.low is not None]
-    first = chosen[0] if chosen else None
-    rest = [one for one in found if one is not first]
-    return (first, *rest) if first is not None else tuple(rest)
+    figures = dict(_walk(metrics, ""))
+    if headline not in figures:
+        headline = next((name for name, one in figures.items() if one.low is not None), None)
+    first = {} if headline is None else {headline: figures[headline]}
+    return {**first, **figures}
 
 
-def _walk(metrics: Mapping[str, Any], within: str) -> Iterator[Figure]:
+def _walk(metrics: Mapping[str, Any], within: str) -> Iterator[tuple[str, Estimate]]:
     for name, one in metrics.items():
         path = f"{within}, {name}" if within else name
         if isinstance(one, bool | str) or one is None:
             continue
         if isinstance(one, int | float):
-            yield Figure(path, float(one), None, None, None)
+            yield path, Estimate(float(one))
         elif isinstance(one, Mapping) and "value" in one:
             if one["value"] is not None:
-                yield Figure(path, one["value"], one.get("low"), one.get("high"), one.get("n"))
+                yield path, Estimate(one["value"], one.get("low"), one.get("high"), n=one.get("n"))
         elif isinstance(one, Mapping):
             yield from _walk(one, path)

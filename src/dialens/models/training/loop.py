@@ -168,7 +168,8 @@ def train(
     optimiser = _make_optimiser(model, schedule)
     keeper = _Keeper(model, optimiser, checkpoint, higher_is_better=task.higher_is_better)
     progress = keeper.progress
-    advance(progress.seen)
+    if progress.seen:
+        advance(progress.seen)
     begun = time.monotonic() - progress.seconds
     losses: list[torch.Tensor] = []
     model.train()
