@@ -144,14 +144,14 @@ def _partners(
 
 
 def _specs(entries: Sequence[AgentEntry], folder: Path) -> tuple[AgentSpec, ...]:
-    made: list[AgentSpec] = []
+    specs: list[AgentSpec] = []
     for entry in entries:
         spec = parse_agent(entry.agent, dict(entry.set), system=entry.system, name=entry.name)
         target = _beside(spec, folder)
-        made += varied(
+        specs += varied(
             AgentSpec(spec.kind, target, spec.system, spec.name, spec.parameters), entry.vary
         )
-    return tuple(made)
+    return tuple(specs)
 
 
 def _beside(spec: AgentSpec, folder: Path) -> str:

@@ -31,11 +31,11 @@ from dialens.engagement.training import (
     TrainingData,
     TrainingPlan,
     check_encoder,
+    depends_on,
     require_training,
     summarise,
     train_seeds,
 )
-from dialens.engagement.training_state import depends_on
 from dialens.progress import progress
 from dialens.report import RUN, Recorder
 from dialens.storage import atomic_folder, open_state

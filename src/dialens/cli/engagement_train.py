@@ -22,11 +22,11 @@ from dialens.engagement.training import (
     TrainingPlan,
     best_seed,
     check_encoder,
+    depends_on,
     require_training,
     summarise,
     train_seeds,
 )
-from dialens.engagement.training_state import depends_on
 from dialens.errors import DialensError
 from dialens.progress import progress
 from dialens.report import RUN, Recorder

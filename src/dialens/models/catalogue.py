@@ -164,22 +164,22 @@ def verify(folder: Path = SHIPPED) -> list[FileCheck]:
         {None}
     """
     known = catalogue(folder)
-    found = [FileCheck(place, "card.json", problem) for place, problem in known.unreadable.items()]
+    checks = [FileCheck(place, "card.json", problem) for place, problem in known.unreadable.items()]
     seen = set(known.unreadable)
     for entry in known.entries:
         if entry.folder in seen:
             continue
         seen.add(entry.folder)
         if not entry.files and entry.kind != _CLASSIFIER:
-            found.append(FileCheck(entry.folder, "card.json", "the card names no file"))
+            checks.append(FileCheck(entry.folder, "card.json", "the card names no file"))
         for name, sha256 in entry.files.items():
             problem = None
             try:
                 check_file(entry.folder / name, sha256)
             except DialensError as error:
                 problem = str(error)
-            found.append(FileCheck(entry.folder, name, problem))
-    return found
+            checks.append(FileCheck(entry.folder, name, problem))
+    return checks
 
 
 def _entries(folder: Path) -> Iterator[CatalogueEntry]:
@@ -192,15 +192,15 @@ def _entries(folder: Path) -> Iterator[CatalogueEntry]:
     try:
         card = json.loads(file.read_text("utf-8"))
         if "tasks" in card:
-            made = [_encoder(folder, card, task) for task in card["tasks"]]
+            entries = [_encoder(folder, card, task) for task in card["tasks"]]
         elif "target" in card or _TRAIT_FILE in card.get("files", ()):
             check_trait_card(card, file)
-            made = [_trait(folder, card)]
+            entries = [_trait(folder, card)]
         else:
-            made = [_topics(folder, card)]
+            entries = [_topics(folder, card)]
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise DialensError(f"{file} cannot be read ({error!r}): fetch the model again") from error
-    yield from made
+    yield from entries
 
 
 def _encoder(folder: Path, card: Mapping[str, Any], task: str) -> CatalogueEntry:

@@ -164,5 +164,7 @@ def _log_probabilities(
         "tokens": np.concatenate(tokens),
     }
     names = {one.name for one in session.get_inputs()}
-    found: np.ndarray = session.run(None, {n: v for n, v in feed.items() if n in names})[0]
-    return found
+    log_probability: np.ndarray = session.run(None, {n: v for n, v in feed.items() if n in names})[
+        0
+    ]
+    return log_probability

@@ -240,7 +240,7 @@ def _table(source: Source, wanted: Sequence[str]) -> pl.DataFrame:
 
 def _objects(source: Source) -> list[dict[str, object]]:
     """Return the objects of a JSON file; NaN is a number here, as many programs write it."""
-    found = []
+    objects = []
     for record in json_records(source):
         wrong = None if record.problem is None else record.problem.what
         value: object = None
@@ -255,8 +255,8 @@ def _objects(source: Source) -> list[dict[str, object]]:
                 f"{source.path}, line {record.line} {wrong or 'is no JSON object'}: mend it or "
                 "leave it out. Give one object a row, with a value for each column."
             )
-        found.append(value)
-    return found
+        objects.append(value)
+    return objects
 
 
 def _numbers(column: pl.Series, path: Path) -> pl.Series:
@@ -267,13 +267,13 @@ def _numbers(column: pl.Series, path: Path) -> pl.Series:
     if kind != pl.String and kind != pl.Null:
         raise DialensError(f"{path}: the target {column.name!r} is of type {kind}; give numbers")
     plain = column.cast(pl.String).str.strip_chars()
-    given = plain.set(plain.str.to_lowercase().is_in(list(_NOT_GIVEN)), None)
-    numbers = given.cast(pl.Float64, strict=False)
-    wrong = (given.is_not_null() & numbers.is_null()).arg_true()
+    stated = plain.set(plain.str.to_lowercase().is_in(list(_NOT_GIVEN)), None)
+    numbers = stated.cast(pl.Float64, strict=False)
+    wrong = (stated.is_not_null() & numbers.is_null()).arg_true()
     if len(wrong):
         row = int(wrong[0])
         raise DialensError(
-            f"{path}, row {row + 1}: the target {column.name!r} is {given[row]!r}, which is not a "
+            f"{path}, row {row + 1}: the target {column.name!r} is {stated[row]!r}, which is not a "
             f"number ({len(wrong)} such rows). Give numbers, or leave the cell empty."
         )
     return numbers

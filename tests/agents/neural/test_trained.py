@@ -14,9 +14,9 @@ from dialens.agents.agent import Agent, AgentError, AgentSpec, Message
 from dialens.agents.neural import open_agent
 from dialens.agents.neural.folder import CARD, WEIGHTS, write_agent
 from dialens.agents.neural.guard import blocked_spellings, says_blocked
-from dialens.agents.neural.measures import distinct
 from dialens.agents.neural.shape import KINDS, Shape
 from dialens.agents.neural.subwords import Subwords
+from dialens.agents.neural.training import distinct
 from dialens.agents.neural.weights import load_weights, save_weights
 from dialens.errors import DialensError
 from tests.agents.neural.conftest import TALKS, small_shape

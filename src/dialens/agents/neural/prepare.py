@@ -198,7 +198,7 @@ def _about(
     shape: Shape,
 ) -> NDArray[np.uint16]:
     """Topics of the context of each reply: the words of its turns, counted together."""
-    found = []
+    kept = []
     for start in range(0, len(rows), _CHUNK):
         part = rows[start : start + _CHUNK]
         above = [threads.context(int(row), shape.context_turns) for row in part]
@@ -207,8 +207,8 @@ def _about(
         ones = np.ones(len(columns))
         joined = sparse.csr_array((ones, columns, ends), shape=(len(part), counts.shape[0]))
         loadings = topics.loadings_of_counts(sparse.csr_array(joined @ counts))
-        found.append(strongest_topics(loadings, shape.topics))
-    return np.concatenate(found)
+        kept.append(strongest_topics(loadings, shape.topics))
+    return np.concatenate(kept)
 
 
 def _given_topics(
