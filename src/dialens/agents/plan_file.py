@@ -92,7 +92,7 @@ class PlanFile(_Section):
     dialogues: int = Setting(default=5, ge=1, le=1_000_000)
     """Conversations of each agent with each partner."""
     seed: int = Setting(default=0, ge=0)
-    """Of everything that is drawn."""
+    """Random seed; the same seed gives the same conversations, where agents repeat."""
     first: Literal["partner", "agent"] = "partner"
     """Who begins."""
 

@@ -151,7 +151,7 @@ class EngagementScorer:
         Args:
             pairs: Context and reply; see `context` for how a context is made.
             backgrounds: What the speaker of each reply was given to speak from, where known.
-            advance: Told how many more readings are done: the pairs, and `background_pairs`.
+            advance: Called with the number of readings just done: pairs and `background_pairs`.
         """
         replies = [reply for _, reply in pairs]
         rows, read = background_pairs(replies, backgrounds or [None] * len(replies))

@@ -77,7 +77,7 @@ class TorchModel:
         Args:
             inputs: Texts, or (first, second) pairs; not mixed.
             label: Of the progress bar; none is shown for short jobs.
-            advance: Told how many more inputs are done; replaces the bar.
+            advance: Called with the number of inputs just done; replaces the bar.
         """
         return activated(self.run(inputs, label=label, advance=advance), self.config.activation)
 

@@ -77,7 +77,7 @@ class LanguageModel:
         Args:
             texts: To be scored; one without a token has a sum of 0.
             each: Whether one token is hidden at a time.
-            advance: Told how many more texts are done.
+            advance: Called with the number of texts just done.
 
         Raises:
             DialensError: The folder has no language model, or a file is damaged.

@@ -106,8 +106,7 @@ class Model:
         Args:
             inputs: Texts, or (context, reply) pairs where the task reads pairs.
             label: Of the progress bar; none is shown for short jobs.
-            advance: Told how many more inputs are done, for a progress bar of the caller's own;
-                none is shown then.
+            advance: Called with the number of inputs just done; replaces the bar.
         """
         return self.predict_many(inputs, [self.task.name], label=label, advance=advance)[
             self.task.name
@@ -127,7 +126,7 @@ class Model:
             inputs: As :meth:`predict` takes them; all tasks must read the same kind.
             tasks: Names of tasks.
             label: Of the progress bar.
-            advance: Told how many more inputs are done.
+            advance: Called with the number of inputs just done.
 
         Raises:
             DialensError: The folder has no such task, or it does not read such inputs.
@@ -181,7 +180,7 @@ class Model:
             inputs: Texts or pairs, not mixed; the caller sees to it that the outputs read them.
             outputs: Names of outputs: the folder's tasks, and ``embedding``.
             label: Of the progress bar; none is shown for short jobs.
-            advance: Told how many more inputs are done; replaces the bar.
+            advance: Called with the number of inputs just done; replaces the bar.
 
         Raises:
             DialensError: There is no such output, inputs are mixed, or the graph does not fit its

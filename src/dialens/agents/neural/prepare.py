@@ -39,7 +39,7 @@ class Prepared:
 
     @property
     def sha256(self) -> str:
-        """Hash of what is learned from; an interrupted training goes on with the same only."""
+        """Hash of what is learned from; an interrupted training resumes with the same only."""
         digest = hashlib.sha256()
         for value in vars(self.examples).values():
             digest.update(np.ascontiguousarray(value).tobytes())
@@ -65,7 +65,7 @@ def prepare(
         held_out: Share of the threads that nothing is learned from; at least one thread.
         seed: Of the split.
         subwords: A vocabulary that is there already.
-        advance: Told how many more turns are done.
+        advance: Called with the number of turns just done.
 
     Raises:
         DialensError: Nothing is left to learn from, or all of it is one thread.

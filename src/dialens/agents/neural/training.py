@@ -178,7 +178,7 @@ def prepare_state(
     begin: AgentFolder | None = None,
     advance: Advance | None = None,
 ) -> tuple[Prepared, dict[str, Any]]:
-    """Prepare data once for a training; a training that goes on finds it in its state."""
+    """Prepare data once for a training; a resumed training finds it in its state."""
     if (state / FACTS).exists():
         facts = json.loads((state / FACTS).read_text("utf-8"))
         stored = Prepared(

@@ -87,7 +87,7 @@ class Schedule:
         factor: How the rate rises and falls.
         decay: Of the weights.
         clip: Largest norm of a gradient.
-        seed: Of everything that is drawn.
+        seed: Random seed; the same seed gives the same weights.
         evaluate_every: Steps between two evaluations; 0 for the end of each epoch only.
         checkpoint_every: Steps between two checkpoints; 0 for the end of each epoch only.
         seconds: Where a machine is rented: the rate also falls with time and training ends in it.
