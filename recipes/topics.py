@@ -77,7 +77,7 @@ def mixture_of(words: np.ndarray, times: np.ndarray, prior: np.ndarray, rounds: 
 
     ``words`` holds P(word | topic) of the document's words, words × topics.
     """
-    mixture = prior / prior.sum()
+    mixture: np.ndarray = prior / prior.sum()
     for _ in range(rounds):
         mixture = prior + mixture * ((times / (words @ mixture)) @ words)
         mixture /= mixture.sum()
@@ -176,7 +176,8 @@ def starting_point(documents: sparse.csr_array, n: int, seed: int) -> np.ndarray
     cluster = MiniBatchKMeans(n, batch_size=4096, n_init=1, random_state=seed).fit_predict(places)
     place = (cluster, np.arange(len(cluster)))
     member = sparse.csr_array((np.ones(len(cluster)), place), shape=(n, len(cluster)))
-    return (member @ documents).toarray().T.astype(np.float32)
+    sizes: np.ndarray = (member @ documents).toarray().T.astype(np.float32)
+    return sizes
 
 
 def main() -> None:
