@@ -145,7 +145,9 @@ def reactions(folder: Path) -> pl.DataFrame:
     )
 
 
-def compared(table: pl.DataFrame, name: str, embeddings: np.ndarray | None, seed: int) -> dict:
+def compared(
+    table: pl.DataFrame, name: str, embeddings: np.ndarray | None, seed: int
+) -> dict[str, Any]:
     """Cross-validate every kind of features; returns the fits and, for embeddings, r."""
     found: dict[str, Any] = {}
     for features in (["ngrams"], ["topics"], ["ngrams", "topics"]):
