@@ -15,11 +15,11 @@ from ._training import (
     TrainingPlan,
     best_seed,
     check_encoder,
+    depends_on,
     require_training,
     summarise,
     train_seeds,
 )
-from ._training_state import depends_on
 
 __all__ = [
     "ABLATION_COLUMNS",

@@ -1,6 +1,6 @@
 from ._batches import shuffled_batches, token_batches
 from ._card import ModelCard, Task, read_card
-from ._catalogue import Catalogue, CatalogueEntry, Figure, FileCheck, catalogue, verify
+from ._catalogue import Catalogue, CatalogueEntry, FileCheck, catalogue, verify
 from ._emotions import POSITIVE_EMOTIONS
 from ._engagement import (
     CONTEXT_TURNS,
@@ -47,7 +47,6 @@ __all__ = [
     "Catalogue",
     "CatalogueEntry",
     "EngagementScorer",
-    "Figure",
     "FileCheck",
     "FolderError",
     "LanguageModel",

@@ -91,7 +91,7 @@ def train(
     Every seed is measured on validation threads and on the rated corpora you name: mean, standard
     deviation and best, as the paper's Table 2. The best seed on validation becomes a folder that
     `dialens score --model engagement=FOLDER` and `dialens engagement evaluate` run. A run that was
-    interrupted goes on where it was if you give the same command.
+    interrupted resumes where it was if you give the same command.
 
     [bold]Examples[/]
 

@@ -1,9 +1,8 @@
 from ._blocks import DenseBlock
 from ._fitting import TraitFit, cross_validate, fit
-from ._labels import labelled
+from ._labels import labelled, read_labelled
 from ._model import TraitModel, load, save, shipped, standardise, tfidf
 from ._report import Correlation, TraitReport, correlation
-from ._table import read_labelled
 
 __all__ = [
     "Correlation",
