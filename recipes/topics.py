@@ -77,7 +77,7 @@ def mixture_of(words: np.ndarray, times: np.ndarray, prior: np.ndarray, rounds: 
 
     ``words`` holds P(word | topic) of the document's words, words × topics.
     """
-    mixture = prior / prior.sum()
+    mixture: np.ndarray = prior / prior.sum()
     for _ in range(rounds):
         mixture = prior + mixture * ((times / (words @ mixture)) @ words)
         mixture /= mixture.sum()
@@ -176,7 +176,8 @@ def starting_point(documents: sparse.csr_array, n: int, seed: int) -> np.ndarray
     cluster = MiniBatchKMeans(n, batch_size=4096, n_init=1, random_state=seed).fit_predict(places)
     place = (cluster, np.arange(len(cluster)))
     member = sparse.csr_array((np.ones(len(cluster)), place), shape=(n, len(cluster)))
-    return (member @ documents).toarray().T.astype(np.float32)
+    sizes: np.ndarray = (member @ documents).toarray().T.astype(np.float32)
+    return sizes
 
 
 def main() -> None:
@@ -196,43 +197,43 @@ def main() -> None:
     parser.add_argument("--eta", type=float, default=0.05, help="prior of a word in a topic")
     parser.add_argument("--held-out", type=float, default=0.03)
     parser.add_argument("--seed", type=int, default=0)
-    given = parser.parse_args()
+    options = parser.parse_args()
 
-    comments = read_posts(given.data).filter(pl.col("text") != "")
-    names = set(given.names.read_text("utf-8").lower().split()) if given.names else set()
+    comments = read_posts(options.data).filter(pl.col("text") != "")
+    names = set(options.names.read_text("utf-8").lower().split()) if options.names else set()
     tokens = comments.select(tokenise("text"))["text"]
     thread = comments["thread"].rank("dense").to_numpy().astype(np.int64) - 1
     counted = ngrams(tokens, 1)
-    words = vocabulary(counted, thread, names, given.min_threads, given.max_share * len(tokens))
+    words = vocabulary(counted, thread, names, options.min_threads, options.max_share * len(tokens))
     counts = count_matrix(counted, words, len(tokens))
     print(f"{len(tokens)} texts, {thread.max() + 1} threads, {len(words)} words", flush=True)
 
-    rng = np.random.default_rng(given.seed)
-    unseen = rng.random(thread.max() + 1) < given.held_out
+    rng = np.random.default_rng(options.seed)
+    unseen = rng.random(thread.max() + 1) < options.held_out
     held = counts[np.flatnonzero(unseen[thread])]
     held = held[np.asarray(held.sum(axis=1)).ravel() >= 10][:1000]
     seen = np.flatnonzero(~unseen[thread])
-    documents = pooled(counts[seen], thread[seen], given.chunk)
+    documents = pooled(counts[seen], thread[seen], options.chunk)
     documents = documents[np.asarray(documents.sum(axis=1)).ravel() >= 4]
     documents = documents[rng.permutation(documents.shape[0])].astype(np.float32)
     print(f"{documents.shape[0]} documents, {int(documents.sum())} words", flush=True)
 
-    options = {"alpha": given.alpha, "eta": given.eta}
+    priors = {"alpha": options.alpha, "eta": options.eta}
     share = np.asarray(documents.sum(axis=0)).reshape(-1, 1)
-    one = perplexity(share, held, seed=given.seed, **options)
-    sizes = starting_point(documents, given.topics, given.seed)
-    start = perplexity(sizes, held, seed=given.seed, **options)
+    one = perplexity(share, held, seed=options.seed, **priors)
+    sizes = starting_point(documents, options.topics, options.seed)
+    start = perplexity(sizes, held, seed=options.seed, **priors)
     print(
         f"held-out perplexity: one topic {one.value:.1f}, start {start.value:.1f} ({one.n} words)",
         flush=True,
     )
     step = ((64 + number) ** -0.6 for number in count())
     fitted = start
-    for number in range(given.passes):
+    for number in range(options.passes):
         after = one_pass(
-            sizes, documents, batch=given.batch, rounds=given.rounds, step=step, **options
+            sizes, documents, batch=options.batch, rounds=options.rounds, step=step, **priors
         )
-        found = perplexity(after, held, seed=given.seed, **options)
+        found = perplexity(after, held, seed=options.seed, **priors)
         print(f"pass {number + 1}: held-out perplexity {found.value:.1f}", flush=True)
         if found.value > fitted.value:
             break
@@ -263,11 +264,11 @@ def main() -> None:
             }
         ],
         "command": "python -m recipes.topics --data DATA --out OUT "
-        f"--topics {given.topics} --chunk {given.chunk} --min-threads {given.min_threads} "
-        f"--max-share {given.max_share} --passes {given.passes} --rounds {given.rounds} "
-        f"--batch {given.batch} --alpha {given.alpha} --eta {given.eta} "
-        f"--held-out {given.held_out} --seed {given.seed}",
-        "seed": given.seed,
+        f"--topics {options.topics} --chunk {options.chunk} --min-threads {options.min_threads} "
+        f"--max-share {options.max_share} --passes {options.passes} --rounds {options.rounds} "
+        f"--batch {options.batch} --alpha {options.alpha} --eta {options.eta} "
+        f"--held-out {options.held_out} --seed {options.seed}",
+        "seed": options.seed,
         "tokeniser": VERSION,
         "metrics": {
             "held_out_perplexity": fitted.as_metric(),
@@ -280,12 +281,13 @@ def main() -> None:
         "have no names and are not opinions of a writer. Number of topics (among 200, 500 "
         "and 1,000) and vocabulary (with and without the most frequent words) were chosen by "
         "held-out likelihood relative to one topic, and by use in the trait models. Words occur in "
-        f"at least {given.min_threads} threads and in at most {given.max_share:.0%} of the texts.",
+        f"at least {options.min_threads} threads and in at most {options.max_share:.0%} of the "
+        "texts.",
         "research_grade": False,
     }
-    topics.save(table, given.out, card=card)
-    again = topics.load(given.out)
-    size = (given.out / topics.TABLE_FILE).stat().st_size
+    topics.save(table, options.out, card=card)
+    again = topics.load(options.out)
+    size = (options.out / topics.TABLE_FILE).stat().st_size
     print(f"{len(again.terms)} words, {again.weights.nnz} weights, {size / 1e6:.2f} MB")
     frequency = np.asarray(documents.sum(axis=0)).ravel()[kept]
     order = words.gather(kept)

@@ -142,7 +142,9 @@ def reactions(folder: Path) -> pl.DataFrame:
     )
 
 
-def compared(table: pl.DataFrame, name: str, embeddings: np.ndarray | None, seed: int) -> dict:
+def compared(
+    table: pl.DataFrame, name: str, embeddings: np.ndarray | None, seed: int
+) -> dict[str, Any]:
     """Cross-validate every kind of features; returns the fits and, for embeddings, r."""
     found: dict[str, Any] = {}
     for features in (["ngrams"], ["topics"], ["ngrams", "topics"]):
@@ -180,23 +182,23 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", help="names of traits; by default all")
     parser.add_argument("--embeddings", type=Path)
     parser.add_argument("--texts-to", type=Path)
-    given = parser.parse_args()
-    answers, states = wassa(given.data), reactions(given.data)
-    if given.texts_to:
+    options = parser.parse_args()
+    answers, states = wassa(options.data), reactions(options.data)
+    if options.texts_to:
         texts = [*answers["text"], *states["text"]]
-        given.texts_to.write_text(json.dumps(texts), encoding="utf-8")
+        options.texts_to.write_text(json.dumps(texts), encoding="utf-8")
         return
     print(f"WASSA: {answers.height} texts of {answers['person'].n_unique()} people")
-    vectors = np.load(given.embeddings) if given.embeddings else None
+    vectors = np.load(options.embeddings) if options.embeddings else None
     table_hash = topics.load().sha256
     for name in [*BIG_FIVE, "empathic_concern", "state_empathy"]:
-        if given.only and name not in given.only:
+        if options.only and name not in options.only:
             continue
         state = name == "state_empathy"
         table, source = (states, REACTIONS) if state else (answers, WASSA)
         rows = slice(answers.height, None) if state else slice(0, answers.height)
         part = None if vectors is None else vectors[rows]
-        found = compared(table, name, part, given.seed)
+        found = compared(table, name, part, options.seed)
         offered = ["ngrams", "topics", "ngrams+topics"]
         level = "by_text" if state else "by_person"
         best = max(offered, key=lambda one: getattr(found[one].report, level).value or -1.0)
@@ -219,8 +221,8 @@ def main() -> None:
             "licence": "Apache-2.0" if state else "research use, as the data it was fitted on",
             "data": [{**source, "n": report.n_texts, "persons": report.n_persons}],
             "command": "python -m recipes.traits --data DATA --out OUT "
-            f"--seed {given.seed} --only {name}",
-            "seed": given.seed,
+            f"--seed {options.seed} --only {name}",
+            "seed": options.seed,
             "validation": "ten folds by person, penalty chosen inside the training part; the kind "
             "of features was chosen by these figures, which flatters the best one a little",
             "features": best,
@@ -234,11 +236,11 @@ def main() -> None:
             + ("" if state else "Trained on research-only data: for research, not for products."),
             "research_grade": not state,
         }
-        traits.save(fitted.model, given.out / f"traits_{name}", card=card)
-        loaded = traits.load(given.out / f"traits_{name}")
+        traits.save(fitted.model, options.out / f"traits_{name}", card=card)
+        loaded = traits.load(options.out / f"traits_{name}")
         sample = table["text"].head(200)
         drift = np.abs(loaded.predict(sample) - fitted.model.predict(sample)).max()
-        size = (given.out / f"traits_{name}" / "model.npz").stat().st_size
+        size = (options.out / f"traits_{name}" / "model.npz").stat().st_size
         print(f"{name}: {best} ships, {size / 1e3:.0f} kB, largest drift {drift:.1e}", flush=True)
 
 

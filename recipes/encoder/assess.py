@@ -177,25 +177,25 @@ def main() -> None:
     parser.add_argument("--tasks", nargs="+", required=True)
     parser.add_argument("--precision", choices=("int8", "fp32"), default="int8")
     parser.add_argument("--out", type=Path, required=True)
-    given = parser.parse_args()
+    options = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(message)s")
-    before = np.load(given.before) if given.before else None
-    precision: Precision = "fp32" if given.precision == "fp32" else "int8"
+    before = np.load(options.before) if options.before else None
+    precision: Precision = "fp32" if options.precision == "fp32" else "int8"
     found: dict[str, Any] = {}
-    for task in given.tasks:
-        model = load(given.model, task, precision=precision)
+    for task in options.tasks:
+        model = load(options.model, task, precision=precision)
         if not isinstance(model, Model):
             raise TypeError("an exported folder is needed")
         if task == "emotion":
-            found[task] = assess_emotion(model, given.emotions / "goemotions", before)
+            found[task] = assess_emotion(model, options.emotions / "goemotions", before)
         elif task == "toxicity":
-            found[task] = assess_toxicity(model, given.emotions, before)
+            found[task] = assess_toxicity(model, options.emotions, before)
         elif task == "validity":
-            found[task] = assess_validity(model, given.emotions / "goemotions")
+            found[task] = assess_validity(model, options.emotions / "goemotions")
         else:
-            found[task] = assess_engagement(model, given.judged, before)
+            found[task] = assess_engagement(model, options.judged, before)
         _log.info("%s", json.dumps(found[task]))
-        given.out.write_text(json.dumps(found, indent=1))
+        options.out.write_text(json.dumps(found, indent=1))
 
 
 if __name__ == "__main__":

@@ -149,15 +149,15 @@ def main() -> None:
     parser.add_argument("--formula", type=Path, help="from formula")
     parser.add_argument("--goemotions", type=Path, required=True, help="for the label names")
     parser.add_argument("--out", type=Path, required=True)
-    given = parser.parse_args()
+    options = parser.parse_args()
     from recipes.encoder.emotion import read_labels
 
     metrics, formula = (
         json.loads(file.read_text("utf-8")) if file else None
-        for file in (given.metrics, given.formula)
+        for file in (options.metrics, options.formula)
     )
-    made = notes(given.name, metrics or {}, formula, read_labels(given.goemotions))
-    given.out.write_text(json.dumps(made, indent=1), "utf-8")
+    made = notes(options.name, metrics or {}, formula, read_labels(options.goemotions))
+    options.out.write_text(json.dumps(made, indent=1), "utf-8")
 
 
 if __name__ == "__main__":

@@ -86,13 +86,13 @@ def main() -> None:
     parser.add_argument("--limit", type=int)
     parser.add_argument("--resume", action="store_true", help="keep and use checkpoints")
     parser.add_argument("--out", type=Path, required=True)
-    given = parser.parse_args()
+    options = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
-    inputs, targets = load_transfer(given.transfer)
-    table = tokenise(given.encoder, inputs, longest=LONGEST)
-    posts = load_posts(given.posts, given.limit)
+    inputs, targets = load_transfer(options.transfer)
+    table = tokenise(options.encoder, inputs, longest=LONGEST)
+    posts = load_posts(options.posts, options.limit)
     checks = {
-        task: Material(variant, posts, given.chats).checks(most=2000)
+        task: Material(variant, posts, options.chats).checks(most=2000)
         for task, variant in (
             ("engagement", "nsr"),
             ("relevance", "relevance"),
@@ -101,15 +101,15 @@ def main() -> None:
     }
     check_tables = {
         task: {
-            name: tokenise(given.encoder, one.inputs, longest=LONGEST) for name, one in s.items()
+            name: tokenise(options.encoder, one.inputs, longest=LONGEST) for name, one in s.items()
         }
         for task, s in checks.items()
     }
-    texts, truth = read_goemotions(given.emotions / "goemotions", "dev")
-    emotion_table = tokenise(given.encoder, texts, longest=LONGEST)
-    toxic = read_toxicity(given.emotions)
+    texts, truth = read_goemotions(options.emotions / "goemotions", "dev")
+    emotion_table = tokenise(options.encoder, texts, longest=LONGEST)
+    toxic = read_toxicity(options.emotions)
     rows = np.flatnonzero(toxic.part == 1)
-    toxic_table = tokenise(given.encoder, [toxic.texts[i] for i in rows], longest=LONGEST)
+    toxic_table = tokenise(options.encoder, [toxic.texts[i] for i in rows], longest=LONGEST)
 
     def value(model: Encoder) -> float:
         chances = sigmoid(predict(model, emotion_table)[:, HEADS["emotion"]])
@@ -127,11 +127,13 @@ def main() -> None:
         _log.info("emotion %.4f toxicity %.4f %s", f1, toxicity, pairs)
         return float(f1 + sum(pairs.values()) + 0.2 * toxicity)
 
-    torch.manual_seed(given.seed)
-    model = load_encoder(given.encoder, OUTPUTS, layers=given.layers, dropout=0.05)
+    torch.manual_seed(options.seed)
+    model = load_encoder(options.encoder, OUTPUTS, layers=options.layers, dropout=0.05)
     model = model.to(best_device())
-    schedule = Schedule(epochs=given.epochs, batch=given.batch, rate=given.rate, seed=given.seed)
-    schedule = replace(schedule, seconds=given.seconds)
+    schedule = Schedule(
+        epochs=options.epochs, batch=options.batch, rate=options.rate, seed=options.seed
+    )
+    schedule = replace(schedule, seconds=options.seconds)
     result = fit(
         model,
         table,
@@ -139,20 +141,20 @@ def main() -> None:
         schedule,
         evaluate=value,
         weights=column_weights(),
-        checkpoint=given.out / "state.pt" if given.resume else None,
+        checkpoint=options.out / "state.pt" if options.resume else None,
     )
-    save_encoder(model, given.out)
+    save_encoder(model, options.out)
     logits = {
-        part: predict(model, tokenise(given.encoder, texts, longest=LONGEST))
-        for part, texts in _reference_texts(given.emotions, given.judged, given.chats).items()
+        part: predict(model, tokenise(options.encoder, texts, longest=LONGEST))
+        for part, texts in _reference_texts(options.emotions, options.judged, options.chats).items()
     }
-    np.savez(given.out / "logits.npz", **logits)  # type: ignore[arg-type, unused-ignore]
+    np.savez(options.out / "logits.npz", **logits)  # type: ignore[arg-type, unused-ignore]
     report = {
         "history": [one.value for one in result.history],
         "seconds": result.seconds,
         "inputs": len(inputs),
     }
-    (given.out / "report.json").write_text(json.dumps(report, indent=1))
+    (options.out / "report.json").write_text(json.dumps(report, indent=1))
     _log.info("%s", report)
 
 

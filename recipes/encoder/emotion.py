@@ -75,32 +75,36 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, help="time for each seed")
     parser.add_argument("--limit", type=int, help="rows of each part, to try things out")
     parser.add_argument("--resume", action="store_true", help="keep and use checkpoints")
-    given = parser.parse_args()
+    options = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
-    parts = {part: read_goemotions(given.data, part) for part in ("train", "dev", "test")}
-    parts = {part: (texts[: given.limit], y[: given.limit]) for part, (texts, y) in parts.items()}
-    tables = {part: tokenise(given.encoder, t, longest=96) for part, (t, _) in parts.items()}
+    parts = {part: read_goemotions(options.data, part) for part in ("train", "dev", "test")}
+    parts = {
+        part: (texts[: options.limit], y[: options.limit]) for part, (texts, y) in parts.items()
+    }
+    tables = {part: tokenise(options.encoder, t, longest=96) for part, (t, _) in parts.items()}
     truth = {part: y for part, (_, y) in parts.items()}
 
     def value(model: Encoder) -> float:
         chances = sigmoid(predict(model, tables["dev"]))
         return macro_f1(chances >= best_thresholds(chances, truth["dev"]), truth["dev"])
 
-    for seed in given.seeds:
+    for seed in options.seeds:
         import torch
 
         torch.manual_seed(seed)
-        model = load_encoder(given.encoder, len(read_labels(given.data))).to(best_device())
-        schedule = Schedule(epochs=given.epochs, batch=given.batch, rate=given.rate, seed=seed)
-        schedule = replace(schedule, seconds=given.seconds)
-        folder = given.out / f"seed{seed}"
+        model = load_encoder(options.encoder, len(read_labels(options.data))).to(best_device())
+        schedule = Schedule(
+            epochs=options.epochs, batch=options.batch, rate=options.rate, seed=seed
+        )
+        schedule = replace(schedule, seconds=options.seconds)
+        folder = options.out / f"seed{seed}"
         result = fit(
             model,
             tables["train"],
             truth["train"].astype(np.float32),
             schedule,
             evaluate=value,
-            checkpoint=folder / "state.pt" if given.resume else None,
+            checkpoint=folder / "state.pt" if options.resume else None,
         )
         save_encoder(model, folder, half=True)
         logits = {part: predict(model, tables[part]) for part in ("dev", "test")}

@@ -143,20 +143,20 @@ def main() -> None:
     parser.add_argument("--limit", type=int)
     parser.add_argument("--keep", action="store_true", help="keep the weights")
     parser.add_argument("--out", type=Path, required=True)
-    given = parser.parse_args()
+    options = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
-    posts = load_posts(given.posts, given.limit)
+    posts = load_posts(options.posts, options.limit)
     engaging, dull = (int((posts.label == label).sum()) for label in (1, 0))
     _log.info("%d posts; engaging %d, not engaging %d", len(posts), engaging, dull)
-    material = Material(given.variant, posts, given.chats)
+    material = Material(options.variant, posts, options.chats)
     checks = material.checks()
     tables = {
-        name: tokenise(given.encoder, one.inputs, longest=LONGEST) for name, one in checks.items()
+        name: tokenise(options.encoder, one.inputs, longest=LONGEST) for name, one in checks.items()
     }
-    sets = (*SETS, *DEVELOPMENT) if given.development else SETS
-    judged = read_judged(given.judged, sets) if given.judged else []
+    sets = (*SETS, *DEVELOPMENT) if options.development else SETS
+    judged = read_judged(options.judged, sets) if options.judged else []
     judged_tables = {
-        (one.name, turns): tokenise(given.encoder, one.inputs(turns), longest=LONGEST)
+        (one.name, turns): tokenise(options.encoder, one.inputs(turns), longest=LONGEST)
         for one in judged
         for turns in (1, CONTEXT_TURNS)
     }
@@ -164,13 +164,15 @@ def main() -> None:
     def scores(model: Encoder) -> dict[str, np.ndarray]:
         return {name: predict(model, table)[:, 0] for name, table in tables.items()}
 
-    for seed in given.seeds:
-        pairs = material.draw(most=given.pairs, seed=seed, positive=given.positive)
-        table = tokenise(given.encoder, pairs.inputs, longest=LONGEST)
+    for seed in options.seeds:
+        pairs = material.draw(most=options.pairs, seed=seed, positive=options.positive)
+        table = tokenise(options.encoder, pairs.inputs, longest=LONGEST)
         torch.manual_seed(seed)
-        model = load_encoder(given.encoder, 1).to(best_device())
-        schedule = Schedule(epochs=given.epochs, batch=given.batch, rate=given.rate, seed=seed)
-        schedule = replace(schedule, seconds=given.seconds)
+        model = load_encoder(options.encoder, 1).to(best_device())
+        schedule = Schedule(
+            epochs=options.epochs, batch=options.batch, rate=options.rate, seed=seed
+        )
+        schedule = replace(schedule, seconds=options.seconds)
         result = fit(
             model,
             table,
@@ -178,14 +180,14 @@ def main() -> None:
             schedule,
             evaluate=lambda one: validation_value(scores(one), checks),
         )
-        folder = given.out / f"seed{seed}"
+        folder = options.out / f"seed{seed}"
         folder.mkdir(parents=True, exist_ok=True)
-        if given.keep:
+        if options.keep:
             save_encoder(model, folder, half=True)
         final = scores(model)
         report: dict[str, object] = {
-            "variant": given.variant,
-            "positive": given.positive,
+            "variant": options.variant,
+            "positive": options.positive,
             "seed": seed,
             "pairs": len(pairs),
             "validation": result.best_value,
@@ -204,9 +206,9 @@ def main() -> None:
                     "pearson": pearson(sigmoid(logits), one.mean),
                     "spearman": spearman(logits, one.mean),
                 }
-        if given.development and given.chats:
-            chats = read_appeal(given.chats).part(held_out=True).inputs
-            found[CHATS] = predict(model, tokenise(given.encoder, chats, longest=LONGEST))[:, 0]
+        if options.development and options.chats:
+            chats = read_appeal(options.chats).part(held_out=True).inputs
+            found[CHATS] = predict(model, tokenise(options.encoder, chats, longest=LONGEST))[:, 0]
         np.savez(folder / "judged.npz", **found)  # type: ignore[arg-type, unused-ignore]
         (folder / "report.json").write_text(json.dumps(report, indent=1))
         _log.info("engagement %s", json.dumps(report))

@@ -20,10 +20,10 @@ def main() -> None:
     parser.add_argument("--model", type=Path, required=True, help="config, weights, tokenizer")
     parser.add_argument("--notes", type=Path, required=True, help="what the card says (JSON)")
     parser.add_argument("--out", type=Path, required=True)
-    given = parser.parse_args()
+    options = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(message)s")
-    card = json.loads(given.notes.read_text("utf-8"))
-    export(given.model, given.out, {task: HEADS[task] for task in card["tasks"]}, card)
+    card = json.loads(options.notes.read_text("utf-8"))
+    export(options.model, options.out, {task: HEADS[task] for task in card["tasks"]}, card)
 
 
 if __name__ == "__main__":

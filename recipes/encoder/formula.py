@@ -45,13 +45,13 @@ def main() -> None:
     parser.add_argument("--logits", type=Path, required=True, help="of the student, from distil")
     parser.add_argument("--judged", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
-    given = parser.parse_args()
-    judged = read_judged(given.judged, DEVELOPMENT)
-    known = np.load(given.logits)
+    options = parser.parse_args()
+    judged = read_judged(options.judged, DEVELOPMENT)
+    known = np.load(options.logits)
     logits = np.concatenate([known[f"{one.name}|{CONTEXT_TURNS}"] for one in judged]).astype(float)
     parts = {name: logits[:, HEADS[name].start] for name in PARTS}
     parts[SPECIFICITY] = np.log1p(content_words([r for one in judged for r in one.replies]))
-    given.out.write_text(json.dumps(unit_formula(parts), indent=1))
+    options.out.write_text(json.dumps(unit_formula(parts), indent=1))
 
 
 if __name__ == "__main__":

@@ -86,7 +86,7 @@ def baselines(replies: list[str], *, seed: int = 0) -> dict[str, np.ndarray]:
     }
 
 
-def compare(scores: np.ndarray, judged: Judged) -> dict[str, dict[str, float | int]]:
+def compare(scores: np.ndarray, judged: Judged) -> dict[str, dict[str, float | int | str]]:
     """Return correlations with judgement, with intervals, and the one given log length."""
     truth = judged.mean
     length = np.log1p([len(reply.split()) for reply in judged.replies])

@@ -81,16 +81,16 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, nargs="+", default=[0])
     parser.add_argument("--epochs", type=int, default=2)
     parser.add_argument("--limit", type=int)
-    given = parser.parse_args()
+    options = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
-    data = read_toxicity(given.data)
+    data = read_toxicity(options.data)
     rows = [np.flatnonzero(data.part == part) for part in range(3)]
     # The comments are few and nearer to conversation: they count eight times.
     few = rows[0][data.origin[rows[0]] == 1]
     rows[0] = np.concatenate([rows[0], np.tile(few, 7)])
-    if given.limit:
-        rows = [np.random.default_rng(1).permutation(one)[: given.limit] for one in rows]
-    tables = [tokenise(given.encoder, [data.texts[i] for i in r], longest=128) for r in rows]
+    if options.limit:
+        rows = [np.random.default_rng(1).permutation(one)[: options.limit] for one in rows]
+    tables = [tokenise(options.encoder, [data.texts[i] for i in r], longest=128) for r in rows]
 
     def value(model: Encoder) -> float:
         scores = predict(model, tables[1])[:, 0]
@@ -105,13 +105,13 @@ def main() -> None:
         ]
         return {"tweets": each[0], "comments": each[1], "mean": float(np.nanmean(each))}
 
-    for seed in given.seeds:
+    for seed in options.seeds:
         torch.manual_seed(seed)
-        model = load_encoder(given.encoder, 1).to(best_device())
-        schedule = Schedule(epochs=given.epochs, batch=48, rate=3e-5, seed=seed)
+        model = load_encoder(options.encoder, 1).to(best_device())
+        schedule = Schedule(epochs=options.epochs, batch=48, rate=3e-5, seed=seed)
         target = data.toxic[rows[0]].astype(np.float32)[:, None]
         result = fit(model, tables[0], target, schedule, evaluate=value)
-        folder = given.out / f"seed{seed}"
+        folder = options.out / f"seed{seed}"
         save_encoder(model, folder, half=True)
         test = _by_origin(predict(model, tables[2])[:, 0], data, rows[2])
         report = {"seed": seed, "chosen by": result.best_value, "test AUC": test}

@@ -167,38 +167,38 @@ def main() -> None:
     parser.add_argument("--most", type=int, default=150000)
     parser.add_argument("--limit", type=int)
     parser.add_argument("--out", type=Path, required=True)
-    given = parser.parse_args()
+    options = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
-    posts = load_posts(given.posts, given.limit)
-    if given.what == "texts":
+    posts = load_posts(options.posts, options.limit)
+    if options.what == "texts":
         texts, targets = texts_taught(
             posts,
-            given.emotions,
-            given.teachers,
-            given.encoder,
-            most=given.most,
-            limit=given.limit,
+            options.emotions,
+            options.teachers,
+            options.encoder,
+            most=options.most,
+            limit=options.limit,
         )
-        save_transfer(given.out, texts, targets)
+        save_transfer(options.out, texts, targets)
     else:
         variants = {
-            "engagement": given.engagement,
+            "engagement": options.engagement,
             "relevance": ["relevance"],
             "appeal": ["appeal"],
         }
         teachers = {
-            task: [f for one in names for f in best_teachers(given.teachers / one, given.seeds)]
+            task: [f for one in names for f in best_teachers(options.teachers / one, options.seeds)]
             for task, names in variants.items()
         }
         pairs, targets = pairs_taught(
             posts,
             teachers,
-            given.encoder,
-            given.chats,
-            most=given.most,
-            limit=given.limit,
+            options.encoder,
+            options.chats,
+            most=options.most,
+            limit=options.limit,
         )
-        save_transfer(given.out, pairs, targets)
+        save_transfer(options.out, pairs, targets)
     _log.info("done")
 
 

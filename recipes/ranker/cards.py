@@ -232,21 +232,21 @@ def main() -> None:
     parser.add_argument("--limit", type=int, help="comments, for a rehearsal")
     parser.add_argument("--notes", type=Path, help="more about the training (JSON)")
     parser.add_argument("--out", type=Path, required=True)
-    given = parser.parse_args()
+    options = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
-    training = json.loads(given.notes.read_text("utf-8")) if given.notes else {}
-    export(given.model, given.out, SHIPPED_HEADS, notes({}, {}, training))
-    people = read_human_replies(given.chats).part(held_out=False).some(_QUARTILES, seed=0)
-    language = LanguageModel(read_card(given.out))
+    training = json.loads(options.notes.read_text("utf-8")) if options.notes else {}
+    export(options.model, options.out, SHIPPED_HEADS, notes({}, {}, training))
+    people = read_human_replies(options.chats).part(held_out=False).some(_QUARTILES, seed=0)
+    language = LanguageModel(read_card(options.out))
     normalisation = quartiles(language, [reply for _, reply in people.inputs])
     _log.info("%s", normalisation)
-    threads = load_threads(given.threads, given.limit)
-    pools = make_pools(threads, given.chats, held_out=True, seed=1, most=given.measured)
-    file = given.model / "logits.npz"
+    threads = load_threads(options.threads, options.limit)
+    pools = make_pools(threads, options.chats, held_out=True, seed=1, most=options.measured)
+    file = options.model / "logits.npz"
     before = dict(np.load(file)) if file.exists() else None
-    found = measure(given.out, pools, before, most=given.asked)
+    found = measure(options.out, pools, before, most=options.asked)
     _log.info("%s", json.dumps(found, indent=1))
-    export(given.model, given.out, SHIPPED_HEADS, notes(found, normalisation, training))
+    export(options.model, options.out, SHIPPED_HEADS, notes(found, normalisation, training))
 
 
 if __name__ == "__main__":

@@ -237,7 +237,7 @@ def figures(logits: Mapping[str, np.ndarray], pools: Pools) -> dict[str, dict[st
     return found
 
 
-def _accuracy(better: np.ndarray, owner: np.ndarray) -> dict[str, float | int]:
+def _accuracy(better: np.ndarray, owner: np.ndarray) -> dict[str, float | int | str]:
     right = (better > 0) + 0.5 * (better == 0)
     _, place = np.unique(owner, return_inverse=True)
     sums, counts = np.bincount(place, right), np.bincount(place)

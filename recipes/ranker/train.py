@@ -367,48 +367,48 @@ def main() -> None:
     parser.add_argument("--limit", type=int, help="comments, for a rehearsal")
     parser.add_argument("--measured", type=int, default=8000, help="held-out rows of each kind")
     parser.add_argument("--out", type=Path, required=True)
-    given = parser.parse_args()
+    options = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
-    torch.manual_seed(given.seed)
+    torch.manual_seed(options.seed)
     device = best_device()
-    threads = load_threads(given.threads, given.limit)
-    pools = make_pools(threads, given.chats, held_out=False, seed=0)
+    threads = load_threads(options.threads, options.limit)
+    pools = make_pools(threads, options.chats, held_out=False, seed=0)
     _log.info("%d comments, %d replies given", len(threads), len(pools.given))
-    words = given.tokenizer or given.encoder
+    words = options.tokenizer or options.encoder
     store = TokenStore(words, pools.texts, device)
     _log.info("tokens are on the device")
-    teaching = given.what == "teach"
-    sizes = (0, 0, 96, 96) if teaching else (384, 128, 256, 96 if given.ranking else 0)
-    masked, valid, following, ranked = (int(given.scale * one) for one in sizes)
-    if given.wait:
-        _wait([given.encoder, *given.taught], given.until)
-    model = load_encoder(given.encoder, OUTPUTS, dropout=0.1 if teaching else 0.05).to(device)
-    head = load_head(given.encoder, model).to(device)
+    teaching = options.what == "teach"
+    sizes = (0, 0, 96, 96) if teaching else (384, 128, 256, 96 if options.ranking else 0)
+    masked, valid, following, ranked = (int(options.scale * one) for one in sizes)
+    if options.wait:
+        _wait([options.encoder, *options.taught], options.until)
+    model = load_encoder(options.encoder, OUTPUTS, dropout=0.1 if teaching else 0.05).to(device)
+    head = load_head(options.encoder, model).to(device)
     trainer = Trainer(
         model,
         head,
         pools,
         store,
         Shares(masked, valid, following, ranked),
-        seed=given.seed,
-        taught=None if teaching else _read_taught(given.taught),
+        seed=options.seed,
+        taught=None if teaching else _read_taught(options.taught),
     )
-    rate = given.rate or (4e-5 if teaching else 4e-4)
-    seconds = min(given.seconds, (given.until or np.inf) - time.time())
-    report = train(trainer, rate=rate, seconds=seconds, steps=given.steps)
-    given.out.mkdir(parents=True, exist_ok=True)
+    rate = options.rate or (4e-5 if teaching else 4e-4)
+    seconds = min(options.seconds, (options.until or np.inf) - time.time())
+    report = train(trainer, rate=rate, seconds=seconds, steps=options.steps)
+    options.out.mkdir(parents=True, exist_ok=True)
     if teaching:
-        _teach(given, trainer, given.out)
+        _teach(options, trainer, options.out)
     else:
-        save_encoder(model, given.out, half=True)
-        save_head(head, given.out)
-        shutil.copy(words / "tokenizer.json", given.out / "tokenizer.json")
-    unseen = make_pools(threads, given.chats, held_out=True, seed=1, most=given.measured)
+        save_encoder(model, options.out, half=True)
+        save_head(head, options.out)
+        shutil.copy(words / "tokenizer.json", options.out / "tokenizer.json")
+    unseen = make_pools(threads, options.chats, held_out=True, seed=1, most=options.measured)
     view = TokenStore(words, _needed(unseen), device)
     found, logits = measure(model, None if teaching else head, view, unseen)
-    np.savez(given.out / "logits.npz", **logits)  # type: ignore[arg-type, unused-ignore]
+    np.savez(options.out / "logits.npz", **logits)  # type: ignore[arg-type, unused-ignore]
     told = {"training": report, "figures": found}
-    (given.out / "report.json").write_text(json.dumps(told, indent=1))
+    (options.out / "report.json").write_text(json.dumps(told, indent=1))
     _log.info("%s", json.dumps(told))
 
 

@@ -36,8 +36,13 @@ def test_all_models_are_listed_and_verified() -> None:
         assert "MB  " in line
         assert " ok " in line
         assert ("research" in line) is entry.research_grade
-        told = f"part of {entry.part_of}" if entry.part_of else f"{entry.headline}"[:5]
-        assert told in line
+        if entry.part_of:
+            assert f"part of {entry.part_of}" in line
+        else:
+            assert entry.headline is not None
+            value = entry.figures[entry.headline].value
+            assert value is not None
+            assert (f"{value:,.0f}" if value >= 100 else f"{value:.3f}") in line
     assert "Verified: all" in ran.output
 
 

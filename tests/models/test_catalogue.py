@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dialens.base import DialensError
+from dialens.base import DialensError, Estimate
 from dialens.models import SHIPPED, CatalogueEntry, catalogue, list_models, topics, traits, verify
 
 ENTRIES = catalogue().entries
@@ -34,9 +34,10 @@ def test_a_card_says_what_a_card_must_say(entry: CatalogueEntry) -> None:
     for one in entry.data:
         assert one["name"]
         assert one["licence"]
-    figure = entry.headline
     if not entry.part_of:
-        assert figure is not None
+        assert entry.headline is not None
+        figure = entry.figures[entry.headline]
+        assert figure.value is not None
         assert figure.low is not None
         assert figure.high is not None
         assert figure.low <= figure.value <= figure.high
@@ -109,7 +110,7 @@ def test_one_broken_model_does_not_hide_the_others(tiny_folder: Path, tmp_path: 
 def test_a_card_of_a_user_may_say_little(tiny_folder: Path) -> None:
     (emotion, *_) = catalogue(tiny_folder).entries
     assert emotion.headline is not None
-    assert str(emotion.headline) == "0.500 [0.400, 0.600]"
+    assert emotion.figures[emotion.headline] == Estimate(0.5, 0.4, 0.6, n=9)
     assert {"data", "command", "limits", "intended_use"} <= set(emotion.missing)
 
 
@@ -135,8 +136,7 @@ def test_figures_are_found_however_deep_they_lie(tiny_folder: Path, tmp_path: Pa
     }
     (tmp_path / "m" / "card.json").write_text(json.dumps(card))
     (entry,) = catalogue(tmp_path / "m").entries
-    names = [figure.name for figure in entry.figures]
-    assert names == ["set: a, pearson", "plain", "set: a, before, pearson"]
+    assert list(entry.figures) == ["set: a, pearson", "plain", "set: a, before, pearson"]
 
 
 def test_a_classifier_without_a_card_is_described(bert_folder: Path, tmp_path: Path) -> None:

@@ -142,7 +142,7 @@ def streamed(
         'Hello there.'
     """
     began = time.monotonic()
-    said: list[str] = []
+    written: list[str] = []
     pieces = agent.stream(history, seed=seed)
     while True:
         try:
@@ -150,8 +150,8 @@ def streamed(
         except StopIteration as end:
             if isinstance(end.value, Reply):
                 return end.value
-            return Reply("".join(said), seconds=time.monotonic() - began)
-        said.append(piece)
+            return Reply("".join(written), seconds=time.monotonic() - began)
+        written.append(piece)
         yield piece
 
 

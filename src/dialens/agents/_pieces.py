@@ -43,13 +43,13 @@ def tidy(
         >>> list(tidy(["\n", " Hello", " ", "you ", "\n"]))
         ['Hello', ' you']
     """
-    said: list[str] = []
+    written: list[str] = []
     size = 0
     space = ""
     try:
         for piece in pieces:
             piece = space + piece.replace("\0", "")
-            if not said:
+            if not written:
                 piece = piece.lstrip()
             kept = piece.rstrip()
             space = piece[len(kept) :]
@@ -61,7 +61,7 @@ def tidy(
                     "too_long",
                 )
             if kept:
-                said.append(kept)
+                written.append(kept)
                 yield kept
     finally:
         # Where the limit cuts an answer off, its source holds a connection, a lock or a process,
@@ -69,6 +69,6 @@ def tidy(
         close = getattr(pieces, "close", None)
         if callable(close):
             close()
-    if not said:
+    if not written:
         raise AgentError(f"{who} said nothing: the answer was empty.", "empty")
-    return "".join(said)
+    return "".join(written)

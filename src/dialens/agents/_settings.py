@@ -92,15 +92,15 @@ def read_settings(settings: type[T], spec: AgentSpec) -> T:
         dialens.DialensError: script:x: there is no setting 'repaet'. Did you mean ...
     """
     known = {one.name: one for one in fields(settings)}  # type: ignore[arg-type]
-    found: dict[str, Value] = {}
+    values: dict[str, Value] = {}
     for name, value in spec.parameters.items():
         if name not in known:
             raise DialensError(
                 f"{spec}: there is no setting {name!r}. {did_you_mean(name, known)}"
                 f"Settings: {', '.join(known) or 'none'}."
             )
-        found[name] = _checked(spec, name, value, known[name])
-    return settings(**found)
+        values[name] = _checked(spec, name, value, known[name])
+    return settings(**values)
 
 
 def read_open_settings(settings: type[T], spec: AgentSpec) -> tuple[T, dict[str, Value]]:

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from dataclasses import asdict
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,9 +12,9 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from dialens.base import DialensError, did_you_mean
+from dialens.base import DialensError, Estimate, did_you_mean
 from dialens.cli._options import shown
-from dialens.models import SHIPPED, Catalogue, CatalogueEntry, Figure, FileCheck, catalogue
+from dialens.models import SHIPPED, Catalogue, CatalogueEntry, FileCheck, catalogue
 from dialens.models import verify as verify_files
 
 _LOADED_BY = {
@@ -117,7 +117,7 @@ def _print_list(entries: list[CatalogueEntry], checks: list[FileCheck]) -> None:
             escape(entry.name) + (" [dim](default)[/]" if _is_choice(entry, entries) else ""),
             _megabytes(entry.size),
             state,
-            escape(f"part of {entry.part_of}") if entry.part_of else _figure(entry.headline),
+            escape(f"part of {entry.part_of}") if entry.part_of else _headline(entry),
             escape(entry.reads),
             "[yellow]research[/]"
             if entry.research_grade
@@ -148,10 +148,19 @@ def _loaded_by(entry: CatalogueEntry) -> str:
     return ways[entry.kind].format(name=entry.name, task=entry.task, folder=shown(entry.folder))
 
 
-def _figure(figure: Figure | None) -> str:
-    if figure is None:
+def _headline(entry: CatalogueEntry) -> str:
+    if entry.headline is None:
         return "none in the card"
-    return escape(f"{_words(figure.name)} {figure}")
+    value, interval = _figure(entry.figures[entry.headline])
+    return escape(f"{_words(entry.headline)} {value}{f' [{interval}]' if interval else ''}")
+
+
+def _figure(figure: Estimate) -> tuple[str, str]:
+    """The value and its interval as text; empty where the card gives none."""
+    value = figure.value or 0.0
+    digits = ",.0f" if abs(value) >= 100 else ".3f"
+    interval = f"{figure.low:{digits}}, {figure.high:{digits}}" if figure.has_interval else ""
+    return f"{value:{digits}}", interval
 
 
 def _words(name: str) -> str:
@@ -189,10 +198,9 @@ def _print_card(entry: CatalogueEntry, checks: list[FileCheck]) -> None:
     console.print(facts)
     if entry.figures:
         table = Table("figure", "value", "95 % interval", "n", box=None, pad_edge=False)
-        for figure in entry.figures[:_MOST_FIGURES]:
-            value, _, between = str(figure).partition(" [")
+        for name, figure in islice(entry.figures.items(), _MOST_FIGURES):
             n = f"{figure.n:,}" if figure.n is not None else ""
-            table.add_row(escape(_words(figure.name)), value, between.rstrip("]"), n)
+            table.add_row(escape(_words(name)), *_figure(figure), n)
         console.print("", table)
         if len(entry.figures) > _MOST_FIGURES:
             print(f"… and {len(entry.figures) - _MOST_FIGURES} more in card.json")
@@ -270,8 +278,9 @@ def _plain(
             "reads": entry.reads,
             "labels": list(entry.labels),
             "size": entry.size,
-            "headline": _plain_figure(entry.headline),
-            "figures": [_plain_figure(figure) for figure in entry.figures],
+            "headline": entry.headline
+            and _plain_figure(entry.headline, entry.figures[entry.headline]),
+            "figures": [_plain_figure(name, figure) for name, figure in entry.figures.items()],
             "licence": entry.licence,
             "research_grade": entry.research_grade,
             "data": [dict(one) for one in entry.data],
@@ -293,5 +302,6 @@ def _plain(
     }
 
 
-def _plain_figure(figure: Figure | None) -> dict[str, Any] | None:
-    return None if figure is None else asdict(figure)
+def _plain_figure(name: str, figure: Estimate) -> dict[str, Any]:
+    interval = {"low": figure.low, "high": figure.high, "n": figure.n}
+    return {"name": name, "value": figure.value, **interval}

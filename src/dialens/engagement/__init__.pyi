@@ -3,8 +3,7 @@ from ._evaluation import RatedReplies, engagement_scores, open_scorer, reply_bac
 from ._exporting import CARD, TRAINING, export_model
 from ._labelled import PARTS, POSTS, POST_COLUMNS, TRAIN, VALIDATION, read_parts, read_posts
 from ._negatives import RANDOM, Recipe, count_made, mix_negatives
-from ._training import TrainingData, TrainingPlan, best_seed, check_encoder, require_training, summarise, train_seeds
-from ._training_state import depends_on
+from ._training import TrainingData, TrainingPlan, best_seed, check_encoder, depends_on, require_training, summarise, train_seeds
 
 __all__ = [
     "ABLATION_COLUMNS",

@@ -163,10 +163,10 @@ def ablate(
     _check(posts, picks, negative, part, kappa)
     sizes, smallest = {}, {}
     for side in ("train", "validation"):
-        there = {name: int((picked[name] & (part == side)).sum()) for name in usable}
-        there["negatives"] = int((negative & (part == side)).sum())
-        smallest[side] = min(there, key=there.__getitem__)
-        sizes[side] = there[smallest[side]]
+        counts = {name: int((picked[name] & (part == side)).sum()) for name in usable}
+        counts["negatives"] = int((negative & (part == side)).sum())
+        smallest[side] = min(counts, key=counts.__getitem__)
+        sizes[side] = counts[smallest[side]]
     sets: dict[str, dict[str, pl.DataFrame]] = {name: {} for name in usable}
     for side, size in sizes.items():
         here = part == side
@@ -213,8 +213,8 @@ def _pick(
         if not (picked & (part == side)).any():
             reason = f"no post of the {side} part is {kappa:g} standard deviations above the mean"
             break
-    found = Pick(name, known, mean, sd, mean + kappa * sd, int(picked.sum()), also, reason)
-    return picked, found
+    pick = Pick(name, known, mean, sd, mean + kappa * sd, int(picked.sum()), also, reason)
+    return picked, pick
 
 
 def _check(

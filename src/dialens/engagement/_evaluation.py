@@ -108,8 +108,8 @@ def reply_backgrounds(corpus: Corpus, units: pl.DataFrame) -> list[str | None]:
         units: Columns dialog and turn; one answer a row, in its order.
     """
     wanted = units.select("dialog", "turn").with_row_index("row").lazy()
-    told = corpus.turns.select("dialog", "turn", "meta").join(wanted, on=["dialog", "turn"])
-    return backgrounds(told.sort("row").collect(engine="streaming"))
+    metadata = corpus.turns.select("dialog", "turn", "meta").join(wanted, on=["dialog", "turn"])
+    return backgrounds(metadata.sort("row").collect(engine="streaming"))
 
 
 def open_scorer(name: str | Path) -> EngagementScorer:

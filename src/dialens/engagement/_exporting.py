@@ -116,6 +116,6 @@ def _measured(
         scores, validation.target
     )
     (out / CARD).write_text(json.dumps(card, indent=1, ensure_ascii=False) + "\n", "utf-8")
-    told = {"seeds": [asdict(one) for one in results], "summary": table.to_dicts()}
-    (out / TRAINING).write_text(json.dumps(told, indent=1) + "\n", "utf-8")
+    record = {"seeds": [asdict(one) for one in results], "summary": table.to_dicts()}
+    (out / TRAINING).write_text(json.dumps(record, indent=1) + "\n", "utf-8")
     return card

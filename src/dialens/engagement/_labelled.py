@@ -53,21 +53,21 @@ def read_parts(folder: Path) -> dict[str, pl.DataFrame]:
     Raises:
         DialensError: If one is missing, or lacks a class.
     """
-    found = {name: read_posts(folder / file) for name, file in PARTS.items()}
-    for name, table in found.items():
+    parts = {name: read_posts(folder / file) for name, file in PARTS.items()}
+    for name, table in parts.items():
         for label in (0, 1):
             if not (table["label"] == label).any():
                 raise DialensError(
                     f"{folder / PARTS[name]} has no post with label {label}: there is nothing to "
                     "tell apart. Label more data, or with a smaller --kappa."
                 )
-    shared = set(found["train"]["thread"]) & set(found["validation"]["thread"])
+    shared = set(parts["train"]["thread"]) & set(parts["validation"]["thread"])
     if shared:
         raise DialensError(
             f"{folder}: {len(shared):,} threads are in both {TRAIN} and {VALIDATION} "
             f"({min(shared)!r} for one). Split by thread, as `dialens engagement label` does."
         )
-    return found
+    return parts
 
 
 def draw_key(seed: int, name: str) -> str:
@@ -126,11 +126,11 @@ def with_earlier(table: pl.DataFrame, posts: pl.DataFrame | None, turns: int) ->
             "id", "parent_id", "context"
         ).iter_rows()
         before = {name: (parent, context) for name, parent, context in rows}
-    found = []
+    contexts = []
     for parent, context in table.select("parent_id", "context").iter_rows():
         said = [context or ""]
         while len(said) < turns and parent in before:
             parent, earlier = before[parent]
             said.insert(0, earlier or "")
-        found.append("\n".join(said))
-    return found
+        contexts.append("\n".join(said))
+    return contexts

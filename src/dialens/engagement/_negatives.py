@@ -122,10 +122,10 @@ def mix_negatives(table: pl.DataFrame, recipe: Recipe) -> pl.DataFrame:
     engaging = in_draw_order(table.filter(pl.col("label") == 1), recipe.seed)
     real = in_draw_order(table.filter(pl.col("label") == 0), recipe.seed)
     ones, zeros, wanted = recipe.counts(engaging.height, real.height)
-    made = _made(table, engaging, wanted, recipe)
+    negatives = _made(table, engaging, wanted, recipe)
     unknown = pl.lit(None, pl.String).alias(MADE_BY)
     parts = [engaging.head(ones), real.head(zeros)]
-    return pl.concat([*(part.with_columns(unknown) for part in parts), made]).sort("id")
+    return pl.concat([*(part.with_columns(unknown) for part in parts), negatives]).sort("id")
 
 
 def count_made(table: pl.DataFrame) -> dict[str, int]:
@@ -171,10 +171,10 @@ class _Maker:
         for place in range(len(rules)):
             rule = rules[(turn + place) % len(rules)]
             for _ in range(_ATTEMPTS):
-                made = self._spoilt(rule, text, context, row["thread"], generator).strip()
-                if made and (context, made) not in self.taken:
-                    self.taken.add((context, made))
-                    return rule, made
+                spoilt = self._spoilt(rule, text, context, row["thread"], generator).strip()
+                if spoilt and (context, spoilt) not in self.taken:
+                    self.taken.add((context, spoilt))
+                    return rule, spoilt
         return None
 
     def _spoilt(
@@ -201,13 +201,13 @@ def _made(table: pl.DataFrame, engaging: pl.DataFrame, wanted: int, recipe: Reci
         for source, row in enumerate(rows.iter_rows(named=True)):
             if len(texts) == wanted:
                 break
-            found = maker.make(row, len(texts), around)
-            if found is None:
+            negative = maker.make(row, len(texts), around)
+            if negative is None:
                 continue
             sources.append(source)
-            rules.append(found[0])
-            texts.append(found[1])
-            names.append(f"{row['id']}-{found[0]}" + (f"-{around + 1}" if around else ""))
+            rules.append(negative[0])
+            texts.append(negative[1])
+            names.append(f"{row['id']}-{negative[0]}" + (f"-{around + 1}" if around else ""))
         if len(texts) == before:
             raise DialensError(
                 f"The rules {', '.join(recipe.rules)} made only {len(texts):,} of {wanted:,} "

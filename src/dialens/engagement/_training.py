@@ -1,7 +1,7 @@
 """Engagement models from a labelled dataset, over several seeds (Table 2 of EnDex).
 
 Every seed leaves its result in a state folder beside the model, and the seed under way its last
-epoch, so that a run that was killed goes on where it was and ends with the same weights. The best
+epoch, so that a run that was killed resumes and ends with the same weights. The best
 seed is chosen by validation threads; human ratings are only measured, never chosen by.
 """
 
@@ -12,12 +12,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
-from dialens.base import Advance, DialensError, atomic_file
+from dialens.base import Advance, DialensError, atomic_file, sha256_file
 from dialens.engagement._evaluation import RatedReplies
 from dialens.engagement._labelled import with_earlier
 from dialens.engagement._negatives import MADE_BY, Recipe, mix_negatives
@@ -169,6 +169,31 @@ def check_encoder(folder: Path) -> None:
         )
 
 
+def depends_on(
+    data: TrainingData,
+    encoder: Path,
+    plan: TrainingPlan,
+    seeds: Sequence[int],
+    rated: Sequence[RatedReplies] = (),
+) -> dict[str, Any]:
+    """Return what the results of a run depend on, short enough to compare.
+
+    An interrupted run is resumed only if all of it is the same.
+    """
+    tables = {"train": data.train, "validation": data.validation, "posts": data.posts}
+    return {
+        "plan": asdict(plan),
+        "seeds": list(seeds),
+        "encoder": {name: sha256_file(encoder / name)[:16] for name in ENCODER_FILES},
+        "data": {
+            name: [table.height, int(table.hash_rows().sort().hash().sum() or 0)]
+            for name, table in tables.items()
+            if table is not None
+        },
+        "ratings": [[replies.name, len(replies.inputs)] for replies in rated],
+    }
+
+
 def train_seeds(
     data: TrainingData,
     encoder: Path,
@@ -188,7 +213,7 @@ def train_seeds(
         seeds: One model each.
         state: A folder opened by `dialens.base.open_state`.
         rated: Human ratings to measure on.
-        advance: Told how many more pairs were learned from.
+        advance: Called with the number of pairs just learned from.
 
     Raises:
         DialensError: If contexts of several turns are wanted and posts.parquet is not there.
@@ -206,8 +231,8 @@ def train_seeds(
         folder = state / f"seed{seed}"
         if not (folder / _RESULT).exists():
             _train_one(data, encoder, plan, seed, folder, checks, advance)
-        told = json.loads((folder / _RESULT).read_text("utf-8"))
-        results.append(SeedResult(**{**told, "history": tuple(told["history"])}))
+        stored = json.loads((folder / _RESULT).read_text("utf-8"))
+        results.append(SeedResult(**{**stored, "history": tuple(stored["history"])}))
         best = best_seed(results).seed
         for done in results:  # one model's weights are enough, whatever the number of seeds
             if done.seed != best:
@@ -287,22 +312,22 @@ class _Checks:
 
         logits = predict(model, self.table)[:, 0].astype(np.float64)
         target, made = self.validation.target, self.validation.made
-        found = {
+        measures = {
             CHOSEN_BY: area_under_curve(logits, target),
             "validation accuracy": float(((logits > 0) == (target == 1)).mean()),
         }
         if made.any():
             for name, rows in (("real", ~made), ("made", made | (target == 1))):
-                found[f"validation AUC, {name} negatives"] = area_under_curve(
+                measures[f"validation AUC, {name} negatives"] = area_under_curve(
                     logits[rows], target[rows]
                 )
         for name, (pairs, table) in self.also.items():
-            found[f"{name} AUC"] = area_under_curve(predict(model, table)[:, 0], pairs.target)
+            measures[f"{name} AUC"] = area_under_curve(predict(model, table)[:, 0], pairs.target)
         for rated, table in self.rated:
             scores = sigmoid(predict(model, table)[:, 0].astype(np.float64))
             for kind, value in rated.correlations(scores).items():
-                found[f"{rated.name}, {kind}"] = value
-        return found
+                measures[f"{rated.name}, {kind}"] = value
+        return measures
 
 
 def _train_one(

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 Rows = NDArray[np.int64]
+Lengths = NDArray[np.integer[Any]]
 
 
-def token_batches(lengths: Sequence[int] | Rows, tokens: int) -> Iterator[Rows]:
+def token_batches(lengths: Sequence[int] | Lengths, tokens: int) -> Iterator[Rows]:
     """Yield the rows of batches, long ones first; padded, none has more than so many tokens.
 
     A row that is longer by itself makes a batch of its own.
@@ -30,7 +31,7 @@ def token_batches(lengths: Sequence[int] | Rows, tokens: int) -> Iterator[Rows]:
 
 
 def shuffled_batches(
-    lengths: Rows, size: int, generator: np.random.Generator, *, pool: int = 50
+    lengths: Lengths, size: int, generator: np.random.Generator, *, pool: int = 50
 ) -> list[Rows]:
     """Return rows in random batches of like length: sorted within pools of ``pool`` batches.
 

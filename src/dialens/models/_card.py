@@ -128,8 +128,8 @@ def check_trait_card(card: Mapping[str, Any], file: Path) -> None:
     kinds = {"target": str, "longest_ngram": int, "topics_sha256": str | None}
     wrong = [name for name, kind in kinds.items() if not isinstance(card.get(name), kind)]
     if wrong:
-        told = ", ".join(f"{name} is {card.get(name)!r}" for name in wrong)
-        raise DialensError(f"{file} cannot be used ({told}): fetch or fit the model again")
+        problems = ", ".join(f"{name} is {card.get(name)!r}" for name in wrong)
+        raise DialensError(f"{file} cannot be used ({problems}): fetch or fit the model again")
 
 
 def check_file(file: Path, sha256: str) -> None:
@@ -140,9 +140,9 @@ def check_file(file: Path, sha256: str) -> None:
     """
     if not file.is_file():
         raise DialensError(f"{file} is missing: install the package or fetch the model again")
-    found = sha256_file(file)
-    if found != sha256:
+    actual = sha256_file(file)
+    if actual != sha256:
         raise DialensError(
-            f"{file} is damaged: its sha256 begins {found[:12]}, the card says "
+            f"{file} is damaged: its sha256 begins {actual[:12]}, the card says "
             f"{sha256[:12]}. Install the package or fetch the model again"
         )

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from dialens.base import DialensError
+from dialens.base import DialensError, Estimate
 from dialens.models._card import check_file, check_trait_card, hashes
 from dialens.models._classifiers import CLASSIFICATION, read_config
 from dialens.models._store import SHIPPED
@@ -24,25 +24,6 @@ _NEEDED = (
     *("task", "labels", "data", "command", "seed"),
     *("figures", "files", "intended_use", "limits", "licence"),
 )
-
-
-@dataclass(frozen=True)
-class Figure:
-    """A number from a card, with its interval where the card gives one."""
-
-    name: str
-    value: float
-    low: float | None
-    high: float | None
-    n: int | None
-
-    def __str__(self) -> str:
-        """One line for a terminal, without the name."""
-        digits = ",.0f" if abs(self.value) >= 100 else ".3f"
-        between = ""
-        if self.low is not None and self.high is not None:
-            between = f" [{self.low:{digits}}, {self.high:{digits}}]"
-        return f"{self.value:{digits}}{between}"
 
 
 @dataclass(frozen=True)
@@ -58,7 +39,7 @@ class CatalogueEntry:
         reads: Its inputs, in words.
         labels: Names of what it gives.
         size: Bytes of the folder's files, shared by all its tasks.
-        figures: Every figure of the card that has a value, the headline first.
+        figures: Every figure of the card that has a value, by name, the headline first.
         licence: Of the model.
         data: What it learned from, with licences.
         research_grade: Whether its data's terms or its quality allow research only.
@@ -80,7 +61,7 @@ class CatalogueEntry:
     reads: str
     labels: tuple[str, ...]
     size: int
-    figures: tuple[Figure, ...]
+    figures: Mapping[str, Estimate]
     licence: str
     data: tuple[Mapping[str, Any], ...] = field(repr=False)
     research_grade: bool
@@ -93,9 +74,9 @@ class CatalogueEntry:
     part_of: str = ""
 
     @property
-    def headline(self) -> Figure | None:
-        """The figure to judge it by."""
-        return self.figures[0] if self.figures else None
+    def headline(self) -> str | None:
+        """The name of the figure to judge it by."""
+        return next(iter(self.figures), None)
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -103,9 +84,7 @@ class CatalogueEntry:
         told_elsewhere = ("figures", "intended_use", "limits") if self.part_of else ()
         needed = [name for name in _NEEDED if name not in told_elsewhere]
         absent = [name for name in needed if getattr(self, name) in (None, "", (), {})]
-        if not self.part_of and not any(
-            one.low is not None and one.high is not None for one in self.figures
-        ):
+        if not self.part_of and not any(one.has_interval for one in self.figures.values()):
             absent.append("intervals")
         if not all(one.get("name") and one.get("licence") for one in self.data):
             absent.append("licences of the data")
@@ -184,22 +163,22 @@ def verify(folder: Path = SHIPPED) -> list[FileCheck]:
         {None}
     """
     known = catalogue(folder)
-    found = [FileCheck(place, "card.json", problem) for place, problem in known.unreadable.items()]
+    checks = [FileCheck(place, "card.json", problem) for place, problem in known.unreadable.items()]
     seen = set(known.unreadable)
     for entry in known.entries:
         if entry.folder in seen:
             continue
         seen.add(entry.folder)
         if not entry.files and entry.kind != _CLASSIFIER:
-            found.append(FileCheck(entry.folder, "card.json", "the card names no file"))
+            checks.append(FileCheck(entry.folder, "card.json", "the card names no file"))
         for name, sha256 in entry.files.items():
             problem = None
             try:
                 check_file(entry.folder / name, sha256)
             except DialensError as error:
                 problem = str(error)
-            found.append(FileCheck(entry.folder, name, problem))
-    return found
+            checks.append(FileCheck(entry.folder, name, problem))
+    return checks
 
 
 def _entries(folder: Path) -> Iterator[CatalogueEntry]:
@@ -212,15 +191,15 @@ def _entries(folder: Path) -> Iterator[CatalogueEntry]:
     try:
         card = json.loads(file.read_text("utf-8"))
         if "tasks" in card:
-            made = [_encoder(folder, card, task) for task in card["tasks"]]
+            entries = [_encoder(folder, card, task) for task in card["tasks"]]
         elif "target" in card or _TRAIT_FILE in card.get("files", ()):
             check_trait_card(card, file)
-            made = [_trait(folder, card)]
+            entries = [_trait(folder, card)]
         else:
-            made = [_topics(folder, card)]
+            entries = [_topics(folder, card)]
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise DialensError(f"{file} cannot be read ({error!r}): fetch the model again") from error
-    yield from made
+    yield from entries
 
 
 def _encoder(folder: Path, card: Mapping[str, Any], task: str) -> CatalogueEntry:
@@ -283,7 +262,7 @@ def _classifier(folder: Path) -> CatalogueEntry:
         default=False,
         reads="a text, or a pair",
         labels=read_config(folder).labels,
-        figures=(),
+        figures={},
         **{**shared, "size": sum(file.stat().st_size for file in files)},
     )
 
@@ -306,25 +285,24 @@ def _shared(folder: Path, card: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _figures(metrics: Mapping[str, Any], headline: str | None) -> tuple[Figure, ...]:
+def _figures(metrics: Mapping[str, Any], headline: str | None) -> dict[str, Estimate]:
     """Return all figures however deep they lie, the headline or the first with interval first."""
-    found = list(_walk(metrics, ""))
-    chosen = [one for one in found if headline is not None and one.name == headline]
-    chosen = chosen or [one for one in found if one.low is not None]
-    first = chosen[0] if chosen else None
-    rest = [one for one in found if one is not first]
-    return (first, *rest) if first is not None else tuple(rest)
+    figures = dict(_walk(metrics, ""))
+    if headline not in figures:
+        headline = next((name for name, one in figures.items() if one.low is not None), None)
+    first = {} if headline is None else {headline: figures[headline]}
+    return {**first, **figures}
 
 
-def _walk(metrics: Mapping[str, Any], within: str) -> Iterator[Figure]:
+def _walk(metrics: Mapping[str, Any], within: str) -> Iterator[tuple[str, Estimate]]:
     for name, one in metrics.items():
         path = f"{within}, {name}" if within else name
         if isinstance(one, bool | str) or one is None:
             continue
         if isinstance(one, int | float):
-            yield Figure(path, float(one), None, None, None)
+            yield path, Estimate(float(one))
         elif isinstance(one, Mapping) and "value" in one:
             if one["value"] is not None:
-                yield Figure(path, one["value"], one.get("low"), one.get("high"), one.get("n"))
+                yield path, Estimate(one["value"], one.get("low"), one.get("high"), n=one.get("n"))
         elif isinstance(one, Mapping):
             yield from _walk(one, path)

@@ -78,12 +78,12 @@ class Formula:
         Raises:
             DialensError: It lacks terms, or a number is none.
         """
-        given = facts.get(FORMULA)
-        if given is None:
+        formula = facts.get(FORMULA)
+        if formula is None:
             return cls({TASK: 1.0})
         try:
             parts = {
-                key: {str(name): float(number) for name, number in given.get(key, {}).items()}
+                key: {str(name): float(number) for name, number in formula.get(key, {}).items()}
                 for key in ("terms", "center", "spread")
             }
         except (AttributeError, TypeError, ValueError) as error:
@@ -151,7 +151,7 @@ class EngagementScorer:
         Args:
             pairs: Context and reply; see `context` for how a context is made.
             backgrounds: What the speaker of each reply was given to speak from, where known.
-            advance: Told how many more readings are done: the pairs, and `background_pairs`.
+            advance: Called with the number of readings just done: pairs and `background_pairs`.
         """
         replies = [reply for _, reply in pairs]
         rows, read = background_pairs(replies, backgrounds or [None] * len(replies))
@@ -174,10 +174,10 @@ class EngagementScorer:
             for name in self.formula.tasks
         }
         outputs = list(dict.fromkeys(task.output for task in tasks.values()))
-        found = self.model.run_many(pairs, outputs, advance=advance)
+        logits = self.model.run_many(pairs, outputs, advance=advance)
         return {
             name: margins(
-                found[task.output], positive_label(task.labels, name, ENGAGING), task.activation
+                logits[task.output], positive_label(task.labels, name, ENGAGING), task.activation
             )
             for name, task in tasks.items()
         }
@@ -209,12 +209,12 @@ def background_pairs(
         >>> background_pairs(["Hi", "Aye"], [None, "I sail."])
         ([1], [('I sail.', 'Aye')])
     """
-    found = [
+    read = [
         (row, (piece, reply))
         for row, (reply, background) in enumerate(zip(replies, backgrounds, strict=True))
         for piece in (pieces(background) if background else ())
     ]
-    return [row for row, _ in found], [pair for _, pair in found]
+    return [row for row, _ in read], [pair for _, pair in read]
 
 
 def pieces(background: str, *, most: int = _PIECE) -> list[str]:
@@ -224,18 +224,18 @@ def pieces(background: str, *, most: int = _PIECE) -> list[str]:
         >>> pieces("I sail.\nI have two dogs.\nI cook.", most=6)
         ['I sail.\nI have two dogs.', 'I cook.']
     """
-    found: list[list[str]] = []
+    chunks: list[list[str]] = []
     room = 0
     for line in background.splitlines():
         words = line.split()
         for start in range(0, len(words), most):
             part = words[start : start + most]
             if len(part) > room:
-                found.append([])
+                chunks.append([])
                 room = most
-            found[-1].append(" ".join(part))
+            chunks[-1].append(" ".join(part))
             room -= len(part)
-    return ["\n".join(lines) for lines in found]
+    return ["\n".join(lines) for lines in chunks]
 
 
 def largest(values: Floats, rows: Sequence[int] | NDArray[np.int64], count: int) -> Floats:
@@ -245,9 +245,9 @@ def largest(values: Floats, rows: Sequence[int] | NDArray[np.int64], count: int)
         >>> largest(np.array([1.0, 3.0, 2.0]), [0, 2, 2], 3).tolist()
         [1.0, nan, 3.0]
     """
-    found = np.full((count, *values.shape[1:]), np.nan)
-    np.fmax.at(found, np.asarray(rows, dtype=np.int64), values)
-    return found
+    result = np.full((count, *values.shape[1:]), np.nan)
+    np.fmax.at(result, np.asarray(rows, dtype=np.int64), values)
+    return result
 
 
 def averaged(after_context: Floats, after_background: Floats) -> Floats:

@@ -181,6 +181,7 @@ def load_gguf(file: Path) -> tuple[Any, Any]:
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     options = {"gguf_file": file.name, "local_files_only": True}
+    model: Any
     try:
         with quietly():
             tokenizer = AutoTokenizer.from_pretrained(str(file.parent), **options)

@@ -76,7 +76,7 @@ class TorchModel:
         Args:
             inputs: Texts, or (first, second) pairs; not mixed.
             label: Of the progress bar; none is shown for short jobs.
-            advance: Told how many more inputs are done; replaces the bar.
+            advance: Called with the number of inputs just done; replaces the bar.
         """
         return activated(self.run(inputs, label=label, advance=advance), self.config.activation)
 
@@ -108,14 +108,14 @@ class TorchModel:
         import torch
 
         lengths = [len(one) if isinstance(one, str) else len(one[0] + one[1]) for one in inputs]
-        found = np.empty((len(inputs), len(self.labels)), dtype=np.float32)
+        logits = np.empty((len(inputs), len(self.labels)), dtype=np.float32)
         known = np.empty(len(inputs), dtype=np.bool_)
         title = label or f"Model {self.folder.name}"
         with shown_progress(title, len(inputs), advance) as tell, torch.inference_mode():
             for rows in length_sorted(lengths):
-                found[rows], known[rows] = self._run(model, tokenizer, [inputs[i] for i in rows])
+                logits[rows], known[rows] = self._run(model, tokenizer, [inputs[i] for i in rows])
                 tell(len(rows))
-        return Reading(dict.fromkeys(outputs, found), known)
+        return Reading(dict.fromkeys(outputs, logits), known)
 
     def _run(
         self, model: Any, tokenizer: Any, inputs: list[TextInput]

@@ -77,7 +77,7 @@ class LanguageModel:
         Args:
             texts: To be scored; one without a token has a sum of 0.
             each: Whether one token is hidden at a time.
-            advance: Told how many more texts are done.
+            advance: Called with the number of texts just done.
 
         Raises:
             DialensError: The folder has no language model, or a file is damaged.
@@ -164,5 +164,7 @@ def _log_probabilities(
         "tokens": np.concatenate(tokens),
     }
     names = {one.name for one in session.get_inputs()}
-    found: np.ndarray = session.run(None, {n: v for n, v in feed.items() if n in names})[0]
-    return found
+    log_probability: np.ndarray = session.run(None, {n: v for n, v in feed.items() if n in names})[
+        0
+    ]
+    return log_probability

@@ -105,8 +105,7 @@ class Model:
         Args:
             inputs: Texts, or (context, reply) pairs where the task reads pairs.
             label: Of the progress bar; none is shown for short jobs.
-            advance: Told how many more inputs are done, for a progress bar of the caller's own;
-                none is shown then.
+            advance: Called with the number of inputs just done; replaces the bar.
         """
         return self.predict_many(inputs, [self.task.name], label=label, advance=advance)[
             self.task.name
@@ -126,7 +125,7 @@ class Model:
             inputs: As :meth:`predict` takes them; all tasks must read the same kind.
             tasks: Names of tasks.
             label: Of the progress bar.
-            advance: Told how many more inputs are done.
+            advance: Called with the number of inputs just done.
 
         Raises:
             DialensError: The folder has no such task, or it does not read such inputs.
@@ -180,7 +179,7 @@ class Model:
             inputs: Texts or pairs, not mixed; the caller sees to it that the outputs read them.
             outputs: Names of outputs: the folder's tasks, and ``embedding``.
             label: Of the progress bar; none is shown for short jobs.
-            advance: Told how many more inputs are done; replaces the bar.
+            advance: Called with the number of inputs just done; replaces the bar.
 
         Raises:
             DialensError: There is no such output, inputs are mixed, or the graph does not fit its
@@ -198,10 +197,10 @@ class Model:
     ) -> Reading:
         """Do as :meth:`run_many`, and say which inputs have a word that the model knows."""
         check_inputs(inputs, pair=None, what=self.card.name)
-        found = self._with(outputs)
+        session = self._with(outputs)
         names = list(outputs)
         rows = len(inputs)
-        made = {name: np.empty((rows, found.widths[name]), dtype=np.float32) for name in names}
+        results = {name: np.empty((rows, session.widths[name]), dtype=np.float32) for name in names}
         known = np.empty(rows, dtype=np.bool_)
         title = label or f"Model {self.card.name}: {self.task.name}"
         workers = self.threads or len(os.sched_getaffinity(0))
@@ -212,21 +211,21 @@ class Model:
         ):
             for start in range(0, rows, _WINDOW):
                 window = inputs[start : start + _WINDOW]
-                encoded = encode_inputs(found.tokenizer, window, longest=self.card.longest)
+                encoded = encode_inputs(session.tokenizer, window, longest=self.card.longest)
                 known[start : start + len(window)] = encoded.known
 
                 def run(batch: np.ndarray, encoded: EncodedInputs = encoded) -> list[np.ndarray]:
                     feed = self._feed([encoded.ids[i] for i in batch], encoded.second, batch)
-                    return self._run(found, names, feed)
+                    return self._run(session, names, feed)
 
                 batches = list(length_sorted([len(one) for one in encoded.ids], parts=workers))
                 for batch, values in zip(batches, pool.map(run, batches), strict=True):
                     for name, value in zip(names, values, strict=True):
-                        if made[name].shape[1] != value.shape[1]:  # the graph did not tell
-                            made[name] = np.empty((rows, value.shape[1]), dtype=np.float32)
-                        made[name][start + batch] = value
+                        if results[name].shape[1] != value.shape[1]:  # the graph did not tell
+                            results[name] = np.empty((rows, value.shape[1]), dtype=np.float32)
+                        results[name][start + batch] = value
                     tell(len(batch))
-        return Reading(made, known)
+        return Reading(results, known)
 
     def check(self, outputs: Sequence[str]) -> None:
         """Try the graph on the last word of its tokenizer, once and as often as it can be read.
@@ -234,11 +233,11 @@ class Model:
         Raises:
             DialensError: Graph, tokenizer and labels do not fit each other.
         """
-        found = self._with(outputs)
-        last = max(found.tokenizer.get_vocab(with_added_tokens=False).values(), default=0)
+        session = self._with(outputs)
+        last = max(session.tokenizer.get_vocab(with_added_tokens=False).values(), default=0)
         lengths = [self.card.longest, 1]
         feed = self._feed([[last] * length for length in lengths], lengths, np.arange(2))
-        self._run(found, list(outputs), feed)
+        self._run(session, list(outputs), feed)
 
     def _run(
         self, found: OpenModel, names: list[str], feed: dict[str, np.ndarray]

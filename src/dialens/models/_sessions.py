@@ -57,10 +57,10 @@ def open_model(card: ModelCard, precision: str) -> OpenModel:
     stamps = tuple((one.st_mtime_ns, one.st_size) for one in seen)
     key = (card.folder.resolve(), precision, tuple(card.files.values()), stamps)
     with _OPENING:
-        found = _OPEN.get(key)
-        if found is None:
-            found = _OPEN[key] = _opened(card, precision, names)
-        return found
+        session = _OPEN.get(key)
+        if session is None:
+            session = _OPEN[key] = _opened(card, precision, names)
+        return session
 
 
 def _needed(card: ModelCard, precision: str) -> list[str]:

@@ -40,14 +40,14 @@ def list_models(folder: Path = SHIPPED) -> list[Listed]:
         >>> all(one.task in one.card.tasks for one in list_models())
         True
     """
-    found = []
+    listed = []
     for card in _cards(folder):
         defaults = card.facts.get("default_for", [])
         for task in card.tasks:
             default = task in defaults
             name = task if default else f"{task}-{card.name}"
-            found.append(Listed(name, task, card.name, default, card))
-    return sorted(found, key=lambda one: (one.task, not one.default))
+            listed.append(Listed(name, task, card.name, default, card))
+    return sorted(listed, key=lambda one: (one.task, not one.default))
 
 
 def load(
@@ -99,13 +99,13 @@ def load(
 def _cards(folder: Path) -> list[ModelCard]:
     # Other kinds of models (topics, traits) live in the same place with cards of their own shape.
     # A card that cannot be read must not keep the other models from loading; `verify` names it.
-    found = []
+    cards = []
     for file in sorted(folder.glob("*/card.json")):
         if b'"tasks"' not in file.read_bytes():
             continue
         with contextlib.suppress(DialensError):
-            found.append(read_card(file.parent))
-    return found
+            cards.append(read_card(file.parent))
+    return cards
 
 
 def _from_folder(

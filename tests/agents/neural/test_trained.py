@@ -14,9 +14,9 @@ from dialens.agents import Agent, AgentError, AgentSpec, Message
 from dialens.agents.neural import Shape, open_agent
 from dialens.agents.neural._folder import CARD, WEIGHTS, write_agent
 from dialens.agents.neural._guard import blocked_spellings, says_blocked
-from dialens.agents.neural._measures import distinct
 from dialens.agents.neural._shape import KINDS
 from dialens.agents.neural._subwords import Subwords
+from dialens.agents.neural._training import distinct
 from dialens.agents.neural._weights import load_weights, save_weights
 from dialens.base import DialensError
 from tests.agents.neural.conftest import TALKS, small_shape

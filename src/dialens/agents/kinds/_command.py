@@ -91,18 +91,18 @@ class CommandAgent:
     def stream(self, history: Sequence[Message], *, seed: int = 0) -> Generator[str, None, Reply]:
         """Ask the program and pass on what it writes."""
         began = time.monotonic()
-        told: dict[str, float | int | None] = {}
+        usage: dict[str, float | int | None] = {}
         answer = (
-            self._kept_answer(history, seed, told)
+            self._kept_answer(history, seed, usage)
             if self.settings.keep
-            else self._fresh_answer(history, seed, told)
+            else self._fresh_answer(history, seed, usage)
         )
         pieces = tidy(answer, longest=self.settings.longest_reply, who=self.words[0])
-        said: list[str] = []
+        written: list[str] = []
         for piece in pieces:
-            said.append(piece)
+            written.append(piece)
             yield piece
-        return Reply("".join(said), seconds=time.monotonic() - began, **told)  # type: ignore[arg-type]
+        return Reply("".join(written), seconds=time.monotonic() - began, **usage)  # type: ignore[arg-type]
 
     def close(self) -> None:
         """End the process that is kept."""

@@ -61,12 +61,12 @@ class LocalModel:
 
 def context_of(config: Any, tokenizer: Any) -> int:
     """How many tokens a model can take, as far as its files say."""
-    told = [
+    sizes = [
         getattr(config, name, None)
         for name in ("max_position_embeddings", "n_positions", "max_length")
     ]
-    told.append(getattr(tokenizer, "model_max_length", None))
-    sound = [size for size in told if isinstance(size, int) and 32 <= size < 10_000_000]
+    sizes.append(getattr(tokenizer, "model_max_length", None))
+    sound = [size for size in sizes if isinstance(size, int) and 32 <= size < 10_000_000]
     return min(sound[:1] + sound[-1:], default=_USUAL_CONTEXT)
 
 

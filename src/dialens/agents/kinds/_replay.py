@@ -52,10 +52,10 @@ class ReplayAgent:
     @property
     def identity(self) -> str:
         """The hash of what it says."""
-        made = hashlib.sha256()
+        digest = hashlib.sha256()
         for one in self.recorded:
-            made.update("\0".join((one.opening, *one.said, "\n")).encode())
-        return made.hexdigest()
+            digest.update("\0".join((one.opening, *one.said, "\n")).encode())
+        return digest.hexdigest()
 
     def reply(self, history: Sequence[Message], *, seed: int = 0) -> Reply:
         """Say what was said at this turn."""

@@ -44,8 +44,8 @@ class ScriptAgent:
     @property
     def identity(self) -> str:
         """The hash of what it says."""
-        said = "\n\n".join("\n".join(script) for script in self.scripts)
-        return hashlib.sha256(said.encode()).hexdigest()
+        content = "\n\n".join("\n".join(script) for script in self.scripts)
+        return hashlib.sha256(content.encode()).hexdigest()
 
     def reply(self, history: Sequence[Message], *, seed: int = 0) -> Reply:
         """Say the next line."""
@@ -98,10 +98,10 @@ def read_script(text: str, place: str = "the script") -> tuple[tuple[str, ...], 
                     f"{place}:{number}: there is no failure {kind!r}. Failures: {', '.join(KINDS)}."
                 )
         scripts[-1].append(line)
-    found = tuple(tuple(script) for script in scripts if script)
-    if not found:
+    written = tuple(tuple(script) for script in scripts if script)
+    if not written:
         raise DialensError(f"{place} holds no line to say. Write one line a turn.")
-    return found
+    return written
 
 
 def open_agent(spec: AgentSpec) -> ScriptAgent:

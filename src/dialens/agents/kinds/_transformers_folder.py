@@ -36,11 +36,13 @@ def open_agent(spec: AgentSpec) -> LocalAgent:
         )
         raise DialensError(f"{folder} has no weights in safetensors. {remedy}")
     local = load_folder(folder)
-    made = hashlib.sha256()
+    digest = hashlib.sha256()
     for path in weights:
-        made.update(sha256_file(path).encode())
+        digest.update(sha256_file(path).encode())
     named = Named.of(spec, GenerationSettings, system=folder.resolve().name)
-    return LocalAgent(named.system, named.name, named.parameters, settings, local, made.hexdigest())
+    return LocalAgent(
+        named.system, named.name, named.parameters, settings, local, digest.hexdigest()
+    )
 
 
 def load_folder(folder: Path) -> LocalModel:

@@ -23,8 +23,8 @@ class AdditiveAttention(nn.Module):
 
     def keys(self, memory: Tensor) -> Tensor:
         """``U h_j``, which is the same at every step of a reply."""
-        found: Tensor = self.memory(memory)
-        return found
+        keys: Tensor = self.memory(memory)
+        return keys
 
     def forward(
         self, query: Tensor, memory: Tensor, keys: Tensor, there: Tensor

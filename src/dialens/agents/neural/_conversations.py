@@ -71,12 +71,12 @@ class Threads:
             >>> chain.context(1, 3), chain.context(4, 3)
             ([0], [3])
         """
-        found: list[int] = []
+        rows: list[int] = []
         above = int(self.parents[row])
-        while above >= 0 and len(found) < turns and self.texts[above] is not None:
-            found.append(above)
+        while above >= 0 and len(rows) < turns and self.texts[above] is not None:
+            rows.append(above)
             above = int(self.parents[above])
-        return found[::-1]
+        return rows[::-1]
 
 
 def read_threads(
@@ -103,22 +103,22 @@ def read_threads(
     if not path.exists():
         raise DialensError(f"{path} does not exist: name a corpus, a folder or a file.")
     if format is None and is_ingested(path):
-        found = _read_ingested(path)
+        threads = _read_ingested(path)
     elif format == TABBED or (format is None and looks_tabbed(path)):
-        found = _read_tabbed(path, topic_column)
+        threads = _read_tabbed(path, topic_column)
     else:
-        found = _read_corpus(path, format)
+        threads = _read_corpus(path, format)
     answers = sum(
         1
-        for row, text in enumerate(found.texts)
-        if text is not None and found.parents[row] >= 0 and found.texts[found.parents[row]]
+        for row, text in enumerate(threads.texts)
+        if text is not None and threads.parents[row] >= 0 and threads.texts[threads.parents[row]]
     )
     if not answers:
         raise DialensError(
-            f"{path} has {len(found):,} turns and none that answers another: there is nothing to "
+            f"{path} has {len(threads):,} turns and none that answers another: there is nothing to "
             "learn from. Conversations need two turns at least."
         )
-    return found
+    return threads
 
 
 def is_ingested(path: Path) -> bool:
@@ -219,14 +219,14 @@ def _read_tabbed(path: Path, topic_column: TopicColumn) -> Threads:
     threads: list[int] = []
     topics: dict[int, tuple[str, ...]] = {}
     for number, line in enumerate(_lines(path)):
-        spoken, given = line, ""
+        spoken, words = line, ""
         if topic_column == "auto":
             spoken, *rest = _BAR.split(line, maxsplit=1)
-            given = rest[0] if rest else ""
+            words = rest[0] if rest else ""
         elif topic_column == "last":
-            spoken, _, given = line.rpartition("\t")
-        if given.split():
-            topics[number] = tuple(given.split())
+            spoken, _, words = line.rpartition("\t")
+        if words.split():
+            topics[number] = tuple(words.split())
         for place, text in enumerate(spoken.split("\t")):
             parents.append(len(texts) - 1 if place else -1)
             texts.append(text)

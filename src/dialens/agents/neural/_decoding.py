@@ -100,35 +100,35 @@ class Guards:
 
     def apply(self, scores: Floats, written: Sequence[Sequence[int]]) -> Floats:
         """Scores with what is forbidden at minus infinity, in a new array."""
-        found = scores.copy()
-        found[:, list(_SILENT)] = _NEVER
+        penalised = scores.copy()
+        penalised[:, list(_SILENT)] = _NEVER
         for row, ids in enumerate(written):
             if len(ids) < self._decoding.shortest:
-                found[row, END] = _NEVER
+                penalised[row, END] = _NEVER
             if len(ids) >= self._decoding.longest:
-                found[row, np.arange(found.shape[1]) != END] = _NEVER
-                found[row, END] = scores[row, END]
+                penalised[row, np.arange(penalised.shape[1]) != END] = _NEVER
+                penalised[row, END] = scores[row, END]
                 continue
             forbidden = list(self.forbidden(ids))
-            found[row, forbidden] = _NEVER
-        return found
+            penalised[row, forbidden] = _NEVER
+        return penalised
 
     def forbidden(self, ids: Sequence[int]) -> set[int]:
         """Subwords that would repeat an n-gram, echo an earlier turn or end a blocked word."""
-        found: set[int] = set()
+        blocked: set[int] = set()
         size = self._decoding.no_repeat
         if size and len(ids) >= size:
             last = tuple(ids[len(ids) - size + 1 :])
             for at in range(len(ids) - size + 1):
                 if tuple(ids[at : at + size - 1]) == last:
-                    found.add(ids[at + size - 1])
+                    blocked.add(ids[at + size - 1])
         size = self._decoding.no_echo
         if size and len(ids) >= size - 1:
-            found |= self._echoes.get(tuple(ids[len(ids) - size + 1 :]), set())
+            blocked |= self._echoes.get(tuple(ids[len(ids) - size + 1 :]), set())
         for span in self._spans:
             if len(ids) >= span:
-                found |= self._blocked.get(tuple(ids[len(ids) - span :]), set())
-        return found
+                blocked |= self._blocked.get(tuple(ids[len(ids) - span :]), set())
+        return blocked
 
 
 def decode(
@@ -152,8 +152,8 @@ def decode(
     """
     guards = Guards(decoding, taboo or Taboo())
     search = _Search(writer, decoding, guards, context, topics)
-    found = search.drawn(np.random.default_rng(seed)) if decoding.sample else search.beamed()
-    return sorted(found, key=lambda one: (-one.score, one.ids))
+    candidates = search.drawn(np.random.default_rng(seed)) if decoding.sample else search.beamed()
+    return sorted(candidates, key=lambda one: (-one.score, one.ids))
 
 
 class _Search:
@@ -286,5 +286,5 @@ def _largest(values: NDArray[np.float64], n: int) -> NDArray[np.int64]:
     """Places of the largest values, the largest first; of equal ones the earlier first."""
     n = min(n, len(values))
     some = np.sort(np.argpartition(-values, n - 1)[:n])
-    found: NDArray[np.int64] = some[np.argsort(-values[some], kind="stable")]
-    return found
+    order: NDArray[np.int64] = some[np.argsort(-values[some], kind="stable")]
+    return order

@@ -71,12 +71,12 @@ class Examples:
 
     def context(self, row: int, turns: int) -> list[int]:
         """The rows of the turns before a turn, the oldest first; empty turns end a context."""
-        found: list[int] = []
+        rows: list[int] = []
         above = int(self.parents[row])
-        while above >= 0 and len(found) < turns and self.offsets[above + 1] > self.offsets[above]:
-            found.append(above)
+        while above >= 0 and len(rows) < turns and self.offsets[above + 1] > self.offsets[above]:
+            rows.append(above)
             above = int(self.parents[above])
-        return found[::-1]
+        return rows[::-1]
 
     def part(self, *, held_out: bool) -> Ints:
         """Which replies belong to a part of the data."""
@@ -129,14 +129,14 @@ def pad_contexts(contexts: list[list[NDArray[np.uint16]]]) -> Ints:
     """
     turns = max(1, *map(len, contexts))
     words = max((len(turn) for context in contexts for turn in context), default=0) + 1
-    found = np.full((len(contexts), turns, words), PAD)
+    padded = np.full((len(contexts), turns, words), PAD)
     for row, context in enumerate(contexts):
         for place, turn in enumerate(context):
-            found[row, place, : len(turn)] = turn
-            found[row, place, len(turn)] = TURN
+            padded[row, place, : len(turn)] = turn
+            padded[row, place, len(turn)] = TURN
         if not context:
-            found[row, 0, 0] = TURN
-    return found
+            padded[row, 0, 0] = TURN
+    return padded
 
 
 def distinct(topics: NDArray[np.uint16]) -> Ints:
@@ -146,9 +146,9 @@ def distinct(topics: NDArray[np.uint16]) -> Ints:
         >>> distinct(np.array([[9, 7, 9, 0]], np.uint16)).tolist()
         [[0, 0, 7, 9]]
     """
-    found = np.sort(topics.astype(np.int64), axis=1)
-    found[:, 1:][found[:, 1:] == found[:, :-1]] = PAD
-    return np.sort(found, axis=1)
+    ordered = np.sort(topics.astype(np.int64), axis=1)
+    ordered[:, 1:][ordered[:, 1:] == ordered[:, :-1]] = PAD
+    return np.sort(ordered, axis=1)
 
 
 def batches(examples: Examples, chosen: Ints, size: int, *, seed: int, epoch: int) -> list[Ints]:

@@ -142,7 +142,7 @@ def read_agent(folder: Path, *, kind: str | None = None) -> AgentFolder:
 
 def _json(file: Path) -> dict[str, Any]:
     try:
-        found = json.loads(file.read_text("utf-8"))
+        content = json.loads(file.read_text("utf-8"))
     except OSError as error:
         raise DialensError(
             f"{file} cannot be read ({error.strerror}): name a folder that `dialens agents train` "
@@ -152,9 +152,9 @@ def _json(file: Path) -> dict[str, Any]:
         raise DialensError(
             f"{file} is damaged ({error}); fetch or train the agent again."
         ) from error
-    if not isinstance(found, dict):
+    if not isinstance(content, dict):
         raise DialensError(f"{file} is not an agent's.")
-    return found
+    return content
 
 
 def _check(file: Path, wanted: object) -> None:

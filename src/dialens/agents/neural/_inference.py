@@ -150,11 +150,11 @@ class Writer:
 
     def _gru(self, inputs: Floats, name: str, suffix: str) -> Floats:
         hidden = np.zeros((1, self._weights[f"{name}.weight_hh_{suffix}"].shape[1]), np.float32)
-        found = []
+        states = []
         for one in inputs:
             hidden = self._cell(one[None], hidden, name, f"_{suffix}")
-            found.append(hidden[0])
-        return np.stack(found)
+            states.append(hidden[0])
+        return np.stack(states)
 
     def _cell(self, inputs: Floats, hidden: Floats, name: str, suffix: str) -> Floats:
         """A step of PyTorch's GRU, whose reset gate acts behind the recurrent product."""
@@ -165,21 +165,21 @@ class Writer:
         gates = _sigmoid(into[:, : 2 * size] + again[:, : 2 * size])
         reset, update = gates[:, :size], gates[:, size:]
         fresh = np.tanh(into[:, 2 * size :] + reset * again[:, 2 * size :])
-        found: Floats = fresh + update * (hidden - fresh)
-        return found
+        state: Floats = fresh + update * (hidden - fresh)
+        return state
 
     def _linear(self, inputs: Floats, name: str) -> Floats:
-        found: Floats = inputs @ self._weights[f"{name}.weight"].T + self._weights[f"{name}.bias"]
-        return found
+        result: Floats = inputs @ self._weights[f"{name}.weight"].T + self._weights[f"{name}.bias"]
+        return result
 
 
 def _sigmoid(values: Floats) -> Floats:
     # tanh does not overflow where exp would.
-    found: Floats = np.float32(0.5) * (np.tanh(np.float32(0.5) * values) + np.float32(1))
-    return found
+    result: Floats = np.float32(0.5) * (np.tanh(np.float32(0.5) * values) + np.float32(1))
+    return result
 
 
 def _log_softmax(scores: Floats) -> Floats:
     moved = scores - scores.max(axis=1, keepdims=True)
-    found: Floats = moved - np.log(np.exp(moved).sum(axis=1, keepdims=True))
-    return found
+    result: Floats = moved - np.log(np.exp(moved).sum(axis=1, keepdims=True))
+    return result

@@ -91,11 +91,11 @@ class Decoder(nn.Module):
 
 def embedding(shape: Shape) -> nn.Embedding:
     """Subwords as vectors, small at first since they are also the last layer."""
-    found = nn.Embedding(shape.vocabulary, shape.embedding, padding_idx=PAD)
-    nn.init.normal_(found.weight, std=shape.embedding**-0.5)
+    embedding = nn.Embedding(shape.vocabulary, shape.embedding, padding_idx=PAD)
+    nn.init.normal_(embedding.weight, std=shape.embedding**-0.5)
     with torch.no_grad():
-        found.weight[PAD] = 0
-    return found
+        embedding.weight[PAD] = 0
+    return embedding
 
 
 def encode_turns(

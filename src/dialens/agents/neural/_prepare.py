@@ -38,7 +38,7 @@ class Prepared:
 
     @property
     def sha256(self) -> str:
-        """Hash of what is learned from; an interrupted training goes on with the same only."""
+        """Hash of what is learned from; an interrupted training resumes with the same only."""
         digest = hashlib.sha256()
         for value in vars(self.examples).values():
             digest.update(np.ascontiguousarray(value).tobytes())
@@ -64,7 +64,7 @@ def prepare(
         held_out: Share of the threads that nothing is learned from; at least one thread.
         seed: Of the split.
         subwords: A vocabulary that is there already.
-        advance: Told how many more turns are done.
+        advance: Called with the number of turns just done.
 
     Raises:
         DialensError: Nothing is left to learn from, or all of it is one thread.
@@ -197,7 +197,7 @@ def _about(
     shape: Shape,
 ) -> NDArray[np.uint16]:
     """Topics of the context of each reply: the words of its turns, counted together."""
-    found = []
+    kept = []
     for start in range(0, len(rows), _CHUNK):
         part = rows[start : start + _CHUNK]
         above = [threads.context(int(row), shape.context_turns) for row in part]
@@ -206,8 +206,8 @@ def _about(
         ones = np.ones(len(columns))
         joined = sparse.csr_array((ones, columns, ends), shape=(len(part), counts.shape[0]))
         loadings = topics.loadings_of_counts(sparse.csr_array(joined @ counts))
-        found.append(strongest_topics(loadings, shape.topics))
-    return np.concatenate(found)
+        kept.append(strongest_topics(loadings, shape.topics))
+    return np.concatenate(kept)
 
 
 def _given_topics(

@@ -104,8 +104,8 @@ class Subwords:
 
     def sentence_ends(self) -> frozenset[int]:
         """Subwords that end a sentence."""
-        found = self._tokenizer.get_vocab().items()
-        return frozenset(number for word, number in found if word.endswith((".", "!", "?")))
+        vocabulary = self._tokenizer.get_vocab().items()
+        return frozenset(number for word, number in vocabulary if word.endswith((".", "!", "?")))
 
 
 def recase(text: str) -> str:

@@ -106,7 +106,7 @@ class TrainedAgent:
             # Searching gives the same each time: after it, and after some draws, draw more freely.
             decoding = self._decoding(sample=attempt > 0 or self.settings.method == "nucleus")
             with one_thread():
-                found = decode(
+                candidates = decode(
                     self.folder.writer,
                     context,
                     topics,
@@ -114,7 +114,7 @@ class TrainedAgent:
                     taboo=taboo,
                     seed=(*seed, attempt),
                 )
-            for one in found:
+            for one in candidates:
                 text = recase(self.folder.subwords.text(one.ids))
                 if text and self._passes(text):
                     return text, len(one.ids)

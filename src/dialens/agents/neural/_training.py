@@ -17,13 +17,13 @@ from dialens.agents.neural._conversations import Threads, TopicColumn, read_thre
 from dialens.agents.neural._examples import Examples
 from dialens.agents.neural._folder import AgentFolder, read_agent, write_agent
 from dialens.agents.neural._guard import blocked_words
-from dialens.agents.neural._measures import Distinct, distinct
 from dialens.agents.neural._prepare import Prepared, prepare
 from dialens.agents.neural._shape import Shape, TrainingPlan
 from dialens.agents.neural._subwords import Subwords
 from dialens.agents.neural._trained import TalkingSettings, TrainedAgent
 from dialens.base import Advance, DialensError, atomic_file, sha256_file
 from dialens.models import topics as topic_tables
+from dialens.text import tokenise_texts
 
 if TYPE_CHECKING:
     from dialens.agents.neural._fit import Perplexity
@@ -69,6 +69,15 @@ class Source:
     def __post_init__(self) -> None:
         if not 0 < self.held_out < 1:
             raise DialensError(f"held_out is {self.held_out:g}; it must be between 0 and 1.")
+
+
+@dataclass(frozen=True)
+class Distinct:
+    """Distinct-n: different n-grams among all n-grams of all replies (Li et al. 2016)."""
+
+    n: int
+    value: float | None
+    of: int
 
 
 @dataclass(frozen=True)
@@ -135,15 +144,15 @@ def read_beginning(folder: Path, shape: Shape) -> AgentFolder:
     Raises:
         DialensError: It is no agent's folder, or its network is of another kind or size.
     """
-    found = read_agent(folder, kind=shape.kind)
-    for name, theirs in found.shape.as_dict().items():
+    agent = read_agent(folder, kind=shape.kind)
+    for name, theirs in agent.shape.as_dict().items():
         ours = getattr(shape, name)
         if name != "vocabulary" and ours != theirs:  # the vocabulary comes with the agent
             raise DialensError(
                 f"{name} is {ours}, but {theirs} in {folder}: a training that begins with an "
                 f"agent has its sizes. Give --{name.replace('_', '-')} {theirs}."
             )
-    return found
+    return agent
 
 
 def fingerprint(path: Path) -> str:
@@ -167,7 +176,7 @@ def prepare_state(
     begin: AgentFolder | None = None,
     advance: Advance | None = None,
 ) -> tuple[Prepared, dict[str, Any]]:
-    """Prepare data once for a training; a training that goes on finds it in its state."""
+    """Prepare data once for a training; a resumed training finds it in its state."""
     if (state / FACTS).exists():
         facts = json.loads((state / FACTS).read_text("utf-8"))
         stored = Prepared(
@@ -176,7 +185,7 @@ def prepare_state(
         return stored, facts
     threads = read_threads(source.path, format=source.format, topic_column=source.topic_column)
     table = topic_tables.load(source.topics)
-    found = prepare(
+    prepared = prepare(
         threads,
         shape,
         topics=table,
@@ -185,22 +194,22 @@ def prepare_state(
         subwords=begin.subwords if begin else None,
         advance=advance,
     )
-    found.examples.save(state / EXAMPLES)
-    found.subwords.save(state / SUBWORDS)
+    prepared.examples.save(state / EXAMPLES)
+    prepared.subwords.save(state / SUBWORDS)
     facts = {
         "source": threads.source,
         "turns": len(threads),
         "threads": int(threads.threads.max()) + 1,
-        "replies": int((~found.examples.held_out).sum()),
-        "held_out_replies": int(found.examples.held_out.sum()),
-        "left_out": found.left_out,
+        "replies": int((~prepared.examples.held_out).sum()),
+        "held_out_replies": int(prepared.examples.held_out.sum()),
+        "left_out": prepared.left_out,
         # Words that the agent learned before are still among those it could write.
         "blocked": sorted({*_blocked(threads), *(begin.blocked if begin else ())}),
-        "sha256": found.sha256,
+        "sha256": prepared.sha256,
     }
     with atomic_file(state / FACTS) as scratch:  # last: it says that the others are whole
         scratch.write_text(json.dumps(facts), "utf-8")
-    return found, facts
+    return prepared, facts
 
 
 def _blocked(threads: Threads) -> list[str]:
@@ -249,7 +258,7 @@ def train_agent(
     model = make_network(shape, plan, begin.writer.weights if begin else None)
     model.to(best_device())
     progress = fit(model, shape, examples, plan, state=state, advance=learning)
-    held = perplexity(model, shape, examples, examples.part(held_out=True))
+    measured = perplexity(model, shape, examples, examples.part(held_out=True))
     table = topic_tables.load(source.topics)
     card = make_card(name, shape, plan, source, facts, command)
     if begin:
@@ -260,7 +269,7 @@ def train_agent(
         "kept_step": progress.best.step if progress.best else -1,
     }
     weights = {key: value.detach().cpu().numpy() for key, value in model.state_dict().items()}
-    given: dict[str, Any] = {
+    parts: dict[str, Any] = {
         "shape": shape,
         "weights": weights,
         "subwords": prepared.subwords,
@@ -268,13 +277,13 @@ def train_agent(
         "blocked": facts["blocked"],
         "own_topics": table if source.topics is not None else None,
     }
-    write_agent(folder, card=card, **given)
+    write_agent(folder, card=card, **parts)
     agent = TrainedAgent(name, name, {}, TalkingSettings(), read_agent(folder))
     answered, held_back = answer(agent, examples, samples, seed=plan.seed)
     spread = tuple(distinct([one.agent for one in answered], n) for n in (1, 2))
-    metrics = make_metrics(held, spread, len(answered))
-    write_agent(folder, card={**card, "metrics": metrics}, **given)
-    return Trained(held, spread, tuple(answered), progress, facts, held_back)
+    metrics = make_metrics(measured, spread, len(answered))
+    write_agent(folder, card={**card, "metrics": metrics}, **parts)
+    return Trained(measured, spread, tuple(answered), progress, facts, held_back)
 
 
 def answer(
@@ -298,19 +307,38 @@ def answer(
             for at, text in enumerate(turns)
         ]
         try:
-            said = agent.reply(history, seed=seed + place).text
+            reply = agent.reply(history, seed=seed + place).text
         except AgentError:
             held_back += 1
             continue
-        found.append(Sample(tuple(turns), person, said))
+        found.append(Sample(tuple(turns), person, reply))
     return found, held_back
+
+
+def distinct(replies: Sequence[str], n: int) -> Distinct:
+    """How many of the n-grams of some replies are different; None where there is none.
+
+    Args:
+        replies: Texts; punctuation counts.
+        n: Tokens of an n-gram.
+
+    Examples:
+        >>> distinct(["i do not know", "i do"], 2)
+        Distinct(n=2, value=0.75, of=4)
+    """
+    grams = [
+        tuple(tokens[at : at + n])
+        for tokens in tokenise_texts(replies)
+        for at in range(len(tokens) - n + 1)
+    ]
+    return Distinct(n, len(set(grams)) / len(grams) if grams else None, len(grams))
 
 
 def make_metrics(
     held: Perplexity, spread: Sequence[Distinct], replies: int
 ) -> dict[str, dict[str, float | int]]:
     """Figures of a card."""
-    found: dict[str, dict[str, float | int]] = {
+    metrics: dict[str, dict[str, float | int]] = {
         "held_out_perplexity": {
             "value": held.value,
             "n": held.tokens,
@@ -319,8 +347,8 @@ def make_metrics(
     }
     for one in spread:
         if one.value is not None:
-            found[f"distinct_{one.n}"] = {"value": one.value, "n": one.of, "replies": replies}
-    return found
+            metrics[f"distinct_{one.n}"] = {"value": one.value, "n": one.of, "replies": replies}
+    return metrics
 
 
 def make_card(

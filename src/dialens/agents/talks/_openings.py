@@ -47,8 +47,8 @@ def read_openings(path: Path) -> tuple[str, ...]:
         text = path.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise DialensError(f"{path} cannot be read: {error}.") from error
-    found = [line.strip() for line in text.splitlines()]
-    kept = tuple(line for line in found if line and not line.startswith("#"))
+    lines = [line.strip() for line in text.splitlines()]
+    kept = tuple(line for line in lines if line and not line.startswith("#"))
     if not kept:
         raise DialensError(f"{path} holds no opening. Write one a line.")
     return kept

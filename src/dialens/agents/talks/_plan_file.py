@@ -91,7 +91,7 @@ class PlanFile(_Section):
     dialogues: int = Setting(default=5, ge=1, le=1_000_000)
     """Conversations of each agent with each partner."""
     seed: int = Setting(default=0, ge=0)
-    """Of everything that is drawn."""
+    """Random seed; the same seed gives the same conversations, where agents repeat."""
     first: Literal["partner", "agent"] = "partner"
     """Who begins."""
 
@@ -143,14 +143,14 @@ def _partners(
 
 
 def _specs(entries: Sequence[AgentEntry], folder: Path) -> tuple[AgentSpec, ...]:
-    made: list[AgentSpec] = []
+    specs: list[AgentSpec] = []
     for entry in entries:
         spec = parse_agent(entry.agent, dict(entry.set), system=entry.system, name=entry.name)
         target = _beside(spec, folder)
-        made += varied(
+        specs += varied(
             AgentSpec(spec.kind, target, spec.system, spec.name, spec.parameters), entry.vary
         )
-    return tuple(made)
+    return tuple(specs)
 
 
 def _beside(spec: AgentSpec, folder: Path) -> str:

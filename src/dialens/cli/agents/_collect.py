@@ -76,7 +76,7 @@ def collect(
 ) -> None:
     """Let agents talk with each other, or with you, and keep what they say as a corpus.
 
-    Each dialogue is kept as soon as it ends: after an interruption the same command goes on where
+    Each dialogue is kept as soon as it ends: after an interruption the same command resumes where
     it was, and dialogues that failed are tried again. A setting with several values makes several
     agents of one system. A plan holds the same things in a file; `agents kinds` lists agents.
 

@@ -87,7 +87,7 @@ def train(
 
     Data is split by thread: perplexity is measured on threads that nothing was learned from, and
     so is how much of the replies is new (distinct-1, distinct-2). The folder talks without
-    PyTorch: `dialens agents chat KIND:FOLDER`. A run that was interrupted goes on where it was if
+    PyTorch: `dialens agents chat KIND:FOLDER`. A run that was interrupted resumes where it was if
     you give the same command; --begin-with teaches an agent that is there already more.
 
     [bold]Examples[/]

@@ -70,14 +70,14 @@ def ngrams(tokens: pl.Series, longest: int) -> pl.DataFrame:
         .explode("token", empty_as_null=True)
         .drop_nulls("token")
     )
-    found = []
+    parts = []
     term = pl.col("token")
     for length in range(1, longest + 1):
         if length > 1:
             term = pl.concat_str([term, pl.col("token").shift(1 - length)], separator=" ")
         complete = pl.col("row") == pl.col("row").shift(1 - length)
-        found.append(flat.select("row", term=pl.when(complete).then(term)).drop_nulls("term"))
-    counts = pl.concat(found).group_by("row", "term").agg(count=pl.len())
+        parts.append(flat.select("row", term=pl.when(complete).then(term)).drop_nulls("term"))
+    counts = pl.concat(parts).group_by("row", "term").agg(count=pl.len())
     return counts.sort("row", "term")
 
 

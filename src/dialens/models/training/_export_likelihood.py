@@ -65,8 +65,8 @@ def build_likelihood(
     chances = graph.node("LogSoftmax", [scores], axis=-1)
     own = graph.node("Unsqueeze", ["tokens", graph.integers(1)])
     picked = graph.node("GatherElements", [chances, own], axis=1)
-    told = helper.make_node("Squeeze", [picked, graph.integers(1)], ["log_probability"])
-    graph.nodes.append(told)
+    squeeze = helper.make_node("Squeeze", [picked, graph.integers(1)], ["log_probability"])
+    graph.nodes.append(squeeze)
     inputs = graph_inputs(shape) + [
         helper.make_tensor_value_info(name, TensorProto.INT64, ["hidden"])
         for name in ("places", "tokens")

@@ -87,7 +87,7 @@ class Schedule:
         factor: How the rate rises and falls.
         decay: Of the weights.
         clip: Largest norm of a gradient.
-        seed: Of everything that is drawn.
+        seed: Random seed; the same seed gives the same weights.
         evaluate_every: Steps between two evaluations; 0 for the end of each epoch only.
         checkpoint_every: Steps between two checkpoints; 0 for the end of each epoch only.
         seconds: Where a machine is rented: the rate also falls with time and training ends in it.
@@ -168,7 +168,8 @@ def train(
     optimiser = _make_optimiser(model, schedule)
     keeper = _Keeper(model, optimiser, checkpoint, higher_is_better=task.higher_is_better)
     progress = keeper.progress
-    advance(progress.seen)
+    if progress.seen:
+        advance(progress.seen)
     begun = time.monotonic() - progress.seconds
     losses: list[torch.Tensor] = []
     model.train()

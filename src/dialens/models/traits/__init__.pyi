@@ -1,14 +1,13 @@
 from ._blocks import DenseBlock
 from ._fitting import TraitFit, cross_validate, fit
-from ._labels import labelled
+from ._labels import labelled, read_labelled
 from ._model import MODEL_FILE, TraitModel, load, save, shipped, standardise, tfidf
 from ._report import Correlation, TraitReport, correlation
-from ._table import read_labelled
 
 __all__ = [
-    "MODEL_FILE",
     "Correlation",
     "DenseBlock",
+    "MODEL_FILE",
     "TraitFit",
     "TraitModel",
     "TraitReport",

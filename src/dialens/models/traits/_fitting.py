@@ -276,10 +276,10 @@ def _final(
     everybody = np.arange(len(data.unit_target))
     choice = _choose(data, blocks, everybody, seed=seed, folds=folds)
     units = [block.features(everybody)[0] for block in blocks]
-    found = _ridge(units, everybody, choice.weights, data.unit_target, [choice.penalty])
+    ridge = _ridge(units, everybody, choice.weights, data.unit_target, [choice.penalty])
     terms, idf, coefficients = pl.Series("term", [], dtype=pl.String), np.zeros(0), np.zeros(0)
     topic_coefficients, topic_mean, topic_spread = np.zeros(0), np.zeros(0), np.zeros(0)
-    for block, weight, part in zip(blocks, choice.weights, found.coefficients, strict=True):
+    for block, weight, part in zip(blocks, choice.weights, ridge.coefficients, strict=True):
         if isinstance(block, NgramBlock):
             columns, idf = block.learn(everybody)
             terms, coefficients = block.terms.gather(columns), part[:, 0]
@@ -295,6 +295,6 @@ def _final(
         topic_coefficients=topic_coefficients,
         topic_mean=topic_mean,
         topic_spread=topic_spread,
-        intercept=float(found.intercepts[0]),
+        intercept=float(ridge.intercepts[0]),
         topics=table if len(topic_coefficients) else None,
     )

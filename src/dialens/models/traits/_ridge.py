@@ -71,14 +71,14 @@ def ridge_path(
     if len(target) <= DUAL_LIMIT:
         duals = _dual(blocks, means, scales, centred, penalties)
         raw = [np.asarray(block.T @ duals) for block in blocks]
-        found = [
+        coefficients = [
             scale**2 * (part - np.outer(mean, duals.sum(axis=0)))
             for part, mean, scale in zip(raw, means, scales, strict=True)
         ]
     else:
-        found = _primal(blocks, means, scales, centred, penalties)
-    shift = sum(mean @ part for mean, part in zip(means, found, strict=True))
-    return RidgeFit(tuple(found), target.mean() - np.asarray(shift))
+        coefficients = _primal(blocks, means, scales, centred, penalties)
+    shift = sum(mean @ part for mean, part in zip(means, coefficients, strict=True))
+    return RidgeFit(tuple(coefficients), target.mean() - np.asarray(shift))
 
 
 def _mean_square(block: Features, mean: Vector) -> float:
