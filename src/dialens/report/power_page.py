@@ -103,8 +103,8 @@ def write_power(plan: Plan, path: Path, *, title: str) -> Summary:
     ]
     sections = [
         Section("takes", "What it takes", [Findings(designs), Notes("What to know", notes)]),
-        Section("designs", "Every design", [_designs(plan.table)]),
         Section("curves", "Curves", [_curves(plan)]),
+        Section("designs", "Every design", [_designs(plan.table)]),
         Section("about", "How it was computed", [Text(_method(plan), soft=False), Facts(parts)]),
     ]
     return write_page(Page(title, designs[0].claim, _scope(plan), sections), path)

@@ -5,9 +5,10 @@ from typing import Any
 
 import polars as pl
 
+from dialens.report._interval_chart import Mark
 from dialens.report.charts import Chart
 from dialens.report.digest import Digest
-from dialens.report.profile_charts import Mark, Words, traits_chart, yardstick_chart
+from dialens.report.profile_charts import Words, traits_chart, yardstick_chart
 from dialens.report.profile_words import (
     NO_TRAITS,
     PARTLY,
@@ -245,16 +246,16 @@ def _stability_chart(
     named: Sequence[tuple[str, Mapping[str, Any]]], head: str, where: str
 ) -> Chart:
     marks = [
-        Mark(name, row["drift"], row["low"], row["high"], row["sd_agents"]) for name, row in named
+        Mark(name, row["drift"], row["low"], row["high"], tick=row["sd_agents"])
+        for name, row in named
     ]
-    ticked = any(mark.yardstick is not None for mark in marks)
+    ticked = any(mark.tick is not None for mark in marks)
     tick = " The tick is how far the agents differ: stable agents lie left of it." if ticked else ""
     words = Words(
         "Drift between dialogues, points of the trait",
         "drift",
         "agents differ by",
-        f"Drift{where}: how far dialogues of an agent differ beyond chance, with 95 % intervals. "
-        "The numbers stand in the table below the chart.",
+        f"Drift{where}: how far dialogues of an agent differ beyond chance, with 95 % intervals.",
         f"The dot is the drift with its 95 % interval; 0 is none.{tick}",
     )
     rows = [
