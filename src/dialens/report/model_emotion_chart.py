@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import altair as alt
 
+from dialens.base._wording import counted
 from dialens.report.charts import FEW_AGENTS, Chart, Drawing, named, specification
 from dialens.report.digest import Digest
-from dialens.report.wording import counted
 
 _PREFIX = "emotion_"
 _OTHERS = ("emotion_matching",)

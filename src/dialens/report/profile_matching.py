@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from dialens.base._wording import counted, listed
 from dialens.report._interval_chart import Mark
 from dialens.report.charts import Chart
 from dialens.report.digest import Digest
@@ -17,7 +18,6 @@ from dialens.report.profile_words import (
     with_interval,
     worded,
 )
-from dialens.report.wording import counted, listed
 from dialens.stats import AgentProfile
 from dialens.stats.profile_verdicts import beyond_chance, matches_its_own, matching_verdict
 

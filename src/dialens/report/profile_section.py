@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from dialens.base._wording import counted
 from dialens.corpus import Corpus
 from dialens.metrics import Scores
 from dialens.report.charts import Chart
@@ -16,7 +17,6 @@ from dialens.report.profile_matching import matching_answer
 from dialens.report.profile_states import states_answer
 from dialens.report.profile_traits import difference_answer, stability_answer
 from dialens.report.profile_words import Answer
-from dialens.report.wording import counted
 from dialens.stats import TraitProfile, agent_profile
 from dialens.stats.trait_profiles import lasting_traits
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import polars as pl
 
+from dialens.base._wording import counted
 from dialens.report._interval_chart import Mark
 from dialens.report.charts import Chart
 from dialens.report.digest import Digest
@@ -19,7 +20,6 @@ from dialens.report.profile_words import (
     with_interval,
     worded,
 )
-from dialens.report.wording import counted
 from dialens.stats import AgentProfile
 from dialens.stats.agent_profile_tables import (
     ALIKE,

@@ -5,6 +5,7 @@ from typing import Any
 
 import polars as pl
 
+from dialens.base._wording import counted, listed
 from dialens.report._interval_chart import Mark
 from dialens.report.charts import Chart
 from dialens.report.digest import Digest
@@ -23,7 +24,6 @@ from dialens.report.profile_words import (
     worded,
 )
 from dialens.report.trait_section import grade_of
-from dialens.report.wording import counted, listed
 from dialens.stats import AgentProfile, TraitProfile
 from dialens.stats.agent_profile_tables import NO_TURN, ONE_DIALOG, ONE_TURN
 from dialens.stats.profile_verdicts import (

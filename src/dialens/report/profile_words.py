@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
-from dialens.report.agreement_words import number
+from dialens.base._wording import number
 from dialens.report.charts import Chart
 from dialens.report.digest import Digest
 from dialens.stats.profile_verdicts import Difference, Matching, Movement, Stability
