@@ -175,7 +175,8 @@ def _fact(row: Mapping[str, Any], *, several: bool) -> Fact:
             f"The interval is for these {counted(row['n_agents'], 'agent')}, their dialogues drawn "
             f"anew. For agents like these, drawn at random: {number(row['f_low'], 2)} to "
             f"{number(row['f_high'], 2)}; F({row['df1']}, {row['df2']}) = "
-            f"{'∞' if row['f'] is None else number(row['f'], 2)}, p {p_value(row['p'], equals=True)}."
+            f"{'∞' if row['f'] is None else number(row['f'], 2)}, "
+            f"p {p_value(row['p'], equals=True)}."
         )
     return Fact(
         str(row["system"]) if several else "",
