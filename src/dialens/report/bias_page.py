@@ -125,8 +125,8 @@ class _Report:
             [*self._means(), *self._folded("table2", "table3", "table4")],
         )
         yield self._agreement()
-        pushes = self._found("pushes")
-        yield Section("pushes", "What else pushed raters", [pushes, *self._folded("pushes")])
+        biases = self._found("pushes")
+        yield Section("biases", "What else biased ratings", [biases, *self._folded("pushes")])
         yield self._raters()
         yield from self._opinions()
         yield from self._rest()

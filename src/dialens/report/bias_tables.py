@@ -259,7 +259,7 @@ def _pushes(analysis: StudyAnalysis) -> Table:
         "Corrected p": lambda r: p_value(r["p_adjusted"]),
         "Why not": lambda r: r["reason"] or "",
     }
-    return _plain("pushes", "What else pushes raters", table, columns, _family(table))
+    return _plain("pushes", "What else biases ratings", table, columns, _family(table))
 
 
 def _flags(analysis: StudyAnalysis) -> Table:
