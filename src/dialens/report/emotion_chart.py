@@ -2,8 +2,9 @@
 
 import altair as alt
 
+from dialens.base._estimate import Estimate
 from dialens.report.charts import FEW_AGENTS, Chart, Drawing, named, specification
-from dialens.report.digest import Digest, Estimate
+from dialens.report.digest import Digest
 
 _FEW_DIALOGS = 10
 

@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from dialens.base._estimate import Estimate
 from dialens.base._wording import counted, listed
 from dialens.report._page import End, Finding
 from dialens.report._table import Place
-from dialens.report.digest import Digest, Estimate, Unit
+from dialens.report.digest import Digest, Unit
 from dialens.stats.standouts import AgentValue, standouts
 
 _FEW_DIALOGS = 10
@@ -156,11 +157,12 @@ def _silent(digest: Digest) -> list[str]:
     parts = []
     for name in digest.silent:
         # A reason may come with how often it was met, "no emotion word ×3": here it is always.
-        why = digest.agents[0].estimates[name].why.split("; ")[0].split(" ×")[0]
+        why = (digest.agents[0].estimates[name].reason or "").split("; ")[0].split(" ×")[0]
         parts.append(f"{digest.label(name).lower()} ({why.replace(' (', ': ').rstrip(')')})")
     return [f"Not shown, since no agent has a value: {'; '.join(parts)}."]
 
 
 def _share_missing(estimate: Estimate) -> float:
-    total = (estimate.n or 0) + estimate.missing
-    return estimate.missing / total if total else 0.0
+    missing = estimate.n_missing or 0
+    total = (estimate.n or 0) + missing
+    return missing / total if total else 0.0

@@ -130,7 +130,7 @@ def _agents(digest: Digest, profile: TraitProfile, trait: str) -> list[dict[str,
     for unit in digest.agents:
         row = by_name[unit.system, unit.agent] | {"number": unit.number, "name": unit.name}
         shown = unit.estimates[trait]
-        if shown.sure and math.isclose(shown.value or 0.0, row["mean"], rel_tol=1e-6):
+        if shown.has_interval and math.isclose(shown.value or 0.0, row["mean"], rel_tol=1e-6):
             # The same number has an interval in the table of agents: one page, one interval.
             row |= {"low": shown.low, "high": shown.high}
         made.append(row)
