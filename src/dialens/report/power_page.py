@@ -22,7 +22,7 @@ from dialens.report._page import (
     Text,
     write_page,
 )
-from dialens.report._table import Cell, Column, Table
+from dialens.report._table import Cell, Column, Table, explained
 from dialens.report.charts import Chart, named, specification
 from dialens.stats.power_design import Design, VarianceParts
 from dialens.stats.power_fitting import FittedParts
@@ -255,15 +255,11 @@ def _designs(table: pl.DataFrame) -> Table:
 
 
 def _measured(row: Mapping[str, Any], name: str) -> Cell:
-    low, high, reason = row[f"{name}_low"], row[f"{name}_high"], row["reason"]
-    missing = low is None and reason
-    return Cell(
-        number(row[name], 3),
-        row[name],
-        "" if low is None else interval(low, high, 3),
-        f"{reason}." if missing else "",
-        "why?" if missing else "",
-    )
+    low, high = row[f"{name}_low"], row[f"{name}_high"]
+    text = number(row[name], 3)
+    if low is None:
+        return explained(text, row[name], row["reason"])
+    return Cell(text, row[name], interval(low, high, 3))
 
 
 def _curve(rows: pl.DataFrame, measure: str, plan: Plan) -> Chart | None:

@@ -135,7 +135,10 @@ def _answer(digest: Digest, apart: Sequence[Gap]) -> str:
 
 def _standing_out(digest: Digest, apart: Sequence[Gap]) -> Section:
     notes = [caution(digest, apart), missing_values(digest)]
-    blocks = [Findings([gap.finding for gap in apart]), *(Text(note) for note in notes if note)]
+    blocks: list[Block] = [
+        Findings([gap.finding for gap in apart]),
+        *(Text(note) for note in notes if note),
+    ]
     return Section("standing-out", "What stands out", blocks)
 
 
@@ -161,7 +164,7 @@ def _profile(profile: ProfileSection) -> Section:
         "four questions can be asked of a system, its agents, their dialogues and the turns in "
         f"them. {profile.sampled}"
     )
-    blocks = [Text(lead.strip()), View("profile", profile, profile.charts)]
+    blocks: list[Block] = [Text(lead.strip()), View("profile", profile, profile.charts)]
     return Section("profile", profile.heading, blocks, "Profile")
 
 
@@ -216,7 +219,7 @@ def _drawn(charts: Mapping[str, Chart | None]) -> dict[str, Chart]:
 
 def _dialogues(sample: Sample) -> Section:
     lead = Text(f"{_sampled(sample)} The words that made each score are marked.")
-    blocks = [lead, View("dialogues", None)]
+    blocks: list[Block] = [lead, View("dialogues", None)]
     return Section("dialogues", "Dialogues, turn by turn", blocks, "Dialogues")
 
 
