@@ -1,4 +1,5 @@
 from ._errors import DialensError, did_you_mean
+from ._estimate import Estimate
 from ._one_thread import one_thread
 from ._progress import Advance, progress
 from ._storage import TableSink, atomic_file, atomic_folder, open_state, sha256_file
@@ -8,6 +9,7 @@ from ._yaml_models import read_yaml, validated
 __all__ = [
     "Advance",
     "DialensError",
+    "Estimate",
     "TableSink",
     "atomic_file",
     "atomic_folder",
