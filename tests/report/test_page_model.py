@@ -80,7 +80,7 @@ def test_text_cannot_leave_its_place(tmp_path: Path) -> None:
 
 def test_every_block_is_reached_also_when_folded(tmp_path: Path) -> None:
     made = page()
-    assert [table.key for table in made.tables] == ["numbers"]
+    assert [table.key for table in made.blocks() if isinstance(table, Table)] == ["numbers"]
     assert list(made.figures) == ["two", "one"]
     assert len(made.findings) == 2
     write_page(made, tmp_path / "p.html")
@@ -90,7 +90,8 @@ def test_every_block_is_reached_also_when_folded(tmp_path: Path) -> None:
 
 
 def test_a_table_is_written_as_csv_and_latex(tmp_path: Path) -> None:
-    (table,) = page("50 % of a_b").tables
+    blocks = page("50 % of a_b").blocks()
+    (table,) = (block for block in blocks if isinstance(block, Table))
     table.write(tmp_path)
     assert pl.read_csv(tmp_path / "numbers.csv").columns == ["a"]
     tex = (tmp_path / "numbers.tex").read_text()

@@ -167,9 +167,9 @@ def test_one_agent_is_told_what_can_be_told() -> None:
     assert match.verdict == "Its own partner"
     assert [len(answer.picks) for answer in found.answers] == [0, 0, 0, 0]
     # One agent: rows are emotions and kinds of matching instead.
-    names = [row["name"] for row in states.charts[""].data["rows"]]
+    names = [row["label"] for row in states.charts[""].data["marks"]]
     assert names[:3] == ["Anger", "Anticipation", "Disgust"]
-    assert [row["name"] for row in match.charts[""].data["rows"]] == [
+    assert [row["label"] for row in match.charts[""].data["marks"]] == [
         "Style matching",
         "Emotion matching",
     ]
@@ -243,7 +243,7 @@ def test_many_agents_show_their_ends() -> None:
     traits, stability = found.answers[0].charts[""], found.answers[1].charts["warmth"]
     assert traits.pick
     assert len(traits.data["rows"]) == 13
-    assert len(stability.data["rows"]) == 10
+    assert len(stability.data["marks"]) == 10
     assert len(stability.rows) == 13
     assert "5 highest and the 5 lowest of 13" in stability.note
 

@@ -111,7 +111,7 @@ def agreement(
         with recorder.step("write"):
             _write(found, scratch)
             name = ratings.name.split(".")[0]
-            write_agreement(
+            summary = write_agreement(
                 found,
                 scratch / "agreement.html",
                 title=f"Agreement: {name}",
@@ -120,6 +120,7 @@ def agreement(
                 seed=seed,
             )
         recorder.finish(scratch / RUN)
+    print(f"{summary.answer}.\n{summary.scope}.")
     _print(found)
     _print_raters(found)
     print(f"\nPage: {shown(output / 'agreement.html')}   (open it in a browser)")

@@ -55,13 +55,14 @@ def compare(
     )
     with atomic_file(scores / "comparison.parquet") as scratch:
         table.write_parquet(scratch)
-    write_comparison(
+    summary = write_comparison(
         table,
         scores / "comparison.html",
         cards=opened.cards,
         title=f"Comparison: {scores.name}",
     )
     list_files(scores, ["comparison.parquet", "comparison.html"])
+    print(f"{summary.answer}.\n{summary.scope}.\n")
     _print(table)
     print(
         f"\nAll {table.height:,} rows: {shown(scores / 'comparison.html')} (to look at), ", end=""

@@ -162,6 +162,7 @@ def power(
         table.write_csv(scratch / "power.csv")
         summary = write_power(plan, scratch / "report.html", title="Planning a rating study")
         recorder.finish(scratch / RUN)
+    print(f"{summary.answer}.\n{summary.scope}.\n")
     _print(table, summary)
     print(f"\nReport: {shown(output / 'report.html')}   (open it in a browser)")
     print(f"Tables: {shown(output / POWER)}, {shown(output / 'power.csv')}")

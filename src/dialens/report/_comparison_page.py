@@ -22,7 +22,7 @@ from dialens.report._page import (
     Text,
     write_page,
 )
-from dialens.report._table import Cell, Column, Table
+from dialens.report._table import Cell, Column, Table, explained
 from dialens.report._wording import Scale, headline_metrics
 from dialens.statistics import few_units_note
 
@@ -220,7 +220,6 @@ def _tests(
 
 def _test(row: Mapping[str, Any], label: str, scale: Scale) -> list[Cell | str]:
     difference = "–" if row["difference"] is None else scale.number(row["difference"])
-    reason = row["reason"] or ""
     return [
         Cell(label, label),
         Cell(row["a"], row["a"]),
@@ -228,11 +227,7 @@ def _test(row: Mapping[str, Any], label: str, scale: Scale) -> list[Cell | str]:
         Cell(scale.text(row["value_a"]), row["value_a"]),
         Cell(scale.text(row["value_b"]), row["value_b"]),
         Cell(difference, row["difference"]),
-        Cell(
-            scale.interval(row["low"], row["high"]) or "–",
-            hint=reason,
-            label="why?" if reason else "",
-        ),
+        explained(scale.interval(row["low"], row["high"]) or "–", None, row["reason"]),
         Cell(p_value(row["p"]), row["p"]),
         Cell(p_value(row["p_adjusted"]), row["p_adjusted"]),
         counted(row["family"], "test") if row["family"] else "not tested",

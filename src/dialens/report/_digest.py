@@ -10,28 +10,11 @@ from functools import cached_property
 import polars as pl
 
 from dialens.analysis.comparison import intervals, values_only
+from dialens.base import Estimate
 from dialens.metrics import MetricCard, Scores
 from dialens.report._wording import Scale, headline_metrics
 
 _AGENT = ["system", "agent"]
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """One value of an agent with its interval, and how many turns stand behind it."""
-
-    value: float | None
-    low: float | None
-    high: float | None
-    n: int | None
-    missing: int
-    why: str
-    basis: str
-
-    @property
-    def sure(self) -> bool:
-        """Whether it has an interval."""
-        return self.value is not None and self.low is not None and self.high is not None
 
 
 @dataclass(frozen=True)
@@ -153,7 +136,7 @@ def _units(scores: Scores, level: str, seed: int) -> list[Unit]:
         system = str(key[0])
         name = system if agent is None else f"{system} / {agent}" if several else agent
         estimates = {row["metric"]: _estimate(row) for row in rows.iter_rows(named=True)}
-        behind = [e.n + e.missing for e in estimates.values() if e.n is not None]
+        behind = [e.n + (e.n_missing or 0) for e in estimates.values() if e.n is not None]
         units.append(
             Unit(
                 number,
@@ -175,9 +158,9 @@ def _estimate(row: Mapping[str, object]) -> Estimate:
         low=_float(row["low"]),
         high=_float(row["high"]),
         n=None if row["n"] is None else int(str(row["n"])),
-        missing=int(str(row["n_missing"] or 0)),
-        why="; ".join(dict.fromkeys(reasons)),
+        n_missing=int(str(row["n_missing"] or 0)),
         basis=str(row["basis"]),
+        reason="; ".join(dict.fromkeys(reasons)) or None,
     )
 
 

@@ -7,9 +7,9 @@ import altair as alt
 import numpy as np
 import polars as pl
 
+from dialens.base import counted
 from dialens.report._charts import Chart, named, row_axis, specification, value_axis
 from dialens.report._digest import Digest
-from dialens.report._wording import counted
 
 _MOST_DOTS = 900
 _MOST_DOTS_OF_ONE = 200

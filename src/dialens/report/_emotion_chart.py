@@ -2,8 +2,9 @@
 
 import altair as alt
 
+from dialens.base import Estimate
 from dialens.report._charts import FEW_AGENTS, Chart, Drawing, named, specification
-from dialens.report._digest import Digest, Estimate
+from dialens.report._digest import Digest
 
 _FEW_DIALOGS = 10
 

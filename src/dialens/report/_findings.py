@@ -3,8 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dialens.report._digest import Digest, Estimate, Unit
-from dialens.report._wording import counted, listed
+from dialens.base import Estimate, counted, listed
+from dialens.report._digest import Digest, Unit
+from dialens.report._page import End, Finding
+from dialens.report._table import Place
 from dialens.statistics import AgentValue, standouts
 
 _FEW_DIALOGS = 10
@@ -13,29 +15,29 @@ _MUCH_MISSING = 0.2
 
 
 @dataclass(frozen=True)
-class End:
-    """One of the two agents of a finding, with its place on the metric's axis in percent."""
+class Gap:
+    """Two agents that lie further apart on a metric than chance would put them.
 
-    name: str
-    number: int
-    value: str
-    interval: str
-    dialogs: int
-    at: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True)
-class Finding:
-    """Two agents whose intervals lie apart, the ends of a metric's range."""
+    Attributes:
+        metric: Name of the metric.
+        label: What it is called.
+        higher: The agent with the highest value.
+        lower: The one with the lowest.
+        dialogs: How many dialogues they rest on, in words.
+    """
 
     metric: str
-    heading: str
-    sentence: str
+    label: str
     higher: End
     lower: End
-    size: float
+    dialogs: str
+
+    @property
+    def finding(self) -> Finding:
+        """As a page shows it."""
+        a, b = self.higher, self.lower
+        claim = f"{a.name} {a.value} ({a.interval}) differs from {b.name} {b.value} ({b.interval})"
+        return Finding(claim, self.dialogs, heading=self.label, ends=(b, a))
 
 
 def headline(digest: Digest, agent_turns: int | None = None) -> str:
@@ -57,7 +59,7 @@ def headline(digest: Digest, agent_turns: int | None = None) -> str:
     )
 
 
-def findings(digest: Digest) -> list[Finding]:
+def gaps(digest: Digest) -> list[Gap]:
     """In each family of headline metrics the widest gap that stands out, the widest first."""
     names = _looked_at(digest)
     apart = standouts(
@@ -66,8 +68,8 @@ def findings(digest: Digest) -> list[Finding]:
         {name: digest.cards[name].family for name in names},
     )
     return [
-        _finding(digest, gap.metric, digest.agents[gap.higher], digest.agents[gap.lower], gap.size)
-        for gap in apart[:_MOST]
+        _gap(digest, pair.metric, digest.agents[pair.higher], digest.agents[pair.lower])
+        for pair in apart[:_MOST]
     ]
 
 
@@ -85,35 +87,24 @@ def _known(number: float | None) -> float:
     return number
 
 
-def _finding(digest: Digest, name: str, top: Unit, bottom: Unit, size: float) -> Finding:
-    higher, lower = (_end(digest, name, unit) for unit in (top, bottom))
+def _gap(digest: Digest, name: str, top: Unit, bottom: Unit) -> Gap:
     dialogs = (
-        f"{counted(higher.dialogs, 'dialogue')} each"
-        if higher.dialogs == lower.dialogs
-        else f"{higher.dialogs:,} and {counted(lower.dialogs, 'dialogue')}"
+        f"{counted(top.dialogs, 'dialogue')} each"
+        if top.dialogs == bottom.dialogs
+        else f"{top.dialogs:,} and {counted(bottom.dialogs, 'dialogue')}"
     )
-    sentence = (
-        f"{higher.name} {higher.value} ({higher.interval}) differs from "
-        f"{lower.name} {lower.value} ({lower.interval}); {dialogs}"
-    )
-    return Finding(name, digest.label(name), sentence, higher, lower, size)
+    higher, lower = (_end(digest, name, unit) for unit in (top, bottom))
+    return Gap(name, digest.label(name), higher, lower, dialogs)
 
 
 def _end(digest: Digest, name: str, unit: Unit) -> End:
     scale, estimate = digest.scales[name], unit.estimates[name]
-    return End(
-        unit.name,
-        unit.number,
-        scale.text(estimate.value),
-        scale.interval(estimate.low, estimate.high),
-        unit.dialogs,
-        scale.place(_known(estimate.value)),
-        scale.place(_known(estimate.low)),
-        scale.place(_known(estimate.high)),
-    )
+    place = Place(*(scale.place(_known(x)) for x in (estimate.value, estimate.low, estimate.high)))
+    interval = scale.interval(estimate.low, estimate.high)
+    return End(unit.name, scale.text(estimate.value), interval, place)
 
 
-def caution(digest: Digest, found: Sequence[Finding]) -> str:
+def caution(digest: Digest, found: Sequence[Gap]) -> str:
     """How the differences were picked, and what that means."""
     if len(digest.agents) < 2:
         return "With one agent there is nothing to compare; its values stand in the table below."
@@ -124,7 +115,7 @@ def caution(digest: Digest, found: Sequence[Finding]) -> str:
             f"On none of {looked_at} do the highest and the lowest of {agents} lie further apart "
             "than chance can put them: nothing stands out."
         )
-    traits = any(digest.cards[finding.metric].is_trait for finding in found)
+    traits = any(digest.cards[gap.metric].is_trait for gap in found)
     return (
         f"These are the widest gaps of their kind among {looked_at} and {agents}, and wider than "
         "looking at so many pairs would bring about by chance. The numbers in brackets are 95 % "
@@ -134,7 +125,7 @@ def caution(digest: Digest, found: Sequence[Finding]) -> str:
     )
 
 
-def gaps(digest: Digest) -> str:
+def missing_values(digest: Digest) -> str:
     """Which metrics have no value, and where many turns gave none; empty if nowhere."""
     parts = []
     for name in digest.headline:
@@ -149,13 +140,13 @@ def gaps(digest: Digest) -> str:
         more = [f"{len(worst) - 3} more"] if len(worst) > 3 else []
         if worst:
             parts.append(f"{digest.label(name).lower()} for {listed([*named, *more])}")
-    told = _silent(digest)
+    sentences = _silent(digest)
     if parts:
-        told.append(
+        sentences.append(
             f"Mind the gaps: {'; '.join(parts)}. That share of the turns has no value, and the "
             "scores rest on the others."
         )
-    return " ".join(told)
+    return " ".join(sentences)
 
 
 def _silent(digest: Digest) -> list[str]:
@@ -165,11 +156,12 @@ def _silent(digest: Digest) -> list[str]:
     parts = []
     for name in digest.silent:
         # A reason may come with how often it was met, "no emotion word ×3": here it is always.
-        why = digest.agents[0].estimates[name].why.split("; ")[0].split(" ×")[0]
+        why = (digest.agents[0].estimates[name].reason or "").split("; ")[0].split(" ×")[0]
         parts.append(f"{digest.label(name).lower()} ({why.replace(' (', ': ').rstrip(')')})")
     return [f"Not shown, since no agent has a value: {'; '.join(parts)}."]
 
 
 def _share_missing(estimate: Estimate) -> float:
-    total = (estimate.n or 0) + estimate.missing
-    return estimate.missing / total if total else 0.0
+    missing = estimate.n_missing or 0
+    total = (estimate.n or 0) + missing
+    return missing / total if total else 0.0

@@ -113,9 +113,7 @@ def interval_chart(
     fields |= {"beside": tick} if tick else {}
     fields |= {f"detail{at}": name for at, name in enumerate(details)}
     rules = [{"x": x, "name": name} for name, at in (lines or {}).items() for x in at]
-    x_axis = {
-        "title": axis, "format": "%" if percent else ",~r", "tickCount": 6,
-    }  # fmt: skip
+    x_axis = {"title": axis, "format": "%" if percent else ",~r", "tickCount": 6}
     scale = {"zero": False, "nice": domain is None, **({"domain": list(domain)} if domain else {})}
     layers = [
         *(_rules(layout.height) if rules else []),
@@ -248,7 +246,7 @@ def _dots(
     line = {"type": "rule", "strokeWidth": 2 if bare else 3, "strokeCap": "round", "opacity": 0.6}
     tick = {"type": "tick", "thickness": 3, "size": 18, "color": _SOFT, "opacity": 0.9}
     dot = {"type": "point", "size": 30 if bare else 75, "strokeWidth": 2, "opacity": 1}
-    layers = [
+    layers: list[tuple[dict[str, Any], dict[str, Any]]] = [
         (line, {"x": at("low"), "x2": {"field": "high"}, "stroke": stroke}),
         *([(tick, {"x": at("tick")})] if "beside" in fields else []),
         (dot, {"x": at("value"), "stroke": stroke, "fill": fill}),
@@ -269,7 +267,7 @@ def _colours(
     scale: dict[str, Any] = {"domain": list(series)}
     if colours is not None:
         scale["range"] = [colours.get(name, _ACCENT) for name in series]
-    channel = {"field": "series", "type": "nominal", "scale": scale}
+    channel: dict[str, Any] = {"field": "series", "type": "nominal", "scale": scale}
     if len(series) < 2:
         channel["legend"] = None
     return channel, {"condition": {"test": "datum.clear", **channel}, "value": _SURFACE}

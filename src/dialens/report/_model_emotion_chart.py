@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import altair as alt
 
+from dialens.base import counted
 from dialens.report._charts import FEW_AGENTS, Chart, Drawing, named, specification
 from dialens.report._digest import Digest
-from dialens.report._wording import counted
 
 _PREFIX = "emotion_"
 _OTHERS = ("emotion_matching",)

@@ -3,9 +3,9 @@
 import altair as alt
 import polars as pl
 
+from dialens.base import counted
 from dialens.report._charts import FEW_AGENTS, Chart, named, specification
 from dialens.report._digest import Digest
-from dialens.report._wording import counted
 
 _FEW = 10
 _SHARE_OF_START = 0.1

@@ -266,11 +266,6 @@ class Page:
         return tuple(finding for items in lists for finding in items)
 
     @property
-    def tables(self) -> list[Table]:
-        """Every table, in the order of the page."""
-        return [block for block in self.blocks() if isinstance(block, Table)]
-
-    @property
     def figures(self) -> dict[str, dict[str, Any]]:
         """Every chart, by place and choice, as the page's scripts read it."""
         places: dict[str, Mapping[str, Chart]] = {}

@@ -23,7 +23,7 @@ from dialens.report._page import (
     Text,
     write_page,
 )
-from dialens.report._table import Cell, Column, Table
+from dialens.report._table import Cell, Column, Table, explained
 from dialens.statistics.power import Design, FittedParts, VarianceParts
 
 _PARTS = {
@@ -102,8 +102,8 @@ def write_power(plan: Plan, path: Path, *, title: str) -> Summary:
     ]
     sections = [
         Section("takes", "What it takes", [Findings(designs), Notes("What to know", notes)]),
-        Section("designs", "Every design", [_designs(plan.table)]),
         Section("curves", "Curves", [_curves(plan)]),
+        Section("designs", "Every design", [_designs(plan.table)]),
         Section("about", "How it was computed", [Text(_method(plan), soft=False), Facts(parts)]),
     ]
     return write_page(Page(title, designs[0].claim, _scope(plan), sections), path)
@@ -254,15 +254,11 @@ def _designs(table: pl.DataFrame) -> Table:
 
 
 def _measured(row: Mapping[str, Any], name: str) -> Cell:
-    low, high, reason = row[f"{name}_low"], row[f"{name}_high"], row["reason"]
-    missing = low is None and reason
-    return Cell(
-        number(row[name], 3),
-        row[name],
-        "" if low is None else interval(low, high, 3),
-        f"{reason}." if missing else "",
-        "why?" if missing else "",
-    )
+    low, high = row[f"{name}_low"], row[f"{name}_high"]
+    text = number(row[name], 3)
+    if low is None:
+        return explained(text, row[name], row["reason"])
+    return Cell(text, row[name], interval(low, high, 3))
 
 
 def _curve(rows: pl.DataFrame, measure: str, plan: Plan) -> Chart | None:

@@ -12,17 +12,13 @@ from dialens.report._digest import Digest
 from dialens.report._distribution_chart import distribution_chart
 from dialens.report._drilldown import Sample, drilldown, sample_dialogs
 from dialens.report._emotion_chart import emotion_chart
-from dialens.report._findings import Finding as Gap
-from dialens.report._findings import caution, findings, headline
-from dialens.report._findings import gaps as missing_values
+from dialens.report._findings import Gap, caution, gaps, headline, missing_values
 from dialens.report._model_emotion_chart import model_emotion_chart
 from dialens.report._movement_chart import longest, movement_chart, moving_metrics
 from dialens.report._page import (
     Block,
-    End,
     Fact,
     Facts,
-    Finding,
     Findings,
     Fold,
     Page,
@@ -34,7 +30,7 @@ from dialens.report._page import (
     folded,
     write_page,
 )
-from dialens.report._table import Place
+
 from dialens.report._tables import headline_table, other_tables, size, system_table
 from dialens.report.profile import Character, ProfileSection, character, profile_of, profile_section
 
@@ -89,9 +85,9 @@ def write_report(
     varied = profile_of(digest, scores, seed=seed)
     traits = character(digest, scores, profile=varied, seed=seed)
     profile = profile_section(digest, scores, corpus, varied, seed=seed)
-    gaps = findings(digest)
+    apart = gaps(digest)
     sections = [
-        _standing_out(digest, gaps),
+        _standing_out(digest, apart),
         _agents(digest),
         _profile(profile),
         *([_character(traits)] if traits else []),
@@ -103,7 +99,7 @@ def write_report(
     ]
     page = Page(
         title or _title(run),
-        _answer(digest, gaps),
+        _answer(digest, apart),
         headline(digest),
         sections,
         agents=_names(digest),
@@ -123,35 +119,27 @@ def _names(digest: Digest) -> list[str]:
     return [unit.name for unit in digest.agents]
 
 
-def _answer(digest: Digest, gaps: Sequence[Gap]) -> str:
+def _answer(digest: Digest, apart: Sequence[Gap]) -> str:
     """The clearest differences with their sizes, or that there are none."""
     if len(digest.agents) < 2:
         return f"{digest.agents[0].name} is the only agent, so its values stand by themselves"
-    if not gaps:
+    if not apart:
         return f"Nothing tells {counted(len(digest.agents), 'agent')} apart more than chance would"
     parts = [
         f"{gap.higher.name} {digest.cards[gap.metric].higher_reads} than {gap.lower.name} "
         f"({gap.higher.value} against {gap.lower.value})"
-        for gap in gaps[:_MOST_ANSWERED]
+        for gap in apart[:_MOST_ANSWERED]
     ]
     return listed(parts)
 
 
-def _standing_out(digest: Digest, gaps: Sequence[Gap]) -> Section:
-    items = [_finding(gap) for gap in gaps]
-    notes = [caution(digest, gaps), missing_values(digest)]
-    blocks = [Findings(items), *(Text(note) for note in notes if note)]
+def _standing_out(digest: Digest, apart: Sequence[Gap]) -> Section:
+    notes = [caution(digest, apart), missing_values(digest)]
+    blocks: list[Block] = [
+        Findings([gap.finding for gap in apart]),
+        *(Text(note) for note in notes if note),
+    ]
     return Section("standing-out", "What stands out", blocks)
-
-
-def _finding(gap: Gap) -> Finding:
-    """A gap between two agents, drawn on the axis of its metric."""
-    claim, _, dialogs = gap.sentence.rpartition("; ")
-    ends = tuple(
-        End(end.name, end.value, end.interval, Place(end.at, end.low, end.high))
-        for end in (gap.lower, gap.higher)
-    )
-    return Finding(claim, dialogs, heading=gap.heading, ends=(ends[0], ends[1]))
 
 
 def _agents(digest: Digest) -> Section:
@@ -176,7 +164,7 @@ def _profile(profile: ProfileSection) -> Section:
         "four questions can be asked of a system, its agents, their dialogues and the turns in "
         f"them. {profile.sampled}"
     )
-    blocks = [Text(lead.strip()), View("profile", profile, profile.charts)]
+    blocks: list[Block] = [Text(lead.strip()), View("profile", profile, profile.charts)]
     return Section("profile", profile.heading, blocks, "Profile")
 
 
@@ -231,7 +219,7 @@ def _drawn(charts: Mapping[str, Chart | None]) -> dict[str, Chart]:
 
 def _dialogues(sample: Sample) -> Section:
     lead = Text(f"{_sampled(sample)} The words that made each score are marked.")
-    blocks = [lead, View("dialogues", None)]
+    blocks: list[Block] = [lead, View("dialogues", None)]
     return Section("dialogues", "Dialogues, turn by turn", blocks, "Dialogues")
 
 

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import polars as pl
 
-from dialens.base import atomic_file
+from dialens.base import atomic_file, capitalised
 
 _LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
@@ -65,6 +65,20 @@ class Cell:
     label: str = ""
     place: Place | None = None
     agent: int | None = None
+
+
+def explained(text: str, sort: float | str | None, reason: str | None, label: str = "why?") -> Cell:
+    """A cell that says on demand why its value is missing or incomplete, where it is.
+
+    Examples:
+        >>> explained("–", None, "only 2 items").hint, explained("0.5", 0.5, None).label
+        ('Only 2 items.', '')
+    """
+    return (
+        Cell(text, sort, hint=f"{capitalised(reason)}.", label=label)
+        if reason
+        else Cell(text, sort)
+    )
 
 
 @dataclass(frozen=True)

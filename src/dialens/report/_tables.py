@@ -66,14 +66,14 @@ def _table(
 
 def _cell(unit: Unit, name: str, scale: Scale) -> Cell:
     estimate = unit.estimates[name]
-    sure = estimate.sure
-    total = (estimate.n or 0) + estimate.missing
-    why = estimate.why
-    if estimate.missing:
-        why = f"{estimate.missing:,} of {counted(total, 'turn')} without a value. {why}"
+    sure, missing = estimate.has_interval, estimate.n_missing or 0
+    total = (estimate.n or 0) + missing
+    why = estimate.reason or ""
+    if missing:
+        why = f"{missing:,} of {counted(total, 'turn')} without a value. {why}"
     elif estimate.value is not None and not sure:
         why = f"No interval: {why}"
-    short = f"{estimate.missing:,} missing" if estimate.missing else "" if sure else "no interval"
+    short = f"{missing:,} missing" if missing else "" if sure else "no interval"
     if estimate.value is None:
         short = "why?"
     place = None

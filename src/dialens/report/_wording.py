@@ -1,9 +1,10 @@
-"""How metrics, numbers and counts are put into words, the same on every page."""
+"""Which metrics come first, and how the values of a metric are written."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from dialens.base import number
 from dialens.metrics import MetricCard
 
 _MOST_HEADLINES = 12
@@ -23,28 +24,6 @@ def headline_metrics(cards: Mapping[str, MetricCard]) -> list[str]:
     """
     ranks = {name: card.headline for name, card in cards.items() if card.headline is not None}
     return (sorted(ranks, key=ranks.__getitem__) or list(cards))[:_MOST_HEADLINES]
-
-
-def counted(number: int, noun: str, plural: str | None = None) -> str:
-    """A number and what is counted.
-
-    Examples:
-        >>> counted(1, "agent"), counted(1200, "dialogue"), counted(2, "is", "are")
-        ('1 agent', '1,200 dialogues', '2 are')
-    """
-    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
-
-
-def listed(parts: Sequence[str]) -> str:
-    """Words joined as in a sentence.
-
-    Examples:
-        >>> listed(["joy", "fear", "trust"]), listed(["joy"])
-        ('joy, fear and trust', 'joy')
-    """
-    if len(parts) < 2:
-        return "".join(parts)
-    return f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
 @dataclass(frozen=True)
@@ -77,7 +56,7 @@ class Scale:
         """
         rows = list(bounds)
         percent = card.percent
-        seen = [number for row in rows for number in row if number is not None]
+        seen = [end for row in rows for end in row if end is not None]
         low, high = (min(seen), max(seen)) if seen else (0.0, 1.0)
         margin = (high - low) * 0.06 or abs(high) * 0.05 or 0.5
         widths = sorted(r[2] - r[1] for r in rows if r[1] is not None and r[2] is not None)
@@ -88,16 +67,11 @@ class Scale:
 
     def number(self, value: float) -> str:
         """The value without its unit; a true minus sign, no negative zero."""
-        text = f"{value * 100 if self.percent else value:,.{self.decimals}f}"
-        if text.startswith("-"):
-            text = text[1:] if not text.strip("-0.,") else f"−{text[1:]}"
-        return text
+        return number(value, self.decimals, percent=self.percent).removesuffix(" %")
 
     def text(self, value: float | None) -> str:
         """The value with its unit, or a dash."""
-        if value is None:
-            return "–"
-        return f"{self.number(value)} %" if self.percent else self.number(value)
+        return number(value, self.decimals, percent=self.percent)
 
     def interval(self, low: float | None, high: float | None) -> str:
         """Both ends in words."""

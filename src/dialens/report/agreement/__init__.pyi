@@ -1,7 +1,5 @@
 from ._page import write_agreement
-from ._words import number
 
 __all__ = [
-    "number",
     "write_agreement",
 ]

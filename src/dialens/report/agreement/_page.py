@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from dialens.base import capitalised, interval, number, p_value
+from dialens.base import interval, number, p_value
 from dialens.report._page import (
     Block,
     Findings,
@@ -19,7 +19,7 @@ from dialens.report._page import (
     Text,
     write_page,
 )
-from dialens.report._table import Cell, Column, Table
+from dialens.report._table import Cell, Column, Table, explained
 from dialens.report.agreement._charts import panel_chart, rater_chart, statistic_chart
 from dialens.report.agreement._words import answer, findings, method, place, scope
 from dialens.statistics.agreement import Agreement
@@ -127,7 +127,7 @@ def _row(row: Mapping[str, Any]) -> list[Cell | str]:
     return [
         Cell(row["quality"], f"{row['quality']} {group}", group),
         Cell(name, name, also),
-        Cell(number(row["value"], 3), row["value"], **_why(row["reason"])),
+        explained(number(row["value"], 3), row["value"], row["reason"]),
         Cell(interval(row["low"], row["high"], 3), small=row["interval"] or ""),
         interval(row["items_low"], row["items_high"], 2),
         interval(row["raters_low"], row["raters_high"], 2),
@@ -138,10 +138,6 @@ def _row(row: Mapping[str, Any]) -> list[Cell | str]:
             small=f"{row['n_items']:,} items, {raters}, {row['n_missing']:,} cells empty",
         ),
     ]
-
-
-def _why(reason: str | None) -> dict[str, str]:
-    return {"hint": f"{capitalised(reason)}.", "label": "why?"} if reason else {}
 
 
 def _raters(raters: pl.DataFrame) -> list[Section]:
@@ -163,7 +159,7 @@ def _rater(row: Mapping[str, Any]) -> list[Cell | str]:
         Cell(row["rater"], row["rater"]),
         Cell(where, where),
         Cell(f"{row['n_items']:,}", row["n_items"]),
-        Cell(number(row["agreement"], 2), row["agreement"], **_why(row["reason"])),
+        explained(number(row["agreement"], 2), row["agreement"], row["reason"]),
         interval(row["low"], row["high"], 2),
         Cell(number(row["offset"], 2), row["offset"]),
         number(row["alpha_without"], 2),

@@ -5,8 +5,7 @@ from typing import Any
 
 import polars as pl
 
-from dialens.base import capitalised, counted, in_brackets, listed
-from dialens.base import number as as_number
+from dialens.base import capitalised, counted, in_brackets, listed, number
 from dialens.report._page import Finding
 
 _SHARED = "ICC(2,k)", "ICC(2,1)"
@@ -14,11 +13,6 @@ _UNKNOWN = "ICC(1,k)", "ICC(1,1)"
 _WORDS = ((0.5, "poor"), (0.75, "moderate"), (0.9, "good"))
 _TARGET = 0.8
 _MOST = 12
-
-
-def number(value: float | None, decimals: int = 2) -> str:
-    """A coefficient."""
-    return as_number(value, decimals)
 
 
 def reliability_word(value: float) -> str:
@@ -66,7 +60,7 @@ def answer(rows: pl.DataFrame, findings: Sequence[Finding]) -> str:
     ends = (ordered.row(0, named=True), ordered.row(-1, named=True))
     low, high = (reliability_word(row["value"]) for row in ends)
     word = low if low == high else f"{low} to {high}"
-    least, most = (f"{number(r['value'])} ({place(r['quality'], r['group'])})" for r in ends)
+    least, most = (f"{number(r['value'], 2)} ({place(r['quality'], r['group'])})" for r in ends)
     name = ends[0]["statistic"]
     return f"The reliability of an item’s mean rating is {word}: {name} from {least} to {most}"
 
@@ -113,7 +107,7 @@ def _finding(
 
 
 def _coefficient(name: str, row: Mapping[str, Any]) -> str:
-    return f"{name} {number(row['value'])}{in_brackets(row['low'], row['high'])}"
+    return f"{name} {number(row['value'], 2)}{in_brackets(row['low'], row['high'])}"
 
 
 def _reliability(k: float, mean: float, single: float) -> str:

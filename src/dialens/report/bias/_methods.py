@@ -77,7 +77,7 @@ def methods(analysis: StudyAnalysis) -> list[str]:
         "only where no modulus was shown, conditions are compared by ICC(2,1) and ICC(3,1) as "
         "well.",
         "P-values were corrected within each table (effects, differences of agreement, groups of "
-        "raters, other pushes) after Benjamini and Hochberg (1995); the size of the family stands "
+        "raters, other biases) after Benjamini and Hochberg (1995); the size of the family stands "
         f"beside every corrected p. No rater was removed; {flagged} with unusual answering "
         "behaviour were left out in a separate view of the main effects.",
     ]

@@ -125,8 +125,8 @@ class _Report:
             [*self._means(), *self._folded("table2", "table3", "table4")],
         )
         yield self._agreement()
-        pushes = self._found("pushes")
-        yield Section("pushes", "What else pushed raters", [pushes, *self._folded("pushes")])
+        biases = self._found("pushes")
+        yield Section("biases", "What else biased ratings", [biases, *self._folded("pushes")])
         yield self._raters()
         yield from self._opinions()
         yield from self._rest()
@@ -188,7 +188,7 @@ class _Report:
             "of one rating, free of raters’ levels: the fair one for comparing conditions."
         )
         keys = ("categories", "labels", "table5", "table6", "table7", "table8", "icc_differences")
-        blocks = [lead, self._found("agreement"), *plots, *self._folded(*keys)]
+        blocks: list[Block] = [lead, self._found("agreement"), *plots, *self._folded(*keys)]
         return Section("agreement", "Agreement between raters", blocks)
 
     def _raters(self) -> Section:
@@ -199,7 +199,12 @@ class _Report:
         lead = Text(
             "Nobody was removed. The chart repeats the main effects without those who stand out."
         )
-        blocks = [lead, self._found("raters"), *plots, *self._folded("raters", "robustness")]
+        blocks: list[Block] = [
+            lead,
+            self._found("raters"),
+            *plots,
+            *self._folded("raters", "robustness"),
+        ]
         return Section("raters", "Raters to look at twice", blocks)
 
     def _opinions(self) -> Iterator[Section]:
@@ -212,7 +217,7 @@ class _Report:
             if ranked.height
             else []
         )
-        blocks = [found, *plots, *self._folded("figure9", "preferred")]
+        blocks: list[Block] = [found, *plots, *self._folded("figure9", "preferred")]
         yield Section("opinions", "What participants said", blocks)
 
     def _rest(self) -> Iterator[Section]:
@@ -222,7 +227,7 @@ class _Report:
             if shares.height
             else []
         )
-        blocks = [*plots, *self._folded("variance")]
+        blocks: list[Block] = [*plots, *self._folded("variance")]
         yield Section("variance", "Where the variance lies", blocks)
         if self.analysis.notes:
             rows = [(note.part, note.reason) for note in self.analysis.notes]

@@ -259,7 +259,7 @@ def _pushes(analysis: StudyAnalysis) -> Table:
         "Corrected p": lambda r: p_value(r["p_adjusted"]),
         "Why not": lambda r: r["reason"] or "",
     }
-    return _plain("pushes", "What else pushes raters", table, columns, _family(table))
+    return _plain("pushes", "What else biases ratings", table, columns, _family(table))
 
 
 def _flags(analysis: StudyAnalysis) -> Table:
@@ -295,7 +295,7 @@ def _robustness(analysis: StudyAnalysis) -> Table:
         "95 % interval": lambda r: interval(r["low"], r["high"], percent=r["unit"] == "share"),
         "Why not": lambda r: r["reason"] or "",
     }
-    note = "Table to see what hangs on whom; nothing here is tested."
+    note = "Shown to see what hangs on whom; nothing here is tested."
     return _plain("robustness", "Main effects without flagged raters", table, columns, note)
 
 

@@ -1,4 +1,4 @@
-"""The pictures of an agent's profile: traits of all agents, and values beside a yardstick."""
+"""The charts of an agent's profile: traits of all agents, and values beside a yardstick."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,30 +7,10 @@ from typing import Any
 import altair as alt
 
 from dialens.report._charts import FEW_AGENTS, Chart, Drawing, named, specification
+from dialens.report._interval_chart import Mark, interval_chart
 
 _MOST_ROWS = 10
-_ROW_HEIGHT = 36
-_LOW_ROW_HEIGHT = 28
 _WIDEST_NAME = 150
-
-
-@dataclass(frozen=True)
-class Mark:
-    """A row of a chart: a value with its interval, and what it is held against.
-
-    Attributes:
-        name: Who or what it is.
-        x: The value.
-        low: Lower end of its interval.
-        high: Upper end.
-        yardstick: Where its tick stands, if it has one.
-    """
-
-    name: str
-    x: float
-    low: float | None
-    high: float | None
-    yardstick: float | None = None
 
 
 @dataclass(frozen=True)
@@ -66,52 +46,26 @@ def yardstick_chart(
     Where there are too many, the highest and the lowest are shown.
     """
     shown = _most_telling(marks)
-    data = [
-        {
-            "name": mark.name,
-            "row": at,
-            "x": _short(mark.x),
-            "low": _short(mark.low),
-            "high": _short(mark.high),
-            "tick": _short(mark.yardstick),
-        }
-        for at, mark in enumerate(shown)
-    ]
-    form = ".1%" if percent else ".3~f"
-    tooltip = [
-        alt.Tooltip("name:N", title=" "),
-        alt.Tooltip("x:Q", title=words.value, format=form),
-        alt.Tooltip("low:Q", title="from", format=form),
-        alt.Tooltip("high:Q", title="to", format=form),
-    ]
-    ticked = any(mark.yardstick is not None for mark in shown)
-    if ticked:
-        tooltip.append(alt.Tooltip("tick:Q", title=words.yardstick, format=form))
-    domain = _domain(data, from_zero=from_zero)
-    x = alt.X(
-        "x:Q",
-        axis=alt.Axis(title=words.axis, format="%" if percent else "~g", tickCount=5, grid=True),
-        scale=alt.Scale(domain=domain, nice=False, zero=False),
-    )
-    base = alt.Chart(named("rows")).encode(y=_row_names(len(shown)), tooltip=tooltip)
-    line = base.mark_rule(strokeWidth=3.5, strokeCap="round", color="var(--accent)", opacity=0.45)
-    dot = base.mark_circle(size=95, opacity=1, color="var(--accent)")
-    layers = [line.encode(x=alt.X("low:Q"), x2="high:Q")]
-    if ticked:
-        # Under the dot, so that it may be covered and never covers.
-        tick = base.mark_tick(thickness=3, size=20, color="var(--ink-soft)", opacity=0.9)
-        layers.append(tick.encode(x=alt.X("tick:Q")))
-    height = _ROW_HEIGHT if len(shown) <= FEW_AGENTS else _LOW_ROW_HEIGHT
-    drawing = (
-        alt.layer(*layers, dot.encode(x=x))
-        .add_params(alt.param(name="names", value=[mark.name for mark in shown]))
-        .properties(height=height * len(shown) + 4)
-    )
+    ends = [end for m in shown for end in (m.value, m.low, m.high, m.tick) if end is not None]
+    ticked = any(mark.tick is not None for mark in shown)
     note = words.note
     if len(shown) < len(marks):
         half = _MOST_ROWS // 2
         note += f" Shown are the {half} highest and the {half} lowest of {len(marks):,}."
-    return Chart(specification(drawing), {"rows": data}, words.alt, columns, rows, note)
+    return interval_chart(
+        shown,
+        axis=words.axis,
+        alt_text=words.alt,
+        row=columns[0],
+        value=words.value,
+        tick=words.yardstick if ticked else "",
+        note=note,
+        names="beside",
+        percent=percent,
+        domain=_domain(ends, from_zero=from_zero),
+        columns=columns,
+        rows=rows,
+    )
 
 
 def traits_chart(
@@ -129,10 +83,11 @@ def traits_chart(
         rows: The table behind it: one row an agent.
     """
     few = len(agents) <= FEW_AGENTS
+    ends = [row[key] for row in values for key in ("x", "low", "high") if row[key] is not None]
     x = alt.X(
         "x:Q",
         axis=alt.Axis(title="Standard deviations of single dialogues", format="+~g", tickCount=6),
-        scale=alt.Scale(domain=_domain(values, from_zero=False), nice=False, zero=False),
+        scale=alt.Scale(domain=_domain(ends, from_zero=False), nice=False, zero=False),
     )
     y = alt.Y(
         "trait:N",
@@ -205,33 +160,14 @@ def _picked(base: alt.Chart, zero: alt.Chart, x: alt.X, traits: Sequence[str]) -
 def _most_telling(marks: Sequence[Mark]) -> list[Mark]:
     if len(marks) <= _MOST_ROWS:
         return list(marks)
-    ordered = sorted(marks, key=lambda mark: -mark.x)
+    ordered = sorted(marks, key=lambda mark: -mark.value)
     return [*ordered[: _MOST_ROWS // 2], *ordered[-_MOST_ROWS // 2 :]]
 
 
-def _row_names(count: int) -> alt.Y:
-    axis = alt.Axis(
-        values=list(range(count)),
-        labelExpr="names[datum.value]",
-        labelLimit=_WIDEST_NAME,
-        labelFontSize=13,
-        grid=True,
-        title=None,
-    )
-    scale = alt.Scale(domain=[count - 0.5, -0.5], nice=False, zero=False)
-    return alt.Y("row:Q", axis=axis, scale=scale)
-
-
-def _domain(rows: Sequence[Mapping[str, Any]], *, from_zero: bool) -> list[float]:
-    seen = [row.get(key) for row in rows for key in ("x", "low", "high", "tick")]
-    there = [value for value in seen if value is not None]
+def _domain(ends: Sequence[float], *, from_zero: bool) -> list[float]:
     if from_zero:
         # A margin on the left, too: a dot at 0 shall be seen whole.
-        top = max(there) or 1.0
+        top = max(ends) or 1.0
         return [-0.03 * top, 1.05 * top]
-    margin = (max(there) - min(there)) * 0.06 or 0.1
-    return [min(there) - margin, max(there) + margin]
-
-
-def _short(value: float | None) -> float | None:
-    return None if value is None else round(value, 5)
+    margin = (max(ends) - min(ends)) * 0.06 or 0.1
+    return [min(ends) - margin, max(ends) + margin]

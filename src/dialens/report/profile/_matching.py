@@ -4,10 +4,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dialens.analysis.profiles import AgentProfile
+from dialens.base import counted, listed
 from dialens.report._charts import Chart
 from dialens.report._digest import Digest
-from dialens.report._wording import counted, listed
-from dialens.report.profile._charts import Mark, Words, yardstick_chart
+from dialens.report._interval_chart import Mark
+from dialens.report.profile._charts import Words, yardstick_chart
 from dialens.report.profile._words import (
     Answer,
     alone,
@@ -122,7 +123,7 @@ def _chart(named: Sequence[tuple[str, Mapping[str, Any]]], head: str, what: str)
             # The interval is that of the excess, so it is seen whether it reaches the tick.
             None if row["low"] is None else row["others"] + row["low"],
             None if row["high"] is None else row["others"] + row["high"],
-            row["others"],
+            tick=row["others"],
         )
         for name, row in named
     ]
@@ -131,7 +132,7 @@ def _chart(named: Sequence[tuple[str, Mapping[str, Any]]], head: str, what: str)
         "with its partner",
         "with other partners",
         f"{what.capitalize()} with the agent's own partners, beside that with the partners of its "
-        "other dialogues. The numbers stand in the table below the chart.",
+        "other dialogues.",
         "The dot is the match with its own partners, the tick that with the partners of its other "
         "dialogues, the line the 95 % interval of their distance: where it leaves out the tick, "
         "the two differ.",

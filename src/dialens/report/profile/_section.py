@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from dialens.analysis.profiles import TraitProfile, agent_profile, lasting_traits
+from dialens.base import counted
 from dialens.corpus import Corpus
 from dialens.metrics import Scores
 from dialens.report._charts import Chart
 from dialens.report._digest import Digest
-from dialens.report._wording import counted
 from dialens.report.profile._matching import matching_answer
 from dialens.report.profile._states import states_answer
 from dialens.report.profile._traits import difference_answer, stability_answer

@@ -13,10 +13,11 @@ from dialens.analysis.profiles import (
     ONE_TURN,
     AgentProfile,
 )
+from dialens.base import counted
 from dialens.report._charts import Chart
 from dialens.report._digest import Digest
-from dialens.report._wording import counted
-from dialens.report.profile._charts import Mark, Words, yardstick_chart
+from dialens.report._interval_chart import Mark
+from dialens.report.profile._charts import Words, yardstick_chart
 from dialens.report.profile._words import (
     Answer,
     alone,
@@ -171,11 +172,11 @@ def _chart(
 ) -> Chart:
     is_share = all(_is_part(digest, row["state"]) for _, row in named)
     marks = [
-        Mark(name, row["sd_within"], row["low"], row["high"], row["sd_between"])
+        Mark(name, row["sd_within"], row["low"], row["high"], tick=row["sd_between"])
         for name, row in named
     ]
     note = "The dot is how far turns differ within a dialogue, with its 95 % interval"
-    if any(mark.yardstick is not None for mark in marks):
+    if any(mark.tick is not None for mark in marks):
         note += (
             "; the tick is how far dialogues differ from each other. States lie right of it, "
             "traits would lie left"
@@ -184,8 +185,7 @@ def _chart(
         "Movement within a dialogue, standard deviation",
         "within dialogues",
         "between dialogues",
-        f"How far {what} move within dialogues, with 95 % intervals, and how far dialogues differ. "
-        "The numbers stand in the table below the chart.",
+        f"How far {what} move within dialogues, with 95 % intervals, and how far dialogues differ.",
         f"{note}.",
     )
     rows = [

@@ -7,10 +7,10 @@ import altair as alt
 import numpy as np
 import polars as pl
 
+from dialens.base import number
 from dialens.metrics import MetricCard
 from dialens.report._charts import FEW_AGENTS, Chart, named, specification, value_axis
 from dialens.report._wording import Scale
-from dialens.report.agreement import number
 
 _MOST_ROWS = 10
 _MOST_DOTS = 600
@@ -102,9 +102,9 @@ def _numbers(row: Mapping[str, Any], scale: Scale) -> tuple[str | int, ...]:
         row["name"],
         scale.text(row["mean"]),
         scale.interval(row["low"], row["high"]) or "–",
-        number(row["sd_within"]),
-        number(row["stability"]) if row["stability"] is not None else f"– {row['reason']}",
-        number(row["reliability"]),
+        number(row["sd_within"], 2),
+        number(row["stability"], 2) if row["stability"] is not None else f"– {row['reason']}",
+        number(row["reliability"], 2),
         row["n_dialogs"],
         row["n_missing"],
     )

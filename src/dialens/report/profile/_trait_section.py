@@ -8,12 +8,11 @@ from typing import Any
 import polars as pl
 
 from dialens.analysis.profiles import TraitProfile, systems_apart, trait_profile
+from dialens.base import capitalised, counted, interval, listed, number, p_value
 from dialens.metrics import MetricCard, Scores
 from dialens.models import traits as trait_models
 from dialens.report._charts import Chart
 from dialens.report._digest import Digest
-from dialens.report._wording import counted, listed
-from dialens.report.agreement import number
 from dialens.report.profile._trait_chart import trait_chart
 from dialens.statistics import wholes
 
@@ -110,7 +109,7 @@ def character(
         _sentence(digest, profile, trusted, apart),
         sound,
         doubtful,
-        _capital(listed([card.label.lower() for card in doubtful])),
+        capitalised(listed([card.label.lower() for card in doubtful])),
         _caution(profile, graded=any(card.grade for _, card in cards)),
         charts,
     )
@@ -130,7 +129,7 @@ def _agents(digest: Digest, profile: TraitProfile, trait: str) -> list[dict[str,
     for unit in digest.agents:
         row = by_name[unit.system, unit.agent] | {"number": unit.number, "name": unit.name}
         shown = unit.estimates[trait]
-        if shown.sure and math.isclose(shown.value or 0.0, row["mean"], rel_tol=1e-6):
+        if shown.has_interval and math.isclose(shown.value or 0.0, row["mean"], rel_tol=1e-6):
             # The same number has an interval in the table of agents: one page, one interval.
             row |= {"low": shown.low, "high": shown.high}
         made.append(row)
@@ -168,20 +167,21 @@ def _card(profile: TraitProfile, trait: MetricCard, apart: Sequence[str] | None)
 def _fact(row: Mapping[str, Any], *, several: bool) -> Fact:
     ends = ""
     if row["stability_low"] is not None:
-        ends = f"{number(row['stability_low'])} to {number(row['stability_high'])}"
+        ends = interval(row["stability_low"], row["stability_high"], 2)
     why = ""
     if row["f_low"] is not None:
         why = (
             f"The interval is for these {counted(row['n_agents'], 'agent')}, their dialogues drawn "
-            f"anew. For agents like these, drawn at random: {number(row['f_low'])} to "
-            f"{number(row['f_high'])}; F({row['df1']}, {row['df2']}) = "
-            f"{'∞' if row['f'] is None else number(row['f'])}, p {_p(row['p'])}."
+            f"anew. For agents like these, drawn at random: {number(row['f_low'], 2)} to "
+            f"{number(row['f_high'], 2)}; F({row['df1']}, {row['df2']}) = "
+            f"{'∞' if row['f'] is None else number(row['f'], 2)}, "
+            f"p {p_value(row['p'], equals=True)}."
         )
     return Fact(
         str(row["system"]) if several else "",
-        number(row["stability"]),
+        number(row["stability"], 2),
         ends,
-        why or f"{_capital(str(row['reason']))}.",
+        why or f"{capitalised(str(row['reason']))}.",
         _spread(row["sd_between"]),
         _spread(row["sd_within"]),
     )
@@ -191,16 +191,12 @@ def _spread(value: float | None) -> str:
     return "–" if value is None else f"{value:.2g}"
 
 
-def _p(p: float) -> str:
-    return "< 0.001" if p < 0.001 else f"= {p:.3f}"
-
-
 def _verdict(rows: Sequence[Mapping[str, Any]], apart: Sequence[str] | None) -> str:
     first = rows[0]
     if apart is None and first["reason"] == "one agent only" and first["sd_within"] is not None:
         return (
             f"{counted(first['n_dialogs'], 'dialogue')}, spread by {_spread(first['sd_within'])} "
-            f"around a mean of {number(first['mean'])}."
+            f"around a mean of {number(first['mean'], 2)}."
         )
     if apart is None:
         return f"Stability cannot be told: {first['reason']}."
@@ -222,12 +218,12 @@ def grade_of(trait: str) -> Grade | None:
     found = trait_models.load(trait).card["metrics"]["r_person"]
     value, low, high = (float(found[key]) for key in ("value", "low", "high"))
     why = (
-        f"r = {number(value)} ({number(low)} to {number(high)}) between the model’s scores and the "
+        f"r = {number(value, 2)} ({interval(low, high, 2)}) between the model’s scores and the "
         f"own answers of {int(found['n']):,} people it had not seen"
     )
     chance = low <= 0
     return Grade(
-        f"agrees with self-reports at r = {number(value)}",
+        f"agrees with self-reports at r = {number(value, 2)}",
         f"{why}: cannot be told from chance." if chance else f"{why}.",
         chance,
     )
@@ -255,7 +251,7 @@ def _sentence(
     stability = {trait: wholes(profile, trait)[0]["stability"] for trait in differing}
     first, *rest = sorted(differing, key=lambda trait: -stability[trait])
     found = f"The agents differ most in {_names(digest, [first])} "
-    found += f"(stability {number(stability[first])})"
+    found += f"(stability {number(stability[first], 2)})"
     if rest:
         found += f", then in {_names(digest, rest)}"
     if alike:
@@ -286,7 +282,3 @@ def _caution(profile: TraitProfile, *, graded: bool) -> list[str]:
             "a few hundred, so single dialogues are noisy, and that alone holds stability down."
         )
     return parts
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]

@@ -6,10 +6,11 @@ from typing import Any
 import polars as pl
 
 from dialens.analysis.profiles import NO_TURN, ONE_DIALOG, ONE_TURN, AgentProfile, TraitProfile
+from dialens.base import counted, listed
 from dialens.report._charts import Chart
 from dialens.report._digest import Digest
-from dialens.report._wording import counted, listed
-from dialens.report.profile._charts import Mark, Words, traits_chart, yardstick_chart
+from dialens.report._interval_chart import Mark
+from dialens.report.profile._charts import Words, traits_chart, yardstick_chart
 from dialens.report.profile._trait_section import grade_of
 from dialens.report.profile._words import (
     NO_TRAITS,
@@ -244,16 +245,16 @@ def _stability_chart(
     named: Sequence[tuple[str, Mapping[str, Any]]], head: str, where: str
 ) -> Chart:
     marks = [
-        Mark(name, row["drift"], row["low"], row["high"], row["sd_agents"]) for name, row in named
+        Mark(name, row["drift"], row["low"], row["high"], tick=row["sd_agents"])
+        for name, row in named
     ]
-    ticked = any(mark.yardstick is not None for mark in marks)
+    ticked = any(mark.tick is not None for mark in marks)
     tick = " The tick is how far the agents differ: stable agents lie left of it." if ticked else ""
     words = Words(
         "Drift between dialogues, points of the trait",
         "drift",
         "agents differ by",
-        f"Drift{where}: how far dialogues of an agent differ beyond chance, with 95 % intervals. "
-        "The numbers stand in the table below the chart.",
+        f"Drift{where}: how far dialogues of an agent differ beyond chance, with 95 % intervals.",
         f"The dot is the drift with its 95 % interval; 0 is none.{tick}",
     )
     rows = [

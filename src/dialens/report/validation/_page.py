@@ -65,7 +65,7 @@ def _correlations(result: Validation) -> Section:
         f"{family_size(result.correlations):,} tests in this table. The ceiling is the reliability "
         "of the mean rating; “free of rater noise” is the correlation corrected for it."
     )
-    blocks = [Text(lead), correlation_table(result.correlations, result.labels)]
+    blocks: list[Block] = [Text(lead), correlation_table(result.correlations, result.labels)]
     return Section("tables", "Correlations with human judgement", blocks, "Correlations")
 
 
@@ -79,7 +79,7 @@ def _additions(result: Validation) -> Section:
     )
     parts, names = _by_quality(result.increments)
     parts = {key: rows for key, rows in parts.items() if rows["r2_pa"].is_not_null().any()}
-    folds = [
+    folds: list[Block] = [
         Fold(
             names[key],
             [increment_table(f"increments-{key}", names[key], rows, result.labels)],
@@ -104,7 +104,7 @@ def _differences(result: Validation) -> Section:
         f"{family_size(result.differences):,} tests) respect clusters; Williams’ t and Steiger’s z "
         "with their uncorrected p take units for independent."
     )
-    blocks = [Text(lead), difference_table(result.differences, result.labels)]
+    blocks: list[Block] = [Text(lead), difference_table(result.differences, result.labels)]
     return Section("compared", "Metric against metric", blocks)
 
 

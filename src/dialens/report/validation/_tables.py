@@ -7,7 +7,7 @@ import polars as pl
 
 from dialens.analysis.validation import ALL_PSYCHOLOGICAL, Validation
 from dialens.base import counted, interval, number, p_value
-from dialens.report._table import Cell, Column, Table
+from dialens.report._table import Cell, Column, Table, explained
 from dialens.report.validation._words import family_size
 
 LEVELS = {"turn": "turns", "dialog": "dialogues", "agent": "agents", "system": "systems"}
@@ -58,15 +58,12 @@ def correlation_table(correlations: pl.DataFrame, labels: Mapping[str, str]) -> 
 def _correlation(row: Mapping[str, Any], labels: Mapping[str, str]) -> list[Cell]:
     metric = labels[row["metric"]]
     texts = (metric, row["group"] or "other", row["quality"], LEVELS[row["level"]])
-    missing = {
-        "hint": f"{row['missing']}." if row["missing"] else "",
-        "label": f"{row['n_missing']:,} missing" if row["n_missing"] else "",
-    }
+    why = row["missing"] or "no value" if row["n_missing"] else None
     return [
         *(Cell(text, text) for text in texts),
-        Cell(f"{row['n']:,}", row["n"], **missing),
+        explained(f"{row['n']:,}", row["n"], why, f"{row['n_missing']:,} missing"),
         *(_estimate(row, name) for name in ("pearson", "spearman", "kendall")),
-        Cell(p_value(row["pearson_p_adjusted"]), row["pearson_p_adjusted"], **_why(row)),
+        explained(p_value(row["pearson_p_adjusted"]), row["pearson_p_adjusted"], row["reason"]),
         _estimate(row, "pearson_corrected"),
         _estimate(row, "ceiling"),
     ]
@@ -75,10 +72,6 @@ def _correlation(row: Mapping[str, Any], labels: Mapping[str, str]) -> list[Cell
 def _estimate(row: Mapping[str, Any], name: str) -> Cell:
     low, high = row[f"{name}_low"], row[f"{name}_high"]
     return Cell(number(row[name], 2), row[name], "" if low is None else interval(low, high, 2))
-
-
-def _why(row: Mapping[str, Any]) -> dict[str, str]:
-    return {"hint": f"{row['reason']}.", "label": "why?"} if row["reason"] else {}
 
 
 def increment_table(key: str, title: str, rows: pl.DataFrame, labels: Mapping[str, str]) -> Table:
@@ -104,7 +97,7 @@ def increment_table(key: str, title: str, rows: pl.DataFrame, labels: Mapping[st
 
 def _by_automatic(
     rows: pl.DataFrame, names: Sequence[str]
-) -> list[tuple[str, Mapping[str, Any], list[Mapping[str, Any]]]]:
+) -> list[tuple[str, dict[str, Any], list[dict[str, Any]]]]:
     """Of every automatic metric a row that has its R² alone, and its rows with each of `names`."""
     parts = []
     for automatic in rows["automatic"].unique(maintain_order=True):
@@ -162,7 +155,7 @@ def _difference(row: Mapping[str, Any], labels: Mapping[str, str]) -> list[Cell 
         Cell(f"{row['n']:,}", row["n"]),
         *(number(row[name], 2) for name in ("r_a", "r_b", "r_ab")),
         Cell(number(row["difference"], 2), row["difference"], ends),
-        Cell(p_value(row["p_adjusted"]), row["p_adjusted"], **_why(row)),
+        explained(p_value(row["p_adjusted"]), row["p_adjusted"], row["reason"]),
         _statistic(row["williams_t"], row["williams_p"]),
         _statistic(row["steiger_z"], row["steiger_p"]),
     ]
@@ -202,7 +195,7 @@ def increments_latex(result: Validation) -> str:
         titles = [
             "All Psych." if name == ALL_PSYCHOLOGICAL else result.labels[name] for name in names
         ]
-        heads = [
+        heads: list[Column | str] = [
             "",
             "A",
             *(Column(part, group=title) for title in titles for part in ("P", "P+A")),
