@@ -6,7 +6,7 @@ from pathlib import Path
 
 import polars as pl
 
-from dialens.engagement._work_folder import open_work
+from dialens.engagement.curation._work_folder import open_work
 
 _COLUMNS = ("key", "parent", "thread", "text", "votes", "created", "usable")
 

@@ -6,16 +6,26 @@ from ._progress import Advance, progress
 from ._registry import Registry
 from ._run_record import RUN, Recorder, RunRecord, versions
 from ._steps import StepChain, open_state, read_marker, step_key, write_marker
-from ._storage import FILES, TableSink, atomic_file, atomic_folder, list_files, listed_files, refuse_inputs_in, set_aside, sha256_file
+from ._storage import (
+    FILES,
+    TableSink,
+    atomic_file,
+    atomic_folder,
+    list_files,
+    listed_files,
+    refuse_inputs_in,
+    set_aside,
+    sha256_file,
+)
 from ._wording import capitalised, counted, duration, in_brackets, interval, listed, number, p_value
 from ._yaml_models import read_yaml, validated
 
 __all__ = [
+    "FILES",
+    "RUN",
     "Advance",
     "DialensError",
     "Estimate",
-    "FILES",
-    "RUN",
     "Recorder",
     "Registry",
     "RetryPolicy",

@@ -1,27 +1,43 @@
-from ._ablation import ABLATION_COLUMNS, AGGREGATE, Ablation, WORDS, ablate
-from ._evaluation import RatedReplies, engagement_scores, open_scorer, reply_backgrounds, reply_pairs, turns_read
+from ._ablation import ABLATION_COLUMNS, AGGREGATE, WORDS, Ablation, ablate
+from ._evaluation import (
+    RatedReplies,
+    engagement_scores,
+    open_scorer,
+    reply_backgrounds,
+    reply_pairs,
+    turns_read,
+)
 from ._exporting import CARD, TRAINING, export_model
-from ._labelled import PARTS, POSTS, POST_COLUMNS, TRAIN, VALIDATION, read_parts, read_posts
+from ._labelled import PARTS, POST_COLUMNS, POSTS, TRAIN, VALIDATION, read_parts, read_posts
 from ._negatives import RANDOM, Recipe, count_made, mix_negatives
-from ._training import TrainingData, TrainingPlan, best_seed, check_encoder, depends_on, require_training, summarise, train_seeds
+from ._training import (
+    TrainingData,
+    TrainingPlan,
+    best_seed,
+    check_encoder,
+    depends_on,
+    require_training,
+    summarise,
+    train_seeds,
+)
 
 __all__ = [
     "ABLATION_COLUMNS",
     "AGGREGATE",
-    "Ablation",
     "CARD",
     "PARTS",
     "POSTS",
     "POST_COLUMNS",
     "RANDOM",
-    "RatedReplies",
-    "Recipe",
     "TRAIN",
     "TRAINING",
-    "TrainingData",
-    "TrainingPlan",
     "VALIDATION",
     "WORDS",
+    "Ablation",
+    "RatedReplies",
+    "Recipe",
+    "TrainingData",
+    "TrainingPlan",
     "ablate",
     "best_seed",
     "check_encoder",

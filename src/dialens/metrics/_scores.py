@@ -125,7 +125,7 @@ class ScoredMetric:
     def from_json(cls, entry: Mapping[str, Any]) -> "ScoredMetric":
         """From what `as_json` gave; unknown facts, which a later version may know, are left out."""
         names = {f.name for f in fields(MetricCard)}
-        facts = {
+        facts: dict[str, Any] = {
             key: tuple(fact) if isinstance(fact, list) else fact
             for key, fact in entry["card"].items()
             if key in names

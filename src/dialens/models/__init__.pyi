@@ -2,34 +2,59 @@ from ._batches import padded, shuffled_batches, token_batches
 from ._card import ModelCard, Task, read_card
 from ._catalogue import Catalogue, CatalogueEntry, FileCheck, catalogue, verify
 from ._emotions import POSITIVE_EMOTIONS
-from ._engagement import CONTEXT_TURNS, EngagementScorer, FORMULA, TASK, averaged, background_pairs, check_chances, content_words, context, largest, margins, positive_label, sigmoid
-from ._folders import FolderError, PICKLED_WEIGHTS, SAFE_WEIGHTS, TOKENIZER_FILES, check_tokenizer, first_line, has_tokenizer, load_gguf, load_model, load_tokenizer
+from ._engagement import (
+    CONTEXT_TURNS,
+    FORMULA,
+    TASK,
+    EngagementScorer,
+    averaged,
+    background_pairs,
+    check_chances,
+    content_words,
+    context,
+    largest,
+    margins,
+    positive_label,
+    sigmoid,
+)
+from ._folders import (
+    PICKLED_WEIGHTS,
+    SAFE_WEIGHTS,
+    TOKENIZER_FILES,
+    FolderError,
+    check_tokenizer,
+    first_line,
+    has_tokenizer,
+    load_gguf,
+    load_model,
+    load_tokenizer,
+)
 from ._huggingface import LOGITS, TorchModel
 from ._inputs import TextInput, make_plain, special_tokens
 from ._likelihood import LanguageModel
 from ._runtime import Model, Precision, activated, length_sorted
-from ._store import Listed, SHIPPED, list_models, load
+from ._store import SHIPPED, Listed, list_models, load
 
 __all__ = [
     "CONTEXT_TURNS",
-    "Catalogue",
-    "CatalogueEntry",
-    "EngagementScorer",
     "FORMULA",
-    "FileCheck",
-    "FolderError",
     "LOGITS",
-    "LanguageModel",
-    "Listed",
-    "Model",
-    "ModelCard",
     "PICKLED_WEIGHTS",
     "POSITIVE_EMOTIONS",
-    "Precision",
     "SAFE_WEIGHTS",
     "SHIPPED",
     "TASK",
     "TOKENIZER_FILES",
+    "Catalogue",
+    "CatalogueEntry",
+    "EngagementScorer",
+    "FileCheck",
+    "FolderError",
+    "LanguageModel",
+    "Listed",
+    "Model",
+    "ModelCard",
+    "Precision",
     "Task",
     "TextInput",
     "TorchModel",

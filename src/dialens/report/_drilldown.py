@@ -232,7 +232,6 @@ def _turn_values(
     return made
 
 
-
 def _short(value: float | None) -> float | None:
     """Five significant digits: what is shown has fewer."""
     return None if value is None else float(f"{value:.5g}")

@@ -30,7 +30,6 @@ from dialens.report._page import (
     folded,
     write_page,
 )
-
 from dialens.report._tables import headline_table, other_tables, size, system_table
 from dialens.report.profile import Character, ProfileSection, character, profile_of, profile_section
 

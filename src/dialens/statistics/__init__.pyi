@@ -1,9 +1,35 @@
-from ._bootstrap import ClusterDraws, Floats, Ints, MOST_UNDEFINED, Mask, Resampled, cluster_sums, coarsened, left_out_sums, percentile_estimate, resampled_sums
+from ._bootstrap import (
+    MOST_UNDEFINED,
+    ClusterDraws,
+    Floats,
+    Ints,
+    Mask,
+    Resampled,
+    cluster_sums,
+    coarsened,
+    left_out_sums,
+    percentile_estimate,
+    resampled_sums,
+)
 from ._coefficients import area_under_curve, partial_pearson, pearson, ranks, spearman
 from ._corrections import corrected
-from ._few_units import BOOTSTRAP, FEW, FEWEST, T, TOO_FEW, few_units_note, jackknife_t, units
+from ._few_units import BOOTSTRAP, FEW, FEWEST, TOO_FEW, T, few_units_note, jackknife_t, units
 from ._incremental import FOLDS, Memory, increment
-from ._profile_verdicts import Difference, DifferenceVerdict, Matching, Movement, Stability, StabilityVerdict, beyond_chance, difference_verdict, matches_its_own, matching_verdict, movement_verdict, stability_verdict, wholes
+from ._profile_verdicts import (
+    Difference,
+    DifferenceVerdict,
+    Matching,
+    Movement,
+    Stability,
+    StabilityVerdict,
+    beyond_chance,
+    difference_verdict,
+    matches_its_own,
+    matching_verdict,
+    movement_verdict,
+    stability_verdict,
+    wholes,
+)
 from ._ratings import ITEM, LABEL, load_ratings, rated_items
 from ._standouts import AgentValue, standouts
 from .agreement import Agreement, measure_agreement
@@ -11,20 +37,21 @@ from .mixed import MixedFit, fit_mixed
 from .power import power_curve
 
 __all__ = [
-    "AgentValue",
-    "Agreement",
     "BOOTSTRAP",
-    "ClusterDraws",
-    "Difference",
-    "DifferenceVerdict",
     "FEW",
     "FEWEST",
     "FOLDS",
-    "Floats",
     "ITEM",
-    "Ints",
     "LABEL",
     "MOST_UNDEFINED",
+    "TOO_FEW",
+    "AgentValue",
+    "Agreement",
+    "ClusterDraws",
+    "Difference",
+    "DifferenceVerdict",
+    "Floats",
+    "Ints",
     "Mask",
     "Matching",
     "Memory",
@@ -34,7 +61,6 @@ __all__ = [
     "Stability",
     "StabilityVerdict",
     "T",
-    "TOO_FEW",
     "area_under_curve",
     "beyond_chance",
     "cluster_sums",

@@ -5,9 +5,9 @@ from ._model import MODEL_FILE, TraitModel, load, save, shipped, standardise, tf
 from ._report import Correlation, TraitReport, correlation
 
 __all__ = [
+    "MODEL_FILE",
     "Correlation",
     "DenseBlock",
-    "MODEL_FILE",
     "TraitFit",
     "TraitModel",
     "TraitReport",
