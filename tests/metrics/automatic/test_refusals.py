@@ -12,11 +12,12 @@ import torch
 import transformers
 
 from dialens.corpus import Corpus, Dialogue, Reference, Turn
-from dialens.metrics import Resources, ScorerContext, ScorerSet, score
-from dialens.metrics import _catalogue as catalogue
+from dialens.metrics import Resources, ScorerContext, ScorerSet, metrics, score
 from tests.metrics.automatic import checkpoints
 
-FAMILIES = {family.name: family for family in catalogue.FAMILIES}
+FAMILIES = {
+    card.scored_by.name: card.scored_by for card in metrics().values() if card.scored_by is not None
+}
 TALK = Dialogue(
     "s",
     "bot",

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dialens.analysis.profiles import AgentProfile
+from dialens.analysis.profiles import AgentProfile, beyond_chance, matches_its_own, matching_verdict
 from dialens.base import counted, listed
 from dialens.report._charts import Chart
 from dialens.report._digest import Digest
@@ -19,7 +19,6 @@ from dialens.report.profile._words import (
     with_interval,
     worded,
 )
-from dialens.statistics import beyond_chance, matches_its_own, matching_verdict
 
 MATCHING = "profile-matching"
 _MOST_NAMED = 3

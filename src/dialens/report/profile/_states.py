@@ -12,6 +12,8 @@ from dialens.analysis.profiles import (
     NO_TURN,
     ONE_TURN,
     AgentProfile,
+    Movement,
+    movement_verdict,
 )
 from dialens.base import counted
 from dialens.report._charts import Chart
@@ -28,7 +30,6 @@ from dialens.report.profile._words import (
     with_interval,
     worded,
 )
-from dialens.statistics import Movement, movement_verdict
 
 STATES = "profile-states"
 _LABELS = {

@@ -7,14 +7,13 @@ from typing import Any
 
 import polars as pl
 
-from dialens.analysis.profiles import TraitProfile, systems_apart, trait_profile
+from dialens.analysis.profiles import TraitProfile, systems_apart, trait_profile, wholes
 from dialens.base import capitalised, counted, interval, listed, number, p_value
 from dialens.metrics import MetricCard, Scores
 from dialens.models import traits as trait_models
 from dialens.report._charts import Chart
 from dialens.report._digest import Digest
 from dialens.report.profile._trait_chart import trait_chart
-from dialens.statistics import wholes
 
 _WORDS_WANTED = 300
 _MOST_SYSTEMS = 8

@@ -5,7 +5,18 @@ from typing import Any
 
 import polars as pl
 
-from dialens.analysis.profiles import NO_TURN, ONE_DIALOG, ONE_TURN, AgentProfile, TraitProfile
+from dialens.analysis.profiles import (
+    NO_TURN,
+    ONE_DIALOG,
+    ONE_TURN,
+    AgentProfile,
+    DifferenceVerdict,
+    Stability,
+    StabilityVerdict,
+    TraitProfile,
+    difference_verdict,
+    stability_verdict,
+)
 from dialens.base import counted, listed
 from dialens.report._charts import Chart
 from dialens.report._digest import Digest
@@ -24,13 +35,6 @@ from dialens.report.profile._words import (
     unknown,
     with_interval,
     worded,
-)
-from dialens.statistics import (
-    DifferenceVerdict,
-    Stability,
-    StabilityVerdict,
-    difference_verdict,
-    stability_verdict,
 )
 
 DIFFERENCE = "profile-traits"

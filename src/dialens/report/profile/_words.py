@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
+from dialens.analysis.profiles import Difference, Matching, Movement, Stability
 from dialens.base import number
 from dialens.report._charts import Chart
 from dialens.report._digest import Digest
-from dialens.statistics import Difference, Matching, Movement, Stability
 
 YES, PARTLY, NO, UNKNOWN = "yes", "partly", "no", "unknown"
 
