@@ -15,7 +15,8 @@ from polars.testing import assert_frame_equal
 from dialens.base import DialensError
 from dialens.corpus import Corpus, Intake, OnError, Source, convert, formats, json_records, read
 from dialens.corpus._reading import Reader, choose
-from dialens.corpus.readers import readers
+from dialens.corpus.readers import READERS, readers
+from dialens.testing import check_reader
 from tests.corpus.samples import PARQUET, SAMPLES, TALKS, TEXT_SAMPLES, Break, Sample, corpus_folder
 
 NO_TEXT_FILE = ("corpus", "convokit", "parquet", "files")
@@ -60,11 +61,13 @@ def test_every_format_has_a_sample() -> None:
     [reader for reader in readers() if reader.name not in NO_TEXT_FILE],
     ids=lambda reader: reader.name,
 )
-def test_the_example_shown_to_users_can_be_read(reader: Reader, tmp_path: Path) -> None:
-    path = tmp_path / "example"
-    path.write_text(reader.example)
-    assert choose(Source(path), None, readers()).name == reader.name
-    assert read(path).turns.collect().height >= 2
+def test_the_example_shown_to_users_keeps_every_promise(reader: Reader) -> None:
+    check_reader(reader)
+
+
+def test_every_reader_keeps_its_promises(text_sample: Sample, tmp_path: Path) -> None:
+    source, _ = text_sample.build(tmp_path)
+    check_reader(READERS[text_sample.name], source)
 
 
 def test_content_alone_shows_the_format(sample: Sample, tmp_path: Path) -> None:
