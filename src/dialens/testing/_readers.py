@@ -95,6 +95,10 @@ def _check_file(reader: Reader, data: bytes, name: str) -> None:
     with _written(data, name) as path:
         turns = _turns(reader, path)
         said = turns["text"].to_list()
+        promise(
+            any(text and text.encode() in data for text in said),
+            f"{who} reads no text as it stands in {name}.",
+        )
         for packing, pack in _PACKINGS.items():
             path.write_bytes(pack(data))
             promise(
