@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from functools import reduce
 from operator import or_
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, get_args
 
 from pydantic import BaseModel, GetCoreSchemaHandler
 from pydantic import Field as Setting
@@ -16,6 +16,7 @@ def named_by_kind(settings: type[BaseModel], name: str) -> None:
     """Refuse settings whose `kind` is not the name under which a study file asks for them.
 
     Examples:
+        >>> from typing import Literal
         >>> class Wrong(BaseModel):
         ...     kind: Literal["stars"] = "stars"
         >>> named_by_kind(Wrong, "thumbs")
@@ -24,7 +25,7 @@ def named_by_kind(settings: type[BaseModel], name: str) -> None:
         dialens.DialensError: The settings Wrong of 'thumbs' must say `kind: Literal["thumbs"] ...
     """
     kind = settings.model_fields.get("kind")
-    if kind is None or kind.default != name or kind.annotation != Literal[name]:
+    if kind is None or kind.default != name or get_args(kind.annotation) != (name,):
         raise DialensError(
             f"The settings {settings.__name__} of {name!r} must say "
             f'`kind: Literal["{name}"] = "{name}"`.'

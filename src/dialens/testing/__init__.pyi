@@ -4,4 +4,10 @@ from ._metrics import check_metric
 from ._readers import check_reader
 from ._recruiters import check_recruiter
 
-__all__ = ["check_agent", "check_instrument", "check_metric", "check_reader", "check_recruiter"]
+__all__ = [
+    "check_agent",
+    "check_instrument",
+    "check_metric",
+    "check_reader",
+    "check_recruiter",
+]
