@@ -159,7 +159,7 @@ class Plan:
 
     def failures_of(self, reasons: Mapping[str, str | None]) -> dict[str, str]:
         """By metric name, why it has no value; `reasons` are those of families, by their name."""
-        failed = {}
+        failed: dict[str, str] = {}
         for metric in self.metrics:
             for family in metric.families:
                 reason = reasons.get(family.name)
