@@ -29,8 +29,8 @@ import numpy as np
 
 from dialens.corpus import Corpus, Dialogue, Reference, Turn
 from dialens.metrics import Resources, ScorerContext, ScorerSet, score
+from dialens.metrics._catalogue import FAMILIES
 from dialens.metrics._family_cards import MOST_POOLED
-from dialens.metrics.families import FAMILIES
 from dialens.metrics.families._frontier import mauve_of
 
 METRICS = ["bleu", "chrf", "rouge", "meteor", "bert_score", "mauve"]

@@ -5,10 +5,10 @@ from importlib.metadata import entry_points
 
 from dialens.base import DialensError, did_you_mean
 from dialens.metrics._card import MetricCard
+from dialens.metrics._catalogue import FAMILIES
 from dialens.metrics._family import Family
 from dialens.metrics._family_cards import GROUP as AUTOMATIC
 from dialens.metrics._family_cards import cards_of
-from dialens.metrics.families import FAMILIES
 from dialens.metrics.families import _emotion as emotion
 from dialens.metrics.families import _model_emotion as model_emotion
 from dialens.metrics.families import _model_engagement as model_engagement

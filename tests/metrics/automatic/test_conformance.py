@@ -19,9 +19,9 @@ from dialens.metrics import (
     make_plan,
     metrics,
 )
+from dialens.metrics._catalogue import FAMILIES
 from dialens.metrics._scores import long
 from dialens.metrics._scoring import open_scorers, score_parts
-from dialens.metrics.families import FAMILIES
 from tests.metrics.automatic.tiny_weights import tiny_workshop
 from tests.metrics.strategies import corpora, texts
 

@@ -13,7 +13,7 @@ import transformers
 
 from dialens.corpus import Corpus, Dialogue, Reference, Turn
 from dialens.metrics import Resources, ScorerContext, ScorerSet, score
-from dialens.metrics.families import _catalogue as catalogue
+from dialens.metrics import _catalogue as catalogue
 from tests.metrics.automatic import checkpoints
 
 FAMILIES = {family.name: family for family in catalogue.FAMILIES}
