@@ -188,7 +188,7 @@ class _Measure:
             rate = self._rate(widest, scorers, sample=_SAMPLE, warm_up=_WARM_UP)
             names = tuple(sorted(family.name for family in group))
             uses.append(EncoderUse(names, model.label, count, rate * count))
-        return tuple(uses)
+        return tuple(sorted(uses, key=lambda use: use.tasks))
 
     def others(self, families: Sequence[Family], scorers: ScorerSet) -> tuple[ScorerUse, ...]:
         """What each family without a model that ships has to do; fast ones are not measured."""
