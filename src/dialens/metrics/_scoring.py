@@ -93,7 +93,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Plan:
+class ScoringPlan:
     """What is computed in one pass.
 
     Attributes:
@@ -178,7 +178,7 @@ class Plan:
         return [metric for metric in self.metrics if level in metric.card.levels]
 
 
-def open_scorers(corpus: Corpus, plan: Plan) -> pl.DataFrame | None:
+def open_scorers(corpus: Corpus, plan: ScoringPlan) -> pl.DataFrame | None:
     """The references, where a metric of the plan reads them; its scorers are opened and see all.
 
     What scorers depend on stands in signatures, so that this comes before anything is scored.
@@ -200,7 +200,7 @@ def open_scorers(corpus: Corpus, plan: Plan) -> pl.DataFrame | None:
 
 def score_parts(
     batches: Iterable[pl.DataFrame],
-    plan: Plan,
+    plan: ScoringPlan,
     *,
     references: pl.DataFrame | None = None,
     threads: int = 2,
@@ -262,7 +262,7 @@ def _in_order(work: Callable[[T], R], items: Iterable[T], threads: int) -> Itera
                 future.cancel()
 
 
-def _score_batch(batch: TurnBatch, plan: Plan) -> tuple[TurnBatch, Part, Part, "_Positions"]:
+def _score_batch(batch: TurnBatch, plan: ScoringPlan) -> tuple[TurnBatch, Part, Part, "_Positions"]:
     features = plan.features
     for family in plan.families.values():
         if family.kind == "words":
@@ -353,7 +353,7 @@ def _larger_column(
 class _Groups:
     """Adds batches up to agents, systems, and positions within dialogues."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: ScoringPlan) -> None:
         self._plan = plan
         self._agents: dict[tuple[str, str], int] = {}
         self._own: dict[str, Merger] = {n: f.merger() for n, f in plan.features.items()}
@@ -492,7 +492,9 @@ class _Positions:
             group_sums(self.turns, inverse, count),
         )
 
-    def part(self, plan: Plan, pairs: list[tuple[str, str]], failures: Mapping[str, str]) -> Part:
+    def part(
+        self, plan: ScoringPlan, pairs: list[tuple[str, str]], failures: Mapping[str, str]
+    ) -> Part:
         """Metrics whose features add up, pooled over the turns at each position."""
         state = State(self.own, self.other, self.turns[:, 1].astype(np.int64))
         agent_turns = self.turns[:, 0].astype(np.int64)
