@@ -30,6 +30,7 @@ def models_without_cache() -> ScorerSet:
 
 def table(talks: list[Dialogue], *, batch: int = 1000, threads: int = 1) -> pl.DataFrame:
     plan = make_plan(None, Resources(scorers=models_without_cache()))
+    plan.open()
     signatures = {metric.name: metric.signature for metric in plan.metrics}
     batches = Corpus.of(talks).batches(turns=batch)
     parts = score_parts(batches, plan, threads=threads)
