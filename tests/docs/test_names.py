@@ -14,6 +14,7 @@ MENTIONED = re.compile(r"`([^`\n]+)`")
 PATH = re.compile(r"[\w./-]+(?:\.(?:pyi?|sql|j2|js|css|toml|md)|/)")
 NAME = re.compile(r"dialens(?:\.\w+)+")
 PYTHON = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
+SPELLED = re.compile(r"(?<![\w./\"@-])dialens(?:\.\w+)+")
 FENCED = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
 
 
@@ -65,3 +66,14 @@ def test_names_in_the_text_exist(page: Path) -> None:
 def test_names_in_the_examples_exist(page: Path) -> None:
     blocks = PYTHON.findall(page.read_text("utf-8"))
     assert not [name for block in blocks for name in imported(block) if not exists(name)]
+
+
+def test_names_in_docstrings_exist(repository: Path) -> None:
+    written: dict[str, str] = {}
+    for path in sorted((repository / "src").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+                text = ast.get_docstring(node) or ""
+                written |= dict.fromkeys(SPELLED.findall(text), str(path.relative_to(repository)))
+    assert len(written) > 50
+    assert not [f"{path}: {name}" for name, path in written.items() if not exists(name)]
