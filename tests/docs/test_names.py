@@ -8,6 +8,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from ruamel.yaml import YAML
 
 PAGES = sorted((Path(__file__).resolve().parents[2] / "docs").glob("*.md"))
 MENTIONED = re.compile(r"`([^`\n]+)`")
@@ -54,6 +55,14 @@ def test_files_in_the_design_exist(repository: Path) -> None:
     assert not [
         path for path in set(paths) - doors if not any((place / path).exists() for place in places)
     ]
+
+
+def test_every_page_has_its_section(repository: Path) -> None:
+    nav = YAML(typ="safe").load(repository / "mkdocs.yml")["nav"]
+    sections = {title: pages for entry in nav[1:] for title, pages in entry.items()}
+    assert list(sections) == ["Use", "Studies", "Methods", "Extend", "Inside"]
+    listed = [file for pages in sections.values() for page in pages for file in page.values()]
+    assert sorted([*listed, *nav[0].values()]) == [page.name for page in PAGES]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
