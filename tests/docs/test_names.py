@@ -12,6 +12,8 @@ from ruamel.yaml import YAML
 
 PAGES = sorted((Path(__file__).resolve().parents[2] / "docs").glob("*.md"))
 MENTIONED = re.compile(r"`([^`\n]+)`")
+GROUPS = {f"dialens.{kind}" for kind in ("readers", "instruments", "recruiters")}
+"""Entry-point groups that are called like no package."""
 PATH = re.compile(r"[\w./-]+(?:\.(?:pyi?|sql|j2|js|css|toml|md)|/)")
 NAME = re.compile(r"dialens(?:\.\w+)+")
 PYTHON = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
@@ -67,8 +69,8 @@ def test_every_page_has_its_section(repository: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_names_in_the_text_exist(page: Path) -> None:
-    names = mentioned(page.read_text("utf-8"), NAME)
-    assert not [name for name in names if not exists(name)]
+    names = set(mentioned(page.read_text("utf-8"), NAME)) - GROUPS
+    assert not [name for name in sorted(names) if not exists(name)]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
