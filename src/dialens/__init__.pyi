@@ -1,3 +1,13 @@
+from . import agents as agents
+from . import analysis as analysis
+from . import corpus as corpus
+from . import engagement as engagement
+from . import metrics as metrics
+from . import models as models
+from . import report as report
+from . import statistics as statistics
+from . import studies as studies
+from . import text as text
 from .analysis import compare, intervals, validate
 from .base import DialensError
 from .corpus import Corpus, read

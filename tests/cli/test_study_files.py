@@ -28,6 +28,7 @@ def test_new_then_check(tmp_path: Path) -> None:
     folder = tmp_path / "s"
     assert "50 items, 4 cells" in run("new", "--template", "anchoring2020", "-o", str(folder))
     assert sorted(path.name for path in folder.iterdir()) == [
+        ".dialens.json",
         "items.yaml",
         "study.schema.json",
         "study.yaml",

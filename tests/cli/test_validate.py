@@ -64,6 +64,7 @@ def test_validate_writes_everything(rated, tmp_path: Path) -> None:
     assert "corrected over" in done.output
     files = {path.name for path in (tmp_path / "v").iterdir()}
     assert files == {
+        ".dialens.json",
         "validation.json",
         "correlations.csv",
         "differences.csv",

@@ -14,7 +14,7 @@ from scipy import stats
 
 from dialens.base import DialensError
 from dialens.corpus import Corpus, Dialogue
-from dialens.metrics import Plan, Resources, ScorerSet, Scores, forecast, make_plan, score
+from dialens.metrics import Resources, ScorerSet, Scores, ScoringPlan, forecast, make_plan, score
 from dialens.metrics._encoders import encoders_of
 from dialens.metrics.families import LABELS
 from dialens.models import Model, load
@@ -325,7 +325,7 @@ def test_a_size_that_a_task_lacks_is_its_default() -> None:
     assert label(plan, "relevance") == "base, int8"
 
 
-def label(plan: Plan, family: str) -> str:
+def label(plan: ScoringPlan, family: str) -> str:
     """What the model behind a family is called."""
     model = plan.families[family].model
     assert model is not None

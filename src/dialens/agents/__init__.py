@@ -4,7 +4,7 @@ An agent is asked with a conversation so far and answers it. Kinds of agents are
 (`make_agent("openai:gpt-4o-mini")`), and each is loaded only when it is used. `collect` lets them
 talk and keeps what they say as a corpus.
 
-May import `models`, `text` and `corpus`; the command line and the web pages build on it.
+May import `models` and what is below it; the command line and the web pages build on it.
 """
 
 import lazy_loader

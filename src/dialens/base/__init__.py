@@ -1,6 +1,6 @@
-"""What every room needs: errors, storage, progress, run records, estimates, words for numbers.
+"""What every package needs: errors, storage, progress, run records, estimates, words for numbers.
 
-Imports no other room.
+Imports no other package of dialens.
 """
 
 import lazy_loader

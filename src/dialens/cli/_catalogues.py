@@ -11,7 +11,7 @@ from dialens.base import DialensError
 from dialens.cli._options import AllowPickle, Device, MetricOptions, Weights, make_scorers
 from dialens.corpus import LEVELS
 from dialens.corpus import formats as all_formats
-from dialens.metrics import Metric, MetricCard, Plan, Resources, make_plan, select
+from dialens.metrics import Metric, MetricCard, Resources, ScoringPlan, make_plan, select
 from dialens.metrics import metrics as all_metrics
 
 
@@ -62,7 +62,7 @@ def metrics(
     _say_why(console, chosen, lacking)
 
 
-def _lacking(plan: Plan, metric: Metric) -> str | None:
+def _lacking(plan: ScoringPlan, metric: Metric) -> str | None:
     """Why a metric is not ready; the user's weights are looked for, not loaded."""
     for family in metric.families:
         if family.model is not None:

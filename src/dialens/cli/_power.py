@@ -11,7 +11,7 @@ from rich.table import Table
 from dialens.base import RUN, DialensError, Recorder, atomic_folder, number, progress
 from dialens.cli._options import Force, Seed, names, shown
 from dialens.cli._terminal import plain_console
-from dialens.report import Plan, Summary, write_power
+from dialens.report import PowerPlan, Summary, write_power
 from dialens.statistics import load_ratings
 from dialens.statistics.power import (
     SIMULATIONS,
@@ -156,7 +156,7 @@ def power(
                 alpha=alpha,
                 seed=seed,
             )
-        plan = Plan(table, parts, design, alpha, wanted_power, width, fitted)
+        plan = PowerPlan(table, parts, design, alpha, wanted_power, width, fitted)
         text = json.dumps(plan.to_dict(), indent=1, ensure_ascii=False, allow_nan=False)
         (scratch / POWER).write_text(text + "\n", encoding="utf-8")
         table.write_csv(scratch / "power.csv")

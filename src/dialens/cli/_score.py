@@ -33,7 +33,7 @@ from dialens.cli._options import (
 )
 from dialens.cli._terminal import plain_console
 from dialens.corpus import Intake, OnError, read, write_rejects
-from dialens.metrics import Plan, Resources, Scores, forecast, make_plan, score_into
+from dialens.metrics import Resources, Scores, ScoringPlan, forecast, make_plan, score_into
 from dialens.report import Summary, headline_metrics, run_facts, write_report
 
 _NUMBER = 6  # characters of a value
@@ -134,7 +134,7 @@ def score_to(
     source: Path,
     output: Path,
     *,
-    plan: Plan,
+    plan: ScoringPlan,
     levels: list[str],
     resources: Resources,
     threads: int | None = None,

@@ -1,7 +1,7 @@
 """What a conversation is: System > Agent > Dialog > Turn, with its ratings and references.
 
 Readers turn every format of the field into the same three tables, writers turn them back.
-This is the ground floor: everything may import it, and it imports no other room.
+Imports `base`; every other package may import it.
 """
 
 import lazy_loader

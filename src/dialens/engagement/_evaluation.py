@@ -1,8 +1,8 @@
 """A model's scores of replies, and the replies that people have rated.
 
-Correlations with intervals are the business of `stats` and of `dialens engagement evaluate`; here
-is what both that command and training need: pairs of context and reply from any corpus, and one
-number a pair from any model.
+Correlations with intervals come from `statistics`, by `dialens engagement evaluate`; here is what
+both that command and training need: pairs of context and reply from any corpus, and one number a
+pair from any model.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Metrics: one module a family, one registry, one engine that scores every level in one pass.
 
-May import `models`, `text` and `corpus`; `stats` and `report` build on what it gives.
+May import `models` and what is below it; `analysis` and `report` build on what it gives.
 """
 
 import lazy_loader

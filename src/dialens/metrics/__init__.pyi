@@ -10,7 +10,7 @@ from ._registry import metrics, select
 from ._result_cache import ResultCache, default_folder
 from ._scorers import ScorerSet, check_names
 from ._scores import SCORES, ScoredMetric, Scores, long, make_plan, score, score_into, state_of
-from ._scoring import Plan, open_scorers, score_parts
+from ._scoring import ScoringPlan, open_scorers, score_parts
 from ._state import State, Values
 from .families import LABELS
 
@@ -28,7 +28,6 @@ __all__ = [
     "ModelChoice",
     "NotReadyError",
     "Output",
-    "Plan",
     "PoolScorer",
     "Resources",
     "ResultCache",
@@ -37,6 +36,7 @@ __all__ = [
     "ScorerContext",
     "ScorerSet",
     "Scores",
+    "ScoringPlan",
     "Spread",
     "State",
     "TurnBatch",

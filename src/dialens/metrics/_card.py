@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 
 from dialens.corpus import LEVELS
 from dialens.metrics._batch import TurnBatch
@@ -172,11 +171,11 @@ class Metric:
     def _scored(self) -> list[FamilyValues]:
         return [feat for feat in self.definition.features if isinstance(feat, FamilyValues)]
 
-    @cached_property
+    @property
     def signature(self) -> str:
         """Everything the numbers depend on, short enough for a footnote.
 
-        A scorer signs once it is open: ask for it when the run's scorers are.
+        A scorer signs once it is open, `none` before: ask when the plan's scorers are open.
         """
         depends = dict(self.definition.uses)
         for feature in self._scored:

@@ -78,7 +78,8 @@ class PoolScorer(Protocol):
 class WordScorer(Protocol):
     """Scores the agent's turns and dialogues from words that the run has tokenised already.
 
-    For models of pooled text, whose value of a dialogue is no function of its turns' values.
+    For models of pooled text, whose value of a dialogue is no function of its turns' values. Called
+    from several threads, a batch in each.
     """
 
     signature: str

@@ -1,7 +1,7 @@
 """What a family's scorer says of a batch, and the features that metrics read it from.
 
-Runs before a batch goes to the threads that count words: scorers use all cores by themselves, and
-results do not depend on which thread comes first.
+Units are scored before a batch goes to the threads that count words: scorers use all cores, and
+results do not depend on which thread comes first. Scorers of words run in those threads.
 """
 
 import hashlib
@@ -111,7 +111,7 @@ class FamilyValues:
         outcome = batch.outcomes[self.family.name]
         columns = [self._columns(outcome.values)]
         if self.family.lacks:
-            columns += [outcome.scored[:, None], outcome.lacks]
+            columns += [outcome.scored[:, None].astype(np.float64), outcome.lacks]
         return np.hstack(columns)
 
     def _columns(self, values: Floats) -> Floats:

@@ -16,7 +16,7 @@ from dialens.corpus import Corpus
 from dialens.metrics._batch import TurnBatch, Words
 from dialens.metrics._family import Family, NamedModel
 from dialens.metrics._scorers import ScorerSet
-from dialens.metrics._scoring import UNITS, Plan, open_scorers
+from dialens.metrics._scoring import UNITS, ScoringPlan, open_scorers
 from dialens.metrics._units import Units
 
 _LOOKED_AT = 2_000  # turns at the beginning, of which the sample is drawn
@@ -126,7 +126,7 @@ class Forecast:
 
 
 def forecast(
-    corpus: Corpus, plan: Plan, *, timer: Callable[[], float] = time.perf_counter
+    corpus: Corpus, plan: ScoringPlan, *, timer: Callable[[], float] = time.perf_counter
 ) -> Forecast | None:
     """Open the scorers of a plan and measure them; None if it uses none.
 
@@ -166,7 +166,7 @@ class _Measure:
     """A look at the beginning of a corpus, through scorers against the clock."""
 
     def __init__(
-        self, corpus: Corpus, plan: Plan, turns: int, spoken: int, timer: Callable[[], float]
+        self, corpus: Corpus, plan: ScoringPlan, turns: int, spoken: int, timer: Callable[[], float]
     ) -> None:
         frame = corpus.turns.select(*UNITS, "role", "text", "meta").head(_LOOKED_AT).collect()
         references = open_scorers(corpus, plan)
@@ -188,7 +188,7 @@ class _Measure:
             rate = self._rate(widest, scorers, sample=_SAMPLE, warm_up=_WARM_UP)
             names = tuple(sorted(family.name for family in group))
             uses.append(EncoderUse(names, model.label, count, rate * count))
-        return tuple(uses)
+        return tuple(sorted(uses, key=lambda use: use.tasks))
 
     def others(self, families: Sequence[Family], scorers: ScorerSet) -> tuple[ScorerUse, ...]:
         """What each family without a model that ships has to do; fast ones are not measured."""
@@ -225,7 +225,7 @@ class _Measure:
         return (self._timer() - started) / len(measured) * float(which.mean())
 
 
-def _missing(plan: Plan) -> tuple[tuple[str, tuple[str, ...]], ...]:
+def _missing(plan: ScoringPlan) -> tuple[tuple[str, tuple[str, ...]], ...]:
     by_reason: dict[str, list[str]] = {}
     for name, reason in plan.failures.items():
         by_reason.setdefault(reason, []).append(name)

@@ -61,11 +61,11 @@ class ScorerSet:
 
     def ready(self, family: Family) -> bool:
         """Open a family's scorer; if that fails, remember why and give false."""
+        if family.name in self._opened:  # nobody waits here for a scorer that is at work
+            return True
         with self._lock:
-            if family.name in self._opened:
-                return True
-            if family.name in self._failures:
-                return False
+            if family.name in self._opened or family.name in self._failures:
+                return family.name in self._opened
             try:
                 reason = family.ready(self.context)
                 if reason is None:

@@ -22,7 +22,7 @@ from dialens.corpus import LEVELS, Corpus
 from dialens.metrics._card import Definition, Metric, MetricCard, Resources
 from dialens.metrics._registry import metrics as installed_metrics
 from dialens.metrics._registry import named, select
-from dialens.metrics._scoring import UNITS, Part, Plan, open_scorers, score_parts
+from dialens.metrics._scoring import UNITS, Part, ScoringPlan, open_scorers, score_parts
 from dialens.metrics._state import Floats, State, Values
 
 SCORES = pl.Schema(
@@ -356,7 +356,7 @@ def score(
 def score_into(
     corpus: Corpus,
     folder: Path,
-    plan: Plan,
+    plan: ScoringPlan,
     *,
     levels: Sequence[str] = LEVELS,
     threads: int | None = None,
@@ -393,7 +393,7 @@ def score_into(
     return replace(Scores.open(folder), metrics=scored)
 
 
-def _scored_metrics(plan: Plan) -> tuple[ScoredMetric, ...]:
+def _scored_metrics(plan: ScoringPlan) -> tuple[ScoredMetric, ...]:
     """The metrics of a plan after its run, when it is known what failed."""
     failures = plan.failures
     return tuple(
@@ -408,7 +408,7 @@ def _scored_metrics(plan: Plan) -> tuple[ScoredMetric, ...]:
     )
 
 
-def make_plan(names: Sequence[str | MetricCard] | None, resources: Resources) -> Plan:
+def make_plan(names: Sequence[str | MetricCard] | None, resources: Resources) -> ScoringPlan:
     """The metrics by those names, bound to the resources; without those of models if it has none.
 
     Examples:
@@ -431,12 +431,12 @@ def make_plan(names: Sequence[str | MetricCard] | None, resources: Resources) ->
                 "out. Choose other metrics, or --models default."
             )
     bound = tuple(card.bind(resources) for card in cards)
-    return Plan(bound, resources.prompt, resources.scorers)
+    return ScoringPlan(bound, resources.prompt, resources.scorers)
 
 
 def _parts(
     corpus: Corpus,
-    plan: Plan,
+    plan: ScoringPlan,
     references: pl.DataFrame | None,
     threads: int | None,
     advance: Callable[[int], None],

@@ -93,7 +93,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Plan:
+class ScoringPlan:
     """What is computed in one pass.
 
     Attributes:
@@ -159,7 +159,7 @@ class Plan:
 
     def failures_of(self, reasons: Mapping[str, str | None]) -> dict[str, str]:
         """By metric name, why it has no value; `reasons` are those of families, by their name."""
-        failed = {}
+        failed: dict[str, str] = {}
         for metric in self.metrics:
             for family in metric.families:
                 reason = reasons.get(family.name)
@@ -178,7 +178,7 @@ class Plan:
         return [metric for metric in self.metrics if level in metric.card.levels]
 
 
-def open_scorers(corpus: Corpus, plan: Plan) -> pl.DataFrame | None:
+def open_scorers(corpus: Corpus, plan: ScoringPlan) -> pl.DataFrame | None:
     """The references, where a metric of the plan reads them; its scorers are opened and see all.
 
     What scorers depend on stands in signatures, so that this comes before anything is scored.
@@ -200,7 +200,7 @@ def open_scorers(corpus: Corpus, plan: Plan) -> pl.DataFrame | None:
 
 def score_parts(
     batches: Iterable[pl.DataFrame],
-    plan: Plan,
+    plan: ScoringPlan,
     *,
     references: pl.DataFrame | None = None,
     threads: int = 2,
@@ -208,12 +208,11 @@ def score_parts(
 ) -> Iterator[Part]:
     """Scores as they are ready: turns and dialogs batch by batch, agents and systems at the end.
 
-    The numbers do not depend on the size of the batches or the number of threads. Scorers run here,
-    one batch after the other, while threads work on batches that those have seen.
+    The numbers do not depend on the size of the batches or the number of threads. Scorers of units
+    run here, one batch after the other, while threads work on batches that those have seen.
     """
     plan.open()
-    families = list(plan.families.values())
-    slow = sum(family.kind != "words" for family in families)
+    families = [family for family in plan.families.values() if family.kind != "words"]
     features = plan.features
     known = Words({f.name: f.weights for f in features.values() if isinstance(f, WordCount)})
     groups = _Groups(plan)
@@ -221,14 +220,12 @@ def score_parts(
     def seen_by_scorers() -> Iterator[TurnBatch]:
         for turns in batches:
             batch = TurnBatch(turns, known, _of_dialogs(references, turns))
-            shares = Shares(turns.height, slow, advance)
+            shares = Shares(turns.height, len(families), advance)
             for family in families:
                 everyone = family.name in plan.both_sides
-                step = _unreported
-                if family.kind != "words":
-                    step = shares.next(turns.height if everyone else int(batch.is_agent.sum()))
+                step = shares.next(turns.height if everyone else int(batch.is_agent.sum()))
                 score_family(batch, family, plan.scorers, everyone=everyone, advance=step)
-            if slow:
+            if families:
                 shares.finish()
             yield batch
 
@@ -238,7 +235,7 @@ def score_parts(
         groups.add(batch, dialogs, positions)
         yield turns
         yield dialogs
-        if not slow:
+        if not families:
             advance(batch.turns.height)
     yield from groups.parts()
 
@@ -247,10 +244,6 @@ def _of_dialogs(references: pl.DataFrame | None, turns: pl.DataFrame) -> pl.Data
     if references is None:
         return None
     return references.join(turns.select("dialog").unique(), on="dialog", how="semi")
-
-
-def _unreported(_: int) -> None:
-    """For work that is too fast to report."""
 
 
 def _in_order(work: Callable[[T], R], items: Iterable[T], threads: int) -> Iterator[R]:
@@ -269,8 +262,11 @@ def _in_order(work: Callable[[T], R], items: Iterable[T], threads: int) -> Itera
                 future.cancel()
 
 
-def _score_batch(batch: TurnBatch, plan: Plan) -> tuple[TurnBatch, Part, Part, "_Positions"]:
+def _score_batch(batch: TurnBatch, plan: ScoringPlan) -> tuple[TurnBatch, Part, Part, "_Positions"]:
     features = plan.features
+    for family in plan.families.values():
+        if family.kind == "words":
+            score_family(batch, family, plan.scorers)
     failures = plan.failures_of({name: made.failure for name, made in batch.outcomes.items()})
     counts = {name: feature.turns(batch) for name, feature in features.items()}
     rows = np.flatnonzero(batch.is_agent)
@@ -357,7 +353,7 @@ def _larger_column(
 class _Groups:
     """Adds batches up to agents, systems, and positions within dialogues."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: ScoringPlan) -> None:
         self._plan = plan
         self._agents: dict[tuple[str, str], int] = {}
         self._own: dict[str, Merger] = {n: f.merger() for n, f in plan.features.items()}
@@ -496,7 +492,9 @@ class _Positions:
             group_sums(self.turns, inverse, count),
         )
 
-    def part(self, plan: Plan, pairs: list[tuple[str, str]], failures: Mapping[str, str]) -> Part:
+    def part(
+        self, plan: ScoringPlan, pairs: list[tuple[str, str]], failures: Mapping[str, str]
+    ) -> Part:
         """Metrics whose features add up, pooled over the turns at each position."""
         state = State(self.own, self.other, self.turns[:, 1].astype(np.int64))
         agent_turns = self.turns[:, 0].astype(np.int64)

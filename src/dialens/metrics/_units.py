@@ -20,72 +20,82 @@ class Units:
     """
 
     def __init__(self, batch: TurnBatch, family: Family, *, everyone: bool) -> None:
-        self._batch, self._family = batch, family
-        self.rows: Ints = np.flatnonzero(batch.is_agent | everyone)
+        self._batch, self._family, self._everyone = batch, family, everyone
+        self.rows: Ints = batch.cached(_rows, everyone=everyone)
         """Of the turns in their batch."""
 
     @property
     def lacks(self) -> NDArray[np.float64]:
         """What units lack, a column for each of the family's; 0 or 1. Blank ones lack only text."""
-        wanted = [self._masks[lack] for lack in self._family.lacks]
-        return np.array(wanted, np.float64).reshape(len(wanted), len(self.rows)).T
+        columns = [self._lack(lack) for lack in self._family.lacks]
+        return np.array(columns, np.float64).reshape(len(columns), len(self.rows)).T
 
     @property
     def scored(self) -> Mask:
         """Which units the family can score."""
-        masks = self._masks
-        lacking = masks["text"].copy()
-        for need in set(self._family.needs) & set(LACKS):
-            lacking |= masks[need]
+        lacking = self._lack("text")
+        for need in self._family.needs:
+            if need in LACKS:
+                lacking = lacking | self._lack(need)
             if need == "context":
-                lacking |= masks["turn"]
+                lacking = lacking | self._lack("turn")
         return ~lacking
 
-    @property
-    def _masks(self) -> dict[str, Mask]:
-        said = self._batch.says[self.rows]
+    def _lack(self, lack: str) -> Mask:
+        says: Mask = self._batch.says[self.rows]
+        if lack == "text":
+            return ~says
         first: Mask = self._batch.turn_in_dialog[self.rows] == 0
-        context = self._batch.cached(_has_context, self._family.context_turns)[self.rows]
-        masks = {"text": ~said, "turn": said & first, "context": said & ~context}
-        if "turn" in self._family.lacks:
-            masks["context"] &= ~first
-        if "reference" in (*self._family.needs, *self._family.lacks):
-            known = self._batch.cached(_references)
-            there = np.array([bool(known.get(place)) for place in self._places()], bool)
-            masks["reference"] = said & ~there
-        return masks
+        if lack == "turn":
+            return says & first
+        if lack == "reference":
+            return says & ~self._batch.cached(_has_reference)[self.rows]
+        has_context = self._batch.cached(_has_context, self._family.context_turns)[self.rows]
+        told_apart = first & ("turn" in self._family.lacks)
+        return says & ~has_context & ~told_apart
 
     def of(self, which: Mask) -> list[Unit]:
         """Some of the units, with only that in them which the family reads."""
-        rows = self.rows[which]
-        texts: list[str] = self._batch.cached(_texts)
-        contexts: list[tuple[str, ...]] = [()] * len(rows)
-        references: list[tuple[str, ...]] = [()] * len(rows)
-        known: list[str | None] = [None] * len(rows)
-        if "context" in self._family.reads:
-            contexts = list(self._contexts(rows, texts))
-        if "reference" in self._family.reads:
-            found = self._batch.cached(_references)
-            references = [found.get(place, ()) for place in self._places(which)]
-        if "background" in self._family.reads:
-            known = backgrounds(self._batch.turns[rows])
-        said = (texts[row] for row in rows.tolist())
-        return list(map(Unit, contexts, said, references, known))
+        family = self._family
+        units = self._batch.cached(
+            _units, family.reads, family.context_turns, everyone=self._everyone
+        )
+        return [units[place] for place in np.flatnonzero(which).tolist()]
 
-    def _contexts(self, rows: Ints, texts: list[str]) -> Iterator[tuple[str, ...]]:
-        starts = self._batch.dialog_starts[self._batch.dialog_of_turn[rows]].tolist()
-        last = self._family.context_turns
-        says = self._batch.says.tolist()
-        for row, start in zip(rows.tolist(), starts, strict=True):
-            if last is None:
-                yield tuple(texts[place] for place in range(start, row) if says[place])
-            else:
-                yield tuple(texts[max(start, row - last) : row])
 
-    def _places(self, which: Mask | None = None) -> list[tuple[str, int]]:
-        rows = self.rows if which is None else self.rows[which]
-        turns = self._batch.turns.select("dialog", "turn")[rows]
-        return list(turns.iter_rows())
+def _rows(batch: TurnBatch, *, everyone: bool) -> Ints:
+    return np.flatnonzero(batch.is_agent | everyone)
+
+
+def _units(
+    batch: TurnBatch, reads: tuple[str, ...], context_turns: int | None, *, everyone: bool
+) -> list[Unit]:
+    """All units of a batch, for families that read the same."""
+    rows = batch.cached(_rows, everyone=everyone)
+    texts = batch.cached(_texts)
+    contexts: list[tuple[str, ...]] = [()] * len(rows)
+    references: list[tuple[str, ...]] = [()] * len(rows)
+    known: list[str | None] = [None] * len(rows)
+    if "context" in reads:
+        contexts = list(_contexts(batch, rows, context_turns))
+    if "reference" in reads:
+        found = batch.cached(_references)
+        places = batch.turns.select("dialog", "turn")[rows].iter_rows()
+        references = [found.get(place, ()) for place in places]
+    if "background" in reads:
+        known = backgrounds(batch.turns[rows])
+    said = [texts[row] for row in rows.tolist()]
+    return list(map(Unit, contexts, said, references, known))
+
+
+def _contexts(batch: TurnBatch, rows: Ints, last: int | None) -> Iterator[tuple[str, ...]]:
+    texts, says = batch.cached(_texts), batch.says.tolist()
+    starts = batch.dialog_starts[batch.dialog_of_turn[rows]].tolist()
+    for row, start in zip(rows.tolist(), starts, strict=True):
+        if last is None:
+            yield tuple(texts[place] for place in range(start, row) if says[place])
+        else:
+            yield tuple(texts[max(start, row - last) : row])
 
 
 def _texts(batch: TurnBatch) -> list[str]:
@@ -102,6 +112,13 @@ def _has_context(batch: TurnBatch, turns: int | None) -> Mask:
         starts = np.maximum(starts, np.arange(len(before)) - turns)
     has: Mask = before > before[starts]
     return has
+
+
+def _has_reference(batch: TurnBatch) -> Mask:
+    """Which turns have something to be held against."""
+    known = batch.cached(_references)
+    places = batch.turns.select("dialog", "turn").iter_rows()
+    return np.fromiter((place in known for place in places), bool, batch.turns.height)
 
 
 def _references(batch: TurnBatch) -> dict[tuple[str, int], tuple[str, ...]]:

@@ -1,6 +1,6 @@
 """Small models that ship with the package, and the runtime that runs them on ONNX Runtime.
 
-``metrics`` and everything above may import this room; it imports ``text`` and ``corpus`` at most.
+May import ``text``, ``statistics`` and what is below; ``metrics`` and everything above build on it.
 Training lives in :mod:`dialens.models.training` and needs the extra ``train``. Trait models and
 topics have modules of their own: :mod:`dialens.models.traits`, :mod:`dialens.models.topics`.
 """

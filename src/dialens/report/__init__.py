@@ -1,6 +1,7 @@
-"""Reports: charts, tables and self-contained HTML pages.
+"""Reports: one page model, charts, tables, and a short module that fills the page for each report.
 
-May import every room below; only the command line builds on it.
+Runs no test of its own: verdicts come from `analysis`. May import everything below; only the
+command line builds on it.
 """
 
 import lazy_loader

@@ -1,6 +1,6 @@
 from ._comparison_page import write_comparison
 from ._page import Finding, Page, Remark, Section, Summary, write_page
-from ._power_page import Plan, write_power
+from ._power_page import PowerPlan, write_power
 from ._run_facts import run_facts
 from ._score_report import write_report
 from ._wording import headline_metrics
@@ -8,7 +8,7 @@ from ._wording import headline_metrics
 __all__ = [
     "Finding",
     "Page",
-    "Plan",
+    "PowerPlan",
     "Remark",
     "Section",
     "Summary",

@@ -41,7 +41,7 @@ _MEASURES = {
 
 
 @dataclass(frozen=True)
-class Plan:
+class PowerPlan:
     """What was asked and what came of it.
 
     Attributes:
@@ -86,7 +86,7 @@ class Plan:
         }
 
 
-def write_power(plan: Plan, path: Path, *, title: str) -> Summary:
+def write_power(plan: PowerPlan, path: Path, *, title: str) -> Summary:
     """Write what a planned study takes into one HTML file that needs nothing else.
 
     Args:
@@ -109,7 +109,7 @@ def write_power(plan: Plan, path: Path, *, title: str) -> Summary:
     return write_page(Page(title, designs[0].claim, _scope(plan), sections), path)
 
 
-def _curves(plan: Plan) -> Plot:
+def _curves(plan: PowerPlan) -> Plot:
     charts: dict[str, Chart] = {}
     labels = {}
     for (effect, dialogs), rows in plan.table.group_by("effect", "dialogs", maintain_order=True):
@@ -125,7 +125,7 @@ def _curves(plan: Plan) -> Plot:
     return Plot("curve", charts, "Shown", labels)
 
 
-def findings(plan: Plan) -> list[Finding]:
+def findings(plan: PowerPlan) -> list[Finding]:
     """The cheapest designs that give what was wanted, one a wish."""
     found = [
         _power_finding(plan, effect)
@@ -145,7 +145,7 @@ def findings(plan: Plan) -> list[Finding]:
     return found
 
 
-def _power_finding(plan: Plan, effect: float) -> Finding:
+def _power_finding(plan: PowerPlan, effect: float) -> Finding:
     rows = plan.table.filter(pl.col("effect") == effect, pl.col("power").is_not_null())
     enough = rows.filter(pl.col("power") >= plan.power).sort("ratings", "raters")
     if enough.height:
@@ -172,7 +172,7 @@ def _fewest_items(enough: pl.DataFrame, cheapest: Mapping[str, Any]) -> str:
     return f". The fewest items: {_design(row)} ({row['ratings']:,} ratings)"
 
 
-def _width_finding(plan: Plan, wanted: float) -> Finding:
+def _width_finding(plan: PowerPlan, wanted: float) -> Finding:
     rows = plan.table.filter(pl.col("width").is_not_null())
     enough = rows.filter(pl.col("width") <= wanted).sort("ratings", "raters")
     if enough.height:
@@ -194,7 +194,7 @@ def _design(row: Mapping[str, Any]) -> str:
     return f"{counted(row['items'], 'item')}{dialogs}, {counted(row['raters'], 'rater')} a dialogue"
 
 
-def _scope(plan: Plan) -> str:
+def _scope(plan: PowerPlan) -> str:
     designs = plan.table.select("raters", "items", "dialogs").n_unique()
     simulations = int(plan.table["simulations"][0])
     where = (
@@ -205,7 +205,7 @@ def _scope(plan: Plan) -> str:
     return f"{counted(designs, 'design')}, {simulations:,} simulated studies each, from {where}"
 
 
-def _method(plan: Plan) -> str:
+def _method(plan: PowerPlan) -> str:
     raters = (
         "The same raters rate all dialogues"
         if plan.design.shared_raters
@@ -261,7 +261,7 @@ def _measured(row: Mapping[str, Any], name: str) -> Cell:
     return Cell(text, row[name], interval(low, high, 3))
 
 
-def _curve(rows: pl.DataFrame, measure: str, plan: Plan) -> Chart | None:
+def _curve(rows: pl.DataFrame, measure: str, plan: PowerPlan) -> Chart | None:
     """One line a number of raters over the number of items; bands are simulation error."""
     known = rows.filter(pl.col(measure).is_not_null()).sort("raters", "items")
     if not known.height:

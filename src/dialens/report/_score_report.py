@@ -120,7 +120,9 @@ def _names(digest: Digest) -> list[str]:
 
 def _answer(digest: Digest, apart: Sequence[Gap]) -> str:
     """The clearest differences with their sizes, or that there are none."""
-    if len(digest.agents) < 2:
+    if not digest.agents:
+        return "No agent speaks here, so there is nothing to score"
+    if len(digest.agents) == 1:
         return f"{digest.agents[0].name} is the only agent, so its values stand by themselves"
     if not apart:
         return f"Nothing tells {counted(len(digest.agents), 'agent')} apart more than chance would"

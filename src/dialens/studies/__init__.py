@@ -1,9 +1,9 @@
-"""Human evaluation: studies declared in a file, planned screen by screen, kept and exported.
+"""Human evaluation: studies declared in a file, planned screen by screen, stored and exported.
 
-`study` reads a study file and its items, `flow` plans what a participant sees, `instruments` are
-the ways to ask, `judgements` turns answers into rows, `store` keeps them. Pages and commands live
-above (`dialens.web`, `dialens.cli`), statistics too: nothing here imports them. Needs the extra
-`studies`.
+`load_study` reads a study file and its items, `plan` says what a participant sees, `instruments`
+are the ways to ask, `rating_rows` turns answers into rows, `store` keeps them, `export` writes
+them. Pages, commands and analyses are above (`dialens.web`, `dialens.cli`, `dialens.analysis`):
+nothing here imports them. Needs the extra `studies`.
 """
 
 import lazy_loader

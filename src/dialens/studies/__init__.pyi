@@ -6,7 +6,7 @@ from ._exchange import ANSWERED, FAILED, GIVEN_UP, WAITING, Exchange, is_over, s
 from ._files import SCHEMA, STUDY, read_design, study_file, study_schema, write_schema
 from ._http_participation import simulate_over_http
 from ._judgements import check_outcomes, rating_rows
-from ._participation import attendance
+from ._participation import Entrance, attendance, take_part
 from ._preregistration import (
     FILE,
     NOT_PREREGISTERED,
@@ -20,7 +20,7 @@ from ._preregistration import (
 from ._raters import HUMAN, RATER_HEADER, SIMULATED, RaterReply, seen
 from ._study import Study, load_study, study_of
 from ._types import JSON, SCREEN_KINDS, Answer, AnswerError, Cell, Field, Screen
-from .plan import Planner, plan
+from .plan import Planner
 
 __all__ = [
     "ANSWERED",
@@ -40,6 +40,7 @@ __all__ = [
     "Answer",
     "AnswerError",
     "Cell",
+    "Entrance",
     "Exchange",
     "Field",
     "Planner",
@@ -60,7 +61,6 @@ __all__ = [
     "is_absent",
     "is_over",
     "load_study",
-    "plan",
     "preregister",
     "preregistration_markdown",
     "preview",
@@ -73,6 +73,7 @@ __all__ = [
     "study_file",
     "study_of",
     "study_schema",
+    "take_part",
     "talk_of",
     "write_schema",
 ]

@@ -2,8 +2,8 @@
 
 A rater is shown screens, one after the other, and says for each what it answers and how long that
 took, or that it leaves. People do so in a browser (`dialens.web`); everybody else implements
-`Rater` and takes part in process (`studies.participation`) or over HTTP
-(`studies.http_participation`). `kind` goes onto every row of the data (`rater_kind`).
+`Rater` and takes part in process (`take_part`) or over HTTP (`simulate_over_http`). `kind` goes
+onto every row of the data (`rater_kind`).
 """
 
 from collections.abc import Mapping

@@ -7,7 +7,15 @@ import numpy as np
 import polars as pl
 
 from dialens.corpus import LEVELS, Corpus, Dialogue, Reference, Turn
-from dialens.metrics import MetricCard, Plan, Resources, long, make_plan, open_scorers, score_parts
+from dialens.metrics import (
+    MetricCard,
+    Resources,
+    ScoringPlan,
+    long,
+    make_plan,
+    open_scorers,
+    score_parts,
+)
 from dialens.testing._promise import promise
 
 _CASES = 15
@@ -116,7 +124,7 @@ def _talks(draw: random.Random) -> list[Dialogue]:
 
 
 def _scored(
-    talks: list[Dialogue], plan: Plan, batch: int = 1000, *, threads: int = 1
+    talks: list[Dialogue], plan: ScoringPlan, batch: int = 1000, *, threads: int = 1
 ) -> pl.DataFrame:
     corpus = Corpus.of(talks)
     references = open_scorers(corpus, plan)

@@ -1,8 +1,7 @@
 """Text into countable features: tokens, words as integers, lexicons, stop words.
 
-Uses only :mod:`dialens.errors`; may be imported by every room above (models, metrics, engagement,
-report). Nothing here knows what a conversation is: it takes columns of text and gives columns of
-numbers.
+Nothing here knows what a conversation is: it takes columns of text and gives columns of numbers.
+Imports `base`; everything above may import it.
 """
 
 import lazy_loader

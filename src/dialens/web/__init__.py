@@ -1,10 +1,9 @@
 """The pages of a study: what participants see in the browser, and what researchers watch.
 
 Stands on top, beside `dialens.cli`, and may import everything below; nothing imports it but the
-command that serves a study. `study_app` puts the application together, `participant` and
-`researcher` are its two kinds of pages, `api` says the same as JSON, `guard` keeps the door. What
-a participant gave is the store's (`dialens.studies.store`); no page remembers anything but a
-signed cookie. Needs the extra `studies`.
+command that serves a study. `study_app` puts the application together: pages for participants,
+pages for researchers, the same as JSON, and a guard with limits around them. Answers are stored by
+`dialens.studies.store`; no page remembers anything but a signed cookie. Needs the extra `studies`.
 """
 
 import lazy_loader

@@ -197,10 +197,15 @@ async def read_answer(request: Request) -> ScreenAnswer:
             raise HTTPException(400, "The answer could not be read.") from error
     else:
         form = await read_form(request)
-        plain = {name: form.get(name, "") for name in _AnswerBody.model_fields}
-        events = _json(plain.pop("events"))
         body = _AnswerBody.model_construct(
-            **plain | {"answers": entered_in(form), "events": events}
+            ticket=form.get("ticket", ""),
+            screen=form.get("screen", ""),
+            index=form.get("index", ""),
+            answers=entered_in(form),
+            key=form.get("key", ""),
+            shown_at=form.get("shown_at"),
+            submitted_at=form.get("submitted_at"),
+            events=_json(form.get("events", "")),
         )
     key = body.key or secrets.token_urlsafe(16)
     try:

@@ -168,7 +168,7 @@ def test_other_models_are_refused(tmp_path: Path, folders: dict[str, Path]):
     three = checkpoints.bert(tmp_path / "three", head="ForSequenceClassification", num_labels=3)
     with pytest.raises(NotReadyError, match="3 labels"):
         scorer(three)
-    with pytest.raises(NotReadyError, match="parameters are not in the file"):
+    with pytest.raises(NotReadyError, match="lacks classifier"):
         scorer(checkpoints.bert(tmp_path / "headless"))
     broken = checkpoints.bleurt_port(tmp_path / "broken", factorised=False)
     config = json.loads((broken / "config.json").read_text())

@@ -1,4 +1,4 @@
-"""Conversations between agents: planned, held, kept after every message, written as a corpus."""
+"""Conversations between agents: planned, collected in a journal, written as a corpus."""
 
 import lazy_loader
 

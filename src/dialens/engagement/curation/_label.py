@@ -103,7 +103,7 @@ def label(
         models: Emotion and toxicity.
         options: What the labels depend on.
         engine: How the work is done.
-        force: Do it again, and replace what is in the folder even if it is not ours.
+        force: Do it again, and write into a folder with files of others; those are kept.
 
     Raises:
         DialensError: The shards cannot be used, no post is left, all scores are equal, a class is

@@ -11,6 +11,7 @@ and it can be resampled by dialogue.
 
 from functools import partial
 from pathlib import Path
+from threading import Lock
 
 import numpy as np
 
@@ -52,6 +53,7 @@ class TraitModels:
     def __init__(self) -> None:
         self._models: dict[str, TraitModel] = {}
         self._scorer: TraitScorer | None = None
+        self._lock = Lock()
 
     def add(self, trait: str, model: TraitModel) -> None:
         """Take in a model.
@@ -59,16 +61,19 @@ class TraitModels:
         Raises:
             DialensError: It cannot be scored, or not together with the others.
         """
-        check_together([*self._models.values(), model])
-        self._models[trait] = model
-        self._scorer = None
+        with self._lock:
+            check_together([*self._models.values(), model])
+            self._models[trait] = model
+            self._scorer = None
 
     def scores(self, batch: TurnBatch, trait: str) -> tuple[Floats, Floats]:
         """A trait's scores of the batch's turns (the agent's; NaN elsewhere) and dialogues."""
-        if self._scorer is None:
-            self._scorer = TraitScorer(self._models)
-        turns, dialogs = batch.cached(_scores, self._scorer)
-        column = [self._scorer.traits.index(trait)]
+        with self._lock:
+            if self._scorer is None:
+                self._scorer = TraitScorer(self._models)
+            scorer = self._scorer
+        turns, dialogs = batch.cached(_scores, scorer)
+        column = [scorer.traits.index(trait)]
         return turns[:, column], dialogs[:, column]
 
 

@@ -1,4 +1,7 @@
-"""Training of the models that ship (extra ``train``): each module is one step and one command."""
+"""Training of encoders (extra ``train``): network, loop, negatives, and export to ONNX.
+
+How the models that ship were trained is in ``recipes/``, beside the package.
+"""
 
 import lazy_loader
 

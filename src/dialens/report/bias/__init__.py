@@ -1,4 +1,4 @@
-"""The report of a rating study: what people said and what pushed them."""
+"""The report of a rating study: what people said and what biased them."""
 
 import lazy_loader
 

@@ -113,7 +113,7 @@ def export(store: Store, study: str, folder: str | Path, *, force: bool = False)
         ...     tea = store.register(study_of(TEA), now=datetime(2026, 1, 1, tzinfo=UTC))
         ...     result = export(store, tea.hash, folder / "export")
         >>> result.ratings, sorted(path.suffix for path in result.folder.iterdir())
-        (0, ['.json', '.md', '.md', '.parquet', '.parquet', '.parquet', '.parquet'])
+        (0, ['.json', '.json', '.md', '.md', '.parquet', '.parquet', '.parquet', '.parquet'])
     """
     target = Path(folder)
     record = store.study(study)

@@ -32,7 +32,7 @@ def dialogues(said: pl.DataFrame, *, greeting: str = "") -> list[Dialogue]:
     """Conversations in plain objects; those begun and thrown away are left out.
 
     Args:
-        said: In the columns of `store.frames.EXCHANGES`.
+        said: In the columns of `studies.store.EXCHANGES`.
         greeting: What agents are said to have said first.
     """
     kept = said.filter(pl.col("session_state") != RESTARTED)
@@ -62,7 +62,7 @@ def write_conversations(
 
     Args:
         study: The study.
-        said: In the columns of `store.frames.EXCHANGES`.
+        said: In the columns of `studies.store.EXCHANGES`.
         ratings: In the columns of an export.
         folder: Where to; must be empty or not there.
 

@@ -1,7 +1,7 @@
 """Where a study's data are kept: sessions, answers, events, on SQLite or PostgreSQL.
 
-Answers are only ever added, each screen's once, and what is acknowledged is on disk. May import
-`studies.types`, `corpus`, `errors` and `storage`; pages, recruiters and simulations build on it.
+Answers are only ever added, each screen's once, and what is acknowledged is on disk. Knows
+studies and screens, nothing of pages; pages, recruiters and simulations build on it.
 """
 
 import lazy_loader

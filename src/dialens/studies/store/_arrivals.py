@@ -196,7 +196,7 @@ def _no_place(connection: Connection, study: Row[Any]) -> StudyFull:
 def _free_seed(connection: Connection, cell: int, *taken: int) -> int:
     """The first seed from 0 that nobody in the cell has, drop-outs not counted.
 
-    What a plan counterbalances turns with consecutive seeds (`studies.flow`), so that orders are
+    What a plan counterbalances turns with consecutive seeds (`studies.plan`), so that orders are
     balanced among those who stay, and the same from cell to cell.
     """
     query = select(sessions.c.seed).where(

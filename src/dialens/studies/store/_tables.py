@@ -1,7 +1,7 @@
 """The tables of a study's database, in SQLAlchemy Core; `migrations` brings a database up to them.
 
 Answers and events are only ever added. A session holds nothing but its cell, its seed and how far
-the participant is: the screens follow from those (`studies.flow`), so a restart loses nothing.
+the participant is: the screens follow from those (`studies.plan`), so a restart loses nothing.
 """
 
 from datetime import UTC, datetime, timedelta
