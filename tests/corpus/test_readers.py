@@ -65,9 +65,13 @@ def test_the_example_shown_to_users_keeps_every_promise(reader: Reader) -> None:
     check_reader(reader)
 
 
-def test_every_reader_keeps_its_promises(text_sample: Sample, tmp_path: Path) -> None:
-    source, _ = text_sample.build(tmp_path)
-    check_reader(READERS[text_sample.name], source)
+def test_every_reader_keeps_its_promises(sample: Sample, tmp_path: Path) -> None:
+    source, _ = sample.build(tmp_path)
+    check_reader(READERS[sample.name], source)
+
+
+def test_the_reader_of_our_own_folder_keeps_its_promises(tmp_path: Path) -> None:
+    check_reader(READERS["corpus"], corpus_folder(tmp_path))
 
 
 def test_content_alone_shows_the_format(sample: Sample, tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ def check_reader(reader: Reader, *sources: str | Path) -> None:
     Args:
         reader: To check.
         sources: Files or folders in its format; its own `example`, as a file, if none is given.
-            Of a folder, only the turns and their columns are checked.
+            Of folders and binary files, only the turns and their columns are checked.
 
     Raises:
         AssertionError: Says which promise is broken.
@@ -58,7 +58,7 @@ def check_reader(reader: Reader, *sources: str | Path) -> None:
         for source in map(Path, sources or (example,)):
             _check_recognised(reader, source)
             _check_turns(reader, source)
-            if source.is_file():
+            if source.is_file() and _is_text(source.read_bytes()):
                 _check_file(reader, source.read_bytes(), source.name)
 
 
@@ -146,6 +146,13 @@ def _check_broken_text(reader: Reader, path: Path, data: bytes, text: str) -> No
     intake = Intake(OnError.SKIP)
     _turns(reader, path, intake)
     promise(intake.rejected, f"{who} does not count a record that it leaves out.")
+
+
+def _is_text(data: bytes) -> bool:
+    try:
+        return "\0" not in data.decode()
+    except UnicodeDecodeError:
+        return False
 
 
 def _only_once(data: bytes, said: list[str]) -> list[int]:
