@@ -60,18 +60,22 @@ def component_missing(what: str, remedy: str) -> NoReturn:
 @pytest.fixture
 def installed(
     tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Callable[[str, str], None]]:
+) -> Iterator[Callable[..., None]]:
     """`installed(group, "module:object")`: an entry point, as an installed package brings it."""
+    from dialens.agents._registry import AGENT_KINDS
+    from dialens.corpus.readers import READERS
     from dialens.metrics._registry import METRICS
+    from dialens.studies.instruments._registry import INSTRUMENTS
+    from dialens.studies.recruiters._registry import RECRUITERS
 
-    registries = (METRICS,)
+    registries = (METRICS, AGENT_KINDS, READERS, INSTRUMENTS, RECRUITERS)
 
-    def install(group: str, value: str) -> None:
+    def install(group: str, value: str, name: str = "theirs") -> None:
         folder = tmp_path_factory.mktemp("site")
         about = folder / "theirs-1.0.dist-info"
         about.mkdir()
         (about / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 1.0\n")
-        (about / "entry_points.txt").write_text(f"[{group}]\ntheirs = {value}\n")
+        (about / "entry_points.txt").write_text(f"[{group}]\n{name} = {value}\n")
         monkeypatch.syspath_prepend(str(folder))
         for registry in registries:
             registry.forget()

@@ -4,36 +4,25 @@ from __future__ import annotations
 
 import stat
 import sys
-from collections.abc import Callable, Generator, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from dialens.agents import (
-    KINDS,
     Agent,
-    AgentError,
     AgentSpec,
-    Message,
-    Reply,
     kinds,
     make_agent,
-    streamed,
 )
 from dialens.agents.neural import SHIPPED
 from dialens.base import DialensError
+from dialens.testing import check_agent
 from tests.agents import tiny_models
 from tests.agents.endpoint import Endpoint
 from tests.conftest import component_missing
 
-QUESTION = (Message("partner", "Do you like rain?"),)
-TALK = (
-    Message("partner", "Do you like rain?"),
-    Message("agent", "I do."),
-    Message("partner", "And snow?"),
-)
 SECRET = "sk-conformance-0123456789"
 
 BOT = """#!{python}
@@ -141,24 +130,6 @@ def agent(spec: AgentSpec) -> Iterator[Agent]:
             close()
 
 
-def outcome(agent: Agent, history: list[Message]) -> tuple[str, str | None]:
-    """The answer, or the words and the kind of the failure."""
-    try:
-        return agent.reply(history, seed=1).text, None
-    except AgentError as error:
-        return str(error), error.kind
-
-
-def whole(pieces: Generator[str, None, Reply]) -> tuple[str, Reply]:
-    """All pieces, and the reply at the end."""
-    said = []
-    while True:
-        try:
-            said.append(next(pieces))
-        except StopIteration as end:
-            return "".join(said), end.value
-
-
 def test_it_is_an_agent_with_a_name(agent: Agent, spec: AgentSpec) -> None:
     assert isinstance(agent, Agent)
     assert agent.system
@@ -172,76 +143,9 @@ def test_it_takes_its_names_from_the_spec(spec: AgentSpec, agent: Agent) -> None
     assert (named.system, named.name) == ("S", "N")
 
 
-def test_an_answer_says_what_it_took(agent: Agent) -> None:
-    reply = agent.reply(QUESTION, seed=1)
-    assert isinstance(reply, Reply)
-    assert reply.text
-    assert reply.text == reply.text.strip()
-    assert reply.seconds >= 0
-    assert reply.attempts >= 1
-    for count in (reply.tokens_in, reply.tokens_out):
-        assert count is None or count > 0
-
-
-@pytest.mark.parametrize("history", [QUESTION, TALK], ids=["first", "later"])
-def test_pieces_joined_are_the_answer(agent: Agent, history: tuple[Message, ...]) -> None:
-    text = agent.reply(history, seed=1).text
-    assert "".join(agent.stream(history, seed=1)) == text
-    said, reply = whole(streamed(agent, history, seed=1))
-    assert reply.text == said == text
-
-
-def test_the_same_question_and_seed_give_the_same_answer(agent: Agent) -> None:
-    assert agent.reply(TALK, seed=5).text == agent.reply(TALK, seed=5).text
-
-
-def test_several_may_ask_at_once(agent: Agent) -> None:
-    histories = [(Message("partner", f"Question {number % 3}?"),) for number in range(9)]
-    if type(agent).__name__ == "ReplayAgent":
-        histories = [QUESTION] * 9
-    alone = [agent.reply(history, seed=2).text for history in histories]
-    with ThreadPoolExecutor(4) as pool:
-        together = list(pool.map(lambda history: agent.reply(history, seed=2).text, histories))
-    assert together == alone
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        " \n",
-        "☂️ 雨が好き？ \N{FAMILY}",
-        "a\0b",
-        "word " * 3000,
-        '"}]\n\ndata: [DONE]',
-        "\x1b[2J",
-    ],
-    ids=["empty", "blank", "unicode", "nul", "long", "quotes", "control"],
-)
-def test_odd_messages_are_answered_or_refused_in_words(agent: Agent, text: str) -> None:
-    said, kind = outcome(agent, [Message("partner", text)])
-    assert said.strip()
-    assert kind in KINDS or kind is None
-
-
-def test_it_can_begin_or_says_why_not(agent: Agent) -> None:
-    said, kind = outcome(agent, [])
-    assert said.strip()
-    assert kind in KINDS or kind is None
-
-
-def test_a_stream_may_be_left(agent: Agent) -> None:
-    expected = agent.reply(QUESTION, seed=1).text
-    pieces = agent.stream(QUESTION, seed=1)
-    next(pieces)
-    pieces.close()  # type: ignore[attr-defined]
-    assert agent.reply(QUESTION, seed=1).text == expected
-
-
-def test_what_was_said_is_left_alone(agent: Agent) -> None:
-    history = list(TALK)
-    agent.reply(history, seed=1)
-    assert history == list(TALK)
+def test_it_keeps_its_promises(spec: AgentSpec, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TEST_KEY", SECRET)
+    check_agent(lambda: make_agent(spec))
 
 
 def test_unknown_settings_are_refused_without_their_value(spec: AgentSpec, agent: Agent) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from importlib.metadata import EntryPoint
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,15 +18,13 @@ from dialens.base import DialensError
 QUESTION = [Message("partner", "Is it raining?")]
 
 
-def bring(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
-    """An installed package brings a kind."""
-    entry = EntryPoint(name, value, registry.GROUP)
-    monkeypatch.setattr(registry, "entry_points", lambda group: [entry])
+GROUP = "dialens.agents"
+Install = Callable[..., None]
 
 
 def test_nothing_heavy_is_loaded_with_the_list() -> None:
     code = (
-        "import sys; from dialens.agents import kinds; kinds();"
+        "import sys; from dialens.agents import kinds; list(kinds());"
         "print({'torch', 'transformers', 'httpx', 'pydantic'} & set(sys.modules))"
     )
     import subprocess
@@ -35,8 +33,9 @@ def test_nothing_heavy_is_loaded_with_the_list() -> None:
     assert done.stdout.strip() == "set()"
 
 
-def test_another_package_brings_a_kind(monkeypatch: pytest.MonkeyPatch) -> None:
-    bring(monkeypatch, "parrot", "tests.agents.test_registry:open_parrot")
+def test_another_package_brings_a_kind(installed: Install) -> None:
+    installed(GROUP, "tests.agents.test_registry:open_parrot", "parrot")
+    assert kinds()["parrot"].summary == "Brought by the package theirs"
     assert kinds()["parrot"].why_not() == ""
     agent = make_agent("parrot:polly")
     assert (agent.system, agent.reply(QUESTION).text) == ("polly", "Squawk.")
@@ -46,14 +45,14 @@ def open_parrot(spec: AgentSpec) -> ScriptAgent:
     return ScriptAgent(spec.target, "loud", {}, (("Squawk.",),))
 
 
-def test_a_kind_that_is_taken_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    bring(monkeypatch, "openai", "somewhere:else")
-    with pytest.raises(DialensError, match="Two kinds of agents are called 'openai'"):
-        kinds()
+def test_a_kind_that_is_taken_is_refused(installed: Install) -> None:
+    installed(GROUP, "somewhere:else", "openai")
+    with pytest.raises(DialensError, match="The kind of agents 'openai' is there twice"):
+        list(kinds())
 
 
-def test_a_broken_kind_is_said_and_leaves_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    bring(monkeypatch, "broken", "no_such_module:thing")
+def test_a_broken_kind_is_said_and_leaves_the_others(installed: Install) -> None:
+    installed(GROUP, "no_such_module:thing", "broken")
     assert "cannot be loaded" in kinds()["broken"].why_not()
     assert kinds()["script"].why_not() == ""
     with pytest.raises(DialensError, match="cannot be loaded"):

@@ -15,7 +15,8 @@ from polars.testing import assert_frame_equal
 from dialens.base import DialensError
 from dialens.corpus import Corpus, Intake, OnError, Source, convert, formats, json_records, read
 from dialens.corpus._reading import Reader, choose
-from dialens.corpus.readers import READERS
+from dialens.corpus.readers import READERS, readers
+from dialens.testing import check_reader
 from tests.corpus.samples import PARQUET, SAMPLES, TALKS, TEXT_SAMPLES, Break, Sample, corpus_folder
 
 NO_TEXT_FILE = ("corpus", "convokit", "parquet", "files")
@@ -57,19 +58,21 @@ def test_every_format_has_a_sample() -> None:
 
 @pytest.mark.parametrize(
     "reader",
-    [reader for reader in READERS if reader.name not in NO_TEXT_FILE],
+    [reader for reader in readers() if reader.name not in NO_TEXT_FILE],
     ids=lambda reader: reader.name,
 )
-def test_the_example_shown_to_users_can_be_read(reader: Reader, tmp_path: Path) -> None:
-    path = tmp_path / "example"
-    path.write_text(reader.example)
-    assert choose(Source(path), None, READERS).name == reader.name
-    assert read(path).turns.collect().height >= 2
+def test_the_example_shown_to_users_keeps_every_promise(reader: Reader) -> None:
+    check_reader(reader)
+
+
+def test_every_reader_keeps_its_promises(text_sample: Sample, tmp_path: Path) -> None:
+    source, _ = text_sample.build(tmp_path)
+    check_reader(READERS[text_sample.name], source)
 
 
 def test_content_alone_shows_the_format(sample: Sample, tmp_path: Path) -> None:
     source, _ = sample.build(tmp_path)
-    assert choose(Source(source), None, READERS).name == sample.name
+    assert choose(Source(source), None, readers()).name == sample.name
 
 
 def test_turns_are_read_in_any_script_and_even_if_empty(sample: Sample, tmp_path: Path) -> None:
@@ -201,7 +204,7 @@ STRAY = (
 def json_samples() -> list[object]:
     return [
         pytest.param(reader, id=reader.name)
-        for reader in READERS
+        for reader in readers()
         if reader.example.lstrip()[:1] in ("{", "[")
     ]
 
@@ -328,7 +331,7 @@ def test_a_source_that_is_not_there_or_not_known(tmp_path: Path) -> None:
 
 def test_our_own_folder(tmp_path: Path) -> None:
     folder = corpus_folder(tmp_path)
-    assert choose(Source(folder), None, READERS).name == "corpus"
+    assert choose(Source(folder), None, readers()).name == "corpus"
     assert spoken(read(folder)) == SAMPLES[0].expected()
     with (folder / "turns.parquet").open("ab") as file:
         file.write(b"x")

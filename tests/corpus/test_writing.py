@@ -14,7 +14,7 @@ from polars.testing import assert_frame_equal
 from dialens.base import DialensError
 from dialens.corpus import Corpus, Dialogue, Intake, Rating, Reference, Tables, Turn, convert, read
 from dialens.corpus._writing import WRITERS, writer_for
-from dialens.corpus.readers import READERS
+from dialens.corpus.readers import readers
 from tests.corpus.samples import corpus_folder
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
@@ -263,7 +263,7 @@ def test_closing_a_reader_early_leaves_no_scratch_files(
     monkeypatch.setattr(tabular, "_BATCH", 2)
     path = tmp_path / "a.csv"
     path.write_text("dialog,role,text\n" + "".join(f"d{n},agent,x\n" for n in range(20)))
-    parts = choose(Source(path), None, READERS).read(Source(path), Intake())
+    parts = choose(Source(path), None, readers()).read(Source(path), Intake())
     next(parts)
     assert list(scratch.iterdir())
     with pytest.raises(KeyboardInterrupt):

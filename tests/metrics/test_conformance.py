@@ -1,25 +1,15 @@
 """What every metric must keep, ours and anyone's."""
 
 import math
-import string
 from functools import cache
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from polars.testing import assert_frame_equal
 
-from dialens.corpus import LEVELS, Corpus, Dialogue, Turn
-from dialens.metrics import MetricCard, Resources, ScorerSet, make_plan, metrics, score
-from dialens.metrics._scores import long
-from dialens.metrics._scoring import score_parts
-from tests.metrics.strategies import corpora
+from dialens.corpus import Corpus, Dialogue, Turn
+from dialens.metrics import MetricCard, Resources, ScorerSet, make_plan, metrics, score, select
+from dialens.testing import check_metric
 from tests.metrics.tiny_models import tiny_scorers
-
-CARDS = list(metrics().values())
-NAMES = [card.name for card in CARDS]
-ENCODED = ("engagement", "emotion_classifier", "toxicity")
 
 
 @cache
@@ -28,72 +18,17 @@ def models_without_cache() -> ScorerSet:
     return tiny_scorers(cache_size=0)
 
 
-def table(talks: list[Dialogue], *, batch: int = 1000, threads: int = 1) -> pl.DataFrame:
-    plan = make_plan(None, Resources(scorers=models_without_cache()))
-    plan.open()
-    signatures = {metric.name: metric.signature for metric in plan.metrics}
-    batches = Corpus.of(talks).batches(turns=batch)
-    parts = score_parts(batches, plan, threads=threads)
-    rows = pl.concat([long(part, signatures) for part in parts])
-    return rows.sort("metric", "level", "system", "agent", "dialog", "turn")
+def by_scorer() -> dict[str, list[MetricCard]]:
+    """Metrics that are computed together."""
+    together: dict[str, list[MetricCard]] = {}
+    for card in metrics().values():
+        together.setdefault(card.scored_by.name if card.scored_by else card.family, []).append(card)
+    return {**together, "all by default": select()}
 
 
-def assert_same(one: pl.DataFrame, two: pl.DataFrame) -> None:
-    """Equal to the last digit, and within what int8 may differ by where an encoder was asked."""
-    encoded = [card.name for card in CARDS if card.family in ENCODED]
-    for chosen, tolerance in (
-        (pl.col("metric").is_in(encoded), 1e-3),
-        (~pl.col("metric").is_in(encoded), 1e-12),
-    ):
-        assert_frame_equal(one.filter(chosen), two.filter(chosen), abs_tol=tolerance)
-
-
-@settings(max_examples=15, deadline=None)
-@given(corpora(), st.integers(1, 4))
-def test_batches_and_threads_do_not_matter(talks: list[Dialogue], batch: int) -> None:
-    assert_same(table(talks), table(talks, batch=batch, threads=2))
-
-
-@settings(max_examples=15, deadline=None)
-@given(corpora(), st.randoms(use_true_random=False))
-def test_the_order_of_dialogues_does_not_matter(talks, random) -> None:
-    shuffled = random.sample(talks, len(talks))
-    assert_same(table(talks), table(shuffled))
-
-
-@settings(max_examples=15, deadline=None)
-@given(corpora())
-def test_rows_are_complete_and_account_for_every_turn(talks: list[Dialogue]) -> None:
-    rows = table(talks).filter(pl.col("level") != "position")
-    agent_turns = sum(turn.role == "agent" for talk in talks for turn in talk.turns)
-    systems = rows.filter(pl.col("level") == "system")
-    counted = systems.group_by("metric").agg((pl.col("n") + pl.col("n_missing")).sum())
-    assert counted["n"].unique().to_list() == [agent_turns]
-    assert rows.filter(pl.col("value").is_null() & pl.col("reason").is_null()).height == 0
-    assert rows.filter(pl.col("value").is_nan()).height == 0
-    turns = rows.filter(pl.col("level") == "turn")
-    assert turns.group_by("metric").len()["len"].unique().to_list() in ([agent_turns], [])
-
-
-@settings(max_examples=15, deadline=None)
-@given(corpora())
-def test_values_lie_in_the_declared_range(talks: list[Dialogue]) -> None:
-    rows = table(talks)
-    for card in CARDS:
-        low, high = card.range
-        got = rows.filter(pl.col("metric") == card.name)["value"].drop_nulls()
-        assert all((low is None or v >= low - 1e-9) for v in got), card.name
-        assert all((high is None or v <= high + 1e-9) for v in got), card.name
-
-
-@pytest.mark.parametrize("card", CARDS, ids=NAMES)
-def test_cards_are_filled_in(card: MetricCard) -> None:
-    assert set(card.name) <= set(string.ascii_lowercase + string.digits + "_")
-    assert card.meaning
-    assert card.meaning[0].isupper()
-    assert set(card.levels) <= set(LEVELS)
-    signature = card.bind(Resources()).signature
-    assert signature.startswith(f"{card.name}|v{card.version}")
+@pytest.mark.parametrize("cards", by_scorer().values(), ids=by_scorer())
+def test_every_metric_keeps_its_promises(cards: list[MetricCard]) -> None:
+    check_metric(*cards, resources=Resources(scorers=models_without_cache()))
 
 
 def test_a_signature_changes_with_what_the_numbers_depend_on() -> None:

@@ -7,44 +7,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from dialens.corpus import RATINGS
 from dialens.studies import AnswerError, Field, Screen, rating_rows
 from dialens.studies.instruments import Instrument, instrument, instruments, simulate, validate
-from dialens.studies.instruments._declaration import CONTROLS
+from dialens.testing import check_instrument
+from dialens.testing._instruments import instrument_field as asked
 
 ALL = list(instruments().values())
-SLOTS = ("1", "2", "3")
-SEEDS = st.integers(0, 2**32 - 1)
-JSON_TYPES: dict[str, type | tuple[type, ...]] = {
-    "number": (int, float),
-    "integer": int,
-    "string": str,
-    "array": list,
-    "object": dict,
-}
-
-
-def asked(used: Instrument, *, required: bool = True) -> Field:
-    """A field of the instrument as the flow makes it, about as many slots as it judges."""
-    many = SLOTS[:2] if used.name == "pairwise" else SLOTS
-    slots = many if used.judges == "several" else SLOTS[:1]
-    options = {"prompt": "How good?", **used.options(used.settings(kind=used.name, **used.sample))}
-    if used.judges == "several":
-        options["choices"] = [{"value": slot, "label": f"Response {slot}"} for slot in slots]
-    target = {"level": "turn", "system": "s", "agent": "a", "dialog": "d", "turn": 1}
-    return Field(
-        name="quality",
-        instrument=used.name,
-        quality="quality",
-        item="i",
-        options=options,
-        required=required,
-        targets={slot: target | {"position": int(slot) - 1, "response": slot} for slot in slots},
-    )
 
 
 @pytest.fixture(params=ALL, ids=lambda used: used.name)
@@ -52,75 +23,8 @@ def used(request: pytest.FixtureRequest) -> Instrument:
     return request.param
 
 
-def test_it_declares_what_it_is(used: Instrument) -> None:
-    assert used.meaning.endswith(".")
-    assert used.title
-    assert used.output.type in JSON_TYPES
-    assert used.judges in ("one", "several")
-    assert used.seconds > 0
-    assert used.settings.model_fields["kind"].default == used.name
-    for name, info in used.settings.model_fields.items():
-        assert name == "kind" or info.description, f"{name} does not say what it is"
-
-
-def test_inputs_that_are_not_declared_are_refused(used: Instrument) -> None:
-    with pytest.raises(ValidationError, match="Extra inputs"):
-        used.settings(kind=used.name, colour="red")
-
-
-def test_options_and_form_are_json(used: Instrument) -> None:
-    field = asked(used)
-    assert json.loads(json.dumps(field.options)) == field.options
-    form = used.form(field)
-    assert form.control in CONTROLS
-    assert form.prompt == "How good?"
-    assert json.loads(json.dumps(form.as_json()))["control"] == form.control
-    values = [choice.value for choice in form.choices]
-    assert len(values) == len(set(values))
-
-
-def test_the_form_never_tells_who_wrote_what(used: Instrument) -> None:
-    field = asked(used)
-    hidden = replace(field, targets={s: {**t, "agent": "SECRET"} for s, t in field.targets.items()})
-    assert "SECRET" not in json.dumps(used.form(hidden).as_json())
-
-
-@given(seed=SEEDS, opinion=st.floats(-50, 300), noise=st.sampled_from([0.0, 20.0]))
-@pytest.mark.parametrize("used", ALL, ids=lambda used: used.name)
-def test_a_simulated_answer_is_valid_and_stays_as_it_is(
-    used: Instrument, seed: int, opinion: float, noise: float
-) -> None:
-    field = asked(used)
-    latent = {slot: opinion + 5 * place for place, slot in enumerate(field.targets)}
-    value = simulate(np.random.default_rng(seed), field, latent, noise=noise)
-    stored = validate(field, value)
-    assert stored == value
-    assert isinstance(stored, JSON_TYPES[used.output.type])
-    assert validate(field, json.loads(json.dumps(stored))) == stored
-
-
-def test_the_same_generator_gives_the_same_answer(used: Instrument) -> None:
-    field = asked(used)
-    first, second = (simulate(np.random.default_rng(5), field, noise=10) for _ in range(2))
-    assert first == second
-
-
-def test_nothing_is_an_answer_only_where_none_is_required(used: Instrument) -> None:
-    for nothing in (None, ""):
-        with pytest.raises(AnswerError, match="Please") as caught:
-            validate(asked(used), nothing)
-        assert caught.value.field == "quality"
-        assert validate(asked(used, required=False), nothing) is None
-        assert validate(asked(used), nothing, overdue=True) is None
-
-
-@pytest.mark.parametrize("value", [float("nan"), float("inf"), True, [1, [2]], {"x": "y"}, b"1"])
-def test_what_makes_no_sense_is_refused(used: Instrument, value: Any) -> None:
-    if used.name == "yes_no" and value is True:
-        assert validate(asked(used), value) == "yes"
-        return
-    with pytest.raises(AnswerError):
-        validate(asked(used), value)
+def test_it_keeps_its_promises(used: Instrument) -> None:
+    check_instrument(used)
 
 
 def test_answers_become_rows_of_the_ratings_table(used: Instrument) -> None:
@@ -160,12 +64,18 @@ def test_better_opinions_get_better_numbers(used: Instrument) -> None:
     assert ranked == sorted(ranked, reverse=reversed_scale)
 
 
-def test_the_codebook_names_inputs_and_outputs(used: Instrument) -> None:
-    entry = used.codebook(asked(used).options)
-    assert json.loads(json.dumps(entry)) == entry
-    assert entry["instrument"] == used.name
-    assert entry["answer"]
-    assert all(told["meaning"] for told in entry["inputs"].values())
+def test_true_is_an_answer_to_yes_or_no_only(used: Instrument) -> None:
+    if used.name == "yes_no":
+        assert validate(asked(used), True) == "yes"
+        return
+    with pytest.raises(AnswerError):
+        validate(asked(used), True)
+
+
+def test_a_missing_answer_is_asked_for(used: Instrument) -> None:
+    with pytest.raises(AnswerError, match="Please") as caught:
+        validate(asked(used), None)
+    assert caught.value.field == "quality"
 
 
 def field_of(name: str, **settings: Any) -> Field:

@@ -1,19 +1,16 @@
 """Every kind of agent by name: ours, and those that other packages bring; loaded when used."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from importlib.util import find_spec
 from typing import Any
 
 from dialens.agents._agent import Agent, AgentSpec
 from dialens.agents._settings import Declared, declared
-from dialens.base import DialensError, did_you_mean
-
-GROUP = "dialens.agents"
-"""Entry points of this group bring kinds: a name, and a function from `AgentSpec` to an agent."""
+from dialens.base import DialensError, Registry
 
 _NEURAL = "dialens.agents.neural:open_agent"
 _TALKING = "dialens.agents.neural._trained:TalkingSettings"
@@ -174,29 +171,37 @@ def not_shipped(kind: str) -> str:
     return f"none ships with this installation; train one, then {kind}:FOLDER"
 
 
-def kinds() -> dict[str, Kind]:
+def _brought(entry: EntryPoint) -> Iterator[Kind]:
+    """The kind that an entry point names; nothing is loaded before an agent is made."""
+    package = entry.dist.name if entry.dist else entry.value
+    yield Kind(
+        entry.name,
+        entry.value,
+        f"{entry.name}:TARGET",
+        f"Brought by the package {package}",
+        entry=entry,
+    )
+
+
+AGENT_KINDS: Registry[Kind] = Registry(
+    "kind of agents",
+    "dialens.agents",
+    Kind,
+    lambda: _OURS,
+    read=_brought,
+    listed_by="dialens agents kinds",
+)
+"""All kinds by name; an entry point has the kind's name and makes an agent of an `AgentSpec`."""
+
+
+def kinds() -> Mapping[str, Kind]:
     """All kinds by name, ours first; two of one name are refused.
 
     Examples:
         >>> kinds()["script"].spelling
         'script:FILE'
     """
-    known = {kind.name: kind for kind in _OURS}
-    for entry in entry_points(group=GROUP):
-        if entry.name in known:
-            raise DialensError(
-                f"Two kinds of agents are called {entry.name!r}. "
-                f"Rename the one an installed package brings under {GROUP!r} ({entry.value})."
-            )
-        brought = entry.dist.name if entry.dist else entry.value
-        known[entry.name] = Kind(
-            entry.name,
-            entry.value,
-            f"{entry.name}:TARGET",
-            f"Brought by the package {brought}",
-            entry=entry,
-        )
-    return known
+    return AGENT_KINDS
 
 
 def kind_named(name: str) -> Kind:
@@ -208,13 +213,7 @@ def kind_named(name: str) -> Kind:
         ...
         dialens.DialensError: There is no kind of agents 'opnai'. Did you mean openai? ...
     """
-    known = kinds()
-    if name not in known:
-        raise DialensError(
-            f"There is no kind of agents {name!r}. {did_you_mean(name, known)}"
-            "`dialens agents kinds` lists them."
-        )
-    return known[name]
+    return AGENT_KINDS[name]
 
 
 def parse_agent(

@@ -98,7 +98,7 @@ class Registry(Mapping[str, T], Generic[T]):
         name = self._name(thing)
         if name in known:
             raise DialensError(
-                f"Two of the {self.noun}s are called {name!r}; the second comes from {origin}. "
+                f"The {self.noun} {name!r} is there twice; the second comes from {origin}. "
                 f"Rename the one that an installed package brings under {self.group!r}."
             )
         known[name] = thing

@@ -207,7 +207,7 @@ def _below(option: Any, step: str | int) -> Any:
     if isinstance(option, type) and issubclass(option, BaseModel):
         if step in option.model_fields:
             info = option.model_fields[str(step)]
-            return _unwrapped(info.annotation)
+            return _unwrapped(_union(info.metadata, info.annotation))
         kind = option.model_fields.get("kind")
         return option if kind is not None and kind.default == step else None
     if get_origin(option) is list and isinstance(step, int):
@@ -223,5 +223,11 @@ def _is_union(annotation: Any) -> bool:
 
 def _unwrapped(annotation: Any) -> Any:
     while get_origin(annotation) is Annotated:
-        annotation = get_args(annotation)[0]
+        first, *about = get_args(annotation)
+        annotation = _union(about, first)
     return annotation
+
+
+def _union(about: Sequence[Any], annotation: Any) -> Any:
+    """The annotation, or the union that stands for it when a file is read."""
+    return next((one.union for one in about if hasattr(one, "union")), annotation)

@@ -5,7 +5,8 @@ from ._demo import demo_path
 from ._dialogue import Dialogue, Rating, Reference, Turn, batches, tables
 from ._intake import Intake, OnError, RecordError, message
 from ._opening import read
-from ._source import Source, json_records
+from ._reading import Reader, RecordReader
+from ._source import Record, Source, json_records
 from ._tables import LEVELS, RATER_KINDS, RATINGS, REFERENCES, TURNS, Tables
 from ._unpacking import DAMAGE, MAGIC_BYTES, packing_of, unpacked_pieces
 
@@ -23,7 +24,10 @@ __all__ = [
     "Intake",
     "OnError",
     "Rating",
+    "Reader",
+    "Record",
     "RecordError",
+    "RecordReader",
     "Reference",
     "Source",
     "Summary",

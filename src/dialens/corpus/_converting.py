@@ -9,7 +9,7 @@ from dialens.corpus._opening import describe, filled
 from dialens.corpus._reading import choose
 from dialens.corpus._source import Source
 from dialens.corpus._writing import WRITERS, writer_for
-from dialens.corpus.readers import READERS
+from dialens.corpus.readers import readers
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ def convert(
     source, target = Source(Path(source_path)), Path(target_path)
     refuse_inputs_in(target, [source.path])
     writer = writer_for(target, to)
-    reader = choose(source, format, READERS)
+    reader = choose(source, format, readers())
     intake = intake or Intake(OnError(on_error))
     parts = filled(reader.read(source, intake), source, intake, advance)
     written = writer.write(
@@ -123,5 +123,5 @@ def formats() -> list[Format]:
             writes=reader.name in written,
             example=reader.example,
         )
-        for reader in READERS
+        for reader in readers()
     ]

@@ -10,7 +10,7 @@ from dialens.corpus._intake import Intake, OnError
 from dialens.corpus._reading import Reader, choose
 from dialens.corpus._source import Source
 from dialens.corpus._tables import Tables
-from dialens.corpus.readers import READERS
+from dialens.corpus.readers import readers
 
 
 def read(
@@ -40,7 +40,7 @@ def read(
         ['hello', 'hello to you']
     """
     source = Source(Path(path))
-    reader = choose(source, format, READERS)
+    reader = choose(source, format, readers())
     if reader.name == "corpus":
         return Corpus.open(source.path)
     intake = intake or Intake(OnError(on_error))

@@ -5,7 +5,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import msgspec
 
@@ -23,6 +23,7 @@ UNREADABLE = (RecordError, msgspec.MsgspecError, UnicodeDecodeError, RecursionEr
 """What decoding and parsing a record may raise; `as_record_error` puts it into our words."""
 
 
+@runtime_checkable
 class Reader(Protocol):
     """What reads one format.
 

@@ -9,8 +9,8 @@ from ._model_choice import ModelChoice
 from ._registry import metrics, select
 from ._result_cache import ResultCache, default_folder
 from ._scorers import ScorerSet, check_names
-from ._scores import SCORES, ScoredMetric, Scores, make_plan, score, score_into, state_of
-from ._scoring import ScoringPlan
+from ._scores import SCORES, ScoredMetric, Scores, long, make_plan, score, score_into, state_of
+from ._scoring import ScoringPlan, open_scorers, score_parts
 from ._state import State, Values
 from .families import LABELS
 
@@ -51,11 +51,14 @@ __all__ = [
     "forecast",
     "in_sentence",
     "lexicon_feature",
+    "long",
     "make_plan",
     "metric",
     "metrics",
+    "open_scorers",
     "score",
     "score_into",
+    "score_parts",
     "select",
     "state_of",
     "turn_mean",

@@ -15,15 +15,11 @@ from dialens.studies._participation import BLOCKED, EXPIRED, FULL, LEFT, counted
 from dialens.studies._raters import RATER_HEADER, Rater, RaterReply
 from dialens.studies._study import Study
 from dialens.studies._types import JSON, Screen
+from dialens.studies.recruiters import recruiters
 from dialens.studies.simulation import Population, World, line
 from dialens.studies.store import COMPLETED
 
 _RETRY = RetryPolicy(attempts=6, first_wait_s=0.2)
-_ADDRESSED = {
-    "link": {"participant": "{name}"},
-    "mturk": {"workerId": "{name}", "assignmentId": "A-{name}", "hitId": "simulated"},
-    "prolific": {"PROLIFIC_PID": "{name}", "STUDY_ID": "simulated", "SESSION_ID": "{name}"},
-}
 _CHAT_ACTIONS = {"failed": "again", "waiting": "follow"}
 """What to do next in a conversation that is not over, by its state; otherwise say something."""
 
@@ -136,8 +132,8 @@ def take_part_over_http(
 
 def _arrive(client: _Client, study: Study, rater: Rater, password: str) -> str | None:
     """Begin, or go on with an earlier session; the outcome if there is no place."""
-    names = _ADDRESSED[study.design.recruiter.kind]
-    arrived = client.get("/", {key: text.format(name=rater.name) for key, text in names.items()})
+    parameters = recruiters()[study.design.recruiter.kind].parameters
+    arrived = client.get("/", dict.fromkeys(parameters, rater.name))
     if "ticket" not in arrived:
         return None
     headers = {RATER_HEADER: rater.kind, "authorization": f"Bearer {password}"}

@@ -5,21 +5,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from dialens.base import DialensError
+from dialens.studies.recruiters import recruiters
 
 _PREVIEW = "ASSIGNMENT_ID_NOT_AVAILABLE"
 _IDENTIFIER = re.compile(r"[\x21-\x7e]{1,200}")
-
-PARAMETERS = {
-    "link": ("participant",),
-    "mturk": ("workerId", "assignmentId", "hitId", "turkSubmitTo"),
-    "prolific": ("PROLIFIC_PID", "STUDY_ID", "SESSION_ID"),
-}
-"""What each recruiter writes into the address; the first says who it is."""
-
-_OPENED_ELSEWHERE = {
-    "mturk": "Please open this study from your task on Amazon Mechanical Turk.",
-    "prolific": "Please open this study from its page on Prolific.",
-}
 
 
 class NotRecruited(DialensError):
@@ -31,7 +20,7 @@ class Arrival:
     """How somebody came here.
 
     Attributes:
-        recruiter: `link`, `mturk` or `prolific`.
+        recruiter: Its kind: `link`, `mturk`, `prolific`, or one that another package brings.
         worker: Who they are there; none for people by link who were given no id.
         parameters: The rest of what the recruiter told, e.g. the assignment.
         preview: Whether they only look at the task and have not accepted it yet.
@@ -68,7 +57,8 @@ def arrival(recruiter: str, query: Mapping[str, str]) -> Arrival:
         ...
         dialens.web._arrival.NotRecruited: Please open this study from its page on Prolific.
     """
-    names = PARAMETERS[recruiter]
+    kind = recruiters()[recruiter]
+    names = kind.parameters
     present = {name: query[name].strip() for name in names if query.get(name, "").strip()}
     for name, value in present.items():
         if not _IDENTIFIER.fullmatch(value):
@@ -76,8 +66,8 @@ def arrival(recruiter: str, query: Mapping[str, str]) -> Arrival:
     if recruiter == "mturk" and present.get("assignmentId", _PREVIEW) == _PREVIEW:
         if "assignmentId" in present or "hitId" in present:
             return Arrival(recruiter, preview=True)
-        raise NotRecruited(_OPENED_ELSEWHERE[recruiter])
+        raise NotRecruited(kind.entrance)
     worker = present.pop(names[0], None)
-    if worker is None and recruiter != "link":
-        raise NotRecruited(_OPENED_ELSEWHERE[recruiter])
+    if worker is None and kind.entrance:
+        raise NotRecruited(kind.entrance)
     return Arrival(recruiter, worker, present)

@@ -58,8 +58,10 @@ def estimate(study: StudyPath, places: Places = None) -> None:
       dialens study recruit estimate anchoring --places 9
     """
     loaded = _load(study)
+    from dialens.studies.design import MTurkRecruiter
+
     settings = loaded.design.recruiter
-    production = settings.kind == "mturk" and not settings.sandbox
+    production = isinstance(settings, MTurkRecruiter) and not settings.sandbox
     recruiter = _recruiter(loaded, production=production, endpoint=None)
     print(f"{loaded.design.title} on {recruiter.name}: {_cost(recruiter, loaded, places)}")
 

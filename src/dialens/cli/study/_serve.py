@@ -84,12 +84,11 @@ def serve(
 
 
 def _parameters(recruiter: str) -> str:
-    """What the recruiter adds to the address of participants."""
-    parameters = {
-        "mturk": "?workerId=…&assignmentId=…&hitId=…",
-        "prolific": "?PROLIFIC_PID=…&STUDY_ID=…&SESSION_ID=…",
-    }
-    return parameters.get(recruiter, "")
+    """What the recruiter adds to the address of participants, where it has to."""
+    from dialens.studies.recruiters import recruiters
+
+    kind = recruiters()[recruiter]
+    return "?" + "&".join(f"{name}=…" for name in kind.parameters) if kind.entrance else ""
 
 
 def _read(path: Path) -> str:

@@ -1,5 +1,6 @@
-"""Every reader, in the order in which a source is shown to them: the most particular first."""
+"""Every reader: ours, those that other packages bring, and the order in which they are asked."""
 
+from dialens.base import Registry
 from dialens.corpus._reading import Reader
 from dialens.corpus.readers._arena import ARENA
 from dialens.corpus.readers._convokit import CONVOKIT
@@ -17,11 +18,23 @@ from dialens.corpus.readers._transcript import TRANSCRIPT
 from dialens.corpus.readers._usr import USR
 
 
-def _all() -> tuple[Reader, ...]:
-    return READERS
+def readers() -> tuple[Reader, ...]:
+    """All readers, in the order in which a source is shown to them: the most specific first.
+
+    Those of other packages come before the two that take almost anything, plain transcripts and
+    folders of files, so that they get a chance to recognise their own.
+
+    Examples:
+        >>> [reader.name for reader in readers()][-2:]
+        ['transcript', 'files']
+    """
+    known = tuple(READERS.values())
+    last = (TRANSCRIPT, _FILES)
+    return (*(reader for reader in known if reader not in last), *last)
 
 
-READERS: tuple[Reader, ...] = (
+_FILES = FilesReader(readers)
+_OURS: tuple[Reader, ...] = (
     CORPUS,
     CONVOKIT,
     PARQUET,
@@ -37,5 +50,10 @@ READERS: tuple[Reader, ...] = (
     TSV,
     CSV,
     TRANSCRIPT,
-    FilesReader(_all),
+    _FILES,
 )
+
+READERS: Registry[Reader] = Registry(
+    "reader", "dialens.readers", Reader, lambda: _OURS, listed_by="dialens formats"
+)
+"""All readers by name; an entry point gives a `Reader`, or a list of them."""

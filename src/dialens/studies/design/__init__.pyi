@@ -3,7 +3,7 @@ from ._design import EACH, Design, Example, Quality
 from ._factors import LIST
 from ._items import GoldEntry, ItemEntry, Items, UtteranceEntry
 from ._questions import Questionnaire, question_field
-from ._recruiter import MTurkRecruiter, ProlificRecruiter
+from ._recruiter import LinkRecruiter, MTurkRecruiter, ProlificRecruiter, RecruiterSettings
 
 __all__ = [
     "AGENT",
@@ -15,10 +15,12 @@ __all__ = [
     "GoldEntry",
     "ItemEntry",
     "Items",
+    "LinkRecruiter",
     "MTurkRecruiter",
     "ProlificRecruiter",
     "Quality",
     "Questionnaire",
+    "RecruiterSettings",
     "TalkingAgent",
     "UtteranceEntry",
     "question_field",

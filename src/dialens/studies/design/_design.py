@@ -6,6 +6,7 @@ from pydantic import BeforeValidator, model_validator
 from pydantic import Field as Setting
 
 from dialens.base import did_you_mean
+from dialens.studies._kinds import OneOf
 from dialens.studies.design._conversations import AGENT, Conversations
 from dialens.studies.design._factors import Factors, InstrumentSettings, factor_problem
 from dialens.studies.design._items import (
@@ -20,8 +21,9 @@ from dialens.studies.design._items import (
     misplaced,
 )
 from dialens.studies.design._questions import AttentionCheck, Name, Questionnaires
-from dialens.studies.design._recruiter import LinkRecruiter, Recruiter
-from dialens.studies.instruments import instrument
+from dialens.studies.design._recruiter import LinkRecruiter, RecruiterSettings
+from dialens.studies.instruments import ChoiceSettings, instrument
+from dialens.studies.recruiters import recruiters
 
 __all__ = [
     "Checks",
@@ -186,6 +188,11 @@ _Targets = Annotated[
 ]
 
 
+_Recruiter = Annotated[
+    RecruiterSettings, OneOf(lambda: [kind.settings for kind in recruiters().values()])
+]
+
+
 class Design(Section):
     """A rating study: what is judged, how it is asked, what is varied, and by whom."""
 
@@ -215,11 +222,11 @@ class Design(Section):
     """What participants agree to."""
     instructions: Instructions
     """What they read before they rate."""
-    practice: Practice = Practice()
+    practice: Practice = Setting(default_factory=Practice)
     """Rounds that do not count."""
-    checks: Checks = Checks()
+    checks: Checks = Setting(default_factory=Checks)
     """Ways to see who pays attention."""
-    questionnaires: Questionnaires = Questionnaires()
+    questionnaires: Questionnaires = Setting(default_factory=Questionnaires)
     """What is asked before and after."""
     limits: Limits = Limits()
     """How long things may take."""
@@ -227,7 +234,7 @@ class Design(Section):
     """Somebody who comes back goes on, begins anew, or is not let in."""
     completion: Completion = Completion()
     """What happens at the end."""
-    recruiter: Recruiter = LinkRecruiter()
+    recruiter: _Recruiter = LinkRecruiter()
     """Where participants come from and what they get."""
     hypotheses: list[str] = Setting(default_factory=list)
     """For the preregistration: what is expected."""
@@ -266,7 +273,8 @@ class Design(Section):
     @model_validator(mode="after")
     def _instruments_fit(self) -> Self:
         for name, quality in self.qualities.items():
-            if quality.instrument.kind == "choice" and not quality.instrument.values:
+            asked = quality.instrument
+            if isinstance(asked, ChoiceSettings) and not asked.values:
                 raise misplaced(
                     f"qualities.{name}.instrument",
                     "needs `values`: the choices and the number each stands for, "

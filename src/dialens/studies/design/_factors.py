@@ -7,19 +7,9 @@ from pydantic import Field as Setting
 
 from dialens.base import did_you_mean
 from dialens.corpus import RATINGS
+from dialens.studies._kinds import OneOf
 from dialens.studies.design._items import Section, as_word
-from dialens.studies.instruments import (
-    BestWorstSettings,
-    ChoiceSettings,
-    FreeTextSettings,
-    LikertSettings,
-    MagnitudeSettings,
-    NumberSettings,
-    PairwiseSettings,
-    RankingSettings,
-    SliderSettings,
-    YesNoSettings,
-)
+from dialens.studies.instruments import Settings, instruments
 
 ANCHORS = ("none", "numerical", "textual", "both")
 LAYOUTS = ("together", "separate", "single")
@@ -36,17 +26,7 @@ def _by_kind(value: Any) -> Any:
 
 
 _AnySettings = Annotated[
-    MagnitudeSettings
-    | LikertSettings
-    | SliderSettings
-    | PairwiseSettings
-    | BestWorstSettings
-    | RankingSettings
-    | FreeTextSettings
-    | YesNoSettings
-    | ChoiceSettings
-    | NumberSettings,
-    Setting(discriminator="kind"),
+    Settings, OneOf(lambda: [known.settings for known in instruments().values()])
 ]
 InstrumentSettings = Annotated[
     _AnySettings, BeforeValidator(_by_kind, json_schema_input_type=str | _AnySettings)

@@ -10,7 +10,9 @@ from pydantic_core import PydanticCustomError
 class Section(BaseModel):
     """A part of the study file: unknown keys are refused, nothing changes once it is read."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, use_attribute_docstrings=True, defer_build=True
+    )
 
 
 def as_word(value: Any) -> Any:

@@ -1,24 +1,22 @@
 """The part of a study file that asks participants about themselves and the task."""
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, model_validator
+from pydantic import BeforeValidator, create_model, model_validator
 from pydantic import Field as Setting
 
+from dialens.studies._kinds import OneOf
 from dialens.studies._types import JSON, AnswerError, Field
 from dialens.studies.design._items import Section, misplaced
-from dialens.studies.instruments import (
-    FreeTextSettings,
-    LikertSettings,
-    NumberSettings,
-    RankingSettings,
-    YesNoSettings,
-    instrument,
-)
+from dialens.studies.instruments import RankingSettings, Settings, instrument, instruments
 
 
-class _Asked(Section):
+class AnyQuestion(Section):
+    """What every question says; the inputs of its instrument come on top."""
+
+    kind: str
     prompt: str = Setting(min_length=1)
     """The question."""
     required: bool = True
@@ -37,11 +35,7 @@ Choices = Annotated[
 ]
 
 
-class YesNoQuestion(YesNoSettings, _Asked):
-    """Answered yes or no."""
-
-
-class ChoiceQuestion(_Asked):
+class ChoiceQuestion(AnyQuestion):
     """One answer out of several."""
 
     kind: Literal["choice"] = "choice"
@@ -49,34 +43,37 @@ class ChoiceQuestion(_Asked):
     """The answers: a list, or `stored: shown`."""
 
 
-class NumberQuestion(NumberSettings, _Asked):
-    """A number."""
-
-
-class RankingQuestion(RankingSettings, _Asked):
+class RankingQuestion(RankingSettings, AnyQuestion):
     """Things to be put in order."""
 
     choices: Choices
     """What is put in order."""
 
 
-class FreeTextQuestion(FreeTextSettings, _Asked):
-    """Words."""
+_WITH_CHOICES: dict[str, type[AnyQuestion]] = {
+    "choice": ChoiceQuestion,
+    "ranking": RankingQuestion,
+}
 
 
-class LikertQuestion(LikertSettings, _Asked):
-    """A point on a scale."""
+@cache
+def _question(kind: str, settings: type[Settings], meaning: str) -> type[AnyQuestion]:
+    """The model of a question: the instrument's inputs and what every question says."""
+    if kind in _WITH_CHOICES:
+        return _WITH_CHOICES[kind]
+    name = f"{settings.__name__.removesuffix('Settings')}Question"
+    return create_model(name, __base__=(settings, AnyQuestion), __doc__=meaning)
 
 
-Question = Annotated[
-    YesNoQuestion
-    | ChoiceQuestion
-    | NumberQuestion
-    | RankingQuestion
-    | FreeTextQuestion
-    | LikertQuestion,
-    Setting(discriminator="kind"),
-]
+def _questions() -> list[type[AnyQuestion]]:
+    return [
+        _question(known.name, known.settings, known.meaning)
+        for known in instruments().values()
+        if known.asks
+    ]
+
+
+Question = Annotated[AnyQuestion, OneOf(_questions)]
 Name = Annotated[str, Setting(pattern=r"^[a-z][a-z0-9_]*$", max_length=60)]
 
 
@@ -137,13 +134,15 @@ class AttentionCheck(Section):
         return [instrument(field.instrument).validate(field, answer) for answer in given]
 
 
-def question_field(name: str, question: Any, expected: Mapping[str, JSON] | None = None) -> Field:
+def question_field(
+    name: str, question: AnyQuestion, expected: Mapping[str, JSON] | None = None
+) -> Field:
     """A question as a field of a screen.
 
     Examples:
-        >>> asked = YesNoQuestion(kind="yes_no", prompt="Have you done this before?")
-        >>> question_field("before", asked).options["prompt"]
-        'Have you done this before?'
+        >>> asked = ChoiceQuestion(prompt="Tea or coffee?", choices=["tea", "coffee"])
+        >>> question_field("drink", asked).options["prompt"]
+        'Tea or coffee?'
     """
     made = instrument(question.kind)
     given = question.model_dump(include=set(made.settings.model_fields), exclude_unset=True)

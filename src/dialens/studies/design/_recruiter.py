@@ -7,7 +7,10 @@ from pydantic import Field as Setting
 from dialens.studies.design._items import Section
 
 
-class _Recruiter(Section):
+class RecruiterSettings(Section):
+    """What every recruiter is told; each kind adds its own."""
+
+    kind: str
     reward: float = Setting(default=0.0, ge=0)
     """What a participant is paid for the whole session."""
     currency: str = Setting(default="USD", pattern=r"^[A-Z]{3}$")
@@ -16,13 +19,13 @@ class _Recruiter(Section):
     """What the platform takes on top of the reward, as a share of it."""
 
 
-class LinkRecruiter(_Recruiter):
+class LinkRecruiter(RecruiterSettings):
     """People who are sent the address of the study."""
 
     kind: Literal["link"] = "link"
 
 
-class MTurkRecruiter(_Recruiter):
+class MTurkRecruiter(RecruiterSettings):
     """Amazon Mechanical Turk."""
 
     kind: Literal["mturk"] = "mturk"
@@ -52,7 +55,7 @@ class MTurkRecruiter(_Recruiter):
     """After how long work is approved by itself."""
 
 
-class ProlificRecruiter(_Recruiter):
+class ProlificRecruiter(RecruiterSettings):
     """Prolific."""
 
     kind: Literal["prolific"] = "prolific"
@@ -70,8 +73,3 @@ class ProlificRecruiter(_Recruiter):
     """What participants may use."""
     filters: dict[str, list[str]] = Setting(default_factory=dict)
     """Prolific's own filters, by their identifiers."""
-
-
-Recruiter = Annotated[
-    LinkRecruiter | MTurkRecruiter | ProlificRecruiter, Setting(discriminator="kind")
-]

@@ -1,5 +1,5 @@
 from ._best_worst import BestWorstSettings
-from ._declaration import Choice, Form, Instrument, Latent, Output, Settings
+from ._declaration import CONTROLS, Choice, Form, Instrument, Latent, Output, Settings
 from ._free_text import FreeTextSettings
 from ._likert import LikertSettings
 from ._magnitude import MagnitudeSettings
@@ -10,6 +10,7 @@ from ._registry import instrument, instruments, simulate, validate
 from ._slider import SliderSettings
 
 __all__ = [
+    "CONTROLS",
     "BestWorstSettings",
     "Choice",
     "ChoiceSettings",

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
+from dialens.studies._kinds import named_by_kind
 from dialens.studies._types import JSON, AnswerError, Field
 
 Latent = Mapping[str, float]
@@ -99,6 +100,7 @@ class Instrument:
         rows: The ratings an answer stands for.
         scale: The column `scale` of the ratings table.
         sample: Settings with which the instrument can be tried, for its conformance test.
+        asks: Whether it may stand in a questionnaire, where nothing is judged.
     """
 
     name: str
@@ -116,6 +118,11 @@ class Instrument:
     rows: Callable[[Field, JSON], Rows]
     scale: Callable[[Field], dict[str, JSON]]
     sample: Mapping[str, JSON] = field(default_factory=dict)
+    asks: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse settings that a study file could not name."""
+        named_by_kind(self.settings, self.name)
 
     def validate(self, field: Field, value: JSON, *, overdue: bool = False) -> JSON:
         """The value as it is stored; None where nothing was answered and nothing had to be.

@@ -88,4 +88,5 @@ FREE_TEXT = Instrument(
     rows=_rows,
     scale=_scale,
     sample={"longest": 500},
+    asks=True,
 )

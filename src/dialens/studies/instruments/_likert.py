@@ -106,4 +106,5 @@ LIKERT = Instrument(
     rows=_rows,
     scale=_scale,
     sample={"points": 7, "labels": {1: "not at all", 7: "fully"}},
+    asks=True,
 )

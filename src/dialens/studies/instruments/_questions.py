@@ -173,6 +173,7 @@ YES_NO = Instrument(
     draw=_yes_no_draw,
     rows=_yes_no_rows,
     scale=lambda field: {"kind": "yes_no", "low": 0, "high": 1},
+    asks=True,
 )
 
 CHOICE = Instrument(
@@ -191,6 +192,7 @@ CHOICE = Instrument(
     rows=_choice_rows,
     scale=_choice_scale,
     sample={"values": {"engaging": 1.0, "not engaging": 0.0}},
+    asks=True,
 )
 
 NUMBER = Instrument(
@@ -213,6 +215,7 @@ NUMBER = Instrument(
         "high": field.options.get("high"),
     },
     sample={"low": 18, "high": 120, "whole": True},
+    asks=True,
 )
 
 QUESTIONS = (YES_NO, CHOICE, NUMBER)

@@ -94,4 +94,5 @@ RANKING = Instrument(
     draw=_draw,
     rows=_rows,
     scale=_scale,
+    asks=True,
 )

@@ -1,11 +1,10 @@
-"""Every instrument by name."""
+"""Every instrument by name: ours, and those that other packages bring."""
 
 from collections.abc import Mapping
-from types import MappingProxyType
 
 import numpy as np
 
-from dialens.base import DialensError, did_you_mean
+from dialens.base import Registry
 from dialens.studies._types import JSON, Field
 from dialens.studies.instruments._best_worst import BEST_WORST
 from dialens.studies.instruments._declaration import Instrument, Latent
@@ -17,18 +16,22 @@ from dialens.studies.instruments._questions import QUESTIONS
 from dialens.studies.instruments._ranking import RANKING
 from dialens.studies.instruments._slider import SLIDER
 
-_ALL = (MAGNITUDE, LIKERT, SLIDER, PAIRWISE, BEST_WORST, RANKING, FREE_TEXT, *QUESTIONS)
-_BY_NAME = MappingProxyType({made.name: made for made in _ALL})
+_OURS = (MAGNITUDE, LIKERT, SLIDER, PAIRWISE, BEST_WORST, RANKING, FREE_TEXT, *QUESTIONS)
+
+INSTRUMENTS: Registry[Instrument] = Registry(
+    "instrument", "dialens.instruments", Instrument, lambda: _OURS
+)
+"""All instruments by name; an entry point gives an `Instrument`, or a list of them."""
 
 
 def instruments() -> Mapping[str, Instrument]:
-    """All instruments by name.
+    """All instruments by name, ours first; two of one name are refused.
 
     Examples:
         >>> list(instruments())[:3]
         ['magnitude', 'likert', 'slider']
     """
-    return _BY_NAME
+    return INSTRUMENTS
 
 
 def instrument(name: str) -> Instrument:
@@ -40,12 +43,7 @@ def instrument(name: str) -> Instrument:
         ...
         dialens.DialensError: There is no instrument 'magnitud'. Did you mean magnitude? ...
     """
-    if name not in _BY_NAME:
-        raise DialensError(
-            f"There is no instrument {name!r}. {did_you_mean(name, _BY_NAME)}"
-            f"Instruments: {', '.join(_BY_NAME)}."
-        )
-    return _BY_NAME[name]
+    return INSTRUMENTS[name]
 
 
 def validate(field: Field, value: JSON, *, overdue: bool = False) -> JSON:

@@ -4,9 +4,10 @@ from ._matching import Matched, match
 from ._mturk import MechanicalTurk
 from ._prolific import Prolific
 from ._recruiter import Cost, Posting, Recruiter, Work, money
-from ._registry import recruiter_of
+from ._registry import Access, RecruiterKind, recruiter_of, recruiters
 
 __all__ = [
+    "Access",
     "Cost",
     "Link",
     "Matched",
@@ -14,9 +15,11 @@ __all__ = [
     "Posting",
     "Prolific",
     "Recruiter",
+    "RecruiterKind",
     "Work",
     "completion_code",
     "match",
     "money",
     "recruiter_of",
+    "recruiters",
 ]

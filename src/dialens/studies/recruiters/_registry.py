@@ -1,23 +1,133 @@
-"""The recruiter that a study file names."""
+"""Every kind of recruiter by name: ours, and those that other packages bring."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from dialens.base import DialensError
-from dialens.studies._study import Study
-from dialens.studies.design import MTurkRecruiter, ProlificRecruiter
-from dialens.studies.recruiters._link import Link
-from dialens.studies.recruiters._mturk import MechanicalTurk
-from dialens.studies.recruiters._prolific import Prolific
-from dialens.studies.recruiters._recruiter import Recruiter
+from dialens.base import DialensError, Registry
+from dialens.studies._kinds import named_by_kind
+from dialens.studies.design import (
+    LinkRecruiter,
+    MTurkRecruiter,
+    ProlificRecruiter,
+    RecruiterSettings,
+)
+
+if TYPE_CHECKING:  # the study file is made of these settings: a study comes later
+    from dialens.studies._study import Study
+    from dialens.studies.recruiters._recruiter import Recruiter
+
+
+@dataclass(frozen=True)
+class Access:
+    """How a platform is reached.
+
+    Attributes:
+        environment: Where a token is read from, when it is needed.
+        production: Whether the real marketplace is meant, where people are paid.
+        endpoint: Another server that speaks the platform's protocol.
+    """
+
+    environment: Mapping[str, str]
+    production: bool = False
+    endpoint: str | None = None
+
+
+@dataclass(frozen=True)
+class RecruiterKind:
+    """A kind of recruiter.
+
+    Attributes:
+        name: What `kind:` takes in a study file.
+        settings: What the study file may say of it, a pydantic model.
+        open: Makes the recruiter of a study.
+        parameters: What it adds to the address of the study; the first says who comes.
+        entrance: What somebody reads who comes without that; empty if anybody may come.
+    """
+
+    name: str
+    settings: type[RecruiterSettings]
+    open: "Callable[[Study, Access], Recruiter]"
+    parameters: tuple[str, ...] = ("participant",)
+    entrance: str = ""
+
+    def __post_init__(self) -> None:
+        """Refuse settings that a study file could not name."""
+        named_by_kind(self.settings, self.name)
+
+
+def _link(study: "Study", access: Access) -> "Recruiter":
+    from dialens.studies.recruiters._link import Link
+
+    return Link()
+
+
+def _mturk(study: "Study", access: Access) -> "Recruiter":
+    from dialens.studies.recruiters._mturk import MechanicalTurk
+
+    settings = study.design.recruiter
+    sandbox = isinstance(settings, MTurkRecruiter) and settings.sandbox
+    # The pages send workers back to the marketplace that the file names: both must agree.
+    if access.production and sandbox:
+        raise DialensError(
+            f"--production was given, but recruiter.sandbox of {study.name} is true. Set "
+            "`sandbox: false` in the study file, and serve it so."
+        )
+    if not access.production and not sandbox:
+        raise DialensError(
+            f"recruiter.sandbox of {study.name} is false: add --production to ask and pay real "
+            "people, or set `sandbox: true` in the study file."
+        )
+    return MechanicalTurk(production=access.production, endpoint=access.endpoint)
+
+
+def _prolific(study: "Study", access: Access) -> "Recruiter":
+    from dialens.studies.recruiters._prolific import Prolific
+
+    return Prolific(access.environment, endpoint=access.endpoint)
+
+
+_OURS = (
+    RecruiterKind("link", LinkRecruiter, _link),
+    RecruiterKind(
+        "mturk",
+        MTurkRecruiter,
+        _mturk,
+        ("workerId", "assignmentId", "hitId", "turkSubmitTo"),
+        "Please open this study from your task on Amazon Mechanical Turk.",
+    ),
+    RecruiterKind(
+        "prolific",
+        ProlificRecruiter,
+        _prolific,
+        ("PROLIFIC_PID", "STUDY_ID", "SESSION_ID"),
+        "Please open this study from its page on Prolific.",
+    ),
+)
+
+RECRUITERS: Registry[RecruiterKind] = Registry(
+    "recruiter", "dialens.recruiters", RecruiterKind, lambda: _OURS
+)
+"""All kinds by name; an entry point gives a `RecruiterKind`, or a list of them."""
+
+
+def recruiters() -> Mapping[str, RecruiterKind]:
+    """All kinds of recruiters by name, ours first; two of one name are refused.
+
+    Examples:
+        >>> recruiters()["prolific"].parameters[0]
+        'PROLIFIC_PID'
+    """
+    return RECRUITERS
 
 
 def recruiter_of(
-    study: Study,
+    study: "Study",
     environment: Mapping[str, str],
     *,
     production: bool = False,
     endpoint: str | None = None,
-) -> Recruiter:
+) -> "Recruiter":
     """The recruiter of a study.
 
     Args:
@@ -33,20 +143,5 @@ def recruiter_of(
         >>> recruiter_of(study_of(TEA), {}).name
         'link'
     """
-    settings = study.design.recruiter
-    if isinstance(settings, MTurkRecruiter):
-        # The pages send workers back to the marketplace that the file names: both must agree.
-        if production and settings.sandbox:
-            raise DialensError(
-                f"--production was given, but recruiter.sandbox of {study.name} is true. Set "
-                "`sandbox: false` in the study file, and serve it so."
-            )
-        if not production and not settings.sandbox:
-            raise DialensError(
-                f"recruiter.sandbox of {study.name} is false: add --production to ask and pay real "
-                "people, or set `sandbox: true` in the study file."
-            )
-        return MechanicalTurk(production=production, endpoint=endpoint)
-    if isinstance(settings, ProlificRecruiter):
-        return Prolific(environment, endpoint=endpoint)
-    return Link()
+    kind = RECRUITERS[study.design.recruiter.kind]
+    return kind.open(study, Access(environment, production, endpoint))
