@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from importlib.metadata import EntryPoint
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +62,7 @@ def test_a_broken_kind_is_said_and_leaves_the_others(monkeypatch: pytest.MonkeyP
 
 
 def test_a_missing_package_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = registry.find_spec
+    real = find_spec
     monkeypatch.setattr(registry, "find_spec", lambda name: None if name == "gguf" else real(name))
     assert kinds()["gguf"].why_not().startswith("needs gguf")
     with pytest.raises(DialensError, match=r"pip install 'dialens\[train\]'"):

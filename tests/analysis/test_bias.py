@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -25,7 +26,7 @@ from dialens.analysis.bias import (
 from dialens.base import DialensError
 
 FEW = Resampling(resamples=300)
-SHARP = {"sd_rater": 4.0, "sd_noise": 6.0}
+SHARP: dict[str, Any] = {"sd_rater": 4.0, "sd_noise": 6.0}
 
 
 def one(table: pl.DataFrame, **where: str) -> dict[str, object]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import polars as pl
 import pytest
@@ -284,7 +284,7 @@ def test_mistakes_are_named(arguments: tuple[str, ...], told: str) -> None:
 
 def test_the_documentation_names_options_that_exist(repository: Path) -> None:
     page = (repository / "docs" / "simulation.md").read_text("utf-8")
-    commands = typer.main.get_command(app).commands.values()
+    commands = cast(Any, typer.main.get_command(app)).commands.values()
     known = {name for command in commands for one in command.params for name in one.opts}
     told = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", page))
     assert len(told) > 15

@@ -154,7 +154,9 @@ def test_one_plan_and_every_card_once(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr("dialens.metrics._encoders.read_card", counted)
     monkeypatch.setattr(scores, "make_plan", counted_plan)
     made = score_into(
-        Corpus.of(TALKS[:2]), tmp_path / "out", resources=tiny_resources(folder=folder)
+        Corpus.of(TALKS[:2]),
+        tmp_path / "out",
+        scores.make_plan(None, tiny_resources(folder=folder)),
     )
     assert made.wide("agent")["engagement"].null_count() == 0
     assert read == {folder / "small": 1, folder / "base": 1}

@@ -63,7 +63,7 @@ def test_after_a_model_failed_everything_gives_the_same_reason(tmp_path: Path) -
         assert compare(scores).filter(pl.col("metric") == "toxicity")["reason"].to_list() == [why]
         (silent,) = Digest.of(scores).silent
         assert silent == "toxicity"
-        assert why in Digest.of(scores).agents[0].estimates["toxicity"].why
+        assert why in Digest.of(scores).agents[0].estimates["toxicity"].reason
         path = tmp_path / "report.html"
         run = record(corpus, scores, resources)
         write_report(scores, corpus, path, run=run, resources=resources)

@@ -65,7 +65,7 @@ def test_it_declares_what_it_is(used: Instrument) -> None:
 
 def test_inputs_that_are_not_declared_are_refused(used: Instrument) -> None:
     with pytest.raises(ValidationError, match="Extra inputs"):
-        used.settings(kind=used.name, colour="red")
+        used.settings.model_validate({"kind": used.name, "colour": "red"})
 
 
 def test_options_and_form_are_json(used: Instrument) -> None:

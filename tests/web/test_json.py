@@ -48,7 +48,7 @@ def answered(state: dict[str, Any], draw: np.random.Generator) -> dict[str, Any]
 
 def test_a_whole_participation(site: Site, visit: Visit) -> None:
     client, draw = begun(visit(site).client), np.random.default_rng(1)
-    sent = {}
+    sent: dict[Any, Any] = {}
     while "code" not in (state := shown(client)):
         body = answered(state, draw)
         sent |= {(body["screen"], name): value for name, value in body["answers"].items()}

@@ -44,7 +44,7 @@ class RetryPolicy:
             >>> [0.5 * 2**n <= policy.backoff(n + 1, random.Random(n)) < 1.5 * 2**n for n in (0, 3)]
             [True, True]
         """
-        wait = min(self.first_wait_s * 2 ** (attempt - 1), self.longest_wait_s)
+        wait = min(self.first_wait_s * 2.0 ** (attempt - 1), self.longest_wait_s)
         return wait * draw.uniform(0.5, 1.5)
 
 

@@ -111,7 +111,7 @@ class FamilyValues:
         outcome = batch.outcomes[self.family.name]
         columns = [self._columns(outcome.values)]
         if self.family.lacks:
-            columns += [outcome.scored[:, None], outcome.lacks]
+            columns += [outcome.scored[:, None].astype(np.float64), outcome.lacks]
         return np.hstack(columns)
 
     def _columns(self, values: Floats) -> Floats:

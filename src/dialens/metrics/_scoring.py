@@ -159,7 +159,7 @@ class Plan:
 
     def failures_of(self, reasons: Mapping[str, str | None]) -> dict[str, str]:
         """By metric name, why it has no value; `reasons` are those of families, by their name."""
-        failed = {}
+        failed: dict[str, str] = {}
         for metric in self.metrics:
             for family in metric.families:
                 reason = reasons.get(family.name)
@@ -224,7 +224,7 @@ def score_parts(
             shares = Shares(turns.height, slow, advance)
             for family in families:
                 everyone = family.name in plan.both_sides
-                step = _unreported
+                step: Callable[[int], None] = _unreported
                 if family.kind != "words":
                     step = shares.next(turns.height if everyone else int(batch.is_agent.sum()))
                 score_family(batch, family, plan.scorers, everyone=everyone, advance=step)

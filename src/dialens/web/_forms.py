@@ -5,7 +5,7 @@ import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 from urllib.parse import parse_qsl
 
 from fastapi import Depends, HTTPException, Request
@@ -197,11 +197,9 @@ async def read_answer(request: Request) -> ScreenAnswer:
             raise HTTPException(400, "The answer could not be read.") from error
     else:
         form = await read_form(request)
-        plain = {name: form.get(name, "") for name in _AnswerBody.model_fields}
-        events = _json(plain.pop("events"))
-        body = _AnswerBody.model_construct(
-            **plain | {"answers": entered_in(form), "events": events}
-        )
+        plain: dict[str, Any] = {name: form.get(name, "") for name in _AnswerBody.model_fields}
+        plain |= {"answers": entered_in(form), "events": _json(plain["events"])}
+        body = _AnswerBody.model_construct(**plain)
     key = body.key or secrets.token_urlsafe(16)
     try:
         seen = [one.event(key) for one in _EVENTS.validate_python(body.events or [])]

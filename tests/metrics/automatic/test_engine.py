@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -14,6 +15,7 @@ from dialens.base import DialensError
 from dialens.corpus import Corpus, Dialogue, Reference, Turn
 from dialens.metrics import (
     Family,
+    MetricCard,
     NotReadyError,
     Output,
     Resources,
@@ -72,9 +74,9 @@ class Means:
         return np.array([responses[:, 0].mean() - references[:, 0].mean()])
 
 
-def lengths(scorer: Lengths, **more: object) -> Family:
+def lengths(scorer: Lengths, **more: Any) -> Family:
     outputs = (Output("reply_length", "Reply"), Output("before", "Context", needs=("context",)))
-    settings = {"needs": ("reference",), **more}
+    settings: dict[str, Any] = {"needs": ("reference",), **more}
     return Family("lengths", outputs, lambda _: scorer, lambda _: None, **settings)
 
 
@@ -166,7 +168,12 @@ def test_a_family_that_is_not_ready_says_so_and_the_others_go_on() -> None:
     outputs = (Output("broken", "Broken"),)
     broken = Family("broken", outputs, never, lambda _: None)
     wanting = Family("wanting", (Output("wanted", "W"),), never, lambda _: "give X")
-    cards = [*cards_of(broken), *cards_of(wanting), *cards_of(lengths(Lengths())), "length"]
+    cards: list[MetricCard | str] = [
+        *cards_of(broken),
+        *cards_of(wanting),
+        *cards_of(lengths(Lengths())),
+        "length",
+    ]
     corpus, resources = Corpus.of(TALKS), Resources()
     told = forecast(corpus, make_plan(cards, resources))
     assert "No values for broken: the folder X is damaged." in told.lines()

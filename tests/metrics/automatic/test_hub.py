@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -87,7 +88,7 @@ def fetch(
     return [json.loads(line) for line in made.stdout.splitlines()]
 
 
-def refusal(url: str, home: Path, place: str, **more: str) -> str:
+def refusal(url: str, home: Path, place: str, **more: Any) -> str:
     (answer,) = fetch(url, home, place, **more)
     return answer["refused"]
 

@@ -12,7 +12,7 @@ import torch
 import transformers
 
 from dialens.corpus import Corpus, Dialogue, Reference, Turn
-from dialens.metrics import Resources, ScorerContext, ScorerSet, metrics, score
+from dialens.metrics import Resources, Scorer, ScorerContext, ScorerSet, metrics, score
 from tests.metrics.automatic import checkpoints
 
 FAMILIES = {
@@ -212,7 +212,7 @@ def test_a_tokenizer_of_bleu_that_cannot_fetch_its_model(
 
 
 def test_an_import_that_fails_without_a_name_is_told_in_one_line() -> None:
-    def never(_: ScorerContext) -> None:
+    def never(_: ScorerContext) -> Scorer:
         raise ImportError("\n\nPlease install the library:\n\n  pip install library ")
 
     family = type(FAMILIES["bleu"])("x", (), never, lambda _: None)

@@ -2,6 +2,7 @@
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 import tokenizers
@@ -44,7 +45,7 @@ def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def given(place: object, **more: object) -> ScorerContext:
+def given(place: object, **more: Any) -> ScorerContext:
     return ScorerContext(weights={"x": str(place)}, **more)
 
 

@@ -4,6 +4,7 @@ import shutil
 import tempfile
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors.torch import save_file
@@ -22,7 +23,7 @@ def tiny_workshop() -> ScorerContext:
     _kept.append(holder)
     root = Path(holder.name)
     encoder = checkpoints.bert(root / "bert")
-    two = {"head": "ForSequenceClassification", "num_labels": 2}
+    two: dict[str, Any] = {"head": "ForSequenceClassification", "num_labels": 2}
     language = checkpoints.gpt2(root / "gpt2")
     made = {
         "bert_score": encoder,

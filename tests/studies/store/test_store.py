@@ -6,6 +6,7 @@ import stat
 from collections import Counter
 from datetime import timedelta
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from alembic.autogenerate import compare_metadata
@@ -374,7 +375,7 @@ def test_what_no_page_sends_is_refused(store: Store) -> None:
         {"detail": {"x": "y" * 5000}},
     ):
         with pytest.raises(EventError):
-            Event(**{"kind": "shown", "at": NOON, "page": "p", "serial": 0} | bad)
+            Event(**cast(Any, {"kind": "shown", "at": NOON, "page": "p", "serial": 0} | bad))
     assert store.session(came.token).index == 0
     assert store.answers_frame("hash-of-tea").height == 0
 

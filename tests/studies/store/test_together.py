@@ -214,7 +214,7 @@ def test_any_groups_end_as_if_each_had_come_alone(
             if store is stores[0]:
                 seen += store.submit_together(made)
             else:
-                seen += [store.submit(one.token, one.given, now=one.now) for one in made]
+                seen += [store.submit(one.token, one.submission, now=one.now) for one in made]
         frame = store.answers_frame(study.hash).drop("rater")
         results.append((seen, frame.rows()))
         store.close()
@@ -265,7 +265,7 @@ def test_a_database_that_dies_is_told_to_everybody(cluster: Cluster) -> None:
             cluster.start()
         assert told(store, group) == ["stored 1"] * 3
         # A connection that breaks in the middle: some may be stored, and all can be sent again.
-        group = [replace(one, given=given(1)) for one in group]
+        group = [replace(one, submission=given(1)) for one in group]
         with Store.open(url, secrets=KEY) as other, ThreadPoolExecutor(1) as pool:
             blocking = other.database.engine.connect()
             blocking.execute(text("LOCK TABLE answers"))
