@@ -1,5 +1,3 @@
-from dialens.agents import AgentSpec
-
 from ._folder import SHIPPED
 from ._shape import Shape, TrainingPlan
 from ._trained import open_agent
@@ -7,7 +5,6 @@ from ._training import Source, Trained, depends_on, read_beginning, require_trai
 
 __all__ = [
     "SHIPPED",
-    "AgentSpec",
     "Shape",
     "Source",
     "Trained",

@@ -33,7 +33,8 @@ from dialens.metrics._family_cards import cards_of
 from dialens.metrics._family_features import family_feature
 from dialens.metrics._features import quantised
 from dialens.metrics._state import Floats, State, Values, ratio
-from dialens.metrics.families._emotion import entropy, spearman
+from dialens.metrics.families._emotion import entropy
+from dialens.statistics import spearman_rows
 
 LABELS = (
     *("admiration", "amusement", "anger", "annoyance", "approval", "caring", "confusion"),
@@ -219,8 +220,8 @@ def emotion_matching_classifier(resources: Resources) -> Definition:
 
     def compute(state: State) -> Values:
         own, other = state.own[feature.name], state.other[feature.name]
-        known = np.flatnonzero(_known(own) | _known(other))
-        value, spread = spearman(own[:, known], other[:, known])
+        columns = np.flatnonzero(_known(own) | _known(other))
+        value, spread = spearman_rows(own[:, columns], other[:, columns])
         unknown, nothing = _unread(own)
         other_unknown, other_nothing = _unread(other)
         return Values.where(
