@@ -6,7 +6,6 @@ from typing import Annotated, Any
 
 import polars as pl
 import typer
-from rich.table import Table
 
 from dialens.base import (
     RUN,
@@ -19,7 +18,7 @@ from dialens.base import (
     sha256_file,
 )
 from dialens.cli._options import Force, Format, OnErrorOption, Seed, names, shown
-from dialens.cli._terminal import plain_console
+from dialens.cli._terminal import plain_console, plain_table
 from dialens.corpus import OnError
 from dialens.report.agreement import write_agreement
 from dialens.statistics import load_ratings
@@ -162,7 +161,7 @@ def _print(found: Agreement) -> None:
 
 
 def _print_all(part: pl.DataFrame) -> None:
-    grid = Table(box=None, pad_edge=False, header_style="bold")
+    grid = plain_table()
     for head in ("statistic", "value", "95 % interval", "from", "test"):
         grid.add_column(head, no_wrap=True)
     for row in part.filter(pl.col("value").is_not_null()).iter_rows(named=True):

@@ -9,6 +9,7 @@ from rich.table import Table
 
 from dialens.base import DialensError
 from dialens.cli._options import AllowPickle, Device, MetricOptions, Weights, make_scorers
+from dialens.cli._terminal import plain_table
 from dialens.corpus import LEVELS
 from dialens.corpus import formats as all_formats
 from dialens.metrics import Metric, MetricCard, Plan, Resources, make_plan, select
@@ -47,7 +48,7 @@ def metrics(
         for card in chosen:
             _show(card, resources, lacking[card.name])
         return
-    table = Table("metric", "what it says", "levels", "ready", box=None, pad_edge=False)
+    table = plain_table("metric", "what it says", "levels", "ready")
     family = None
     for card in chosen:
         if card.family != family:
@@ -137,7 +138,7 @@ def formats(
             raise DialensError(f"There is no format {name!r}. Known: {', '.join(known)}.")
         print(f"{name}: {known[name].summary}\n\n{known[name].example}")
         return
-    table = Table("format", "reads", "writes", "what it is", box=None, pad_edge=False)
+    table = plain_table("format", "reads", "writes", "what it is")
     for entry in known.values():
         reads, writes = ("yes" if can else "" for can in (entry.reads, entry.writes))
         table.add_row(*map(escape, (entry.name, reads, writes, entry.summary)))

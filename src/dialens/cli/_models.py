@@ -14,6 +14,7 @@ from rich.text import Text
 
 from dialens.base import DialensError, Estimate, did_you_mean
 from dialens.cli._options import shown
+from dialens.cli._terminal import plain_table
 from dialens.models import SHIPPED, Catalogue, CatalogueEntry, FileCheck, catalogue
 from dialens.models import verify as verify_files
 
@@ -100,7 +101,7 @@ def _names(entry: CatalogueEntry) -> set[str]:
 
 
 def _print_list(entries: list[CatalogueEntry], checks: list[FileCheck]) -> None:
-    table = Table(box=None, pad_edge=False, header_style="bold")
+    table = plain_table()
     for head in ("model", "size", "files", "figure, 95 % interval", "reads", "terms"):
         table.add_column(head, no_wrap=head in ("model", "size", "terms"), overflow="fold")
     problems = Counter(check.folder for check in checks if check.problem)
@@ -197,7 +198,7 @@ def _print_card(entry: CatalogueEntry, checks: list[FileCheck]) -> None:
         facts.add_row("file", Text(f"{check.file}  sha256 {hash_of}…  {check.problem or 'ok'}"))
     console.print(facts)
     if entry.figures:
-        table = Table("figure", "value", "95 % interval", "n", box=None, pad_edge=False)
+        table = plain_table("figure", "value", "95 % interval", "n")
         for name, figure in islice(entry.figures.items(), _MOST_FIGURES):
             n = f"{figure.n:,}" if figure.n is not None else ""
             table.add_row(escape(_words(name)), *_figure(figure), n)

@@ -6,11 +6,10 @@ from typing import Annotated, Any
 
 import polars as pl
 import typer
-from rich.table import Table
 
 from dialens.base import RUN, DialensError, Recorder, atomic_folder, number, progress
 from dialens.cli._options import Force, Seed, names, shown
-from dialens.cli._terminal import plain_console
+from dialens.cli._terminal import plain_console, plain_table
 from dialens.report import Plan, Summary, write_power
 from dialens.statistics import load_ratings
 from dialens.statistics.power import (
@@ -229,7 +228,7 @@ def _print(table: pl.DataFrame, summary: Summary) -> None:
     heads = ["raters", "items", "dialogs", "ratings"]
     heads += ["effect", "power", "± sim.", "exact"] if tested else []
     heads += ["width of difference", "width of a mean"]
-    grid = Table(*heads, box=None, pad_edge=False, header_style="bold")
+    grid = plain_table(*heads)
     for row in table.iter_rows(named=True):
         cells = [f"{row[name]:,}" for name in ("raters", "items", "dialogs", "ratings")]
         if tested:

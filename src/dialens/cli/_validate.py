@@ -6,7 +6,6 @@ from typing import Annotated
 
 import polars as pl
 import typer
-from rich.table import Table
 
 from dialens.analysis.comparison import RESAMPLES
 from dialens.analysis.validation import Validation
@@ -22,7 +21,7 @@ from dialens.base import (
     progress,
 )
 from dialens.cli._options import Force, Format, OnErrorOption, Resamples, Seed, names, shown
-from dialens.cli._terminal import plain_console
+from dialens.cli._terminal import plain_console, plain_table
 from dialens.corpus import RATER_KINDS, Intake, OnError, read
 from dialens.metrics import Scores
 from dialens.report import Summary, run_facts
@@ -159,7 +158,7 @@ def _write(result: Validation, folder: Path, resamples: int, folds: int) -> Summ
 def _print(result: Validation, summary: Summary, output: Path) -> None:
     print(f"{summary.answer}.\n{summary.scope}.")
     columns = ("metric", "judgement", "level", "n", "r", "95 % interval", "rho", "tau", "p adj.")
-    grid = Table(*columns, box=None, pad_edge=False, header_style="bold")
+    grid = plain_table(*columns)
     known = result.correlations.filter(pl.col("pearson").is_not_null())
     few = pl.col("level").is_in(["agent", "system"])  # large by chance, so not the first to see
     for row in known.sort(few, -pl.col("pearson").abs()).head(_SHOWN).iter_rows(named=True):

@@ -8,7 +8,7 @@ from typing import TypeVar, cast
 
 import numpy as np
 
-from dialens.base import DialensError, did_you_mean
+from dialens.base import DialensError, did_you_mean, first_line
 from dialens.metrics._batch import TurnBatch
 from dialens.metrics._family import (
     Advance,
@@ -23,7 +23,6 @@ from dialens.metrics._family import (
 from dialens.metrics._model_choice import ModelChoice
 from dialens.metrics._result_cache import ResultCache, content_key
 from dialens.metrics._state import Floats
-from dialens.models import first_line
 
 T = TypeVar("T")
 

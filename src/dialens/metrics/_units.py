@@ -1,6 +1,6 @@
 """The turns of a batch as units: what came before, what was said, what others said instead."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,6 +86,19 @@ class Units:
         rows = self.rows if which is None else self.rows[which]
         turns = self._batch.turns.select("dialog", "turn")[rows]
         return list(turns.iter_rows())
+
+
+def distinct_replies(units: Sequence[Unit]) -> tuple[list[str], Ints]:
+    """Replies, each once, and for every unit the place of its own among them.
+
+    Examples:
+        >>> units = [Unit((), text, ()) for text in ("Yes.", "No.", "Yes.")]
+        >>> replies, places = distinct_replies(units)
+        >>> replies, places.tolist()
+        (['Yes.', 'No.'], [0, 1, 0])
+    """
+    places = {text: place for place, text in enumerate(dict.fromkeys(u.response for u in units))}
+    return list(places), np.array([places[unit.response] for unit in units], dtype=np.int64)
 
 
 def _texts(batch: TurnBatch) -> list[str]:

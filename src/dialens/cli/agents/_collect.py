@@ -21,7 +21,7 @@ from dialens.agents.talks import (
 from dialens.agents.talks import collect as collect_talks
 from dialens.base import DialensError, progress
 from dialens.cli._options import Force, shown
-from dialens.cli._terminal import plain_console
+from dialens.cli._terminal import plain_console, plain_table
 from dialens.cli.agents._options import Settings, agents_extra, with_settings
 
 _WORDS: tuple[Literal["each_other", "themselves"], ...] = ("each_other", "themselves")
@@ -214,9 +214,9 @@ def _show_plan(plan: CollectionPlan) -> None:
 def _show_done(done: Collected) -> None:
     before = f" ({done.before:,} were there already)" if done.before else ""
     print(f"{done.dialogues:,} dialogs, {done.turns:,} turns → {shown(done.folder)}{before}")
-    table = Table("who", box=None, pad_edge=False)
-    for head in ("replies", "requests", "tokens read", "tokens written", "cost"):
-        table.add_column(head, justify="right")
+    table = plain_table(
+        "who", numbers=("replies", "requests", "tokens read", "tokens written", "cost")
+    )
     for label, usage in done.usage.items():
         numbers = (usage.replies, usage.attempts, usage.tokens_in, usage.tokens_out)
         cost = "–" if usage.cost is None else f"{usage.cost:.4f}"

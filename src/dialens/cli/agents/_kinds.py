@@ -5,10 +5,10 @@ from typing import Annotated
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
 from dialens.agents import Kind, kind_named
 from dialens.agents import kinds as all_kinds
+from dialens.cli._terminal import plain_table
 
 
 def kinds(
@@ -26,7 +26,7 @@ def kinds(
     if name is not None:
         _show(kind_named(name))
         return
-    table = Table(box=None, pad_edge=False, header_style="bold")
+    table = plain_table()
     for head in ("kind", "written", "what it is", "ready"):
         table.add_column(head, no_wrap=head == "kind", overflow="fold")
     for kind in all_kinds().values():
@@ -44,7 +44,7 @@ def _show(kind: Kind) -> None:
         console.print(f"Not ready: {escape(missing)}")
     if not kind.declared:
         return
-    table = Table(box=None, pad_edge=False, header_style="bold")
+    table = plain_table()
     for head in ("setting", "if not given", "meaning"):
         table.add_column(head, no_wrap=head == "setting", overflow="fold")
     for connection in (False, True):

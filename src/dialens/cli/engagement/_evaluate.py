@@ -10,13 +10,12 @@ from typing import Annotated, Any
 import numpy as np
 import polars as pl
 import typer
-from rich.table import Table
 
 from dialens.analysis.comparison import RESAMPLES
 from dialens.analysis.validation import RatedUnits, human_ratings, rated_units
 from dialens.base import RUN, DialensError, Estimate, Recorder, atomic_folder, progress
 from dialens.cli._options import Force, Format, Resamples, Seed, names, shown
-from dialens.cli._terminal import plain_console
+from dialens.cli._terminal import plain_console, plain_table
 from dialens.corpus import Corpus, read
 from dialens.engagement import (
     RatedReplies,
@@ -223,7 +222,7 @@ def _write(header: dict[str, Any], rows: Sequence[dict[str, Any]], folder: Path)
 def _print(rows: Sequence[dict[str, Any]]) -> None:
     console = plain_console()
     for (corpus, quality, n), group in groupby(rows, lambda r: (r["corpus"], r["quality"], r["n"])):
-        grid = Table(box=None, pad_edge=False, header_style="bold")
+        grid = plain_table()
         for head in (f"{corpus}: {quality}", "Pearson", "Spearman", "given log length"):
             grid.add_column(head, overflow="fold", no_wrap=head != f"{corpus}: {quality}")
         for row in group:

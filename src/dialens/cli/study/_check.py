@@ -4,10 +4,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
 
 from dialens.cli._options import Seed
-from dialens.cli._terminal import plain_console
+from dialens.cli._terminal import plain_console, plain_table
 from dialens.cli.study._extra import studies_extra
 
 if TYPE_CHECKING:
@@ -74,9 +73,7 @@ def _agents(study: "Study", folder: Path) -> None:
 
 
 def _cells(found: "StudyEstimate") -> None:
-    table = Table("cell", box=None, pad_edge=False)
-    for name in ("target", "screens", "ratings", "minutes"):
-        table.add_column(name, justify="right")
+    table = plain_table("cell", numbers=("target", "screens", "ratings", "minutes"))
     for cell in found.cells[:_MOST_CELLS]:
         numbers = (cell.target, cell.screens, cell.ratings)
         table.add_row(cell.cell, *map(str, numbers), f"{cell.minutes:.0f}")

@@ -7,10 +7,9 @@ from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
 
 from dialens.base import DialensError, did_you_mean, progress
-from dialens.cli._terminal import plain_console
+from dialens.cli._terminal import plain_console, plain_table
 from dialens.cli.study._database import DatabaseOption, StudyPath, recorded_study
 from dialens.cli.study._extra import studies_extra
 
@@ -126,9 +125,7 @@ def status(
         recruiter, taken = _recorded(record, production=production, endpoint=endpoint)
         postings = recruiter.postings(taken)
         matched = _matched(store, record, recruiter, postings)
-    table = Table("posting", "state", box=None, pad_edge=False)
-    for name in ("places", "free", "at work", "done"):
-        table.add_column(name, justify="right")
+    table = plain_table("posting", "state", numbers=("places", "free", "at work", "done"))
     for there in postings:
         counts = (there.places, there.free, there.pending, there.done)
         table.add_row(there.id, there.state, *map(str, counts))

@@ -4,9 +4,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import polars as pl
-from rich.table import Table
 
-from dialens.cli._terminal import plain_console
+from dialens.cli._terminal import plain_console, plain_table
 from dialens.cli.study._database import DatabaseOption, StudyPath, recorded_study
 
 if TYPE_CHECKING:
@@ -67,9 +66,9 @@ def _agents(store: "Store", study: str) -> list[str]:
 
 
 def _cells(cells: "Sequence[CellProgress]") -> None:
-    table = Table("cell", "state", box=None, pad_edge=False)
-    for name in ("wanted", "completed", "live", "expired", "restarted"):
-        table.add_column(name, justify="right")
+    table = plain_table(
+        "cell", "state", numbers=("wanted", "completed", "live", "expired", "restarted")
+    )
     for cell in cells:
         counts = (cell.target, cell.completed, cell.live, cell.expired, cell.restarted)
         table.add_row(cell.cell, cell.state, *map(str, counts))

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self, TypeVar
 
-from dialens.base import sha256_file
+from dialens.base import first_line, sha256_file
 from dialens.metrics._family import NotReadyError, ScorerContext
-from dialens.models import PICKLED_WEIGHTS, SAFE_WEIGHTS, TOKENIZER_FILES, first_line, has_tokenizer
+from dialens.models import PICKLED_WEIGHTS, SAFE_WEIGHTS, TOKENIZER_FILES, has_tokenizer
 
 T = TypeVar("T")
 

@@ -10,7 +10,7 @@ from importlib.metadata import version
 
 import numpy as np
 
-from dialens.base import DialensError
+from dialens.base import DialensError, first_line
 from dialens.metrics._batch import Ints
 from dialens.metrics._family import (
     Family,
@@ -31,7 +31,6 @@ from dialens.metrics.families._ngrams import (
     shared_jointly,
 )
 from dialens.metrics.families._weights import lacking_packages
-from dialens.models import first_line
 
 _ORDERS = 4
 _CHARACTERS = 6

@@ -12,6 +12,7 @@ import numpy as np
 from dialens.base import DialensError
 from dialens.metrics._family import Family, NotReadyError, Output, ScorerContext, Unit
 from dialens.metrics._state import Floats
+from dialens.metrics._units import distinct_replies
 from dialens.models import SHIPPED, LanguageModel, Model, ModelCard, list_models, read_card
 
 USL_H_NAME = "usl_h_dialens"
@@ -88,9 +89,7 @@ class ShippedUslH:
         self, units: Sequence[Unit], advance: Callable[[int], None] = lambda _: None
     ) -> Floats:
         """One row a unit; without context there is understandability and likelihood only."""
-        replies = list(dict.fromkeys(unit.response for unit in units))
-        place = {text: row for row, text in enumerate(replies)}
-        own = np.array([place[unit.response] for unit in units], dtype=np.int64)
+        replies, own = distinct_replies(units)
         valid = self._valid.predict(replies, advance=lambda _: None)[:, 0].astype(float)
         told = self._language.score(replies, each=self._each)
         specific = np.where(told.tokens > 0, between(-told.total, self._low, self._high), np.nan)

@@ -6,8 +6,9 @@ from pathlib import Path
 from pickle import UnpicklingError
 from typing import Any
 
+from dialens.base import first_line
 from dialens.metrics._family import NotReadyError
-from dialens.models import PICKLED_WEIGHTS, SAFE_WEIGHTS, first_line
+from dialens.models import PICKLED_WEIGHTS, SAFE_WEIGHTS
 
 _DAMAGE = (
     ArithmeticError,

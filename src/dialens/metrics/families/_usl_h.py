@@ -20,6 +20,7 @@ from dialens.base import DialensError
 from dialens.metrics._family import Family, NotReadyError, Output, ScorerContext, Unit
 from dialens.metrics._pace import paced
 from dialens.metrics._state import Floats
+from dialens.metrics._units import distinct_replies
 from dialens.metrics.families import _shipped_ranker as shipped_ranker
 from dialens.metrics.families._hub import HUB
 from dialens.metrics.families._shipped_ranker import between, composed, composition
@@ -112,9 +113,7 @@ class UslHScorer:
         self, units: Sequence[Unit], advance: Callable[[int], None] = lambda _: None
     ) -> Floats:
         """One row a unit; NaN in what needs a context where there is none."""
-        replies = list(dict.fromkeys(unit.response for unit in units))
-        place = {text: row for row, text in enumerate(replies)}
-        own = np.array([place[unit.response] for unit in units], dtype=np.int64)
+        replies, own = distinct_replies(units)
         rows = [row for row, unit in enumerate(units) if unit.context]
         pairs = [(" ".join(units[row].context), units[row].response) for row in rows]
         alone = [_tokens(self._language.loaded, None, text) for text in replies]
