@@ -13,14 +13,14 @@ class DialensError(Exception):
     __module__ = "dialens"  # where users import it from, and what a traceback says
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
+def did_you_mean(name: str, names: Iterable[str]) -> str:
     """A hint at the known name nearest to a mistaken one, or nothing.
 
     Examples:
         >>> did_you_mean("opnai", ["openai", "csv"]), did_you_mean("x", ["csv"])
         ('Did you mean openai? ', '')
     """
-    near = difflib.get_close_matches(name, list(known), n=1)
+    near = difflib.get_close_matches(name, list(names), n=1)
     return f"Did you mean {near[0]}? " if near else ""
 
 

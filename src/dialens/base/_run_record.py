@@ -91,8 +91,10 @@ class RunRecord:
             True
         """
         content = json.loads(path.read_text(encoding="utf-8"))
-        known = {each.name: content.pop(each.name) for each in fields(cls) if each.name in content}
-        return cls(**known, details=content)
+        own_fields = {
+            each.name: content.pop(each.name) for each in fields(cls) if each.name in content
+        }
+        return cls(**own_fields, details=content)
 
 
 class Recorder:

@@ -132,14 +132,14 @@ def formats(
       dialens formats
       dialens formats openai
     """
-    known = {entry.name: entry for entry in all_formats()}
+    entries = {entry.name: entry for entry in all_formats()}
     if name is not None:
-        if name not in known:
-            raise DialensError(f"There is no format {name!r}. Known: {', '.join(known)}.")
-        print(f"{name}: {known[name].summary}\n\n{known[name].example}")
+        if name not in entries:
+            raise DialensError(f"There is no format {name!r}. Known: {', '.join(entries)}.")
+        print(f"{name}: {entries[name].summary}\n\n{entries[name].example}")
         return
     table = plain_table("format", "reads", "writes", "what it is")
-    for entry in known.values():
+    for entry in entries.values():
         reads, writes = ("yes" if can else "" for can in (entry.reads, entry.writes))
         table.add_row(*map(escape, (entry.name, reads, writes, entry.summary)))
     Console().print(table)

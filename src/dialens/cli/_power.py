@@ -178,27 +178,27 @@ def _fitted(path: Path, quality: str | None, condition: str | None) -> FittedPar
 
 
 def _parts(stated: dict[str, float | None], fitted: FittedParts | None) -> VarianceParts:
-    found = vars(fitted.parts) if fitted else {**dict.fromkeys(_PARTS, 0.0), "residual": 1.0}
+    defaults = vars(fitted.parts) if fitted else {**dict.fromkeys(_PARTS, 0.0), "residual": 1.0}
     return VarianceParts(
         **{
-            name: found[name] if stated[name] is None else float(stated[name] or 0.0)
+            name: defaults[name] if stated[name] is None else float(stated[name] or 0.0)
             for name in _PARTS
         }
     )
 
 
-def _numbers(given: list[str] | None, option: str) -> list[float]:
-    made = []
-    for text in names(given) or []:
+def _numbers(entries: list[str] | None, option: str) -> list[float]:
+    numbers = []
+    for text in names(entries) or []:
         try:
-            made.append(float(text))
+            numbers.append(float(text))
         except ValueError as error:
             raise DialensError(f"{option} takes numbers with commas; seen: {text!r}.") from error
-    return made
+    return numbers
 
 
-def _counts(given: list[str] | None, option: str) -> list[int]:
-    numbers = _numbers(given, option)
+def _counts(entries: list[str] | None, option: str) -> list[int]:
+    numbers = _numbers(entries, option)
     for count in numbers:
         if count != int(count) or count < 1:
             raise DialensError(f"{option} takes whole numbers from 1; seen: {count:g}.")
@@ -214,9 +214,9 @@ def _scale(text: str | None) -> tuple[float, float] | None:
     return ends[0], ends[1]
 
 
-def _mean(given: float | None, scale: str | None, fitted: FittedParts | None) -> float:
-    if given is not None:
-        return given
+def _mean(stated: float | None, scale: str | None, fitted: FittedParts | None) -> float:
+    if stated is not None:
+        return stated
     if fitted is not None:
         return fitted.mean
     ends = _scale(scale)

@@ -96,7 +96,7 @@ def fit(
             rows = read_labelled(table, text=text, target=target, group=group)
             own = topic_tables.load(topics) if topics is not None else None
         with recorder.step("fit"), progress("Fitting", total=folds, unit="folds") as advance:
-            found = traits.fit(
+            result = traits.fit(
                 rows,
                 text=text,
                 target=target,
@@ -110,18 +110,18 @@ def fit(
                 on_fold=_steps(advance),
             )
         with recorder.step("write"):
-            card = _card(found.report, table, licence, recorder.record().arguments)
+            card = _card(result.report, table, licence, recorder.record().arguments)
             if topics is not None:
                 card["topics_file"] = topics
-            traits.save(found.model, scratch, card=card)
-            report = json.dumps(found.report.as_dict(), indent=2, ensure_ascii=False)
+            traits.save(result.model, scratch, card=card)
+            report = json.dumps(result.report.as_dict(), indent=2, ensure_ascii=False)
             (scratch / REPORT).write_text(report + "\n", encoding="utf-8")
-            people = found.predictions["group"].rank("dense").alias("person")
-            found.predictions.drop("group").insert_column(0, people).write_parquet(
+            people = result.predictions["group"].rank("dense").alias("person")
+            result.predictions.drop("group").insert_column(0, people).write_parquet(
                 scratch / PREDICTIONS
             )
-        recorder.observe(rejected=dict(found.report.dropped)).finish(scratch / RUN)
-    _print(found.report, found.model, folder)
+        recorder.observe(rejected=dict(result.report.dropped)).finish(scratch / RUN)
+    _print(result.report, result.model, folder)
 
 
 def _steps(advance: Callable[[int], None]) -> Callable[[int, int], None]:

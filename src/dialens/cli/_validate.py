@@ -159,9 +159,9 @@ def _print(result: Validation, summary: Summary, output: Path) -> None:
     print(f"{summary.answer}.\n{summary.scope}.")
     columns = ("metric", "judgement", "level", "n", "r", "95 % interval", "rho", "tau", "p adj.")
     grid = plain_table(*columns)
-    known = result.correlations.filter(pl.col("pearson").is_not_null())
+    defined = result.correlations.filter(pl.col("pearson").is_not_null())
     few = pl.col("level").is_in(["agent", "system"])  # large by chance, so not the first to see
-    for row in known.sort(few, -pl.col("pearson").abs()).head(_SHOWN).iter_rows(named=True):
+    for row in defined.sort(few, -pl.col("pearson").abs()).head(_SHOWN).iter_rows(named=True):
         grid.add_row(
             result.labels[row["metric"]],
             row["quality"],
@@ -174,9 +174,9 @@ def _print(result: Validation, summary: Summary, output: Path) -> None:
             p_value(row["pearson_p_adjusted"]),
         )
     plain_console().print("", grid)
-    if known.height > _SHOWN:
-        print(f"… and {known.height - _SHOWN:,} more, in the report")
-    tested = known["family"].drop_nulls()
+    if defined.height > _SHOWN:
+        print(f"… and {defined.height - _SHOWN:,} more, in the report")
+    tested = defined["family"].drop_nulls()
     print(
         f"\np adj.: corrected over {tested[0] if len(tested) else 0:,} tests "
         "(Benjamini–Hochberg).\n"

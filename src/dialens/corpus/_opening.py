@@ -48,8 +48,8 @@ def read(
     origin = describe(source, reader)
     if spool is not None:
         return write_corpus(parts, spool, source=origin, intake=intake, advance=advance)
-    held = list(parts)
-    return Corpus.from_tables(held, {"source": origin, "counts": {"rejected": intake.rejected}})
+    tables = list(parts)
+    return Corpus.from_tables(tables, {"source": origin, "counts": {"rejected": intake.rejected}})
 
 
 def describe(source: Source, reader: Reader) -> dict[str, Any]:

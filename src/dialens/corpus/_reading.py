@@ -227,10 +227,10 @@ def choose(source: Source, name: str | None, readers: Iterable[Reader]) -> Reade
         for reader in readers:
             if reader.name == name:
                 return reader
-        known = [reader.name for reader in readers]
+        formats = [reader.name for reader in readers]
         raise DialensError(
-            f"There is no format {name!r}. {did_you_mean(name, known)}"
-            f"Known formats: {', '.join(known)}."
+            f"There is no format {name!r}. {did_you_mean(name, formats)}"
+            f"Known formats: {', '.join(formats)}."
         )
     if not source.is_folder and not source.head.strip():
         raise DialensError(f"{source.path} is empty: there is no conversation in it.")

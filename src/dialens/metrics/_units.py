@@ -43,16 +43,16 @@ class Units:
 
     @property
     def _masks(self) -> dict[str, Mask]:
-        said = self._batch.says[self.rows]
+        spoken = self._batch.says[self.rows]
         first: Mask = self._batch.turn_in_dialog[self.rows] == 0
         context = self._batch.cached(_has_context, self._family.context_turns)[self.rows]
-        masks = {"text": ~said, "turn": said & first, "context": said & ~context}
+        masks = {"text": ~spoken, "turn": spoken & first, "context": spoken & ~context}
         if "turn" in self._family.lacks:
             masks["context"] &= ~first
         if "reference" in (*self._family.needs, *self._family.lacks):
-            known = self._batch.cached(_references)
-            there = np.array([bool(known.get(place)) for place in self._places()], bool)
-            masks["reference"] = said & ~there
+            by_place = self._batch.cached(_references)
+            has_reference = np.array([bool(by_place.get(place)) for place in self._places()], bool)
+            masks["reference"] = spoken & ~has_reference
         return masks
 
     def of(self, which: Mask) -> list[Unit]:
@@ -61,16 +61,16 @@ class Units:
         texts: list[str] = self._batch.cached(_texts)
         contexts: list[tuple[str, ...]] = [()] * len(rows)
         references: list[tuple[str, ...]] = [()] * len(rows)
-        known: list[str | None] = [None] * len(rows)
+        background: list[str | None] = [None] * len(rows)
         if "context" in self._family.reads:
             contexts = list(self._contexts(rows, texts))
         if "reference" in self._family.reads:
-            found = self._batch.cached(_references)
-            references = [found.get(place, ()) for place in self._places(which)]
+            by_place = self._batch.cached(_references)
+            references = [by_place.get(place, ()) for place in self._places(which)]
         if "background" in self._family.reads:
-            known = backgrounds(self._batch.turns[rows])
-        said = (texts[row] for row in rows.tolist())
-        return list(map(Unit, contexts, said, references, known))
+            background = backgrounds(self._batch.turns[rows])
+        replies = (texts[row] for row in rows.tolist())
+        return list(map(Unit, contexts, replies, references, background))
 
     def _contexts(self, rows: Ints, texts: list[str]) -> Iterator[tuple[str, ...]]:
         starts = self._batch.dialog_starts[self._batch.dialog_of_turn[rows]].tolist()
@@ -108,8 +108,8 @@ def _texts(batch: TurnBatch) -> list[str]:
 
 def _has_context(batch: TurnBatch, turns: int | None) -> Mask:
     """Which turns have something said in so many turns before them, in any if not given."""
-    said: Ints = np.cumsum(batch.says)
-    before = said - batch.says
+    spoken: Ints = np.cumsum(batch.says)
+    before = spoken - batch.says
     starts = batch.dialog_starts[batch.dialog_of_turn]
     if turns is not None:
         starts = np.maximum(starts, np.arange(len(before)) - turns)
@@ -121,8 +121,8 @@ def _references(batch: TurnBatch) -> dict[tuple[str, int], tuple[str, ...]]:
     """What others said instead of each turn; blank ones are left out, equal ones count once."""
     if batch.references is None:
         return {}
-    found: dict[tuple[str, int], dict[str, None]] = {}
+    texts_by_place: dict[tuple[str, int], dict[str, None]] = {}
     for dialog, turn, text in batch.references.select("dialog", "turn", "text").iter_rows():
         if text is not None and text.strip():
-            found.setdefault((dialog, turn), {})[text] = None
-    return {place: tuple(texts) for place, texts in found.items()}
+            texts_by_place.setdefault((dialog, turn), {})[text] = None
+    return {place: tuple(texts) for place, texts in texts_by_place.items()}

@@ -128,7 +128,7 @@ class ChatState:
             "text": None if last is None else last.reply,
             "sorry": self.sorry,
             "over": self.over,
-            "left": self.wanted - sum(one.state == ANSWERED for one in self.exchanges),
+            "left": self.wanted - sum(exchange.state == ANSWERED for exchange in self.exchanges),
         }
 
 
@@ -146,16 +146,16 @@ class Chats:
 
     def state(self, session: Session, talk: str) -> ChatState:
         """How far a conversation is."""
-        said = self._replies.conversations.exchanges(session.token)
-        return self.state_of(said, talk)
+        exchanges = self._replies.conversations.exchanges(session.token)
+        return self.state_of(exchanges, talk)
 
     def still_on(self, session: Session, screen: Screen) -> bool:
         """Whether a screen is a conversation that is not over."""
         return screen.kind == "chat" and not self.state(session, screen.id).over
 
-    def state_of(self, said: Sequence[Exchange], talk: str) -> ChatState:
+    def state_of(self, exchanges: Sequence[Exchange], talk: str) -> ChatState:
         """How far a conversation is, of those of a participant."""
-        own = tuple(one for one in said if one.talk == talk)
+        own = tuple(exchange for exchange in exchanges if exchange.talk == talk)
         return ChatState(own, self._settings.exchanges)
 
     def page(
@@ -169,12 +169,12 @@ class Chats:
     ) -> Response:
         """The page of a conversation."""
         site, screen = self._site, caller.screen
-        said = self._replies.conversations.exchanges(caller.session.token)
+        exchanges = self._replies.conversations.exchanges(caller.session.token)
         return site.pages.page(
             "chat",
             422 if error else 200,
-            screen=filled(screen, said),
-            chat=self.state_of(said, screen.id),
+            screen=filled(screen, exchanges),
+            chat=self.state_of(exchanges, screen.id),
             settings=self._settings,
             index=index,
             total=total,

@@ -104,10 +104,10 @@ class CookieJar:
         text = f"{purpose}:{owner}".encode()
         return hmac.new(self._key, text, hashlib.sha256).hexdigest()
 
-    def is_ticket(self, given: str, purpose: str, owner: str) -> bool:
+    def is_ticket(self, ticket: str, purpose: str, owner: str) -> bool:
         """Whether a form brought the right one."""
         # Bytes: compare_digest refuses text that is not ASCII.
-        return hmac.compare_digest(given.encode(), self.ticket(purpose, owner).encode())
+        return hmac.compare_digest(ticket.encode(), self.ticket(purpose, owner).encode())
 
     def _set(
         self,

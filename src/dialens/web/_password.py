@@ -53,7 +53,7 @@ class Password:
         self._mistakes: dict[str, deque[float]] = {}
         self._all: deque[float] = deque()
 
-    def accepts(self, given: str, address: str) -> bool:
+    def accepts(self, password: str, address: str) -> bool:
         """Whether it is the password.
 
         Raises:
@@ -63,7 +63,7 @@ class Password:
             now, who = self._clock(), _network(address)
             self._refuse(self._mistakes.get(who, deque()), _TRIES_OF_ONE, now)
             self._refuse(self._all, _TRIES_OF_ALL, now)
-            if hmac.compare_digest(self._digest(given), self._kept):
+            if hmac.compare_digest(self._digest(password), self._kept):
                 self._mistakes.pop(who, None)
                 return True
             if len(self._mistakes) >= _MOST_ADDRESSES:

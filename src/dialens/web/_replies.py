@@ -173,8 +173,12 @@ class Replies:
             self._done(key, live)
 
     def _asked(self, live: LiveReply) -> AgentReply | AgentFailure:
-        said = spoken((*live.lease.before, live.lease.exchange), greeting=self._settings.greeting)
-        history = [Message("agent" if role == "agent" else "partner", text) for role, text in said]
+        utterances = spoken(
+            (*live.lease.before, live.lease.exchange), greeting=self._settings.greeting
+        )
+        history = [
+            Message("agent" if role == "agent" else "partner", text) for role, text in utterances
+        ]
         try:
             return self._heard(live, history)
         except AgentError as error:

@@ -162,7 +162,7 @@ def test_results_are_kept_and_not_computed_again(tmp_path: Path) -> None:
 
 
 def test_a_family_that_is_not_ready_says_so_and_the_others_go_on() -> None:
-    def never(workshop: ScorerContext) -> Lengths:
+    def never(context: ScorerContext) -> Lengths:
         raise NotReadyError("the folder X is damaged.")
 
     outputs = (Output("broken", "Broken"),)
@@ -229,17 +229,17 @@ def test_models_none_leaves_automatic_metrics_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    ("workshop", "named"),
+    ("context", "named"),
     [
         (ScorerContext(weights={"bert_scor": "x"}), "Did you mean bert_score"),
         (ScorerContext(options={"blue": {"tokenize": "x"}}), "Did you mean bleu"),
         (ScorerContext(options={"bleu": {"tokenise": "x"}}), "Did you mean tokenize"),
     ],
 )
-def test_unknown_names_are_refused(workshop: ScorerContext, named: str) -> None:
+def test_unknown_names_are_refused(context: ScorerContext, named: str) -> None:
     families = [card.scored_by for card in select(["automatic"])]
     with pytest.raises(DialensError, match=named):
-        check_names(workshop, families)
+        check_names(context, families)
 
 
 SLOWLY = """

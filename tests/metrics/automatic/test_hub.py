@@ -37,8 +37,8 @@ from dialens.metrics.families._weights import load_folder
 pickles, *places = sys.argv[1:]
 for place in places:
     try:
-        workshop = ScorerContext({"x": place}, allow_pickle=pickles == "pickles")
-        print(json.dumps({"folder": str(load_folder(workshop, "x", "an encoder"))}))
+        context = ScorerContext({"x": place}, allow_pickle=pickles == "pickles")
+        print(json.dumps({"folder": str(load_folder(context, "x", "an encoder"))}))
     except NotReadyError as error:
         print(json.dumps({"refused": str(error)}))
 """

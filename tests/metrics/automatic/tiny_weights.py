@@ -17,8 +17,8 @@ _kept: list[tempfile.TemporaryDirectory[str]] = []
 
 
 @cache
-def tiny_workshop() -> ScorerContext:
-    """A workshop in which every family is ready; removed at the end of the session."""
+def tiny_context() -> ScorerContext:
+    """A context in which every family is ready; removed at the end of the session."""
     holder = tempfile.TemporaryDirectory(prefix="tiny-weights-")
     _kept.append(holder)
     root = Path(holder.name)

@@ -89,7 +89,7 @@ def collect(
       dialens agents collect plan.yaml -o talks --workers 8
       dialens score talks -o out
     """
-    given = {
+    options = {
         "--agent": agents,
         "--partner": partners,
         "--set": settings,
@@ -100,7 +100,7 @@ def collect(
         "--seed": seed,
     }
     if plan is not None:
-        named = [name for name, value in given.items() if value is not None]
+        named = [name for name, value in options.items() if value is not None]
         if named:
             raise DialensError(f"{named[0]} belongs into the plan. Write it there, or leave one.")
         with agents_extra():

@@ -48,8 +48,10 @@ def _show(kind: Kind) -> None:
     for head in ("setting", "if not given", "meaning"):
         table.add_column(head, no_wrap=head == "setting", overflow="fold")
     for connection in (False, True):
-        for one in (one for one in kind.declared if one.connection == connection):
-            table.add_row(escape(one.name), escape(_usual(one.default)), escape(one.meaning))
+        for setting in (setting for setting in kind.declared if setting.connection == connection):
+            table.add_row(
+                escape(setting.name), escape(_usual(setting.default)), escape(setting.meaning)
+            )
         if not connection:
             table.add_section()
     console.print("", table)

@@ -155,7 +155,7 @@ def train(
         with recorder.step("train"), ExitStack() as stack:
             preparing = stack.enter_context(progress("Preparing"))
             learning = stack.enter_context(progress("Learning", unit="replies"))
-            found = train_agent(
+            trained = train_agent(
                 source,
                 shape,
                 plan,
@@ -168,10 +168,10 @@ def train(
                 preparing=preparing,
                 learning=learning,
             )
-        _write_samples(found, scratch / SAMPLES)
+        _write_samples(trained, scratch / SAMPLES)
         recorder.finish(scratch / RUN)
     shutil.rmtree(state)
-    _print(found, output, kind)
+    _print(trained, output, kind)
 
 
 def _command(arguments: dict[str, object], seed: int) -> str:
@@ -184,28 +184,32 @@ def _command(arguments: dict[str, object], seed: int) -> str:
     return shlex.join([*words, "--seed", str(seed)])
 
 
-def _write_samples(found: "Trained", file: Path) -> None:
+def _write_samples(trained: "Trained", file: Path) -> None:
     lines = ["context\tperson\tagent"]
-    lines += [f"{' / '.join(one.context)}\t{one.person}\t{one.agent}" for one in found.samples]
+    lines += [
+        f"{' / '.join(sample.context)}\t{sample.person}\t{sample.agent}"
+        for sample in trained.samples
+    ]
     file.write_text("\n".join(lines) + "\n", "utf-8")
 
 
-def _print(found: "Trained", output: Path, kind: str) -> None:
-    held = found.perplexity
+def _print(trained: "Trained", output: Path, kind: str) -> None:
+    perplexity = trained.perplexity
     console = plain_console()
     grid = Table(box=None, show_header=False)
-    grid.add_row("learned from", f"{found.facts['replies']:,} replies")
+    grid.add_row("learned from", f"{trained.facts['replies']:,} replies")
     grid.add_row(
         "held-out perplexity",
-        f"{held.value:.2f} per subword ({held.tokens:,} subwords of {held.replies:,} replies)",
+        f"{perplexity.value:.2f} per subword "
+        f"({perplexity.tokens:,} subwords of {perplexity.replies:,} replies)",
     )
-    for one in found.distinct:
-        value = "–" if one.value is None else f"{one.value:.3f}"
-        grid.add_row(f"distinct-{one.n}", f"{value} ({one.of:,} n-grams)")
-    if found.held_back:
-        grid.add_row("held back by the guard", f"{found.held_back:,} replies")
+    for distinct in trained.distinct:
+        value = "–" if distinct.value is None else f"{distinct.value:.3f}"
+        grid.add_row(f"distinct-{distinct.n}", f"{value} ({distinct.of:,} n-grams)")
+    if trained.held_back:
+        grid.add_row("held back by the guard", f"{trained.held_back:,} replies")
     console.print(grid)
-    for sample in found.samples[:_SHOWN]:
+    for sample in trained.samples[:_SHOWN]:
         console.print(f"\n  > {sample.context[-1]}", style="dim", highlight=False)
         console.print(f"  {sample.agent}", highlight=False)
     print(f"\nAgent: {shown(output)}   Talk: dialens agents chat {kind}:{shown(output)}")

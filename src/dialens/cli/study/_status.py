@@ -54,12 +54,13 @@ def _agents(store: "Store", study: str) -> list[str]:
 
     talking = ConversationStore(store.database)
     lines = []
-    for one in replies_by_agent(talking.exchanges_frame(study), talking.failures_frame(study)):
-        median = one["median_seconds"]
+    for agent in replies_by_agent(talking.exchanges_frame(study), talking.failures_frame(study)):
+        median = agent["median_seconds"]
         took = "" if median is None else f", median {median:.1f} s"
-        reasons = ", ".join(f"{n:,} {reason}" for reason, n in one["failures"].items())
+        reasons = ", ".join(f"{n:,} {reason}" for reason, n in agent["failures"].items())
         lines.append(
-            f"{one['agent']}: {one['talks']:,} conversations, {one['replies']:,} replies{took}; "
+            f"{agent['agent']}: {agent['talks']:,} conversations, "
+            f"{agent['replies']:,} replies{took}; "
             + (f"failures: {reasons}" if reasons else "no failures")
         )
     return lines

@@ -60,8 +60,10 @@ class EmotionScorer:
     def __init__(self, reader: TaskReader) -> None:
         self.signature = reader.signature
         self._reader = reader
-        told = [label.lower() for label in reader.head.labels]
-        self._columns = [(at, told.index(name)) for at, name in enumerate(LABELS) if name in told]
+        labels = [label.lower() for label in reader.head.labels]
+        self._columns = [
+            (at, labels.index(name)) for at, name in enumerate(LABELS) if name in labels
+        ]
 
     def prepare(self, references: Iterable[str]) -> None:
         """Nothing is learned from references."""
@@ -72,10 +74,10 @@ class EmotionScorer:
         return where_read(logits, self._chances, len(LABELS))
 
     def _chances(self, logits: Floats) -> Floats:
-        found = np.maximum(quantised(self._reader.probabilities(logits)), _LEAST)
+        probabilities = np.maximum(quantised(self._reader.probabilities(logits)), _LEAST)
         chances = np.zeros((len(logits), len(LABELS)))
         for column, place in self._columns:
-            chances[:, column] = found[:, place]
+            chances[:, column] = probabilities[:, place]
         return chances
 
 
