@@ -215,7 +215,7 @@ def compare(a: pl.DataFrame, b: pl.DataFrame, ignored: list[str]) -> Iterator[st
             continue
         size = ""
         if x.dtype.is_numeric():
-            size = f", largest difference {(x - y.cast(x.dtype, strict=False)).abs().max()}"
+            size = f", largest difference {(x - y.cast(x.dtype, strict=False)).abs().max()!s}"
         yield f"column {name}: {len(rows)} of {a.height} rows differ{size}"
         for row in rows[:SHOWN]:
             where = {c: a[c][row] for c in keys if c != name and a[c][row] is not None}

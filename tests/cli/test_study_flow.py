@@ -46,7 +46,7 @@ def fails(*arguments: object) -> str:
     return str(done.exception)
 
 
-def small(folder: Path, **changes: object) -> Path:
+def small(folder: Path, **changes: Any) -> Path:
     """The anchoring study with four of its items, and whatever is changed in its file."""
     run("new", "--template", "anchoring2020", "-o", folder)
     path = folder / "study.yaml"
@@ -57,8 +57,8 @@ def small(folder: Path, **changes: object) -> Path:
     return folder
 
 
-def analysis(folder: Path = Path("analysis")) -> dict[str, object]:
-    found: dict[str, object] = json.loads((folder / "analysis.json").read_text())
+def analysis(folder: Path = Path("analysis")) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((folder / "analysis.json").read_text())
     return found
 
 

@@ -103,7 +103,7 @@ def _agree(lines: list[bytes]) -> None:
 @settings(deadline=None, max_examples=300)
 @given(odd=_COMMENTS, name=st.sampled_from(sorted(comment())), before=st.booleans())
 def test_an_odd_comment_is_read_as_by_the_strict_decoder(
-    odd: dict[str, object], name: str, before: bool
+    odd: dict[str, Any], name: str, before: bool
 ) -> None:
     usual = line_of(comment())
     for fields in (odd, {name: odd[name]} if name in odd else {}):
@@ -113,9 +113,7 @@ def test_an_odd_comment_is_read_as_by_the_strict_decoder(
 
 @settings(deadline=None, max_examples=100)
 @given(odd=_SUBMISSIONS, name=st.sampled_from(["title", "selftext", "score", "created_utc"]))
-def test_an_odd_submission_is_read_as_by_the_strict_decoder(
-    odd: dict[str, object], name: str
-) -> None:
+def test_an_odd_submission_is_read_as_by_the_strict_decoder(odd: dict[str, Any], name: str) -> None:
     usual = line_of(submission())
     for fields in (odd, {name: odd[name]}):
         _agree([usual, line_of(submission(**fields))])

@@ -40,7 +40,7 @@ def red(tmp_path_factory):
     return label(work, folder / "red", models=MODELS, options=HAND).folder
 
 
-def posts(folder: Path) -> dict[str, dict[str, object]]:
+def posts(folder: Path) -> dict[str, dict[str, Any]]:
     return {row["id"]: row for row in pl.read_parquet(folder / "posts.parquet").to_dicts()}
 
 

@@ -13,6 +13,7 @@ from dialens.base import DialensError
 from dialens.corpus import Corpus, Dialogue, Turn
 from dialens.metrics import (
     Family,
+    MetricCard,
     Output,
     Resources,
     Scorer,
@@ -45,7 +46,9 @@ def letters(resources):
 
 
 @pytest.mark.parametrize("names", [["length", letters], [letters, "length"]])
-def test_a_feature_of_ones_own_does_not_change_a_metric_of_ours(names: list[object]) -> None:
+def test_a_feature_of_ones_own_does_not_change_a_metric_of_ours(
+    names: list[str | MetricCard],
+) -> None:
     with pytest.raises(DialensError, match="'words' differently") as refused:
         score(Corpus.of(TALKS), metrics=names)
     for told in ("'length' (family 'surface')", "'letters' (family 'mine')", "another name"):

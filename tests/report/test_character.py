@@ -70,7 +70,7 @@ def speaking(said: dict[tuple[str, str], list[str]], metrics: list[str]) -> Scor
     return score(Corpus.of(talks), metrics=metrics)
 
 
-def warm(said: dict[tuple[str, str], list[str]]):  # type: ignore[no-untyped-def]
+def warm(said: dict[tuple[str, str], list[str]]):
     scores = speaking(said, ["warmth"])
     return character(Digest.of(scores), scores)
 

@@ -45,7 +45,7 @@ def scorer(folder: Path, **options: str):
     return FAMILY.open(shop)
 
 
-def package(folder: Path, layer: int, pairs: list[tuple[str, str]], **more: object) -> np.ndarray:
+def package(folder: Path, layer: int, pairs: list[tuple[str, str]], **more: Any) -> np.ndarray:
     """The authors' numbers, a pair at a time: their padding can take part in a maximum."""
     theirs = bert_score.BERTScorer(
         model_type=str(folder), num_layers=layer, device="cpu", nthreads=0, **more

@@ -96,7 +96,7 @@ TALKS = [
 ]
 
 
-def rows(scores, metric: str, level: str) -> list[tuple[object, ...]]:
+def rows(scores, metric: str, level: str) -> list[tuple[Any, ...]]:
     chosen = scores.table.filter(pl.col("metric") == metric, pl.col("level") == level)
     return chosen.select("value", "n", "n_missing", "reason").collect().rows()
 

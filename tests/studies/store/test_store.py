@@ -407,7 +407,7 @@ def test_the_key_lies_beside_the_file(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.slow
-def test_postgresql_needs_a_key(cluster, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
+def test_postgresql_needs_a_key(cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(KEY_VARIABLE, raising=False)
     with pytest.raises(DialensError, match=KEY_VARIABLE):
         Store.open(cluster.schema())
