@@ -1,4 +1,4 @@
-"""Things that are known by name: ours, and those that installed packages bring."""
+"""Plug-ins by name: those of dialens, and those of installed packages (entry points)."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib.metadata import EntryPoint, entry_points

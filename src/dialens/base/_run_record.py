@@ -152,7 +152,7 @@ class Recorder:
         details: Mapping[str, Any] | None = None,
         **facts: Any,
     ) -> Self:
-        """Add what has become known about the run.
+        """Add facts about the run.
 
         Args:
             counts: Added to the counts so far.

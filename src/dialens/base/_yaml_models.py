@@ -145,7 +145,7 @@ def _line(where: Place, lines: dict[Place, int]) -> int:
 
 
 def _said(problem: Any, where: Place, model: Any) -> str:
-    """What is wrong, in our words."""
+    """What is wrong, as a message for the user."""
     name = ".".join(str(step) for step in where) or "the file"
     kind, context, seen = problem["type"], problem.get("ctx", {}), problem["input"]
     if kind == "extra_forbidden":

@@ -35,11 +35,13 @@ def agreement(
     ],
     by: Annotated[
         list[str] | None,
-        typer.Option("--by", help="Set apart the levels of these columns or factors."),
+        typer.Option(
+            "--by", help="Measure agreement separately for each level of these columns or factors."
+        ),
     ] = None,
     normalise: Annotated[
         str | None,
-        typer.Option("--normalise", help="`log`, for magnitude estimates."),
+        typer.Option("--normalise", help="`log` normalises magnitude estimates."),
     ] = None,
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write.")] = Path(
         "agreement"
@@ -49,14 +51,18 @@ def agreement(
     ] = None,
     modulus: Annotated[
         float | None,
-        typer.Option(min=1e-300, help="The modulus shown, where the ratings do not say it."),
+        typer.Option(
+            min=1e-300, help="The modulus that raters saw, if the ratings do not contain it."
+        ),
     ] = None,
     target: Annotated[
         list[float] | None,
-        typer.Option("--target", help="Reliability for which the number of raters is asked."),
+        typer.Option(
+            "--target", help="Reliability to reach: how many raters it takes is reported."
+        ),
     ] = None,
     resamples: Annotated[
-        int, typer.Option(min=100, help="How often items and raters are drawn anew.")
+        int, typer.Option(min=100, help="Bootstrap resamples; more make intervals steadier.")
     ] = RESAMPLES,
     seed: Seed = 0,
     format: Format = None,

@@ -40,9 +40,9 @@ def models(
         typer.Argument(metavar="[NAME|FOLDER]", help="Show this model's card, or your own folder."),
     ] = None,
     verify: Annotated[
-        bool, typer.Option("--verify", help="Say of every file whether it is what its card says.")
+        bool, typer.Option("--verify", help="Check every file against the hash in its card.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Everything, for a program.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
 ) -> None:
     """List the models with their figures, verify their files, or show the card of one.
 

@@ -27,7 +27,7 @@ _DEVICES = ("auto", "cpu", "cuda")
 
 Format = Annotated[
     str | None,
-    typer.Option("--format", "-f", help="Format of the input; sniffed if not given."),
+    typer.Option("--format", "-f", help="Format of the input; detected if not given."),
 ]
 OnErrorOption = Annotated[
     OnError,
@@ -37,7 +37,7 @@ OnErrorOption = Annotated[
 ]
 Force = Annotated[
     bool,
-    typer.Option("--force", help="Write into a folder with files of others; those are kept."),
+    typer.Option("--force", help="Write into a folder that holds other files; those are kept."),
 ]
 Seed = Annotated[
     int, typer.Option("--seed", help="Random seed; the same seed gives the same numbers.")
@@ -98,7 +98,9 @@ Cache = Annotated[
         "dialens in the user's cache folder by default.",
     ),
 ]
-NoCache = Annotated[bool, typer.Option("--no-cache", help="Keep no results.")]
+NoCache = Annotated[
+    bool, typer.Option("--no-cache", help="Do not cache results of automatic metrics.")
+]
 
 
 def names(entries: list[str] | None) -> list[str] | None:

@@ -52,22 +52,27 @@ def power(
         float | None, typer.Option("--dialog-sd", help="How much dialogues on an item differ.")
     ] = None,
     residual_sd: Annotated[
-        float | None, typer.Option("--residual-sd", help="The rest, of a single rating.")
+        float | None, typer.Option("--residual-sd", help="Residual variation of a single rating.")
     ] = None,
     rater_agent_sd: Annotated[
         float | None,
-        typer.Option("--rater-agent-sd", help="How much raters differ in whom they prefer."),
+        typer.Option("--rater-agent-sd", help="How much raters differ in which agent they prefer."),
     ] = None,
     effect: Annotated[
         list[str] | None,
-        typer.Option("--effect", help="Difference of two agents to see, in points; several."),
+        typer.Option(
+            "--effect",
+            help="Difference between two agents to detect, in points; with commas or repeated.",
+        ),
     ] = None,
     raters: Annotated[
-        list[str] | None, typer.Option("--raters", help="Raters a dialogue to try.")
+        list[str] | None, typer.Option("--raters", help="Numbers of raters per dialogue to try.")
     ] = None,
-    items: Annotated[list[str] | None, typer.Option("--items", help="Items to try.")] = None,
+    items: Annotated[
+        list[str] | None, typer.Option("--items", help="Numbers of items to try.")
+    ] = None,
     dialogs: Annotated[
-        list[str] | None, typer.Option("--dialogs", help="Dialogues on an item to try.")
+        list[str] | None, typer.Option("--dialogs", help="Numbers of dialogues per item to try.")
     ] = None,
     shared_raters: Annotated[
         bool,
@@ -88,14 +93,15 @@ def power(
         float | None, typer.Option("--mean", help="Mean rating; matters on a scale only.")
     ] = None,
     wanted_power: Annotated[
-        float, typer.Option("--power", min=0.01, max=0.999, help="Wanted power.")
+        float, typer.Option("--power", min=0.01, max=0.999, help="Power to reach.")
     ] = 0.8,
     width: Annotated[
-        float | None, typer.Option("--width", help="Wanted width of the interval of a difference.")
+        float | None,
+        typer.Option("--width", help="Width of the interval of a difference to reach."),
     ] = None,
     alpha: Annotated[float, typer.Option("--alpha", min=0.0001, max=0.5)] = 0.05,
     simulations: Annotated[
-        int, typer.Option("--simulations", min=100, help="Studies drawn for each design.")
+        int, typer.Option("--simulations", min=100, help="Studies simulated for each design.")
     ] = SIMULATIONS,
     seed: Seed = 0,
     force: Force = False,

@@ -55,11 +55,13 @@ def score(
     ] = None,
     levels: Annotated[
         list[str] | None,
-        typer.Option("--levels", help="Of turn, dialog, agent, system; all by default."),
+        typer.Option("--levels", help="Among turn, dialog, agent, system; default: all."),
     ] = None,
     lexicon: Annotated[
         list[str] | None,
-        typer.Option("--lexicon", help="KIND=FILE, to use your own: emotion, style or stop."),
+        typer.Option(
+            "--lexicon", help="KIND=FILE: your own lexicon, with KIND emotion, style or stop."
+        ),
     ] = None,
     models: Models = "default",
     model: OwnModels = None,

@@ -45,20 +45,25 @@ def fit(
         Path | None,
         typer.Option("--output", "-o", help="Folder to write; traits_TARGET by default."),
     ] = None,
-    folds: Annotated[int, typer.Option(min=2, help="Folds over people.")] = 10,
+    folds: Annotated[
+        int,
+        typer.Option(
+            min=2, help="Folds of the cross-validation; a person's texts stay in one fold."
+        ),
+    ] = 10,
     features: Annotated[
         list[str] | None,
         typer.Option("--features", help="ngrams, topics, or both (the default), with commas."),
     ] = None,
     longest: Annotated[int, typer.Option(min=1, max=3, help="Words in the longest n-gram.")] = 3,
     min_persons: Annotated[
-        int, typer.Option(min=1, help="How many people must use an n-gram for it to be known.")
+        int, typer.Option(min=1, help="People who must use an n-gram for it to become a feature.")
     ] = 5,
     topics: Annotated[
         str | None,
         typer.Option(help="Your own topic table: TSV, CSV, a folder, or FILE::TABLE of DLATK."),
     ] = None,
-    licence: Annotated[str, typer.Option(help="Of the data, for the card.")] = "not stated",
+    licence: Annotated[str, typer.Option(help="Licence of the data, for the card.")] = "not stated",
     seed: Seed = 0,
     force: Force = False,
 ) -> None:

@@ -49,7 +49,9 @@ def validate(
     ] = None,
     level: Annotated[
         list[str] | None,
-        typer.Option("--level", help="Of turn, dialog, agent, system; all that were rated."),
+        typer.Option(
+            "--level", help="Among turn, dialog, agent, system; default: all that were rated."
+        ),
     ] = None,
     metrics: Annotated[
         list[str] | None, typer.Option("--metrics", "-m", help="Only these metrics or families.")
@@ -71,11 +73,14 @@ def validate(
     ] = None,
     raters: Annotated[
         list[str] | None,
-        typer.Option("--raters", help="Kinds of raters that count: human, llm, simulated."),
+        typer.Option("--raters", help="Kinds of raters to use: human, llm, simulated."),
     ] = None,
     resamples: Resamples = RESAMPLES,
     folds: Annotated[
-        int, typer.Option("--folds", min=2, help="Of the cross-validation by context.")
+        int,
+        typer.Option(
+            "--folds", min=2, help="Folds of the cross-validation; a context stays in one fold."
+        ),
     ] = FOLDS,
     seed: Seed = 0,
     format: Format = None,

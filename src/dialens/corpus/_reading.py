@@ -1,4 +1,4 @@
-"""From a source to tables: the contract of a reader, the driver they share, and sniffing."""
+"""From a source to tables: the contract of readers, their driver, the detection of formats."""
 
 import json
 import math
@@ -133,7 +133,7 @@ def _check_judgements(talk: Dialogue) -> None:
 
 
 def as_record_error(error: Exception, record: Record) -> RecordError:
-    """What went wrong in decoding a record, in our words."""
+    """What went wrong in decoding a record, as a message for the user."""
     if isinstance(error, RecordError):
         return error
     if isinstance(error, UnicodeDecodeError):

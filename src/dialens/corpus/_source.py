@@ -101,7 +101,7 @@ class Source:
 
 
 def lines(source: Source) -> Iterator[Record]:
-    r"""The lines that are not blank. One too long to be held has a `problem` instead of bytes.
+    r"""The lines that are not blank. One that is too long has a `problem` instead of bytes.
 
     Examples:
         >>> import tempfile
@@ -252,7 +252,7 @@ def _json_values(source: Source, *, base: int) -> Iterator[Record]:
 
 
 def too_long(size: int) -> RecordError:
-    """What is said of a record of `size` bytes that is not even held."""
+    """The message about a record of `size` bytes, which is too long to be kept in memory."""
     return RecordError(
         f"holds a record of more than {MAX_RECORD_BYTES // 2**20} MiB ({size:,} bytes read)",
         remedy="One record is one conversation: split it, or leave it out with --on-error skip.",

@@ -47,7 +47,7 @@ def require_columns(header: list[str], source: Source) -> None:
 def gathered(
     frames: Iterable[pl.DataFrame], schema: pl.Schema, *, size: int
 ) -> Iterator[pl.LazyFrame]:
-    """All frames as one: held, or spooled through a scratch file where `size` bytes are many."""
+    """All frames as one: in memory, or in a scratch file if `size` bytes are too many."""
     if size <= _IN_MEMORY_BYTES:
         yield pl.concat([schema.to_frame(), *frames]).lazy()
         return
@@ -94,7 +94,7 @@ def read_rows(
 
 @dataclass(frozen=True)
 class _Gate:
-    """Lets whole dialogues through, and tells the intake of the others."""
+    """Passes valid dialogues on, and rejects the others at the intake."""
 
     source: Source
     intake: Intake

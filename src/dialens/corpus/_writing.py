@@ -248,7 +248,7 @@ def _refuse_existing(path: Path, *, force: bool) -> None:
 
 @contextmanager
 def _wanted_file(path: Path, written: Written, kind: str) -> Iterator[Path]:
-    """As `atomic_file`, but the file stays away, old ones too, if nothing came for it."""
+    """As `atomic_file`, but without rows there is no file, and an old one is removed."""
     try:
         with atomic_file(path) as scratch:
             yield scratch
@@ -264,7 +264,7 @@ class _Unwanted(Exception):
 
 @contextmanager
 def _open(scratch: Path, target: Path) -> Iterator[IO[bytes]]:
-    """For writing, packed if the target's name says so; without a time, so that equal is equal."""
+    """Open for writing, compressed as the ending says; no time stamp, so that equal is equal."""
     with scratch.open("wb") as plain:
         if target.suffix != ".gz":
             yield plain

@@ -38,7 +38,7 @@ def score_family(
         family: Ready or not; one that is not has no values.
         scorers: Of the run.
         everyone: Whether all speakers' turns are scored, or the agent's alone.
-        advance: Told how many more turns are done.
+        advance: Called with the number of turns just done.
     """
     height = batch.turns.height
     values = np.full((height, len(family.outputs)), np.nan)

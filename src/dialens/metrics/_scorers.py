@@ -122,7 +122,7 @@ class ScorerSet:
         Args:
             family: Whose scorer is asked.
             units: To score; those that are alike are scored once.
-            advance: Told how many more units are done, all of them at the end.
+            advance: Called with the number of units just done; in the end all were counted.
         """
         scorer = cast(Scorer, self._opened[family.name])
         width = len(family.outputs)

@@ -324,7 +324,7 @@ def score(
         levels: Which of turn, dialog, agent, system to keep.
         resources: Lexicons, models, prompt and seed, where the defaults will not do.
         threads: How many batches are worked on at once; as many as there are cores if not given.
-        advance: Told how many more turns are done.
+        advance: Called with the number of turns just done.
     """
     plan = make_plan(metrics, resources or Resources())
     references = open_scorers(corpus, plan)

@@ -19,7 +19,7 @@ def address_of(request: Request) -> str:
 
 
 def password_fits(site: Site, request: Request, password: str) -> bool:
-    """Whether somebody knows the password; who guesses too often is sent away."""
+    """Whether the password is right; too many failed attempts are refused."""
     try:
         return site.password.accepts(password, address_of(request))
     except TooManyTries as error:

@@ -1,4 +1,4 @@
-"""The pages on which participants talk with an agent: send, hear the reply as it comes, go on.
+"""The pages on which participants talk with an agent: send a message, stream the reply, go on.
 
 With a script the reply streams, one JSON object a line. Without, the browser waits for the whole
 page. Either way a message is stored before the agent is asked, and sending it again changes
@@ -89,7 +89,7 @@ class ChatState:
 
     @property
     def over(self) -> bool:
-        """Whether the participant goes on."""
+        """Whether the conversation is finished and the participant goes on."""
         return is_over(self.exchanges, self.wanted)
 
     @property
@@ -104,7 +104,7 @@ class ChatState:
 
     @property
     def number(self) -> int:
-        """Of the exchange that is next, or under way."""
+        """The number of the exchange that is next, or under way."""
         busy = self.last is not None and self.last.state != ANSWERED
         return len(self.exchanges) + (0 if busy else 1)
 

@@ -200,7 +200,7 @@ class Participation:
         return None if caller is None else Caller(caller.session, caller.screen)
 
     def log(self, request: Request, sent: SentEvents) -> Response:
-        """Keep what happened on a page; a sign of life, too."""
+        """Store the events of a page, which also show that the session is alive."""
         site = self.site
         visit = site.cookies.visit(request)
         if visit is None or visit.token is None:

@@ -1,4 +1,4 @@
-"""The researcher's password, and patience with those who guess."""
+"""The researcher's password, with a limit on failed attempts."""
 
 import hmac
 import ipaddress
@@ -17,7 +17,7 @@ _MOST_ADDRESSES = 10_000
 
 
 class TooManyTries(DialensError):
-    """Somebody guesses; the password is not looked at for a while.
+    """Too many failed attempts: the password is not checked for a while.
 
     Attributes:
         seconds: After which trying makes sense again.
@@ -29,7 +29,7 @@ class TooManyTries(DialensError):
 
 
 class Password:
-    """Compares in constant time; five mistakes within five minutes close the door to an address.
+    """Compares in constant time; five failed attempts in five minutes block an address.
 
     A hundred mistakes of all addresses together close it to everybody, so that many machines
     guess no faster. With several server processes each counts for itself.
@@ -83,7 +83,7 @@ class Password:
 
 
 def _network(address: str) -> str:
-    """An address as somebody who guesses has it: of IPv6, a whole network of 64 bits.
+    """What failed attempts are counted for: an IPv4 address, or an IPv6 network of 64 bits.
 
     Examples:
         >>> _network("2001:db8::1") == _network("2001:db8::2")

@@ -70,7 +70,7 @@ class Overview:
 
 
 class Watch:
-    """Gives overviews, computed anew at most every ten seconds: many eyes cost what one does."""
+    """Gives overviews, computed at most every ten seconds, however many pages are open."""
 
     def __init__(self, store: Store, study: str) -> None:
         """Watch the study with this hash."""

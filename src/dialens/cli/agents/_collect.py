@@ -36,7 +36,7 @@ def collect(
     ] = None,
     agents: Annotated[
         list[str] | None,
-        typer.Option("--agent", "-a", metavar="AGENT", help="Who is studied; may be repeated."),
+        typer.Option("--agent", "-a", metavar="AGENT", help="Agent that is studied; repeatable."),
     ] = None,
     partners: Annotated[
         list[str] | None,
@@ -44,33 +44,38 @@ def collect(
             "--partner",
             "-p",
             metavar="AGENT",
-            help="Whom they talk with: agents, each_other (the usual), themselves, or human: you.",
+            help="Partners: agents, each_other (default), themselves, or human (you).",
         ),
     ] = None,
     settings: Settings = None,
     turns: Annotated[
-        int | None, typer.Option("--turns", min=2, help="Turns of a dialogue (8 if not given).")
+        int | None, typer.Option("--turns", min=2, help="Turns in a dialogue; default: 8.")
     ] = None,
     dialogs: Annotated[
         int | None,
-        typer.Option("--dialogs", min=1, help="Of each agent with each partner (5 if not given)."),
+        typer.Option(
+            "--dialogs", min=1, help="Dialogues of each agent with each partner; default: 5."
+        ),
     ] = None,
     openings: Annotated[
         Path | None,
-        typer.Option("--openings", metavar="FILE", help="What is said first, one a line."),
+        typer.Option("--openings", metavar="FILE", help="File with opening messages, one a line."),
     ] = None,
     first: Annotated[
-        str | None, typer.Option("--first", help="Who begins: partner (the usual) or agent.")
+        str | None, typer.Option("--first", help="Who speaks first: partner (default) or agent.")
     ] = None,
-    seed: Annotated[int | None, typer.Option("--seed", help="Of everything drawn.")] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option("--seed", help="Random seed; the same seed gives the same random choices."),
+    ] = None,
     workers: Annotated[
-        int, typer.Option("--workers", "-w", min=1, max=256, help="Dialogues at a time.")
+        int, typer.Option("--workers", "-w", min=1, max=256, help="Dialogues held in parallel.")
     ] = 4,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be held; ask nobody.")
+        bool, typer.Option("--dry-run", help="List the dialogues that would be held; ask no agent.")
     ] = False,
     fresh: Annotated[
-        bool, typer.Option("--fresh", help="Throw away what an earlier run collected there.")
+        bool, typer.Option("--fresh", help="Delete what an earlier run collected in the folder.")
     ] = False,
     force: Force = False,
 ) -> None:

@@ -71,10 +71,14 @@ def create(
     ],
     places: Places = None,
     batch: Annotated[
-        int, typer.Option("--batch", min=1, help="2, 3, … to post the study another time.")
+        int,
+        typer.Option(
+            "--batch", min=1, help="Number of the posting: 2, 3, … posts the study again."
+        ),
     ] = 1,
     publish: Annotated[
-        bool, typer.Option("--publish", help="Prolific: let people in. Otherwise it is a draft.")
+        bool,
+        typer.Option("--publish", help="Prolific: publish the study; otherwise it stays a draft."),
     ] = False,
     production: Production = False,
     endpoint: Endpoint = None,
@@ -126,9 +130,9 @@ def status(
         postings = recruiter.postings(taken)
         matched = _matched(store, record, recruiter, postings)
     table = plain_table("posting", "state", numbers=("places", "free", "at work", "done"))
-    for entry in postings:
-        counts = (entry.places, entry.free, entry.pending, entry.done)
-        table.add_row(entry.id, entry.state, *map(str, counts))
+    for posted in postings:
+        counts = (posted.places, posted.free, posted.pending, posted.done)
+        table.add_row(posted.id, posted.state, *map(str, counts))
     plain_console().print(table if postings else "Nothing is posted.")
     for state, count in sorted(Counter(entry.work.state for entry in matched).items()):
         print(f"{count:,} {state}")
@@ -214,7 +218,9 @@ def reject(
 def bonus(
     study: StudyPath,
     work: WorkIds = None,
-    amount: Annotated[str, typer.Option("--amount", help="For each, e.g. 0.50.")] = "",
+    amount: Annotated[
+        str, typer.Option("--amount", help="Amount for each person, e.g. 0.50.")
+    ] = "",
     reason: Annotated[str, typer.Option("--reason", help="What the person will read.")] = "",
     db: DatabaseOption = None,
     production: Production = False,
@@ -253,7 +259,7 @@ def bonus(
 def expire(
     study: StudyPath,
     posting: Annotated[
-        str | None, typer.Argument(help="Which; all of the study's if not given.")
+        str | None, typer.Argument(help="Posting to close; default: all postings of the study.")
     ] = None,
     production: Production = False,
     endpoint: Endpoint = None,

@@ -106,32 +106,22 @@ def log_likelihoods(
     Args:
         loaded: A causal language model.
         continuations: Of which each has something given.
-        tell: Told how many are done.
+        tell: Called with the number of continuations just done.
     """
     import torch
 
     totals = np.empty(len(continuations))
-    lengths = [
-        len(continuation.context) + len(continuation.asked) for continuation in continuations
-    ]
+    lengths = [len(part.context) + len(part.asked) for part in continuations]
     with torch.inference_mode():
         for rows in token_batches(lengths, _TOKENS[loaded.device]):
             chosen = [continuations[row] for row in rows]
-            ids = padded(
-                [(*continuation.context, *continuation.asked) for continuation in chosen], 0
-            ).to(loaded.device)
+            ids = padded([(*part.context, *part.asked) for part in chosen], 0).to(loaded.device)
             read = padded(
-                [
-                    (1,) * (len(continuation.context) + len(continuation.asked))
-                    for continuation in chosen
-                ],
+                [(1,) * (len(part.context) + len(part.asked)) for part in chosen],
                 0,
             )
             counts = padded(
-                [
-                    (0,) * len(continuation.context) + (1,) * len(continuation.asked)
-                    for continuation in chosen
-                ],
+                [(0,) * len(part.context) + (1,) * len(part.asked) for part in chosen],
                 0,
             )
             logits = loaded.model(

@@ -68,7 +68,7 @@ def likelihoods(
     Args:
         loaded: An encoder-decoder with a head for generation.
         readings: Distinct ones; targets have tokens that count.
-        tell: Told how many are done.
+        tell: Called with the number of readings just done.
     """
     import torch
 
