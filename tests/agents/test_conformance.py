@@ -18,7 +18,7 @@ from dialens.agents import (
     AgentSpec,
     Message,
     Reply,
-    kinds,
+    agent_kinds,
     make_agent,
     streamed,
 )
@@ -114,7 +114,7 @@ SPECS: dict[str, Callable[[Path], AgentSpec]] = {
 
 def test_the_suite_knows_every_kind() -> None:
     tried = {name.partition(",")[0] for name in SPECS}
-    assert tried | {"human"} == {name for name, kind in kinds().items() if kind.entry is None}
+    assert tried | {"human"} == {name for name, kind in agent_kinds().items() if kind.entry is None}
 
 
 @pytest.fixture(scope="module", params=SPECS)
@@ -122,7 +122,7 @@ def spec(request: pytest.FixtureRequest, folder: Path, endpoint: Endpoint) -> Ag
     kind = request.param.partition(",")[0]
     if kind in ("seq2seq", "hred", "thred") and not (SHIPPED / kind).is_dir():
         component_missing(f"the {kind} that ships", "it comes with the package")
-    if kind == "gguf" and (missing := kinds()["gguf"].why_not()):
+    if kind == "gguf" and (missing := agent_kinds()["gguf"].why_not()):
         component_missing("what reads GGUF files", missing)
     made = SPECS[request.param](folder)
     if kind == "openai":
@@ -245,7 +245,7 @@ def test_what_was_said_is_left_alone(agent: Agent) -> None:
 
 
 def test_unknown_settings_are_refused_without_their_value(spec: AgentSpec, agent: Agent) -> None:
-    slip = next(one.name for one in kinds()[spec.kind].declared) + "x"
+    slip = next(one.name for one in agent_kinds()[spec.kind].declared) + "x"
     wrong = replace(spec, parameters={**spec.parameters, slip: SECRET})
     with pytest.raises(DialensError, match="Did you mean") as error:
         make_agent(wrong)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from dialens.agents import AgentError, AgentSpec, Message, kinds, make_agent, parse_agent
+from dialens.agents import AgentError, AgentSpec, Message, agent_kinds, make_agent, parse_agent
 from dialens.agents import _registry as registry
 from dialens.agents.kinds import ScriptAgent
 from dialens.agents.kinds._script import read_script
@@ -27,7 +27,7 @@ def bring(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
 
 def test_nothing_heavy_is_loaded_with_the_list() -> None:
     code = (
-        "import sys; from dialens.agents import kinds; kinds();"
+        "import sys; from dialens.agents import agent_kinds; agent_kinds();"
         "print({'torch', 'transformers', 'httpx', 'pydantic'} & set(sys.modules))"
     )
     import subprocess
@@ -38,7 +38,7 @@ def test_nothing_heavy_is_loaded_with_the_list() -> None:
 
 def test_another_package_brings_a_kind(monkeypatch: pytest.MonkeyPatch) -> None:
     bring(monkeypatch, "parrot", "tests.agents.test_registry:open_parrot")
-    assert kinds()["parrot"].why_not() == ""
+    assert agent_kinds()["parrot"].why_not() == ""
     agent = make_agent("parrot:polly")
     assert (agent.system, agent.reply(QUESTION).text) == ("polly", "Squawk.")
 
@@ -50,13 +50,13 @@ def open_parrot(spec: AgentSpec) -> ScriptAgent:
 def test_a_kind_that_is_taken_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     bring(monkeypatch, "openai", "somewhere:else")
     with pytest.raises(DialensError, match="Two kinds of agents are called 'openai'"):
-        kinds()
+        agent_kinds()
 
 
 def test_a_broken_kind_is_said_and_leaves_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     bring(monkeypatch, "broken", "no_such_module:thing")
-    assert "cannot be loaded" in kinds()["broken"].why_not()
-    assert kinds()["script"].why_not() == ""
+    assert "cannot be loaded" in agent_kinds()["broken"].why_not()
+    assert agent_kinds()["script"].why_not() == ""
     with pytest.raises(DialensError, match="cannot be loaded"):
         make_agent("broken:x")
 
@@ -64,7 +64,7 @@ def test_a_broken_kind_is_said_and_leaves_the_others(monkeypatch: pytest.MonkeyP
 def test_a_missing_package_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     real = find_spec
     monkeypatch.setattr(registry, "find_spec", lambda name: None if name == "gguf" else real(name))
-    assert kinds()["gguf"].why_not().startswith("needs gguf")
+    assert agent_kinds()["gguf"].why_not().startswith("needs gguf")
     with pytest.raises(DialensError, match=r"pip install 'dialens\[train\]'"):
         make_agent("gguf:x.gguf")
 

@@ -174,11 +174,11 @@ def not_shipped(kind: str) -> str:
     return f"none ships with this installation; train one, then {kind}:FOLDER"
 
 
-def kinds() -> dict[str, Kind]:
+def agent_kinds() -> dict[str, Kind]:
     """All kinds by name, ours first; two of one name are refused.
 
     Examples:
-        >>> kinds()["script"].spelling
+        >>> agent_kinds()["script"].spelling
         'script:FILE'
     """
     known = {kind.name: kind for kind in _OURS}
@@ -208,7 +208,7 @@ def kind_named(name: str) -> Kind:
         ...
         dialens.DialensError: There is no kind of agents 'opnai'. Did you mean openai? ...
     """
-    known = kinds()
+    known = agent_kinds()
     if name not in known:
         raise DialensError(
             f"There is no kind of agents {name!r}. {did_you_mean(name, known)}"

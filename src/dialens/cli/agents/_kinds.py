@@ -6,8 +6,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from dialens.agents import Kind, kind_named
-from dialens.agents import kinds as all_kinds
+from dialens.agents import Kind, agent_kinds, kind_named
 from dialens.cli._terminal import plain_table
 
 
@@ -29,7 +28,7 @@ def kinds(
     table = plain_table()
     for head in ("kind", "written", "what it is", "ready"):
         table.add_column(head, no_wrap=head == "kind", overflow="fold")
-    for kind in all_kinds().values():
+    for kind in agent_kinds().values():
         missing = kind.why_not()
         ready = f"[yellow]{escape(missing)}[/]" if missing else "yes"
         table.add_row(escape(kind.name), escape(kind.spelling), escape(kind.summary), ready)
