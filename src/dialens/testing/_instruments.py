@@ -95,7 +95,7 @@ def _check_declaration(instrument: Instrument) -> None:
             name == "kind" or info.description, f"{who}: the input {name} does not say what it is."
         )
     try:
-        instrument.settings(kind=instrument.name, **instrument.sample, no_such_input=1)
+        instrument.settings(**{**instrument.sample, "kind": instrument.name, "no_such_input": 1})
     except ValidationError:
         return
     raise AssertionError(f"{who} takes inputs that it does not declare.")

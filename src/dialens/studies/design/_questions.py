@@ -46,6 +46,7 @@ class ChoiceQuestion(AnyQuestion):
 class RankingQuestion(RankingSettings, AnyQuestion):
     """Things to be put in order."""
 
+    kind: Literal["ranking"] = "ranking"
     choices: Choices
     """What is put in order."""
 
@@ -62,7 +63,9 @@ def _question(kind: str, settings: type[Settings], meaning: str) -> type[AnyQues
     if kind in _WITH_CHOICES:
         return _WITH_CHOICES[kind]
     name = f"{settings.__name__.removesuffix('Settings')}Question"
-    return create_model(name, __base__=(settings, AnyQuestion), __doc__=meaning)
+    bases: tuple[Any, ...] = (settings, AnyQuestion)
+    made: type[AnyQuestion] = create_model(name, __base__=bases, __doc__=meaning)
+    return made
 
 
 def _questions() -> list[type[AnyQuestion]]:
@@ -146,7 +149,7 @@ def question_field(
     """
     made = instrument(question.kind)
     given = question.model_dump(include=set(made.settings.model_fields), exclude_unset=True)
-    options = {"prompt": question.prompt} | made.options(made.settings(**given))
+    options: dict[str, JSON] = {"prompt": question.prompt, **made.options(made.settings(**given))}
     if hasattr(question, "choices"):
         options["choices"] = [
             {"value": value, "label": label} for value, label in question.choices.items()
