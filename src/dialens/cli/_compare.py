@@ -8,7 +8,7 @@ import typer
 
 from dialens.analysis.comparison import RESAMPLES
 from dialens.analysis.comparison import compare as compare_scores
-from dialens.base import DialensError, atomic_file, list_files
+from dialens.base import DialensError, atomic_file, list_files, p_value
 from dialens.cli._options import Resamples, Seed, names, shown
 from dialens.cli._terminal import plain_console, plain_table
 from dialens.metrics import Scores
@@ -92,7 +92,7 @@ def _print(table: pl.DataFrame) -> None:
             f"{row['value_b']:.3f}",
             f"{row['difference']:+.3f}",
             f"{row['low']:+.3f} to {row['high']:+.3f}",
-            f"{row['p_adjusted']:.4f}",
+            p_value(row["p_adjusted"]),
         )
     plain_console().print(grid)
     tested = table["family"].drop_nulls()

@@ -15,13 +15,14 @@ from ._state import State, Values
 from .families import LABELS
 
 __all__ = [
+    "GROUP",
+    "LABELS",
+    "SCORES",
     "Definition",
     "DistinctNgrams",
     "Family",
     "Feature",
     "Forecast",
-    "GROUP",
-    "LABELS",
     "Metric",
     "MetricCard",
     "ModelChoice",
@@ -30,7 +31,6 @@ __all__ = [
     "PoolScorer",
     "Resources",
     "ResultCache",
-    "SCORES",
     "Scorer",
     "ScorerContext",
     "ScorerSet",
