@@ -49,7 +49,7 @@ def generate(folder: Path, turns: int, *, seed: int = 0, block: int = 200_000) -
     odds = 1 / np.arange(1, len(words) + 1)
     odds /= odds.sum()
 
-    def blocks():  # type: ignore[no-untyped-def]
+    def blocks():
         for start in range(0, turns, block):
             size = min(block, turns - start)
             lengths = rng.poisson(TOKENS_A_TURN - 1, size) + 1

@@ -124,8 +124,8 @@ def read(file: Path) -> pl.DataFrame | None:
     if file.suffix == ".parquet":
         return pl.read_parquet(file)
     if file.suffix == ".csv":
-        with file.open(encoding="utf-8", newline="") as lines:
-            rows = list(csv.DictReader(lines))
+        with file.open(encoding="utf-8", newline="") as opened:
+            rows = list(csv.DictReader(opened))
         return pl.DataFrame(rows, infer_schema_length=None).select(pl.all().cast(pl.String))
     if file.suffix == ".json":
         cells = list(flat(json.loads(file.read_text("utf-8"))))
@@ -180,8 +180,8 @@ def diff(before: Path, after: Path, ignored: list[str]) -> int:
         if name not in left or name not in right:
             lines = [f"only in {before if name in left else after}"]
         else:
-            pair = (pl.read_parquet(folder / name) for folder in (before, after))
-            lines = list(compare(*pair, ignored))
+            old, new = (pl.read_parquet(folder / name) for folder in (before, after))
+            lines = list(compare(old, new, ignored))
         differing += bool(lines)
         for line in lines:
             print(f"{name.removesuffix('.golden')}: {line}")
@@ -201,8 +201,8 @@ def compare(a: pl.DataFrame, b: pl.DataFrame, ignored: list[str]) -> Iterator[st
     if a.height != b.height:
         yield f"{a.height} rows before, {b.height} after"
         if keys:
-            for label, x, y in (("before", a, b), ("after", b, a)):
-                extra = x.join(y, on=keys, how="anti", nulls_equal=True).select(keys)
+            for label, table, other in (("before", a, b), ("after", b, a)):
+                extra = table.join(other, on=keys, how="anti", nulls_equal=True).select(keys)
                 for row in extra.head(SHOWN).rows():
                     yield f"row only {label}: {row}"
         return
@@ -215,7 +215,7 @@ def compare(a: pl.DataFrame, b: pl.DataFrame, ignored: list[str]) -> Iterator[st
             continue
         size = ""
         if x.dtype.is_numeric():
-            size = f", largest difference {(x - y.cast(x.dtype, strict=False)).abs().max()}"
+            size = f", largest difference {(x - y.cast(x.dtype, strict=False)).abs().max()!s}"
         yield f"column {name}: {len(rows)} of {a.height} rows differ{size}"
         for row in rows[:SHOWN]:
             where = {c: a[c][row] for c in keys if c != name and a[c][row] is not None}

@@ -65,7 +65,9 @@ CLASSIFIERS = {
 
 @pytest.fixture(scope="module")
 def project(repository: Path) -> dict[str, Any]:
-    return tomllib.loads((repository / "pyproject.toml").read_text("utf-8"))["project"]
+    file = tomllib.loads((repository / "pyproject.toml").read_text("utf-8"))
+    table: dict[str, Any] = file["project"]
+    return table
 
 
 def own_files(root: Path) -> list[Path]:
@@ -145,12 +147,12 @@ def declared_licence(about: metadata.PackageMetadata) -> str:
     The free-text `License` field counts only as a short name: some packages put the licences
     of the compiler runtime they bundle into it, which says nothing about the package.
     """
-    if expression := about.get("License-Expression"):
-        return expression
+    if "License-Expression" in about:
+        return about["License-Expression"]
     classifiers = [c for c in about.get_all("Classifier") or () if c.startswith("License ::")]
     if classifiers:
         return " AND ".join(CLASSIFIERS.get(name, name) for name in classifiers)
-    text = (about.get("License") or "").strip()
+    text = about["License"].strip() if "License" in about else ""
     return CLASSIFIERS.get(text, text) if text and "\n" not in text else "none declared"
 
 

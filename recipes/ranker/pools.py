@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -200,7 +201,7 @@ def asked(pools: Pools) -> dict[str, tuple[np.ndarray, np.ndarray | None]]:
     return found
 
 
-def figures(logits: Mapping[str, np.ndarray], pools: Pools) -> dict[str, dict[str, object]]:
+def figures(logits: Mapping[str, np.ndarray], pools: Pools) -> dict[str, dict[str, Any]]:
     """Return each head's figure with its interval, resampled over threads.
 
     Args:

@@ -113,7 +113,7 @@ class _Handler(QuietHandler):
     def _scenario(self, body: dict[str, Any]) -> None:
         model, stream = body["model"], bool(body.get("stream"))
         self.endpoint.counts[model] += 1
-        name, numbers = re.match(r"[a-z-]*[a-z]", model)[0], re.findall(r"\d+\.?\d*", model)  # type: ignore[index]
+        name, numbers = re.match(r"[a-z-]*[a-z]", model)[0], re.findall(r"\d+\.?\d*", model)
         number = float(numbers[0]) if numbers else 0.0
         pause = self.endpoint.stopping.wait
         if name.startswith("status"):

@@ -41,7 +41,7 @@ def scripts(tmp_path: Path) -> tuple[AgentSpec, ...]:
 
 
 def of(endpoint: Endpoint, model: str, **settings: float) -> AgentSpec:
-    parameters = {"endpoint": endpoint.url, "attempts": 1, **settings}
+    parameters: dict[str, str | float] = {"endpoint": endpoint.url, "attempts": 1, **settings}
     return AgentSpec("openai", model, parameters=parameters)
 
 

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from dialens.agents import kinds
+from dialens.agents import agent_kinds
 from dialens.agents.kinds._human import HumanAgent
 from dialens.base import DialensError
 from dialens.cli._score import score
@@ -42,7 +42,7 @@ def test_kinds_are_listed_with_what_they_lack(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     shown = run("kinds")
-    for name in kinds():
+    for name in agent_kinds():
         assert name in shown
     assert "OPENAI_API_KEY is not set" in shown
     card = run("kinds openai")

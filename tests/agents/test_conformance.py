@@ -13,7 +13,7 @@ import pytest
 from dialens.agents import (
     Agent,
     AgentSpec,
-    kinds,
+    agent_kinds,
     make_agent,
 )
 from dialens.agents.neural import SHIPPED
@@ -103,7 +103,7 @@ SPECS: dict[str, Callable[[Path], AgentSpec]] = {
 
 def test_the_suite_knows_every_kind() -> None:
     tried = {name.partition(",")[0] for name in SPECS}
-    assert tried | {"human"} == {name for name, kind in kinds().items() if kind.entry is None}
+    assert tried | {"human"} == {name for name, kind in agent_kinds().items() if kind.entry is None}
 
 
 @pytest.fixture(scope="module", params=SPECS)
@@ -111,7 +111,7 @@ def spec(request: pytest.FixtureRequest, folder: Path, endpoint: Endpoint) -> Ag
     kind = request.param.partition(",")[0]
     if kind in ("seq2seq", "hred", "thred") and not (SHIPPED / kind).is_dir():
         component_missing(f"the {kind} that ships", "it comes with the package")
-    if kind == "gguf" and (missing := kinds()["gguf"].why_not()):
+    if kind == "gguf" and (missing := agent_kinds()["gguf"].why_not()):
         component_missing("what reads GGUF files", missing)
     made = SPECS[request.param](folder)
     if kind == "openai":
@@ -149,7 +149,7 @@ def test_it_keeps_its_promises(spec: AgentSpec, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_unknown_settings_are_refused_without_their_value(spec: AgentSpec, agent: Agent) -> None:
-    slip = next(one.name for one in kinds()[spec.kind].declared) + "x"
+    slip = next(one.name for one in agent_kinds()[spec.kind].declared) + "x"
     wrong = replace(spec, parameters={**spec.parameters, slip: SECRET})
     with pytest.raises(DialensError, match="Did you mean") as error:
         make_agent(wrong)

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 import openai
 import pytest
+from openai.types.chat import ChatCompletionMessageParam
 
 from tests.agents.endpoint import Endpoint
 
-MESSAGES = [{"role": "user", "content": "Is it raining?"}]
+MESSAGES: list[ChatCompletionMessageParam] = [{"role": "user", "content": "Is it raining?"}]
 SAID = "You said: Is it raining? (3)"
 
 

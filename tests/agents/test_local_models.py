@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from dialens.agents import AgentSpec, Message, kinds, make_agent
+from dialens.agents import AgentSpec, Message, agent_kinds, make_agent
 from dialens.base import DialensError
 from tests.agents import tiny_models
 from tests.conftest import component_missing
@@ -128,7 +128,7 @@ def test_folders_that_are_none(folder: Path, tmp_path: Path, name: str, words: s
 
 
 def needs_gguf() -> None:
-    if missing := kinds()["gguf"].why_not():
+    if missing := agent_kinds()["gguf"].why_not():
         component_missing("what reads GGUF files", missing)
 
 

@@ -229,7 +229,7 @@ def test_a_stream_that_broke_is_not_begun_anew(endpoint: Endpoint) -> None:
     ],
 )
 def test_timeouts(
-    endpoint: Endpoint, model: str, settings: dict[str, float], words: str, *, stream: bool
+    endpoint: Endpoint, model: str, settings: dict[str, Any], words: str, *, stream: bool
 ) -> None:
     with pytest.raises(AgentError, match=words) as error:
         asked(opened(endpoint, model, attempts=1, **settings), stream=stream)
@@ -343,7 +343,11 @@ def test_nothing_of_the_key_is_in_a_corpus(
     from dialens.agents.talks import CollectionPlan, collect
 
     monkeypatch.setenv("KEY_OF_TESTS", KEY)
-    settings = {"endpoint": endpoint.url, "key_variable": "KEY_OF_TESTS", "attempts": 1}
+    settings: dict[str, str | float] = {
+        "endpoint": endpoint.url,
+        "key_variable": "KEY_OF_TESTS",
+        "attempts": 1,
+    }
     specs = tuple(AgentSpec("openai", model, parameters=settings) for model in ("echo", "quota"))
     partners = (AgentSpec("openai", "words-5", parameters=settings),)
     collect(CollectionPlan(specs, partners, turns=4, dialogues=2), tmp_path / "talks")

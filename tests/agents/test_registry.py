@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from dialens.agents import AgentError, AgentSpec, Message, kinds, make_agent, parse_agent
+from dialens.agents import AgentError, AgentSpec, Message, agent_kinds, make_agent, parse_agent
 from dialens.agents import _registry as registry
 from dialens.agents.kinds import ScriptAgent
 from dialens.agents.kinds._script import read_script
@@ -24,7 +25,7 @@ Install = Callable[..., None]
 
 def test_nothing_heavy_is_loaded_with_the_list() -> None:
     code = (
-        "import sys; from dialens.agents import kinds; list(kinds());"
+        "import sys; from dialens.agents import agent_kinds; list(agent_kinds());"
         "print({'torch', 'transformers', 'httpx', 'pydantic'} & set(sys.modules))"
     )
     import subprocess
@@ -35,8 +36,8 @@ def test_nothing_heavy_is_loaded_with_the_list() -> None:
 
 def test_another_package_brings_a_kind(installed: Install) -> None:
     installed(GROUP, "tests.agents.test_registry:open_parrot", "parrot")
-    assert kinds()["parrot"].summary == "Brought by the package theirs"
-    assert kinds()["parrot"].why_not() == ""
+    assert agent_kinds()["parrot"].summary == "Brought by the package theirs"
+    assert agent_kinds()["parrot"].why_not() == ""
     agent = make_agent("parrot:polly")
     assert (agent.system, agent.reply(QUESTION).text) == ("polly", "Squawk.")
 
@@ -48,21 +49,21 @@ def open_parrot(spec: AgentSpec) -> ScriptAgent:
 def test_a_kind_that_is_taken_is_refused(installed: Install) -> None:
     installed(GROUP, "somewhere:else", "openai")
     with pytest.raises(DialensError, match="The kind of agents 'openai' is there twice"):
-        list(kinds())
+        list(agent_kinds())
 
 
 def test_a_broken_kind_is_said_and_leaves_the_others(installed: Install) -> None:
     installed(GROUP, "no_such_module:thing", "broken")
-    assert "cannot be loaded" in kinds()["broken"].why_not()
-    assert kinds()["script"].why_not() == ""
+    assert "cannot be loaded" in agent_kinds()["broken"].why_not()
+    assert agent_kinds()["script"].why_not() == ""
     with pytest.raises(DialensError, match="cannot be loaded"):
         make_agent("broken:x")
 
 
 def test_a_missing_package_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = registry.find_spec
+    real = find_spec
     monkeypatch.setattr(registry, "find_spec", lambda name: None if name == "gguf" else real(name))
-    assert kinds()["gguf"].why_not().startswith("needs gguf")
+    assert agent_kinds()["gguf"].why_not().startswith("needs gguf")
     with pytest.raises(DialensError, match=r"pip install 'dialens\[train\]'"):
         make_agent("gguf:x.gguf")
 

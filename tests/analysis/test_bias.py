@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -25,10 +26,10 @@ from dialens.analysis.bias import (
 from dialens.base import DialensError
 
 FEW = Resampling(resamples=300)
-SHARP = {"sd_rater": 4.0, "sd_noise": 6.0}
+SHARP: dict[str, Any] = {"sd_rater": 4.0, "sd_noise": 6.0}
 
 
-def one(table: pl.DataFrame, **where: str) -> dict[str, object]:
+def one(table: pl.DataFrame, **where: str) -> dict[str, Any]:
     found = table.filter(*(pl.col(name) == value for name, value in where.items()))
     assert found.height == 1, (where, found.height)
     return found.row(0, named=True)
@@ -39,7 +40,7 @@ def items_variance(seed: int, items: int, qualities: int) -> np.ndarray:
     return np.random.default_rng(seed).normal(0, 10, (items, qualities)).var(axis=0, ddof=1)
 
 
-def covers(row: dict[str, object], truth: float) -> bool:
+def covers(row: dict[str, Any], truth: float) -> bool:
     low, high = row["low"], row["high"]
     assert isinstance(low, float)
     assert isinstance(high, float)

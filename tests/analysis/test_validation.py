@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -41,7 +42,7 @@ def other(resources):
     return turn_mean("other", value)
 
 
-def unit(name: str, said: str, ratings: list[float], **more: object) -> dict[str, object]:
+def unit(name: str, said: str, ratings: list[float], **more: Any) -> dict[str, Any]:
     return {
         "dataset": "made",
         "unit_id": name,
@@ -56,14 +57,14 @@ def unit(name: str, said: str, ratings: list[float], **more: object) -> dict[str
     }
 
 
-def opened(tmp_path: Path, records: list[dict[str, object]]) -> tuple[Corpus, Scores]:
+def opened(tmp_path: Path, records: list[dict[str, Any]]) -> tuple[Corpus, Scores]:
     path = tmp_path / "made.jsonl"
     path.write_text("".join(json.dumps(record) + "\n" for record in records))
     corpus = read(path)
     return corpus, score(corpus, metrics=[number, other])
 
 
-def made_study(seed: int = 0, contexts: int = 20, answers: int = 4) -> list[dict[str, object]]:
+def made_study(seed: int = 0, contexts: int = 20, answers: int = 4) -> list[dict[str, Any]]:
     """Answers to contexts; ratings follow the first number, and the second a little."""
     rng = np.random.default_rng(seed)
     records = []
@@ -278,7 +279,7 @@ def test_the_matrix_is_numpys_and_every_metric_hangs_in_the_tree() -> None:
         for j, b in enumerate(made.metrics):
             pair = values[:, [names.index(a), names.index(b)]]
             pair = pair[np.isfinite(pair).all(axis=1)]
-            assert made.r[i, j] == pytest.approx(np.corrcoef(pair.T)[0, 1])
+            assert made.r[i, j] == pytest.approx(np.asarray(np.corrcoef(pair.T))[0, 1])
             assert made.n[i, j] == len(pair)
     assert len(made.branches) == 4
     assert set(made.branches[-1].members) == set(names)

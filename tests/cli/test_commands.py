@@ -8,8 +8,8 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -63,7 +63,7 @@ def lines(*records: object) -> str:
     return "".join(json.dumps(record) + "\n" for record in records)
 
 
-def talk(identity: str, *said: Sequence[str]) -> dict[str, object]:
+def talk(identity: str, *said: tuple[str, Any]) -> dict[str, Any]:
     messages = [{"role": role, "content": text} for role, text in said]
     return {"id": identity, "model": "bot", "messages": messages}
 
@@ -183,7 +183,7 @@ def test_a_lexicon_of_ones_own(run, tmp_path: Path) -> None:
     assert "NRC" in joy["signature"][0]
 
 
-BAD = {
+BAD: dict[str, tuple[str | bytes, str]] = {
     "malformed line": (lines(GOOD) + '{"messages": [', "a.jsonl, line 2"),
     "missing field": (lines(GOOD, {"id": "x"}), "a.jsonl, line 2"),
     "wrong type": (lines(GOOD, talk("x", ("user", 7))), "messages[0].content"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import polars as pl
 import pytest
@@ -46,7 +46,7 @@ def fails(*arguments: object) -> str:
     return str(done.exception)
 
 
-def small(folder: Path, **changes: object) -> Path:
+def small(folder: Path, **changes: Any) -> Path:
     """The anchoring study with four of its items, and whatever is changed in its file."""
     run("new", "--template", "anchoring2020", "-o", folder)
     path = folder / "study.yaml"
@@ -57,8 +57,8 @@ def small(folder: Path, **changes: object) -> Path:
     return folder
 
 
-def analysis(folder: Path = Path("analysis")) -> dict[str, object]:
-    found: dict[str, object] = json.loads((folder / "analysis.json").read_text())
+def analysis(folder: Path = Path("analysis")) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((folder / "analysis.json").read_text())
     return found
 
 
@@ -284,9 +284,10 @@ def test_mistakes_are_named(arguments: tuple[str, ...], told: str) -> None:
 
 def test_the_documentation_names_options_that_exist(repository: Path) -> None:
     page = (repository / "docs" / "simulation.md").read_text("utf-8")
-    commands = typer.main.get_command(app).commands
-    known = set(re.findall(r"--[a-z][a-z-]+", "".join(run(name, "--help") for name in commands)))
-    told = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", page))
+    commands = cast(Any, typer.main.get_command(app)).commands
+    option = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
+    known = {name for command in commands for name in option.findall(run(command, "--help"))}
+    told = set(option.findall(page))
     assert len(told) > 15
     assert told <= known
     block = re.search(r"```python\n(.*?)```", page, re.DOTALL)

@@ -60,8 +60,8 @@ def test_the_report_is_printed_and_written(table: Path, tmp_path: Path) -> None:
     assert report["by_person"]["low"] < r < report["by_person"]["high"]
     assert r > 0.5, "the signal was planted"
     for fold, value in enumerate(report["per_fold"]):
-        part = found.filter(fold=fold)
-        assert value == pytest.approx(np.corrcoef(part["truth"], part["predicted"])[0, 1])
+        rows = found.filter(fold=fold)
+        assert value == pytest.approx(np.corrcoef(rows["truth"], rows["predicted"])[0, 1])
     record = json.loads((out / "run.json").read_text())
     assert (record["command"], record["seed"]) == ("traits fit", 5)
     assert "user_1" not in "".join(file.read_bytes().decode("latin-1") for file in out.iterdir()), (

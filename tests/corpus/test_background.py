@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -26,7 +27,7 @@ from dialens.corpus import background, backgrounds
         ({}, None),
     ],
 )
-def test_what_counts(meta: dict[str, object], found: str | None) -> None:
+def test_what_counts(meta: dict[str, Any], found: str | None) -> None:
     assert background(meta) == found
     assert backgrounds(pl.DataFrame({"meta": [None, json.dumps(meta)]})) == [None, found]
 

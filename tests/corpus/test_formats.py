@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -21,7 +22,7 @@ def told(corpus: Corpus, *columns: str) -> list[tuple[object, ...]]:
     return corpus.turns.select(columns).collect().rows()
 
 
-def metas(corpus: Corpus) -> list[dict[str, object] | None]:
+def metas(corpus: Corpus) -> list[dict[str, Any] | None]:
     return [json.loads(m) if m else None for m in corpus.turns.collect()["meta"]]
 
 
@@ -77,7 +78,7 @@ def test_openai_keeps_what_is_no_turn_and_its_writer_puts_it_back(tmp_path: Path
     ],
 )
 def test_openai_system_may_be_a_name_or_a_prompt(
-    labels: dict[str, object], system: str, tmp_path: Path
+    labels: dict[str, Any], system: str, tmp_path: Path
 ) -> None:
     path = tmp_path / "log.jsonl"
     path.write_bytes(lines_of([{**labels, "messages": [{"role": "assistant", "content": "x"}]}]))

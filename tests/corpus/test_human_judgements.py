@@ -12,7 +12,7 @@ from dialens.corpus import read
 def documented(readme: str) -> dict[str, int]:
     """The table «file | units» of the folder's documentation."""
     section = readme.split("## human_judgements")[1].split("\n## ")[0]
-    units = {}
+    units: dict[str, int] = {}
     for row in re.findall(r"^\| ([a-z0-9_, ]+) \| ([\d, ]+)", section, re.MULTILINE):
         files = row[0].split(", ")
         counts = [int(n.replace(",", "")) for n in re.findall(r"\d{1,3}(?:,\d{3})*", row[1])]

@@ -5,6 +5,7 @@ import gzip
 import json
 import lzma
 import random
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -34,16 +35,18 @@ class _Memory(Source):
 
     def __init__(self, data: bytes, size: int) -> None:
         super().__init__(Path("memory"))
+        self.data: bytes
+        self.size: int
         object.__setattr__(self, "data", data)
         object.__setattr__(self, "size", size)
 
-    is_folder = False  # type: ignore[assignment]
+    is_folder = False
 
     @property
-    def head(self) -> bytes:  # type: ignore[override]
+    def head(self) -> bytes:
         return self.data
 
-    def chunks(self):
+    def chunks(self) -> Iterator[bytes]:
         return (self.data[n : n + self.size] for n in range(0, len(self.data), self.size))
 
 
@@ -178,14 +181,14 @@ def test_a_first_record_that_is_broken_does_not_hide_the_format(tmp_path: Path) 
 
 @pytest.mark.parametrize("packing", ["zst", "gz", "bz2", "xz"])
 def test_a_cut_off_archive_is_not_read_as_whole(packing: str, tmp_path: Path) -> None:
-    pack = {
+    packers: dict[str, Callable[[bytes], bytes]] = {
         "zst": zstandard.compress,
         "gz": gzip.compress,
         "bz2": bz2.compress,
         "xz": lzma.compress,
-    }[packing]
+    }
     path = tmp_path / f"a.jsonl.{packing}"
-    packed = pack(random.Random(0).randbytes(200_000))
+    packed = packers[packing](random.Random(0).randbytes(200_000))
     path.write_bytes(packed)
     assert sum(map(len, Source(path).chunks())) == 200_000
     path.write_bytes(packed[: len(packed) // 2])

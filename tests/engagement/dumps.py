@@ -168,7 +168,7 @@ def line_of(record: Mapping[str, Any] | str | bytes) -> bytes:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[IO[bytes]]:
+def _opened(path: Path) -> Iterator[IO[bytes] | gzip.GzipFile]:
     match path.suffix:
         case ".zst":
             # A stream of unknown length: one whose length is known gets a smaller window.

@@ -282,7 +282,7 @@ def test_bad_lines_may_be_skipped_and_are_listed(
 @pytest.mark.slow
 def test_torn_lines_at_the_beginning_and_all_together(tmp_path: Path) -> None:
     """Where the first line tells how a block is read, and in processes of their own."""
-    lines = [line for line, _ in TORN]
+    lines: list[Any] = [line for line, _ in TORN]
     dumps = [
         write_dump(tmp_path / "RC_1.gz", [*lines, comment()]),
         write_dump(tmp_path / "RC_2.gz", [comment(id="c2"), *lines]),

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -58,7 +59,7 @@ _ANY_NUMBER = st.sampled_from([0, 7, -3, 2**62, 2**63, 1.0, 1.5, True, "5", "x",
 _ANY_TIME = st.sampled_from([5, 5.0, 5.7, "5", "5.5", " 5", "1e3", "x", 2**60, True, None, ABSENT])
 _ANY_EDIT = st.sampled_from([False, True, 0, 0.0, 5, 5.5, "5", "0", "true", "x", [1], None, ABSENT])
 _ANY_FLAG = st.sampled_from([True, False, 1, "true", None, ABSENT])
-_COMMENTS = st.builds(
+_COMMENTS: st.SearchStrategy[dict[str, Any]] = st.builds(
     dict,
     id=st.one_of(st.sampled_from(["c1", "123", "1e5", "t1_c", ""]), _ANY_TEXT),
     body=_ANY_TEXT,
@@ -73,7 +74,7 @@ _COMMENTS = st.builds(
     edited=_ANY_EDIT,
     score_hidden=_ANY_FLAG,
 )
-_SUBMISSIONS = st.builds(
+_SUBMISSIONS: st.SearchStrategy[dict[str, Any]] = st.builds(
     dict,
     title=_ANY_TEXT,
     selftext=_ANY_TEXT,
@@ -102,7 +103,7 @@ def _agree(lines: list[bytes]) -> None:
 @settings(deadline=None, max_examples=300)
 @given(odd=_COMMENTS, name=st.sampled_from(sorted(comment())), before=st.booleans())
 def test_an_odd_comment_is_read_as_by_the_strict_decoder(
-    odd: dict[str, object], name: str, before: bool
+    odd: dict[str, Any], name: str, before: bool
 ) -> None:
     usual = line_of(comment())
     for fields in (odd, {name: odd[name]} if name in odd else {}):
@@ -112,9 +113,7 @@ def test_an_odd_comment_is_read_as_by_the_strict_decoder(
 
 @settings(deadline=None, max_examples=100)
 @given(odd=_SUBMISSIONS, name=st.sampled_from(["title", "selftext", "score", "created_utc"]))
-def test_an_odd_submission_is_read_as_by_the_strict_decoder(
-    odd: dict[str, object], name: str
-) -> None:
+def test_an_odd_submission_is_read_as_by_the_strict_decoder(odd: dict[str, Any], name: str) -> None:
     usual = line_of(submission())
     for fields in (odd, {name: odd[name]}):
         _agree([usual, line_of(submission(**fields))])

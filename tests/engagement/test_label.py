@@ -5,6 +5,7 @@ import json
 import math
 from fractions import Fraction as F
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -39,7 +40,7 @@ def red(tmp_path_factory):
     return label(work, folder / "red", models=MODELS, options=HAND).folder
 
 
-def posts(folder: Path) -> dict[str, dict[str, object]]:
+def posts(folder: Path) -> dict[str, dict[str, Any]]:
     return {row["id"]: row for row in pl.read_parquet(folder / "posts.parquet").to_dicts()}
 
 
@@ -183,7 +184,7 @@ def threads(draw, names=("s1", "s2", "s3")):
     submissions = [
         submission(name, score=draw(st.sampled_from([None, 0, 3, 12]))) for name in names
     ]
-    comments = []
+    comments: list[dict[str, Any]] = []
     for number in range(draw(st.integers(6, 24))):
         parent = draw(st.sampled_from([*names, *(row["id"] for row in comments)]))
         thread = parent if parent in names else next(

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -259,10 +260,10 @@ def _kill_at(marker: Path, command: list[str]) -> None:
     assert running.returncode == -signal.SIGKILL
 
 
-def forest(size: int) -> tuple[list[dict[str, object]], list[dict[str, object]]]:
+def forest(size: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Many small threads whose posts differ in everything that counts."""
     submissions = [submission(f"s{n}", score=n % 7) for n in range(size // 10)]
-    comments: list[dict[str, object]] = []
+    comments: list[dict[str, Any]] = []
     for n in range(size):
         own = n // 10
         parent = f"s{own}" if n % 10 < 2 else f"k{own * 10 + (n * 7) % (n % 10)}"

@@ -16,6 +16,7 @@ from dialens.engagement.curation import (
     label,
     toxicity_scorer,
 )
+from dialens.engagement.curation._shard_scoring import ModelScorer
 from dialens.models import POSITIVE_EMOTIONS, load
 from tests.engagement.hand_made import write_work
 from tests.engagement.test_label_command import forest
@@ -100,7 +101,6 @@ def toxic_probability(folder, rows):
 
 
 def test_a_model_without_the_labels_is_refused(folder):
-    scorer = emotion_scorer(str(folder))
-    wrong = type(scorer)(str(folder), "toxicity", POSITIVE_EMOTIONS)
+    wrong = ModelScorer(str(folder), "toxicity", POSITIVE_EMOTIONS)
     with pytest.raises(DialensError, match="has no label admiration"):
         _ = wrong.signature

@@ -1,6 +1,7 @@
 """The posts with their words: whose they are, and that slices neither lose nor move any."""
 
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -15,7 +16,7 @@ NEITHER = Models(None, None)
 TABLES = ("posts", "train", "validation")
 
 
-def labelled(work: Path, red: Path, **engine: int) -> dict[str, pl.DataFrame]:
+def labelled(work: Path, red: Path, **engine: Any) -> dict[str, pl.DataFrame]:
     options = LabelOptions(kappa=0.1)
     label(work, red, models=NEITHER, options=options, engine=EngineOptions(**engine))
     return {name: pl.read_parquet(red / f"{name}.parquet") for name in TABLES}

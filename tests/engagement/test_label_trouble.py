@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -125,7 +126,7 @@ def unfinished(tmp_path):
     return work, red
 
 
-def labelled(work: Path, red: Path) -> dict[str, object]:
+def labelled(work: Path, red: Path) -> dict[str, Any]:
     label(work, red, models=Models(None, None), options=LabelOptions(kappa=0.5))
     return json.loads((red / "run.json").read_text())
 

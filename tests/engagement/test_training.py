@@ -271,9 +271,11 @@ def test_states_are_not_mixed_up(tmp_path):
 
 def test_longer_contexts_need_the_posts(material, tmp_path):
     red, encoder = material
-    parts = [pl.read_parquet(red / f"{name}.parquet") for name in ("train", "validation")]
+    learn, check = (pl.read_parquet(red / f"{n}.parquet") for n in ("train", "validation"))
     with pytest.raises(DialensError, match=r"needs posts.parquet"):
-        train_seeds(TrainingData(*parts), encoder, TrainingPlan(context_turns=2), [0], tmp_path)
+        train_seeds(
+            TrainingData(learn, check), encoder, TrainingPlan(context_turns=2), [0], tmp_path
+        )
 
 
 def test_what_is_not_ours_is_not_replaced(material, tmp_path):

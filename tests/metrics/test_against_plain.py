@@ -11,7 +11,7 @@ from tests.metrics.strategies import corpora
 LEXICAL = ["emotion", "style", "surface"]
 
 
-def values(corpus: Corpus, level: str) -> dict[tuple[str, ...], dict[str, float | None]]:
+def values(corpus: Corpus, level: str) -> dict[tuple[str | int, ...], dict[str, float | None]]:
     rows = score(corpus, metrics=LEXICAL).wide(level).iter_rows(named=True)
     units = ("system", "agent", "dialog", "turn")
     return {tuple(row[u] for u in units if row[u] is not None): row for row in rows}
@@ -44,7 +44,7 @@ def test_every_level(talks: list[Dialogue]) -> None:
                 check(row, [turn.text], before)
                 same(row["specificity"], plain.specificity(turn.text))
                 same(row["question"], float("?" in turn.text))
-    groups: dict[tuple[str, ...], list[Dialogue]] = {}
+    groups: dict[tuple[str | int, ...], list[Dialogue]] = {}
     for talk in talks:
         groups.setdefault((talk.system, talk.agent, talk.dialog), []).append(talk)
         groups.setdefault((talk.system, talk.agent), []).append(talk)

@@ -10,14 +10,16 @@ import pytest
 from dialens.base import DialensError
 from dialens.corpus import Corpus, Dialogue, Turn
 from dialens.metrics import Scores, score
-from dialens.models import EngagementScorer, context, load
+from dialens.models import EngagementScorer, Model, context, load
 from tests.metrics import plain
 from tests.metrics.model_talks import TALKS, groups, same, values
 from tests.metrics.tiny_models import FORMULA, add_facts, make_model, tiny_folder, tiny_resources
 
 
 def logit(task: str, pair: tuple[str, str]) -> float:
-    return float(load(task, folder=tiny_folder()).run([pair], task)[0, 0])
+    model = load(task, folder=tiny_folder())
+    assert isinstance(model, Model)
+    return float(model.run([pair], task)[0, 0])
 
 
 def engagement(before: str, reply: str, *pieces: str) -> float:
@@ -53,9 +55,9 @@ def test_engagement_follows_its_formula(scores: Scores) -> None:
             same(got[key], engagement(before, reply))
             same(reactions[key], 1 / (1 + math.exp(-logit("engagement", (before, reply)))))
             same(relevance[key], 1 / (1 + math.exp(-logit("relevance", (before, reply)))))
-    for level, key, talks in groups():
+    for level, place, talks in groups():
         found = [engagement(b, r) for talk in talks for _, b, r in replies(talk)]
-        same(values(scores, level, "engagement")[key], sum(found) / len(found))
+        same(values(scores, level, "engagement")[place], sum(found) / len(found))
 
 
 def test_the_scorer_alone_gives_the_same() -> None:

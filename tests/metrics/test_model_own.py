@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -42,7 +43,7 @@ def refusal(task: str, folder: Path, metric: str | None = None) -> str:
     return reason
 
 
-def with_card(folder: Path, task: str, **changes: object) -> Path:
+def with_card(folder: Path, task: str, **changes: Any) -> Path:
     """Let a card say something else of a task."""
     card = json.loads((folder / "card.json").read_text())
     card["tasks"][task] |= changes
@@ -148,9 +149,7 @@ def test_a_model_of_another_task_name_may_do_engagement(tmp_path: Path) -> None:
         ({"topics_sha256": 7}, r"card.json cannot be used (topics_sha256 is 7)"),
     ],
 )
-def test_a_damaged_trait_card(
-    tmp_path: Path, change: dict[str, object] | None, message: str
-) -> None:
+def test_a_damaged_trait_card(tmp_path: Path, change: dict[str, Any] | None, message: str) -> None:
     save_trait(KINDNESS, tmp_path)
     file = tmp_path / "card.json"
     card = json.loads(file.read_text())

@@ -13,6 +13,7 @@ from dialens.base import DialensError
 from dialens.corpus import Corpus, Dialogue, Turn
 from dialens.metrics import (
     Family,
+    MetricCard,
     Output,
     Resources,
     Scorer,
@@ -45,7 +46,9 @@ def letters(resources):
 
 
 @pytest.mark.parametrize("names", [["length", letters], [letters, "length"]])
-def test_a_feature_of_ones_own_does_not_change_a_metric_of_ours(names: list[object]) -> None:
+def test_a_feature_of_ones_own_does_not_change_a_metric_of_ours(
+    names: list[str | MetricCard],
+) -> None:
     with pytest.raises(DialensError, match="'words' differently") as refused:
         score(Corpus.of(TALKS), metrics=names)
     for told in ("'length' (family 'surface')", "'letters' (family 'mine')", "another name"):
@@ -153,8 +156,11 @@ def test_one_plan_and_every_card_once(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(store, "read_card", counted)
     monkeypatch.setattr("dialens.metrics._encoders.read_card", counted)
     monkeypatch.setattr(scores, "make_plan", counted_plan)
-    planned = scores.make_plan(None, tiny_resources(folder=folder))
-    made = score_into(Corpus.of(TALKS[:2]), tmp_path / "out", planned)
+    made = score_into(
+        Corpus.of(TALKS[:2]),
+        tmp_path / "out",
+        scores.make_plan(None, tiny_resources(folder=folder)),
+    )
     assert made.wide("agent")["engagement"].null_count() == 0
     assert read == {folder / "small": 1, folder / "base": 1}
     assert plans == 1

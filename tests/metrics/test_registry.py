@@ -1,6 +1,7 @@
 """Finding metrics: by name, by family, from other packages."""
 
 from collections.abc import Callable
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -35,7 +36,7 @@ def test_metrics_of_other_packages(installed: Install, name: str) -> None:
 def test_a_name_that_is_taken_is_refused(
     monkeypatch: pytest.MonkeyPatch, installed: Install
 ) -> None:
-    taken = metric("length", meaning="X", family="x")(lambda resources: None)
+    taken = metric("length", meaning="X", family="x")(cast(Any, lambda resources: None))
     monkeypatch.setattr("tests.metrics.test_registry.TWO", [taken])
     installed(GROUP, f"{__name__}:TWO")
     with pytest.raises(DialensError, match="'length'"):

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import tokenizers
@@ -125,7 +126,7 @@ def make_model(
     return out
 
 
-def add_facts(folder: Path, **facts: object) -> None:
+def add_facts(folder: Path, **facts: Any) -> None:
     """Let a card say more."""
     file = folder / "card.json"
     file.write_text(json.dumps({**json.loads(file.read_text()), **facts}))

@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ READABLE = "Thank you so much!"
 UNREADABLE = ["😭 🎉", "\u200b", "q" * 150, "", "[SEP] [MASK]"]
 
 
-def change_config(folder: Path, **changes: object) -> None:
+def change_config(folder: Path, **changes: Any) -> None:
     file = folder / "config.json"
     raw = json.loads(file.read_text())
     file.write_text(json.dumps(raw | changes))
@@ -112,7 +113,7 @@ def test_what_a_model_cannot_read_is_told(request, which: str) -> None:
     assert model.read(pairs, [output]).known.tolist() == [*found.known, *found.known]
 
 
-def plain(folder: Path, source: Path, **changes: object) -> Path:
+def plain(folder: Path, source: Path, **changes: Any) -> Path:
     shutil.copytree(source, folder)
     change_config(folder, **changes)
     return folder

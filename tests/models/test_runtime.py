@@ -11,6 +11,7 @@ import sys
 import threading
 from importlib import import_module
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -25,6 +26,8 @@ from dialens.models import (
     SHIPPED,
     EngagementScorer,
     Model,
+    Precision,
+    TorchModel,
     context,
     length_sorted,
     list_models,
@@ -57,11 +60,11 @@ SHIPPED_TASKS = [one.name for one in list_models()]
 shipped = pytest.mark.parametrize("name", SHIPPED_TASKS)
 
 
-def inputs_of(model: Model) -> list:
+def inputs_of(model: Model | TorchModel) -> list:
     return PAIRS if model.task.pair else TEXTS
 
 
-def assert_independent(model: Model, inputs: list, strangers: list) -> None:
+def assert_independent(model: Model | TorchModel, inputs: list, strangers: list) -> None:
     """Score inputs together, alone, backwards and among strangers."""
     together = model.predict(inputs)
     alone = np.concatenate([model.predict([one]) for one in inputs])
@@ -71,7 +74,7 @@ def assert_independent(model: Model, inputs: list, strangers: list) -> None:
         np.testing.assert_allclose(other, together, atol=SAME)
 
 
-def strangers_of(model: Model) -> list:
+def strangers_of(model: Model | TorchModel) -> list:
     texts = ["word " * n for n in range(1, 60)]
     return [("before", text) for text in texts] if model.task.pair else texts
 
@@ -123,7 +126,7 @@ def test_engagement_on_personachat_is_above_word_count(shared_data: Path, qualit
 
 @shipped
 @pytest.mark.parametrize("precision", ["int8", "fp32"])
-def test_shipped_scores_do_not_depend_on_neighbours(name: str, precision: str) -> None:
+def test_shipped_scores_do_not_depend_on_neighbours(name: str, precision: Precision) -> None:
     model = load(name, precision=precision)
     assert isinstance(model, Model)
     assert_independent(model, inputs_of(model), strangers_of(model))
@@ -131,8 +134,8 @@ def test_shipped_scores_do_not_depend_on_neighbours(name: str, precision: str) -
 
 @shipped
 def test_shipped_int8_is_near_fp32(name: str) -> None:
-    by = {p: load(name, precision=p) for p in ("int8", "fp32")}
-    found = [model.predict(inputs_of(model)) for model in by.values()]
+    models = load(name, precision="int8"), load(name, precision="fp32")
+    found = [model.predict(inputs_of(model)) for model in models]
     assert np.abs(found[0] - found[1]).max() < 0.05
 
 
@@ -177,6 +180,7 @@ def test_int8_is_near_fp32(tiny_folder) -> None:
 
 def test_one_pass_gives_what_several_give(tiny_folder) -> None:
     model = load(tiny_folder, "emotion")
+    assert isinstance(model, Model)
     together = model.run_many(TEXTS, ["emotion", "toxicity", "embedding"])
     assert {name: one.shape for name, one in together.items()} == {
         "emotion": (6, 3),
@@ -282,9 +286,9 @@ def test_inputs_of_the_wrong_kind_are_refused(tiny_folder, task, inputs, message
 
 
 def test_long_inputs_lose_what_matters_least(tiny_folder) -> None:
-    tokenizer = load(tiny_folder, "emotion")
-    tokenizer.predict(["hi"])
-    tokenizer = tokenizer._open.tokenizer
+    model = load(tiny_folder, "emotion")
+    model.predict(["hi"])
+    tokenizer = model._open.tokenizer
     number = {name: tokenizer.token_to_id(name) for name in ("[CLS]", "[SEP]", "ok", "lol", "no")}
     found = encode_inputs(
         tokenizer,
@@ -335,7 +339,7 @@ def test_a_users_folder_with_several_tasks_needs_one_named(tiny_folder) -> None:
     with pytest.raises(DialensError, match=r"no task 'toxcity'\. Did you mean toxicity"):
         load(tiny_folder, "toxcity")
     with pytest.raises(DialensError, match="neither int8 nor fp32"):
-        load(tiny_folder, "emotion", precision="fp16")
+        load(tiny_folder, "emotion", precision=cast(Any, "fp16"))
 
 
 def test_models_are_found_by_name_before_folders(tiny_folder, tmp_path, monkeypatch) -> None:
@@ -372,6 +376,7 @@ def test_a_hugging_face_folder_says_what_transformers_says(bert_folder) -> None:
     network = transformers.AutoModelForSequenceClassification.from_pretrained(bert_folder)
     tokenizer = transformers.AutoTokenizer.from_pretrained(bert_folder)
     model = load(bert_folder)
+    assert isinstance(model, TorchModel)
     assert not model.loaded
     assert model.labels == ("joy", "anger", "surprise")
     for inputs in (TEXTS, PAIRS):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -45,7 +46,7 @@ def people(n: int = 80, *, signal: float = 1.0, state: bool = False, seed: int =
     return pl.DataFrame(rows, schema=["who", "says", "warmth"], orient="row")
 
 
-def fit(table: pl.DataFrame, **options: object) -> traits.TraitFit:
+def fit(table: pl.DataFrame, **options: Any) -> traits.TraitFit:
     settings = {"seed": 3, "folds": 5, "features": ["ngrams"], "topics": TOPICS, **options}
     return traits.fit(table, text="says", target="warmth", group="who", **settings)  # type: ignore[arg-type]
 
@@ -217,7 +218,7 @@ def test_missing_predictions_are_counted() -> None:
         ({"features": ["smiles"]}, "choose 'ngrams', 'topics' or both"),
     ],
 )
-def test_errors_say_what_to_do(change: dict[str, object], message: str) -> None:
+def test_errors_say_what_to_do(change: dict[str, Any], message: str) -> None:
     given = {"text": "says", "target": "warmth", "group": "who", "seed": 1, **change}
     with pytest.raises(DialensError, match=message):
         traits.fit(people(20), **given)  # type: ignore[arg-type]
@@ -237,7 +238,7 @@ def test_errors_say_what_to_do(change: dict[str, object], message: str) -> None:
     ],
 )
 def test_a_damaged_card_is_named(
-    tmp_path: Path, change: bytes | dict[str, object], message: str
+    tmp_path: Path, change: bytes | dict[str, Any], message: str
 ) -> None:
     traits.save(fit(people(20)).model, tmp_path)
     file = tmp_path / "card.json"

@@ -1,6 +1,8 @@
 # ruff: noqa: SIM905
 """Random encoders with a vocabulary of a few words, and sentences of these words."""
 
+from typing import Any
+
 import numpy as np
 import tokenizers
 import torch
@@ -11,7 +13,7 @@ from dialens.models.training._shape import Shape
 WORDS = (
     "i you love hate this that game dog cat food is was so very bad good thanks lol ? . !".split()
 )
-FAMILIES = {
+FAMILIES: dict[str, tuple[list[str], dict[str, Any]]] = {
     "bert": (["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"], {"types": 2, "pad": 0}),
     "mpnet": (
         ["<s>", "<pad>", "</s>", "<unk>", "<mask>"],

@@ -3,6 +3,7 @@
 import gzip
 import json
 import sys
+from typing import Any
 
 import numpy as np
 import pytest
@@ -28,7 +29,7 @@ def test_thresholds_separate_what_can_be_separated():
 def rated_chats(folder):
     """Chats in the form of the rated sets that teach appeal: four raters, six dialogues each."""
     folder.mkdir()
-    talks = {"ji2022_continuous": [], "dbdc3_en": []}
+    talks: dict[str, list[Any]] = {"ji2022_continuous": [], "dbdc3_en": []}
     for number in range(48):
         said = sentences(6, seed=number)
         turns = [{"speaker": ("user", "system")[i % 2], "text": t} for i, t in enumerate(said)]
@@ -105,9 +106,9 @@ def test_every_command_in_miniature(tmp_path, monkeypatch):
         given = ("--variant", variant, "--chats", talks, "--keep", "--out", out)
         run(engagement.main, *common, *few, *given)
     for what in ("texts", "pairs"):
-        given = ("--posts", posts, "--emotions", data, "--teachers", teachers, "--most", 50)
+        sources = ("--posts", posts, "--emotions", data, "--teachers", teachers, "--most", 50)
         more = ("--chats", talks, "--engagement", "nsr", "soft")
-        run(transfer.main, what, *common, *given, *more, "--out", tmp_path / what)
+        run(transfer.main, what, *common, *sources, *more, "--out", tmp_path / what)
     run(
         distil.main,
         *("--transfer", tmp_path / "texts", tmp_path / "pairs"),

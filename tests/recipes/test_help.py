@@ -18,7 +18,9 @@ COMMANDS = sorted(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", COMMANDS)
-def test_help(name: str, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+def test_help(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr(sys, "argv", [name, "--help"])
     with pytest.raises(SystemExit) as end:
         import_module(name).main()

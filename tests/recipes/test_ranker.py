@@ -16,7 +16,7 @@ from dialens.models.training import _export as export
 from dialens.models.training import load_encoder, save_encoder, tokenise
 from recipes.ranker import cards, train
 from recipes.ranker.masked import MaskedHead, load_head, log_likelihood, save_head
-from recipes.ranker.pools import HEADS, OUTPUTS, SHIPPED_HEADS, figures, make_pools
+from recipes.ranker.pools import HEADS, OUTPUTS, SHIPPED_HEADS, asked, figures, make_pools
 from recipes.ranker.threads import load_threads, make_threads, ranked_pairs
 from recipes.ranker.token_store import TokenStore
 from tests.engagement.dumps import comment, submission, thread_row, write_dump
@@ -284,7 +284,7 @@ def test_a_folder_without_a_language_model_says_so(tmp_path):
 def test_figures_of_a_perfect_and_of_a_blind_model(data):
     threads = load_threads(data / "ingested")
     pools = make_pools(threads, data / "chats", held_out=True, seed=1)
-    sizes = {name: len(replies) for name, (replies, _) in train.asked(pools).items()}
+    sizes = {name: len(replies) for name, (replies, _) in asked(pools).items()}
     good = ("whole", "given", "width higher", "depth higher", "updown higher")
     perfect = {n: np.full((size, OUTPUTS), float(n in good)) for n, size in sizes.items()}
     for name, one in figures(perfect, pools).items():

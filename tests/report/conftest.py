@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -23,7 +23,7 @@ def make(tmp_path: Path) -> Make:
     """Scores a corpus and writes its report."""
 
     def made(
-        corpus: Corpus, *, metrics: list[str] | None = None, hour: int = 9, **options: object
+        corpus: Corpus, *, metrics: list[str] | None = None, hour: int = 9, **options: Any
     ) -> Summary:
         resources = Resources()
         scores = score(corpus, metrics=metrics, resources=resources)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import polars as pl
@@ -12,7 +13,7 @@ import pytest
 
 from dialens import Corpus, Scores, score
 from dialens.corpus import Dialogue, Turn
-from dialens.metrics import Definition, MetricCard, TurnBatch, select, turn_mean
+from dialens.metrics import Definition, MetricCard, Resources, TurnBatch, select, turn_mean
 from dialens.metrics._state import Floats
 from dialens.report._digest import Digest
 from dialens.report._drilldown import _turn_metrics
@@ -34,6 +35,10 @@ def said(metric: str, part: int) -> Definition:
     return turn_mean(metric, value, missing="no number was said")
 
 
+def _feeling(number: int, _: Resources) -> Definition:
+    return said(f"feeling {number}", number)
+
+
 WARMTH = MetricCard(
     "warmth", "A number", "personality", lambda _: said("warmth", 0), describes="trait"
 )
@@ -42,7 +47,7 @@ EMOTIONS = tuple(
         f"emotion_feeling_{n}",
         "A number",
         "mood",
-        lambda _, n=n: said(f"feeling {n}", n),
+        partial(_feeling, n),
         label=f"Feeling {n}",
     )
     for n in range(15)
@@ -65,7 +70,7 @@ def speaking(said: dict[tuple[str, str], list[str]], metrics: list[str]) -> Scor
     return score(Corpus.of(talks), metrics=metrics)
 
 
-def warm(said: dict[tuple[str, str], list[str]]):  # type: ignore[no-untyped-def]
+def warm(said: dict[tuple[str, str], list[str]]):
     scores = speaking(said, ["warmth"])
     return character(Digest.of(scores), scores)
 

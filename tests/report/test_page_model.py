@@ -13,7 +13,7 @@ import pytest
 from dialens.report import Finding, Page, Remark, Section, write_page
 from dialens.report._charts import Chart
 from dialens.report._interval_chart import Mark, interval_chart
-from dialens.report._page import Fact, Facts, Findings, Fold, Notes, Plot, Text, folded
+from dialens.report._page import Block, Fact, Facts, Findings, Fold, Notes, Plot, Text, folded
 from dialens.report._table import Cell, Column, Place, Table
 from tests.report.conftest import Visitor
 from tests.report.material import HOSTILE
@@ -43,7 +43,7 @@ def page(text: str = HOSTILE) -> Page:
         text,
         pl.DataFrame({"a": [1.5, None], "nested": [[1], [2]]}),
     )
-    blocks = [
+    blocks: list[Block] = [
         Findings([Finding(text, text), Finding("No clear effect", "p = 0.3", clear=False)]),
         Text(text),
         Notes("Notes", [text] * 5),

@@ -1,6 +1,7 @@
 """Whole tables: what is computed, what is refused and why, and what must not matter."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -267,7 +268,9 @@ def test_rescaling_raters_leaves_log_normalised_icc_alone(
     def forms(table: np.ndarray) -> np.ndarray:
         listed = [[None if np.isnan(x) else x for x in row] for row in table.tolist()]
         logs = log_normalised(ratings(listed))
-        matrix = RatingMatrix.of(logs["dialog"], logs["rater"], logs["normalised"])
+        matrix = RatingMatrix.of(
+            logs["dialog"].to_list(), logs["rater"].to_list(), logs["normalised"]
+        )
         return np.array([one.value for one in icc(matrix).values()])
 
     assert forms(values * np.array(factors)) == pytest.approx(forms(values), abs=1e-6)
@@ -312,7 +315,8 @@ def test_parameters_and_intervals_are_recovered(kind: str) -> None:
     rng = np.random.default_rng(1)
     variances = (1.0, 0.5, 1.5)
     true = {"ICC(2,1)": 1 / 3, "ICC(3,1)": 1 / 2.5}
-    held, values = dict.fromkeys(true, 0), {form: [] for form in true}
+    held = dict.fromkeys(true, 0)
+    values: dict[str, list[float]] = {form: [] for form in true}
     runs = 80
     for _ in range(runs):
         design = np.zeros((80, 16), dtype=bool)
@@ -345,9 +349,9 @@ def test_bootstrap_intervals_hold() -> None:
     for run in range(runs):
         table = RatingMatrix.of_array(simulated(rng, np.ones((40, 12), bool), (1.0, 0.3, 1.5)))
         for over in held:
-            one = intervals(
-                table, lambda w, t=table: icc_replicates(t, w), over, resamples=300, seed=run
-            )["ICC(3,1)"]
+            one = intervals(table, partial(icc_replicates, table), over, resamples=300, seed=run)[
+                "ICC(3,1)"
+            ]
             assert one.low is not None
             assert one.high is not None
             held[over] += one.low < 1 / 2.5 < one.high

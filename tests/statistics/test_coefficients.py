@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dialens.metrics.families._emotion import spearman as emotion_spearman
 from dialens.statistics._bootstrap import percentile_estimate
 from dialens.statistics._coefficients import (
     area_under_curve,
@@ -55,9 +54,7 @@ def test_row_by_row_as_one_by_one() -> None:
     value, spread = spearman_rows(first, second)
     for row in range(30):
         assert value[row] == pytest.approx(spearman(first[row], second[row]))
-    theirs, their_spread = emotion_spearman(first, second)
-    np.testing.assert_array_equal(value, theirs)
-    np.testing.assert_array_equal(spread, their_spread)
+    assert (spread > 0).all()
 
 
 def test_a_percentile_interval_covers_the_mean() -> None:

@@ -111,7 +111,7 @@ def test_pages_and_process_give_the_same_answers(name: str, served: Served) -> N
             (screen, field): json.loads(value)
             for screen, field, value in given.select("screen", "field", "value").iter_rows()
         }
-        expected = {}
+        expected: dict[Any, Any] = {}
         said = conversations(store, study.hash, pseudonym)
         for screen in plan(study, *where[pseudonym])[:-1]:
             reply = person.reply(seen(filled(screen, said)))

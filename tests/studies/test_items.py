@@ -128,10 +128,12 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 
 
 def test_speakers_have_names_or_alternate() -> None:
-    named = ItemEntry(id="a", context=[{"user": "Hi?"}, {"bot": "Yes."}], agent="bot")
+    entry = {"id": "a", "context": [{"user": "Hi?"}, {"bot": "Yes."}], "agent": "bot"}
+    named = ItemEntry.model_validate(entry)
     item = inline_item(named, "turn", "s")
     assert [(c.turn, c.agent, c.before[0].speaker) for c in item.candidates] == [(1, "bot", "user")]
-    plain = inline_item(ItemEntry(id="a", context=["Hi?", "Yes.", "Oh."]), "dialogue", "s")
+    entry = {"id": "a", "context": ["Hi?", "Yes.", "Oh."]}
+    plain = inline_item(ItemEntry.model_validate(entry), "dialogue", "s")
     assert [said.speaker for said in plain.context] == ["A", "B", "A"]
     assert plain.candidates[0].agent == "B"
     with pytest.raises(DialensError, match=r"nobody is called 'bto'. Did you mean bot"):

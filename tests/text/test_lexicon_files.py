@@ -132,7 +132,9 @@ def database(folder: Path, **tables: list[tuple[str, str, float | None]]) -> Pat
     return file
 
 
-EIGHT = [(f"word{i}", emotion, 0.5) for i, emotion in enumerate(PLUTCHIK)]
+EIGHT: list[tuple[str, str, float | None]] = [
+    (f"word{i}", emotion, 0.5) for i, emotion in enumerate(PLUTCHIK)
+]
 
 
 def test_the_only_table_is_taken(tmp_path: Path) -> None:

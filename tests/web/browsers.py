@@ -254,7 +254,7 @@ def whole_form(
     """The form as the page's script sends it, events and times with it; and the answers in it."""
     answers = screen.filled(number, draw)
     now = datetime.now(UTC).isoformat().replace("+00:00", "Z")
-    kinds = [("shown", None, None)]
+    kinds: list[tuple[str, str | None, str | None]] = [("shown", None, None)]
     kinds += [("first_input", name[2:], None) for name in list(answers)[:1]]
     kinds += [("change", name[2:], value) for name, value in answers.items()]
     kinds.append(("submitted", None, None))

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from html.parser import HTMLParser
 
 import numpy as np
+from httpx import Client
 from starlette.testclient import TestClient
 
 from dialens.studies import JSON, Field
@@ -66,7 +67,7 @@ class Page(HTMLParser):
 class Person:
     """Somebody with a browser that has cookies but no scripts."""
 
-    def __init__(self, site: Site, client: TestClient, seed: int = 0) -> None:
+    def __init__(self, site: Site, client: TestClient | Client, seed: int = 0) -> None:
         self.site = site
         self.client = client
         self.draw = np.random.default_rng(seed)

@@ -135,13 +135,13 @@ def test_cookies_are_out_of_reach_for_scripts(site: Site, visit: Visit) -> None:
     made = person.client.get("/").headers["set-cookie"]
     assert "HttpOnly" in made
     assert "SameSite=Lax" in made
-    person.client.base_url = "https://testserver"  # type: ignore[assignment]
+    person.client.base_url = "https://testserver"
     assert "Secure" in person.client.get("/").headers["set-cookie"]
 
 
 def test_in_a_frame_a_cookie_has_a_partition_of_its_own(make: Make, visit: Visit) -> None:
     person = visit(make(tea(recruiter={"kind": "mturk"})))
-    person.client.base_url = "https://testserver"  # type: ignore[assignment]
+    person.client.base_url = "https://testserver"
     made = person.client.get("/?assignmentId=A&workerId=W").headers["set-cookie"]
     assert "SameSite=None; Partitioned; Secure" in made
 

@@ -213,7 +213,7 @@ def test_on_a_phone(host: Hosting, window: Window, endpoint: Endpoint, scheme: s
     # A return key begins a new line there: the button sends.
     page.get_by_label("Your message").press("Enter")
     assert page.locator(".log .own").count() == 1
-    assert page.get_by_role("button", name="Send").bounding_box()["height"] >= 44  # type: ignore[index]
+    assert page.get_by_role("button", name="Send").bounding_box()["height"] >= 44
     page.get_by_label("Your message").fill("")
     say(page, "Bye", 2)
     onward(page)

@@ -48,7 +48,7 @@ def answered(state: dict[str, Any], draw: np.random.Generator) -> dict[str, Any]
 
 def test_a_whole_participation(site: Site, visit: Visit) -> None:
     client, draw = begun(visit(site).client), np.random.default_rng(1)
-    sent = {}
+    sent: dict[Any, Any] = {}
     while "code" not in (state := shown(client)):
         body = answered(state, draw)
         sent |= {(body["screen"], name): value for name, value in body["answers"].items()}
@@ -100,9 +100,7 @@ def test_errors_by_field_and_nothing_stored(site: Site, visit: Visit) -> None:
     "change",
     [{"ticket": 1}, {"index": "first"}, {"answers": []}, {"more": 1}, {"screen": None}],
 )
-def test_what_cannot_be_read_is_refused(
-    site: Site, visit: Visit, change: dict[str, object]
-) -> None:
+def test_what_cannot_be_read_is_refused(site: Site, visit: Visit, change: dict[str, Any]) -> None:
     client = begun(visit(site).client)
     body = answered(shown(client), np.random.default_rng(1)) | change
     assert client.post("/study", json=body, headers=ASKED).status_code == 400

@@ -37,7 +37,8 @@ def server(database: str, tmp_path: Path) -> Iterator[Command]:
 
 async def take_part(browser: Browser) -> tuple[str, Sent]:
     """A whole participation: the code, and every number that was sent, by screen and field."""
-    draw, sent = random.Random(browser.name), {}
+    draw = random.Random(browser.name)
+    sent: Sent = {}
     screen = await browser.begin()
     while screen.code is None:
         form, answers = whole_form(screen, lambda: f"{draw.uniform(1, 1000):.6f}", draw)

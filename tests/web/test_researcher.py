@@ -68,7 +68,7 @@ def test_a_preview_shows_every_screen_and_records_nothing(make: Make, visit: Vis
         cell = site.study.cells[0].name
         screens = site.planner.screens(cell, 3)
         for index, screen in enumerate(screens):
-            query = {"cell": cell, "index": index, "seed": 3}
+            query: dict[str, str | int] = {"cell": cell, "index": index, "seed": 3}
             shown = person.client.get("/researcher/preview", params=query)
             assert shown.status_code == 200
             assert f'data-screen="{screen.id}"' in shown.text

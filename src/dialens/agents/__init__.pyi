@@ -10,7 +10,7 @@ from ._agent import (
     Role,
     streamed,
 )
-from ._registry import Kind, kind_named, kinds, make_agent, parse_agent
+from ._registry import Kind, agent_kinds, kind_named, make_agent, parse_agent
 from ._settings import Value, label_of, read_value
 
 __all__ = [
@@ -25,8 +25,8 @@ __all__ = [
     "Reply",
     "Role",
     "Value",
+    "agent_kinds",
     "kind_named",
-    "kinds",
     "label_of",
     "make_agent",
     "parse_agent",

@@ -194,11 +194,11 @@ AGENT_KINDS: Registry[Kind] = Registry(
 """All kinds by name; an entry point has the kind's name and makes an agent of an `AgentSpec`."""
 
 
-def kinds() -> Mapping[str, Kind]:
+def agent_kinds() -> Mapping[str, Kind]:
     """All kinds by name, ours first; two of one name are refused.
 
     Examples:
-        >>> kinds()["script"].spelling
+        >>> agent_kinds()["script"].spelling
         'script:FILE'
     """
     return AGENT_KINDS

@@ -1,19 +1,8 @@
-from .comparison import COMPARISONS, INTERVALS, RESAMPLES, compare, intervals
-from .profiles import (
-    TRAIT_PROFILE,
-    AgentProfile,
-    TraitProfile,
-    agent_profile,
-    trait_profile,
-    write_trait_profile,
-)
+from .comparison import compare, intervals
+from .profiles import AgentProfile, TraitProfile, agent_profile, trait_profile
 from .validation import Validation, validate
 
 __all__ = [
-    "COMPARISONS",
-    "INTERVALS",
-    "RESAMPLES",
-    "TRAIT_PROFILE",
     "AgentProfile",
     "TraitProfile",
     "Validation",
@@ -22,5 +11,4 @@ __all__ = [
     "intervals",
     "trait_profile",
     "validate",
-    "write_trait_profile",
 ]

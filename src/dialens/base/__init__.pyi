@@ -1,4 +1,4 @@
-from ._errors import DialensError, did_you_mean
+from ._errors import DialensError, did_you_mean, first_line
 from ._estimate import Estimate
 from ._http import RetryPolicy, not_sent, retry_after, send_with_retry
 from ._one_thread import one_thread
@@ -38,6 +38,7 @@ __all__ = [
     "counted",
     "did_you_mean",
     "duration",
+    "first_line",
     "in_brackets",
     "interval",
     "list_files",

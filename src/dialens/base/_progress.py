@@ -29,7 +29,7 @@ Advance = Callable[[int], None]
 
 @contextmanager
 def progress(label: str, *, total: int | None = None, unit: str = "turns") -> Iterator[Advance]:
-    """Yield a function that is told how many more units are done.
+    """Yield a function to be called with the number of units just done.
 
     On a terminal a bar is drawn on standard error and disappears at the end; elsewhere a line is
     printed every ten seconds, so that a log of a short run stays empty.

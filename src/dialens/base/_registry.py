@@ -1,4 +1,4 @@
-"""Things that are known by name: ours, and those that installed packages bring."""
+"""Plug-ins by name: those of dialens, and those of installed packages (entry points)."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib.metadata import EntryPoint, entry_points
@@ -53,12 +53,12 @@ class Registry(Mapping[str, T], Generic[T]):
 
     def __getitem__(self, name: str) -> T:
         """The thing of that name; a `DialensError` with a hint if there is none."""
-        known = self._all()
-        if name not in known:
+        entries = self._all()
+        if name not in entries:
             where = f"`{self._listed_by}` lists them." if self._listed_by else self._names()
-            hint = did_you_mean(name, known)
+            hint = did_you_mean(name, entries)
             raise DialensError(f"There is no {self.noun} {name!r}. {hint}{where}")
-        return known[name]
+        return entries[name]
 
     def get(self, name: str, default: Any = None) -> Any:
         """The thing of that name, or the default."""
@@ -85,23 +85,23 @@ class Registry(Mapping[str, T], Generic[T]):
 
     def _all(self) -> dict[str, T]:
         if self._known is None:
-            known: dict[str, T] = {}
+            entries: dict[str, T] = {}
             for thing in self._ours():
-                self._add(known, thing, "dialens")
+                self._add(entries, thing, "dialens")
             for entry in entry_points(group=self.group):
                 for thing in self._read(entry):
-                    self._add(known, thing, entry.value)
-            self._known = known
+                    self._add(entries, thing, entry.value)
+            self._known = entries
         return self._known
 
-    def _add(self, known: dict[str, T], thing: T, origin: str) -> None:
+    def _add(self, entries: dict[str, T], thing: T, origin: str) -> None:
         name = self._name(thing)
-        if name in known:
+        if name in entries:
             raise DialensError(
                 f"The {self.noun} {name!r} is there twice; the second comes from {origin}. "
                 f"Rename the one that an installed package brings under {self.group!r}."
             )
-        known[name] = thing
+        entries[name] = thing
 
     def _kinds(self) -> str:
         kinds = self._kind if isinstance(self._kind, tuple) else (self._kind,)

@@ -91,8 +91,10 @@ class RunRecord:
             True
         """
         content = json.loads(path.read_text(encoding="utf-8"))
-        known = {each.name: content.pop(each.name) for each in fields(cls) if each.name in content}
-        return cls(**known, details=content)
+        own_fields = {
+            each.name: content.pop(each.name) for each in fields(cls) if each.name in content
+        }
+        return cls(**own_fields, details=content)
 
 
 class Recorder:
@@ -150,7 +152,7 @@ class Recorder:
         details: Mapping[str, Any] | None = None,
         **facts: Any,
     ) -> Self:
-        """Add what has become known about the run.
+        """Add facts about the run.
 
         Args:
             counts: Added to the counts so far.

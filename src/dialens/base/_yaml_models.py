@@ -36,9 +36,9 @@ def read_yaml(path: Path) -> tuple[Any, dict[Place, int]]:
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = f"{path}:{mark.line + 1}" if mark else str(path)
-        said = str(error.problem or error).split("\n")[0]
+        problem = str(error.problem or error).split("\n")[0]
         raise DialensError(
-            f"{place}: this is not YAML: {said}. Check indentation, colons and quotes there."
+            f"{place}: this is not YAML: {problem}. Check indentation, colons and quotes there."
         ) from error
     except YAMLError as error:
         raise DialensError(f"{path}: this is not YAML: {error}.") from error
@@ -51,12 +51,12 @@ def _plain(value: Any, at: Place, lines: dict[Place, int], path: Path) -> Any:
     if len(at) > _DEEPEST:
         raise DialensError(f"{path}:{lines[at]}: this is nested too deeply (an alias in itself?).")
     if isinstance(value, CommentedMap):
-        made = {}
+        result = {}
         for key in value:
             below = (*at, str(key))
             lines[below] = value.lc.key(key)[0] + 1 if key in value.lc.data else lines[at]
-            made[_scalar(key)] = _plain(value[key], below, lines, path)
-        return made
+            result[_scalar(key)] = _plain(value[key], below, lines, path)
+        return result
     if isinstance(value, CommentedSeq):
         entries = []
         for place, entry in enumerate(value):
@@ -92,30 +92,31 @@ def validated(
         for problem in error.errors(include_url=False):
             places.setdefault(_where(problem, data), problem)
         # Of the ways in which a union may fail, the one that came furthest is the one meant.
-        found = {
+        problems = {
             where: problem
             for where, problem in places.items()
             if not any(other[: len(where)] == where and other != where for other in places)
         }
         placed = [
-            (first_line or _line(where, lines), where, problem) for where, problem in found.items()
+            (first_line or _line(where, lines), where, problem)
+            for where, problem in problems.items()
         ]
         placed.sort(key=lambda entry: entry[0])
-        said = [
+        message = [
             f"{path}:{line}: {_said(problem, where, model)}"
             for line, where, problem in placed[:_MOST_ERRORS]
         ]
-        if len(found) > _MOST_ERRORS:
-            said.append(f"… and {len(found) - _MOST_ERRORS} more.")
-        raise DialensError("\n".join(said)) from error
+        if len(problems) > _MOST_ERRORS:
+            message.append(f"… and {len(problems) - _MOST_ERRORS} more.")
+        raise DialensError("\n".join(message)) from error
 
 
 def _where(problem: Any, data: Any) -> Place:
     """The way to the problem through the user's data, without pydantic's own steps."""
     loc: Sequence[str | int] = problem["loc"]
-    told = problem.get("ctx", {}).get("at")
-    if told is not None:
-        loc = [*loc, *(int(part) if part.isdigit() else part for part in told.split("."))]
+    inner = problem.get("ctx", {}).get("at")
+    if inner is not None:
+        loc = [*loc, *(int(part) if part.isdigit() else part for part in inner.split("."))]
     way: list[str | int] = []
     current = data
     for place, step in enumerate(loc):
@@ -144,34 +145,34 @@ def _line(where: Place, lines: dict[Place, int]) -> int:
 
 
 def _said(problem: Any, where: Place, model: Any) -> str:
-    """What is wrong, in our words."""
+    """What is wrong, as a message for the user."""
     name = ".".join(str(step) for step in where) or "the file"
     kind, context, seen = problem["type"], problem.get("ctx", {}), problem["input"]
     if kind == "extra_forbidden":
-        known = _keys_at(model, problem["loc"][:-1])
-        hint = did_you_mean(str(problem["loc"][-1]), known)
-        return f"{name}: there is no such key. {hint}Keys here: {', '.join(known)}."
+        keys = _keys_at(model, problem["loc"][:-1])
+        hint = did_you_mean(str(problem["loc"][-1]), keys)
+        return f"{name}: there is no such key. {hint}Keys here: {', '.join(keys)}."
     if kind == "missing":
         return f"{name}: is missing."
     if kind == "union_tag_invalid":
-        known = [tag.strip(" '") for tag in context["expected_tags"].split(",")]
-        hint = did_you_mean(str(context["tag"]), known)
-        return f"{name}: there is no kind {context['tag']!r}. {hint}Kinds: {', '.join(known)}."
+        kinds = [tag.strip(" '") for tag in context["expected_tags"].split(",")]
+        hint = did_you_mean(str(context["tag"]), kinds)
+        return f"{name}: there is no kind {context['tag']!r}. {hint}Kinds: {', '.join(kinds)}."
     if kind == "union_tag_not_found":
         return f"{name}: `kind` is missing; it says what this is."
     if kind == "literal_error":
-        known = [word.strip(" '") for word in context["expected"].replace(" or ", ",").split(",")]
-        hint = did_you_mean(str(seen), known)
-        return f"{name}: {seen!r} is not known here. {hint}Use one of: {', '.join(known)}."
+        words = [word.strip(" '") for word in context["expected"].replace(" or ", ",").split(",")]
+        hint = did_you_mean(str(seen), words)
+        return f"{name}: {seen!r} is not known here. {hint}Use one of: {', '.join(words)}."
     if kind in ("value_error", "misplaced"):
-        told = str(context.get("said", context.get("error"))).strip().removesuffix(".")
-        return f"{name}: {told}."
-    said = str(problem["msg"])
+        message = str(context.get("said", context.get("error"))).strip().removesuffix(".")
+        return f"{name}: {message}."
+    message = str(problem["msg"])
     if kind == "string_pattern_mismatch":
         meaning = _meaning_at(model, problem["loc"])
-        said = f"this cannot be used here ({meaning})" if meaning else said
+        message = f"this cannot be used here ({meaning})" if meaning else message
     shown = repr(seen) if len(repr(seen)) <= 60 else repr(seen)[:59] + "…"
-    return f"{name}: {said[:1].lower()}{said[1:]}; seen: {shown}."
+    return f"{name}: {message[:1].lower()}{message[1:]}; seen: {shown}."
 
 
 def _keys_at(annotation: Any, loc: Sequence[str | int]) -> list[str]:
@@ -198,7 +199,7 @@ def _section_at(annotation: Any, loc: Sequence[str | int]) -> type[BaseModel] | 
                 current = below
                 break
     if _is_union(current):  # one that may be left out
-        current = next((one for one in get_args(current) if one is not type(None)), None)
+        current = next((part for part in get_args(current) if part is not type(None)), None)
     return current if isinstance(current, type) and issubclass(current, BaseModel) else None
 
 

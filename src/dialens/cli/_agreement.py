@@ -6,7 +6,6 @@ from typing import Annotated, Any
 
 import polars as pl
 import typer
-from rich.table import Table
 
 from dialens.base import (
     RUN,
@@ -19,7 +18,7 @@ from dialens.base import (
     sha256_file,
 )
 from dialens.cli._options import Force, Format, OnErrorOption, Seed, names, shown
-from dialens.cli._terminal import plain_console
+from dialens.cli._terminal import plain_console, plain_table
 from dialens.corpus import OnError
 from dialens.report.agreement import write_agreement
 from dialens.statistics import load_ratings
@@ -36,11 +35,13 @@ def agreement(
     ],
     by: Annotated[
         list[str] | None,
-        typer.Option("--by", help="Set apart the levels of these columns or factors."),
+        typer.Option(
+            "--by", help="Measure agreement separately for each level of these columns or factors."
+        ),
     ] = None,
     normalise: Annotated[
         str | None,
-        typer.Option("--normalise", help="`log`, for magnitude estimates."),
+        typer.Option("--normalise", help="`log` normalises magnitude estimates."),
     ] = None,
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write.")] = Path(
         "agreement"
@@ -50,14 +51,18 @@ def agreement(
     ] = None,
     modulus: Annotated[
         float | None,
-        typer.Option(min=1e-300, help="The modulus shown, where the ratings do not say it."),
+        typer.Option(
+            min=1e-300, help="The modulus that raters saw, if the ratings do not contain it."
+        ),
     ] = None,
     target: Annotated[
         list[float] | None,
-        typer.Option("--target", help="Reliability for which the number of raters is asked."),
+        typer.Option(
+            "--target", help="Reliability to reach: how many raters it takes is reported."
+        ),
     ] = None,
     resamples: Annotated[
-        int, typer.Option(min=100, help="How often items and raters are drawn anew.")
+        int, typer.Option(min=100, help="Bootstrap resamples; more make intervals steadier.")
     ] = RESAMPLES,
     seed: Seed = 0,
     format: Format = None,
@@ -97,7 +102,7 @@ def agreement(
         with recorder.step("read"):
             table = load_ratings(ratings, factors=factors, format=format, on_error=str(on_error))
         with recorder.step("measure"), progress("Measuring", unit="groups") as advance:
-            found = measure_agreement(
+            result = measure_agreement(
                 table,
                 by=factors,
                 qualities=names(quality),
@@ -109,10 +114,10 @@ def agreement(
                 advance=advance,
             )
         with recorder.step("write"):
-            _write(found, scratch)
+            _write(result, scratch)
             name = ratings.name.split(".")[0]
             summary = write_agreement(
-                found,
+                result,
                 scratch / "agreement.html",
                 title=f"Agreement: {name}",
                 normalise=normalise,
@@ -121,26 +126,26 @@ def agreement(
             )
         recorder.finish(scratch / RUN)
     print(f"{summary.answer}.\n{summary.scope}.")
-    _print(found)
-    _print_raters(found)
+    _print(result)
+    _print_raters(result)
     print(f"\nPage: {shown(output / 'agreement.html')}   (open it in a browser)")
     print(f"Rows: {shown(output / 'agreement.json')}   Run record: {shown(output / RUN)}")
 
 
-def _write(found: Agreement, folder: Path) -> None:
-    tables = {"agreement": found.rows, "raters": found.raters, "panel": found.panel}
+def _write(result: Agreement, folder: Path) -> None:
+    tables = {"agreement": result.rows, "raters": result.raters, "panel": result.panel}
     for name, table in tables.items():
         text = json.dumps(table.to_dicts(), indent=1, ensure_ascii=False, allow_nan=False)
         (folder / f"{name}.json").write_text(text + "\n", encoding="utf-8")
-    found.rows.write_csv(folder / "agreement.csv")
+    result.rows.write_csv(folder / "agreement.csv")
 
 
-def _print(found: Agreement) -> None:
+def _print(result: Agreement) -> None:
     """Every statistic of few groups, the main ones of many."""
-    groups = found.rows.select("quality", "group").unique(maintain_order=True)
+    groups = result.rows.select("quality", "group").unique(maintain_order=True)
     few = groups.height <= _FEW_GROUPS
     for quality, group in groups.head(_MOST_GROUPS).iter_rows():
-        part = found.rows.filter((pl.col("quality") == quality) & (pl.col("group") == group))
+        part = result.rows.filter((pl.col("quality") == quality) & (pl.col("group") == group))
         first = part.row(0, named=True)
         raters = (
             "raters not known" if first["n_raters"] is None else f"{first['n_raters']:,} raters"
@@ -156,13 +161,13 @@ def _print(found: Agreement) -> None:
     if groups.height > _MOST_GROUPS:
         print(f"… and {groups.height - _MOST_GROUPS:,} more groups")
     print()
-    _print_reasons(found.rows)
-    for note in found.notes:
+    _print_reasons(result.rows)
+    for note in result.notes:
         print(f"Note: {note}")
 
 
 def _print_all(part: pl.DataFrame) -> None:
-    grid = Table(box=None, pad_edge=False, header_style="bold")
+    grid = plain_table()
     for head in ("statistic", "value", "95 % interval", "from", "test"):
         grid.add_column(head, no_wrap=True)
     for row in part.filter(pl.col("value").is_not_null()).iter_rows(named=True):
@@ -182,11 +187,11 @@ def _print_all(part: pl.DataFrame) -> None:
 
 
 def _print_main(part: pl.DataFrame) -> None:
-    found = {row["statistic"]: row for row in part.iter_rows(named=True)}
-    chosen = [name for name in _MAIN if found[name]["value"] is not None]
+    rows = {row["statistic"]: row for row in part.iter_rows(named=True)}
+    chosen = [name for name in _MAIN if rows[name]["value"] is not None]
     if "ICC(2,k)" in chosen:
         chosen = [name for name in chosen if not name.startswith("ICC(1")]
-    parts = [f"{name} {number(found[name]['value'], 2)} ({_ends(found[name])})" for name in chosen]
+    parts = [f"{name} {number(rows[name]['value'], 2)} ({_ends(rows[name])})" for name in chosen]
     if parts:
         print("  " + "   ".join(parts[:3]))
 
@@ -215,8 +220,8 @@ def _print_reasons(rows: pl.DataFrame) -> None:
         print(f"Not computed: {listed}: {reason}{within}.")
 
 
-def _print_raters(found: Agreement) -> None:
-    odd = found.raters.filter("at_odds")
+def _print_raters(result: Agreement) -> None:
+    odd = result.raters.filter("at_odds")
     if odd.height:
         some = odd.head(8).iter_rows(named=True)
         who = ", ".join(
@@ -224,7 +229,7 @@ def _print_raters(found: Agreement) -> None:
         )
         more = f" and {odd.height - 8:,} more" if odd.height > 8 else ""
         print(f"At odds with the rest, corrected over the raters of each group: {who}{more}.")
-    needed = found.panel.filter(
+    needed = result.panel.filter(
         (pl.col("basis") == "g_absolute") & pl.col("more").is_not_null() & (pl.col("more") > 0)
     )
     wanted = needed.group_by("quality", "group", maintain_order=True).first()

@@ -9,6 +9,7 @@ from rich.table import Table
 
 from dialens.base import DialensError
 from dialens.cli._options import AllowPickle, Device, MetricOptions, Weights, make_scorers
+from dialens.cli._terminal import plain_table
 from dialens.corpus import LEVELS
 from dialens.corpus import formats as all_formats
 from dialens.metrics import Metric, MetricCard, Resources, ScoringPlan, make_plan, select
@@ -47,7 +48,7 @@ def metrics(
         for card in chosen:
             _show(card, resources, lacking[card.name])
         return
-    table = Table("metric", "what it says", "levels", "ready", box=None, pad_edge=False)
+    table = plain_table("metric", "what it says", "levels", "ready")
     family = None
     for card in chosen:
         if card.family != family:
@@ -131,14 +132,14 @@ def formats(
       dialens formats
       dialens formats openai
     """
-    known = {entry.name: entry for entry in all_formats()}
+    entries = {entry.name: entry for entry in all_formats()}
     if name is not None:
-        if name not in known:
-            raise DialensError(f"There is no format {name!r}. Known: {', '.join(known)}.")
-        print(f"{name}: {known[name].summary}\n\n{known[name].example}")
+        if name not in entries:
+            raise DialensError(f"There is no format {name!r}. Known: {', '.join(entries)}.")
+        print(f"{name}: {entries[name].summary}\n\n{entries[name].example}")
         return
-    table = Table("format", "reads", "writes", "what it is", box=None, pad_edge=False)
-    for entry in known.values():
+    table = plain_table("format", "reads", "writes", "what it is")
+    for entry in entries.values():
         reads, writes = ("yes" if can else "" for can in (entry.reads, entry.writes))
         table.add_row(*map(escape, (entry.name, reads, writes, entry.summary)))
     Console().print(table)

@@ -5,13 +5,12 @@ from typing import Annotated
 
 import polars as pl
 import typer
-from rich.table import Table
 
 from dialens.analysis.comparison import RESAMPLES
 from dialens.analysis.comparison import compare as compare_scores
-from dialens.base import DialensError, atomic_file, list_files
+from dialens.base import DialensError, atomic_file, list_files, p_value
 from dialens.cli._options import Resamples, Seed, names, shown
-from dialens.cli._terminal import plain_console
+from dialens.cli._terminal import plain_console, plain_table
 from dialens.metrics import Scores
 from dialens.report import write_comparison
 from dialens.statistics import few_units_note
@@ -83,7 +82,7 @@ def _print(table: pl.DataFrame) -> None:
         "95 % interval",
         "p adj.",
     )
-    grid = Table(*columns, box=None, pad_edge=False, header_style="bold")
+    grid = plain_table(*columns)
     for row in shown_rows.iter_rows(named=True):
         grid.add_row(
             row["metric"],
@@ -93,7 +92,7 @@ def _print(table: pl.DataFrame) -> None:
             f"{row['value_b']:.3f}",
             f"{row['difference']:+.3f}",
             f"{row['low']:+.3f} to {row['high']:+.3f}",
-            f"{row['p_adjusted']:.4f}",
+            p_value(row["p_adjusted"]),
         )
     plain_console().print(grid)
     tested = table["family"].drop_nulls()

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from dialens.base import DialensError, Estimate, did_you_mean
 from dialens.cli._options import shown
+from dialens.cli._terminal import plain_table
 from dialens.models import SHIPPED, Catalogue, CatalogueEntry, FileCheck, catalogue
 from dialens.models import verify as verify_files
 
@@ -39,9 +40,9 @@ def models(
         typer.Argument(metavar="[NAME|FOLDER]", help="Show this model's card, or your own folder."),
     ] = None,
     verify: Annotated[
-        bool, typer.Option("--verify", help="Say of every file whether it is what its card says.")
+        bool, typer.Option("--verify", help="Check every file against the hash in its card.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Everything, for a program.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
 ) -> None:
     """List the models with their figures, verify their files, or show the card of one.
 
@@ -55,10 +56,10 @@ def models(
       dialens models agreeableness
       dialens models my/folder --json
     """
-    known, chosen, checks = _find(name)
+    listed, chosen, checks = _find(name)
     if as_json:
-        print(json.dumps(_plain(chosen, known, checks), indent=2, ensure_ascii=False))
-    elif name is not None and len(known.folders) == 1 and chosen:
+        print(json.dumps(_plain(chosen, listed, checks), indent=2, ensure_ascii=False))
+    elif name is not None and len(listed.folders) == 1 and chosen:
         for entry in chosen:
             _print_card(entry, checks)
     else:
@@ -74,11 +75,11 @@ def models(
 
 def _find(name: str | None) -> tuple[Catalogue, list[CatalogueEntry], list[FileCheck]]:
     """The catalogue, what was asked for in it, and the checks of the files of that."""
-    known = catalogue()
+    listed = catalogue()
     if name is None:
-        return known, list(known.entries), verify_files()
-    chosen = [entry for entry in known.entries if name in _names(entry)]
-    broken = {place: why for place, why in known.unreadable.items() if name == place.name}
+        return listed, list(listed.entries), verify_files()
+    chosen = [entry for entry in listed.entries if name in _names(entry)]
+    broken = {place: why for place, why in listed.unreadable.items() if name == place.name}
     if chosen or broken:
         folders = {*(entry.folder for entry in chosen), *broken}
         checks = [check for check in verify_files() if check.folder in folders]
@@ -87,7 +88,7 @@ def _find(name: str | None) -> tuple[Catalogue, list[CatalogueEntry], list[FileC
     if folder.is_dir():
         own = catalogue(folder)
         return own, list(own.entries), verify_files(folder)
-    names = [entry.name for entry in known.entries]
+    names = [entry.name for entry in listed.entries]
     raise DialensError(
         f"There is no model {name!r}, and no such folder. {did_you_mean(name, names)}"
         f"Models: {', '.join(names)}."
@@ -100,7 +101,7 @@ def _names(entry: CatalogueEntry) -> set[str]:
 
 
 def _print_list(entries: list[CatalogueEntry], checks: list[FileCheck]) -> None:
-    table = Table(box=None, pad_edge=False, header_style="bold")
+    table = plain_table()
     for head in ("model", "size", "files", "figure, 95 % interval", "reads", "terms"):
         table.add_column(head, no_wrap=head in ("model", "size", "terms"), overflow="fold")
     problems = Counter(check.folder for check in checks if check.problem)
@@ -128,8 +129,8 @@ def _print_list(entries: list[CatalogueEntry], checks: list[FileCheck]) -> None:
         "\nresearch: for research only. Tasks of one folder share its size. "
         "Cards: dialens models NAME. In Python:"
     )
-    for one in dict.fromkeys(entry.kind for entry in entries):
-        first = next(entry for entry in entries if entry.kind == one)
+    for each in dict.fromkeys(entry.kind for entry in entries):
+        first = next(entry for entry in entries if entry.kind == each)
         print(f"  {_loaded_by(first)}")
 
 
@@ -197,7 +198,7 @@ def _print_card(entry: CatalogueEntry, checks: list[FileCheck]) -> None:
         facts.add_row("file", Text(f"{check.file}  sha256 {hash_of}…  {check.problem or 'ok'}"))
     console.print(facts)
     if entry.figures:
-        table = Table("figure", "value", "95 % interval", "n", box=None, pad_edge=False)
+        table = plain_table("figure", "value", "95 % interval", "n")
         for name, figure in islice(entry.figures.items(), _MOST_FIGURES):
             n = f"{figure.n:,}" if figure.n is not None else ""
             table.add_row(escape(_words(name)), *_figure(figure), n)
@@ -225,11 +226,11 @@ def _facts(entry: CatalogueEntry) -> dict[str, str]:
         "grade": "for research only" if entry.research_grade else "",
         "licence": entry.licence,
     }
-    for number, one in enumerate(entry.data):
-        about = [f"{one.get('name', '?')}"]
-        about += [f"for {one['use']}"] if one.get("use") else []
-        about += [f"licence: {one.get('licence', 'not stated')}"]
-        about += [f"{one[key]:,} {what}" for key, what in _COUNTED.items() if one.get(key)]
+    for number, source in enumerate(entry.data):
+        about = [f"{source.get('name', '?')}"]
+        about += [f"for {source['use']}"] if source.get("use") else []
+        about += [f"licence: {source.get('licence', 'not stated')}"]
+        about += [f"{source[key]:,} {what}" for key, what in _COUNTED.items() if source.get(key)]
         facts["data" + " " * number] = "; ".join(about)
     facts |= {
         "base model": str(card.get("base_model", "")),
@@ -265,9 +266,9 @@ def _print_verdict(checks: list[FileCheck], problems: list[FileCheck]) -> None:
 
 
 def _plain(
-    entries: list[CatalogueEntry], known: Catalogue, checks: list[FileCheck]
+    entries: list[CatalogueEntry], listed: Catalogue, checks: list[FileCheck]
 ) -> dict[str, Any]:
-    def told(entry: CatalogueEntry) -> dict[str, Any]:
+    def facts(entry: CatalogueEntry) -> dict[str, Any]:
         return {
             "name": entry.name,
             "kind": entry.kind,
@@ -283,7 +284,7 @@ def _plain(
             "figures": [_plain_figure(name, figure) for name, figure in entry.figures.items()],
             "licence": entry.licence,
             "research_grade": entry.research_grade,
-            "data": [dict(one) for one in entry.data],
+            "data": [dict(source) for source in entry.data],
             "command": entry.command,
             "seed": entry.seed,
             "intended_use": entry.intended_use,
@@ -292,8 +293,8 @@ def _plain(
         }
 
     return {
-        "models": [told(entry) for entry in entries],
-        "unreadable": {place.name: why for place, why in known.unreadable.items()},
+        "models": [facts(entry) for entry in entries],
+        "unreadable": {place.name: why for place, why in listed.unreadable.items()},
         "files": [
             {"model": check.folder.name, "file": check.file, "problem": check.problem}
             for check in checks

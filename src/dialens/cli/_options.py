@@ -27,7 +27,7 @@ _DEVICES = ("auto", "cpu", "cuda")
 
 Format = Annotated[
     str | None,
-    typer.Option("--format", "-f", help="Format of the input; sniffed if not given."),
+    typer.Option("--format", "-f", help="Format of the input; detected if not given."),
 ]
 OnErrorOption = Annotated[
     OnError,
@@ -37,7 +37,7 @@ OnErrorOption = Annotated[
 ]
 Force = Annotated[
     bool,
-    typer.Option("--force", help="Write into a folder with files of others; those are kept."),
+    typer.Option("--force", help="Write into a folder that holds other files; those are kept."),
 ]
 Seed = Annotated[
     int, typer.Option("--seed", help="Random seed; the same seed gives the same numbers.")
@@ -98,24 +98,26 @@ Cache = Annotated[
         "dialens in the user's cache folder by default.",
     ),
 ]
-NoCache = Annotated[bool, typer.Option("--no-cache", help="Keep no results.")]
+NoCache = Annotated[
+    bool, typer.Option("--no-cache", help="Do not cache results of automatic metrics.")
+]
 
 
-def names(given: list[str] | None) -> list[str] | None:
+def names(entries: list[str] | None) -> list[str] | None:
     """Names from repeated options and commas alike.
 
     Examples:
         >>> names(["a,b", "c"]), names(None)
         (['a', 'b', 'c'], None)
     """
-    if not given:
+    if not entries:
         return None
-    return [name.strip() for part in given for name in part.split(",") if name.strip()]
+    return [name.strip() for part in entries for name in part.split(",") if name.strip()]
 
 
-def level_names(given: list[str] | None) -> list[str]:
+def level_names(entries: list[str] | None) -> list[str]:
     """Levels by name, all of them if none is given."""
-    chosen = names(given) or list(LEVELS)
+    chosen = names(entries) or list(LEVELS)
     for level in chosen:
         if level not in LEVELS:
             raise DialensError(f"There is no level {level!r}. Levels: {', '.join(LEVELS)}.")
@@ -129,20 +131,20 @@ def make_resources(
     scorers: ScorerSet,
 ) -> Resources:
     """What `--lexicon`, `--prompt` and `--seed` ask for, defaults for the rest."""
-    given: dict[str, Lexicon] = {}
+    read: dict[str, Lexicon] = {}
     for entry in lexicons or []:
         kind, equals, path = entry.partition("=")
         if not equals or kind not in ("emotion", "style", "stop"):
             raise DialensError(
                 f"--lexicon takes KIND=FILE with KIND emotion, style or stop; seen: {entry!r}."
             )
-        given[kind] = read_emotion_lexicon(path) if kind == "emotion" else read_lexicon(path)
+        read[kind] = read_emotion_lexicon(path) if kind == "emotion" else read_lexicon(path)
     plain = Resources(prompt=prompt, seed=seed, scorers=scorers)
     return replace(
         plain,
-        emotion=given.get("emotion", plain.emotion),
-        style=given.get("style", plain.style),
-        stop=given.get("stop", plain.stop),
+        emotion=read.get("emotion", plain.emotion),
+        style=read.get("style", plain.style),
+        stop=read.get("stop", plain.stop),
     )
 
 
@@ -169,7 +171,7 @@ def make_scorers(
         raise DialensError(f"--device takes {', '.join(_DEVICES)}; seen: {device!r}.")
     if cache is not None and no_cache:
         raise DialensError("--cache and --no-cache exclude each other; give one of them.")
-    found = {}
+    folders = {}
     for entry in weights or []:
         name, equals, place = entry.partition("=")
         if not equals or not name or not place:
@@ -177,7 +179,7 @@ def make_scorers(
                 f"--weights takes NAME=FOLDER or NAME=hub:ORGANISATION/NAME@REVISION; "
                 f"seen: {entry!r}."
             )
-        found[name] = place
+        folders[name] = place
     settings: dict[str, dict[str, str]] = {}
     for entry in options or []:
         name, equals, value = entry.partition("=")
@@ -186,25 +188,25 @@ def make_scorers(
             raise DialensError(f"--metric-option takes FAMILY.OPTION=VALUE; seen: {entry!r}.")
         settings.setdefault(family, {})[option] = value
     choice = ModelChoice(models, _own_models(own_models))
-    context = ScorerContext(found, settings, threads, device, allow_pickle, choice)
+    context = ScorerContext(folders, settings, threads, device, allow_pickle, choice)
     check_names(context, families().values())
     return ScorerSet(context, ResultCache(None if no_cache else cache or default_folder()))
 
 
 def families() -> dict[str, Family]:
     """The families of metrics that scorers compute, by name, other packages' among them."""
-    found = (card.scored_by for card in all_metrics().values())
-    return {family.name: family for family in found if family is not None}
+    families = (card.scored_by for card in all_metrics().values())
+    return {family.name: family for family in families if family is not None}
 
 
-def _own_models(given: list[str] | None) -> dict[str, str]:
-    found = {}
-    for entry in given or []:
+def _own_models(entries: list[str] | None) -> dict[str, str]:
+    models = {}
+    for entry in entries or []:
         task, equals, place = entry.partition("=")
         if not equals or not place:
             raise DialensError(f"--model takes TASK=FOLDER or TASK=NAME; seen: {entry!r}.")
-        found[task] = place
-    return found
+        models[task] = place
+    return models
 
 
 def shown(path: Path) -> str:

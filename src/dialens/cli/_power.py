@@ -6,11 +6,10 @@ from typing import Annotated, Any
 
 import polars as pl
 import typer
-from rich.table import Table
 
 from dialens.base import RUN, DialensError, Recorder, atomic_folder, number, progress
 from dialens.cli._options import Force, Seed, names, shown
-from dialens.cli._terminal import plain_console
+from dialens.cli._terminal import plain_console, plain_table
 from dialens.report import PowerPlan, Summary, write_power
 from dialens.statistics import load_ratings
 from dialens.statistics.power import (
@@ -53,22 +52,27 @@ def power(
         float | None, typer.Option("--dialog-sd", help="How much dialogues on an item differ.")
     ] = None,
     residual_sd: Annotated[
-        float | None, typer.Option("--residual-sd", help="The rest, of a single rating.")
+        float | None, typer.Option("--residual-sd", help="Residual variation of a single rating.")
     ] = None,
     rater_agent_sd: Annotated[
         float | None,
-        typer.Option("--rater-agent-sd", help="How much raters differ in whom they prefer."),
+        typer.Option("--rater-agent-sd", help="How much raters differ in which agent they prefer."),
     ] = None,
     effect: Annotated[
         list[str] | None,
-        typer.Option("--effect", help="Difference of two agents to see, in points; several."),
+        typer.Option(
+            "--effect",
+            help="Difference between two agents to detect, in points; with commas or repeated.",
+        ),
     ] = None,
     raters: Annotated[
-        list[str] | None, typer.Option("--raters", help="Raters a dialogue to try.")
+        list[str] | None, typer.Option("--raters", help="Numbers of raters per dialogue to try.")
     ] = None,
-    items: Annotated[list[str] | None, typer.Option("--items", help="Items to try.")] = None,
+    items: Annotated[
+        list[str] | None, typer.Option("--items", help="Numbers of items to try.")
+    ] = None,
     dialogs: Annotated[
-        list[str] | None, typer.Option("--dialogs", help="Dialogues on an item to try.")
+        list[str] | None, typer.Option("--dialogs", help="Numbers of dialogues per item to try.")
     ] = None,
     shared_raters: Annotated[
         bool,
@@ -89,14 +93,15 @@ def power(
         float | None, typer.Option("--mean", help="Mean rating; matters on a scale only.")
     ] = None,
     wanted_power: Annotated[
-        float, typer.Option("--power", min=0.01, max=0.999, help="Wanted power.")
+        float, typer.Option("--power", min=0.01, max=0.999, help="Power to reach.")
     ] = 0.8,
     width: Annotated[
-        float | None, typer.Option("--width", help="Wanted width of the interval of a difference.")
+        float | None,
+        typer.Option("--width", help="Width of the interval of a difference to reach."),
     ] = None,
     alpha: Annotated[float, typer.Option("--alpha", min=0.0001, max=0.5)] = 0.05,
     simulations: Annotated[
-        int, typer.Option("--simulations", min=100, help="Studies drawn for each design.")
+        int, typer.Option("--simulations", min=100, help="Studies simulated for each design.")
     ] = SIMULATIONS,
     seed: Seed = 0,
     force: Force = False,
@@ -179,27 +184,27 @@ def _fitted(path: Path, quality: str | None, condition: str | None) -> FittedPar
 
 
 def _parts(stated: dict[str, float | None], fitted: FittedParts | None) -> VarianceParts:
-    found = vars(fitted.parts) if fitted else {**dict.fromkeys(_PARTS, 0.0), "residual": 1.0}
+    defaults = vars(fitted.parts) if fitted else {**dict.fromkeys(_PARTS, 0.0), "residual": 1.0}
     return VarianceParts(
         **{
-            name: found[name] if stated[name] is None else float(stated[name] or 0.0)
+            name: defaults[name] if stated[name] is None else float(stated[name] or 0.0)
             for name in _PARTS
         }
     )
 
 
-def _numbers(given: list[str] | None, option: str) -> list[float]:
-    made = []
-    for text in names(given) or []:
+def _numbers(entries: list[str] | None, option: str) -> list[float]:
+    numbers = []
+    for text in names(entries) or []:
         try:
-            made.append(float(text))
+            numbers.append(float(text))
         except ValueError as error:
             raise DialensError(f"{option} takes numbers with commas; seen: {text!r}.") from error
-    return made
+    return numbers
 
 
-def _counts(given: list[str] | None, option: str) -> list[int]:
-    numbers = _numbers(given, option)
+def _counts(entries: list[str] | None, option: str) -> list[int]:
+    numbers = _numbers(entries, option)
     for count in numbers:
         if count != int(count) or count < 1:
             raise DialensError(f"{option} takes whole numbers from 1; seen: {count:g}.")
@@ -215,9 +220,9 @@ def _scale(text: str | None) -> tuple[float, float] | None:
     return ends[0], ends[1]
 
 
-def _mean(given: float | None, scale: str | None, fitted: FittedParts | None) -> float:
-    if given is not None:
-        return given
+def _mean(stated: float | None, scale: str | None, fitted: FittedParts | None) -> float:
+    if stated is not None:
+        return stated
     if fitted is not None:
         return fitted.mean
     ends = _scale(scale)
@@ -229,7 +234,7 @@ def _print(table: pl.DataFrame, summary: Summary) -> None:
     heads = ["raters", "items", "dialogs", "ratings"]
     heads += ["effect", "power", "± sim.", "exact"] if tested else []
     heads += ["width of difference", "width of a mean"]
-    grid = Table(*heads, box=None, pad_edge=False, header_style="bold")
+    grid = plain_table(*heads)
     for row in table.iter_rows(named=True):
         cells = [f"{row[name]:,}" for name in ("raters", "items", "dialogs", "ratings")]
         if tested:

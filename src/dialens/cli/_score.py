@@ -8,7 +8,7 @@ from typing import Annotated
 
 import polars as pl
 import typer
-from rich.table import Column, Table
+from rich.table import Column
 
 from dialens.analysis.profiles import write_trait_profile
 from dialens.base import RUN, Recorder, atomic_folder, progress
@@ -31,7 +31,7 @@ from dialens.cli._options import (
     names,
     shown,
 )
-from dialens.cli._terminal import plain_console
+from dialens.cli._terminal import plain_console, plain_table
 from dialens.corpus import Intake, OnError, read, write_rejects
 from dialens.metrics import Resources, Scores, ScoringPlan, forecast, make_plan, score_into
 from dialens.report import Summary, headline_metrics, run_facts, write_report
@@ -55,11 +55,13 @@ def score(
     ] = None,
     levels: Annotated[
         list[str] | None,
-        typer.Option("--levels", help="Of turn, dialog, agent, system; all by default."),
+        typer.Option("--levels", help="Among turn, dialog, agent, system; default: all."),
     ] = None,
     lexicon: Annotated[
         list[str] | None,
-        typer.Option("--lexicon", help="KIND=FILE, to use your own: emotion, style or stop."),
+        typer.Option(
+            "--lexicon", help="KIND=FILE: your own lexicon, with KIND emotion, style or stop."
+        ),
     ] = None,
     models: Models = "default",
     model: OwnModels = None,
@@ -224,7 +226,7 @@ def _print_agents(scores: Scores) -> int:
     names_take = max(map(len, wide["agent"].head(_MOST_AGENTS).to_list()), default=0)
     shown_metrics = _fitting(shown_metrics, console.width - max(names_take, len("agent")))
     labels = [name.replace("_", " ") for name in shown_metrics]
-    table = Table(Column("agent", overflow="fold"), box=None, pad_edge=False, header_style="bold")
+    table = plain_table(Column("agent", overflow="fold"))
     for text in labels:
         table.add_column(text, min_width=max(map(len, text.split())))
     for row in wide.head(_MOST_AGENTS).iter_rows(named=True):

@@ -1,6 +1,9 @@
-"""The terminal: a console that prints text as it is."""
+"""The terminal: a console that prints text as it is, and tables without lines."""
+
+from collections.abc import Iterable
 
 from rich.console import Console
+from rich.table import Column, Table
 
 
 def plain_console(*, stderr: bool = False) -> Console:
@@ -14,3 +17,17 @@ def plain_console(*, stderr: bool = False) -> Console:
         llama[instruct] [/b] :fire:
     """
     return Console(stderr=stderr, markup=False, emoji=False)
+
+
+def plain_table(*heads: str | Column, numbers: Iterable[str] = ()) -> Table:
+    """A table without lines; the heads of columns with numbers, which stand to the right, last.
+
+    Examples:
+        >>> table = plain_table("agent", numbers=["turns"])
+        >>> table.add_row("blunt", "12")
+        >>> plain_console().print(table)
+        agent  turns
+        blunt     12
+    """
+    right = (Column(head, justify="right") for head in numbers)
+    return Table(*heads, *right, box=None, pad_edge=False)

@@ -45,20 +45,25 @@ def fit(
         Path | None,
         typer.Option("--output", "-o", help="Folder to write; traits_TARGET by default."),
     ] = None,
-    folds: Annotated[int, typer.Option(min=2, help="Folds over people.")] = 10,
+    folds: Annotated[
+        int,
+        typer.Option(
+            min=2, help="Folds of the cross-validation; a person's texts stay in one fold."
+        ),
+    ] = 10,
     features: Annotated[
         list[str] | None,
         typer.Option("--features", help="ngrams, topics, or both (the default), with commas."),
     ] = None,
     longest: Annotated[int, typer.Option(min=1, max=3, help="Words in the longest n-gram.")] = 3,
     min_persons: Annotated[
-        int, typer.Option(min=1, help="How many people must use an n-gram for it to be known.")
+        int, typer.Option(min=1, help="People who must use an n-gram for it to become a feature.")
     ] = 5,
     topics: Annotated[
         str | None,
         typer.Option(help="Your own topic table: TSV, CSV, a folder, or FILE::TABLE of DLATK."),
     ] = None,
-    licence: Annotated[str, typer.Option(help="Of the data, for the card.")] = "not stated",
+    licence: Annotated[str, typer.Option(help="Licence of the data, for the card.")] = "not stated",
     seed: Seed = 0,
     force: Force = False,
 ) -> None:
@@ -96,7 +101,7 @@ def fit(
             rows = read_labelled(table, text=text, target=target, group=group)
             own = topic_tables.load(topics) if topics is not None else None
         with recorder.step("fit"), progress("Fitting", total=folds, unit="folds") as advance:
-            found = traits.fit(
+            result = traits.fit(
                 rows,
                 text=text,
                 target=target,
@@ -110,18 +115,18 @@ def fit(
                 on_fold=_steps(advance),
             )
         with recorder.step("write"):
-            card = _card(found.report, table, licence, recorder.record().arguments)
+            card = _card(result.report, table, licence, recorder.record().arguments)
             if topics is not None:
                 card["topics_file"] = topics
-            traits.save(found.model, scratch, card=card)
-            report = json.dumps(found.report.as_dict(), indent=2, ensure_ascii=False)
+            traits.save(result.model, scratch, card=card)
+            report = json.dumps(result.report.as_dict(), indent=2, ensure_ascii=False)
             (scratch / REPORT).write_text(report + "\n", encoding="utf-8")
-            people = found.predictions["group"].rank("dense").alias("person")
-            found.predictions.drop("group").insert_column(0, people).write_parquet(
+            people = result.predictions["group"].rank("dense").alias("person")
+            result.predictions.drop("group").insert_column(0, people).write_parquet(
                 scratch / PREDICTIONS
             )
-        recorder.observe(rejected=dict(found.report.dropped)).finish(scratch / RUN)
-    _print(found.report, found.model, folder)
+        recorder.observe(rejected=dict(result.report.dropped)).finish(scratch / RUN)
+    _print(result.report, result.model, folder)
 
 
 def _steps(advance: Callable[[int], None]) -> Callable[[int, int], None]:

@@ -6,7 +6,6 @@ from typing import Annotated
 
 import polars as pl
 import typer
-from rich.table import Table
 
 from dialens.analysis.comparison import RESAMPLES
 from dialens.analysis.validation import Validation
@@ -22,7 +21,7 @@ from dialens.base import (
     progress,
 )
 from dialens.cli._options import Force, Format, OnErrorOption, Resamples, Seed, names, shown
-from dialens.cli._terminal import plain_console
+from dialens.cli._terminal import plain_console, plain_table
 from dialens.corpus import RATER_KINDS, Intake, OnError, read
 from dialens.metrics import Scores
 from dialens.report import Summary, run_facts
@@ -50,7 +49,9 @@ def validate(
     ] = None,
     level: Annotated[
         list[str] | None,
-        typer.Option("--level", help="Of turn, dialog, agent, system; all that were rated."),
+        typer.Option(
+            "--level", help="Among turn, dialog, agent, system; default: all that were rated."
+        ),
     ] = None,
     metrics: Annotated[
         list[str] | None, typer.Option("--metrics", "-m", help="Only these metrics or families.")
@@ -72,11 +73,14 @@ def validate(
     ] = None,
     raters: Annotated[
         list[str] | None,
-        typer.Option("--raters", help="Kinds of raters that count: human, llm, simulated."),
+        typer.Option("--raters", help="Kinds of raters to use: human, llm, simulated."),
     ] = None,
     resamples: Resamples = RESAMPLES,
     folds: Annotated[
-        int, typer.Option("--folds", min=2, help="Of the cross-validation by context.")
+        int,
+        typer.Option(
+            "--folds", min=2, help="Folds of the cross-validation; a context stays in one fold."
+        ),
     ] = FOLDS,
     seed: Seed = 0,
     format: Format = None,
@@ -159,10 +163,10 @@ def _write(result: Validation, folder: Path, resamples: int, folds: int) -> Summ
 def _print(result: Validation, summary: Summary, output: Path) -> None:
     print(f"{summary.answer}.\n{summary.scope}.")
     columns = ("metric", "judgement", "level", "n", "r", "95 % interval", "rho", "tau", "p adj.")
-    grid = Table(*columns, box=None, pad_edge=False, header_style="bold")
-    known = result.correlations.filter(pl.col("pearson").is_not_null())
+    grid = plain_table(*columns)
+    defined = result.correlations.filter(pl.col("pearson").is_not_null())
     few = pl.col("level").is_in(["agent", "system"])  # large by chance, so not the first to see
-    for row in known.sort(few, -pl.col("pearson").abs()).head(_SHOWN).iter_rows(named=True):
+    for row in defined.sort(few, -pl.col("pearson").abs()).head(_SHOWN).iter_rows(named=True):
         grid.add_row(
             result.labels[row["metric"]],
             row["quality"],
@@ -175,9 +179,9 @@ def _print(result: Validation, summary: Summary, output: Path) -> None:
             p_value(row["pearson_p_adjusted"]),
         )
     plain_console().print("", grid)
-    if known.height > _SHOWN:
-        print(f"… and {known.height - _SHOWN:,} more, in the report")
-    tested = known["family"].drop_nulls()
+    if defined.height > _SHOWN:
+        print(f"… and {defined.height - _SHOWN:,} more, in the report")
+    tested = defined["family"].drop_nulls()
     print(
         f"\np adj.: corrected over {tested[0] if len(tested) else 0:,} tests "
         "(Benjamini–Hochberg).\n"

@@ -28,14 +28,14 @@ def backgrounds(turns: pl.DataFrame) -> list[str | None]:
         >>> backgrounds(pl.DataFrame({"meta": meta}))
         ['I sail.\nI cook.', None, None]
     """
-    found: list[str | None] = [None] * turns.height
+    result: list[str | None] = [None] * turns.height
     if "meta" not in turns.columns:
-        return found
+        return result
     named = turns["meta"].str.contains_any([f'"{key}"' for key in KEYS]).fill_null(value=False)
     rows = named.arg_true()
     for row, meta in zip(rows, turns["meta"].gather(rows), strict=True):
-        found[row] = background(_OBJECT.decode(meta))
-    return found
+        result[row] = background(_OBJECT.decode(meta))
+    return result
 
 
 def background(meta: Mapping[str, object]) -> str | None:
@@ -52,8 +52,8 @@ def background(meta: Mapping[str, object]) -> str | None:
     return None
 
 
-def _lines(given: object) -> list[str]:
-    texts: Sequence[object] = given if isinstance(given, list) else [given]
+def _lines(value: object) -> list[str]:
+    texts: Sequence[object] = value if isinstance(value, list) else [value]
     lines = [
         line.strip().removeprefix(_OWNER).strip()
         for text in texts

@@ -112,16 +112,16 @@ def problems(turns: pl.DataFrame, checks: Iterable[Check]) -> list[Problem]:
         [(3, '2 where 1 was expected, in dialog d')]
     """
     checks = list(checks)
-    found = [
+    failed = [
         turns.with_columns(check.seen.cast(pl.String).alias("_seen"))
         .filter(check.broken.fill_null(value=False))
         .select(LINE, "dialog", "_seen", pl.lit(number).alias("_check"))
         for number, check in enumerate(checks)
         if turns.select(check.broken.any()).item()
     ]
-    if not found:
+    if not failed:
         return []
-    rows = pl.concat(found).sort(LINE, "_check", maintain_order=True)
+    rows = pl.concat(failed).sort(LINE, "_check", maintain_order=True)
     nameless = rows.filter(pl.col("dialog").is_null() | (pl.col("dialog") == ""))
     named = rows.filter(pl.col("dialog").is_not_null() & (pl.col("dialog") != ""))
     rows = pl.concat(

@@ -74,7 +74,7 @@ def convert(
         on_error: `stop` at the first record that cannot be read, or `skip` it and count.
         force: Replace a file, or write into a folder with files of others, which are kept.
         intake: Keeps account of what was left out, when the caller wants to see it.
-        advance: Told how many more turns have been read.
+        advance: Called with the number of turns just read.
 
     Examples:
         >>> import tempfile
@@ -108,7 +108,7 @@ def convert(
 
 
 def formats() -> list[Format]:
-    """Every format, in the order in which a source is sniffed.
+    """Every format, in the order in which formats are tried on a source.
 
     Examples:
         >>> [entry.name for entry in formats() if entry.writes]

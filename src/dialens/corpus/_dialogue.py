@@ -95,34 +95,34 @@ def tables(dialogues: Iterable[Dialogue]) -> Tables:
 
 
 def _ratings(talks: list[Dialogue]) -> pl.DataFrame:
-    given = [(talk, rating) for talk in talks for rating in talk.ratings]
+    rated = [(talk, rating) for talk in talks for rating in talk.ratings]
     columns: dict[str, list[Any]] = {
-        "study": [rating.study for _, rating in given],
-        "rater": [rating.rater for _, rating in given],
-        "rater_kind": [rating.rater_kind for _, rating in given],
-        "level": [rating.level for _, rating in given],
-        "system": [talk.system for talk, _ in given],
-        "agent": [talk.agent for talk, _ in given],
-        "dialog": [talk.dialog for talk, _ in given],
-        "turn": [rating.turn for _, rating in given],
-        "quality": [rating.quality for _, rating in given],
-        "scale": [_json(rating.scale) for _, rating in given],
-        "value": [rating.value for _, rating in given],
-        "condition": [rating.condition for _, rating in given],
-        "factors": [_json(rating.factors) for _, rating in given],
-        "answered_at": [rating.answered_at for _, rating in given],
+        "study": [rating.study for _, rating in rated],
+        "rater": [rating.rater for _, rating in rated],
+        "rater_kind": [rating.rater_kind for _, rating in rated],
+        "level": [rating.level for _, rating in rated],
+        "system": [talk.system for talk, _ in rated],
+        "agent": [talk.agent for talk, _ in rated],
+        "dialog": [talk.dialog for talk, _ in rated],
+        "turn": [rating.turn for _, rating in rated],
+        "quality": [rating.quality for _, rating in rated],
+        "scale": [_json(rating.scale) for _, rating in rated],
+        "value": [rating.value for _, rating in rated],
+        "condition": [rating.condition for _, rating in rated],
+        "factors": [_json(rating.factors) for _, rating in rated],
+        "answered_at": [rating.answered_at for _, rating in rated],
     }
-    known = pl.DataFrame(columns, schema={name: RATINGS[name] for name in columns})
+    frame = pl.DataFrame(columns, schema={name: RATINGS[name] for name in columns})
     rest = [pl.lit(None, RATINGS[name]).alias(name) for name in RATINGS if name not in columns]
-    return known.with_columns(rest).select(RATINGS.names())
+    return frame.with_columns(rest).select(RATINGS.names())
 
 
 def _references(talks: list[Dialogue]) -> pl.DataFrame:
-    given = [(talk, reference) for talk in talks for reference in talk.references]
+    pairs = [(talk, reference) for talk in talks for reference in talk.references]
     columns = {
-        "dialog": [talk.dialog for talk, _ in given],
-        "turn": [reference.turn for _, reference in given],
-        "text": [reference.text for _, reference in given],
+        "dialog": [talk.dialog for talk, _ in pairs],
+        "turn": [reference.turn for _, reference in pairs],
+        "text": [reference.text for _, reference in pairs],
     }
     return pl.DataFrame(columns, schema=REFERENCES)
 

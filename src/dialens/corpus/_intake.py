@@ -1,4 +1,4 @@
-"""What a run of reading has met: ids already taken, and records that cannot be read."""
+"""The account of reading: dialog ids that are taken, and records that were rejected."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -108,7 +108,7 @@ def message(file: Path, line: int, error: RecordError) -> str:
 
 
 def not_utf8(error: UnicodeDecodeError) -> RecordError:
-    """What is said of bytes that are not text."""
+    """The message about bytes that are not text."""
     return RecordError(
         f"holds bytes that are not UTF-8 at byte {error.start:,} of the record",
         seen=error.object[error.start : error.start + 8],

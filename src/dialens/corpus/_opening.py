@@ -30,7 +30,7 @@ def read(
         on_error: `stop` at the first record that cannot be read, or `skip` it and count.
         spool: An empty folder through which the data is streamed, for sources larger than memory.
         intake: Keeps account of what was left out, when the caller wants to see it.
-        advance: Told how many more turns have been read.
+        advance: Called with the number of turns just read.
 
     Examples:
         >>> import tempfile
@@ -48,8 +48,8 @@ def read(
     origin = describe(source, reader)
     if spool is not None:
         return write_corpus(parts, spool, source=origin, intake=intake, advance=advance)
-    held = list(parts)
-    return Corpus.from_tables(held, {"source": origin, "counts": {"rejected": intake.rejected}})
+    tables = list(parts)
+    return Corpus.from_tables(tables, {"source": origin, "counts": {"rejected": intake.rejected}})
 
 
 def describe(source: Source, reader: Reader) -> dict[str, Any]:

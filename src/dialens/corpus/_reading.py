@@ -1,4 +1,4 @@
-"""From a source to tables: the contract of a reader, the driver they share, and sniffing."""
+"""From a source to tables: the contract of readers, their driver, the detection of formats."""
 
 import json
 import math
@@ -134,7 +134,7 @@ def _check_judgements(talk: Dialogue) -> None:
 
 
 def as_record_error(error: Exception, record: Record) -> RecordError:
-    """What went wrong in decoding a record, in our words."""
+    """What went wrong in decoding a record, as a message for the user."""
     if isinstance(error, RecordError):
         return error
     if isinstance(error, UnicodeDecodeError):
@@ -228,10 +228,10 @@ def choose(source: Source, name: str | None, readers: Iterable[Reader]) -> Reade
         for reader in readers:
             if reader.name == name:
                 return reader
-        known = [reader.name for reader in readers]
+        formats = [reader.name for reader in readers]
         raise DialensError(
-            f"There is no format {name!r}. {did_you_mean(name, known)}"
-            f"Known formats: {', '.join(known)}."
+            f"There is no format {name!r}. {did_you_mean(name, formats)}"
+            f"Known formats: {', '.join(formats)}."
         )
     if not source.is_folder and not source.head.strip():
         raise DialensError(f"{source.path} is empty: there is no conversation in it.")

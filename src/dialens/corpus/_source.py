@@ -101,7 +101,7 @@ class Source:
 
 
 def lines(source: Source) -> Iterator[Record]:
-    r"""The lines that are not blank. One too long to be held has a `problem` instead of bytes.
+    r"""The lines that are not blank. One that is too long has a `problem` instead of bytes.
 
     Examples:
         >>> import tempfile
@@ -121,18 +121,18 @@ def all_lines(source: Source) -> Iterator[tuple[int, bytes, RecordError | None]]
     """Every line, blank ones too, with its number; only the line feed at its end is taken off."""
     number = 1
     parts: list[bytes] = []
-    held = dropped = 0
+    size = dropped = 0
     for chunk in source.chunks():
         *ended, rest = chunk.split(b"\n")
         for piece in ended:
             parts.append(piece)
             yield number, *_joined(parts, dropped)
-            parts, held, dropped = [], 0, 0
+            parts, size, dropped = [], 0, 0
             number += 1
         parts.append(rest)
-        held += len(rest)
-        if held > MAX_RECORD_BYTES:
-            parts, held, dropped = [], 0, dropped + held
+        size += len(rest)
+        if size > MAX_RECORD_BYTES:
+            parts, size, dropped = [], 0, dropped + size
     yield number, *_joined(parts, dropped)
 
 
@@ -197,28 +197,28 @@ def _json_values(source: Source, *, base: int) -> Iterator[Record]:
     line = 1
     count = 0
     parts: list[bytes] = []
-    held = dropped = began = 0
+    length = dropped = began = 0
     carry = b""
     for fresh in source.chunks():
         chunk = carry + fresh
         carry = b""
         start = at = counted = 0
         while True:
-            found = (_IN_STRING if in_string else _STRUCTURE).search(chunk, at)
-            if found is None:
+            match = (_IN_STRING if in_string else _STRUCTURE).search(chunk, at)
+            if match is None:
                 break
-            at = found.end()
-            mark = found.group()
+            at = match.end()
+            mark = match.group()
             if mark == b'"':
                 in_string = not in_string
             elif in_string:
                 continue
             elif mark in b"[{":
                 if depth == base:
-                    start = found.start()
+                    start = match.start()
                     line += chunk.count(b"\n", counted, start)
                     counted = start
-                    began, parts, held, dropped = line, [], 0, 0
+                    began, parts, length, dropped = line, [], 0, 0
                 depth += 1
             else:
                 depth -= 1
@@ -230,17 +230,17 @@ def _json_values(source: Source, *, base: int) -> Iterator[Record]:
                     yield Record(
                         began, b"" if large else raw, too_long(size) if large else None, count
                     )
-                    parts, held, dropped = [], 0, 0
+                    parts, length, dropped = [], 0, 0
         if in_string and chunk.endswith(b"\\") and at < len(chunk):
             chunk, carry = chunk[:-1], b"\\"  # an escape cut in two: look again with the rest
         line += chunk.count(b"\n", counted)
         if depth > base:
             parts.append(chunk[start:])
-            held += len(parts[-1])
-            if held > MAX_RECORD_BYTES:
-                parts, held, dropped = [], 0, dropped + held
+            length += len(parts[-1])
+            if length > MAX_RECORD_BYTES:
+                parts, length, dropped = [], 0, dropped + length
     if depth > base:
-        problem = too_long(dropped + held) if dropped else None
+        problem = too_long(dropped + length) if dropped else None
         yield Record(began, b"" if dropped else b"".join(parts) + carry, problem, count + 1)
     elif depth > 0:
         cut = RecordError(
@@ -252,7 +252,7 @@ def _json_values(source: Source, *, base: int) -> Iterator[Record]:
 
 
 def too_long(size: int) -> RecordError:
-    """What is said of a record of `size` bytes that is not even held."""
+    """The message about a record of `size` bytes, which is too long to be kept in memory."""
     return RecordError(
         f"holds a record of more than {MAX_RECORD_BYTES // 2**20} MiB ({size:,} bytes read)",
         remedy="One record is one conversation: split it, or leave it out with --on-error skip.",

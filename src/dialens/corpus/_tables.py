@@ -100,21 +100,21 @@ def whole_dialogs(chunks: Iterable[pl.DataFrame], *, rows: int) -> Iterator[pl.D
         [2, 3, 1]
     """
     waiting: list[pl.DataFrame] = []
-    held = 0
+    buffered = 0
     for chunk in chunks:
         if chunk.height == 0:
             continue
         waiting.append(chunk)
-        held += chunk.height
-        if held <= rows:
+        buffered += chunk.height
+        if buffered <= rows:
             continue
         table = pl.concat(waiting)
         cuts = _cuts(table["dialog"], rows)
         for start, end in zip([0, *cuts], cuts, strict=False):
             yield table.slice(start, end - start)
         rest = table.slice(cuts[-1] if cuts else 0)
-        waiting, held = [rest], rest.height
-    if held:
+        waiting, buffered = [rest], rest.height
+    if buffered:
         yield pl.concat(waiting)
 
 

@@ -47,7 +47,7 @@ def require_columns(header: list[str], source: Source) -> None:
 def gathered(
     frames: Iterable[pl.DataFrame], schema: pl.Schema, *, size: int
 ) -> Iterator[pl.LazyFrame]:
-    """All frames as one: held, or spooled through a scratch file where `size` bytes are many."""
+    """All frames as one: in memory, or in a scratch file if `size` bytes are too many."""
     if size <= _IN_MEMORY_BYTES:
         yield pl.concat([schema.to_frame(), *frames]).lazy()
         return
@@ -94,7 +94,7 @@ def read_rows(
 
 @dataclass(frozen=True)
 class _Gate:
-    """Lets whole dialogues through, and tells the intake of the others."""
+    """Passes valid dialogues on, and rejects the others at the intake."""
 
     source: Source
     intake: Intake
@@ -102,13 +102,13 @@ class _Gate:
     flaws: Mapping[int, RecordError]
 
     def let_through(self, turns: pl.DataFrame, checks: tuple[Check, ...]) -> pl.DataFrame:
-        found = problems(turns, checks)
-        for problem in found:
+        failed = problems(turns, checks)
+        for problem in failed:
             flaw = self.flaws.get(problem.line) if problem.error.field == FLAW else None
             self._reject(problem.line, flaw or problem.error)
-        if not found:
+        if not failed:
             return turns
-        broken = [problem.dialog for problem in found if problem.dialog]
+        broken = [problem.dialog for problem in failed if problem.dialog]
         nameless = pl.col("dialog").is_null() | (pl.col("dialog") == "")
         return turns.filter(~nameless & ~pl.col("dialog").is_in(broken))
 
@@ -153,19 +153,19 @@ def _whole(rows: pl.LazyFrame) -> Iterator[pl.DataFrame]:
 
 def _understood(batch: pl.DataFrame) -> pl.DataFrame:
     """Every column of the turns in its type, null where the file's value makes no sense."""
-    given = set(batch.columns)
+    columns = set(batch.columns)
     frame = batch.with_columns(
         pl.col("text").cast(pl.String),
         _time(batch.schema.get("created_at")),
         _whole_number(batch.schema.get("turn")),
-        *(_name(name, given) for name in _NAMES),
+        *(_name(name, columns) for name in _NAMES),
     ).with_columns(_seen(batch, "turn"), _seen(batch, "created_at"))
-    frame = _with_roles(frame, has_role="role" in given)
-    return _with_meta(frame, given)
+    frame = _with_roles(frame, has_role="role" in columns)
+    return _with_meta(frame, columns)
 
 
-def _name(name: str, given: set[str]) -> pl.Expr:
-    value = pl.col(name).cast(pl.String) if name in given else pl.lit(None, pl.String)
+def _name(name: str, columns: set[str]) -> pl.Expr:
+    value = pl.col(name).cast(pl.String) if name in columns else pl.lit(None, pl.String)
     return pl.when(value != "").then(value).alias(name)
 
 
@@ -233,10 +233,10 @@ def _with_roles(frame: pl.DataFrame, *, has_role: bool) -> pl.DataFrame:
     return frame
 
 
-def _with_meta(frame: pl.DataFrame, given: set[str]) -> pl.DataFrame:
+def _with_meta(frame: pl.DataFrame, columns: set[str]) -> pl.DataFrame:
     """`meta` as JSON: what the file says, and its columns that are not ours."""
-    extra = [name for name in frame.columns if name in given - {*TURNS, LINE, FLAW}]
-    if "meta" not in given:
+    extra = [name for name in frame.columns if name in columns - {*TURNS, LINE, FLAW}]
+    if "meta" not in columns:
         meta: pl.Expr = pl.lit(None, pl.String)
         if extra:
             some = pl.any_horizontal(pl.col(name).is_not_null() for name in extra)

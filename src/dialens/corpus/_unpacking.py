@@ -1,4 +1,4 @@
-"""Archives as pieces of bytes; what a file is packed in is told by its content, not its name."""
+"""Archives as pieces of bytes; the packing is detected by content, not by name."""
 
 import bz2
 import gzip

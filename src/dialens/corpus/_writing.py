@@ -147,7 +147,7 @@ class ConvoKitWriter:
         speakers: set[str] = set()
         with atomic_folder(target, force=force) as scratch:
             with ExitStack() as stack:
-                said = stack.enter_context((scratch / "utterances.jsonl").open("wb"))
+                utterances = stack.enter_context((scratch / "utterances.jsonl").open("wb"))
                 talks = stack.enter_context((scratch / "conversations.json").open("wb"))
                 beside_it = _Beside(scratch, stack)
                 for part in parts:
@@ -158,7 +158,7 @@ class ConvoKitWriter:
                         for utterance in _utterances(talk):
                             index["utterances"].update(utterance["meta"])
                             speakers.add(utterance["speaker"])
-                            said.write(_ENCODER.encode(utterance) + b"\n")
+                            utterances.write(_ENCODER.encode(utterance) + b"\n")
                     written.turns += part.turns.height
                     written.ratings += beside_it.write("ratings", part.ratings)
                     written.references += beside_it.write("references", part.references)
@@ -232,9 +232,10 @@ def writer_for(target: Path, name: str | None) -> Writer:
     for writer in WRITERS:
         if writer.name == name:
             return writer
-    known = [writer.name for writer in WRITERS]
+    formats = [writer.name for writer in WRITERS]
     raise DialensError(
-        f"dialens cannot write {name!r}. {did_you_mean(name, known)}It writes: {', '.join(known)}."
+        f"dialens cannot write {name!r}. {did_you_mean(name, formats)}"
+        f"It writes: {', '.join(formats)}."
     )
 
 
@@ -247,7 +248,7 @@ def _refuse_existing(path: Path, *, force: bool) -> None:
 
 @contextmanager
 def _wanted_file(path: Path, written: Written, kind: str) -> Iterator[Path]:
-    """As `atomic_file`, but the file stays away, old ones too, if nothing came for it."""
+    """As `atomic_file`, but without rows there is no file, and an old one is removed."""
     try:
         with atomic_file(path) as scratch:
             yield scratch
@@ -263,7 +264,7 @@ class _Unwanted(Exception):
 
 @contextmanager
 def _open(scratch: Path, target: Path) -> Iterator[IO[bytes]]:
-    """For writing, packed if the target's name says so; without a time, so that equal is equal."""
+    """Open for writing, compressed as the ending says; no time stamp, so that equal is equal."""
     with scratch.open("wb") as plain:
         if target.suffix != ".gz":
             yield plain
@@ -278,14 +279,14 @@ def _leave_out(written: Written, kind: str) -> None:
 
 
 def _talks(turns: pl.DataFrame) -> Iterator[list[dict[str, Any]]]:
-    held: list[dict[str, Any]] = []
+    dialogue: list[dict[str, Any]] = []
     for row in turns.iter_rows(named=True):
-        if held and row["dialog"] != held[0]["dialog"]:
-            yield held
-            held = []
-        held.append(row)
-    if held:
-        yield held
+        if dialogue and row["dialog"] != dialogue[0]["dialog"]:
+            yield dialogue
+            dialogue = []
+        dialogue.append(row)
+    if dialogue:
+        yield dialogue
 
 
 def _record(talk: list[dict[str, Any]], left_out: Counter[str]) -> dict[str, Any]:

@@ -3,13 +3,13 @@ from ._card import Definition, Metric, MetricCard, Resources, in_sentence, metri
 from ._family import Family, NotReadyError, Output, PoolScorer, Scorer, ScorerContext, Unit
 from ._family_cards import GROUP, cards_of
 from ._family_features import family_feature
-from ._features import DistinctNgrams, Feature, Spread, TurnValue, WordCount, lexicon_feature
+from ._features import DistinctNgrams, Feature, Spread, TurnValue, WordCount
 from ._forecast import Forecast, forecast
 from ._model_choice import ModelChoice
 from ._registry import metrics, select
 from ._result_cache import ResultCache, default_folder
 from ._scorers import ScorerSet, check_names
-from ._scores import SCORES, ScoredMetric, Scores, long, make_plan, score, score_into, state_of
+from ._scores import SCORES, Scores, long, make_plan, score, score_into, state_of
 from ._scoring import ScoringPlan, open_scorers, score_parts
 from ._state import State, Values
 from .families import LABELS
@@ -31,7 +31,6 @@ __all__ = [
     "PoolScorer",
     "Resources",
     "ResultCache",
-    "ScoredMetric",
     "Scorer",
     "ScorerContext",
     "ScorerSet",
@@ -50,7 +49,6 @@ __all__ = [
     "family_feature",
     "forecast",
     "in_sentence",
-    "lexicon_feature",
     "long",
     "make_plan",
     "metric",

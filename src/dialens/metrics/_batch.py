@@ -158,9 +158,9 @@ class TurnBatch:
         spoken: Ints = np.cumsum(self.is_agent)
         first: Ints = spoken[self.dialog_starts] - self.is_agent[self.dialog_starts]
         opening: NDArray[np.bool_] = spoken == first[self.dialog_of_turn]
-        said = self.turns.select("text", dialog_number=pl.Series(self.dialog_of_turn))
+        texts = self.turns.select("text", dialog_number=pl.Series(self.dialog_of_turn))
         keys = (
-            said.filter(pl.Series(opening))
+            texts.filter(pl.Series(opening))
             .group_by("dialog_number")
             .agg(pl.col("text").str.join("\x1f").hash().alias("context"))
         )
@@ -201,6 +201,6 @@ def group_sums(rows: Floats, groups: Ints, count: int) -> Floats:
         >>> group_sums(np.array([[1.0], [2.0], [3.0]]), np.array([0, 1, 0]), 2).tolist()
         [[4.0], [2.0]]
     """
-    one = np.ones(len(groups))
-    member = sparse.csr_array((one, (groups, np.arange(len(groups)))), shape=(count, len(groups)))
+    ones = np.ones(len(groups))
+    member = sparse.csr_array((ones, (groups, np.arange(len(groups)))), shape=(count, len(groups)))
     return np.asarray(member @ rows)

@@ -53,8 +53,8 @@ class Scorer(Protocol):
     def score(self, units: Sequence[Unit], advance: Advance = lambda _: None) -> Floats:
         """One row a unit, one column an output; NaN where there is none.
 
-        A row does not depend on which other units are asked for. `advance` is told how many units
-        are done.
+        A row does not depend on which other units are asked for. `advance` is
+        called with the number of units just done.
         """
 
 

@@ -66,12 +66,12 @@ def _maker(family: Family, number: int) -> Callable[[Resources], Definition]:
 
         def compute(state: State) -> Values:
             rows = state.own[feature.name]
-            total, there = rows[:, number], rows[:, feature.there_of(number)]
-            missing = {"value": there == 0}
+            total, counts = rows[:, number], rows[:, feature.count_column(number)]
+            missing = {"value": counts == 0}
             if family.lacks:
                 lacks = rows[:, feature.scored + 1 :] * wanted
                 commonest = lacks.argmax(axis=1)
-                unscored = (there == 0) & lacks.any(axis=1)
+                unscored = (counts == 0) & lacks.any(axis=1)
                 if family.whole or family.kind == "pool":
                     # A few that lack something do not explain why those scored give no value.
                     unscored &= rows[:, feature.scored] == 0
@@ -83,7 +83,7 @@ def _maker(family: Family, number: int) -> Callable[[Resources], Definition]:
                 for place, lack in enumerate(family.lacks):
                     missing[lack] = unscored & (commonest == place)
             reasons = {family.reasons[lack]: missing[lack] for lack in family.reasons}
-            return Values.missing(ratio(total, there), reasons)
+            return Values.missing(ratio(total, counts), reasons)
 
         def turns(state: State) -> Floats:
             counted: Floats = state.own[feature.name][:, feature.scored]

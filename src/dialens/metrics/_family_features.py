@@ -38,7 +38,7 @@ def score_family(
         family: Ready or not; one that is not has no values.
         scorers: Of the run.
         everyone: Whether all speakers' turns are scored, or the agent's alone.
-        advance: Told how many more turns are done.
+        advance: Called with the number of turns just done.
     """
     height = batch.turns.height
     values = np.full((height, len(family.outputs)), np.nan)
@@ -70,8 +70,8 @@ def _vectors(
     chosen = units.of(which)
     texts = dict.fromkeys(text for unit in chosen for text in (unit.response, *unit.references))
     step = paced(advance, len(chosen), len(texts))
-    found = scorers.embed(family, list(texts), step)
-    return {text: row.astype(np.float32) for text, row in found.items()}
+    embeddings = scorers.embed(family, list(texts), step)
+    return {text: row.astype(np.float32) for text, row in embeddings.items()}
 
 
 @dataclass(frozen=True)
@@ -93,18 +93,18 @@ class FamilyValues:
         return f"scorer {self.family.name}"
 
     @property
-    def there(self) -> int:
+    def first_count(self) -> int:
         """The first column that counts values."""
         return len(self.family.outputs)
 
     @property
     def scored(self) -> int:
         """The column that counts scored units; what they lack follows."""
-        return self.there + (1 if self.family.whole else len(self.family.outputs))
+        return self.first_count + (1 if self.family.whole else len(self.family.outputs))
 
-    def there_of(self, output: int) -> int:
+    def count_column(self, output: int) -> int:
         """The column that counts the values of an output."""
-        return self.there + (0 if self.family.whole else output)
+        return self.first_count + (0 if self.family.whole else output)
 
     def turns(self, batch: TurnBatch) -> Floats:
         """What the scorer left with the batch."""
@@ -115,9 +115,9 @@ class FamilyValues:
         return np.hstack(columns)
 
     def _columns(self, values: Floats) -> Floats:
-        there = ~np.isnan(values)
-        counted = there.any(axis=1, keepdims=True) if self.family.whole else there
-        return np.hstack([np.where(there, values, 0.0), counted])
+        present = ~np.isnan(values)
+        counted = present.any(axis=1, keepdims=True) if self.family.whole else present
+        return np.hstack([np.where(present, values, 0.0), counted])
 
     def dialogs(self, batch: TurnBatch, turns: Floats, keep: NDArray[np.bool_]) -> Floats:
         """Sums over the turns that are kept, or a dialogue's own values."""

@@ -165,8 +165,8 @@ class TurnValue(Additive):
     def turns(self, batch: TurnBatch) -> Floats:
         """The value of each turn."""
         value = self.value(batch)
-        there = ~np.isnan(value)
-        return np.column_stack([np.where(there, value, 0.0), there.astype(np.float64)])
+        present = ~np.isnan(value)
+        return np.column_stack([np.where(present, value, 0.0), present.astype(np.float64)])
 
 
 @dataclass(frozen=True)
@@ -326,16 +326,16 @@ class Spread:
     def turns(self, batch: TurnBatch) -> Floats:
         """The value itself; a single turn has no spread."""
         value = self.value(batch)
-        there = (~np.isnan(value)).astype(np.float64)
-        return np.column_stack([np.nan_to_num(value), np.zeros_like(there), there])
+        present = (~np.isnan(value)).astype(np.float64)
+        return np.column_stack([np.nan_to_num(value), np.zeros_like(present), present])
 
     def dialogs(self, batch: TurnBatch, turns: Floats, keep: NDArray[np.bool_]) -> Floats:
         """Squares about each dialogue's mean."""
-        value, there = turns[:, 0], (turns[:, 2] > 0) & keep
-        n = np.add.reduceat(there.astype(np.float64), batch.dialog_starts)
-        total = np.add.reduceat(np.where(there, value, 0.0), batch.dialog_starts)
+        value, present = turns[:, 0], (turns[:, 2] > 0) & keep
+        n = np.add.reduceat(present.astype(np.float64), batch.dialog_starts)
+        total = np.add.reduceat(np.where(present, value, 0.0), batch.dialog_starts)
         mean = total / np.maximum(n, 1)
-        away = np.where(there, value - mean[batch.dialog_of_turn], 0.0)
+        away = np.where(present, value - mean[batch.dialog_of_turn], 0.0)
         squares = np.add.reduceat(away**2, batch.dialog_starts)
         return np.column_stack([squares, np.maximum(n - 1, 0), n])
 

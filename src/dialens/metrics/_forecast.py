@@ -146,20 +146,20 @@ def forecast(
     scorers = plan.scorers
     families = [family for family in plan.families.values() if scorers.ready(family)]
     uses = measure.encoders(families, scorers)
-    made = Forecast(
+    result = Forecast(
         uses,
         tuple(family.name for family in families if family.kind == "words"),
         turns,
         _missing(plan),
         scorers=measure.others(families, scorers),
     )
-    if made.seconds > _WORTH_A_HINT and scorers.context.models.size == "default":
+    if result.seconds > _WORTH_A_HINT and scorers.context.models.size == "default":
         small = scorers.of_size("small")
         ready = [family for family in families if family.model and small.ready(family)]
         faster = sum(use.seconds for use in measure.encoders(ready, small))
-        if faster < made.seconds * _MUCH_FASTER:
-            return replace(made, faster=faster)
-    return made
+        if faster < result.seconds * _MUCH_FASTER:
+            return replace(result, faster=faster)
+    return result
 
 
 class _Measure:
@@ -183,7 +183,9 @@ class _Measure:
                 groups.setdefault(family.model(scorers.context), []).append(family)
         uses = []
         for model, group in groups.items():
-            widest = max(group, key=lambda one: (self._everyone(one), "background" in one.reads))
+            widest = max(
+                group, key=lambda member: (self._everyone(member), "background" in member.reads)
+            )
             count = self._counts[self._everyone(widest)]
             rate = self._rate(widest, scorers, sample=_SAMPLE, warm_up=_WARM_UP)
             names = tuple(sorted(family.name for family in group))

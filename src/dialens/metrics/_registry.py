@@ -39,16 +39,16 @@ def select(names: Sequence[str | MetricCard] | None = None) -> list[MetricCard]:
         >>> [card.name for card in select(["question", "baseline"])]
         ['question', 'random']
     """
-    known = metrics()
+    cards = metrics()
     if names is None:
-        return [card for card in known.values() if AUTOMATIC not in card.groups]
-    return named(names, known)
+        return [card for card in cards.values() if AUTOMATIC not in card.groups]
+    return named(names, cards)
 
 
-def named(names: Sequence[str | MetricCard], known: Mapping[str, MetricCard]) -> list[MetricCard]:
+def named(names: Sequence[str | MetricCard], cards: Mapping[str, MetricCard]) -> list[MetricCard]:
     """The cards among those known that are named by themselves, by family or by group."""
     families: dict[str, dict[str, MetricCard]] = {}
-    for card in known.values():
+    for card in cards.values():
         for group in card.selected_by:
             families.setdefault(group, {})[card.name] = card
     chosen: dict[str, MetricCard] = {}
@@ -56,13 +56,13 @@ def named(names: Sequence[str | MetricCard], known: Mapping[str, MetricCard]) ->
         if isinstance(name, MetricCard):
             chosen[name.name] = name
         elif name == "all":
-            chosen |= known
+            chosen |= cards
         elif name in families:
             chosen |= families[name]
-        elif name in known:
-            chosen[name] = known[name]
+        elif name in cards:
+            chosen[name] = cards[name]
         else:
-            hint = did_you_mean(name, [*known, *families, "all"])
+            hint = did_you_mean(name, [*cards, *families, "all"])
             raise DialensError(
                 f"There is no metric or family {name!r}. {hint}`dialens metrics` lists them."
             )

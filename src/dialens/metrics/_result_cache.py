@@ -41,12 +41,12 @@ def content_key(signature: str, parts: Iterable[str]) -> bytes:
         >>> content_key("bleu", ["a", "b"]) == content_key("bleu", ["ab", ""])
         False
     """
-    made = hashlib.blake2b(digest_size=16)
+    digest = hashlib.blake2b(digest_size=16)
     for part in (signature, *parts):
         data = part.encode("utf-8", "surrogatepass")
-        made.update(len(data).to_bytes(8, "little"))
-        made.update(data)
-    return made.digest()
+        digest.update(len(data).to_bytes(8, "little"))
+        digest.update(data)
+    return digest.digest()
 
 
 class ResultCache:
@@ -99,13 +99,13 @@ class ResultCache:
 
     def _read(self, keys: Sequence[bytes]) -> dict[bytes, Floats]:
         connection = self._connection()
-        found: dict[bytes, Floats] = {}
+        results: dict[bytes, Floats] = {}
         for start in range(0, len(keys), _ASKED_AT_ONCE):
             some = list(keys[start : start + _ASKED_AT_ONCE])
             marks = ",".join("?" * len(some))
             rows = connection.execute(f"SELECT key, value FROM rows WHERE key IN ({marks})", some)
-            found |= {key: np.frombuffer(value, np.float64) for key, value in rows}
-        return found
+            results |= {key: np.frombuffer(value, np.float64) for key, value in rows}
+        return results
 
     def _write(self, rows: Mapping[bytes, Floats]) -> None:
         connection = self._connection()

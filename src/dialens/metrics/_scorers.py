@@ -8,7 +8,7 @@ from typing import TypeVar, cast
 
 import numpy as np
 
-from dialens.base import DialensError, did_you_mean
+from dialens.base import DialensError, did_you_mean, first_line
 from dialens.metrics._batch import TurnBatch
 from dialens.metrics._family import (
     Advance,
@@ -23,7 +23,6 @@ from dialens.metrics._family import (
 from dialens.metrics._model_choice import ModelChoice
 from dialens.metrics._result_cache import ResultCache, content_key
 from dialens.metrics._state import Floats
-from dialens.models import first_line
 
 T = TypeVar("T")
 
@@ -123,25 +122,25 @@ class ScorerSet:
         Args:
             family: Whose scorer is asked.
             units: To score; those that are alike are scored once.
-            advance: Told how many more units are done, all of them at the end.
+            advance: Called with the number of units just done; in the end all were counted.
         """
         scorer = cast(Scorer, self._opened[family.name])
         width = len(family.outputs)
 
         def score(some: list[Unit], tell: Advance) -> Floats:
-            made = np.asarray(scorer.score(some, tell), np.float64)
-            if made.shape != (len(some), width):
-                raise ValueError(f"{family.name} gave {made.shape} for {len(some)} units")
-            return np.where(np.isfinite(made), made, np.nan)
+            values = np.asarray(scorer.score(some, tell), np.float64)
+            if values.shape != (len(some), width):
+                raise ValueError(f"{family.name} gave {values.shape} for {len(some)} units")
+            return np.where(np.isfinite(values), values, np.nan)
 
         def parts(unit: Unit) -> list[str]:
-            given = () if unit.background is None else (unit.background,)
+            background = () if unit.background is None else (unit.background,)
             return [
                 unit.response,
                 str(len(unit.context)),
                 *unit.context,
                 *unit.references,
-                *given,
+                *background,
             ]
 
         def weight(unit: Unit) -> int:
@@ -149,11 +148,11 @@ class ScorerSet:
             return sum(map(len, texts))
 
         try:
-            found = self._found(family, units, score, parts, weight, advance)
+            rows = self._found(family, units, score, parts, weight, advance)
         except DialensError as error:
             self._fail(family, str(error))
             return np.full((len(units), width), np.nan)
-        return np.stack([found[unit] for unit in units]) if units else np.empty((0, width))
+        return np.stack([rows[unit] for unit in units]) if units else np.empty((0, width))
 
     def score_words(self, family: Family, batch: TurnBatch) -> tuple[Floats, Floats]:
         """Values of turns and of dialogues, of a family that scores words and is `ready`."""
@@ -197,23 +196,23 @@ class ScorerSet:
         """Rows by what was asked for: from the cache, or made and put there."""
         with self._lock:
             distinct = list(dict.fromkeys(asked))
-            found: dict[T, Floats] = {}
+            results: dict[T, Floats] = {}
             keys: dict[T, bytes] = {}
             if family.cached:
                 signed = f"{family.name} {family.version} {self._opened[family.name].signature}"
-                keys = {one: content_key(signed, parts(one)) for one in distinct}
-                known = self._cache.get(list(keys.values()))
-                found = {one: known[key] for one, key in keys.items() if key in known}
-                advance(len(found))
-            fresh = [one for one in distinct if one not in found]
+                keys = {item: content_key(signed, parts(item)) for item in distinct}
+                cached = self._cache.get(list(keys.values()))
+                results = {item: cached[key] for item, key in keys.items() if key in cached}
+                advance(len(results))
+            fresh = [item for item in distinct if item not in results]
             if family.cached:  # portions of like lengths; others are not cut up
                 fresh.sort(key=weight, reverse=True)
             for some in _portions(fresh) if family.cached else [fresh] if fresh else []:
                 rows = np.asarray(make(some, advance), np.float64)
-                found |= zip(some, rows, strict=True)
+                results |= zip(some, rows, strict=True)
                 if family.cached:
-                    self._cache.put({keys[one]: found[one] for one in some})
-            return found
+                    self._cache.put({keys[item]: results[item] for item in some})
+            return results
 
 
 def _portions(items: Sequence[T]) -> Iterator[list[T]]:
@@ -251,16 +250,16 @@ def check_names(context: ScorerContext, families: Iterable[Family]) -> None:
                 f"No metric wants weights called {name!r}. {did_you_mean(name, wanted)}"
                 f"Names: {', '.join(wanted)}."
             )
-    known = {family.name: family.options for family in families if family.options}
+    allowed = {family.name: family.options for family in families if family.options}
     for name, options in context.options.items():
-        if name not in known:
+        if name not in allowed:
             raise DialensError(
-                f"No metric family with options is called {name!r}. {did_you_mean(name, known)}"
-                f"Families: {', '.join(known)}."
+                f"No metric family with options is called {name!r}. {did_you_mean(name, allowed)}"
+                f"Families: {', '.join(allowed)}."
             )
         for option in options:
-            if option not in known[name]:
+            if option not in allowed[name]:
                 raise DialensError(
-                    f"{name} has no option {option!r}. {did_you_mean(option, known[name])}"
-                    f"Options: {', '.join(known[name])}."
+                    f"{name} has no option {option!r}. {did_you_mean(option, allowed[name])}"
+                    f"Options: {', '.join(allowed[name])}."
                 )

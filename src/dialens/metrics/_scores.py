@@ -210,12 +210,15 @@ class Scores:
         Raises:
             DialensError: Nothing of that name was scored.
         """
-        known = {*self.cards, *(key for card in self.cards.values() for key in card.selected_by)}
+        selectable = {
+            *self.cards,
+            *(key for card in self.cards.values() for key in card.selected_by),
+        }
         for name in names:
-            if name not in known and name != "all":
+            if name not in selectable and name != "all":
                 raise DialensError(
                     f"These scores hold no metric or family {name!r}. "
-                    f"{did_you_mean(name, sorted(known))}They hold: {', '.join(self.names)}."
+                    f"{did_you_mean(name, sorted(selectable))}They hold: {', '.join(self.names)}."
                 )
         return [card.name for card in named(names, self.cards)]
 
@@ -255,19 +258,19 @@ class Scores:
 
     def dialog_values(self, names: Sequence[str]) -> pl.DataFrame:
         """One row a dialogue: who it is, then the values of metrics; null where they have none."""
-        there = self.dialogs.collect_schema().names()
+        columns = self.dialogs.collect_schema().names()
         values = [
-            pl.col(name) if name in there else pl.lit(None, pl.Float64).alias(name)
+            pl.col(name) if name in columns else pl.lit(None, pl.Float64).alias(name)
             for name in names
         ]
         return self.dialogs.select(*UNITS[:3], *values).collect(engine="streaming")
 
     def dialog_reasons(self, names: Sequence[str]) -> pl.DataFrame:
         """One row a dialogue, a column a metric: why it has no value; null where it has one."""
-        there = self.dialogs.collect_schema().names()
+        columns = self.dialogs.collect_schema().names()
         reasons = [
             pl.col(reason_column(name)).alias(name)
-            if reason_column(name) in there
+            if reason_column(name) in columns
             else pl.lit("not defined for a dialogue").alias(name)
             for name in names
         ]
@@ -321,7 +324,7 @@ def score(
         levels: Which of turn, dialog, agent, system to keep.
         resources: Lexicons, models, prompt and seed, where the defaults will not do.
         threads: How many batches are worked on at once; as many as there are cores if not given.
-        advance: Told how many more turns are done.
+        advance: Called with the number of turns just done.
     """
     plan = make_plan(metrics, resources or Resources())
     references = open_scorers(corpus, plan)
@@ -491,12 +494,14 @@ def state_table(part: Part) -> pl.DataFrame:
     state = part.state
     assert state is not None
     assert part.contexts is not None
-    made = {"other_turns": state.other_turns.astype(np.float64)}
+    columns = {"other_turns": state.other_turns.astype(np.float64)}
     for side, counts in (("own", state.own), ("other", state.other)):
         for name, rows in counts.items():
-            made |= {f"{side}|{name}|{column}": rows[:, column] for column in range(rows.shape[1])}
+            columns |= {
+                f"{side}|{name}|{column}": rows[:, column] for column in range(rows.shape[1])
+            }
     return part.units.select(*UNITS[:3]).hstack(
-        [part.contexts, *(pl.Series(name, numbers) for name, numbers in made.items())]
+        [part.contexts, *(pl.Series(name, numbers) for name, numbers in columns.items())]
     )
 
 

@@ -60,11 +60,11 @@ class Column:
             pl.when(pl.col(f"m{i}") > 0).then(pl.format(f"{reason} ×{{}}", pl.col(f"m{i}")))
             for i, reason in enumerate(self.turn_reasons)
         ]
-        told = [
+        counted_already = [
             (pl.col("own") == reason) & (pl.col(f"m{i}") > 0)
             for i, reason in enumerate(self.turn_reasons)
         ]
-        alone = pl.when(~pl.any_horizontal(told)).then("own")
+        alone = pl.when(~pl.any_horizontal(counted_already)).then("own")
         joined = counted.with_columns(own=own).select(
             pl.concat_str(alone, *parts, separator="; ", ignore_nulls=True).alias("reason")
         )
@@ -113,8 +113,8 @@ class ScoringPlan:
         owners: dict[str, tuple[Feature, Metric]] = {}
         for metric in self.metrics:
             for feature in metric.definition.features:
-                known, owner = owners.setdefault(feature.name, (feature, metric))
-                if known != feature:
+                first, owner = owners.setdefault(feature.name, (feature, metric))
+                if first != feature:
                     raise DialensError(
                         f"The metrics {owner.name!r} (family {owner.card.family!r}) and "
                         f"{metric.name!r} (family {metric.card.family!r}) define the feature "
@@ -191,8 +191,8 @@ def open_scorers(corpus: Corpus, plan: ScoringPlan) -> pl.DataFrame | None:
     references = kept.collect(engine="streaming") if wanted else None
 
     def texts() -> list[str]:
-        found = kept.select("text").drop_nulls().sort("text").collect()["text"]
-        return [text for text in found.to_list() if text.strip()]
+        texts = kept.select("text").drop_nulls().sort("text").collect()["text"]
+        return [text for text in texts.to_list() if text.strip()]
 
     plan.scorers.prepare(families, texts)
     return references
@@ -214,12 +214,12 @@ def score_parts(
     plan.open()
     families = [family for family in plan.families.values() if family.kind != "words"]
     features = plan.features
-    known = Words({f.name: f.weights for f in features.values() if isinstance(f, WordCount)})
+    words = Words({f.name: f.weights for f in features.values() if isinstance(f, WordCount)})
     groups = _Groups(plan)
 
     def seen_by_scorers() -> Iterator[TurnBatch]:
         for turns in batches:
-            batch = TurnBatch(turns, known, _of_dialogs(references, turns))
+            batch = TurnBatch(turns, words, _of_dialogs(references, turns))
             shares = Shares(turns.height, len(families), advance)
             for family in families:
                 everyone = family.name in plan.both_sides
@@ -267,14 +267,14 @@ def _score_batch(batch: TurnBatch, plan: ScoringPlan) -> tuple[TurnBatch, Part, 
     for family in plan.families.values():
         if family.kind == "words":
             score_family(batch, family, plan.scorers)
-    failures = plan.failures_of({name: made.failure for name, made in batch.outcomes.items()})
+    failures = plan.failures_of({name: outcome.failure for name, outcome in batch.outcomes.items()})
     counts = {name: feature.turns(batch) for name, feature in features.items()}
     rows = np.flatnonzero(batch.is_agent)
     before = {name: batch.before(counts[name], rows, prompt=plan.prompt) for name in plan.compared}
     asked = batch.turn_in_dialog[rows]
     if plan.prompt == "last":
         asked = np.minimum(asked, 1)
-    turn_state = State({name: made[rows] for name, made in counts.items()}, before, asked)
+    turn_state = State({name: numbers[rows] for name, numbers in counts.items()}, before, asked)
     turns = Part(
         "turn",
         batch.turns.select(UNITS)[rows],
@@ -321,8 +321,8 @@ def _values(metric: Metric, state: State, failures: Mapping[str, str]) -> Values
 
 def _turn_column(metric: Metric, state: State, failures: Mapping[str, str]) -> Column:
     values = _values(metric, state, failures)
-    there = (values.code == 0).astype(np.int64)
-    return Column(values, there, 1 - there)
+    present = (values.code == 0).astype(np.int64)
+    return Column(values, present, 1 - present)
 
 
 def _larger_column(
@@ -460,8 +460,8 @@ class _Positions:
         position = so_far[rows] - first[batch.dialog_of_turn[rows]] - 1
         turns = np.column_stack([np.ones(len(rows)), state.other_turns.astype(np.float64)])
         kept = position < MAX_POSITION
-        cut = {name: made[kept] for name, made in state.own.items()}
-        seen = {name: made[kept] for name, made in state.other.items()}
+        cut = {name: numbers[kept] for name, numbers in state.own.items()}
+        seen = {name: numbers[kept] for name, numbers in state.other.items()}
         group = batch.dialog_of_turn[rows][kept]
         return cls(group, position[kept], cut, seen, turns[kept])
 

@@ -1,6 +1,6 @@
 """The turns of a batch as units: what came before, what was said, what others said instead."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -98,6 +98,19 @@ def _contexts(batch: TurnBatch, rows: Ints, last: int | None) -> Iterator[tuple[
             yield tuple(texts[max(start, row - last) : row])
 
 
+def distinct_replies(units: Sequence[Unit]) -> tuple[list[str], Ints]:
+    """Replies, each once, and for every unit the place of its own among them.
+
+    Examples:
+        >>> units = [Unit((), text, ()) for text in ("Yes.", "No.", "Yes.")]
+        >>> replies, places = distinct_replies(units)
+        >>> replies, places.tolist()
+        (['Yes.', 'No.'], [0, 1, 0])
+    """
+    places = {text: place for place, text in enumerate(dict.fromkeys(u.response for u in units))}
+    return list(places), np.array([places[unit.response] for unit in units], dtype=np.int64)
+
+
 def _texts(batch: TurnBatch) -> list[str]:
     texts: list[str] = batch.turns["text"].fill_null("").to_list()
     return texts
@@ -105,8 +118,8 @@ def _texts(batch: TurnBatch) -> list[str]:
 
 def _has_context(batch: TurnBatch, turns: int | None) -> Mask:
     """Which turns have something said in so many turns before them, in any if not given."""
-    said: Ints = np.cumsum(batch.says)
-    before = said - batch.says
+    spoken: Ints = np.cumsum(batch.says)
+    before = spoken - batch.says
     starts = batch.dialog_starts[batch.dialog_of_turn]
     if turns is not None:
         starts = np.maximum(starts, np.arange(len(before)) - turns)
@@ -125,8 +138,8 @@ def _references(batch: TurnBatch) -> dict[tuple[str, int], tuple[str, ...]]:
     """What others said instead of each turn; blank ones are left out, equal ones count once."""
     if batch.references is None:
         return {}
-    found: dict[tuple[str, int], dict[str, None]] = {}
+    texts_by_place: dict[tuple[str, int], dict[str, None]] = {}
     for dialog, turn, text in batch.references.select("dialog", "turn", "text").iter_rows():
         if text is not None and text.strip():
-            found.setdefault((dialog, turn), {})[text] = None
-    return {place: tuple(texts) for place, texts in found.items()}
+            texts_by_place.setdefault((dialog, turn), {})[text] = None
+    return {place: tuple(texts) for place, texts in texts_by_place.items()}

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dialens.base import DialensError
+from dialens.base import DialensError, first_line
 
 SAFE_WEIGHTS = ("model.safetensors", "model.safetensors.index.json")
 """Weights that are only numbers, whole or in pieces."""
@@ -189,17 +189,6 @@ def load_gguf(file: Path) -> tuple[Any, Any]:
     except Exception as error:  # the reader of this format raises whatever its bytes lead to
         raise FolderError(f"{file} cannot be loaded", first_line(error)) from error
     return model.eval(), tokenizer
-
-
-def first_line(error: BaseException) -> str:
-    """What an error of a library says first; its name where it says nothing.
-
-    Examples:
-        >>> first_line(ValueError("no header.")), first_line(EOFError())
-        ('no header', 'EOFError')
-    """
-    lines = str(error).strip().splitlines()
-    return lines[0].rstrip(".") if lines else type(error).__name__
 
 
 @contextlib.contextmanager

@@ -9,15 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from dialens.base import DialensError, sha256_file
+from dialens.base import DialensError, first_line, sha256_file
 from dialens.models._classifiers import ClassifierConfig, read_config
-from dialens.models._folders import (
-    SAFE_WEIGHTS,
-    FolderError,
-    first_line,
-    load_model,
-    load_tokenizer,
-)
+from dialens.models._folders import SAFE_WEIGHTS, FolderError, load_model, load_tokenizer
 from dialens.models._inputs import TextInput, check_inputs, wordless_tokens
 from dialens.models._runtime import Advance, Reading, activated, length_sorted, shown_progress
 

@@ -12,7 +12,7 @@ from typing import Literal
 
 import numpy as np
 
-from dialens.base import DialensError, did_you_mean, progress
+from dialens.base import DialensError, did_you_mean, first_line, progress
 from dialens.models._card import ModelCard, Task
 from dialens.models._inputs import EncodedInputs, TextInput, check_inputs, encode_inputs
 from dialens.models._sessions import ALSO, OpenModel, open_model
@@ -249,7 +249,7 @@ class Model:
         except Exception as error:  # ONNX Runtime's kinds have no common base
             raise DialensError(
                 f"{self._graph} cannot read what tokenizer.json makes of texts "
-                f"({str(error).strip().splitlines()[0]}): both must come from one model, and the "
+                f"({first_line(error)}): both must come from one model, and the "
                 "graph must take any number of texts of any length"
             ) from error
         for name, value in zip(names, values, strict=True):

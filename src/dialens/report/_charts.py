@@ -110,6 +110,23 @@ def specification(chart: Drawing) -> dict[str, Any]:
     return made
 
 
+def picked_among_all(base: alt.Chart, x: alt.X, *, height: int) -> Drawing:
+    """Every agent as a quiet tick, and over them the dot and interval of the one the reader picks.
+
+    Args:
+        base: Rows with the columns `small`, `number`, `low` and `high`, and the vertical axis.
+        x: The horizontal axis.
+        height: Of the whole chart.
+    """
+    others = base.transform_filter("!datum.small")
+    ticks = others.mark_tick(thickness=2, size=19, style="quiet", opacity=0.5).encode(x=x)
+    picked = base.transform_filter("datum.number === pick")
+    line = picked.mark_rule(strokeWidth=4, strokeCap="round", style="picked", opacity=0.5)
+    dot = picked.mark_circle(size=110, style="picked", opacity=1)
+    layers = alt.layer(ticks, line.encode(x=alt.X("low:Q"), x2="high:Q"), dot.encode(x=x))
+    return layers.add_params(alt.param(name="pick", value=0)).properties(height=height)
+
+
 def row_axis(count: int, names: str = "names") -> alt.Y:
     """A vertical axis of rows 0 … count - 1, labelled from the parameter `names`.
 

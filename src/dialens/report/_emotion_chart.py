@@ -3,7 +3,14 @@
 import altair as alt
 
 from dialens.base import Estimate
-from dialens.report._charts import FEW_AGENTS, Chart, Drawing, named, specification
+from dialens.report._charts import (
+    FEW_AGENTS,
+    Chart,
+    Drawing,
+    named,
+    picked_among_all,
+    specification,
+)
 from dialens.report._digest import Digest
 
 _FEW_DIALOGS = 10
@@ -106,13 +113,4 @@ def _grouped(digest: Digest, order: list[str]) -> Drawing:
 def _picked(order: list[str]) -> Drawing:
     x, y = _axes(order)
     base = alt.Chart(named("rows")).encode(y=y, tooltip=_TOOLTIP)
-    others = base.transform_filter("!datum.small")
-    all_of_them = others.mark_tick(thickness=2, size=20, style="quiet", opacity=0.5).encode(x=x)
-    one = base.transform_filter("datum.number === pick")
-    line = one.mark_rule(strokeWidth=4, strokeCap="round", style="picked", opacity=0.5)
-    dot = one.mark_circle(size=110, style="picked", opacity=1)
-    return (
-        alt.layer(all_of_them, line.encode(x=alt.X("low:Q"), x2="high:Q"), dot.encode(x=x))
-        .add_params(alt.param(name="pick", value=0))
-        .properties(height=36 * len(order))
-    )
+    return picked_among_all(base, x, height=36 * len(order))

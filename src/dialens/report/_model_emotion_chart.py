@@ -5,7 +5,14 @@ from collections.abc import Sequence
 import altair as alt
 
 from dialens.base import counted
-from dialens.report._charts import FEW_AGENTS, Chart, Drawing, named, specification
+from dialens.report._charts import (
+    FEW_AGENTS,
+    Chart,
+    Drawing,
+    named,
+    picked_among_all,
+    specification,
+)
 from dialens.report._digest import Digest
 
 _PREFIX = "emotion_"
@@ -138,13 +145,4 @@ def _picked(order: Sequence[str]) -> Drawing:
         axis=alt.Axis(title=None, grid=True, tickBand="extent", labelFontSize=13),
     )
     base = alt.Chart(named("rows")).encode(y=y, tooltip=_TOOLTIP)
-    others = base.transform_filter("!datum.small")
-    ticks = others.mark_tick(thickness=2, size=18, style="quiet", opacity=0.5).encode(x=x)
-    one = base.transform_filter("datum.number === pick")
-    line = one.mark_rule(strokeWidth=4, strokeCap="round", style="picked", opacity=0.5)
-    dot = one.mark_circle(size=110, style="picked", opacity=1)
-    return (
-        alt.layer(ticks, line.encode(x=alt.X("low:Q"), x2="high:Q"), dot.encode(x=x))
-        .add_params(alt.param(name="pick", value=0))
-        .properties(height=34 * len(order))
-    )
+    return picked_among_all(base, x, height=34 * len(order))

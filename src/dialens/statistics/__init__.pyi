@@ -11,7 +11,14 @@ from ._bootstrap import (
     percentile_estimate,
     resampled_sums,
 )
-from ._coefficients import area_under_curve, partial_pearson, pearson, ranks, spearman
+from ._coefficients import (
+    area_under_curve,
+    partial_pearson,
+    pearson,
+    ranks,
+    spearman,
+    spearman_rows,
+)
 from ._corrections import corrected
 from ._few_units import BOOTSTRAP, FEW, FEWEST, TOO_FEW, T, few_units_note, jackknife_t, units
 from ._incremental import FOLDS, Memory, increment
@@ -59,6 +66,7 @@ __all__ = [
     "rated_items",
     "resampled_sums",
     "spearman",
+    "spearman_rows",
     "standouts",
     "units",
 ]

@@ -1,22 +1,12 @@
 from ._defaults import FUNCTION_WORD_CATEGORIES, card, emotion_lexicon, function_words, stop_words
 from ._lexicon import Lexicon
 from ._lexicon_files import PLUTCHIK, as_emotion_lexicon, read_emotion_lexicon, read_lexicon
-from ._tokens import (
-    PATTERN,
-    VERSION,
-    is_word,
-    normalise,
-    spans,
-    spans_of_texts,
-    tokenise,
-    tokenise_texts,
-)
+from ._tokens import VERSION, is_word, normalise, spans, spans_of_texts, tokenise, tokenise_texts
 from ._vocabulary import Vocabulary
 from ._word_features import WordTable
 
 __all__ = [
     "FUNCTION_WORD_CATEGORIES",
-    "PATTERN",
     "PLUTCHIK",
     "VERSION",
     "Lexicon",

@@ -242,8 +242,8 @@ def _clean(
 
 
 def _rows(words: pl.DataFrame, entries: pl.DataFrame) -> NDArray[np.int64]:
-    found = words.join(entries, on="word", how="left", maintain_order="left")["row"]
-    return found.fill_null(-1).to_numpy().astype(np.int64, copy=False)
+    matches = words.join(entries, on="word", how="left", maintain_order="left")["row"]
+    return matches.fill_null(-1).to_numpy().astype(np.int64, copy=False)
 
 
 def _apply(result: Weights, weights: Weights, rows: NDArray[np.int64], *, overwrite: bool) -> None:

@@ -55,7 +55,7 @@ def _lexicon_tables(connection: sqlite3.Connection) -> dict[str, set[str]]:
         name: {row[1] for row in connection.execute(f"PRAGMA table_info({_quoted(name)})")}
         for (name,) in names
     }
-    return {name: found for name, found in columns.items() if {"term", "category"} <= found}
+    return {name: heads for name, heads in columns.items() if {"term", "category"} <= heads}
 
 
 def _choose(

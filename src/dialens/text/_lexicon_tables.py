@@ -85,10 +85,10 @@ def _check_width(file: Path, rows: Sequence[_Row]) -> None:
 def _header(row: Sequence[str]) -> _Layout | None:
     names = [re.sub(r"[^a-z]", "", field.lower()) for field in row]
     places = [
-        [i for i, name in enumerate(names) if name in known]
-        for known in (_WORD, _CATEGORY, _WEIGHT)
+        [i for i, name in enumerate(names) if name in heads]
+        for heads in (_WORD, _CATEGORY, _WEIGHT)
     ]
-    word, category, weight = (found[0] if found else None for found in places)
+    word, category, weight = (columns[0] if columns else None for columns in places)
     if word is None:
         return None
     wide = len(row) > 1 and category is None and weight is None

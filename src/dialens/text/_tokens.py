@@ -148,13 +148,13 @@ def _align(text: str, normalised: str, tokens: list[str]) -> list[tuple[int, int
     # Between two tokens stand only characters that cannot begin a token (the last alternative takes
     # everything else), so the next occurrence of a token is the place where it was found.
     origin = _origins(text, normalised)
-    found = []
+    result = []
     position = 0
     for token in tokens:
         start = normalised.index(token, position)
         position = start + len(token)
-        found.append((origin[start], origin[position - 1] + 1, token))
-    return found
+        result.append((origin[start], origin[position - 1] + 1, token))
+    return result
 
 
 def _origins(text: str, normalised: str) -> Sequence[int]:

@@ -18,15 +18,15 @@ def address_of(request: Request) -> str:
     return request.client.host if request.client is not None else "unknown"
 
 
-def password_fits(site: Site, request: Request, given: str) -> bool:
-    """Whether somebody knows the password; who guesses too often is sent away."""
+def password_fits(site: Site, request: Request, password: str) -> bool:
+    """Whether the password is right; too many failed attempts are refused."""
     try:
-        return site.password.accepts(given, address_of(request))
+        return site.password.accepts(password, address_of(request))
     except TooManyTries as error:
         raise HTTPException(429, str(error), {"retry-after": str(error.seconds)}) from error
 
 
 def bearer_is_researcher(site: Site, request: Request) -> bool:
     """Whether a program's request carries the password."""
-    scheme, _, given = request.headers.get("authorization", "").partition(" ")
-    return scheme.lower() == "bearer" and password_fits(site, request, given.strip())
+    scheme, _, password = request.headers.get("authorization", "").partition(" ")
+    return scheme.lower() == "bearer" and password_fits(site, request, password.strip())

@@ -159,9 +159,9 @@ def api_routes(site: Site, watch: Watch) -> APIRouter:
 
     def cell_infos(cell: str | None = None) -> list[CellInfo]:
         return [
-            CellInfo.model_validate(one, from_attributes=True)
-            for one in watch.overview(site.clock()).cells
-            if cell in (None, one.cell)
+            CellInfo.model_validate(progress, from_attributes=True)
+            for progress in watch.overview(site.clock()).cells
+            if cell in (None, progress.cell)
         ]
 
     @router.get("/cells")
@@ -202,14 +202,14 @@ def api_routes(site: Site, watch: Watch) -> APIRouter:
             n_failed=seen.n_failed,
             raters=[
                 RaterInfo(
-                    participant=one.participant,
-                    n_ratings=one.n_ratings,
-                    median_seconds=one.median_seconds,
-                    same_share=one.same_share,
-                    n_failed_checks=one.n_failed_checks,
-                    flags=list(one.flags),
+                    participant=rater.participant,
+                    n_ratings=rater.n_ratings,
+                    median_seconds=rater.median_seconds,
+                    same_share=rater.same_share,
+                    n_failed_checks=rater.n_failed_checks,
+                    flags=list(rater.flags),
                 )
-                for one in seen.raters[:limit]
+                for rater in seen.raters[:limit]
             ],
         )
 

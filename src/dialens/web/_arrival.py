@@ -22,7 +22,7 @@ class Arrival:
     Attributes:
         recruiter: Its kind: `link`, `mturk`, `prolific`, or one that another package brings.
         worker: Who they are there; none for people by link who were given no id.
-        parameters: The rest of what the recruiter told, e.g. the assignment.
+        parameters: What else the recruiter sent, e.g. the assignment.
         preview: Whether they only look at the task and have not accepted it yet.
     """
 

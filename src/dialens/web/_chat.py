@@ -1,4 +1,4 @@
-"""The pages on which participants talk with an agent: send, hear the reply as it comes, go on.
+"""The pages on which participants talk with an agent: send a message, stream the reply, go on.
 
 With a script the reply streams, one JSON object a line. Without, the browser waits for the whole
 page. Either way a message is stored before the agent is asked, and sending it again changes
@@ -89,7 +89,7 @@ class ChatState:
 
     @property
     def over(self) -> bool:
-        """Whether the participant goes on."""
+        """Whether the conversation is finished and the participant goes on."""
         return is_over(self.exchanges, self.wanted)
 
     @property
@@ -104,7 +104,7 @@ class ChatState:
 
     @property
     def number(self) -> int:
-        """Of the exchange that is next, or under way."""
+        """The number of the exchange that is next, or under way."""
         busy = self.last is not None and self.last.state != ANSWERED
         return len(self.exchanges) + (0 if busy else 1)
 
@@ -128,7 +128,7 @@ class ChatState:
             "text": None if last is None else last.reply,
             "sorry": self.sorry,
             "over": self.over,
-            "left": self.wanted - sum(one.state == ANSWERED for one in self.exchanges),
+            "left": self.wanted - sum(exchange.state == ANSWERED for exchange in self.exchanges),
         }
 
 
@@ -146,16 +146,16 @@ class Chats:
 
     def state(self, session: Session, talk: str) -> ChatState:
         """How far a conversation is."""
-        said = self._replies.conversations.exchanges(session.token)
-        return self.state_of(said, talk)
+        exchanges = self._replies.conversations.exchanges(session.token)
+        return self.state_of(exchanges, talk)
 
     def still_on(self, session: Session, screen: Screen) -> bool:
         """Whether a screen is a conversation that is not over."""
         return screen.kind == "chat" and not self.state(session, screen.id).over
 
-    def state_of(self, said: Sequence[Exchange], talk: str) -> ChatState:
+    def state_of(self, exchanges: Sequence[Exchange], talk: str) -> ChatState:
         """How far a conversation is, of those of a participant."""
-        own = tuple(one for one in said if one.talk == talk)
+        own = tuple(exchange for exchange in exchanges if exchange.talk == talk)
         return ChatState(own, self._settings.exchanges)
 
     def page(
@@ -169,12 +169,12 @@ class Chats:
     ) -> Response:
         """The page of a conversation."""
         site, screen = self._site, caller.screen
-        said = self._replies.conversations.exchanges(caller.session.token)
+        exchanges = self._replies.conversations.exchanges(caller.session.token)
         return site.pages.page(
             "chat",
             422 if error else 200,
-            screen=filled(screen, said),
-            chat=self.state_of(said, screen.id),
+            screen=filled(screen, exchanges),
+            chat=self.state_of(exchanges, screen.id),
             settings=self._settings,
             index=index,
             total=total,

@@ -1,4 +1,4 @@
-"""What the browser keeps for us: one signed cookie, and tokens against forged requests."""
+"""One signed cookie, and tokens against cross-site request forgery (CSRF)."""
 
 import hashlib
 import hmac
@@ -41,7 +41,7 @@ class Visit:
 
 
 class CookieJar:
-    """Reads and writes the cookies of one study; whatever was tampered with is not there.
+    """Reads and writes the cookies of one study; one with a wrong signature counts as none.
 
     Cookies do not know ports: their names hold the study's, so that two studies on one machine
     leave each other alone.
@@ -70,7 +70,7 @@ class CookieJar:
         )
 
     def set_visit(self, request: Request, response: Response, visit: Visit) -> None:
-        """Let the browser keep a visit."""
+        """Set the cookie of a visit."""
         content: dict[str, Any] = {"v": visit.visitor, "a": visit.arrival.as_json()}
         if visit.token is not None:
             content["t"] = visit.token
@@ -91,23 +91,23 @@ class CookieJar:
         return name if isinstance(name, str) else None
 
     def set_login(self, request: Request, response: Response, name: str) -> None:
-        """Let a researcher in; `name` is new at every login."""
+        """Set the cookie of a researcher's session; `name` is new at every login."""
         signed = str(self._logins.dumps(name))
         self._set(request, response, self.researcher, signed, RESEARCHER_HOURS * 3600, framed=False)
 
     def end_login(self, request: Request, response: Response) -> None:
-        """Let the browser forget the researcher's session."""
+        """Delete the cookie of the researcher's session."""
         self._set(request, response, self.researcher, "", 0, framed=False)
 
     def ticket(self, purpose: str, owner: str) -> str:
-        """What a form has to bring along: nobody but the owner of the cookie can know it."""
+        """The CSRF token of a form: only the owner of the cookie can know it."""
         text = f"{purpose}:{owner}".encode()
         return hmac.new(self._key, text, hashlib.sha256).hexdigest()
 
-    def is_ticket(self, given: str, purpose: str, owner: str) -> bool:
-        """Whether a form brought the right one."""
+    def is_ticket(self, ticket: str, purpose: str, owner: str) -> bool:
+        """Whether it is the CSRF token that the form should have."""
         # Bytes: compare_digest refuses text that is not ASCII.
-        return hmac.compare_digest(given.encode(), self.ticket(purpose, owner).encode())
+        return hmac.compare_digest(ticket.encode(), self.ticket(purpose, owner).encode())
 
     def _set(
         self,

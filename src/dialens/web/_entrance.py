@@ -34,18 +34,18 @@ class Entrance:
         """The first page; who is in a session already goes on where they are."""
         site = self.site
         came = arrival(site.study.design.recruiter.kind, request.query_params)
-        known = site.cookies.visit(request)
-        if known is not None and known.token is not None and _same(known.arrival, came):
+        visit = site.cookies.visit(request)
+        if visit is not None and visit.token is not None and _same(visit.arrival, came):
             try:
-                session = site.store.session(known.token)
+                session = site.store.session(visit.token)
             except UnknownSession:
-                known = None
+                visit = None
             else:
                 if session.study == site.study.hash and session.state != "restarted":
                     return onward(request, "/study")
         if came.preview:
             return site.pages.page("preview", minutes=site.minutes)
-        visitor = known.visitor if known is not None else secrets.token_urlsafe(24)
+        visitor = visit.visitor if visit is not None else secrets.token_urlsafe(24)
         ticket = site.cookies.ticket(BEGIN, visitor)
         response: Response
         if wants_json(request):
@@ -93,6 +93,6 @@ class Entrance:
         return kind
 
 
-def _same(known: Arrival, came: Arrival) -> bool:
+def _same(before: Arrival, came: Arrival) -> bool:
     """Whether an address leads to the person whose cookie this is."""
-    return came.worker is None or (known.recruiter, known.worker) == (came.recruiter, came.worker)
+    return came.worker is None or (before.recruiter, before.worker) == (came.recruiter, came.worker)

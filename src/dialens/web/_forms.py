@@ -49,10 +49,10 @@ async def read_form(request: Request) -> dict[str, str]:
         )
     except ValueError as error:
         raise HTTPException(400, "The form could not be read.") from error
-    made: dict[str, str] = {}
+    fields: dict[str, str] = {}
     for name, value in pairs:
-        made.setdefault(name, value)
-    return made
+        fields.setdefault(name, value)
+    return fields
 
 
 SentForm = Annotated[dict[str, str], Depends(read_form)]
@@ -209,7 +209,7 @@ async def read_answer(request: Request) -> ScreenAnswer:
         )
     key = body.key or secrets.token_urlsafe(16)
     try:
-        seen = [one.event(key) for one in _EVENTS.validate_python(body.events or [])]
+        seen = [event.event(key) for event in _EVENTS.validate_python(body.events or [])]
     except Invalid:
         seen = []
     return ScreenAnswer(

@@ -1,4 +1,4 @@
-"""The door: bounds on what comes in and how slowly, headers on what goes out."""
+"""Limits on the size and duration of requests, and security headers on responses."""
 
 import asyncio
 from collections.abc import Mapping
@@ -48,7 +48,7 @@ def security_headers(*, framed_by: tuple[str, ...] = ()) -> dict[str, str]:
 
 
 class Guard:
-    """Wraps the application.
+    """Middleware that applies the limits and adds the headers.
 
     A request that another site made the browser send is refused by what the browser says of it
     (`Sec-Fetch-Site`); forms carry a ticket besides, for browsers that say nothing.

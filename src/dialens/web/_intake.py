@@ -1,4 +1,4 @@
-"""Where submissions wait: all that came while the last group was stored make up the next.
+"""Group commit: submissions that arrive while one group is stored form the next group.
 
 Nobody holds a thread while waiting, and the disk is waited for once a group. Each is answered when
 its group is committed, not before.

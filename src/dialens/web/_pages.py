@@ -90,7 +90,7 @@ class Shown:
     @property
     def asked(self) -> list[Asked]:
         """All questions in the order of the page."""
-        return [one for _, own in self.responses for one in own] + self.questions
+        return [question for _, own in self.responses for question in own] + self.questions
 
     @property
     def compared(self) -> bool:
@@ -119,42 +119,45 @@ def arrange(
         ([2, 2, 2], 0)
     """
     arranged = Shown()
-    asked = [_asked(one, given or {}, (wrong or {}).get(one.name)) for one in screen.fields]
+    asked = [
+        _asked(question, given or {}, (wrong or {}).get(question.name))
+        for question in screen.fields
+    ]
     on_screen = [block for block in screen.body if block["kind"] == "response"]
     alone = len(on_screen) == 1
     for block in screen.body:
         if block["kind"] == "definition" and screen.kind != "instructions":
             arranged.definitions.append(block)
         elif block["kind"] == "response":
-            own = [one for one in asked if alone or one.slot == block["slot"]]
+            own = [question for question in asked if alone or question.slot == block["slot"]]
             arranged.responses.append((block, own))
         else:
             arranged.before.append(block)
-    taken = {one.name for _, own in arranged.responses for one in own}
-    arranged.questions.extend(one for one in asked if one.name not in taken)
+    taken = {question.name for _, own in arranged.responses for question in own}
+    arranged.questions.extend(question for question in asked if question.name not in taken)
     return arranged
 
 
-def _asked(one: Field, given: Mapping[str, str], error: str | None) -> Asked:
-    form = instrument(one.instrument).form(one)
-    slot, label = one.options.get("slot"), one.options.get("quality_label")
+def _asked(field: Field, given: Mapping[str, str], error: str | None) -> Asked:
+    form = instrument(field.instrument).form(field)
+    slot, label = field.options.get("slot"), field.options.get("quality_label")
     return Asked(
-        one.name,
-        input_name(one.name),
+        field.name,
+        input_name(field.name),
         form,
-        _points(one, form.choices),
+        _points(field, form.choices),
         None if slot is None else str(slot),
         None if label is None else str(label),
-        one.required,
+        field.required,
         given,
         error,
     )
 
 
-def _points(one: Field, choices: Sequence[Choice]) -> tuple[tuple[str, str, str], ...]:
-    if one.instrument != "likert":
+def _points(field: Field, choices: Sequence[Choice]) -> tuple[tuple[str, str, str], ...]:
+    if field.instrument != "likert":
         return ()
-    labels = one.options.get("labels", {})
+    labels = field.options.get("labels", {})
     return tuple((choice.value, choice.value, labels.get(choice.value, "")) for choice in choices)
 
 

@@ -184,8 +184,8 @@ class Participation:
         site = self.site
         if site.replies is None or talk_of(screens[index]) is None:
             return index
-        said = site.replies.conversations.exchanges(session.token)
-        while is_absent(screens[index], said):
+        exchanges = site.replies.conversations.exchanges(session.token)
+        while is_absent(screens[index], exchanges):
             nothing = replace(screens[index], fields=())
             submission = Submission(nothing, index, {}, "passed-over")
             receipt = site.store.submit(session.token, submission, now=site.clock())
@@ -200,14 +200,14 @@ class Participation:
         return None if caller is None else Caller(caller.session, caller.screen)
 
     def log(self, request: Request, sent: SentEvents) -> Response:
-        """Keep what happened on a page; a sign of life, too."""
+        """Store the events of a page, which also show that the session is alive."""
         site = self.site
         visit = site.cookies.visit(request)
         if visit is None or visit.token is None:
             raise HTTPException(403, "There is no session.")
         if not site.cookies.is_ticket(sent.ticket, ANSWER, visit.token):
             raise HTTPException(403, NOT_YOURS)
-        events = [one.event(sent.page) for one in sent.events]
+        events = [event.event(sent.page) for event in sent.events]
         site.store.log_events(visit.token, sent.screen.replace("\0", ""), events, now=site.clock())
         return Response(status_code=204)
 
@@ -258,9 +258,11 @@ class Participation:
                 return self.chats.page(own, index=index, total=len(caller.screens) - 1)
             chat = self.chats.state(caller.session, screen.id).as_json()
         if site.replies is not None and talk_of(screen) is not None:
-            said = site.replies.conversations.exchanges(token)
+            exchanges = site.replies.conversations.exchanges(token)
             # The server was stopped before it could go on past it.
-            screen = filled(replace(screen, fields=()) if is_absent(screen, said) else screen, said)
+            screen = filled(
+                replace(screen, fields=()) if is_absent(screen, exchanges) else screen, exchanges
+            )
         if screen.deadline_s is not None:
             now = site.clock().timestamp()
             if visit.watch is None or visit.watch[0] != index:

@@ -1,4 +1,4 @@
-"""The researcher's password, and patience with those who guess."""
+"""The researcher's password, with a limit on failed attempts."""
 
 import hmac
 import ipaddress
@@ -17,7 +17,7 @@ _MOST_ADDRESSES = 10_000
 
 
 class TooManyTries(DialensError):
-    """Somebody guesses; the password is not looked at for a while.
+    """Too many failed attempts: the password is not checked for a while.
 
     Attributes:
         seconds: After which trying makes sense again.
@@ -29,7 +29,7 @@ class TooManyTries(DialensError):
 
 
 class Password:
-    """Compares in constant time; five mistakes within five minutes close the door to an address.
+    """Compares in constant time; five failed attempts in five minutes block an address.
 
     A hundred mistakes of all addresses together close it to everybody, so that many machines
     guess no faster. With several server processes each counts for itself.
@@ -53,7 +53,7 @@ class Password:
         self._mistakes: dict[str, deque[float]] = {}
         self._all: deque[float] = deque()
 
-    def accepts(self, given: str, address: str) -> bool:
+    def accepts(self, password: str, address: str) -> bool:
         """Whether it is the password.
 
         Raises:
@@ -63,7 +63,7 @@ class Password:
             now, who = self._clock(), _network(address)
             self._refuse(self._mistakes.get(who, deque()), _TRIES_OF_ONE, now)
             self._refuse(self._all, _TRIES_OF_ALL, now)
-            if hmac.compare_digest(self._digest(given), self._kept):
+            if hmac.compare_digest(self._digest(password), self._kept):
                 self._mistakes.pop(who, None)
                 return True
             if len(self._mistakes) >= _MOST_ADDRESSES:
@@ -83,7 +83,7 @@ class Password:
 
 
 def _network(address: str) -> str:
-    """An address as somebody who guesses has it: of IPv6, a whole network of 64 bits.
+    """What failed attempts are counted for: an IPv4 address, or an IPv6 network of 64 bits.
 
     Examples:
         >>> _network("2001:db8::1") == _network("2001:db8::2")

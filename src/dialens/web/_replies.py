@@ -1,4 +1,4 @@
-"""Agents at work: each reply in a thread of its own, heard piece by piece by whoever listens.
+"""Replies of agents: each is made in a thread of its own and streamed to all who listen.
 
 Replies do not belong to the request that asked for them. A participant may close the page: the
 reply is stored all the same, and is there when they come back.
@@ -38,13 +38,13 @@ Key = tuple[str, int, str, int]
 
 
 def key_of(session: Session, talk: str, number: int) -> Key:
-    """By which a reply under way is found."""
+    """The key under which a reply under way is found."""
     return session.participant, session.attempt, talk, number
 
 
 @dataclass
 class LiveReply:
-    """A reply under way; written by a thread, heard in event loops."""
+    """A reply under way: written by one thread, streamed in event loops."""
 
     lease: Lease
     agent: Agent
@@ -173,8 +173,12 @@ class Replies:
             self._done(key, live)
 
     def _asked(self, live: LiveReply) -> AgentReply | AgentFailure:
-        said = spoken((*live.lease.before, live.lease.exchange), greeting=self._settings.greeting)
-        history = [Message("agent" if role == "agent" else "partner", text) for role, text in said]
+        utterances = spoken(
+            (*live.lease.before, live.lease.exchange), greeting=self._settings.greeting
+        )
+        history = [
+            Message("agent" if role == "agent" else "partner", text) for role, text in utterances
+        ]
         try:
             return self._heard(live, history)
         except AgentError as error:
@@ -260,6 +264,6 @@ class Replies:
 
 
 def _seed(session: Session, talk: str) -> int:
-    """Of a conversation: the same in all its turns, and after a restart."""
+    """The random seed of a conversation: the same in all turns, and after a restart."""
     text = f"{session.study}\x1f{session.participant}\x1f{session.attempt}\x1f{talk}"
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4]) >> 1

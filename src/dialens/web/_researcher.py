@@ -148,13 +148,13 @@ def preview_page(site: Site, cell: str, index: int, seed: int) -> Response:
     def at(place: int) -> str:
         return f"{_HOME}/preview?{urlencode({'cell': cell, 'index': place, 'seed': seed})}"
 
-    said = _example(site, screens[index])
-    screen = filled(screens[index], said)
+    exchanges = _example(site, screens[index])
+    screen = filled(screens[index], exchanges)
     talks = site.study.design.conversations
     return site.pages.page(
         "chat" if screen.kind == "chat" else "screen",
         screen=screen,
-        chat=ChatState(said, talks.exchanges) if talks else None,
+        chat=ChatState(exchanges, talks.exchanges) if talks else None,
         settings=talks,
         shown=arrange(screen),
         index=index,

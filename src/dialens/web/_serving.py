@@ -1,4 +1,4 @@
-"""A server for the application: one process or several, patient with people, not with idlers."""
+"""A server for the application: one process or several, with a time limit for request headers."""
 
 import asyncio
 import os
@@ -26,7 +26,7 @@ _START_SECONDS = 60  # a process that is still importing on a busy machine is no
 
 
 class PatientProtocol(H11Protocol):
-    """HTTP/1.1 that hangs up on whoever does not get through with their headers.
+    """HTTP/1.1 with a time limit for the headers of a request.
 
     A connection that trickles in byte by byte would otherwise be kept for ever.
     """
@@ -35,12 +35,12 @@ class PatientProtocol(H11Protocol):
     _waiting: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Somebody connects, and has a few seconds to say what they want."""
+        """Start the time limit of a new connection."""
         super().connection_made(transport)
         self._wait()
 
     def data_received(self, data: bytes) -> None:
-        """Something came: the rest of the headers, or a part of the next ones."""
+        """Stop the time limit when the headers are complete, or start it for the next request."""
         super().data_received(data)
         if self.conn.their_state is not h11.IDLE:
             self._stop_waiting()
@@ -48,7 +48,7 @@ class PatientProtocol(H11Protocol):
             self._wait()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """They are gone."""
+        """Stop the time limit."""
         self._stop_waiting()
         super().connection_lost(exc)
 
@@ -66,7 +66,7 @@ class PatientProtocol(H11Protocol):
 
 
 def password_from(environment: Mapping[str, str]) -> tuple[str, bool]:
-    """The researcher's password, and whether it was made up just now.
+    """The researcher's password, and whether it was generated just now.
 
     Examples:
         >>> password_from({"DIALENS_STUDY_PASSWORD": "green or black"})
@@ -77,7 +77,7 @@ def password_from(environment: Mapping[str, str]) -> tuple[str, bool]:
 
 
 def app_from_environment() -> FastAPI:
-    """The application of one of several processes, which are told by the environment."""
+    """The application in one of several server processes, configured by environment variables."""
     store = Store.open(os.environ[_DATABASE])
     place = os.environ[_STUDY]
     site = Site.of(

@@ -69,7 +69,7 @@ class Site:
         folder: Path | None = None,
         agents: Mapping[str, Agent] | None = None,
     ) -> "Site":
-        """Register a study in its store, so that people can come.
+        """Register a study in its store and make it ready to be served.
 
         Args:
             study: The study.
@@ -134,7 +134,7 @@ class Site:
 
 
 class SessionCache:
-    """The sessions of those who were here last; safe under threads.
+    """A cache of the sessions used last; thread-safe.
 
     Token, cell and seed of a cached session are right, index and state may be out of date.
 

@@ -25,7 +25,7 @@ def open_agents(study: Study, folder: Path) -> Mapping[str, Agent]:
         {}
     """
     talks = study.design.conversations
-    return {} if talks is None else {one.name: _opened(one, folder) for one in talks.agents}
+    return {} if talks is None else {agent.name: _opened(agent, folder) for agent in talks.agents}
 
 
 def _opened(entry: TalkingAgent, folder: Path) -> Agent:

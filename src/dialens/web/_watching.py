@@ -70,7 +70,7 @@ class Overview:
 
 
 class Watch:
-    """Gives overviews, computed anew at most every ten seconds: many eyes cost what one does."""
+    """Gives overviews, computed at most every ten seconds, however many pages are open."""
 
     def __init__(self, store: Store, study: str) -> None:
         """Watch the study with this hash."""
@@ -117,7 +117,7 @@ def raters_of(ratings: pl.DataFrame, questions: pl.DataFrame) -> tuple[RaterQual
     if ratings["rater"].n_unique() < 2:
         return ()  # flags compare people with each other
     flagged = flag_raters(study_data(ratings, questions)).raters
-    made = [
+    raters = [
         RaterQuality(
             row["rater"],
             row["n_ratings"],
@@ -129,4 +129,4 @@ def raters_of(ratings: pl.DataFrame, questions: pl.DataFrame) -> tuple[RaterQual
         )
         for row in flagged.iter_rows(named=True)
     ]
-    return tuple(sorted(made, key=lambda one: (-len(one.flags), one.participant)))
+    return tuple(sorted(raters, key=lambda rater: (-len(rater.flags), rater.participant)))

@@ -87,7 +87,8 @@ def test_beam_of_one_and_a_nucleus_of_nothing_are_greedy(kind: str, seed: int) -
 def test_a_wide_beam_finds_the_best_of_all_replies() -> None:
     writer = random_writer("hred", 1, small_shape("hred", vocabulary=9))
     words = [5, 6, 7, 8]
-    best, best_score = (), -np.inf
+    best: tuple[int, ...] = ()
+    best_score = -np.inf
     for length in range(4):
         for ids in product(words, repeat=length):
             score = total(writer, ids)

@@ -37,7 +37,7 @@ def writer(kind: str, model: torch.nn.Module) -> Writer:
 def inputs(rows: list[int], *, wider: int = 0) -> tuple[torch.Tensor, ...]:
     import torch
 
-    context = pad_contexts([[np.array(turn) for turn in CONTEXTS[row]] for row in rows])  # type: ignore[misc]
+    context = pad_contexts([[np.array(turn) for turn in CONTEXTS[row]] for row in rows])
     context = np.pad(context, ((0, 0), (0, wider), (0, wider)))
     longest = max(len(REPLIES[row]) for row in rows) + 1 + wider
     reply = np.full((len(rows), longest), PAD)

@@ -82,7 +82,7 @@ def test_blocked_words_are_never_said(tmp_path: Path) -> None:
 
 def test_what_no_guard_lets_pass_is_refused(tmp_path: Path) -> None:
     folder = str(write_random(tmp_path / "bot", "hred"))
-    given = {"guard": "toxicity", "toxicity_threshold": 0.0}
+    given: dict[str, str | float] = {"guard": "toxicity", "toxicity_threshold": 0.0}
     with pytest.raises(AgentError, match="guard") as caught:
         open_agent(AgentSpec("hred", folder, parameters=given)).reply(HISTORY)
     assert caught.value.kind == "refused"

@@ -37,9 +37,9 @@ def ranker(tmp_path_factory):
 
 
 def opened(family, folder, **options):
-    workshop = ScorerContext({family.name: str(folder)}, {family.name: options}, device="cpu")
-    assert family.ready(workshop) is None
-    return family.open(workshop)
+    context = ScorerContext({family.name: str(folder)}, {family.name: options}, device="cpu")
+    assert family.ready(context) is None
+    return family.open(context)
 
 
 def alone_and_together(scorer, units):

@@ -21,7 +21,7 @@ from dialens.metrics import (
 )
 from dialens.metrics._scores import long
 from dialens.metrics._scoring import open_scorers, score_parts
-from tests.metrics.automatic.tiny_weights import tiny_workshop
+from tests.metrics.automatic.tiny_weights import tiny_context
 from tests.metrics.strategies import corpora, texts
 
 CARDS = [card for card in metrics().values() if "automatic" in card.groups]
@@ -33,13 +33,13 @@ TOLERANCE = 1e-4  # networks pad, and MAUVE clusters what they say
 
 
 def scorers() -> ScorerSet:
-    """Models are loaded once, in the workshop; nothing that was scored before is remembered."""
-    return ScorerSet(tiny_workshop())
+    """Models are loaded once, in the context; nothing that was scored before is remembered."""
+    return ScorerSet(tiny_context())
 
 
 def lacks_our_weights(family: Family) -> bool:
     """Whether weights of our own, which ship, are not in this tree (they are trained last)."""
-    return family.name.endswith("_dialens") and family.ready(tiny_workshop()) is not None
+    return family.name.endswith("_dialens") and family.ready(tiny_context()) is not None
 
 
 READY = [card for card in CARDS if not lacks_our_weights(card.scored_by)]
@@ -139,7 +139,7 @@ def test_families_are_ready_or_say_what_they_want(family: Family) -> None:
     if reason is not None:
         assert family.weights, f"{family.name} wants {reason}"
         assert all(f"--weights {name}=" in reason for name in list(family.weights)[:1]), reason
-    check_names(tiny_workshop(), FAMILIES)
+    check_names(tiny_context(), FAMILIES)
     made = scorers()
     assert made.ready(family), made.failed(family)
     signature = made.signature(family)

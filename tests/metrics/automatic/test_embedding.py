@@ -24,9 +24,11 @@ def write(path: Path, *, header: bool = False) -> Path:
 
 
 def scorer(path: Path) -> embedding.EmbeddingScorer:
-    workshop = ScorerContext(weights={"embedding": str(path)})
-    assert embedding.FAMILY.ready(workshop) is None
-    return embedding.FAMILY.open(workshop)
+    context = ScorerContext(weights={"embedding": str(path)})
+    assert embedding.FAMILY.ready(context) is None
+    opened = embedding.FAMILY.open(context)
+    assert isinstance(opened, embedding.EmbeddingScorer)
+    return opened
 
 
 @pytest.mark.parametrize("header", [False, True])

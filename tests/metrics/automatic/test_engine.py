@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -14,6 +15,7 @@ from dialens.base import DialensError
 from dialens.corpus import Corpus, Dialogue, Reference, Turn
 from dialens.metrics import (
     Family,
+    MetricCard,
     NotReadyError,
     Output,
     Resources,
@@ -72,9 +74,9 @@ class Means:
         return np.array([responses[:, 0].mean() - references[:, 0].mean()])
 
 
-def lengths(scorer: Lengths, **more: object) -> Family:
+def lengths(scorer: Lengths, **more: Any) -> Family:
     outputs = (Output("reply_length", "Reply"), Output("before", "Context", needs=("context",)))
-    settings = {"needs": ("reference",), **more}
+    settings: dict[str, Any] = {"needs": ("reference",), **more}
     return Family("lengths", outputs, lambda _: scorer, lambda _: None, **settings)
 
 
@@ -94,7 +96,7 @@ TALKS = [
 ]
 
 
-def rows(scores, metric: str, level: str) -> list[tuple[object, ...]]:
+def rows(scores, metric: str, level: str) -> list[tuple[Any, ...]]:
     chosen = scores.table.filter(pl.col("metric") == metric, pl.col("level") == level)
     return chosen.select("value", "n", "n_missing", "reason").collect().rows()
 
@@ -160,13 +162,18 @@ def test_results_are_kept_and_not_computed_again(tmp_path: Path) -> None:
 
 
 def test_a_family_that_is_not_ready_says_so_and_the_others_go_on() -> None:
-    def never(workshop: ScorerContext) -> Lengths:
+    def never(context: ScorerContext) -> Lengths:
         raise NotReadyError("the folder X is damaged.")
 
     outputs = (Output("broken", "Broken"),)
     broken = Family("broken", outputs, never, lambda _: None)
     wanting = Family("wanting", (Output("wanted", "W"),), never, lambda _: "give X")
-    cards = [*cards_of(broken), *cards_of(wanting), *cards_of(lengths(Lengths())), "length"]
+    cards: list[MetricCard | str] = [
+        *cards_of(broken),
+        *cards_of(wanting),
+        *cards_of(lengths(Lengths())),
+        "length",
+    ]
     corpus, resources = Corpus.of(TALKS), Resources()
     told = forecast(corpus, make_plan(cards, resources))
     assert "No values for broken: the folder X is damaged." in told.lines()
@@ -222,17 +229,17 @@ def test_models_none_leaves_automatic_metrics_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    ("workshop", "named"),
+    ("context", "named"),
     [
         (ScorerContext(weights={"bert_scor": "x"}), "Did you mean bert_score"),
         (ScorerContext(options={"blue": {"tokenize": "x"}}), "Did you mean bleu"),
         (ScorerContext(options={"bleu": {"tokenise": "x"}}), "Did you mean tokenize"),
     ],
 )
-def test_unknown_names_are_refused(workshop: ScorerContext, named: str) -> None:
+def test_unknown_names_are_refused(context: ScorerContext, named: str) -> None:
     families = [card.scored_by for card in select(["automatic"])]
     with pytest.raises(DialensError, match=named):
-        check_names(workshop, families)
+        check_names(context, families)
 
 
 SLOWLY = """

@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -36,8 +37,8 @@ from dialens.metrics.families._weights import load_folder
 pickles, *places = sys.argv[1:]
 for place in places:
     try:
-        workshop = ScorerContext({"x": place}, allow_pickle=pickles == "pickles")
-        print(json.dumps({"folder": str(load_folder(workshop, "x", "an encoder"))}))
+        context = ScorerContext({"x": place}, allow_pickle=pickles == "pickles")
+        print(json.dumps({"folder": str(load_folder(context, "x", "an encoder"))}))
     except NotReadyError as error:
         print(json.dumps({"refused": str(error)}))
 """
@@ -87,7 +88,7 @@ def fetch(
     return [json.loads(line) for line in made.stdout.splitlines()]
 
 
-def refusal(url: str, home: Path, place: str, **more: str) -> str:
+def refusal(url: str, home: Path, place: str, **more: Any) -> str:
     (answer,) = fetch(url, home, place, **more)
     return answer["refused"]
 

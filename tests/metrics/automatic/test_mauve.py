@@ -3,6 +3,7 @@
 import gzip
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -46,7 +47,7 @@ def blobs(seed: int, shares: list[float], n: int = 400, width: int = 12) -> np.n
     )
 
 
-def theirs(p: np.ndarray, q: np.ndarray, **options: object):
+def theirs(p: np.ndarray, q: np.ndarray, **options: Any):
     return compute_mauve(p_features=p, q_features=q, kmeans_num_redo=5, **options)
 
 

@@ -30,9 +30,9 @@ units = st.lists(
 
 
 def scored(family, some, **options):
-    workshop = ScorerContext(options={family.name: options} if options else {})
-    assert family.ready(workshop) is None
-    return family.open(workshop).score(some)
+    context = ScorerContext(options={family.name: options} if options else {})
+    assert family.ready(context) is None
+    return family.open(context).score(some)
 
 
 @settings(max_examples=150, deadline=None)

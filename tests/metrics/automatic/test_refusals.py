@@ -12,7 +12,7 @@ import torch
 import transformers
 
 from dialens.corpus import Corpus, Dialogue, Reference, Turn
-from dialens.metrics import Resources, ScorerContext, ScorerSet, metrics, score
+from dialens.metrics import Resources, Scorer, ScorerContext, ScorerSet, metrics, score
 from tests.metrics.automatic import checkpoints
 
 FAMILIES = {
@@ -104,12 +104,12 @@ REFUSED = {
 }
 
 
-def run(workshop: ScorerContext, *names: str) -> dict[str, tuple[float | None, str | None]]:
+def run(context: ScorerContext, *names: str) -> dict[str, tuple[float | None, str | None]]:
     """Value and reason of each metric for the one reply there is."""
     made = score(
         Corpus.of([TALK]),
         metrics=list(names),
-        resources=Resources(scorers=ScorerSet(workshop)),
+        resources=Resources(scorers=ScorerSet(context)),
         levels=("turn",),
     ).table.collect()
     return {row["metric"]: (row["value"], row["reason"]) for row in made.iter_rows(named=True)}
@@ -119,8 +119,8 @@ def run(workshop: ScorerContext, *names: str) -> dict[str, tuple[float | None, s
 def test_weights_that_will_not_do(case: str, tmp_path: Path) -> None:
     name, make, told = REFUSED[case]
     folder = make(tmp_path / "model")
-    workshop = ScorerContext({name: str(folder)}, device="cpu", allow_pickle=True)
-    found = run(workshop, name, "rouge_1")
+    context = ScorerContext({name: str(folder)}, device="cpu", allow_pickle=True)
+    found = run(context, name, "rouge_1")
     assert found["rouge_1"][0] == pytest.approx(2 * 1 * 0.5 / 1.5)  # 3 of 6 words, 3 of 3
     refused = [value for metric, value in found.items() if metric != "rouge_1"]
     assert len(refused) == len(FAMILIES[name].outputs)
@@ -178,9 +178,9 @@ def test_tokenizers_of_bleu_say_what_to_install(
         monkeypatch.setitem(sys.modules, package, None)
     named = f"packages {packages}" if "," in packages else f"package {packages}"
     wanted = f"bleu.tokenize={tokenizer} needs the Python {named} (pip install {install})"
-    workshop = ScorerContext(options={"bleu": {"tokenize": tokenizer}})
-    assert FAMILIES["bleu"].ready(workshop) == wanted
-    found = run(workshop, "bleu_4", "rouge_1")
+    context = ScorerContext(options={"bleu": {"tokenize": tokenizer}})
+    assert FAMILIES["bleu"].ready(context) == wanted
+    found = run(context, "bleu_4", "rouge_1")
     assert found["bleu_4"] == (None, wanted)
     assert found["rouge_1"][0] is not None
 
@@ -212,7 +212,7 @@ def test_a_tokenizer_of_bleu_that_cannot_fetch_its_model(
 
 
 def test_an_import_that_fails_without_a_name_is_told_in_one_line() -> None:
-    def never(_: ScorerContext) -> None:
+    def never(_: ScorerContext) -> Scorer:
         raise ImportError("\n\nPlease install the library:\n\n  pip install library ")
 
     family = type(FAMILIES["bleu"])("x", (), never, lambda _: None)

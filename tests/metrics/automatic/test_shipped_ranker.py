@@ -74,9 +74,9 @@ def test_compositions_agree_where_all_is_one_or_nothing():
 
 def test_options_are_checked(monkeypatch, tmp_path):
     for name, value in (("composition", "x"), ("hidden", "none")):
-        workshop = ScorerContext(options={"usl_h_dialens": {name: value}})
+        context = ScorerContext(options={"usl_h_dialens": {name: value}})
         with pytest.raises(DialensError, match=rf"usl_h_dialens\.{name}={value}: give"):
-            USL_H.open(workshop)
+            USL_H.open(context)
     monkeypatch.setattr(shipped_ranker, "SHIPPED", tmp_path)
     assert "install the package again" in USL_H.ready(ScorerContext())
     with pytest.raises(NotReadyError, match="install the package again"):

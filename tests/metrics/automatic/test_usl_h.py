@@ -64,11 +64,11 @@ def originals(folders, tmp_path_factory):
 
 
 def opened(folders, **options):
-    workshop = ScorerContext(
+    context = ScorerContext(
         {n: str(f) for n, f in folders.items()}, {"usl_h": options}, device="cpu"
     )
-    assert usl_h.FAMILY.ready(workshop) is None
-    return usl_h.FAMILY.open(workshop)
+    assert usl_h.FAMILY.ready(context) is None
+    return usl_h.FAMILY.open(context)
 
 
 def classified(folder, *texts):
@@ -171,13 +171,11 @@ def test_options(folders):
 def test_readiness_and_opening_agree_on_quantiles(folders, options, told, tmp_path):
     bare = checkpoints.bert(tmp_path / "m", head="ForMaskedLM")
     given = {**folders, "usl_h_mlm": bare}
-    workshop = ScorerContext(
-        {n: str(f) for n, f in given.items()}, {"usl_h": options}, device="cpu"
-    )
-    assert told in usl_h.FAMILY.ready(workshop)
+    context = ScorerContext({n: str(f) for n, f in given.items()}, {"usl_h": options}, device="cpu")
+    assert told in usl_h.FAMILY.ready(context)
     with pytest.raises(DialensError, match=told):
-        usl_h.FAMILY.open(workshop)
-    on_hub = {**workshop.weights, "usl_h_mlm": "hub:o/name@v1"}  # not looked at before it is used
+        usl_h.FAMILY.open(context)
+    on_hub = {**context.weights, "usl_h_mlm": "hub:o/name@v1"}  # not looked at before it is used
     assert usl_h.FAMILY.ready(ScorerContext(on_hub, {"usl_h": options})) is None
 
 
@@ -195,9 +193,9 @@ def test_weights_of_other_formats_give_the_same(kind, which, request, tmp_path):
     places = {name: str(copy) for name, copy in copies.items()}
     if "pickled" in kind:
         assert "--allow-pickle" in usl_h.FAMILY.ready(ScorerContext(places))
-    workshop = ScorerContext(places, device="cpu", allow_pickle=True)
-    assert usl_h.FAMILY.ready(workshop) is None
-    np.testing.assert_allclose(usl_h.FAMILY.open(workshop).score(UNITS), expected, rtol=1e-6)
+    context = ScorerContext(places, device="cpu", allow_pickle=True)
+    assert usl_h.FAMILY.ready(context) is None
+    np.testing.assert_allclose(usl_h.FAMILY.open(context).score(UNITS), expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize("name", usl_h.WHAT)
@@ -235,9 +233,9 @@ def engagement(tmp_path_factory):
 @pytest.mark.parametrize("family", pred_en.FAMILIES, ids=lambda one: one.name)
 def test_pred_en(engagement, family):
     folder, weights = engagement
-    workshop = ScorerContext({family.name: str(folder)}, device="cpu")
-    assert family.ready(workshop) is None
-    scorer = family.open(workshop)
+    context = ScorerContext({family.name: str(folder)}, device="cpu")
+    assert family.ready(context) is None
+    scorer = family.open(context)
     units = UNITS[:3]
     found = scorer.score(units)
     model = transformers.BertModel.from_pretrained(folder).eval()
@@ -259,8 +257,8 @@ def test_pred_en(engagement, family):
 def test_pred_en_wants_its_classifier(tmp_path):
     family = pred_en.FAMILIES[0]
     folder = checkpoints.bert(tmp_path / "bert")
-    workshop = ScorerContext({"pred_en": str(folder)}, device="cpu")
-    assert pred_en.CLASSIFIER in family.ready(workshop)
+    context = ScorerContext({"pred_en": str(folder)}, device="cpu")
+    assert pred_en.CLASSIFIER in family.ready(context)
     save_file({"x": torch.zeros(1)}, folder / pred_en.CLASSIFIER)
     with pytest.raises(NotReadyError, match="mlp_hidden_0"):
-        family.open(workshop)
+        family.open(context)

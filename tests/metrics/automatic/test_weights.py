@@ -2,6 +2,7 @@
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 import tokenizers
@@ -44,15 +45,15 @@ def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def given(place: object, **more: object) -> ScorerContext:
+def given(place: object, **more: Any) -> ScorerContext:
     return ScorerContext(weights={"x": str(place)}, **more)
 
 
 def test_a_folder_is_found_and_a_model_loaded_once(bert: Path) -> None:
-    workshop = ScorerContext(weights={"x": str(bert), "y": str(bert)})
-    assert lacking_weights(workshop, "x", WHAT) is None
-    assert load_folder(workshop, "x", WHAT) == bert
-    one, two = load_model(workshop, "x", WHAT), load_model(workshop, "y", WHAT)
+    context = ScorerContext(weights={"x": str(bert), "y": str(bert)})
+    assert lacking_weights(context, "x", WHAT) is None
+    assert load_folder(context, "x", WHAT) == bert
+    one, two = load_model(context, "x", WHAT), load_model(context, "y", WHAT)
     assert one.model is two.model
     assert not one.model.training
     assert next(one.model.parameters()).dtype == torch.float32

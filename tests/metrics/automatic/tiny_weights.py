@@ -4,6 +4,7 @@ import shutil
 import tempfile
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors.torch import save_file
@@ -16,13 +17,13 @@ _kept: list[tempfile.TemporaryDirectory[str]] = []
 
 
 @cache
-def tiny_workshop() -> ScorerContext:
-    """A workshop in which every family is ready; removed at the end of the session."""
+def tiny_context() -> ScorerContext:
+    """A context in which every family is ready; removed at the end of the session."""
     holder = tempfile.TemporaryDirectory(prefix="tiny-weights-")
     _kept.append(holder)
     root = Path(holder.name)
     encoder = checkpoints.bert(root / "bert")
-    two = {"head": "ForSequenceClassification", "num_labels": 2}
+    two: dict[str, Any] = {"head": "ForSequenceClassification", "num_labels": 2}
     language = checkpoints.gpt2(root / "gpt2")
     made = {
         "bert_score": encoder,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
@@ -55,7 +56,7 @@ class ProlificServer(Platform):
         query = dict(parse_qsl(parts.query))
         request = json.loads(body) if body else {}
         self.requests.append((f"{method} {parts.path}", request))
-        for pattern, act in (
+        routes: list[tuple[str, Callable[..., Answer]]] = [
             (r"GET /api/v1/studies/", self._list),
             (r"POST /api/v1/studies/", self._create),
             (r"GET /api/v1/studies/(\w+)/", self._study),
@@ -65,10 +66,11 @@ class ProlificServer(Platform):
             (r"POST /api/v1/submissions/(\w+)/transition/", self._move_submission),
             (r"POST /api/v1/submissions/bonus-payments/", self._bonus),
             (r"POST /api/v1/bulk-bonus-payments/(\w+)/pay/", self._pay),
-        ):
-            found = re.fullmatch(pattern, f"{method} {parts.path}")
-            if found:
-                return act(*found.groups(), request | query)  # type: ignore[operator]
+        ]
+        for pattern, act in routes:
+            match = re.fullmatch(pattern, f"{method} {parts.path}")
+            if match:
+                return act(*match.groups(), request | query)
         return _error(404, "Not found")
 
     def _list(self, request: dict[str, Any]) -> Answer:

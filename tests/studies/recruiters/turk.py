@@ -228,15 +228,15 @@ def _check_qualifications(wanted: list[dict[str, Any]]) -> None:
             one["ActionsGuarded"] in ("Accept", "PreviewAndAccept", "DiscoverPreviewAndAccept"),
             "ActionsGuarded",
         )
-        values = one.get("IntegerValues"), one.get("LocaleValues")
+        integers, locales = one.get("IntegerValues"), one.get("LocaleValues")
         if one["Comparator"] in ("Exists", "DoesNotExist"):
-            _demand(values == (None, None), "values with Exists")
+            _demand(integers is None and locales is None, "values with Exists")
         elif one["QualificationTypeId"] == "00000000000000000071":
             _demand(one["Comparator"] in ("EqualTo", "NotEqualTo", "In", "NotIn"), "Locale")
-            _demand(values[0] is None and 1 <= len(values[1]) <= 30, "LocaleValues")
-            _demand(all(re.fullmatch("[A-Z]{2}", v["Country"]) for v in values[1]), "Country")
+            _demand(integers is None and 1 <= len(locales or []) <= 30, "LocaleValues")
+            _demand(all(re.fullmatch("[A-Z]{2}", v["Country"]) for v in locales or []), "Country")
         else:
-            _demand(values[1] is None and len(values[0]) == 1, "IntegerValues")
+            _demand(locales is None and len(integers or []) == 1, "IntegerValues")
 
 
 def _check_signature(headers: Any, body: bytes) -> None:

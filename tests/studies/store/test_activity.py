@@ -20,7 +20,7 @@ def at(seconds: float, clock: timedelta = timedelta()) -> datetime:
     return NOON + timedelta(seconds=seconds) + clock
 
 
-def told(kind: str, seconds: float, serial: int, page: str = "t", clock: timedelta = timedelta()):  # type: ignore[no-untyped-def]
+def told(kind: str, seconds: float, serial: int, page: str = "t", clock: timedelta = timedelta()):
     return Event(kind, at(seconds, clock), page, serial)
 
 

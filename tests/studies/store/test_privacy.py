@@ -40,7 +40,7 @@ def all_bytes(url: str, cluster: Cluster | None) -> bytes:
 
 
 @pytest.fixture
-def keeps(url: str, request: pytest.FixtureRequest):  # type: ignore[no-untyped-def]
+def keeps(url: str, request: pytest.FixtureRequest):
     server = None if url.startswith("sqlite") else request.getfixturevalue("cluster")
     return lambda: all_bytes(url, server)
 
@@ -63,7 +63,7 @@ def participate(store: Store, worker: str, text: str) -> str:
     return came.participant
 
 
-def test_ids_and_tokens_are_not_in_the_database(store: Store, keeps) -> None:  # type: ignore[no-untyped-def]
+def test_ids_and_tokens_are_not_in_the_database(store: Store, keeps) -> None:
     study = register(store)
     came = arrive(store, study, WORKER)
     store.submit(came.token, given(0), now=NOON)
@@ -90,7 +90,7 @@ def test_tokens_pseudonyms_and_codes_are_random(store: Store) -> None:
     assert len(codes) == 50
 
 
-def test_forgetting_leaves_nothing(store: Store, keeps) -> None:  # type: ignore[no-untyped-def]
+def test_forgetting_leaves_nothing(store: Store, keeps) -> None:
     stays = participate(store, "somebody else", "I stay here, thank you.")
     gone = participate(store, WORKER, "My very own words.")
     assert b"My very own words." in keeps()
@@ -124,7 +124,7 @@ def test_forgetting_reaches_every_table_with_people_in_it(store: Store) -> None:
     assert left == {"studies", "cells", "settings"}
 
 
-def _rows(connection) -> dict[str, int]:  # type: ignore[no-untyped-def]
+def _rows(connection) -> dict[str, int]:
     return {
         name: connection.exec_driver_sql(f"SELECT count(*) FROM {name}").scalar_one()
         for name in metadata.tables

@@ -6,6 +6,7 @@ import stat
 from collections import Counter
 from datetime import timedelta
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from alembic.autogenerate import compare_metadata
@@ -374,7 +375,7 @@ def test_what_no_page_sends_is_refused(store: Store) -> None:
         {"detail": {"x": "y" * 5000}},
     ):
         with pytest.raises(EventError):
-            Event(**{"kind": "shown", "at": NOON, "page": "p", "serial": 0} | bad)
+            Event(**cast(Any, {"kind": "shown", "at": NOON, "page": "p", "serial": 0} | bad))
     assert store.session(came.token).index == 0
     assert store.answers_frame("hash-of-tea").height == 0
 
@@ -406,7 +407,7 @@ def test_the_key_lies_beside_the_file(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.slow
-def test_postgresql_needs_a_key(cluster, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
+def test_postgresql_needs_a_key(cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(KEY_VARIABLE, raising=False)
     with pytest.raises(DialensError, match=KEY_VARIABLE):
         Store.open(cluster.schema())

@@ -137,7 +137,7 @@ def test_talking_is_a_sign_of_life(store: Store) -> None:
 def test_what_a_server_holds_is_its_own_for_a_while(store: Store) -> None:
     came, talking = arrive(store, register(store)), ConversationStore(store.database)
     lease = say(talking, came.token, 1)
-    take = {"talk": "chat-001", "number": 1, "server": "two"}
+    take: dict[str, Any] = {"talk": "chat-001", "number": 1, "server": "two"}
     assert talking.take_over(came.token, **take, now=LATER - SECOND) is None
     talking.renew_leases("one", now=LATER - SECOND)
     assert talking.take_over(came.token, **take, now=LATER) is None

@@ -7,8 +7,8 @@ from typing import Any
 from dialens.agents._agent import AgentSpec
 from dialens.agents._settings import Named, read_settings
 from dialens.agents.kinds._generation import GenerationSettings, LocalAgent, LocalModel, context_of
-from dialens.base import DialensError, sha256_file
-from dialens.models import FolderError, first_line, load_model, load_tokenizer
+from dialens.base import DialensError, first_line, sha256_file
+from dialens.models import FolderError, load_model, load_tokenizer
 
 _SEPARATORS = {"blenderbot": "  ", "blenderbot-small": "  "}
 """Between turns, as these models were trained; others get their end-of-sequence token."""

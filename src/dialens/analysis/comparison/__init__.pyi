@@ -1,8 +1,7 @@
-from ._compare import COMPARISONS, INTERVALS, RESAMPLES, compare, intervals, values_only
+from ._compare import COMPARISONS, RESAMPLES, compare, intervals, values_only
 
 __all__ = [
     "COMPARISONS",
-    "INTERVALS",
     "RESAMPLES",
     "compare",
     "intervals",

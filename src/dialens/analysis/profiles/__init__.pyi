@@ -7,14 +7,7 @@ from ._agent_tables import (
     ONE_TURN,
 )
 from ._agents import AgentProfile, agent_profile
-from ._traits import (
-    TRAIT_PROFILE,
-    TraitProfile,
-    lasting_traits,
-    systems_apart,
-    trait_profile,
-    write_trait_profile,
-)
+from ._traits import TraitProfile, lasting_traits, systems_apart, trait_profile, write_trait_profile
 from ._verdicts import (
     Difference,
     DifferenceVerdict,
@@ -38,7 +31,6 @@ __all__ = [
     "NO_TURN",
     "ONE_DIALOG",
     "ONE_TURN",
-    "TRAIT_PROFILE",
     "AgentProfile",
     "Difference",
     "DifferenceVerdict",

@@ -48,13 +48,13 @@ def chat(
         raise DialensError("You cannot chat with yourself. Name another agent.")
     if output is not None:
         refuse_foreign(output)
-    made = make_agent(specs[0])
-    talk = Chat(made, seed=seed)
-    print(f"{label_of(made.system, made.name)}. {_HELP}")
+    opened = make_agent(specs[0])
+    talk = Chat(opened, seed=seed)
+    print(f"{label_of(opened.system, opened.name)}. {_HELP}")
     try:
         _converse(talk)
     finally:
-        close = getattr(made, "close", None)
+        close = getattr(opened, "close", None)
         if callable(close):
             close()
         _end(talk, specs[0], output)

@@ -21,7 +21,7 @@ from dialens.agents.talks import (
 from dialens.agents.talks import collect as collect_talks
 from dialens.base import DialensError, progress
 from dialens.cli._options import Force, shown
-from dialens.cli._terminal import plain_console
+from dialens.cli._terminal import plain_console, plain_table
 from dialens.cli.agents._options import Settings, agents_extra, with_settings
 
 _WORDS: tuple[Literal["each_other", "themselves"], ...] = ("each_other", "themselves")
@@ -36,7 +36,7 @@ def collect(
     ] = None,
     agents: Annotated[
         list[str] | None,
-        typer.Option("--agent", "-a", metavar="AGENT", help="Who is studied; may be repeated."),
+        typer.Option("--agent", "-a", metavar="AGENT", help="Agent that is studied; repeatable."),
     ] = None,
     partners: Annotated[
         list[str] | None,
@@ -44,33 +44,38 @@ def collect(
             "--partner",
             "-p",
             metavar="AGENT",
-            help="Whom they talk with: agents, each_other (the usual), themselves, or human: you.",
+            help="Partners: agents, each_other (default), themselves, or human (you).",
         ),
     ] = None,
     settings: Settings = None,
     turns: Annotated[
-        int | None, typer.Option("--turns", min=2, help="Turns of a dialogue (8 if not given).")
+        int | None, typer.Option("--turns", min=2, help="Turns in a dialogue; default: 8.")
     ] = None,
     dialogs: Annotated[
         int | None,
-        typer.Option("--dialogs", min=1, help="Of each agent with each partner (5 if not given)."),
+        typer.Option(
+            "--dialogs", min=1, help="Dialogues of each agent with each partner; default: 5."
+        ),
     ] = None,
     openings: Annotated[
         Path | None,
-        typer.Option("--openings", metavar="FILE", help="What is said first, one a line."),
+        typer.Option("--openings", metavar="FILE", help="File with opening messages, one a line."),
     ] = None,
     first: Annotated[
-        str | None, typer.Option("--first", help="Who begins: partner (the usual) or agent.")
+        str | None, typer.Option("--first", help="Who speaks first: partner (default) or agent.")
     ] = None,
-    seed: Annotated[int | None, typer.Option("--seed", help="Of everything drawn.")] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option("--seed", help="Random seed; the same seed gives the same random choices."),
+    ] = None,
     workers: Annotated[
-        int, typer.Option("--workers", "-w", min=1, max=256, help="Dialogues at a time.")
+        int, typer.Option("--workers", "-w", min=1, max=256, help="Dialogues held in parallel.")
     ] = 4,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be held; ask nobody.")
+        bool, typer.Option("--dry-run", help="List the dialogues that would be held; ask no agent.")
     ] = False,
     fresh: Annotated[
-        bool, typer.Option("--fresh", help="Throw away what an earlier run collected there.")
+        bool, typer.Option("--fresh", help="Delete what an earlier run collected in the folder.")
     ] = False,
     force: Force = False,
 ) -> None:
@@ -89,7 +94,7 @@ def collect(
       dialens agents collect plan.yaml -o talks --workers 8
       dialens score talks -o out
     """
-    given = {
+    options = {
         "--agent": agents,
         "--partner": partners,
         "--set": settings,
@@ -100,7 +105,7 @@ def collect(
         "--seed": seed,
     }
     if plan is not None:
-        named = [name for name, value in given.items() if value is not None]
+        named = [name for name, value in options.items() if value is not None]
         if named:
             raise DialensError(f"{named[0]} belongs into the plan. Write it there, or leave one.")
         with agents_extra():
@@ -214,9 +219,9 @@ def _show_plan(plan: CollectionPlan) -> None:
 def _show_done(done: Collected) -> None:
     before = f" ({done.before:,} were there already)" if done.before else ""
     print(f"{done.dialogues:,} dialogs, {done.turns:,} turns → {shown(done.folder)}{before}")
-    table = Table("who", box=None, pad_edge=False)
-    for head in ("replies", "requests", "tokens read", "tokens written", "cost"):
-        table.add_column(head, justify="right")
+    table = plain_table(
+        "who", numbers=("replies", "requests", "tokens read", "tokens written", "cost")
+    )
     for label, usage in done.usage.items():
         numbers = (usage.replies, usage.attempts, usage.tokens_in, usage.tokens_out)
         cost = "–" if usage.cost is None else f"{usage.cost:.4f}"

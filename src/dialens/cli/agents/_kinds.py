@@ -5,10 +5,9 @@ from typing import Annotated
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
-from dialens.agents import Kind, kind_named
-from dialens.agents import kinds as all_kinds
+from dialens.agents import Kind, agent_kinds, kind_named
+from dialens.cli._terminal import plain_table
 
 
 def kinds(
@@ -26,10 +25,10 @@ def kinds(
     if name is not None:
         _show(kind_named(name))
         return
-    table = Table(box=None, pad_edge=False, header_style="bold")
+    table = plain_table()
     for head in ("kind", "written", "what it is", "ready"):
         table.add_column(head, no_wrap=head == "kind", overflow="fold")
-    for kind in all_kinds().values():
+    for kind in agent_kinds().values():
         missing = kind.why_not()
         ready = f"[yellow]{escape(missing)}[/]" if missing else "yes"
         table.add_row(escape(kind.name), escape(kind.spelling), escape(kind.summary), ready)
@@ -44,12 +43,14 @@ def _show(kind: Kind) -> None:
         console.print(f"Not ready: {escape(missing)}")
     if not kind.declared:
         return
-    table = Table(box=None, pad_edge=False, header_style="bold")
+    table = plain_table()
     for head in ("setting", "if not given", "meaning"):
         table.add_column(head, no_wrap=head == "setting", overflow="fold")
     for connection in (False, True):
-        for one in (one for one in kind.declared if one.connection == connection):
-            table.add_row(escape(one.name), escape(_usual(one.default)), escape(one.meaning))
+        for setting in (setting for setting in kind.declared if setting.connection == connection):
+            table.add_row(
+                escape(setting.name), escape(_usual(setting.default)), escape(setting.meaning)
+            )
         if not connection:
             table.add_section()
     console.print("", table)

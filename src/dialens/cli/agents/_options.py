@@ -28,7 +28,7 @@ def agents_extra() -> AbstractContextManager[None]:
     return extra("Plans", "agents")
 
 
-def with_settings(specs: Sequence[AgentSpec], given: Sequence[str]) -> list[AgentSpec]:
+def with_settings(specs: Sequence[AgentSpec], entries: Sequence[str]) -> list[AgentSpec]:
     """Agents with what `--set` says; one that is given several values makes several agents.
 
     Examples:
@@ -38,21 +38,21 @@ def with_settings(specs: Sequence[AgentSpec], given: Sequence[str]) -> list[Agen
         [{'temperature': 0}, {'temperature': 1}]
     """
     values: list[dict[str, list[Value]]] = [{} for _ in specs]
-    for entry in given:
+    for entry in entries:
         left, equals, text = entry.partition("=")
         who, dot, name = left.strip().rpartition(".")
         if not equals or not name:
             raise DialensError("--set takes NAME=VALUE or AGENT.NAME=VALUE; an = is missing.")
         meant = [place for place, spec in enumerate(specs) if not dot or who in _called(spec)]
         if not meant:
-            known = ", ".join(str(spec) for spec in specs)
-            raise DialensError(f"--set names {who!r}, and no agent is called so. Agents: {known}.")
+            listed = ", ".join(str(spec) for spec in specs)
+            raise DialensError(f"--set names {who!r}, and no agent is called so. Agents: {listed}.")
         for place in meant:
             values[place].setdefault(name, []).append(read_value(text))
     return [
-        one
+        variant
         for spec, own in zip(specs, values, strict=True)
-        for one in (varied(spec, own) if own else [replace(spec)])
+        for variant in (varied(spec, own) if own else [replace(spec)])
     ]
 
 

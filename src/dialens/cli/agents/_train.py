@@ -34,7 +34,9 @@ def train(
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder of the agent.")],
     format: Annotated[
         str | None,
-        typer.Option("--format", "-f", help="Of the corpus, or tabbed; sniffed if not given."),
+        typer.Option(
+            "--format", "-f", help="Format of the corpus, or `tabbed`; detected if not given."
+        ),
     ] = None,
     topic_column: Annotated[
         Literal["auto", "last", "none"],
@@ -44,42 +46,56 @@ def train(
     ] = "auto",
     topics: Annotated[
         str | None,
-        typer.Option("--topics", help="A topic table of your own for THRED; ours by default."),
+        typer.Option(
+            "--topics",
+            help="Your own topic table for THRED; default: the one that ships with dialens.",
+        ),
     ] = None,
-    epochs: Annotated[int, typer.Option(help="Passes over the data; the best is kept.")] = 8,
-    batch: Annotated[int, typer.Option(help="Replies a step.")] = 128,
+    epochs: Annotated[int, typer.Option(help="Passes over the data; the best epoch is kept.")] = 8,
+    batch: Annotated[int, typer.Option(help="Replies in a training step.")] = 128,
     rate: Annotated[float, typer.Option(help="Highest learning rate.")] = 1e-3,
-    warm_up: Annotated[int, typer.Option(help="Steps over which the rate rises.")] = 300,
-    dropout: Annotated[float, typer.Option(help="Hidden while learning.")] = 0.3,
-    decay: Annotated[float, typer.Option(help="Of the weights.")] = 0.01,
+    warm_up: Annotated[
+        int, typer.Option(help="Warm-up steps, over which the learning rate rises.")
+    ] = 300,
+    dropout: Annotated[
+        float, typer.Option(help="Dropout: share of units left out in training.")
+    ] = 0.3,
+    decay: Annotated[float, typer.Option(help="Weight decay.")] = 0.01,
     minutes: Annotated[
         float | None,
-        typer.Option(help="Stop after so long; the rate falls with time as well as with epochs."),
+        typer.Option(help="Time limit; the learning rate falls with time as well as with epochs."),
     ] = None,
     begin_with: Annotated[
         Path | None,
         typer.Option(
             metavar="FOLDER",
-            help="An agent of the same kind and sizes whose weights and subwords are the "
-            "beginning; `shipped` for ours.",
+            help="Start from the weights and subwords of an agent of the same kind and sizes; "
+            "`shipped` for the one that ships with dialens.",
         ),
     ] = None,
-    vocabulary: Annotated[int, typer.Option(help="Subwords.")] = 8000,
-    embedding: Annotated[int, typer.Option(help="Numbers a subword.")] = 384,
-    hidden: Annotated[int, typer.Option(help="Numbers of a state.")] = 640,
-    context_turns: Annotated[int, typer.Option(help="Turns that are read.")] = 4,
-    turn_tokens: Annotated[int, typer.Option(help="Subwords read of a turn.")] = 48,
-    reply_tokens: Annotated[int, typer.Option(help="Subwords of a reply.")] = 40,
-    held_out: Annotated[float, typer.Option(help="Share of threads to measure on.")] = 0.03,
+    vocabulary: Annotated[int, typer.Option(help="Size of the subword vocabulary.")] = 8000,
+    embedding: Annotated[int, typer.Option(help="Width of the subword embeddings.")] = 384,
+    hidden: Annotated[int, typer.Option(help="Width of the hidden states.")] = 640,
+    context_turns: Annotated[int, typer.Option(help="Turns of context that are read.")] = 4,
+    turn_tokens: Annotated[int, typer.Option(help="Longest turn read, in subwords.")] = 48,
+    reply_tokens: Annotated[int, typer.Option(help="Longest reply, in subwords.")] = 40,
+    held_out: Annotated[
+        float, typer.Option(help="Share of threads held out for evaluation.")
+    ] = 0.03,
     check_every: Annotated[
-        int, typer.Option(help="Steps between looks at held-out threads; 0: once an epoch.")
+        int,
+        typer.Option(
+            help="Steps between evaluations on held-out threads; 0: at the end of each epoch."
+        ),
     ] = 0,
     checkpoint_every: Annotated[int, typer.Option(help="Steps between checkpoints.")] = 500,
-    samples: Annotated[int, typer.Option(min=1, help="Held-out contexts to answer.")] = 200,
-    licence: Annotated[str, typer.Option(help="Of the data, for the card.")] = "not stated",
+    samples: Annotated[
+        int, typer.Option(min=1, help="Sample replies to write, for held-out contexts.")
+    ] = 200,
+    licence: Annotated[str, typer.Option(help="Licence of the data, for the card.")] = "not stated",
     seed: Seed = 0,
     restart: Annotated[
-        bool, typer.Option("--restart", help="Throw away what an interrupted run has left.")
+        bool, typer.Option("--restart", help="Delete the checkpoints of an interrupted run.")
     ] = False,
     force: Force = False,
 ) -> None:
@@ -155,7 +171,7 @@ def train(
         with recorder.step("train"), ExitStack() as stack:
             preparing = stack.enter_context(progress("Preparing"))
             learning = stack.enter_context(progress("Learning", unit="replies"))
-            found = train_agent(
+            trained = train_agent(
                 source,
                 shape,
                 plan,
@@ -168,10 +184,10 @@ def train(
                 preparing=preparing,
                 learning=learning,
             )
-        _write_samples(found, scratch / SAMPLES)
+        _write_samples(trained, scratch / SAMPLES)
         recorder.finish(scratch / RUN)
     shutil.rmtree(state)
-    _print(found, output, kind)
+    _print(trained, output, kind)
 
 
 def _command(arguments: dict[str, object], seed: int) -> str:
@@ -184,28 +200,32 @@ def _command(arguments: dict[str, object], seed: int) -> str:
     return shlex.join([*words, "--seed", str(seed)])
 
 
-def _write_samples(found: "Trained", file: Path) -> None:
+def _write_samples(trained: "Trained", file: Path) -> None:
     lines = ["context\tperson\tagent"]
-    lines += [f"{' / '.join(one.context)}\t{one.person}\t{one.agent}" for one in found.samples]
+    lines += [
+        f"{' / '.join(sample.context)}\t{sample.person}\t{sample.agent}"
+        for sample in trained.samples
+    ]
     file.write_text("\n".join(lines) + "\n", "utf-8")
 
 
-def _print(found: "Trained", output: Path, kind: str) -> None:
-    held = found.perplexity
+def _print(trained: "Trained", output: Path, kind: str) -> None:
+    perplexity = trained.perplexity
     console = plain_console()
     grid = Table(box=None, show_header=False)
-    grid.add_row("learned from", f"{found.facts['replies']:,} replies")
+    grid.add_row("learned from", f"{trained.facts['replies']:,} replies")
     grid.add_row(
         "held-out perplexity",
-        f"{held.value:.2f} per subword ({held.tokens:,} subwords of {held.replies:,} replies)",
+        f"{perplexity.value:.2f} per subword "
+        f"({perplexity.tokens:,} subwords of {perplexity.replies:,} replies)",
     )
-    for one in found.distinct:
-        value = "–" if one.value is None else f"{one.value:.3f}"
-        grid.add_row(f"distinct-{one.n}", f"{value} ({one.of:,} n-grams)")
-    if found.held_back:
-        grid.add_row("held back by the guard", f"{found.held_back:,} replies")
+    for distinct in trained.distinct:
+        value = "–" if distinct.value is None else f"{distinct.value:.3f}"
+        grid.add_row(f"distinct-{distinct.n}", f"{value} ({distinct.of:,} n-grams)")
+    if trained.held_back:
+        grid.add_row("held back by the guard", f"{trained.held_back:,} replies")
     console.print(grid)
-    for sample in found.samples[:_SHOWN]:
+    for sample in trained.samples[:_SHOWN]:
         console.print(f"\n  > {sample.context[-1]}", style="dim", highlight=False)
         console.print(f"  {sample.agent}", highlight=False)
     print(f"\nAgent: {shown(output)}   Talk: dialens agents chat {kind}:{shown(output)}")

@@ -113,14 +113,14 @@ def ablate_dimensions(
                 thread: name == "validation" for name in PARTS for thread in parts[name]["thread"]
             }
         with recorder.step("ablate"):
-            made = ablate(
+            ablation = ablate(
                 posts,
                 dimensions=names(dimension),
                 kappa=kappa,
                 seed=seed,
                 held_out=threads,
             )
-            for name, sets in made.sets.items():
+            for name, sets in ablation.sets.items():
                 (scratch / name).mkdir()
                 for part, table in sets.items():
                     table.write_parquet(scratch / name / PARTS[part])
@@ -128,20 +128,20 @@ def ablate_dimensions(
         if encoder is not None:
             with recorder.step("train"):
                 results = _train(
-                    made, encoder, plan, chosen, state, corpus, names(quality), restart=restart
+                    ablation, encoder, plan, chosen, state, corpus, names(quality), restart=restart
                 )
-        _write(made, results, kappa, scratch)
+        _write(ablation, results, kappa, scratch)
         recorder.finish(scratch / RUN)
     if encoder is not None:
         shutil.rmtree(state)
-    print(_counts(made, kappa))
+    print(_counts(ablation, kappa))
     if results is not None:
         print_summary(results, ("dimension", "measure"))
     print(f"\n{shown(output / CARD)}, {ABLATION}, one folder a dimension")
 
 
 def _train(
-    made: Ablation,
+    ablation: Ablation,
     encoder: Path,
     plan: TrainingPlan,
     seeds: Sequence[int],
@@ -153,10 +153,10 @@ def _train(
 ) -> pl.DataFrame:
     """One model a dimension and seed; all are measured on the same sets."""
     rated = rated_sets(corpora, quality, plan.context_turns)
-    common = {_COMMON: made.sets[AGGREGATE]["validation"]}
+    common = {_COMMON: ablation.sets[AGGREGATE]["validation"]}
     all_data = {
         name: TrainingData(sets["train"], sets["validation"], also=common)
-        for name, sets in made.sets.items()
+        for name, sets in ablation.sets.items()
     }
     about = {name: depends_on(data, encoder, plan, seeds, rated) for name, data in all_data.items()}
     if open_state(state, about, restart=restart):
@@ -173,9 +173,9 @@ def _train(
     return pl.concat(frames)
 
 
-def _write(made: Ablation, results: pl.DataFrame | None, kappa: float, folder: Path) -> None:
-    content: dict[str, Any] = {"kappa": kappa, **made.to_dict()}
-    card = ["# Positives by one dimension", "", _counts(made, kappa), "", _overlap(made)]
+def _write(ablation: Ablation, results: pl.DataFrame | None, kappa: float, folder: Path) -> None:
+    content: dict[str, Any] = {"kappa": kappa, **ablation.to_dict()}
+    card = ["# Positives by one dimension", "", _counts(ablation, kappa), "", _overlap(ablation)]
     if results is not None:
         content["results"] = results.to_dicts()
         card += ["", "## Models", "", _grid(results.to_dicts()), "", "![Figure](ablation.png)"]
@@ -188,7 +188,7 @@ def _write(made: Ablation, results: pl.DataFrame | None, kappa: float, folder: P
     (folder / CARD).write_text("\n".join(card) + "\n", encoding="utf-8")
 
 
-def _counts(made: Ablation, kappa: float) -> str:
+def _counts(ablation: Ablation, kappa: float) -> str:
     rows = [
         {
             "dimension": WORDS[name],
@@ -198,20 +198,22 @@ def _counts(made: Ablation, kappa: float) -> str:
             "left out as negative": f"{pick.also_negative:,}",
             "set": pick.reason or "made",
         }
-        for name, pick in made.picks.items()
+        for name, pick in ablation.picks.items()
     ]
     sizes = "; ".join(
-        f"{part}: {size:,} of each class (set by {WORDS.get(made.smallest[part], 'the negatives')})"
-        for part, size in made.sizes.items()
+        f"{part}: {size:,} of each class "
+        f"(set by {WORDS.get(ablation.smallest[part], 'the negatives')})"
+        for part, size in ablation.sizes.items()
     )
     return (
-        f"{made.negatives:,} negatives (z of the score below −{kappa:g}), the same for every set. "
+        f"{ablation.negatives:,} negatives (z of the score below −{kappa:g}), "
+        "the same for every set. "
         f"{sizes}.\n\n{_grid(rows)}"
     )
 
 
-def _overlap(made: Ablation) -> str:
-    rows = made.pairs.to_dicts()
+def _overlap(ablation: Ablation) -> str:
+    rows = ablation.pairs.to_dicts()
     for row in rows:
         row["dimension"], row["other"] = WORDS[row["dimension"]], WORDS[row["other"]]
     return (
@@ -269,5 +271,5 @@ def figure(results: pl.DataFrame) -> dict[str, Any]:
     data = alt.InlineData(values=shown_rows.to_dicts())
     header = alt.Header(title=None, labelFontSize=13)
     chart = layers.facet(alt.Facet("measure:N", header=header), columns=2, data=data)
-    made: dict[str, Any] = chart.resolve_scale(x="independent").to_dict(validate=False)
-    return made
+    specification: dict[str, Any] = chart.resolve_scale(x="independent").to_dict(validate=False)
+    return specification

@@ -10,13 +10,12 @@ from typing import Annotated, Any
 import numpy as np
 import polars as pl
 import typer
-from rich.table import Table
 
 from dialens.analysis.comparison import RESAMPLES
 from dialens.analysis.validation import RatedUnits, human_ratings, rated_units
 from dialens.base import RUN, DialensError, Estimate, Recorder, atomic_folder, progress
 from dialens.cli._options import Force, Format, Resamples, Seed, names, shown
-from dialens.cli._terminal import plain_console
+from dialens.cli._terminal import plain_console, plain_table
 from dialens.corpus import Corpus, read
 from dialens.engagement import (
     RatedReplies,
@@ -57,12 +56,12 @@ class Rated:
     def replies(self, turns: int) -> list[RatedReplies]:
         """One set a quality, with contexts of so many turns."""
         pairs = reply_pairs(self.corpus, self.units.frame, turns)
-        found = []
+        replies = []
         for quality, ratings in self.units.ratings.items():
             rows = np.flatnonzero(np.isfinite(ratings.mean))
             inputs = [pairs[row] for row in rows]
-            found.append(RatedReplies(f"{self.name}: {quality}", inputs, ratings.mean[rows]))
-        return found
+            replies.append(RatedReplies(f"{self.name}: {quality}", inputs, ratings.mean[rows]))
+        return replies
 
 
 def evaluate(
@@ -111,7 +110,7 @@ def evaluate(
         "resamples": resamples,
     }
     recorder = Recorder("engagement evaluate", arguments, seed=seed)
-    found: list[dict[str, Any]] = []
+    rows: list[dict[str, Any]] = []
     with recorder.step("read"):  # all of them first: a corpus without ratings is reported at once
         sets = [
             read_rated(path, quality=names(quality), seed=seed, format=format) for path in corpora
@@ -119,17 +118,17 @@ def evaluate(
     for rated in sets:
         with recorder.step("model"):
             pairs = reply_pairs(rated.corpus, rated.units.frame, turns)
-            known = reply_backgrounds(rated.corpus, rated.units.frame)
+            backgrounds = reply_backgrounds(rated.corpus, rated.units.frame)
             label = f"Scoring {rated.name}"
-            scores = engagement_scores(scorer, pairs, label=label, backgrounds=known)
+            scores = engagement_scores(scorer, pairs, label=label, backgrounds=backgrounds)
         with recorder.step("correlate"):
-            found += correlations(rated, scores, resamples=resamples, seed=seed)
+            rows += correlations(rated, scores, resamples=resamples, seed=seed)
     header = {"model": str(model), "signature": scorer.model.signature, "context_turns": turns}
     if output is not None:
         with atomic_folder(output, inputs=corpora, force=force) as folder:
-            _write(header, found, folder)
+            _write(header, rows, folder)
             recorder.finish(folder / RUN)
-    _print(found)
+    _print(rows)
     if output is not None:
         print(f"\n{shown(output / EVALUATION)}, evaluation.csv, {RUN}")
 
@@ -152,14 +151,14 @@ def read_rated(
         ratings = human_ratings(corpus, qualities=quality)
         ratings = ratings.filter(pl.col("level") == "turn")
         if quality is None:
-            known = sorted(ratings["quality"].unique())
+            qualities = sorted(ratings["quality"].unique())
             ratings = ratings.filter(
                 pl.col("quality").str.to_lowercase().str.starts_with(_ENGAGING)
             )
             if not ratings.height:
                 raise DialensError(
                     "no turn was rated for engagement. Name another quality with --quality: "
-                    f"{', '.join(known) or 'none of its turns was rated'}."
+                    f"{', '.join(qualities) or 'none of its turns was rated'}."
                 )
         resources = Resources(seed=seed)
         scores = score(corpus, metrics=[*BASELINES, _LENGTH], levels=("turn",), resources=resources)
@@ -177,23 +176,23 @@ def correlations(
     x: Floats = np.column_stack([scores, *(units.column(name) for name in BASELINES)])
     y = units.means()
     draws = ClusterDraws.of(units.clusters, resamples, np.random.default_rng(seed))
-    made = correlate(x, y, draws)
+    result = correlate(x, y, draws)
     length = np.log1p(units.column(_LENGTH))
     rows = []
     for column, quality in enumerate(units.ratings):
         for place, scorer in enumerate(("model", *BASELINES)):
-            given = partial_correlation(x[:, place], y[:, column], length, draws)
+            partial = partial_correlation(x[:, place], y[:, column], length, draws)
             rows.append(
                 {
                     "corpus": rated.name,
                     "quality": quality,
                     "scorer": scorer,
-                    "n": int(made.n[place, column]),
-                    "clusters": int(made.n_clusters[place, column]),
+                    "n": int(result.n[place, column]),
+                    "clusters": int(result.n_clusters[place, column]),
                     "clustered_by": units.clustered_by,
-                    "pearson": _fields(made.estimates["pearson"][place][column]),
-                    "spearman": _fields(made.estimates["spearman"][place][column]),
-                    "pearson_given_log_length": _fields(given),
+                    "pearson": _fields(result.estimates["pearson"][place][column]),
+                    "spearman": _fields(result.estimates["spearman"][place][column]),
+                    "pearson_given_log_length": _fields(partial),
                 }
             )
     return rows
@@ -223,7 +222,7 @@ def _write(header: dict[str, Any], rows: Sequence[dict[str, Any]], folder: Path)
 def _print(rows: Sequence[dict[str, Any]]) -> None:
     console = plain_console()
     for (corpus, quality, n), group in groupby(rows, lambda r: (r["corpus"], r["quality"], r["n"])):
-        grid = Table(box=None, pad_edge=False, header_style="bold")
+        grid = plain_table()
         for head in (f"{corpus}: {quality}", "Pearson", "Spearman", "given log length"):
             grid.add_column(head, overflow="fold", no_wrap=head != f"{corpus}: {quality}")
         for row in group:

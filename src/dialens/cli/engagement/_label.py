@@ -5,11 +5,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
 from dialens.base import RUN
 from dialens.cli._options import Force, Seed, shown
-from dialens.cli._terminal import plain_console
+from dialens.cli._terminal import plain_console, plain_table
 from dialens.engagement.curation import (
     WEIGHTS,
     EngineOptions,
@@ -155,7 +154,7 @@ def label(
 
 
 def _print_plan(steps: list[tuple[str, str, int | None]], work: Path) -> None:
-    table = Table("", "step", "what it makes", "rows, about", box=None, pad_edge=False)
+    table = plain_table("", "step", "what it makes", "rows, about")
     table.columns[3].justify = "right"
     for number, (name, about, rows) in enumerate(steps, start=1):
         table.add_row(f"{number:02d}", name, about, "a few" if rows is None else f"{rows:,}")

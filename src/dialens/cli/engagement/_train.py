@@ -172,7 +172,7 @@ def rated_sets(
     ]
 
 
-def seed_numbers(given: list[str] | None) -> list[int]:
+def seed_numbers(entries: list[str] | None) -> list[int]:
     """Seeds from numbers and ranges.
 
     Examples:
@@ -180,13 +180,13 @@ def seed_numbers(given: list[str] | None) -> list[int]:
         ([0, 1, 2, 7], [0])
     """
     numbers: list[int] = []
-    for entry in names(given) or ["0"]:
+    for entry in names(entries) or ["0"]:
         first, dash, last = entry.partition("-")
         if not first.isdecimal() or (dash and not last.isdecimal()):
             raise DialensError(f"--seeds takes whole numbers and ranges like 0-9; seen: {entry!r}.")
         numbers += range(int(first), int(last if dash else first) + 1)
     if not numbers:
-        raise DialensError(f"--seeds {', '.join(given or [])} holds no number.")
+        raise DialensError(f"--seeds {', '.join(entries or [])} holds no number.")
     return list(dict.fromkeys(numbers))
 
 

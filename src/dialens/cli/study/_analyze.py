@@ -222,7 +222,7 @@ def _remark(check: "PreregistrationCheck") -> Remark:
     return Remark("Preregistration", check.text, check.details, warning=check.warning)
 
 
-def _pairs(given: list[str] | None, option: str) -> dict[str, str]:
+def _pairs(entries: list[str] | None, option: str) -> dict[str, str]:
     """`NAME=VALUE` options as a dictionary.
 
     Examples:
@@ -230,7 +230,7 @@ def _pairs(given: list[str] | None, option: str) -> dict[str, str]:
         {'layout': 'setup'}
     """
     pairs = {}
-    for entry in given or []:
+    for entry in entries or []:
         name, equals, value = entry.partition("=")
         if not equals or not name.strip() or not value.strip():
             raise DialensError(f"{option} takes NAME=VALUE; seen: {entry!r}.")

@@ -4,10 +4,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
 
 from dialens.cli._options import Seed
-from dialens.cli._terminal import plain_console
+from dialens.cli._terminal import plain_console, plain_table
 from dialens.cli.study._extra import studies_extra
 
 if TYPE_CHECKING:
@@ -69,17 +68,15 @@ def _agents(study: "Study", folder: Path) -> None:
     opened = open_agents(study, folder)
     talks = study.design.conversations
     assert talks is not None
-    names = [f"{one.name} ({one.agent})" for one in talks.agents if one.name in opened]
+    names = [f"{agent.name} ({agent.agent})" for agent in talks.agents if agent.name in opened]
     print(f"Agents, all of which can be opened: {', '.join(names)}")
 
 
-def _cells(found: "StudyEstimate") -> None:
-    table = Table("cell", box=None, pad_edge=False)
-    for name in ("target", "screens", "ratings", "minutes"):
-        table.add_column(name, justify="right")
-    for cell in found.cells[:_MOST_CELLS]:
+def _cells(estimate: "StudyEstimate") -> None:
+    table = plain_table("cell", numbers=("target", "screens", "ratings", "minutes"))
+    for cell in estimate.cells[:_MOST_CELLS]:
         numbers = (cell.target, cell.screens, cell.ratings)
         table.add_row(cell.cell, *map(str, numbers), f"{cell.minutes:.0f}")
     plain_console().print(table)
-    if len(found.cells) > _MOST_CELLS:
-        print(f"… and {len(found.cells) - _MOST_CELLS} more cells.")
+    if len(estimate.cells) > _MOST_CELLS:
+        print(f"… and {len(estimate.cells) - _MOST_CELLS} more cells.")

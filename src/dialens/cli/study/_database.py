@@ -57,8 +57,8 @@ def recorded_study(study: Path, url: str | None) -> Iterator[tuple["Store", "Stu
             if (record.name, record.version) == (design.study, str(design.version)):
                 yield store, record
                 return
-        known = ", ".join(f"{record.name} version {record.version}" for record in records)
+        stored = ", ".join(f"{record.name} version {record.version}" for record in records)
         raise DialensError(
             f"The database holds no data of {design.study}, version {design.version}. "
-            f"It holds: {known or 'nothing'}."
+            f"It holds: {stored or 'nothing'}."
         )

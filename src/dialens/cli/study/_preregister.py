@@ -49,13 +49,13 @@ def preregister(
                 f"{path} exists; a preregistration is not overwritten. Name another file with -o."
             )
     before = _people(study, db, loaded.name)
-    made = freeze(loaded, now=datetime.now(UTC), participants_before=before, late=late)
+    frozen = freeze(loaded, now=datetime.now(UTC), participants_before=before, late=late)
     with atomic_file(words) as scratch:
-        scratch.write_text(preregistration_markdown(made), encoding="utf-8")
+        scratch.write_text(preregistration_markdown(frozen), encoding="utf-8")
     with atomic_file(target) as scratch:
-        scratch.write_text(made.to_json(), encoding="utf-8")
-    print(f"{loaded.name}, version {made.version}, frozen at {made.frozen_at}")
-    print(f"hash {made.hash}")
+        scratch.write_text(frozen.to_json(), encoding="utf-8")
+    print(f"{loaded.name}, version {frozen.version}, frozen at {frozen.frozen_at}")
+    print(f"hash {frozen.hash}")
     print(f"{shown(target)} (to be checked), {shown(words)} (to be read)")
     print("Put the hash where others see its date: a registry, a repository, an e-mail.")
 

@@ -7,10 +7,9 @@ from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
 
 from dialens.base import DialensError, did_you_mean, progress
-from dialens.cli._terminal import plain_console
+from dialens.cli._terminal import plain_console, plain_table
 from dialens.cli.study._database import DatabaseOption, StudyPath, recorded_study
 from dialens.cli.study._extra import studies_extra
 
@@ -74,10 +73,14 @@ def create(
     ],
     places: Places = None,
     batch: Annotated[
-        int, typer.Option("--batch", min=1, help="2, 3, … to post the study another time.")
+        int,
+        typer.Option(
+            "--batch", min=1, help="Number of the posting: 2, 3, … posts the study again."
+        ),
     ] = 1,
     publish: Annotated[
-        bool, typer.Option("--publish", help="Prolific: let people in. Otherwise it is a draft.")
+        bool,
+        typer.Option("--publish", help="Prolific: publish the study; otherwise it stays a draft."),
     ] = False,
     production: Production = False,
     endpoint: Endpoint = None,
@@ -128,19 +131,17 @@ def status(
         recruiter, taken = _recorded(record, production=production, endpoint=endpoint)
         postings = recruiter.postings(taken)
         matched = _matched(store, record, recruiter, postings)
-    table = Table("posting", "state", box=None, pad_edge=False)
-    for name in ("places", "free", "at work", "done"):
-        table.add_column(name, justify="right")
-    for there in postings:
-        counts = (there.places, there.free, there.pending, there.done)
-        table.add_row(there.id, there.state, *map(str, counts))
+    table = plain_table("posting", "state", numbers=("places", "free", "at work", "done"))
+    for posted in postings:
+        counts = (posted.places, posted.free, posted.pending, posted.done)
+        table.add_row(posted.id, posted.state, *map(str, counts))
     plain_console().print(table if postings else "Nothing is posted.")
-    for state, count in sorted(Counter(one.work.state for one in matched).items()):
+    for state, count in sorted(Counter(entry.work.state for entry in matched).items()):
         print(f"{count:,} {state}")
-    for one in matched:
-        if one.work.state != "unfinished":
-            note = one.doubt or "completed"
-            print(f"  {one.work.id}  {one.work.state}  {one.participant or '—'}: {note}")
+    for entry in matched:
+        if entry.work.state != "unfinished":
+            note = entry.doubt or "completed"
+            print(f"  {entry.work.id}  {entry.work.state}  {entry.participant or '—'}: {note}")
 
 
 @app.command("approve")
@@ -164,19 +165,19 @@ def approve(
     with recorded_study(study, db) as (store, record):
         recruiter, taken = _recorded(record, production=production, endpoint=endpoint)
         matched = _matched(store, record, recruiter, recruiter.postings(taken))
-    chosen = _named(matched, work) if work else [one for one in matched if one.payable]
+    chosen = _named(matched, work) if work else [entry for entry in matched if entry.payable]
     if not work:
-        for one in matched:
-            if one.work.state == "submitted" and one.doubt:
-                print(f"! {one.work.id} needs your decision: {one.doubt}.")
+        for entry in matched:
+            if entry.work.state == "submitted" and entry.doubt:
+                print(f"! {entry.work.id} needs your decision: {entry.doubt}.")
     if not chosen:
         print("There is nothing to approve.")
         return
     print(f"Approve {len(chosen)}: {_rewards(recruiter, taken, len(chosen))}")
     _agree("Pay them?", yes=yes)
     with progress("Approving", total=len(chosen), unit="people") as advance:
-        for one in chosen:
-            recruiter.approve(one.work)
+        for entry in chosen:
+            recruiter.approve(entry.work)
             advance(1)
     print(f"Approved {len(chosen)}.")
 
@@ -205,13 +206,13 @@ def reject(
     with recorded_study(study, db) as (store, record):
         recruiter, taken = _recorded(record, production=production, endpoint=endpoint)
         matched = _matched(store, record, recruiter, recruiter.postings(taken))
-    one = _named(matched, [work])[0]
-    if one.work.state != "submitted":
-        raise DialensError(f"{work} cannot be rejected: it is {one.work.state}.")
-    if one.completed:
-        print(f"! {one.participant} completed the study.")
+    entry = _named(matched, [work])[0]
+    if entry.work.state != "submitted":
+        raise DialensError(f"{work} cannot be rejected: it is {entry.work.state}.")
+    if entry.completed:
+        print(f"! {entry.participant} completed the study.")
     _agree(f"Reject {work}?", yes=yes)
-    recruiter.reject(one.work, reason.strip(), category=category)
+    recruiter.reject(entry.work, reason.strip(), category=category)
     print(f"Rejected {work}.")
 
 
@@ -219,7 +220,9 @@ def reject(
 def bonus(
     study: StudyPath,
     work: WorkIds = None,
-    amount: Annotated[str, typer.Option("--amount", help="For each, e.g. 0.50.")] = "",
+    amount: Annotated[
+        str, typer.Option("--amount", help="Amount for each person, e.g. 0.50.")
+    ] = "",
     reason: Annotated[str, typer.Option("--reason", help="What the person will read.")] = "",
     db: DatabaseOption = None,
     production: Production = False,
@@ -240,9 +243,9 @@ def bonus(
     with recorded_study(study, db) as (store, record):
         recruiter, taken = _recorded(record, production=production, endpoint=endpoint)
         matched = _matched(store, record, recruiter, recruiter.postings(taken))
-    able = [one for one in matched if one.work.state == "approved" and not one.doubt]
+    able = [entry for entry in matched if entry.work.state == "approved" and not entry.doubt]
     chosen = _named(matched, work) if work else able
-    due = [one.work for one in chosen if each not in one.work.bonuses]
+    due = [entry.work for entry in chosen if each not in entry.work.bonuses]
     if len(due) < len(chosen):
         print(f"{len(chosen) - len(due)} got a bonus of {each} before and are skipped.")
     if not due:
@@ -258,7 +261,7 @@ def bonus(
 def expire(
     study: StudyPath,
     posting: Annotated[
-        str | None, typer.Argument(help="Which; all of the study's if not given.")
+        str | None, typer.Argument(help="Posting to close; default: all postings of the study.")
     ] = None,
     production: Production = False,
     endpoint: Endpoint = None,
@@ -271,10 +274,10 @@ def expire(
     """
     loaded = _load(study)
     recruiter = _recruiter(loaded, production=production, endpoint=endpoint)
-    chosen = [posting] if posting else [one.id for one in recruiter.postings(loaded)]
-    for one in chosen:
-        recruiter.expire(one)
-        print(f"{one} takes nobody new.")
+    chosen = [posting] if posting else [entry.id for entry in recruiter.postings(loaded)]
+    for entry in chosen:
+        recruiter.expire(entry)
+        print(f"{entry} takes nobody new.")
     if not chosen:
         print("Nothing is posted.")
 
@@ -339,14 +342,14 @@ def _matched(
 
 
 def _named(matched: Sequence["Matched"], names: Sequence[str]) -> list["Matched"]:
-    known = {one.work.id: one for one in matched}
+    by_id = {entry.work.id: entry for entry in matched}
     for name in names:
-        if name not in known:
+        if name not in by_id:
             raise DialensError(
-                f"Nobody handed in {name!r} for this study. {did_you_mean(name, known)}"
+                f"Nobody handed in {name!r} for this study. {did_you_mean(name, by_id)}"
                 "`dialens study recruit status` lists what there is."
             )
-    return [known[name] for name in dict.fromkeys(names)]
+    return [by_id[name] for name in dict.fromkeys(names)]
 
 
 def _amount(text: str) -> Decimal:

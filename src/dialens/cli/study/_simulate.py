@@ -253,7 +253,7 @@ def _print(outcomes: dict[str, int], people: "Population") -> None:
     print(f"Put in: {put_in(people)}.")
 
 
-def _pulls(given: list[str] | None) -> tuple[float, dict[str, float]]:
+def _pulls(entries: list[str] | None) -> tuple[float, dict[str, float]]:
     """`--anchor-pull` as one number for all anchors and others by kind.
 
     Examples:
@@ -261,7 +261,7 @@ def _pulls(given: list[str] | None) -> tuple[float, dict[str, float]]:
         ((0.2, {'textual': 0.1}), (0.3, {}))
     """
     own, pulls = 0.3, {}
-    for entry in given or []:
+    for entry in entries or []:
         kind, equals, text = entry.rpartition("=")
         try:
             value = float(text)

@@ -4,9 +4,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import polars as pl
-from rich.table import Table
 
-from dialens.cli._terminal import plain_console
+from dialens.cli._terminal import plain_console, plain_table
 from dialens.cli.study._database import DatabaseOption, StudyPath, recorded_study
 
 if TYPE_CHECKING:
@@ -55,21 +54,22 @@ def _agents(store: "Store", study: str) -> list[str]:
 
     talking = ConversationStore(store.database)
     lines = []
-    for one in replies_by_agent(talking.exchanges_frame(study), talking.failures_frame(study)):
-        median = one["median_seconds"]
+    for agent in replies_by_agent(talking.exchanges_frame(study), talking.failures_frame(study)):
+        median = agent["median_seconds"]
         took = "" if median is None else f", median {median:.1f} s"
-        reasons = ", ".join(f"{n:,} {reason}" for reason, n in one["failures"].items())
+        reasons = ", ".join(f"{n:,} {reason}" for reason, n in agent["failures"].items())
         lines.append(
-            f"{one['agent']}: {one['talks']:,} conversations, {one['replies']:,} replies{took}; "
+            f"{agent['agent']}: {agent['talks']:,} conversations, "
+            f"{agent['replies']:,} replies{took}; "
             + (f"failures: {reasons}" if reasons else "no failures")
         )
     return lines
 
 
 def _cells(cells: "Sequence[CellProgress]") -> None:
-    table = Table("cell", "state", box=None, pad_edge=False)
-    for name in ("wanted", "completed", "live", "expired", "restarted"):
-        table.add_column(name, justify="right")
+    table = plain_table(
+        "cell", "state", numbers=("wanted", "completed", "live", "expired", "restarted")
+    )
     for cell in cells:
         counts = (cell.target, cell.completed, cell.live, cell.expired, cell.restarted)
         table.add_row(cell.cell, cell.state, *map(str, counts))

@@ -89,15 +89,15 @@ class ConvoKitReader:
         if file is None:
             raise DialensError(f"{source.path} holds no {' or '.join(_UTTERANCES)}.")
         own = OURS in _json(source.path / "corpus.json")
-        said = Source(file, source.stem)
+        utterances = Source(file, source.stem)
         conversations = _json(source.path / "conversations.json")
         flaws: dict[int, RecordError] = {}
         schema = pl.Schema(_OWN if own else _FOREIGN)
-        frames = _frames(said, schema, flaws, own=own)
+        frames = _frames(utterances, schema, flaws, own=own)
         with gathered(frames, schema, size=file.stat().st_size) as rows:
             rows = _without_repeated_ids(rows, flaws)
-            unit = "line" if _has_lines(said) else "record"
-            parts = read_rows(rows, said, intake, unit=unit, flaws=flaws, by_time=not own)
+            unit = "line" if _has_lines(utterances) else "record"
+            parts = read_rows(rows, utterances, intake, unit=unit, flaws=flaws, by_time=not own)
             for part in parts:
                 yield Tables.of(_with_conversations(part.turns, conversations, own=own))
         if own:
@@ -141,38 +141,38 @@ def _row(
     try:
         if record.problem:
             raise record.problem
-        said = _DECODER.decode(record.raw)
-        return {LINE: line, FLAW: False, **_columns(said, own=own)}
+        utterance = _DECODER.decode(record.raw)
+        return {LINE: line, FLAW: False, **_columns(utterance, own=own)}
     except UNREADABLE as error:
         flaws[line] = as_record_error(error, record)
         return {LINE: line, FLAW: True, "dialog": None}
 
 
-def _columns(said: _Utterance, *, own: bool) -> dict[str, object]:
-    speaker = said.speaker if said.speaker is not None else said.user
-    dialog = said.conversation_id if said.conversation_id is not None else said.root
-    reply_to = said.reply_to if said.reply_to is not None else said.reply_to_old
+def _columns(utterance: _Utterance, *, own: bool) -> dict[str, object]:
+    speaker = utterance.speaker if utterance.speaker is not None else utterance.user
+    dialog = utterance.conversation_id if utterance.conversation_id is not None else utterance.root
+    reply_to = utterance.reply_to if utterance.reply_to is not None else utterance.reply_to_old
     if speaker is None:
         raise RecordError("is missing", field="speaker")
     if dialog is None:
-        raise RecordError("is missing", field="conversation_id", seen=said.id)
-    meta = dict(said.meta or {})
+        raise RecordError("is missing", field="conversation_id", seen=utterance.id)
+    meta = dict(utterance.meta or {})
     columns: dict[str, object] = {
         "dialog": str(dialog),
         "speaker": str(speaker),
-        "text": said.text,
+        "text": utterance.text,
         "reply_to": None if reply_to is None else str(reply_to),
-        _ID: str(said.id),
+        _ID: str(utterance.id),
     }
-    columns["created_at"], odd = _moment(said.timestamp)
+    columns["created_at"], odd = _moment(utterance.timestamp)
     if own:
         ours = meta.pop(OURS, None)
         if not isinstance(ours, dict):
-            raise RecordError("is missing", field=f"meta.{OURS}", seen=said.meta)
+            raise RecordError("is missing", field=f"meta.{OURS}", seen=utterance.meta)
         columns |= {"turn": ours.get("turn"), "role": ours.get("role")}
         columns["reply_to"] = ours.get("reply_to")
     else:
-        meta = {"utterance_id": str(said.id), **meta, **odd}
+        meta = {"utterance_id": str(utterance.id), **meta, **odd}
     columns["meta"] = msgspec.json.encode(meta).decode() if meta else None
     return columns
 
@@ -206,16 +206,16 @@ def _with_conversations(
     turns: pl.DataFrame, conversations: Mapping[str, Any], *, own: bool
 ) -> pl.DataFrame:
     """Systems and agents, and a conversation's metadata with its first turn."""
-    known: dict[str, dict[str, Any]] = {}
+    meta_of_dialog: dict[str, dict[str, Any]] = {}
     for dialog in turns.filter(pl.col("turn") == 0)["dialog"]:
-        held = conversations.get(dialog) or {}
-        meta = held.get("meta", held) if isinstance(held, dict) else {}
-        known[dialog] = {key: value for key, value in meta.items() if key != "vectors"}
+        conversation = conversations.get(dialog) or {}
+        meta = conversation.get("meta", conversation) if isinstance(conversation, dict) else {}
+        meta_of_dialog[dialog] = {key: value for key, value in meta.items() if key != "vectors"}
     if own:
-        ours = {dialog: meta.get(OURS) or {} for dialog, meta in known.items()}
+        ours = {dialog: meta.get(OURS) or {} for dialog, meta in meta_of_dialog.items()}
         return turns.with_columns(
             pl.col("dialog")
-            .replace_strict({dialog: held.get(name) for dialog, held in ours.items()})
+            .replace_strict({dialog: facts.get(name) for dialog, facts in ours.items()})
             .fill_null(pl.col(name))
             .cast(pl.String)
             .alias(name)
@@ -224,7 +224,7 @@ def _with_conversations(
     names = turns["agent"].unique().to_list()
     agents = {name: name if sounds_like_agent(name) else UNKNOWN for name in names}
     metas = [
-        _merged(meta, known[dialog]) if turn == 0 and known[dialog] else meta
+        _merged(meta, meta_of_dialog[dialog]) if turn == 0 and meta_of_dialog[dialog] else meta
         for dialog, turn, meta in turns.select("dialog", "turn", "meta").iter_rows()
     ]
     return turns.with_columns(
@@ -233,12 +233,12 @@ def _with_conversations(
 
 
 def _merged(meta: str | None, conversation: dict[str, Any]) -> str:
-    held = _OBJECT.decode(meta) if meta else {}
-    return msgspec.json.encode({**held, "conversation": conversation}).decode()
+    content = _OBJECT.decode(meta) if meta else {}
+    return msgspec.json.encode({**content, "conversation": conversation}).decode()
 
 
 def _beside(folder: Path, intake: Intake) -> Iterator[Tables]:
-    known = pl.Series(list(intake.dialogs), dtype=pl.String).implode()
+    dialogs = pl.Series(list(intake.dialogs), dtype=pl.String).implode()
     for name, schema in (("ratings", RATINGS), ("references", REFERENCES)):
         path = folder / f"{name}.jsonl"
         if not path.exists():
@@ -254,7 +254,7 @@ def _beside(folder: Path, intake: Intake) -> Iterator[Tables]:
             if dtype.is_temporal()
         ]
         table = table.with_columns(moments).filter(
-            pl.col("dialog").is_null() | pl.col("dialog").is_in(known)
+            pl.col("dialog").is_null() | pl.col("dialog").is_in(dialogs)
         )
         yield Tables.of(ratings=table) if name == "ratings" else Tables.of(references=table)
 

@@ -59,10 +59,10 @@ class DelimitedReader:
                 yield from _read_beside(Source(path), kind, schema, delimiter, intake)
 
     def _delimiter(self, source: Source) -> str:
-        def known(delimiter: str) -> int:
+        def matching(delimiter: str) -> int:
             return sum(name in TURNS for name in _header(source, delimiter))
 
-        return max(self.delimiters, key=known)
+        return max(self.delimiters, key=matching)
 
 
 def beside(path: Path, kind: str) -> Path:
@@ -172,22 +172,22 @@ def _read_beside(
     source: Source, kind: str, schema: pl.Schema, delimiter: str, intake: Intake
 ) -> Iterator[Tables]:
     flaws: dict[int, RecordError] = {}
-    known = pl.Series(list(intake.dialogs), dtype=pl.String).implode()
+    dialogs = pl.Series(list(intake.dialogs), dtype=pl.String).implode()
     for frame in _frames(source, delimiter, flaws):
         for column in _NEEDED[kind]:
             if column not in frame.columns:
                 error = RecordError("is missing", field=column, seen=", ".join(frame.columns))
                 raise DialensError(message(source.path, 1, error))
-        given = [name for name in frame.columns if name in schema]
+        columns = [name for name in frame.columns if name in schema]
         frame = frame.with_columns(
-            pl.when(pl.col(name) != "").then(name) for name in given if name != "text"
+            pl.when(pl.col(name) != "").then(name) for name in columns if name != "text"
         )
         typed = frame.with_columns(
-            _typed(name, dtype) if name in given else pl.lit(None, dtype).alias(name)
+            _typed(name, dtype) if name in columns else pl.lit(None, dtype).alias(name)
             for name, dtype in schema.items()
         )
-        strange = frame["dialog"].is_not_null() & ~frame["dialog"].is_in(known)
-        bad = {name: frame[name].is_not_null() & typed[name].is_null() for name in given}
+        strange = frame["dialog"].is_not_null() & ~frame["dialog"].is_in(dialogs)
+        bad = {name: frame[name].is_not_null() & typed[name].is_null() for name in columns}
         bad["dialog"] |= strange
         wrong = frame[FLAW]
         for name, rows in bad.items():

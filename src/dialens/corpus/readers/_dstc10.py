@@ -53,9 +53,9 @@ def _recognises_turns(source: Source) -> bool:
 
 def _recognises_dialogs(source: Source) -> bool:
     first = source.first or {}
-    said = first.get("dialog", first.get("dialogue"))
-    return isinstance(said, list) and any(
-        isinstance(item, dict) and {"speaker", "text"} <= item.keys() for item in said
+    utterances = first.get("dialog", first.get("dialogue"))
+    return isinstance(utterances, list) and any(
+        isinstance(item, dict) and {"speaker", "text"} <= item.keys() for item in utterances
     )
 
 
@@ -88,17 +88,17 @@ def _parse_turn(record: Record, source: Source) -> Iterable[Dialogue]:
 
 def _parse_dialog(record: Record, source: Source) -> Iterable[Dialogue]:
     unit = _DIALOG.decode(record.raw)
-    said = unit.dialog if unit.dialog is not None else unit.dialogue
-    if said is None:
+    utterances = unit.dialog if unit.dialog is not None else unit.dialogue
+    if utterances is None:
         raise msgspec.ValidationError("Object missing required field `dialog`")
-    agent = agent_among(item.speaker for item in said) if said else ""
+    agent = agent_among(item.speaker for item in utterances) if utterances else ""
     yield Dialogue(
         system=_dataset(source),
         agent=unit.model or UNKNOWN,
         dialog=_name(unit, record, source),
         turns=[
             Turn(item.speaker, "agent" if item.speaker == agent else "partner", item.text)
-            for item in said
+            for item in utterances
         ],
         ratings=list(ratings_of(unit.annotations or {}, study=_dataset(source), turn=None)),
     )

@@ -40,15 +40,15 @@ def context_turns(context: str) -> list[Turn]:
     return turns
 
 
-def without_name(said: str) -> tuple[str | None, str]:
+def without_name(text: str) -> tuple[str | None, str]:
     """A response and the `Speaker: ` before it, if there is one.
 
     Examples:
         >>> without_name("System: It depends: on what?"), without_name("Note: this stays")
         (('System', 'It depends: on what?'), (None, 'Note: this stays'))
     """
-    named = _NAMED.match(said.strip())
-    return (named["name"], named["text"].strip()) if named else (None, said.strip())
+    named = _NAMED.match(text.strip())
+    return (named["name"], named["text"].strip()) if named else (None, text.strip())
 
 
 def ratings_of(
@@ -67,8 +67,8 @@ def ratings_of(
         >>> [rating.value for rating in ratings_of(given, study="s", turn=None)]
         [3.0, 4.0]
     """
-    for quality, given in annotations.items():
-        scores = given if isinstance(given, list) else [given]
+    for quality, answer in annotations.items():
+        scores = answer if isinstance(answer, list) else [answer]
         if raters is not None and len(raters) != len(scores):
             raise RecordError(
                 f"holds {len(scores)} scores of {len(raters)} annotators",

@@ -121,10 +121,10 @@ def _turn(
 
 
 def _present(message: Message, keys: Sequence[str], place: str, *, required: bool = True) -> str:
-    found = next((key for key in keys if key in message), None)
-    if found is None and required:
+    key_used = next((key for key in keys if key in message), None)
+    if key_used is None and required:
         raise RecordError("is missing", field=f"{place}.{keys[0]}", seen=message)
-    return found or keys[0]
+    return key_used or keys[0]
 
 
 def _plain(message: Message, role_key: str, text_key: str) -> Message:

@@ -39,23 +39,24 @@ _DECODER = msgspec.json.Decoder(dict[str, object])
 
 def _recognises(source: Source) -> bool:
     first = source.first or {}
-    held = first.get("conversation")
+    conversation = first.get("conversation")
     return "messages" in first or (
-        isinstance(held, list) and any(isinstance(item, dict) and "role" in item for item in held)
+        isinstance(conversation, list)
+        and any(isinstance(item, dict) and "role" in item for item in conversation)
     )
 
 
 def _parse(record: Record, source: Source) -> Iterable[Dialogue]:
-    held = _DECODER.decode(record.raw)
-    field = next((key for key in _LISTS if key in held), None)
+    content = _DECODER.decode(record.raw)
+    field = next((key for key in _LISTS if key in content), None)
     if field is None:
-        raise RecordError("is missing", field="messages", seen=sorted(held))
-    turns = turns_of(held[field], roles=ROLES, field=field, speaker_of=SPEAKERS)
+        raise RecordError("is missing", field="messages", seen=sorted(content))
+    turns = turns_of(content[field], roles=ROLES, field=field, speaker_of=SPEAKERS)
     if not turns:
         raise RecordError("holds no message of a user or an assistant", field=field)
-    dialog, agent = name_in(held, _IDS), name_in(held, _AGENTS)
-    system = _system(held, labelled=dialog is not None and agent is not None)
-    keep_record(turns, held, (field, *_IDS, *_AGENTS))
+    dialog, agent = name_in(content, _IDS), name_in(content, _AGENTS)
+    system = _system(content, labelled=dialog is not None and agent is not None)
+    keep_record(turns, content, (field, *_IDS, *_AGENTS))
     yield Dialogue(
         system=system or source.stem,
         agent=agent or UNKNOWN,
@@ -64,17 +65,17 @@ def _parse(record: Record, source: Source) -> Iterable[Dialogue]:
     )
 
 
-def _system(held: dict[str, object], *, labelled: bool) -> str | None:
+def _system(content: dict[str, object], *, labelled: bool) -> str | None:
     """Take the system's name out of a record, if it has one."""
-    noted = held.get("metadata")
+    noted = content.get("metadata")
     if isinstance(noted, dict) and isinstance(noted.get("system"), str):
-        held["metadata"] = {key: value for key, value in noted.items() if key != "system"}
-        if not held["metadata"]:
-            del held["metadata"]
+        content["metadata"] = {key: value for key, value in noted.items() if key != "system"}
+        if not content["metadata"]:
+            del content["metadata"]
         return str(noted["system"])
-    name = held.get("system")
+    name = content.get("system")
     if labelled and isinstance(name, str) and len(name) <= _LONGEST_NAME and "\n" not in name:
-        del held["system"]
+        del content["system"]
         return name
     return None
 

@@ -28,8 +28,8 @@ _IDS = ("dialog_id", "conversation_id", "assignment_id")
 
 
 def _recognises(source: Source) -> bool:
-    held = (source.first or {}).get("dialog")
-    acts = [act for _, act in _acts(held)] if isinstance(held, list) else []
+    dialog = (source.first or {}).get("dialog")
+    acts = [act for _, act in _acts(dialog)] if isinstance(dialog, list) else []
     return any(isinstance(act, dict) and {"id", "text"} <= act.keys() for act in acts)
 
 
@@ -45,16 +45,16 @@ def _acts(dialog: list[Any]) -> Iterator[tuple[str, Any]]:
 def _parse(
     record: Record, source: Source, *, metadata: dict[str, Any] | None = None
 ) -> Iterable[Dialogue]:
-    held = _DECODER.decode(record.raw)
-    if not isinstance(held.get("dialog"), list):
-        raise RecordError("is missing or no list", field="dialog", seen=held.get("dialog"))
-    turns = [_turn(act, place) for place, act in _acts(held["dialog"])]
+    content = _DECODER.decode(record.raw)
+    if not isinstance(content.get("dialog"), list):
+        raise RecordError("is missing or no list", field="dialog", seen=content.get("dialog"))
+    turns = [_turn(act, place) for place, act in _acts(content["dialog"])]
     if not turns:
-        raise RecordError("holds no act", field="dialog", seen=held["dialog"])
+        raise RecordError("holds no act", field="dialog", seen=content["dialog"])
     agent = agent_among(turn.speaker for turn in turns)
     for turn in turns:
         turn.role = "agent" if turn.speaker == agent else "partner"
-    rest = {key: value for key, value in held.items() if key not in ("dialog", *_IDS) and value}
+    rest = {key: value for key, value in content.items() if key not in ("dialog", *_IDS) and value}
     if metadata:
         rest["metadata"] = metadata
     if rest:
@@ -62,7 +62,7 @@ def _parse(
     yield Dialogue(
         system=source.stem,
         agent=agent,
-        dialog=name_in(held, _IDS) or f"{source.stem}-{record.number}",
+        dialog=name_in(content, _IDS) or f"{source.stem}-{record.number}",
         turns=turns,
     )
 
@@ -95,12 +95,12 @@ def _metadata(source: Source) -> dict[str, Any] | None:
         path = path.with_suffix("")
     path = path.with_suffix(".metadata")
     try:
-        held = _DECODER.decode(path.read_bytes())
+        content = _DECODER.decode(path.read_bytes())
     except (OSError, msgspec.DecodeError):
         return None
-    options = held.get("opt")
+    options = content.get("opt")
     chosen = {key: options[key] for key in _OPTIONS if key in options} if options else {}
-    return {**{key: held[key] for key in _NOTED if key in held}, **chosen} or None
+    return {**{key: content[key] for key in _NOTED if key in content}, **chosen} or None
 
 
 PARLAI = ParlaiReader(

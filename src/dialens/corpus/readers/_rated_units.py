@@ -65,7 +65,7 @@ def _turns(unit: _Unit) -> list[Turn]:
     if unit.level == "turn":
         if unit.response is None:
             raise RecordError("is missing: a rated turn needs a response", field="response")
-        context = [Turn(said.speaker, "partner", said.text) for said in unit.context]
+        context = [Turn(utterance.speaker, "partner", utterance.text) for utterance in unit.context]
         return [*context, Turn(unit.system or "agent", "agent", unit.response)]
     name = unit.system or "agent"
     if not unit.context:
@@ -73,15 +73,17 @@ def _turns(unit: _Unit) -> list[Turn]:
         return [Turn(name, "agent", unit.response or "")]
     agent = _agent_speaker(unit)
     turns = [
-        Turn(said.speaker, "agent" if said.speaker == agent else "partner", said.text)
-        for said in unit.context
+        Turn(
+            utterance.speaker, "agent" if utterance.speaker == agent else "partner", utterance.text
+        )
+        for utterance in unit.context
     ]
     return [*turns, Turn(agent, "agent", unit.response)] if unit.response else turns
 
 
 def _agent_speaker(unit: _Unit) -> str:
     """Who is under study: the judged entity, a name that says so, or the one who answers first."""
-    speakers = list(dict.fromkeys(said.speaker for said in unit.context))
+    speakers = list(dict.fromkeys(utterance.speaker for utterance in unit.context))
     judged = f"entity{unit.extra.get('entity')}"
     return judged if judged in speakers else agent_among(speakers)
 
@@ -89,10 +91,10 @@ def _agent_speaker(unit: _Unit) -> str:
 def _ratings(unit: _Unit, turn: int | None) -> Iterable[Rating]:
     block = unit.extra.get("rater_block")
     condition = unit.extra.get("condition")
-    for quality, given in unit.ratings.items():
-        values = given if isinstance(given, list) else [given]
+    for quality, answer in unit.ratings.items():
+        values = answer if isinstance(answer, list) else [answer]
         names = unit.raters.get(quality) if isinstance(unit.raters, dict) else unit.raters
-        if names is None and isinstance(given, list) and block is not None:
+        if names is None and isinstance(answer, list) and block is not None:
             names = [f"{block}/{place}" for place in range(len(values))]
         if names is not None and len(names) != len(values):
             raise RecordError(

@@ -35,11 +35,11 @@ def _recognises(source: Source) -> bool:
 
 
 def _parse(record: Record, source: Source) -> Iterable[Dialogue]:
-    held = _DECODER.decode(record.raw)
-    if "conversations" not in held:
-        raise RecordError("is missing", field="conversations", seen=sorted(held))
+    content = _DECODER.decode(record.raw)
+    if "conversations" not in content:
+        raise RecordError("is missing", field="conversations", seen=sorted(content))
     turns = turns_of(
-        held["conversations"],
+        content["conversations"],
         roles=_ROLES,
         field="conversations",
         speaker_of=SPEAKERS,
@@ -48,11 +48,11 @@ def _parse(record: Record, source: Source) -> Iterable[Dialogue]:
     )
     if not turns:
         raise RecordError("holds no message of a human or a model", field="conversations")
-    keep_record(turns, held, ("conversations", *_IDS, *_MODELS))
+    keep_record(turns, content, ("conversations", *_IDS, *_MODELS))
     yield Dialogue(
         system=source.stem,
-        agent=name_in(held, _MODELS) or UNKNOWN,
-        dialog=name_in(held, _IDS) or f"{source.stem}-{record.number}",
+        agent=name_in(content, _MODELS) or UNKNOWN,
+        dialog=name_in(content, _IDS) or f"{source.stem}-{record.number}",
         turns=turns,
     )
 

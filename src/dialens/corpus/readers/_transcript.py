@@ -37,42 +37,42 @@ _SNIFFED_LINES = 60
 def _recognises(source: Source) -> bool:
     if b"\x00" in source.head:
         return False
-    told = [
+    texts = [
         row.decode(errors="replace")
         for row in source.head.split(b"\n")[:_SNIFFED_LINES]
         if row.strip() and not _RULE.match(row)
     ]
-    spoken = [line for line in told if _SAID.match(line)]
-    return bool(told) and _SAID.match(told[0]) is not None and 2 * len(spoken) >= len(told)
+    spoken = [line for line in texts if _SAID.match(line)]
+    return bool(texts) and _SAID.match(texts[0]) is not None and 2 * len(spoken) >= len(texts)
 
 
 def _blocks(source: Source) -> Iterator[Record]:
     """One record a conversation: the lines between two separators."""
     blank_ends = _blank_ends(source.head)
-    held: list[bytes] = []
+    kept: list[bytes] = []
     size = began = last = count = 0
     problem: RecordError | None = None
     for record in lines(source):
         rule = _RULE.match(record.raw) is not None
         gap = blank_ends and record.line > last + 1
-        if (rule or gap) and (held or problem):
+        if (rule or gap) and (kept or problem):
             count += 1
-            yield Record(began, b"\n".join(held), problem, count)
-            held, size, problem = [], 0, None
+            yield Record(began, b"\n".join(kept), problem, count)
+            kept, size, problem = [], 0, None
         last = record.line
         if rule:
             continue
-        if not held and problem is None:
+        if not kept and problem is None:
             began = record.line
         size += len(record.raw) + 1
         if problem is None:
             problem = record.problem or (too_long(size) if size > MAX_RECORD_BYTES else None)
         if problem is None:
-            held.append(record.raw)
+            kept.append(record.raw)
         else:
-            held = []
-    if held or problem:
-        yield Record(began, b"\n".join(held), problem, count + 1)
+            kept = []
+    if kept or problem:
+        yield Record(began, b"\n".join(kept), problem, count + 1)
 
 
 def _blank_ends(head: bytes) -> bool:
@@ -91,9 +91,9 @@ def _parse(record: Record, source: Source) -> Iterable[Dialogue]:
     turns: list[Turn] = []
     for number, line in enumerate(record.raw.decode().split("\n")):
         line = line.removesuffix("\r")
-        said = _SAID.match(line)
-        if said:
-            turns.append(_turn(said))
+        match = _SAID.match(line)
+        if match:
+            turns.append(_turn(match))
         elif turns:
             turns[-1].text = f"{turns[-1].text}\n{line.strip()}".lstrip("\n")
         else:
@@ -110,10 +110,10 @@ def _parse(record: Record, source: Source) -> Iterable[Dialogue]:
     yield Dialogue(source.stem, agent, f"{source.stem}-{record.number}", turns)
 
 
-def _turn(said: re.Match[str]) -> Turn:
-    text = said["text"] or said["close"] or ""
-    created_at, meta = _when(said["time"])
-    return Turn(said["speaker"], "", text.strip(), created_at=created_at, meta=meta)
+def _turn(match: re.Match[str]) -> Turn:
+    text = match["text"] or match["close"] or ""
+    created_at, meta = _when(match["time"])
+    return Turn(match["speaker"], "", text.strip(), created_at=created_at, meta=meta)
 
 
 def _when(time: str | None) -> tuple[datetime | None, dict[str, object] | None]:

@@ -48,9 +48,9 @@ def _recognises(source: Source) -> bool:
 
 def _parse(record: Record, source: Source) -> Iterable[Dialogue]:
     entry = _DECODER.decode(record.raw)
-    said = [_text(item, "response", number) for number, item in enumerate(entry.responses)]
+    responses = [_text(item, "response", number) for number, item in enumerate(entry.responses)]
     models = [_text(item, "model", number) for number, item in enumerate(entry.responses)]
-    original = [text for text, model in zip(said, models, strict=True) if model == _ORIGINAL]
+    original = [text for text, model in zip(responses, models, strict=True) if model == _ORIGINAL]
     for number, item in enumerate(entry.responses):
         turns = context_turns(entry.context)
         rated = len(turns)
@@ -62,7 +62,7 @@ def _parse(record: Record, source: Source) -> Iterable[Dialogue]:
             system=source.stem,
             agent=models[number],
             dialog=f"{source.stem}-{record.number}-{number + 1}",
-            turns=[*turns, Turn(models[number], "agent", said[number], meta=meta)],
+            turns=[*turns, Turn(models[number], "agent", responses[number], meta=meta)],
             ratings=list(
                 ratings_of(
                     scores,

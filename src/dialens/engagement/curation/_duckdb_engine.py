@@ -8,7 +8,7 @@ from pathlib import Path
 import duckdb
 import polars as pl
 
-from dialens.base import Advance, DialensError
+from dialens.base import Advance, DialensError, first_line
 from dialens.engagement.curation._label_options import EngineOptions
 from dialens.engagement.curation._label_output import MOST_SLICES
 from dialens.engagement.curation._label_run import Partition
@@ -101,19 +101,19 @@ class DuckdbEngine:
             self._connection.execute(sql)
         except duckdb.OutOfMemoryException as error:
             raise DialensError(
-                f"DuckDB needs more memory than --memory allows: {_first_line(error)}. Give more, "
+                f"DuckDB needs more memory than --memory allows: {_cause(error)}. Give more, "
                 "or fewer --threads, and run the same command again: finished steps are kept."
             ) from error
         except duckdb.IOException as error:
             raise DialensError(
-                f"Labelling cannot go on: {_first_line(error)}. Make room on the disk, and run the "
+                f"Labelling cannot go on: {_cause(error)}. Make room on the disk, and run the "
                 "same command again: finished steps are kept."
             ) from error
         except (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException):
             raise  # a fault of ours
         except duckdb.Error as error:
             raise DialensError(
-                f"{self._damaged() or 'A table'} cannot be read: {_first_line(error)}. If a file "
+                f"{self._damaged() or 'A table'} cannot be read: {_cause(error)}. If a file "
                 "is damaged, delete it and run `dialens engagement ingest` again, which makes what "
                 "is missing, and then `dialens engagement label --force`."
             ) from error
@@ -139,6 +139,6 @@ def _quoted(path: Path) -> str:
     return "'" + str(path).replace("'", "''") + "'"
 
 
-def _first_line(error: Exception) -> str:
+def _cause(error: Exception) -> str:
     """What DuckDB says; of a text that it quotes, the beginning."""
-    return textwrap.shorten(str(error).partition("\n")[0], 300, placeholder=" …").rstrip(". ")
+    return textwrap.shorten(first_line(error), 300, placeholder=" …").rstrip(". ")

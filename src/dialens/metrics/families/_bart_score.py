@@ -65,18 +65,20 @@ class BartScorer:
         for unit in units:
             reply = ids[unit.response]
             after = [place(sources[unit.context], reply)] if unit.context else []
-            to = [place(reply, ids[one]) for one in unit.references]
-            back = [place(ids[one], reply) for one in unit.references]
+            to = [place(reply, ids[reference]) for reference in unit.references]
+            back = [place(ids[reference], reply) for reference in unit.references]
             asked.append((after, to, back))
-        found = likelihoods(self._loaded, list(wanted), paced(advance, len(units), len(wanted)))
+        likelihood = likelihoods(
+            self._loaded, list(wanted), paced(advance, len(units), len(wanted))
+        )
         result = np.full((len(units), 4), np.nan)
         for row, (after, to, back) in enumerate(asked):
             if after:
-                result[row, 0] = found[after[0]]
+                result[row, 0] = likelihood[after[0]]
             if to:
-                result[row, 1] = self._aggregate(found[to])
-                result[row, 2] = self._aggregate(found[back])
-                result[row, 3] = self._aggregate((found[to] + found[back]) / 2)
+                result[row, 1] = self._aggregate(likelihood[to])
+                result[row, 2] = self._aggregate(likelihood[back])
+                result[row, 3] = self._aggregate((likelihood[to] + likelihood[back]) / 2)
         return result
 
     def _ids(self, text: str) -> tuple[int, ...]:

@@ -79,7 +79,7 @@ class Settings:
     prefix_space: bool = True
 
     @classmethod
-    def of(cls, given: Mapping[str, str]) -> "Settings":
+    def of(cls, options: Mapping[str, str]) -> "Settings":
         """Read what was given as text.
 
         Raises:
@@ -89,19 +89,19 @@ class Settings:
             >>> Settings.of({"layer": "9", "idf": "yes"})
             Settings(layer=9, idf=True, baseline=None, prefix_space=True)
         """
-        layer = given.get("layer")
+        layer = options.get("layer")
         if layer is not None and not layer.isdecimal():
             raise DialensError(f"--metric-option bert_score.layer={layer}: give 0, 1, 2 …")
         return cls(
             None if layer is None else int(layer),
-            _yes(given, "idf", otherwise=False),
-            Path(given["baseline"]) if "baseline" in given else None,
-            _yes(given, "prefix_space", otherwise=True),
+            _yes(options, "idf", otherwise=False),
+            Path(options["baseline"]) if "baseline" in options else None,
+            _yes(options, "prefix_space", otherwise=True),
         )
 
 
-def _yes(given: Mapping[str, str], name: str, *, otherwise: bool) -> bool:
-    value = given.get(name, "yes" if otherwise else "no").lower()
+def _yes(options: Mapping[str, str], name: str, *, otherwise: bool) -> bool:
+    value = options.get(name, "yes" if otherwise else "no").lower()
     if value not in ("yes", "no", "true", "false"):
         raise DialensError(f"--metric-option bert_score.{name}={value}: give yes or no")
     return value in ("yes", "true")
@@ -179,16 +179,16 @@ class BertScorer:
         """
         if self._wants_idf and self._idf is None:
             raise DialensError("bert_score.idf=yes weighs by all references: call prepare() first")
-        pairs = [(unit.response, one) for unit in units for one in unit.references]
+        pairs = [(unit.response, reference) for unit in units for reference in unit.references]
         distinct = {pair: place for place, pair in enumerate(dict.fromkeys(pairs))}
         scored = np.empty((len(distinct), 3))
         tell = paced(advance, len(units), len(distinct))
-        for start, found in self._scored(list(distinct)):
-            scored[start : start + len(found)] = found
-            tell(len(found))
+        for start, values in self._scored(list(distinct)):
+            scored[start : start + len(values)] = values
+            tell(len(values))
         result = np.full((len(units), 3), np.nan)
         for row, unit in enumerate(units):
-            places = [distinct[unit.response, one] for one in unit.references]
+            places = [distinct[unit.response, reference] for reference in unit.references]
             if places:
                 result[row] = np.fmax.reduce(scored[places])
         rescaled: Floats = (result - self._baseline) / (1 - self._baseline)
@@ -197,27 +197,29 @@ class BertScorer:
     def _scored(self, pairs: list[tuple[str, str]]) -> Iterator[tuple[int, Floats]]:
         """Scores of some pairs after others; a sentence is forgotten after its last pair."""
         last = {text: place for place, pair in enumerate(pairs) for text in pair}
-        known: dict[str, _Sentence] = {}
+        sentences: dict[str, _Sentence] = {}
         for start in range(0, len(pairs), _PAIRS):
             window = pairs[start : start + _PAIRS]
             fresh = [
-                text for text in dict.fromkeys(t for p in window for t in p) if text not in known
+                text
+                for text in dict.fromkeys(t for p in window for t in p)
+                if text not in sentences
             ]
-            known.update(zip(fresh, self._sentences(fresh), strict=True))
-            found = [(known[a], known[b]) for a, b in window]
-            yield start, _matched(found, self._encoder.threads)
-            for text in [text for text in known if last[text] < start + _PAIRS]:
-                del known[text]
+            sentences.update(zip(fresh, self._sentences(fresh), strict=True))
+            matched = [(sentences[a], sentences[b]) for a, b in window]
+            yield start, _matched(matched, self._encoder.threads)
+            for text in [text for text in sentences if last[text] < start + _PAIRS]:
+                del sentences[text]
 
     def _sentences(self, texts: list[str]) -> list[_Sentence]:
         import torch
 
-        found = []
+        sentences = []
         for ids, vectors in self._encoder.encode(texts):
             weights = torch.tensor([self._weight(token) for token in ids], dtype=torch.float32)
             weights = (weights / weights.sum()).to(vectors.device)
-            found.append(_Sentence(torch.nn.functional.normalize(vectors, dim=-1), weights))
-        return found
+            sentences.append(_Sentence(torch.nn.functional.normalize(vectors, dim=-1), weights))
+        return sentences
 
     def _weight(self, token: int) -> float:
         if self._idf is not None:
@@ -228,12 +230,14 @@ class BertScorer:
 def _matched(pairs: list[tuple[_Sentence, _Sentence]], threads: int = 1) -> Floats:
     """Precision, recall and F1 of (reply, reference) pairs: each token's best match, weighed."""
     result = np.empty((len(pairs), 3))
-    lengths = [max(len(one.weights), len(other.weights)) for one, other in pairs]
+    lengths = [max(len(first.weights), len(other.weights)) for first, other in pairs]
     batches = list(length_sorted(lengths, parts=threads))
     with one_core_each(threads) as pool:
-        made = pool.map(lambda rows: _matched_together([pairs[row] for row in rows]), batches)
-        for rows, found in zip(batches, made, strict=True):
-            result[rows] = found
+        batch_values = pool.map(
+            lambda rows: _matched_together([pairs[row] for row in rows]), batches
+        )
+        for rows, values in zip(batches, batch_values, strict=True):
+            result[rows] = values
     return np.minimum(result, 1.0)  # unit vectors are so to seven digits
 
 
@@ -241,22 +245,26 @@ def _matched_together(pairs: list[tuple[_Sentence, _Sentence]]) -> Floats:
     import torch
 
     replies, references = zip(*pairs, strict=True)
-    vectors = [_joined([one.vectors for one in side], 0) for side in (replies, references)]
-    weights = [_joined([one.weights for one in side], 0) for side in (replies, references)]
+    vectors = [
+        _joined([sentence.vectors for sentence in side], 0) for side in (replies, references)
+    ]
+    weights = [
+        _joined([sentence.weights for sentence in side], 0) for side in (replies, references)
+    ]
     padding = [
-        _joined([one.weights.new_zeros(len(one.weights)) for one in side], 1) > 0
+        _joined([sentence.weights.new_zeros(len(sentence.weights)) for sentence in side], 1) > 0
         for side in (replies, references)
     ]
     alike = torch.bmm(vectors[0], vectors[1].transpose(1, 2))
     best = alike.masked_fill(padding[1][:, None, :], -torch.inf).amax(dim=2)
-    found = alike.masked_fill(padding[0][:, :, None], -torch.inf).amax(dim=1)
+    nearest = alike.masked_fill(padding[0][:, :, None], -torch.inf).amax(dim=1)
     precision = (best * weights[0]).sum(dim=1)
-    recall = (found * weights[1]).sum(dim=1)
+    recall = (nearest * weights[1]).sum(dim=1)
     both = 2 * precision * recall / (precision + recall)
     # Means of what is not positive have no harmony: 2PR/(P+R) would be anything.
     both = both.masked_fill((precision <= 0) | (recall <= 0), torch.nan)
-    made: Floats = torch.stack([precision, recall, both], dim=1).cpu().double().numpy()
-    return made
+    scores: Floats = torch.stack([precision, recall, both], dim=1).cpu().double().numpy()
+    return scores
 
 
 def _joined(parts: "list[torch.Tensor]", padding: float) -> "torch.Tensor":

@@ -69,14 +69,16 @@ class BleurtScorer:
         self, units: Sequence[Unit], advance: Callable[[int], None] = lambda _: None
     ) -> Floats:
         """One row a unit; NaN for one without a reference."""
-        pairs = [(one, unit.response) for unit in units for one in unit.references]
+        pairs = [(reference, unit.response) for unit in units for reference in unit.references]
         distinct = {pair: place for place, pair in enumerate(dict.fromkeys(pairs))}
         tell = paced(advance, len(units), len(distinct))
-        found = self._scored(list(distinct), tell)
+        scores = self._scored(list(distinct), tell)
         result = np.full((len(units), 1), np.nan)
         for row, unit in enumerate(units):
             if unit.references:
-                result[row] = max(found[distinct[one, unit.response]] for one in unit.references)
+                result[row] = max(
+                    scores[distinct[reference, unit.response]] for reference in unit.references
+                )
         return result
 
     def _scored(self, pairs: list[tuple[str, str]], tell: Callable[[int], None]) -> Floats:
@@ -91,9 +93,9 @@ class BleurtScorer:
             first, second = cut_pair(ids[reference], ids[reply], self._longest - 3)
             inputs.append([begin, *first, end, *second, end])
             types.append([0] * (len(first) + 2) + [1] * (len(second) + 1))
-        found = np.empty(len(pairs))
+        scores = np.empty(len(pairs))
         with torch.inference_mode():
-            for rows in length_sorted([len(one) for one in inputs]):
+            for rows in length_sorted([len(tokens) for tokens in inputs]):
                 feed = {
                     "input_ids": padded([inputs[row] for row in rows], tokenizer.pad_token_id),
                     "attention_mask": padded([[1] * len(inputs[row]) for row in rows], 0),
@@ -102,17 +104,17 @@ class BleurtScorer:
                     feed["token_type_ids"] = padded([types[row] for row in rows], 0)
                 placed = {name: values.to(self._loaded.device) for name, values in feed.items()}
                 logits = self._loaded.model(**placed).logits
-                found[rows] = logits[:, 0].cpu().double().numpy()
+                scores[rows] = logits[:, 0].cpu().double().numpy()
                 tell(len(rows))
-        return found
+        return scores
 
     def _ids(self, texts: list[str]) -> list[list[int]]:
         if not texts:
             return []
-        made: list[list[int]] = self._loaded.tokenizer(
+        ids: list[list[int]] = self._loaded.tokenizer(
             texts, add_special_tokens=False, verbose=False
         )["input_ids"]
-        return made
+        return ids
 
 
 def ready(context: ScorerContext) -> str | None:
@@ -191,13 +193,13 @@ def _port_network(transformers: Any, config: Mapping[str, Any]) -> tuple[Any, di
 
 
 def _renamed(tensors: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
-    found = {}
+    renamed = {}
     for name, values in tensors.items():
         for theirs, ours in names.items():
             name = name.replace(theirs, ours, 1)
         if not name.endswith(("position_ids", "token_type_ids")):
-            found[name] = values.float()
-    return found
+            renamed[name] = values.float()
+    return renamed
 
 
 _CONFIGURED = (

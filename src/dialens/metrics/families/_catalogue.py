@@ -21,9 +21,9 @@ def shipped() -> tuple[MetricCard, ...]:
     """
     package = __name__.rpartition(".")[0]
     modules = [
-        import_module(f"{package}.{found.name}")
-        for found in iter_modules(import_module(package).__path__)
-        if found.name != "_catalogue"
+        import_module(f"{package}.{info.name}")
+        for info in iter_modules(import_module(package).__path__)
+        if info.name != "_catalogue"
     ]
     declaring = [module for module in modules if hasattr(module, "METRICS")]
     declaring.sort(key=lambda module: (module.PLACE, module.__name__))

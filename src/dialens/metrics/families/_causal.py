@@ -17,24 +17,24 @@ _ALIKE = 1e-4  # of the largest number; a network that looks ahead changes by fa
 
 @dataclass(frozen=True)
 class Continuation:
-    """Token ids that are given, at least one, and those whose likelihood is asked for."""
+    """Token ids of the context, at least one, and those whose likelihood is asked for."""
 
-    given: tuple[int, ...]
+    context: tuple[int, ...]
     asked: tuple[int, ...]
 
 
-def load_causal(workshop: ScorerContext, name: str, what: str) -> Loaded:
+def load_causal(context: ScorerContext, name: str, what: str) -> Loaded:
     """A causal language model whose tokenizer can end a turn.
 
     Args:
-        workshop: Says where the user has the weights, and where they run.
+        context: Says where the user has the weights, and where they run.
         name: Of the weights.
         what: Should be in the folder, in words.
 
     Raises:
         NotReadyError: It is missing, looks ahead, as BERT and RoBERTa do, or has no such token.
     """
-    loaded = load_model(workshop, name, what, "AutoModelForCausalLM", may_lack=())
+    loaded = load_model(context, name, what, "AutoModelForCausalLM", may_lack=())
     if not is_causal(loaded.model, loaded.device):
         raise NotReadyError(
             f"the model in {loaded.folder} looks ahead, as masked language models do, and what it "
@@ -50,8 +50,8 @@ def is_causal(network: Any, device: str) -> bool:
 
     ids = torch.tensor([[1, 2, 3, 4], [1, 2, 3, 5]], device=device)
     with torch.inference_mode():
-        one, other = network(input_ids=ids, attention_mask=torch.ones_like(ids))[0][:, :-1]
-    return bool((one - other).abs().max() <= _ALIKE * one.abs().max())
+        first, other = network(input_ids=ids, attention_mask=torch.ones_like(ids))[0][:, :-1]
+    return bool((first - other).abs().max() <= _ALIKE * first.abs().max())
 
 
 def end_of_turn(loaded: Loaded) -> int:
@@ -83,17 +83,17 @@ def dialogue_ids(loaded: Loaded, turns: Sequence[str]) -> list[int]:
     return ids or [end]
 
 
-def fitted(given: Sequence[int], asked: Sequence[int], most: int) -> Continuation:
-    """Cut to fit: what is given loses its beginning, what is asked for its end.
+def fitted(context: Sequence[int], asked: Sequence[int], most: int) -> Continuation:
+    """Cut to fit: the context loses its beginning, what is asked for its end.
 
     Examples:
         >>> fitted([1, 2, 3], [4, 5], 4)
-        Continuation(given=(2, 3), asked=(4, 5))
+        Continuation(context=(2, 3), asked=(4, 5))
         >>> fitted([1, 2, 3], [4, 5, 6], 3)
-        Continuation(given=(3,), asked=(4, 5))
+        Continuation(context=(3,), asked=(4, 5))
     """
     kept = tuple(asked[: most - 1])
-    return Continuation(tuple(given[-(most - len(kept)) :]), kept)
+    return Continuation(tuple(context[-(most - len(kept)) :]), kept)
 
 
 def log_likelihoods(
@@ -106,24 +106,30 @@ def log_likelihoods(
     Args:
         loaded: A causal language model.
         continuations: Of which each has something given.
-        tell: Told how many are done.
+        tell: Called with the number of continuations just done.
     """
     import torch
 
-    found = np.empty(len(continuations))
-    lengths = [len(one.given) + len(one.asked) for one in continuations]
+    totals = np.empty(len(continuations))
+    lengths = [len(part.context) + len(part.asked) for part in continuations]
     with torch.inference_mode():
         for rows in token_batches(lengths, _TOKENS[loaded.device]):
             chosen = [continuations[row] for row in rows]
-            ids = padded([(*one.given, *one.asked) for one in chosen], 0).to(loaded.device)
-            read = padded([(1,) * (len(one.given) + len(one.asked)) for one in chosen], 0)
-            counts = padded([(0,) * len(one.given) + (1,) * len(one.asked) for one in chosen], 0)
+            ids = padded([(*part.context, *part.asked) for part in chosen], 0).to(loaded.device)
+            read = padded(
+                [(1,) * (len(part.context) + len(part.asked)) for part in chosen],
+                0,
+            )
+            counts = padded(
+                [(0,) * len(part.context) + (1,) * len(part.asked) for part in chosen],
+                0,
+            )
             logits = loaded.model(
                 input_ids=ids, attention_mask=read.to(loaded.device), use_cache=False
             ).logits[:, :-1]
             next_ids = ids[:, 1:, None]
             spoken = logits.gather(2, next_ids)[:, :, 0] - logits.logsumexp(dim=2)
             total = (spoken * counts[:, 1:].to(loaded.device)).sum(dim=1)
-            found[rows] = total.cpu().double().numpy()
+            totals[rows] = total.cpu().double().numpy()
             tell(len(rows))
-    return found
+    return totals

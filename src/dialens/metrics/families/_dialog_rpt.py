@@ -61,7 +61,7 @@ class DialogRptScorer:
         import torch
 
         rows = [self._ids(unit) for unit in units]
-        found = np.empty((len(units), 1))
+        scores = np.empty((len(units), 1))
         tell = paced(advance, len(units), len(units))
         model, device = self._loaded.model, self._loaded.device
         with torch.inference_mode():
@@ -74,9 +74,9 @@ class DialogRptScorer:
                 ).last_hidden_state
                 last = torch.tensor([len(row) - 1 for row in chosen], device=device)
                 logits = model.score(states[torch.arange(len(chosen), device=device), last])
-                found[batch] = torch.sigmoid(logits).cpu().double().numpy()
+                scores[batch] = torch.sigmoid(logits).cpu().double().numpy()
                 tell(len(batch))
-        return found
+        return scores
 
     def _ids(self, unit: Unit) -> list[int]:
         turns = unit.context if self._turns is None else unit.context[-self._turns :]
@@ -135,7 +135,7 @@ def _family(ranker: str, meaning: str) -> Family:
     )
 
 
-FAMILIES = (*(_family(*one) for one in RANKERS.items()), shipped_ranker.DIALOG_RPT)
+FAMILIES = (*(_family(*entry) for entry in RANKERS.items()), shipped_ranker.DIALOG_RPT)
 
 
 PLACE = 180

@@ -40,18 +40,18 @@ class EmbeddingScorer:
         averages = [None if text is None else text.mean(axis=0) for text in texts]
         extremes = [None if text is None else _extrema(text) for text in texts]
         unit_rows = [None if text is None else _normed(text) for text in texts]
-        made = np.full((len(pairs.reference), 3), -np.inf)
+        scores = np.full((len(pairs.reference), 3), -np.inf)
         both = zip(pairs.response[pairs.owner].tolist(), pairs.reference.tolist(), strict=True)
         for row, (a, b) in enumerate(both):
             first, second = unit_rows[a], unit_rows[b]
             if first is not None and second is not None:
-                made[row] = (
+                scores[row] = (
                     _cosine(averages[a], averages[b]),
                     _cosine(extremes[a], extremes[b]),
                     _greedy(first, second),
                 )
         advance(len(units))
-        best = pairs.best(made)
+        best = pairs.best(scores)
         return np.where(np.isfinite(best), best, np.nan)
 
     def _matrices(self, texts: list[str]) -> list[Floats | None]:
@@ -65,11 +65,11 @@ class EmbeddingScorer:
         ]
         if fresh:
             self._known |= zip(fresh, self._vectors.rows(fresh), strict=True)
-        made = []
+        tables = []
         for some in words.to_list():
-            found = [row for row in map(self._known.__getitem__, some) if row is not None]
-            made.append(np.stack(found) if found else None)
-        return made
+            rows = [row for row in map(self._known.__getitem__, some) if row is not None]
+            tables.append(np.stack(rows) if rows else None)
+        return tables
 
 
 def _extrema(words: Floats) -> Floats:
@@ -99,16 +99,16 @@ def _greedy(a: Floats, b: Floats) -> float:
 
 
 def _open(context: ScorerContext) -> Scorer:
-    given = context.weights.get(NAME)
-    vectors: WordVectors = ShippedVectors() if given is None else FileVectors(Path(given))
+    place = context.weights.get(NAME)
+    vectors: WordVectors = ShippedVectors() if place is None else FileVectors(Path(place))
     return EmbeddingScorer(vectors)
 
 
 def _ready(context: ScorerContext) -> str | None:
-    given = context.weights.get(NAME)
-    if given is not None:
+    place = context.weights.get(NAME)
+    if place is not None:
         try:
-            check_file(Path(given))
+            check_file(Path(place))
         except NotReadyError as error:
             return str(error)
     return None

@@ -13,6 +13,7 @@ from dialens.metrics._batch import TurnBatch
 from dialens.metrics._card import Definition, MetricCard, Resources, metric
 from dialens.metrics._features import Spread, lexicon_feature
 from dialens.metrics._state import Floats, State, Values, ratio
+from dialens.statistics import spearman_rows
 from dialens.text import PLUTCHIK, VERSION
 
 _CITATION = "Giorgi et al. 2023, arXiv:2305.14757"
@@ -49,36 +50,6 @@ def entropy(share: Floats) -> Floats:
     logs = np.log(share, out=np.zeros_like(share), where=share > 0)
     total: Floats = -(share * logs).sum(axis=1)
     return np.abs(total)
-
-
-def spearman(first: Floats, second: Floats) -> tuple[Floats, Floats]:
-    """Row-wise rank correlation with average ranks for ties, and the smaller spread of ranks.
-
-    Where that spread is 0, one side is constant and the correlation is not defined.
-
-    Examples:
-        >>> value, spread = spearman(np.array([[1.0, 2.0, 3.0]]), np.array([[1.0, 3.0, 2.0]]))
-        >>> value.tolist()
-        [0.5]
-    """
-    a, b = _centred_ranks(first), _centred_ranks(second)
-    spread_a, spread_b = (a**2).sum(axis=0), (b**2).sum(axis=0)
-    return ratio((a * b).sum(axis=0), np.sqrt(spread_a * spread_b)), np.minimum(spread_a, spread_b)
-
-
-def _centred_ranks(rows: Floats) -> Floats:
-    """Twice the rank less its mean (columns × rows): how many are below, minus how many above.
-
-    Eight columns are few enough to compare every pair, which beats sorting each row.
-    """
-    columns = np.ascontiguousarray(rows.T)
-    ranks = np.zeros_like(columns)
-    for one in range(len(columns)):
-        for two in range(one):
-            sign = np.sign(columns[one] - columns[two])
-            ranks[one] += sign
-            ranks[two] -= sign
-    return ranks
 
 
 @metric(
@@ -129,7 +100,7 @@ def emotion_matching(resources: Resources) -> Definition:
 
     def compute(state: State) -> Values:
         own, other = state.own[feature.name], state.other[feature.name]
-        value, spread = spearman(own[:, :_K], other[:, :_K])
+        value, spread = spearman_rows(own[:, :_K], other[:, :_K])
         return Values.where(
             value,
             nothing_to_answer=state.other_turns == 0,

@@ -33,7 +33,8 @@ from dialens.metrics._family_cards import cards_of
 from dialens.metrics._family_features import family_feature
 from dialens.metrics._features import quantised
 from dialens.metrics._state import Floats, State, Values, ratio
-from dialens.metrics.families._emotion import entropy, spearman
+from dialens.metrics.families._emotion import entropy
+from dialens.statistics import spearman_rows
 
 LABELS = (
     *("admiration", "amusement", "anger", "annoyance", "approval", "caring", "confusion"),
@@ -59,8 +60,10 @@ class EmotionScorer:
     def __init__(self, reader: TaskReader) -> None:
         self.signature = reader.signature
         self._reader = reader
-        told = [label.lower() for label in reader.head.labels]
-        self._columns = [(at, told.index(name)) for at, name in enumerate(LABELS) if name in told]
+        labels = [label.lower() for label in reader.head.labels]
+        self._columns = [
+            (at, labels.index(name)) for at, name in enumerate(LABELS) if name in labels
+        ]
 
     def prepare(self, references: Iterable[str]) -> None:
         """Nothing is learned from references."""
@@ -71,10 +74,10 @@ class EmotionScorer:
         return where_read(logits, self._chances, len(LABELS))
 
     def _chances(self, logits: Floats) -> Floats:
-        found = np.maximum(quantised(self._reader.probabilities(logits)), _LEAST)
+        probabilities = np.maximum(quantised(self._reader.probabilities(logits)), _LEAST)
         chances = np.zeros((len(logits), len(LABELS)))
         for column, place in self._columns:
-            chances[:, column] = found[:, place]
+            chances[:, column] = probabilities[:, place]
         return chances
 
 
@@ -219,8 +222,8 @@ def emotion_matching_classifier(resources: Resources) -> Definition:
 
     def compute(state: State) -> Values:
         own, other = state.own[feature.name], state.other[feature.name]
-        known = np.flatnonzero(_known(own) | _known(other))
-        value, spread = spearman(own[:, known], other[:, known])
+        columns = np.flatnonzero(_known(own) | _known(other))
+        value, spread = spearman_rows(own[:, columns], other[:, columns])
         unknown, nothing = _unread(own)
         other_unknown, other_nothing = _unread(other)
         return Values.where(

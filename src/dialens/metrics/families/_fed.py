@@ -88,7 +88,9 @@ class FedScorer:
         self._loaded = loaded
         self._longest = longest(loaded)
         end = end_of_turn(loaded)
-        texts = dict.fromkeys(text for one in QUALITIES.values() for text in (*one.good, *one.bad))
+        texts = dict.fromkeys(
+            text for quality in QUALITIES.values() for text in (*quality.good, *quality.bad)
+        )
         self._places = {text: place for place, text in enumerate(texts)}
         self._asked = [[*turn_ids(loaded, text), end] for text in texts]
         self.signature = f"{loaded.signature},followups=1"
@@ -102,14 +104,15 @@ class FedScorer:
         """One row a unit."""
         readings: list[Continuation] = []
         for unit in units:
-            given = dialogue_ids(self._loaded, (*unit.context, unit.response))
-            readings += [fitted(given, asked, self._longest) for asked in self._asked]
+            context = dialogue_ids(self._loaded, (*unit.context, unit.response))
+            readings += [fitted(context, asked, self._longest) for asked in self._asked]
         tell = paced(advance, len(units), len(readings))
         total = log_likelihoods(self._loaded, readings, tell)
-        means = total / np.array([len(one.asked) for one in readings])
+        means = total / np.array([len(reading.asked) for reading in readings])
         means = means.reshape(len(units), len(self._asked))
         columns = [
-            self._mean(means, one.good) - self._mean(means, one.bad) for one in QUALITIES.values()
+            self._mean(means, quality.good) - self._mean(means, quality.bad)
+            for quality in QUALITIES.values()
         ]
         return np.stack(columns, axis=1)
 

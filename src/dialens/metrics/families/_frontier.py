@@ -47,8 +47,8 @@ def mauve_of(p: Floats, q: Floats, *, scale: float = SCALE, mixtures: int = MIXT
 def _divergence(p: Floats, mixed: Floats) -> Floats:
     """KL(p‖r) for every row r; 0·log 0 is 0."""
     some = p > 0
-    found: Floats = (p[some] * np.log(p[some] / mixed[:, some])).sum(axis=1)
-    return found
+    divergence: Floats = (p[some] * np.log(p[some] / mixed[:, some])).sum(axis=1)
+    return divergence
 
 
 def histograms(labels: NDArray[np.int64], first: int, clusters: int) -> tuple[Floats, Floats]:

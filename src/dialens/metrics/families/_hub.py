@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self, TypeVar
 
-from dialens.base import sha256_file
+from dialens.base import first_line, sha256_file
 from dialens.metrics._family import NotReadyError, ScorerContext
-from dialens.models import PICKLED_WEIGHTS, SAFE_WEIGHTS, TOKENIZER_FILES, first_line, has_tokenizer
+from dialens.models import PICKLED_WEIGHTS, SAFE_WEIGHTS, TOKENIZER_FILES, has_tokenizer
 
 T = TypeVar("T")
 
@@ -45,7 +45,7 @@ class HubModel:
     revision: str
 
     @classmethod
-    def of(cls, weights: str, given: str) -> Self:
+    def of(cls, weights: str, place: str) -> Self:
         """Read `hub:ORGANISATION/NAME@REVISION`; the hub is not asked.
 
         Raises:
@@ -55,14 +55,14 @@ class HubModel:
             >>> str(HubModel.of("bleurt", "hub:org/bleurt-20@v1"))
             'org/bleurt-20 at v1'
         """
-        repository, _, revision = given.removeprefix(HUB).partition("@")
+        repository, _, revision = place.removeprefix(HUB).partition("@")
         if not re.fullmatch(r"[\w.-]+(/[\w.-]+)?", repository):
             raise NotReadyError(
-                f"--weights {weights} takes hub:ORGANISATION/NAME@REVISION; seen: {given}"
+                f"--weights {weights} takes hub:ORGANISATION/NAME@REVISION; seen: {place}"
             )
         if not revision or revision in _BRANCHES or revision.startswith("refs/"):
             raise NotReadyError(
-                f"--weights {weights}={given} must name what it wants for good: add @ and a commit "
+                f"--weights {weights}={place} must name what it wants for good: add @ and a commit "
                 "of 40 hexadecimal digits or a tag, as the model's page on the hub lists them"
             )
         return cls(weights, repository, revision)
@@ -71,13 +71,13 @@ class HubModel:
         return f"{self.repository} at {self.revision}"
 
 
-def fetch(workshop: ScorerContext, model: HubModel, files: Sequence[str]) -> Path:
+def fetch(context: ScorerContext, model: HubModel, files: Sequence[str]) -> Path:
     """The folder of a model, in the client's cache; files that are there already stay.
 
     Pickles are not fetched unless the user allows them and there is nothing else.
 
     Args:
-        workshop: Says whether pickles are allowed, and remembers hashes.
+        context: Says whether pickles are allowed, and remembers hashes.
         model: Where it is.
         files: That must be there, beside the weights themselves.
 
@@ -89,7 +89,7 @@ def fetch(workshop: ScorerContext, model: HubModel, files: Sequence[str]) -> Pat
     small = [*_SMALL_FILES, *files]
     folder = _snapshot(model, [*small, *_SAFE_FILES])
     wanted = SAFE_WEIGHTS
-    if workshop.allow_pickle and not _has_one(folder, SAFE_WEIGHTS):
+    if context.allow_pickle and not _has_one(folder, SAFE_WEIGHTS):
         folder = _snapshot(model, [*small, *_PICKLED_FILES])
         wanted = PICKLED_WEIGHTS
     if not (all((folder / file).is_file() for file in files) and _has_one(folder, wanted)):
@@ -100,7 +100,7 @@ def fetch(workshop: ScorerContext, model: HubModel, files: Sequence[str]) -> Pat
             "transformers"
         )
     for file in model_files(folder):
-        _check_hash(workshop, model, file)
+        _check_hash(context, model, file)
     return folder
 
 
@@ -143,7 +143,7 @@ def _refuse_branch(model: HubModel) -> None:
 def _snapshot(model: HubModel, patterns: Sequence[str]) -> Path:
     from huggingface_hub import snapshot_download
 
-    made = _asked(
+    path = _asked(
         model,
         lambda: snapshot_download(
             model.repository,
@@ -152,7 +152,7 @@ def _snapshot(model: HubModel, patterns: Sequence[str]) -> Path:
             ignore_patterns=["*/*"],
         ),
     )
-    return Path(str(made))
+    return Path(str(path))
 
 
 def _asked(model: HubModel, ask: Callable[[], T]) -> T:
@@ -200,7 +200,7 @@ def _what_it_lacks(model: HubModel, files: Sequence[str]) -> str:
     )
 
 
-def _check_hash(workshop: ScorerContext, model: HubModel, file: Path) -> None:
+def _check_hash(context: ScorerContext, model: HubModel, file: Path) -> None:
     """Compare a file with the hash that the hub promised: the client names what it keeps by it.
 
     Where a file system has no links, nothing of the promise is left to compare with.
@@ -209,7 +209,7 @@ def _check_hash(workshop: ScorerContext, model: HubModel, file: Path) -> None:
         return
     promised = file.readlink().name
     if len(promised) == hashlib.sha256().digest_size * 2:
-        is_good = file_hash(workshop, file) == promised
+        is_good = file_hash(context, file) == promised
     elif _COMMIT.fullmatch(promised):
         is_good = promised in _sha1s(file)
     else:
@@ -228,6 +228,6 @@ def _sha1s(file: Path) -> set[str]:
     return {hashlib.sha1(before + content).hexdigest() for before in (header, b"")}
 
 
-def file_hash(workshop: ScorerContext, file: Path) -> str:
+def file_hash(context: ScorerContext, file: Path) -> str:
     """SHA-256 of a file, computed once: files of weights are large."""
-    return workshop.cached(sha256_file, file.resolve())
+    return context.cached(sha256_file, file.resolve())

@@ -56,7 +56,7 @@ class Settings:
     features: str | None = None
 
     @classmethod
-    def of(cls, given: Mapping[str, str]) -> "Settings":
+    def of(cls, options: Mapping[str, str]) -> "Settings":
         """Read what was given as text.
 
         Raises:
@@ -66,23 +66,23 @@ class Settings:
             >>> Settings.of({"buckets": "40"})
             Settings(buckets=40, minimum=100, scale=5.0, seed=0, features=None)
         """
-        buckets, features = given.get("buckets"), given.get("features")
+        buckets, features = options.get("buckets"), options.get("features")
         if features not in (None, "last", "mean"):
             raise DialensError(f"--metric-option mauve.features={features}: give last or mean")
-        made = cls(
-            None if buckets in (None, "auto") else int(_number(given, "buckets", 2)),
-            int(_number(given, "minimum", 2, cls.minimum)),
-            _number(given, "scale", 0, cls.scale),
-            int(_number(given, "seed", 0, cls.seed)),
+        result = cls(
+            None if buckets in (None, "auto") else int(_number(options, "buckets", 2)),
+            int(_number(options, "minimum", 2, cls.minimum)),
+            _number(options, "scale", 0, cls.scale),
+            int(_number(options, "seed", 0, cls.seed)),
             features,
         )
-        if made.scale == 0:
+        if result.scale == 0:
             raise DialensError("--metric-option mauve.scale=0: give a number above 0")
-        return made
+        return result
 
 
-def _number(given: Mapping[str, str], name: str, least: float, otherwise: float = 0) -> float:
-    seen = given.get(name)
+def _number(options: Mapping[str, str], name: str, least: float, otherwise: float = 0) -> float:
+    seen = options.get(name)
     try:
         number = otherwise if seen is None else float(seen)
     except ValueError:
@@ -111,8 +111,8 @@ class ShippedEmbedder:
 
     def embed(self, texts: Sequence[str], advance: Callable[[int], None]) -> Floats:
         """The mean of the last hidden states of each text."""
-        found = self._model.embed(texts, advance=advance)  # type: ignore[union-attr]
-        return found.astype(np.float64)
+        vectors = self._model.embed(texts, advance=advance)  # type: ignore[union-attr]
+        return vectors.astype(np.float64)
 
 
 class FolderEmbedder:
@@ -147,10 +147,12 @@ class FolderEmbedder:
         rows = []
         for start in range(0, len(texts), _WINDOW):
             ids = self._encoder.ids(texts[start : start + _WINDOW])
-            known = [self._side.take(one) for one in ids]
-            fresh = [one for one, row in zip(ids, known, strict=True) if row is None]
-            made = iter(self._encoder.encode_ids(fresh))
-            rows += [pooled(next(made), self._features) if row is None else row for row in known]
+            cached = [self._side.take(sentence) for sentence in ids]
+            fresh = [sentence for sentence, row in zip(ids, cached, strict=True) if row is None]
+            encoded = iter(self._encoder.encode_ids(fresh))
+            rows += [
+                pooled(next(encoded), self._features) if row is None else row for row in cached
+            ]
             tell(len(ids))
         return np.array(rows)
 

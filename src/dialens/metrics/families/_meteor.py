@@ -49,14 +49,14 @@ class _Meteor:
         """The best alignment with any of the references."""
         pairs = Pairs.of(units)
         texts = [self._read(text) for text in pairs.texts]
-        made = [
+        scores = [
             self._aligned(texts[a], texts[b])
             for a, b in zip(
                 pairs.response[pairs.owner].tolist(), pairs.reference.tolist(), strict=True
             )
         ]
         advance(len(units))
-        return pairs.best(np.array(made)[:, None])
+        return pairs.best(np.array(scores)[:, None])
 
     def _read(self, text: str) -> list[int]:
         return [self._number(word.lower()) for word in self._tokenizer.tokenize(text)]
@@ -69,20 +69,20 @@ class _Meteor:
         return number
 
     def _stem(self, word: int) -> int:
-        found = self._stems.get(word)
-        if found is None:
-            found = self._stems[word] = self._number(self._stemmer.stem(self._words[word]))
-        return found
+        stem = self._stems.get(word)
+        if stem is None:
+            stem = self._stems[word] = self._number(self._stemmer.stem(self._words[word]))
+        return stem
 
     def _alike(self, word: int) -> frozenset[int]:
         """The word and its synonyms of one word each."""
         if word not in self._synonyms:
-            found = {word}
+            synonyms = {word}
             if self._wordnet is not None:
                 for synset in self._wordnet.synsets(self._words[word]):
                     names = (lemma.name() for lemma in synset.lemmas())
-                    found |= {self._number(name) for name in names if "_" not in name}
-            self._synonyms[word] = frozenset(found)
+                    synonyms |= {self._number(name) for name in names if "_" not in name}
+            self._synonyms[word] = frozenset(synonyms)
         return self._synonyms[word]
 
     def _aligned(self, reply: list[int], reference: list[int]) -> float:
@@ -134,9 +134,9 @@ def _matched(
     rest = []
     taken = set()
     for place, word in reversed(left):
-        found = waiting.get(word)
-        if found:
-            other = found.pop()
+        places = waiting.get(word)
+        if places:
+            other = places.pop()
             taken.add(other)
             matches.append((place, other))
         else:

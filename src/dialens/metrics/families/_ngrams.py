@@ -50,8 +50,8 @@ class Sequences:
             [0, 1, 1]
         """
         data = "".join(texts).encode("utf-32-le", "surrogatepass")
-        known, items = np.unique(np.frombuffer(data, np.uint32), return_inverse=True)
-        return cls(items.astype(np.int64), _offsets(list(map(len, texts))), len(known) or 1)
+        characters, items = np.unique(np.frombuffer(data, np.uint32), return_inverse=True)
+        return cls(items.astype(np.int64), _offsets(list(map(len, texts))), len(characters) or 1)
 
     @property
     def lengths(self) -> Ints:
@@ -95,7 +95,7 @@ def count_ngrams(sequences: Sequences, orders: int) -> list[Counts]:
     last = sequences.offsets[1:][text] - np.arange(len(text))  # items from here to the text's end
     start = np.arange(len(text))
     codes, kinds = sequences.items, sequences.kinds
-    made = []
+    result = []
     for order in range(1, orders + 1):
         if order > 1:
             kept = last[start] >= order
@@ -104,13 +104,13 @@ def count_ngrams(sequences: Sequences, orders: int) -> list[Counts]:
                 codes, kinds = _renumbered(codes)
             codes = codes * sequences.kinds + sequences.items[start + order - 1]
             kinds *= sequences.kinds
-        made.append(_counted(codes, kinds, text[start], texts))
-    return made
+        result.append(_counted(codes, kinds, text[start], texts))
+    return result
 
 
 def _renumbered(codes: Ints) -> tuple[Ints, int]:
-    known, place = np.unique(codes, return_inverse=True)
-    return place.astype(np.int64), len(known) or 1
+    distinct, place = np.unique(codes, return_inverse=True)
+    return place.astype(np.int64), len(distinct) or 1
 
 
 def _counted(codes: Ints, kinds: int, text: Ints, texts: int) -> Counts:
@@ -155,9 +155,9 @@ def shared_jointly(counts: Counts, left: Ints, right: Ints, owner: Ints) -> Ints
         grams, kinds = _renumbered(grams)
     at, of = _spread(counts, left)
     keys = of * kinds + grams[at]
-    there, whose = _spread(counts, right)
-    other = owner[whose] * kinds + grams[there]
-    times = counts.times[there]
+    entries, whose = _spread(counts, right)
+    other = owner[whose] * kinds + grams[entries]
+    times = counts.times[entries]
     if len(np.unique(owner)) < len(owner):
         other, times = _largest(other, times)
     if not len(other) or not len(keys):

@@ -10,7 +10,7 @@ from importlib.metadata import version
 
 import numpy as np
 
-from dialens.base import DialensError
+from dialens.base import DialensError, first_line
 from dialens.metrics._batch import Ints
 from dialens.metrics._family import (
     Family,
@@ -31,7 +31,6 @@ from dialens.metrics.families._ngrams import (
     shared_jointly,
 )
 from dialens.metrics.families._weights import lacking_packages
-from dialens.models import first_line
 
 _ORDERS = 4
 _CHARACTERS = 6
@@ -100,9 +99,9 @@ class _Overlap:
         self, units: Sequence[Unit], advance: Callable[[int], None] = lambda _: None
     ) -> Floats:
         """All columns, one row a unit."""
-        made = self.work(Pairs.of(units))
+        values = self.work(Pairs.of(units))
         advance(len(units))
-        return made
+        return values
 
 
 def yes_or_no(context: ScorerContext, family: str, name: str, default: str) -> bool:
@@ -114,10 +113,10 @@ def yes_or_no(context: ScorerContext, family: str, name: str, default: str) -> b
         ... )
         True
     """
-    given = context.options.get(family, {}).get(name, default).lower()
-    if given not in _YES:
-        raise DialensError(f"--metric-option {family}.{name} takes yes or no; seen: {given!r}.")
-    return _YES[given]
+    value = context.options.get(family, {}).get(name, default).lower()
+    if value not in _YES:
+        raise DialensError(f"--metric-option {family}.{name} takes yes or no; seen: {value!r}.")
+    return _YES[value]
 
 
 def bleu_scores(
@@ -141,22 +140,22 @@ def bleu_scores(
         [100.0]
     """
     halved = np.cumsum(correct == 0, axis=1)[:, :order]
-    there = total[:, :order] > 0
+    present = total[:, :order] > 0
     matched = np.where(correct[:, :order] > 0, correct[:, :order], 0.5**halved)
-    precision = np.where(there, 100.0 * matched / np.maximum(total[:, :order], 1), 1.0)
-    mean = np.log(precision).sum(axis=1) / np.maximum(there.sum(axis=1), 1)
+    precision = np.where(present, 100.0 * matched / np.maximum(total[:, :order], 1), 1.0)
+    mean = np.log(precision).sum(axis=1) / np.maximum(present.sum(axis=1), 1)
     brief = np.exp(np.minimum(0.0, 1 - reference_length / np.maximum(length, 1)))
     return np.where(correct[:, 0] > 0, brief * np.exp(mean), 0.0)
 
 
 def _ready_bleu(context: ScorerContext) -> str | None:
     lacking = lacking_packages("sacrebleu", extra="overlap")
-    given = context.options.get("bleu", {}).get("tokenize")
-    if lacking is not None or given not in _TOKENIZERS:
+    tokenizer = context.options.get("bleu", {}).get("tokenize")
+    if lacking is not None or tokenizer not in _TOKENIZERS:
         return lacking
-    packages, install = _TOKENIZERS[given]
+    packages, install = _TOKENIZERS[tokenizer]
     lacking = lacking_packages(*packages, install=install)
-    return None if lacking is None else f"bleu.tokenize={given} {lacking}"
+    return None if lacking is None else f"bleu.tokenize={tokenizer} {lacking}"
 
 
 def _open_bleu(context: ScorerContext) -> Scorer:
@@ -165,18 +164,18 @@ def _open_bleu(context: ScorerContext) -> Scorer:
     lacking = _ready_bleu(context)
     if lacking is not None:
         raise NotReadyError(lacking)
-    given = context.options.get("bleu", {}).get("tokenize", BLEU.TOKENIZER_DEFAULT)
-    if given not in BLEU.TOKENIZERS:
+    tokenizer = context.options.get("bleu", {}).get("tokenize", BLEU.TOKENIZER_DEFAULT)
+    if tokenizer not in BLEU.TOKENIZERS:
         raise DialensError(
             f"--metric-option bleu.tokenize takes one of {', '.join(BLEU.TOKENIZERS)}; "
-            f"seen: {given!r}."
+            f"seen: {tokenizer!r}."
         )
     lowercase = yes_or_no(context, "bleu", "lowercase", "no")
     try:
-        metric = BLEU(tokenize=given, lowercase=lowercase, effective_order=True)
+        metric = BLEU(tokenize=tokenizer, lowercase=lowercase, effective_order=True)
     except (OSError, RuntimeError, AssertionError, SystemExit) as error:  # all of them theirs
         raise NotReadyError(
-            f"sacrebleu cannot set up bleu.tokenize={given} ({first_line(error)}): give it a "
+            f"sacrebleu cannot set up bleu.tokenize={tokenizer} ({first_line(error)}): give it a "
             "network, from which it fetches a model once, or choose another"
         ) from error
 
@@ -186,9 +185,12 @@ def _open_bleu(context: ScorerContext) -> Scorer:
         sequences = Sequences.of_words(words)
         counts = count_ngrams(sequences, _ORDERS)
         correct = np.column_stack(
-            [shared_jointly(one, pairs.response, pairs.reference, pairs.owner) for one in counts]
+            [
+                shared_jointly(order_counts, pairs.response, pairs.reference, pairs.owner)
+                for order_counts in counts
+            ]
         )
-        total = np.column_stack([one.totals[pairs.response] for one in counts])
+        total = np.column_stack([order_counts.totals[pairs.response] for order_counts in counts])
         length = sequences.lengths[pairs.response]
         nearest = _nearest(length, sequences.lengths[pairs.reference], pairs.owner)
         return np.column_stack(
@@ -268,11 +270,11 @@ def _common(sequences: Sequences, left: Ints, right: Ints) -> Ints:
     """Longest common subsequences of pairs of texts."""
     rows = np.split(sequences.items, sequences.offsets[1:-1])
     masks = {text: places(rows[text]) for text in set(right.tolist())}
-    found = [
+    lengths = [
         longest_common(masks[b], len(rows[b]), rows[a])
         for a, b in zip(left.tolist(), right.tolist(), strict=True)
     ]
-    return np.array(found, np.int64)
+    return np.array(lengths, np.int64)
 
 
 BLEU = Family(

@@ -54,7 +54,7 @@ class PerplexityScorer:
             for unit in units
         ]
         total = log_likelihoods(self._loaded, asked, paced(advance, len(units), len(asked)))
-        counts = np.array([len(one.asked) for one in asked], dtype=float)
+        counts = np.array([len(continuation.asked) for continuation in asked], dtype=float)
         means = np.divide(total, counts, out=np.full(len(units), np.nan), where=counts > 0)
         result: Floats = np.exp(-means)[:, None]
         return result

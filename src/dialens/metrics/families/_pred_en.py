@@ -80,9 +80,9 @@ class PredEnScorer:
         tokenizer, device = self._loaded.tokenizer, self._loaded.device
         most = min(LONGEST, longest(self._loaded))
         ids = tokenizer(texts, truncation=True, max_length=most)["input_ids"]
-        found = torch.empty((len(texts), self._loaded.model.config.hidden_size), device=device)
+        vectors = torch.empty((len(texts), self._loaded.model.config.hidden_size), device=device)
         with torch.inference_mode():
-            for rows in token_batches([len(one) for one in ids], _TOKENS[device]):
+            for rows in token_batches([len(row_ids) for row_ids in ids], _TOKENS[device]):
                 chosen = [ids[row] for row in rows]
                 read = padded([[1] * len(row) for row in chosen], 0).to(device)
                 states = self._loaded.model(
@@ -91,9 +91,9 @@ class PredEnScorer:
                     output_hidden_states=True,
                 ).hidden_states[-2]
                 share = read[:, :, None].float()
-                found[rows] = (states * share).sum(dim=1) / share.sum(dim=1)
+                vectors[rows] = (states * share).sum(dim=1) / share.sum(dim=1)
                 tell(len(rows))
-        return found
+        return vectors
 
 
 def _classifier(file: Path, loaded: Loaded) -> "list[tuple[torch.Tensor, torch.Tensor]]":
@@ -102,7 +102,7 @@ def _classifier(file: Path, loaded: Loaded) -> "list[tuple[torch.Tensor, torch.T
 
     try:
         weights = load_file(str(file))
-        layers = [(weights[f"{one}.weight"], weights[f"{one}.bias"]) for one in LAYERS]
+        layers = [(weights[f"{layer}.weight"], weights[f"{layer}.bias"]) for layer in LAYERS]
     except (SafetensorError, KeyError) as error:
         raise NotReadyError(
             f"{file} is not PRED_EN's classifier: it should hold weight and bias of "

@@ -42,13 +42,13 @@ def language_tag(tokenizer: Any, language: str) -> int | None:
         tokenizer: Of the model.
         language: As the model writes it, with or without what is around it: `en`, `eng_Latn`.
     """
-    known = tokenizer.get_vocab()
+    vocabulary = tokenizer.get_vocab()
     special = {*tokenizer.all_special_tokens, *tokenizer.get_added_vocab()}
     for shape in _SHAPES:
         tag = shape.format(language)
         # A bare `en` is as good as always a piece of some word; so bare tags must be special.
-        if tag in known and (shape != "{}" or tag in special):
-            return int(known[tag])
+        if tag in vocabulary and (shape != "{}" or tag in special):
+            return int(vocabulary[tag])
     return None
 
 
@@ -78,11 +78,11 @@ class PrismScorer:
         self._end = int(loaded.model.config.eos_token_id)
         begin = tokenizer("")["input_ids"][:1]
         # Without tags (BART, T5) what begins every sentence is given likewise.
-        plain = tuple(int(one) for one in begin if one != self._end)
+        plain = tuple(int(token) for token in begin if token != self._end)
         self._forced = plain if tag is None else (tag,)
         self._longest = longest(loaded)
-        told = language if tag is not None else "none"
-        self.signature = f"{loaded.signature},language={told},context={context}"
+        language_used = language if tag is not None else "none"
+        self.signature = f"{loaded.signature},language={language_used},context={context}"
 
     def prepare(self, references: Iterable[str]) -> None:
         """Nothing is learned from references."""
@@ -103,27 +103,29 @@ class PrismScorer:
         asked = []
         for unit in units:
             before = " ".join(unit.context if self._whole else unit.context[-1:]).strip()
-            held = [both(unit.response, one) for one in unit.references]
+            pairs = [both(unit.response, reference) for reference in unit.references]
             alone = both(unit.response, "")
-            asked.append((held, alone, both(unit.response, before) if before else None))
-        found = likelihoods(self._loaded, list(wanted), paced(advance, len(units), len(wanted)))
+            asked.append((pairs, alone, both(unit.response, before) if before else None))
+        likelihood = likelihoods(
+            self._loaded, list(wanted), paced(advance, len(units), len(wanted))
+        )
         result = np.full((len(units), 3), np.nan)
-        for row, (held, alone, talk) in enumerate(asked):
-            if held:
-                result[row, 0] = max(found[list(pair)].mean() for pair in held)
-            result[row, 1] = found[list(alone)].mean()
+        for row, (pairs, alone, talk) in enumerate(asked):
+            if pairs:
+                result[row, 0] = max(likelihood[list(pair)].mean() for pair in pairs)
+            result[row, 1] = likelihood[list(alone)].mean()
             if talk is not None:
-                result[row, 2] = found[list(talk)].mean()
+                result[row, 2] = likelihood[list(talk)].mean()
         return result
 
     def _source(self, text: str) -> tuple[int, ...]:
-        made = self._loaded.tokenizer(text, truncation=True, max_length=self._longest)
-        return tuple(made["input_ids"])
+        encoded = self._loaded.tokenizer(text, truncation=True, max_length=self._longest)
+        return tuple(encoded["input_ids"])
 
     def _target(self, text: str) -> tuple[int, ...]:
         room = self._longest - len(self._forced) - 1
-        made = self._loaded.tokenizer(text, add_special_tokens=False, verbose=False)
-        return (*self._forced, *made["input_ids"][:room], self._end)
+        encoded = self._loaded.tokenizer(text, add_special_tokens=False, verbose=False)
+        return (*self._forced, *encoded["input_ids"][:room], self._end)
 
 
 def ready(context: ScorerContext) -> str | None:

@@ -28,18 +28,18 @@ class Reading:
     forced: int = 0
 
 
-def load_halves(workshop: ScorerContext, name: str, what: str) -> Loaded:
+def load_halves(context: ScorerContext, name: str, what: str) -> Loaded:
     """An encoder-decoder with a head for generation that says what its decoder begins with.
 
     Args:
-        workshop: Says where the user has the weights, and where they run.
+        context: Says where the user has the weights, and where they run.
         name: Of the weights.
         what: Should be in the folder, in words.
 
     Raises:
         NotReadyError: It is missing, or does not say so.
     """
-    loaded = load_model(workshop, name, what, "AutoModelForSeq2SeqLM", may_lack=())
+    loaded = load_model(context, name, what, "AutoModelForSeq2SeqLM", may_lack=())
     decoder_start(loaded)
     return loaded
 
@@ -50,8 +50,8 @@ def decoder_start(loaded: Loaded) -> int:
     Raises:
         NotReadyError: The folder does not say; to guess would give other numbers.
     """
-    for told in (loaded.model.config, loaded.model.generation_config):
-        start = getattr(told, "decoder_start_token_id", None)
+    for config in (loaded.model.config, loaded.model.generation_config):
+        start = getattr(config, "decoder_start_token_id", None)
         if start is not None:
             return int(start)
     raise NotReadyError(
@@ -68,23 +68,26 @@ def likelihoods(
     Args:
         loaded: An encoder-decoder with a head for generation.
         readings: Distinct ones; targets have tokens that count.
-        tell: Told how many are done.
+        tell: Called with the number of readings just done.
     """
     import torch
 
     config = loaded.model.config
     pad = config.pad_token_id or 0
     start = decoder_start(loaded)
-    found = np.empty(len(readings))
-    lengths = [len(one.source) + len(one.target) for one in readings]
+    means_of_readings = np.empty(len(readings))
+    lengths = [len(reading.source) + len(reading.target) for reading in readings]
     with torch.inference_mode():
         for rows in token_batches(lengths, _TOKENS[loaded.device]):
             chosen = [readings[row] for row in rows]
-            source = padded([one.source for one in chosen], pad).to(loaded.device)
-            read = padded([(1,) * len(one.source) for one in chosen], 0).to(loaded.device)
-            target = padded([one.target for one in chosen], pad).to(loaded.device)
+            source = padded([reading.source for reading in chosen], pad).to(loaded.device)
+            read = padded([(1,) * len(reading.source) for reading in chosen], 0).to(loaded.device)
+            target = padded([reading.target for reading in chosen], pad).to(loaded.device)
             counts = padded(
-                [(0,) * one.forced + (1,) * (len(one.target) - one.forced) for one in chosen],
+                [
+                    (0,) * reading.forced + (1,) * (len(reading.target) - reading.forced)
+                    for reading in chosen
+                ],
                 0,
             ).to(loaded.device)
             begun = torch.full_like(target[:, :1], start)
@@ -96,6 +99,6 @@ def likelihoods(
             ).logits
             spoken = logits.gather(2, target[:, :, None])[:, :, 0] - logits.logsumexp(dim=2)
             means = (spoken * counts).sum(dim=1) / counts.sum(dim=1)
-            found[rows] = means.cpu().double().numpy()
+            means_of_readings[rows] = means.cpu().double().numpy()
             tell(len(rows))
-    return found
+    return means_of_readings

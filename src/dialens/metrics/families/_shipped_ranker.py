@@ -12,6 +12,7 @@ import numpy as np
 from dialens.base import DialensError
 from dialens.metrics._family import Family, NotReadyError, Output, ScorerContext, Unit
 from dialens.metrics._state import Floats
+from dialens.metrics._units import distinct_replies
 from dialens.models import SHIPPED, LanguageModel, Model, ModelCard, list_models, read_card
 
 USL_H_NAME = "usl_h_dialens"
@@ -71,8 +72,8 @@ class ShippedUslH:
     """USL-H, its understandability, sensibleness and likelihood, one column each."""
 
     def __init__(self, card: ModelCard, how: str, *, each: bool, threads: int) -> None:
-        known = card.facts["likelihood"]["normalisation"]["nll"]
-        self._low, self._high = float(known["low"]), float(known["high"])
+        quantiles = card.facts["likelihood"]["normalisation"]["nll"]
+        self._low, self._high = float(quantiles["low"]), float(quantiles["high"])
         self._how = how
         self._each = each
         self._valid = Model(card, "valid_utterance", threads=threads)
@@ -88,12 +89,12 @@ class ShippedUslH:
         self, units: Sequence[Unit], advance: Callable[[int], None] = lambda _: None
     ) -> Floats:
         """One row a unit; without context there is understandability and likelihood only."""
-        replies = list(dict.fromkeys(unit.response for unit in units))
-        place = {text: row for row, text in enumerate(replies)}
-        own = np.array([place[unit.response] for unit in units], dtype=np.int64)
+        replies, own = distinct_replies(units)
         valid = self._valid.predict(replies, advance=lambda _: None)[:, 0].astype(float)
-        told = self._language.score(replies, each=self._each)
-        specific = np.where(told.tokens > 0, between(-told.total, self._low, self._high), np.nan)
+        likelihood = self._language.score(replies, each=self._each)
+        specific = np.where(
+            likelihood.tokens > 0, between(-likelihood.total, self._low, self._high), np.nan
+        )
         fits = np.full(len(units), np.nan)
         rows = [row for row, unit in enumerate(units) if unit.context]
         inputs = [_pair(units[row]) for row in rows]
@@ -118,8 +119,10 @@ class ShippedDialogRpt:
         self, units: Sequence[Unit], advance: Callable[[int], None] = lambda _: None
     ) -> Floats:
         """One row a unit, one column a ranker."""
-        found = self._model.predict_many([_pair(unit) for unit in units], RANKERS, advance=advance)
-        return np.concatenate([found[name] for name in RANKERS], axis=1).astype(float)
+        predictions = self._model.predict_many(
+            [_pair(unit) for unit in units], RANKERS, advance=advance
+        )
+        return np.concatenate([predictions[name] for name in RANKERS], axis=1).astype(float)
 
 
 def _pair(unit: Unit) -> tuple[str, str]:
@@ -138,7 +141,7 @@ def _card(context: ScorerContext) -> ModelCard:
     if lacking is not None:
         raise NotReadyError(lacking)
     listed = context.cached(list_models, SHIPPED)
-    card = next((one.card for one in listed if one.card.folder == SHIPPED / _FOLDER), None)
+    card = next((entry.card for entry in listed if entry.card.folder == SHIPPED / _FOLDER), None)
     return card or read_card(SHIPPED / _FOLDER)  # which says why it cannot be read
 
 

@@ -6,8 +6,9 @@ from pathlib import Path
 from pickle import UnpicklingError
 from typing import Any
 
+from dialens.base import first_line
 from dialens.metrics._family import NotReadyError
-from dialens.models import PICKLED_WEIGHTS, SAFE_WEIGHTS, first_line
+from dialens.models import PICKLED_WEIGHTS, SAFE_WEIGHTS
 
 _DAMAGE = (
     ArithmeticError,
@@ -30,10 +31,10 @@ def read_tensors(folder: Path) -> dict[str, Any]:
     Raises:
         NotReadyError: Names the file that is missing or damaged.
     """
-    found: dict[str, Any] = {}
+    tensors: dict[str, Any] = {}
     for file in _weight_files(folder):
-        found |= _read(file)
-    return found
+        tensors |= _read(file)
+    return tensors
 
 
 def _weight_files(folder: Path) -> list[Path]:

@@ -43,9 +43,9 @@ class SideRows:
     rows: OrderedDict[bytes, Floats] = field(default_factory=OrderedDict)
 
     @classmethod
-    def of(cls, workshop: ScorerContext, loaded: Loaded) -> "SideRows":
+    def of(cls, context: ScorerContext, loaded: Loaded) -> "SideRows":
         """Those of a model, the same for all who load it."""
-        return workshop.cached(_rows_of, loaded.folder.resolve())
+        return context.cached(_rows_of, loaded.folder.resolve())
 
     def keep(self, ids: Sequence[int], row: Floats) -> None:
         """Remember a sentence's row."""
@@ -108,11 +108,11 @@ class TokenEncoder:
         """Token ids with those that begin and end a sentence; a long one loses its end."""
         if not texts:
             return []
-        given = [self.prefix + text.strip() for text in texts]
-        found: list[list[int]] = self._tokenizer(
-            given, truncation=True, max_length=self._longest, return_attention_mask=False
+        prefixed = [self.prefix + text.strip() for text in texts]
+        ids: list[list[int]] = self._tokenizer(
+            prefixed, truncation=True, max_length=self._longest, return_attention_mask=False
         )["input_ids"]
-        return found
+        return ids
 
     def encode(self, texts: Sequence[str]) -> list[tuple[list[int], "torch.Tensor"]]:
         """Ids of each text, and one row of numbers a token."""
@@ -121,26 +121,28 @@ class TokenEncoder:
 
     def encode_ids(self, ids: Sequence[list[int]]) -> "list[torch.Tensor]":
         """One row of numbers a token of each sentence."""
-        made: dict[int, torch.Tensor] = {}
-        batches = list(length_sorted([len(one) for one in ids], parts=self.threads))
+        states: dict[int, torch.Tensor] = {}
+        batches = list(length_sorted([len(sentence) for sentence in ids], parts=self.threads))
         with one_core_each(self.threads) as pool:
             done = pool.map(lambda rows: self._batch([ids[row] for row in rows]), batches)
             for rows, parts in zip(batches, done, strict=True):
                 for row, (part, beside) in zip(rows.tolist(), parts, strict=True):
-                    made[row] = part
+                    states[row] = part
                     if beside is not None:
                         self._side.keep(ids[row], beside)
-        return [made[row] for row in range(len(ids))]
+        return [states[row] for row in range(len(ids))]
 
     def _batch(self, chosen: list[list[int]]) -> "list[tuple[torch.Tensor, Floats | None]]":
         """Token rows of sentences, the longest first, and what is wanted beside them."""
         import torch
 
         pad = self._tokenizer.pad_token_id or 0
-        lengths = [len(one) for one in chosen]
+        lengths = [len(sentence) for sentence in chosen]
         width = max(lengths)
         with torch.inference_mode():
-            padded = torch.tensor([one + [pad] * (width - len(one)) for one in chosen])
+            padded = torch.tensor(
+                [sentence + [pad] * (width - len(sentence)) for sentence in chosen]
+            )
             mask = torch.arange(width)[None, :] < torch.tensor(lengths)[:, None]
             padded, mask = padded.to(self._device), mask.to(self._device)
             states, last = self._run(padded, mask)
@@ -157,20 +159,20 @@ class TokenEncoder:
         self, ids: "torch.Tensor", mask: "torch.Tensor"
     ) -> "tuple[torch.Tensor, torch.Tensor | None]":
         """States of the layer, and of the last one where someone wants them too."""
-        given = {"input_ids": ids, "attention_mask": mask.long()}
+        inputs = {"input_ids": ids, "attention_mask": mask.long()}
         if self._side.pooling is not None and self._tapped is not None:
-            last = self._tapped(**given).last_hidden_state
+            last = self._tapped(**inputs).last_hidden_state
             return self._tap.seen, last
         if self._ends_here:
-            return self._model(**given).last_hidden_state, None
-        return self._model(**given, output_hidden_states=True).hidden_states[self._layer], None
+            return self._model(**inputs).last_hidden_state, None
+        return self._model(**inputs, output_hidden_states=True).hidden_states[self._layer], None
 
 
 def pooled(states: "torch.Tensor", pooling: str) -> Floats:
     """One row from those of all tokens: the `last`, or their `mean`."""
     row = states[-1] if pooling == "last" else states.mean(dim=0)
-    made: Floats = row.cpu().double().numpy()
-    return made
+    pooled_row: Floats = row.cpu().double().numpy()
+    return pooled_row
 
 
 @contextmanager
@@ -219,10 +221,10 @@ def _stack(model: Any) -> "tuple[str, Any, torch.nn.ModuleList] | None":
 
 def _cut(model: Any, layer: int) -> tuple[Any, bool]:
     """The same model without the layers above, sharing its weights; or as it is, and False."""
-    found = _stack(model)
-    if found is None:
+    parts = _stack(model)
+    if parts is None:
         return model, False
-    name, inner, layers = found
+    name, inner, layers = parts
     return _changed(model, name, _changed(inner, "layer", layers[:layer])), True
 
 
@@ -234,10 +236,10 @@ def _tapped(model: Any, layer: int) -> "tuple[Any | None, threading.local]":
     import torch
 
     seen = threading.local()
-    found = _stack(model)
-    if found is None or not 0 < layer <= len(found[2]):
+    parts = _stack(model)
+    if parts is None or not 0 < layer <= len(parts[2]):
         return None, seen
-    name, inner, layers = found
+    name, inner, layers = parts
 
     def leave(_: Any, __: Any, out: Any) -> None:
         seen.seen = out[0] if isinstance(out, tuple) else out

@@ -78,12 +78,12 @@ class TraitScorer:
 
     def _numbers(self, words: pl.Series) -> Ints:
         """The number of each word in the models' vocabulary; 0 for one that no model knows."""
-        found = (
+        numbers = (
             words.alias("word")
             .to_frame()
             .join(self._words, on="word", how="left", maintain_order="left")
         )
-        return found["number"].fill_null(0).to_numpy().astype(np.int64)
+        return numbers["number"].fill_null(0).to_numpy().astype(np.int64)
 
     def _index(self, terms: pl.Series) -> tuple[Ints, Ints]:
         """The n-grams of a model as sorted numbers, and the column of each."""
@@ -115,48 +115,48 @@ class TraitScorer:
         topics = None
         if self._table is not None:
             column = self._topic_column[numbers]
-            known = column >= 0
-            topics = _counted(unit[known], column[known], len(rows), len(self._table.terms))
+            in_table = column >= 0
+            topics = _counted(unit[in_table], column[in_table], len(rows), len(self._table.terms))
         return Counts(ngrams, topics)
 
     def scores(self, counts: Counts) -> Floats:
         """One row a unit, one column a trait; NaN where a model knows nothing of the words."""
         height = next(iter(counts.ngrams.values()), counts.topics).shape[0]  # type: ignore[union-attr]
-        made = np.empty((height, len(self._models)))
-        known = np.zeros(made.shape, np.bool_)
-        made[:] = [model.intercept for model in self._models]
+        values = np.empty((height, len(self._models)))
+        defined = np.zeros(values.shape, np.bool_)
+        values[:] = [model.intercept for model in self._models]
         for group in self._shared:
-            found = counts.ngrams[group[0]]
+            ngrams = counts.ngrams[group[0]]
             weights = np.column_stack([self._models[n].coefficients for n in group])
-            made[:, group] += tfidf(found, self._models[group[0]].idf) @ weights
-            known[:, group] = (np.diff(found.indptr) > 0)[:, None]
+            values[:, group] += tfidf(ngrams, self._models[group[0]].idf) @ weights
+            defined[:, group] = (np.diff(ngrams.indptr) > 0)[:, None]
         if self._table is not None:
             assert counts.topics is not None
             for start in range(0, height, _ROWS):
                 rows = slice(start, start + _ROWS)
-                self._add_topics(self._table, counts.topics[rows], made[rows], known[rows])
-        return np.where(known, made, np.nan)
+                self._add_topics(self._table, counts.topics[rows], values[rows], defined[rows])
+        return np.where(defined, values, np.nan)
 
     def _add_topics(
         self,
         table: TopicTable,
         counts: sparse.csr_array,
-        made: Floats,
-        known: NDArray[np.bool_],
+        values: Floats,
+        defined: NDArray[np.bool_],
     ) -> None:
         loadings = table.loadings_of_counts(counts)
         for number, model in enumerate(self._models):
             if not model.uses_topics:
                 continue
             standard = standardise(loadings, model.topic_mean, model.topic_spread)
-            made[:, number] += standard @ model.topic_coefficients
+            values[:, number] += standard @ model.topic_coefficients
             if not len(model.terms):
-                known[:, number] = ~np.isnan(loadings[:, 0])
+                defined[:, number] = ~np.isnan(loadings[:, 0])
 
 
-def _alike(one: TraitModel, other: TraitModel) -> bool:
-    same_length = len(one.terms) == len(other.terms)
-    return same_length and np.array_equal(one.idf, other.idf) and one.terms.equals(other.terms)
+def _alike(first: TraitModel, other: TraitModel) -> bool:
+    same_length = len(first.terms) == len(other.terms)
+    return same_length and np.array_equal(first.idf, other.idf) and first.terms.equals(other.terms)
 
 
 def check_together(models: Sequence[TraitModel]) -> None:
@@ -183,30 +183,30 @@ def check_together(models: Sequence[TraitModel]) -> None:
 
 def _ngram_keys(numbers: Ints, unit: Ints) -> tuple[Ints, Ints]:
     """Every n-gram of known words as one number, with its unit; none crosses units."""
-    known = numbers > 0
-    found, units = [numbers[known]], [unit[known]]
-    whole, key = known, numbers
+    in_vocabulary = numbers > 0
+    keys, units = [numbers[in_vocabulary]], [unit[in_vocabulary]]
+    whole, key = in_vocabulary, numbers
     for n in range(1, _LONGEST):
-        follows = (unit[n:] == unit[:-n]) & known[n:] & whole[: len(whole) - 1]
+        follows = (unit[n:] == unit[:-n]) & in_vocabulary[n:] & whole[: len(whole) - 1]
         key = key[:-1] | numbers[n:] << (_BITS * n)
-        found.append(key[follows])
+        keys.append(key[follows])
         units.append(unit[:-n][follows])
         whole = follows
-    return np.concatenate(found), np.concatenate(units)
+    return np.concatenate(keys), np.concatenate(units)
 
 
-def _found(keys: Ints, units: Ints, known: Ints, columns: Ints) -> tuple[Ints, Ints]:
+def _found(keys: Ints, units: Ints, vocabulary: Ints, columns: Ints) -> tuple[Ints, Ints]:
     """Unit and column of the keys that are known."""
-    place = np.minimum(np.searchsorted(known, keys), len(known) - 1)
-    hit = known[place] == keys
+    place = np.minimum(np.searchsorted(vocabulary, keys), len(vocabulary) - 1)
+    hit = vocabulary[place] == keys
     return units[hit], columns[place[hit]]
 
 
 def _counted(units: Ints, columns: Ints, height: int, width: int) -> sparse.csr_array:
     ones: NDArray[np.float64] = np.ones(len(units))
-    made = sparse.csr_array((ones, (units, columns)), shape=(height, width))
-    made.sum_duplicates()
-    return made
+    counts = sparse.csr_array((ones, (units, columns)), shape=(height, width))
+    counts.sum_duplicates()
+    return counts
 
 
 def members(groups: Sequence[int] | Ints, count: int) -> sparse.csr_array:

@@ -20,6 +20,7 @@ from dialens.base import DialensError
 from dialens.metrics._family import Family, NotReadyError, Output, ScorerContext, Unit
 from dialens.metrics._pace import paced
 from dialens.metrics._state import Floats
+from dialens.metrics._units import distinct_replies
 from dialens.metrics.families import _shipped_ranker as shipped_ranker
 from dialens.metrics.families._hub import HUB
 from dialens.metrics.families._shipped_ranker import between, composed, composition
@@ -102,7 +103,7 @@ class UslHScorer:
         self._valid, self._next, self._language = (networks[name] for name in WHAT)
         self._low, self._high = quantiles
         self._how = how
-        marks = ",".join(one.loaded.signature for one in networks.values())
+        marks = ",".join(network.loaded.signature for network in networks.values())
         self.signature = f"{marks},nll={self._low:g}-{self._high:g},composition={how}"
 
     def prepare(self, references: Iterable[str]) -> None:
@@ -112,13 +113,11 @@ class UslHScorer:
         self, units: Sequence[Unit], advance: Callable[[int], None] = lambda _: None
     ) -> Floats:
         """One row a unit; NaN in what needs a context where there is none."""
-        replies = list(dict.fromkeys(unit.response for unit in units))
-        place = {text: row for row, text in enumerate(replies)}
-        own = np.array([place[unit.response] for unit in units], dtype=np.int64)
+        replies, own = distinct_replies(units)
         rows = [row for row, unit in enumerate(units) if unit.context]
         pairs = [(" ".join(units[row].context), units[row].response) for row in rows]
         alone = [_tokens(self._language.loaded, None, text) for text in replies]
-        hidden = sum(len(one.ids) - _SPECIAL for one in alone)
+        hidden = sum(len(tokens.ids) - _SPECIAL for tokens in alone)
         tell = paced(advance, len(units), len(replies) + len(pairs) + hidden)
         valid = _chances(
             self._valid, [_tokens(self._valid.loaded, None, text) for text in replies], tell
@@ -137,9 +136,11 @@ class UslHScorer:
 
         network = self._language
         mask = int(network.loaded.tokenizer.mask_token_id)
-        asked = [(row, at) for row, one in enumerate(texts) for at in range(1, len(one.ids) - 1)]
-        found = np.zeros(len(texts))
-        found[[len(one.ids) == _SPECIAL for one in texts]] = np.nan
+        asked = [
+            (row, at) for row, tokens in enumerate(texts) for at in range(1, len(tokens.ids) - 1)
+        ]
+        totals = np.zeros(len(texts))
+        totals[[len(tokens.ids) == _SPECIAL for tokens in texts]] = np.nan
         lengths = [len(texts[row].ids) for row, _ in asked]
         with torch.inference_mode():
             for batch in token_batches(lengths, _TOKENS[network.loaded.device]):
@@ -154,23 +155,25 @@ class UslHScorer:
                 at = torch.tensor([place for _, place in chosen], device=logits.device)
                 true = torch.tensor([texts[row].ids[place] for row, place in chosen])
                 here = logits[steps, at].log_softmax(dim=-1)
-                said = here[steps, true.to(logits.device)].cpu().double().numpy()
-                np.add.at(found, [row for row, _ in chosen], -said)
+                log_probability = here[steps, true.to(logits.device)].cpu().double().numpy()
+                np.add.at(totals, [row for row, _ in chosen], -log_probability)
                 tell(len(chosen))
-        return found
+        return totals
 
 
 def _chances(network: Network, inputs: Sequence[Tokens], tell: Callable[[int], None]) -> Floats:
     """The probability of the second of two classes."""
     import torch
 
-    found = np.empty(len(inputs))
+    chances = np.empty(len(inputs))
     with torch.inference_mode():
-        for rows in token_batches([len(one.ids) for one in inputs], _TOKENS[network.loaded.device]):
+        for rows in token_batches(
+            [len(tokens.ids) for tokens in inputs], _TOKENS[network.loaded.device]
+        ):
             logits = network.logits([inputs[row] for row in rows])
-            found[rows] = logits.softmax(dim=-1)[:, 1].cpu().double().numpy()
+            chances[rows] = logits.softmax(dim=-1)[:, 1].cpu().double().numpy()
             tell(len(rows))
-    return found
+    return chances
 
 
 def _tokens(loaded: Loaded, before: str | None, text: str) -> Tokens:
@@ -220,14 +223,14 @@ def _with_head(context: ScorerContext, name: str, folder: Path) -> Network:
 
 
 def _quantiles(context: ScorerContext, folder: Path) -> tuple[float, float]:
-    given = context.options.get(NAME, {})
+    options = context.options.get(NAME, {})
     file = folder / QUANTILES
     try:
-        if "nll_low" in given or "nll_high" in given:
-            low, high = float(given["nll_low"]), float(given["nll_high"])
+        if "nll_low" in options or "nll_high" in options:
+            low, high = float(options["nll_low"]), float(options["nll_high"])
         else:
-            known = json.loads(file.read_text("utf-8"))["nll"]
-            low, high = float(known["min"]), float(known["max"])
+            quantiles = json.loads(file.read_text("utf-8"))["nll"]
+            low, high = float(quantiles["min"]), float(quantiles["max"])
     except FileNotFoundError as error:
         raise NotReadyError(
             f"{file} is not there: it holds the quantiles of the training replies' negative "
@@ -236,7 +239,7 @@ def _quantiles(context: ScorerContext, folder: Path) -> tuple[float, float]:
     except (KeyError, TypeError, ValueError) as error:
         raise DialensError(
             f"usl_h wants two numbers, nll_low and nll_high, as options or as nll.min and nll.max "
-            f"in {file}; seen: {dict(given)}"
+            f"in {file}; seen: {dict(options)}"
         ) from error
     if not low < high:
         raise DialensError(f"usl_h's nll_low ({low:g}) is not below its nll_high ({high:g})")

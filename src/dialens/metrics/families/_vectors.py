@@ -84,7 +84,7 @@ class FileVectors:
             file.seek(self._places[word])
             numbers = file.readline().split(b" ")[1:]
             try:
-                return np.array([float(one) for one in numbers if one.strip()])
+                return np.array([float(number) for number in numbers if number.strip()])
             except ValueError as error:
                 raise self._damaged(word) from error
         parts = _CLITIC.fullmatch(word)
@@ -114,7 +114,7 @@ def check_file(path: Path) -> None:
         start = [file.readline(1_000_000) for _ in range(2)]
     rest = start[1].split(b" ")[1:] or start[0].split(b" ")[1:]
     try:
-        numbers = [float(one) for one in rest if one.strip()]
+        numbers = [float(number) for number in rest if number.strip()]
     except ValueError:
         numbers = []
     if len(numbers) < _LEAST_NUMBERS:
@@ -150,8 +150,8 @@ class ShippedVectors:
 
     def rows(self, words: Sequence[str]) -> list[Floats | None]:
         """A vector for each word: there is none that it cannot spell."""
-        found: list[Floats | None] = []
+        means: list[Floats | None] = []
         for coded in self._tokenizer.encode_batch(list(words), add_special_tokens=False):
             table = self._rows[coded.ids].astype(np.float64) * self._scales[coded.ids]
-            found.append(table.reshape(len(coded.ids), -1).mean(axis=0) if coded.ids else None)
-        return found
+            means.append(table.reshape(len(coded.ids), -1).mean(axis=0) if coded.ids else None)
+        return means

@@ -67,14 +67,14 @@ def lacking_packages(
 
 
 def lacking_weights(
-    workshop: ScorerContext, name: str, what: str, *, files: Sequence[str] = ("config.json",)
+    context: ScorerContext, name: str, what: str, *, files: Sequence[str] = ("config.json",)
 ) -> str | None:
     """What is missing before these weights can be loaded; None if nothing is.
 
     Weights on the hub count as there: whether they can be fetched shows when they are.
 
     Args:
-        workshop: Says where the user has them.
+        context: Says where the user has them.
         name: Of the weights, as `--weights NAME=FOLDER` takes it.
         what: Should be in the folder, in words: `an encoder such as roberta-large`.
         files: That must be there, beside the weights themselves.
@@ -85,17 +85,17 @@ def lacking_weights(
         tokenizer files and model.safetensors in it (or bart_score=hub:ORGANISATION/NAME@REVISION)'
     """
     try:
-        if workshop.weights.get(name, "").startswith(HUB):
-            _on_hub(name, workshop.weights[name])
+        if context.weights.get(name, "").startswith(HUB):
+            _on_hub(name, context.weights[name])
         else:
-            _local(workshop, name, what, files)
+            _local(context, name, what, files)
     except NotReadyError as error:
         return str(error)
     return None
 
 
 def load_folder(
-    workshop: ScorerContext, name: str, what: str, *, files: Sequence[str] = ("config.json",)
+    context: ScorerContext, name: str, what: str, *, files: Sequence[str] = ("config.json",)
 ) -> Path:
     """The folder of these weights, fetched from the hub if the user says so, and checked.
 
@@ -104,35 +104,35 @@ def load_folder(
     Raises:
         NotReadyError: None is given, a file is missing, or only a pickle is there.
     """
-    given = workshop.weights.get(name, "")
-    if given.startswith(HUB):
-        model = _on_hub(name, given)
-        return workshop.cached(fetch, workshop, model, tuple(files))
-    return _local(workshop, name, what, files)
+    place = context.weights.get(name, "")
+    if place.startswith(HUB):
+        model = _on_hub(name, place)
+        return context.cached(fetch, context, model, tuple(files))
+    return _local(context, name, what, files)
 
 
-def _on_hub(name: str, given: str) -> HubModel:
-    model = HubModel.of(name, given)
+def _on_hub(name: str, place: str) -> HubModel:
+    model = HubModel.of(name, place)
     lacking = lacking_packages("huggingface_hub")
     if lacking is not None:
         raise NotReadyError(lacking)
     return model
 
 
-def _local(workshop: ScorerContext, name: str, what: str, files: Sequence[str]) -> Path:
-    given = workshop.weights.get(name)
-    if given is None:
+def _local(context: ScorerContext, name: str, what: str, files: Sequence[str]) -> Path:
+    place = context.weights.get(name)
+    if place is None:
         wanted = [*files, "tokenizer files"] if "config.json" in files else list(files)
         raise NotReadyError(
             f"give the weights of {what}: --weights {name}=FOLDER, with {', '.join(wanted)} and "
             f"{SAFE_WEIGHTS[0]} in it (or {name}=hub:ORGANISATION/NAME@REVISION)"
         )
-    folder = Path(given)
+    folder = Path(place)
     if not folder.is_dir():
         raise NotReadyError(
             f"the folder {folder} of --weights {name} is not there; it should hold {what}"
         )
-    _check(folder, files, allow_pickle=workshop.allow_pickle)
+    _check(folder, files, allow_pickle=context.allow_pickle)
     return folder
 
 
@@ -159,13 +159,13 @@ def _check(folder: Path, files: Sequence[str], *, allow_pickle: bool) -> None:
         )
 
 
-def weights_signature(workshop: ScorerContext, folder: Path) -> str:
+def weights_signature(context: ScorerContext, folder: Path) -> str:
     """The folder's name and a hash of its weights, configuration and vocabulary.
 
     Two folders with the same files sign alike but for their name.
     """
     resolved = folder.resolve()
-    return f"{_name(resolved)}@{workshop.cached(_hash, workshop, resolved)}"
+    return f"{_name(resolved)}@{context.cached(_hash, context, resolved)}"
 
 
 def _name(folder: Path) -> str:
@@ -175,14 +175,14 @@ def _name(folder: Path) -> str:
     return re.sub(r"[|:,]", "-", folder.name)
 
 
-def _hash(workshop: ScorerContext, folder: Path) -> str:
+def _hash(context: ScorerContext, folder: Path) -> str:
     marks = hashlib.sha256()
     for file in model_files(folder):
-        marks.update(f"{file.name}\0{file_hash(workshop, file)}\n".encode())
+        marks.update(f"{file.name}\0{file_hash(context, file)}\n".encode())
     return marks.hexdigest()[:_HASHED]
 
 
-def device_of(workshop: ScorerContext) -> str:
+def device_of(context: ScorerContext) -> str:
     """`cpu` or `cuda`, as the user says or the machine has it.
 
     Raises:
@@ -190,17 +190,17 @@ def device_of(workshop: ScorerContext) -> str:
     """
     import torch
 
-    if workshop.device not in ("auto", "cpu", "cuda"):
-        raise NotReadyError(f"--device is auto, cpu or cuda; seen: {workshop.device!r}")
-    if workshop.device == "cuda" and not torch.cuda.is_available():
+    if context.device not in ("auto", "cpu", "cuda"):
+        raise NotReadyError(f"--device is auto, cpu or cuda; seen: {context.device!r}")
+    if context.device == "cuda" and not torch.cuda.is_available():
         raise NotReadyError("--device cuda: PyTorch sees no GPU here; use --device cpu or auto")
-    if workshop.device == "auto":
+    if context.device == "auto":
         return "cuda" if torch.cuda.is_available() else "cpu"
-    return workshop.device
+    return context.device
 
 
 def load_model(
-    workshop: ScorerContext,
+    context: ScorerContext,
     name: str,
     what: str,
     kind: str = "AutoModel",
@@ -211,7 +211,7 @@ def load_model(
     """A transformers model and its tokenizer, in memory once however many metrics ask for it.
 
     Args:
-        workshop: Says where the user has the weights, and where they run.
+        context: Says where the user has the weights, and where they run.
         name: Of the weights, as `--weights NAME=FOLDER` takes it.
         what: Should be in the folder, in words.
         kind: The class in transformers, such as `AutoModelForCausalLM`.
@@ -225,16 +225,16 @@ def load_model(
     lacking = lacking_packages(*TRANSFORMERS)
     if lacking is not None:
         raise NotReadyError(lacking)
-    folder = load_folder(workshop, name, what, files=files)
-    return workshop.cached(_loaded, workshop, folder, kind, tuple(may_lack))
+    folder = load_folder(context, name, what, files=files)
+    return context.cached(_loaded, context, folder, kind, tuple(may_lack))
 
 
-def _loaded(workshop: ScorerContext, folder: Path, kind: str, may_lack: tuple[str, ...]) -> Loaded:
+def _loaded(context: ScorerContext, folder: Path, kind: str, may_lack: tuple[str, ...]) -> Loaded:
     import torch
 
-    device = device_of(workshop)
-    if workshop.threads:
-        torch.set_num_threads(workshop.threads)
+    device = device_of(context)
+    if context.threads:
+        torch.set_num_threads(context.threads)
     safe = any((folder / file).is_file() for file in SAFE_WEIGHTS)
     try:
         loaded = load_folder_model(folder, kind, use_safetensors=safe, dtype=torch.float32)
@@ -243,9 +243,9 @@ def _loaded(workshop: ScorerContext, folder: Path, kind: str, may_lack: tuple[st
     gaps = loaded.gaps(may_lack=may_lack)
     if gaps is not None:
         raise NotReadyError(f"{folder} is not a whole {kind}: {gaps}")
-    tokenizer = load_tokenizer(workshop, folder)
+    tokenizer = load_tokenizer(context, folder)
     model = loaded.model.requires_grad_(False).to(device)
-    return Loaded(model, tokenizer, device, folder, weights_signature(workshop, folder))
+    return Loaded(model, tokenizer, device, folder, weights_signature(context, folder))
 
 
 def check_labels(loaded: Loaded, labels: int, what: str) -> None:
@@ -272,13 +272,13 @@ def check_tokens(loaded: Loaded, *names: str) -> None:
             )
 
 
-def load_tokenizer(workshop: ScorerContext, folder: Path) -> Any:
+def load_tokenizer(context: ScorerContext, folder: Path) -> Any:
     """The tokenizer of a folder, once for all who ask.
 
     Raises:
         NotReadyError: There is none, or it is damaged.
     """
-    return workshop.cached(_tokenizer, folder)
+    return context.cached(_tokenizer, folder)
 
 
 def _tokenizer(folder: Path) -> Any:

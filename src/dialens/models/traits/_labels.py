@@ -15,7 +15,7 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy import sparse
 
-from dialens.base import DialensError, did_you_mean
+from dialens.base import DialensError, did_you_mean, first_line
 from dialens.corpus import Source, json_records
 
 Vector = NDArray[np.float64]
@@ -195,8 +195,7 @@ def read_labelled(path: Path, *, text: str, target: str, group: str) -> pl.DataF
     try:
         table = _table(Source(path), (text, target, group))
     except (pl.exceptions.PolarsError, OSError) as error:
-        first = str(error).strip().splitlines()[0]
-        raise DialensError(f"{path} cannot be read as a table: {first}") from error
+        raise DialensError(f"{path} cannot be read as a table: {first_line(error)}") from error
     for column in (text, target, group):
         if column not in table.columns:
             raise DialensError(

@@ -1,28 +1,24 @@
 from ._battery import STATISTICS
-from ._categories import ValueCounts
 from ._coefficients import fleiss_kappa, krippendorff_alpha
 from ._components import two_way_moments
-from ._disagreeing import RATERS, disagreeing_raters
+from ._disagreeing import disagreeing_raters
 from ._intraclass import FORMS, Icc, icc, icc_replicates, variance_parts, why_not
 from ._magnitudes import log_normalised, not_positive
 from ._matrix import RatingMatrix, Weights
 from ._measure import AGREEMENT, Agreement, measure_agreement
 from ._pairs import cohen_kappa, kendall_w, ranked
-from ._panel import PANEL, TARGETS, raters_needed
+from ._panel import TARGETS, raters_needed
 from ._resampling import RESAMPLES, intervals
 
 __all__ = [
     "AGREEMENT",
     "FORMS",
-    "PANEL",
-    "RATERS",
     "RESAMPLES",
     "STATISTICS",
     "TARGETS",
     "Agreement",
     "Icc",
     "RatingMatrix",
-    "ValueCounts",
     "Weights",
     "cohen_kappa",
     "disagreeing_raters",

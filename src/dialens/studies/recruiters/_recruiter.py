@@ -10,7 +10,6 @@ from dialens.base import DialensError
 from dialens.studies._study import Study
 
 SUBMITTED, APPROVED, REJECTED, UNFINISHED = "submitted", "approved", "rejected", "unfinished"
-WORK_STATES = (SUBMITTED, APPROVED, REJECTED, UNFINISHED)
 CENT = Decimal("0.01")
 
 
@@ -75,7 +74,7 @@ class Work:
         id: The platform's name for it: an assignment, a submission.
         posting: Where it belongs.
         worker: The person's id at the platform; not for print.
-        state: One of `WORK_STATES`.
+        state: `submitted`, `approved`, `rejected` or `unfinished`.
         code: The completion code handed in; none if there was none.
         bonuses: What was paid on top so far.
     """

@@ -7,9 +7,9 @@ from ._conversations import (
     Lease,
     ParticipantMessage,
 )
-from ._figures import DROPOUT, CellProgress, Times
+from ._figures import CellProgress, Times
 from ._forget import Forgotten
-from ._frames import ANSWERS, EVENTS, EXCHANGES, last_failures, replies_by_agent
+from ._frames import EXCHANGES, last_failures, replies_by_agent
 from ._problems import (
     Blocked,
     EventError,
@@ -32,10 +32,7 @@ from ._submit import PendingSubmission
 from ._tables import COMPLETED, EXPIRED, RESTARTED, participants, sessions, settings, studies
 
 __all__ = [
-    "ANSWERS",
     "COMPLETED",
-    "DROPOUT",
-    "EVENTS",
     "EVENT_KINDS",
     "EXCHANGES",
     "EXPIRED",

@@ -15,7 +15,7 @@ from typing import Any
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url, text
 from sqlalchemy.exc import ArgumentError, DBAPIError, TimeoutError
 
-from dialens.base import DialensError
+from dialens.base import DialensError, first_line
 from dialens.studies.store import migrations
 from dialens.studies.store._postgresql import DRIVER, DRIVERS, postgresql_engine
 from dialens.studies.store._problems import StoreUnavailable
@@ -188,5 +188,5 @@ def _unavailable(engine: Engine) -> Iterator[None]:
 
 
 def _unavailable_error(error: BaseException | None) -> StoreUnavailable:
-    reason = " ".join(str(error).strip().splitlines()[:1])
-    return StoreUnavailable(f"The database cannot be used at the moment: {reason.rstrip('.')}.")
+    reason = first_line(error) if error else "no reason is known"
+    return StoreUnavailable(f"The database cannot be used at the moment: {reason}.")
