@@ -20,7 +20,7 @@ from ._preregistration import (
 from ._raters import HUMAN, RATER_HEADER, SIMULATED, RaterReply, seen
 from ._study import Study, load_study, study_of
 from ._types import JSON, SCREEN_KINDS, Answer, AnswerError, Cell, Field, Screen
-from .plan import Planner, plan
+from .plan import Planner
 
 __all__ = [
     "ANSWERED",
@@ -60,7 +60,6 @@ __all__ = [
     "is_absent",
     "is_over",
     "load_study",
-    "plan",
     "preregister",
     "preregistration_markdown",
     "preview",
