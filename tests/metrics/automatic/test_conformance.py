@@ -24,8 +24,8 @@ from dialens.metrics._scoring import open_scorers, score_parts
 from tests.metrics.automatic.tiny_weights import tiny_context
 from tests.metrics.strategies import corpora, texts
 
-CARDS = [card for card in metrics().values() if "automatic" in card.groups]
-FAMILIES = [*{card.family: card.scored_by for card in CARDS}.values()]
+CARDS = [card for card in metrics().values() if card.scored_by and "automatic" in card.groups]
+FAMILIES = [*{card.scored_by.name: card.scored_by for card in CARDS}.values()]
 BRIEFLY = settings(max_examples=5, deadline=None, phases=(Phase.generate,))
 """Every example goes through all networks; to shrink one would take minutes."""
 
