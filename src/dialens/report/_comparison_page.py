@@ -37,7 +37,7 @@ def write_comparison(
     """Write a comparison into one HTML file that needs nothing else.
 
     Args:
-        table: What `dialens.compare` gives (columns of `dialens.analysis.COMPARISONS`).
+        table: What `dialens.compare` gives.
         path: The file; it appears whole or not at all.
         cards: Of the metrics (`Scores.cards`).
         title: Heading of the page.

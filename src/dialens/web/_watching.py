@@ -50,7 +50,7 @@ class Overview:
         at: When.
         cells: Progress of each.
         times: Medians.
-        dropout: Rows of `dialens.studies.store.DROPOUT`.
+        dropout: How many people left at which screen, as the store counts them.
         raters: One entry a participant with ratings, flagged ones first.
         n_checks: Checks answered so far.
         n_failed: Of these, failed.
