@@ -86,7 +86,7 @@ def test_correlations_by_hand(tmp_path: Path) -> None:
     made = validate(corpus, scores, levels=["turn"], resamples=300)
     row = made.correlations.filter(pl.col("metric") == "number").row(0, named=True)
     x = [float(str(record["response"]).split()[0]) for record in records]
-    y = [np.mean(record["ratings"]["good"]) for record in records]  # type: ignore[index]
+    y = [np.mean(record["ratings"]["good"]) for record in records]
     assert row["pearson"] == pytest.approx(stats.pearsonr(x, y).statistic)
     assert row["spearman"] == pytest.approx(stats.spearmanr(x, y).statistic)
     assert row["kendall"] == pytest.approx(stats.kendalltau(x, y).statistic)
@@ -177,7 +177,7 @@ def test_what_is_not_there_is_named(tmp_path: Path) -> None:
 def test_one_rating_a_unit_has_no_ceiling_but_everything_else(tmp_path: Path) -> None:
     records = made_study()
     for record in records:
-        record["ratings"] = {"good": record["ratings"]["good"][0]}  # type: ignore[index]
+        record["ratings"] = {"good": record["ratings"]["good"][0]}
         record["raters"] = None
     corpus, scores = opened(tmp_path, records)
     row = validate(corpus, scores, levels=["turn"], resamples=200).correlations.row(0, named=True)

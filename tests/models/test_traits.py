@@ -48,7 +48,7 @@ def people(n: int = 80, *, signal: float = 1.0, state: bool = False, seed: int =
 
 def fit(table: pl.DataFrame, **options: Any) -> traits.TraitFit:
     settings = {"seed": 3, "folds": 5, "features": ["ngrams"], "topics": TOPICS, **options}
-    return traits.fit(table, text="says", target="warmth", group="who", **settings)  # type: ignore[arg-type]
+    return traits.fit(table, text="says", target="warmth", group="who", **settings)
 
 
 @pytest.mark.parametrize("features", [["ngrams"], ["topics"], ["ngrams", "topics"]])
@@ -221,7 +221,7 @@ def test_missing_predictions_are_counted() -> None:
 def test_errors_say_what_to_do(change: dict[str, Any], message: str) -> None:
     given = {"text": "says", "target": "warmth", "group": "who", "seed": 1, **change}
     with pytest.raises(DialensError, match=message):
-        traits.fit(people(20), **given)  # type: ignore[arg-type]
+        traits.fit(people(20), **given)
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ def make(tmp_path: Path) -> Make:
             tmp_path / f"report-{hour}.html",
             run=record(corpus, scores, resources, hour),
             resources=resources,
-            **options,  # type: ignore[arg-type]
+            **options,
         )
 
     return made

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
-import yaml
 
 from dialens.base import DialensError
 from dialens.studies import TEA, Study
@@ -102,7 +101,7 @@ def process(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
 
 def written(folder: Path, **changes: object) -> Path:
     path = folder / "study.yaml"
-    path.write_text(yaml.safe_dump(json.loads(json.dumps(DESIGN)) | changes, sort_keys=False))
+    path.write_text(json.dumps(json.loads(json.dumps(DESIGN)) | changes, indent=1))  # JSON is YAML
     return path
 
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import uvicorn
 from fastapi import FastAPI
+from httpx import Client
 from ruamel.yaml import YAML
 from starlette.testclient import TestClient
 
@@ -85,12 +86,12 @@ def visit() -> Iterator[Visit]:
 
 
 @pytest.fixture
-def researcher(site: Site, visit: Visit) -> TestClient:
+def researcher(site: Site, visit: Visit) -> TestClient | Client:
     """A browser in which somebody has logged in."""
     return log_in(visit(site))
 
 
-def log_in(person: Person) -> TestClient:
+def log_in(person: Person) -> TestClient | Client:
     """Give the password."""
     page = person.come("/researcher/login")
     answer = person.client.post(page.action, data=page.hidden | {"password": PASSWORD})

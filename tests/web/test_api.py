@@ -5,7 +5,6 @@ from __future__ import annotations
 import schemathesis
 from hypothesis import HealthCheck, given, settings
 from schemathesis.specs.openapi.checks import ignored_auth
-from starlette.testclient import TestClient
 
 from dialens.web import Site, study_app
 from tests.web.conftest import PASSWORD, Visit
@@ -17,7 +16,7 @@ def test_says_what_the_pages_say(site: Site, visit: Visit) -> None:
     for number in range(2):
         person = visit(site, seed=number)
         person.finish(person.begin())
-    client: TestClient = visit(site).client
+    client = visit(site).client
 
     def get(path: str) -> object:
         answer = client.get(f"/api/{path}", headers=AUTHORISED)

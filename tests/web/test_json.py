@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from httpx import Client
 from starlette.testclient import TestClient
 
 from dialens.studies import Screen
@@ -17,7 +18,7 @@ from tests.web.conftest import Make, Visit, tea
 ASKED = {"accept": "application/json"}
 
 
-def begun(client: TestClient, address: str = "/") -> TestClient:
+def begun(client: TestClient | Client, address: str = "/") -> TestClient | Client:
     """Arrive and begin."""
     ticket = client.get(address, headers=ASKED).json()["ticket"]
     assert client.post("/begin", data={"ticket": ticket}, headers=ASKED).json() == {
