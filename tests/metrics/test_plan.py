@@ -28,7 +28,7 @@ from dialens.metrics import (
     turn_mean,
 )
 from dialens.metrics import _scores as scores
-from dialens.metrics._scoring import score_parts
+from dialens.metrics._engine import score_parts
 from dialens.models import _card as model_card
 from dialens.models import _store as store
 from tests.metrics.model_talks import TALKS

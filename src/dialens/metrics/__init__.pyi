@@ -1,5 +1,6 @@
 from ._batch import TurnBatch
 from ._card import Definition, Metric, MetricCard, Resources, in_sentence, metric, turn_mean
+from ._engine import ScoringPlan, open_scorers, score_parts
 from ._family import Family, NotReadyError, Output, PoolScorer, Scorer, ScorerContext, Unit
 from ._family_cards import GROUP, cards_of
 from ._family_features import family_feature
@@ -10,7 +11,6 @@ from ._registry import metrics, select
 from ._result_cache import ResultCache, default_folder
 from ._scorers import ScorerSet, check_names
 from ._scores import SCORES, Scores, long, make_plan, score, score_into, state_of
-from ._scoring import ScoringPlan, open_scorers, score_parts
 from ._state import State, Values
 from .families import LABELS
 

@@ -20,9 +20,9 @@ from polars.io.plugins import register_io_source
 from dialens.base import DialensError, TableSink, did_you_mean
 from dialens.corpus import LEVELS, Corpus
 from dialens.metrics._card import Definition, Metric, MetricCard, Resources
+from dialens.metrics._engine import UNITS, Part, ScoringPlan, open_scorers, score_parts
 from dialens.metrics._registry import metrics as installed_metrics
 from dialens.metrics._registry import named, select
-from dialens.metrics._scoring import UNITS, Part, ScoringPlan, open_scorers, score_parts
 from dialens.metrics._state import Floats, State, Values
 
 SCORES = pl.Schema(

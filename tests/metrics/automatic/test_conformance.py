@@ -19,8 +19,8 @@ from dialens.metrics import (
     make_plan,
     metrics,
 )
+from dialens.metrics._engine import open_scorers, score_parts
 from dialens.metrics._scores import long
-from dialens.metrics._scoring import open_scorers, score_parts
 from tests.metrics.automatic.tiny_weights import tiny_context
 from tests.metrics.strategies import corpora, texts
 
