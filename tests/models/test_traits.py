@@ -260,7 +260,7 @@ def test_a_damaged_card_is_named(
     ],
 )
 def test_what_an_interval_says(low: float | None, high: float | None, told: str) -> None:
-    report = replace(fit(people(20)).report, by_person=Correlation(0.1, low, high, 20))
+    report = replace(fit(people(20)).report, by_person=Correlation(0.1, low, high, n=20))
     assert report.weakness.startswith(told)
     assert bool(report.weakness) is bool(told)
 

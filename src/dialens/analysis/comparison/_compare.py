@@ -6,7 +6,6 @@ from itertools import combinations
 
 import numpy as np
 import polars as pl
-from scipy import stats
 
 from dialens.analysis.comparison._dialog_sums import DialogSums, Group
 from dialens.base import DialensError
@@ -21,6 +20,7 @@ from dialens.statistics import (
     T,
     cluster_sums,
     coarsened,
+    corrected,
     jackknife_t,
     left_out_sums,
     resampled_sums,
@@ -253,18 +253,7 @@ def compare(
                     "reason": reason,
                 }
             )
-    return _corrected(pl.DataFrame(rows, schema=COMPARISONS))
-
-
-def _corrected(table: pl.DataFrame) -> pl.DataFrame:
-    tested = table["p"].is_not_null()
-    adjusted = np.full(table.height, np.nan)
-    if tested.any():
-        adjusted[tested.to_numpy()] = stats.false_discovery_control(table["p"].drop_nulls())
-    return table.with_columns(
-        p_adjusted=pl.Series(adjusted, nan_to_null=True),
-        family=pl.when(tested).then(pl.lit(int(tested.sum()))).cast(pl.Int64),
-    )
+    return corrected(pl.DataFrame(rows, schema=COMPARISONS))
 
 
 def _pairs(groups: list[Group], baseline: str | None, level: str) -> list[tuple[int, int]]:

@@ -34,7 +34,7 @@ from dialens.analysis.profiles._layers import Components, TurnLayers, resampled_
 from dialens.analysis.profiles._matching import partner_match
 from dialens.analysis.profiles._traits import lasting_traits
 from dialens.metrics import Scores
-from dialens.statistics import Floats, Resampled
+from dialens.statistics import Floats, Resampled, corrected
 from dialens.text import PLUTCHIK
 
 RESAMPLES = 1_000
@@ -391,12 +391,8 @@ def _columns(scores: Scores, metrics: Sequence[str]) -> dict[str, Floats]:
 
 
 def _adjusted(table: pl.DataFrame) -> pl.DataFrame:
-    """P-values corrected over the agents of a table (Benjamini & Hochberg 1995)."""
-    tested = (table["p"].is_not_null() & table["agent"].is_not_null()).to_numpy()
-    adjusted = np.full(table.height, np.nan)
-    if tested.any():
-        adjusted[tested] = stats.false_discovery_control(table["p"].to_numpy()[tested])
-    return table.with_columns(p_adjusted=pl.Series(adjusted, nan_to_null=True))
+    """P-values corrected over the agents of a table."""
+    return corrected(table, where=pl.col("agent").is_not_null(), family=None)
 
 
 def _floats(column: pl.Series) -> Floats:

@@ -32,7 +32,7 @@ from dialens.analysis.comparison import RESAMPLES
 from dialens.analysis.profiles._variance import OneWay, f_test, resampled
 from dialens.base import DialensError, atomic_file
 from dialens.metrics import Scores
-from dialens.statistics import Floats
+from dialens.statistics import Floats, corrected
 
 FILE = "trait_profile.parquet"
 _MOST_UNDEFINED = 0.05
@@ -189,12 +189,9 @@ def systems_apart(profile: TraitProfile) -> dict[str, list[str]]:
     Corrected over traits and systems (Benjamini & Hochberg 1995). Traits without any test are left
     out.
     """
-    tested = profile.table.filter(pl.col("p").is_not_null())
-    if not tested.height:
-        return {}
-    adjusted = pl.Series(stats.false_discovery_control(tested["p"].to_numpy()))
+    tested = corrected(profile.table.filter(pl.col("p").is_not_null()), family=None)
     apart: dict[str, list[str]] = {trait: [] for trait in tested["trait"].unique()}
-    for row in tested.filter(adjusted < _CHANCE).iter_rows(named=True):
+    for row in tested.filter(pl.col("p_adjusted") < _CHANCE).iter_rows(named=True):
         apart[row["trait"]].append(str(row["system"]))
     return apart
 

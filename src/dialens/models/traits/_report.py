@@ -14,26 +14,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dialens.base import Estimate
+
 Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Correlation:
-    """Pearson's r with a 95 % interval; ``None`` where it is not defined.
-
-    Attributes:
-        value: The correlation.
-        low: Lower end of the interval.
-        high: Upper end of the interval.
-        n: Number of pairs (people, or texts).
-        n_missing: Pairs left out because there was no prediction.
-    """
-
-    value: float | None
-    low: float | None
-    high: float | None
-    n: int
-    n_missing: int = 0
+class Correlation(Estimate):
+    """Pearson's r with a 95 % interval over people; `n` counts pairs (people, or texts)."""
 
     def as_metric(self) -> dict[str, float | int | None]:
         """The figure as a card writes it."""
@@ -163,16 +151,16 @@ def correlation(
     sums = np.stack([np.bincount(person, c, minlength=people) for c in columns], axis=1)
     value = float(_r(sums.sum(axis=0))) if len(y) else np.nan
     if people < 3 or not np.isfinite(value):
-        return Correlation(None, None, None, len(y), missing)
+        return Correlation(n=len(y), n_missing=missing)
     draws = np.random.default_rng(seed).multinomial(
         people, np.full(people, 1 / people), size=resamples
     )
     values = _r((draws.astype(np.float64) @ sums).T)
     values = values[np.isfinite(values)]
     if not len(values):
-        return Correlation(value, None, None, len(y), missing)
+        return Correlation(value, n=len(y), n_missing=missing)
     low, high = np.quantile(values, [0.025, 0.975])
-    return Correlation(value, float(low), float(high), len(y), missing)
+    return Correlation(value, float(low), float(high), n=len(y), n_missing=missing)
 
 
 def _r(sums: Vector) -> Vector:
