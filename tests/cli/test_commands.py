@@ -215,7 +215,7 @@ def test_bad_records_can_be_left_out(run, tmp_path: Path, case: str) -> None:
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     done = run("score", "a.jsonl", "-o", "out", "--on-error", "skip")
     assert done.status == 0, done.error
-    assert "Left out 1 records" in done.out
+    assert "Left out 1 record:" in done.out
     (reject,) = (tmp_path / "out/rejects.jsonl").read_text().splitlines()
     assert json.loads(reject)["line"] == 2
     record = json.loads((tmp_path / "out/run.json").read_text())

@@ -147,7 +147,7 @@ def test_a_killed_run_goes_on_and_ends_alike(material, tmp_path):
     assert not out.exists()
     assert (state / "state.json").exists()
     shown = run(red, "-o", out, *options)
-    assert "Going on" in shown.output
+    assert "Resuming" in shown.output
     run(red, "-o", tmp_path / "whole", *options)
     assert weights(out) == weights(tmp_path / "whole")
     pair = [

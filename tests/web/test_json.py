@@ -27,7 +27,7 @@ def begun(client: TestClient | Client, address: str = "/") -> TestClient | Clien
     return client
 
 
-def shown(client: TestClient) -> dict[str, Any]:
+def shown(client: TestClient | Client) -> dict[str, Any]:
     """Where the participant is."""
     return dict(client.get("/study", headers=ASKED).json())
 

@@ -11,7 +11,7 @@ import typer
 from rich.table import Column
 
 from dialens.analysis.profiles import write_trait_profile
-from dialens.base import RUN, Recorder, atomic_folder, progress
+from dialens.base import RUN, Recorder, atomic_folder, counted, progress
 from dialens.cli._options import (
     AllowPickle,
     Cache,
@@ -196,7 +196,9 @@ def _print(scores: Scores, summary: Summary, output: Path, intake: Intake) -> No
     """A few lines on what was scored, what stands out and where to look."""
     print(f"{summary.answer}.\n{summary.scope}.")
     if intake.rejected:
-        print(f"Left out {intake.rejected:,} records: see {shown(output / 'rejects.jsonl')}.")
+        print(
+            f"Left out {counted(intake.rejected, 'record')}: see {shown(output / 'rejects.jsonl')}."
+        )
     agents = _print_agents(scores)
     if summary.findings:
         print("\nWhat stands out (95 % intervals over dialogues):")

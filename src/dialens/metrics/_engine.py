@@ -10,7 +10,7 @@ from typing import TypeVar
 import numpy as np
 import polars as pl
 
-from dialens.base import DialensError
+from dialens.base import DialensError, first_line, listed
 from dialens.corpus import Corpus
 from dialens.metrics._batch import Ints, TurnBatch, Words, group_sums
 from dialens.metrics._card import Metric
@@ -268,7 +268,7 @@ def _score_batch(batch: TurnBatch, plan: ScoringPlan) -> tuple[TurnBatch, Part, 
         if family.kind == "words":
             score_family(batch, family, plan.scorers)
     failures = plan.failures_of({name: outcome.failure for name, outcome in batch.outcomes.items()})
-    counts = {name: feature.turns(batch) for name, feature in features.items()}
+    counts = {name: _turns(feature, batch, plan) for name, feature in features.items()}
     rows = np.flatnonzero(batch.is_agent)
     before = {name: batch.before(counts[name], rows, prompt=plan.prompt) for name in plan.compared}
     asked = batch.turn_in_dialog[rows]
@@ -311,12 +311,38 @@ def _score_batch(batch: TurnBatch, plan: ScoringPlan) -> tuple[TurnBatch, Part, 
     return batch, turns, dialogs, _Positions.of(batch, rows, turn_state)
 
 
+def _turns(feature: Feature, batch: TurnBatch, plan: ScoringPlan) -> Floats:
+    """A feature's counts; where its code breaks down, the metrics that it belongs to are named."""
+    try:
+        counts = feature.turns(batch)
+        if len(counts) != batch.turns.height:
+            raise ValueError(f"{len(counts):,} values for {batch.turns.height:,} turns")
+    except DialensError:
+        raise
+    except Exception as error:
+        owners = [m.name for m in plan.metrics if feature in m.definition.features]
+        raise _broken(owners, error) from error
+    return counts
+
+
+def _broken(metrics: Sequence[str], error: Exception) -> DialensError:
+    return DialensError(
+        f"The code of {listed(metrics)} breaks down ({type(error).__name__}: {first_line(error)}). "
+        "Mend it, or leave the metric out with --metrics; `dialens.testing.check_metric` tries it."
+    )
+
+
 def _values(metric: Metric, state: State, failures: Mapping[str, str]) -> Values:
     """A metric's values, or why it has none: a model that failed is the reason for every unit."""
     failure = failures.get(metric.name)
     if failure is not None:
         return Values.none(len(state.other_turns), failure)
-    return metric.definition.compute(state)
+    try:
+        return metric.definition.compute(state)
+    except DialensError:
+        raise
+    except Exception as error:
+        raise _broken([metric.name], error) from error
 
 
 def _turn_column(metric: Metric, state: State, failures: Mapping[str, str]) -> Column:

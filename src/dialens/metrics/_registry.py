@@ -54,16 +54,21 @@ def named(names: Sequence[str | MetricCard], cards: Mapping[str, MetricCard]) ->
     chosen: dict[str, MetricCard] = {}
     for name in names:
         if isinstance(name, MetricCard):
-            chosen[name.name] = name
+            more = {name.name: name}
         elif name == "all":
-            chosen |= cards
+            more = dict(cards)
         elif name in families:
-            chosen |= families[name]
+            more = families[name]
         elif name in cards:
-            chosen[name] = cards[name]
+            more = {name: cards[name]}
         else:
             hint = did_you_mean(name, [*cards, *families, "all"])
             raise DialensError(
                 f"There is no metric or family {name!r}. {hint}`dialens metrics` lists them."
             )
+        for key, card in more.items():
+            if chosen.setdefault(key, card) is not card:
+                raise DialensError(
+                    f"Two metrics are called {key!r}: one was given as a card. Rename that."
+                )
     return list(chosen.values())

@@ -175,7 +175,18 @@ class Scores:
                 f"{folder} holds no scores ({METRICS} is not there). "
                 f"Make some with: dialens score CORPUS -o {folder}"
             )
-        written = json.loads((folder / METRICS).read_text())
+        missing = [
+            name for name in (TABLE, STATES, DIALOGS, POSITIONS) if not _is_table(folder / name)
+        ]
+        try:
+            written = json.loads((folder / METRICS).read_text("utf-8"))
+        except ValueError:
+            missing.append(METRICS)
+        if missing:
+            raise DialensError(
+                f"The scores in {folder} are damaged: {', '.join(missing)} cannot be read. "
+                f"Score again: dialens score CORPUS -o {folder}"
+            )
         if written.get("layout") != LAYOUT:
             raise DialensError(
                 f"The scores in {folder} were written by another version of dialens, whose files "
@@ -305,6 +316,15 @@ def _features(metric: Metric) -> tuple[str, ...]:
 def reason_column(name: str) -> str:
     """The column of `Scores.dialogs` that says why a metric is null."""
     return f"{name}|reason"
+
+
+def _is_table(path: Path) -> bool:
+    """Whether a Parquet file is there and whole: its description stands at its end."""
+    try:
+        pl.read_parquet_schema(path)
+    except (OSError, pl.exceptions.PolarsError):
+        return False
+    return True
 
 
 def score(

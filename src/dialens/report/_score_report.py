@@ -32,6 +32,7 @@ from dialens.report._page import (
 )
 from dialens.report._tables import headline_table, other_tables, size, system_table
 from dialens.report.profile import Character, ProfileSection, character, profile_of, profile_section
+from dialens.statistics import FEWEST
 
 _MOST_ANSWERED = 2
 _LEXICONS = {"emotion": "Emotion words", "style": "Function words", "stop": "Stop words"}
@@ -65,7 +66,7 @@ def write_report(
         >>> from dialens.corpus import Dialogue, Turn
         >>> from dialens.metrics import score
         >>> from dialens.base import Recorder
-        >>> from dialens.report._run_facts import run_facts
+        >>> from dialens.report import run_facts
         >>> talk = [Turn("U", "partner", "How are you?"), Turn("B", "agent", "Glad you ask!")]
         >>> corpus = Corpus.of([Dialogue("s", "bot", "d1", talk)])
         >>> page = Path(tempfile.mkdtemp()) / "report.html"
@@ -124,6 +125,11 @@ def _answer(digest: Digest, apart: Sequence[Gap]) -> str:
         return "No agent speaks here, so there is nothing to score"
     if len(digest.agents) == 1:
         return f"{digest.agents[0].name} is the only agent, so its values stand by themselves"
+    if sum(unit.dialogs >= FEWEST for unit in digest.agents) < 2:
+        return (
+            f"Too few dialogues to tell {counted(len(digest.agents), 'agent')} apart: it takes "
+            f"{FEWEST} of each"
+        )
     if not apart:
         return f"Nothing tells {counted(len(digest.agents), 'agent')} apart more than chance would"
     parts = [

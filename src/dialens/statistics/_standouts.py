@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 from scipy import stats
 
+from dialens.statistics._few_units import FEWEST
+
 _FEW_DIALOGS = 10
-_TOO_FEW_DIALOGS = 5
 _CHANCE = 0.05
 _Z = 1.96
 
@@ -109,7 +110,7 @@ def _ends(row: Sequence[AgentValue], looks: int) -> tuple[_Sound, _Sound] | None
 def _sound(place: int, agent: AgentValue) -> _Sound | None:
     """None with too few dialogues, or where the value lies outside its own interval."""
     value, low, high = agent.value, agent.low, agent.high
-    if value is None or low is None or high is None or agent.dialogs < _TOO_FEW_DIALOGS:
+    if value is None or low is None or high is None or agent.dialogs < FEWEST:
         return None
     return _Sound(place, value, low, high, agent.dialogs) if low <= value <= high else None
 

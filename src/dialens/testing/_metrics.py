@@ -6,6 +6,7 @@ import string
 import numpy as np
 import polars as pl
 
+from dialens.base import DialensError
 from dialens.corpus import LEVELS, Corpus, Dialogue, Reference, Turn
 from dialens.metrics import (
     MetricCard,
@@ -130,7 +131,10 @@ def _scored(
     references = open_scorers(corpus, plan)
     parts = score_parts(corpus.batches(turns=batch), plan, references=references, threads=threads)
     signatures = {metric.name: metric.signature for metric in plan.metrics}
-    return pl.concat([long(part, signatures) for part in parts]).sort(_KEY)
+    try:
+        return pl.concat([long(part, signatures) for part in parts]).sort(_KEY)
+    except DialensError as error:
+        raise AssertionError(str(error)) from error
 
 
 def _check_rows(card: MetricCard, rows: pl.DataFrame, spoken: int) -> None:
