@@ -40,7 +40,8 @@ def test_code_that_breaks_down_is_named(value: object, message: str) -> None:
 
 
 def test_a_card_that_takes_the_name_of_another_is_refused() -> None:
-    for order in ([broken(0, "length"), "length"], ["surface", broken(0, "length")]):
+    mine: str | MetricCard = broken(0, "length")
+    for order in ([mine, "length"], ["surface", mine]):
         with pytest.raises(DialensError, match="Two metrics are called 'length'"):
             score(two_agents(), metrics=order)
 
