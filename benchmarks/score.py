@@ -22,6 +22,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from dialens.base import keep_freed_memory
 from dialens.corpus import RATINGS, REFERENCES, TURNS, Tables, read, write_corpus
 from dialens.metrics import Resources, make_plan, score, score_into, select
 from dialens.text import emotion_lexicon, function_words, tokenise
@@ -146,8 +147,10 @@ def run_contestant(name: str, folder: Path) -> None:
 def measure(command: list[str], repeat: int) -> tuple[float, float]:
     """Seconds (best) and peak GB (largest) of a command that prints them."""
     runs = []
+    environment = dict(os.environ)
+    keep_freed_memory(environment)  # as `dialens score` does
     for _ in range(repeat):
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
         if done.returncode:
             sys.exit(f"{' '.join(command[:3])} failed:\n{done.stderr[-2000:]}")
         runs.append(json.loads(done.stdout.splitlines()[-1]))

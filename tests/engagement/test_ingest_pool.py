@@ -1,4 +1,4 @@
-"""Polars' allocator is set for the processes of ingest alone, unless the user has set it."""
+"""Polars' allocator is set for our commands and their processes, unless the user has set it."""
 
 from __future__ import annotations
 
@@ -24,6 +24,16 @@ with worker_environment(1):
 assert os.environ["{NAME}"] == before
 """
 
+COMMAND = f"""
+import os, sys
+from dialens.cli import main
+sys.argv[1:] = ["--version"]
+try:
+    main()
+except SystemExit:
+    print(os.environ["{NAME}"])
+"""
+
 
 def printed(program: str, own: str | None = None) -> str:
     environment = {name: value for name, value in os.environ.items() if name != NAME}
@@ -44,3 +54,16 @@ def test_workers_keep_free_memory_unless_the_user_says_otherwise(
     """Of settings that contradict each other the last one counts."""
     settings = printed(WORKER, own).strip().split(",")
     assert [entry for entry in settings if "dirty" in entry][-1] == last
+
+
+@pytest.mark.parametrize("own", [None, "dirty_decay_ms:0", "muzzy_decay_ms:0"])
+def test_a_command_sets_it_before_polars_is_loaded(own: str | None) -> None:
+    settings = printed(COMMAND, own).splitlines()[-1].split(",")
+    assert (
+        settings
+        == {
+            None: [OURS],
+            "dirty_decay_ms:0": ["dirty_decay_ms:0"],
+            "muzzy_decay_ms:0": ["muzzy_decay_ms:0", OURS],
+        }[own]
+    )

@@ -1,3 +1,4 @@
+from ._allocator import ALLOCATOR, keep_freed_memory
 from ._errors import DialensError, did_you_mean, first_line
 from ._estimate import Estimate
 from ._http import RetryPolicy, not_sent, retry_after, send_with_retry
@@ -21,6 +22,7 @@ from ._wording import capitalised, counted, duration, in_brackets, interval, lis
 from ._yaml_models import read_yaml, validated
 
 __all__ = [
+    "ALLOCATOR",
     "FILES",
     "RUN",
     "Advance",
@@ -41,6 +43,7 @@ __all__ = [
     "first_line",
     "in_brackets",
     "interval",
+    "keep_freed_memory",
     "list_files",
     "listed",
     "listed_files",

@@ -1,5 +1,6 @@
 """`dialens`: the commands put together, and errors a person can read."""
 
+import os
 import signal
 import sys
 from types import FrameType
@@ -9,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 import dialens
-from dialens.base import DialensError
+from dialens.base import DialensError, keep_freed_memory
 from dialens.cli._lazy import lazy_app
 
 _SUMMARY = "Conversational agents through a human lens."
@@ -95,6 +96,7 @@ def root(
 def main() -> None:
     """Run the command line; what the user can mend is printed without a traceback."""
     signal.signal(signal.SIGTERM, _terminated)
+    keep_freed_memory(os.environ)
     try:
         app()
     except DialensError as error:

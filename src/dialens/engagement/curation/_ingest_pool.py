@@ -13,18 +13,13 @@ from multiprocessing.synchronize import Event
 from pathlib import Path
 from typing import Final
 
-from dialens.base import Advance, DialensError
+from dialens.base import ALLOCATOR, Advance, DialensError, keep_freed_memory
 from dialens.corpus import OnError
 from dialens.engagement.curation._dump import Position
 from dialens.engagement.curation._ingest_shards import Dump, ingest_dump
 from dialens.engagement.curation._worker_process import end_with_parent
 
 _THREADS: Final = "POLARS_MAX_THREADS"
-_ALLOCATOR: Final = "_RJEM_MALLOC_CONF"
-_DECAY: Final = "dirty_decay_ms"
-_KEEP_FREE_MEMORY: Final = f"{_DECAY}:10000"
-"""Polars' allocator soon gives free memory back to the system, only to ask for it again. Keeping it
-for ten seconds saves a third of the page faults of a dump. Read when Polars is loaded."""
 
 
 class _Worker:
@@ -113,9 +108,9 @@ def worker_environment(threads: int) -> Iterator[None]:
         ...     "dirty_decay_ms:10000" in os.environ["_RJEM_MALLOC_CONF"]
         True
     """
-    before = {name: os.environ.get(name) for name in (_THREADS, _ALLOCATOR)}
+    before = {name: os.environ.get(name) for name in (_THREADS, ALLOCATOR)}
     os.environ[_THREADS] = before[_THREADS] or str(threads)
-    os.environ[_ALLOCATOR] = _with_decay(before[_ALLOCATOR] or "")
+    keep_freed_memory(os.environ)
     try:
         yield
     finally:
@@ -124,15 +119,6 @@ def worker_environment(threads: int) -> Iterator[None]:
                 del os.environ[name]
             else:
                 os.environ[name] = value
-
-
-def _with_decay(settings: str) -> str:
-    """Settings of the allocator with ours, unless the user has decided about it.
-
-    Polars writes its own settings before those of the user, and the last one counts.
-    """
-    of_user = settings.count(_DECAY) > 1
-    return settings if of_user else ",".join(filter(None, (settings, _KEEP_FREE_MEMORY)))
 
 
 def _begin(progress: "SimpleQueue[int | None]", stop: Event) -> None:
