@@ -156,7 +156,7 @@ class LatentSystem:
     @property
     def parameters(self) -> int:
         """Thresholds and fixed effects."""
-        return self.rows.design.shape[1]
+        return int(self.rows.design.shape[1])
 
     @property
     def diagonal(self) -> list[bool]:
@@ -253,15 +253,15 @@ class LatentSystem:
 
     def _gather(self, by_row: Floats) -> Floats:
         """Sums of rows by observation."""
-        return np.bincount(self.rows.owner, by_row, minlength=self.n)
+        return _sums(self.rows.owner, by_row, self.n)
 
     def _collect(self, by_column: Floats) -> Floats:
         """Sums over observations by random effect."""
-        return np.bincount(self.columns.ravel(), by_column.ravel(), minlength=self.width)
+        return _sums(self.columns.ravel(), by_column.ravel(), self.width)
 
     def _spread(self, t: Floats, effects: Floats) -> Floats:
         """What random effects add to each observation."""
-        return np.einsum("ni,ni->n", t, effects[self.columns])
+        return np.asarray(np.einsum("ni,ni->n", t, effects[self.columns]), dtype=np.float64)
 
     def _factor(self, t: Floats, weight: Floats) -> _Factor:
         weighted, first = t * weight[:, None], self.first
@@ -271,7 +271,7 @@ class LatentSystem:
         diagonal, side = np.ones(first), np.zeros((first, rest))
         if head:
             group = self.columns[:, 0]
-            diagonal += np.bincount(group, weighted[:, 0] * t[:, 0], minlength=first)
+            diagonal += _sums(group, weighted[:, 0] * t[:, 0], first)
             cells = group[:, None] * rest + tail
             side = _table(cells, weighted[:, :1] * t[:, head:], (first, rest))
         cells = tail[:, :, None] * rest + tail[:, None, :]
@@ -293,7 +293,11 @@ class LatentSystem:
         return pairs
 
 
+def _sums(groups: Ints, values: Floats, count: int) -> Floats:
+    """Sums of values by group; as numbers even where there is nothing to sum."""
+    return np.bincount(groups, values, minlength=count).astype(np.float64)[:count]
+
+
 def _table(cells: Ints, values: Floats, shape: tuple[int, int]) -> Floats:
     """Sums of values by cell, as a dense table."""
-    size = shape[0] * shape[1]
-    return np.bincount(cells.ravel(), values.ravel(), minlength=size)[:size].reshape(shape)
+    return _sums(cells.ravel(), values.ravel(), shape[0] * shape[1]).reshape(shape)

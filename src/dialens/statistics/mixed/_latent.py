@@ -15,7 +15,7 @@ from scipy import special
 from dialens.base import DialensError, listed, one_thread
 from dialens.statistics._bootstrap import Floats, Ints
 from dialens.statistics.mixed._effects import FixedEffect, named_effect, tested, weights_of
-from dialens.statistics.mixed._fit import complete_rows, written_model
+from dialens.statistics.mixed._fit import complete_rows, rows_hash, written_model
 from dialens.statistics.mixed._inference import (
     Curvature,
     VarianceComponent,
@@ -58,6 +58,8 @@ class LatentFit:
         notes: What to know when reading the estimates, e.g. of separation.
         singular: Whether a variance is zero or a correlation is ±1.
         confidence: Confidence level of the intervals.
+        parameters: Thresholds, fixed effects, variances and covariances.
+        rows: A hash of the values explained: fits that differ in it used other rows.
     """
 
     family: str
@@ -76,6 +78,7 @@ class LatentFit:
     singular: bool
     confidence: float
     parameters: int
+    rows: int
     _system: LatentSystem = field(repr=False)
     _optimum: Optimum = field(repr=False)
 
@@ -259,7 +262,8 @@ def _fitted(
     missing: int,
     confidence: float,
 ) -> LatentFit:
-    terms, hopeless = random_terms(used, random)
+    single = bool((rows.trials == 1).all())
+    terms, hopeless = random_terms(used, random, residual=single)
     names = [*labels, *design.names]
     if used.height <= len(names) + 1:
         raise DialensError(
@@ -301,6 +305,7 @@ def _fitted(
         or any(abs(row[3]) > 0.9999 for row in correlations),
         confidence=confidence,
         parameters=len(names) + len(optimum.theta),
+        rows=rows_hash(used[response]),
         _system=system,
         _optimum=optimum,
     )
