@@ -4,8 +4,10 @@ from ._fit import MixedFit, fit_mixed
 from ._inference import RESIDUAL, VarianceComponent
 from ._latent import LatentFit, fit_binomial, fit_ordinal
 from ._profile import profile_intervals
+from ._terms import INTERCEPT
 
 __all__ = [
+    "INTERCEPT",
     "RESIDUAL",
     "FixedEffect",
     "LatentFit",

@@ -6,6 +6,7 @@ model of R's ordinal::clmm), a yes or no the same with one threshold at zero (lm
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -15,6 +16,7 @@ from scipy import special
 from dialens.base import DialensError, listed, one_thread
 from dialens.statistics._bootstrap import Floats, Ints
 from dialens.statistics.mixed._effects import FixedEffect, named_effect, tested, weights_of
+from dialens.statistics.mixed._few_units import restricted
 from dialens.statistics.mixed._fit import complete_rows, rows_hash, written_model
 from dialens.statistics.mixed._inference import (
     Curvature,
@@ -101,19 +103,34 @@ class LatentFit:
         return named_component(self.components, term, effect)
 
     def contrast(
-        self, weights: Mapping[str, float], name: str = "contrast", *, degrees: float = np.inf
+        self, weights: Mapping[str, float], name: str = "contrast", *, degrees: float | str = np.inf
     ) -> FixedEffect:
         """A combination of fixed effects with interval and test.
 
         Args:
             weights: By name of a fixed effect.
             name: Of the result.
-            degrees: Degrees of freedom of a t test; infinite for the normal distribution.
+            degrees: Infinite for the normal distribution, as R's clmm and glmer have it; a number
+                for a t test; or `satterthwaite` for a t test whose standard error and degrees of
+                freedom allow for variances known from few raters or items.
         """
         vector = weights_of(self.fixed, self.dropped, weights)
         value = float(vector @ np.array([effect.value for effect in self.fixed]))
-        error = float(np.sqrt(max(float(vector @ self.covariance @ vector), 0.0)))
-        return tested(name, value, error, degrees, self.confidence)
+        covariance, shape = self.covariance, degrees
+        if isinstance(degrees, str):
+            if degrees != "satterthwaite":
+                raise DialensError(f"degrees is a number or `satterthwaite`, not {degrees!r}.")
+            every, known = self._restricted
+            padded = np.concatenate([np.zeros(len(self.thresholds)), vector])
+            covariance = every[len(self.thresholds) :, len(self.thresholds) :]
+            shape = known.degrees(padded, every)
+        error = float(np.sqrt(max(float(vector @ covariance @ vector), 0.0)))
+        return tested(name, value, error, float(shape), self.confidence)
+
+    @cached_property
+    def _restricted(self) -> tuple[Floats, Curvature]:
+        with one_thread():
+            return restricted(self._system, self._optimum)
 
     def variance_table(self) -> pl.DataFrame:
         """The variance components as a table."""

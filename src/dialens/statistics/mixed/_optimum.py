@@ -52,9 +52,10 @@ def best(system: LatentSystem) -> Optimum:
         edge = flags & (theta < _SMALL)
         if not edge.any():
             break
-        held = search.run(v, np.where(edge, 0.0, theta), held=edge)
-        if held[2] <= value + 1e-6:
-            v, theta, value = held
+        if np.any(theta[edge] > 0.0):
+            held = search.run(v, np.where(edge, 0.0, theta), held=edge)
+            if held[2] <= value + 1e-6:
+                v, theta, value = held
         away = search.away(v, theta, value, np.flatnonzero(edge))
         if away is None:
             break
