@@ -1,0 +1,176 @@
+"""The likelihood that all models of choices share: conditional logit over stages.
+
+A stage is one choice among alternatives. An alternative is a candidate, or a set of candidates that
+tie, and its log worth is linear in the parameters: the abilities of candidates, what a tie weighs,
+what it is worth to be shown first. Bradley–Terry, Davidson's ties, Plackett–Luce with ties and
+sequential best–worst choices differ only in which stages a choice is made of (`_stages.py`).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from dialens.base import DialensError
+from dialens.statistics._bootstrap import Floats, Ints
+
+_MOST_STEPS = 100
+_TOLERANCE = 1e-9
+_LONGEST_STEP = 2.0  # of log worth at a time: far from the maximum Newton's steps are too long
+
+
+@dataclass(frozen=True)
+class Stages:
+    """Choices among alternatives.
+
+    Attributes:
+        features: Alternatives × parameters; the alternatives of a stage stand together.
+        start: Where the alternatives of each stage begin.
+        chosen: Which alternative was chosen at each stage, as a row of `features`.
+        choice: To which choice (answer of a person) each stage belongs.
+        weight: How often each stage occurred.
+    """
+
+    features: sparse.csr_array
+    start: Ints
+    chosen: Ints
+    choice: Ints
+    weight: Floats
+
+    @property
+    def parameters(self) -> int:
+        """How many parameters there are."""
+        return int(self.features.shape[1])
+
+    @property
+    def stage(self) -> Ints:
+        """The stage of each alternative."""
+        rows = int(self.features.shape[0])
+        lengths = np.diff(np.append(self.start, rows))
+        return np.repeat(np.arange(len(self.start)), lengths)
+
+
+@dataclass(frozen=True)
+class Maximum:
+    """Where the likelihood is highest.
+
+    Attributes:
+        estimate: The parameters.
+        information: Fisher information there, parameters × parameters.
+        scores: Stages × parameters: how each stage pulls at the parameters.
+        share: The probability of each alternative.
+        loglik: Log-likelihood, without any penalty.
+        bias_reduced: Whether Firth's penalty was used.
+    """
+
+    estimate: Floats
+    information: Floats
+    scores: sparse.csr_array
+    share: Floats
+    loglik: float
+    bias_reduced: bool
+
+
+def maximise(stages: Stages, *, bias_reduced: bool = False) -> Maximum:
+    """Maximum likelihood by Newton's method, or Firth's (1993) bias-reduced estimate.
+
+    Firth's penalty is half the log determinant of the information. It takes away the first-order
+    bias and keeps estimates finite where a candidate won or lost everything.
+
+    Args:
+        stages: The choices; candidates must be connected.
+        bias_reduced: Whether to use Firth's penalty.
+
+    Examples:
+        >>> features = sparse.csr_array(np.array([[1.0], [0.0]] * 4))
+        >>> start, chosen = np.arange(0, 8, 2), np.array([0, 2, 4, 7])
+        >>> three_of_four = Stages(features, start, chosen, np.arange(4), np.ones(4))
+        >>> round(float(maximise(three_of_four).estimate[0]), 4)  # log(3 / 1)
+        1.0986
+        >>> round(float(maximise(three_of_four, bias_reduced=True).estimate[0]), 4)  # log(3.5/1.5)
+        0.8473
+    """
+    estimate = np.zeros(stages.parameters)
+    state = _State.of(stages, estimate)
+    for _ in range(_MOST_STEPS):
+        gradient = state.gradient + (state.firth() if bias_reduced else 0.0)
+        step: Floats = np.linalg.solve(state.information, gradient).astype(np.float64)
+        longest = float(np.abs(step).max(initial=0.0))
+        step *= min(1.0, _LONGEST_STEP / max(longest, 1e-300))
+        estimate, state = _halved(stages, estimate, step, state, bias_reduced=bias_reduced)
+        if longest < _TOLERANCE:
+            return Maximum(
+                estimate,
+                state.information,
+                state.scores(),
+                state.share,
+                state.loglik,
+                bias_reduced,
+            )
+    raise DialensError(
+        f"The model of choices did not settle within {_MOST_STEPS} steps. "
+        "A candidate probably won or lost everything: leave it out."
+    )
+
+
+def _halved(
+    stages: Stages, estimate: Floats, step: Floats, before: "_State", *, bias_reduced: bool
+) -> tuple[Floats, "_State"]:
+    """A step that does not make things worse, halved as often as it takes."""
+    old = before.objective(bias_reduced=bias_reduced)
+    for _ in range(30):
+        state = _State.of(stages, estimate + step)
+        new = state.objective(bias_reduced=bias_reduced)
+        if np.isfinite(new) and new >= old - 1e-9 * (1 + abs(old)):
+            return estimate + step, state
+        step = step / 2
+    return estimate, before
+
+
+@dataclass(frozen=True)
+class _State:
+    """Everything about the likelihood at one point."""
+
+    stages: Stages
+    share: Floats
+    mean: sparse.csr_array
+    loglik: float
+    information: Floats
+
+    @classmethod
+    def of(cls, stages: Stages, estimate: Floats) -> "_State":
+        stage = stages.stage
+        worth = stages.features @ estimate
+        worth = worth - np.maximum.reduceat(worth, stages.start)[stage]
+        total = np.add.reduceat(np.exp(worth), stages.start)
+        share = np.exp(worth) / total[stage]
+        shape = (len(stages.start), len(share))
+        average = sparse.csr_array((share, (stage, np.arange(len(share)))), shape=shape)
+        mean = sparse.csr_array(average @ stages.features)
+        loglik = float(stages.weight @ (worth[stages.chosen] - np.log(total)))
+        weights = sparse.dia_array((stages.weight[stage] * share, 0), shape=(len(share),) * 2)
+        by_stage = sparse.dia_array((stages.weight, 0), shape=(len(stages.start),) * 2)
+        squares = stages.features.T @ weights @ stages.features
+        means = mean.T @ by_stage @ mean
+        return cls(stages, share, mean, loglik, (squares - means).toarray())
+
+    def scores(self) -> sparse.csr_array:
+        """Stages × parameters, each stage once whatever its weight."""
+        return sparse.csr_array(self.stages.features[self.stages.chosen] - self.mean)
+
+    @property
+    def gradient(self) -> Floats:
+        return np.asarray(self.scores().T @ self.stages.weight)
+
+    def objective(self, *, bias_reduced: bool) -> float:
+        if not bias_reduced:
+            return self.loglik
+        sign, size = np.linalg.slogdet(self.information)
+        return self.loglik + 0.5 * size if sign > 0 else -np.inf
+
+    def firth(self) -> Floats:
+        """Gradient of half the log determinant of the information."""
+        stage = self.stages.stage
+        apart = (self.stages.features - self.mean[stage]).toarray()
+        leverage = np.einsum("ij,ij->i", apart @ np.linalg.inv(self.information), apart)
+        return np.asarray(0.5 * (self.stages.weight[stage] * self.share * leverage) @ apart)
