@@ -9,12 +9,14 @@ import polars as pl
 from scipy import special
 
 from dialens.base import DialensError, Estimate, listed
-from dialens.statistics._bootstrap import Floats
+from dialens.statistics._bootstrap import Floats, Ints
 from dialens.statistics.choices._clusters import ClusteredErrors, Pulls, clusters_of
 from dialens.statistics.choices._likelihood import Maximum, Stages, maximise
 from dialens.statistics.choices._ranks import holm, rank_intervals
 from dialens.statistics.choices._raters import raters_differ
 from dialens.statistics.choices._stages import Layout, groups_of, one_sided, stages_of
+
+_FEW = 5  # raters or items; with fewer, how they differ is hardly known
 
 ABILITIES = pl.Schema(
     {
@@ -241,13 +243,6 @@ def fit_choices(
         for kind in ("rater", "item")
         if choices[kind].null_count() < choices.height
     }
-    notes = [
-        f"All choices are about one {kind}: nothing is known about others."
-        if kind == "item"
-        else "One person made all choices: nothing is known about other people."
-        for kind, place in known.items()
-        if int(place.max()) == 0
-    ]
     pulls = pulls_of(stages, maximum, choices.height)
     return ChoiceFit(
         model,
@@ -260,8 +255,22 @@ def fit_choices(
         choices.height,
         int(known["rater"].max()) + 1 if "rater" in known else None,
         int(known["item"].max()) + 1 if "item" in known else None,
-        tuple(notes),
+        _notes(known),
     )
+
+
+def _notes(known: dict[str, Ints]) -> tuple[str, ...]:
+    """What few raters or items mean for what can be said."""
+    notes = []
+    for kind, place in known.items():
+        count = int(place.max()) + 1
+        if count == 1:
+            notes.append(f"All choices belong to one {kind}: nothing is known about others.")
+        elif count < _FEW:
+            notes.append(
+                f"Only {count} {kind}s: intervals for {kind}s like these are wide and rough."
+            )
+    return tuple(notes)
 
 
 def pulls_of(stages: Stages, maximum: Maximum, choices: int) -> Pulls:

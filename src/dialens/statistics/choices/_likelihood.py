@@ -92,6 +92,11 @@ def maximise(stages: Stages, *, bias_reduced: bool = False) -> Maximum:
     """
     estimate = np.zeros(stages.parameters)
     state = _State.of(stages, estimate)
+    if np.linalg.matrix_rank(state.information, hermitian=True) < stages.parameters:
+        raise DialensError(
+            "What is asked of these choices cannot be told apart: a candidate always stood at the "
+            "same place, say. Leave the effect of position out."
+        )
     for _ in range(_MOST_STEPS):
         gradient = state.gradient + (state.firth() if bias_reduced else 0.0)
         step: Floats = np.linalg.solve(state.information, gradient).astype(np.float64)

@@ -60,9 +60,12 @@ def fit_bradley_terry(
             f"`outcome` is 1, 0 or 0.5, not {bad[0]}. Leave out comparisons without an answer."
         )
     shown = pairs_shown(comparisons)
-    model = "Bradley–Terry with ties (Davidson)" if (outcome == 0.5).any() else "Bradley–Terry"
     return fit_choices(
-        shown, model, position=position, bias_reduced=bias_reduced, confidence=confidence
+        shown,
+        _ranking_model(shown),
+        position=position,
+        bias_reduced=bias_reduced,
+        confidence=confidence,
     )
 
 
@@ -174,8 +177,11 @@ def _best_worst(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def _ranking_model(table: pl.DataFrame) -> str:
-    ranked = table.filter(pl.col("rank").is_not_null())
-    tied = ranked.select("choice", "rank").is_duplicated().any()
+    """What the model is called: of pairs, Plackett–Luce is Bradley–Terry."""
+    pairs = bool((table.group_by("choice").len()["len"] == 2).all())
+    tied = table.filter(pl.col("rank").is_not_null()).select("choice", "rank").is_duplicated().any()
+    if pairs:
+        return "Bradley–Terry with ties (Davidson)" if tied else "Bradley–Terry"
     return "Plackett–Luce with ties" if tied else "Plackett–Luce"
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 from scipy import special
 
+from dialens.base import Estimate
 from dialens.statistics._bootstrap import Floats
 from dialens.statistics.choices._clusters import ClusteredErrors, Pulls, clusters_of
 
@@ -136,23 +137,41 @@ def best_worst_scores(shown: pl.DataFrame, *, confidence: float = 0.95) -> pl.Da
 
 
 def _means(rows: pl.DataFrame, confidence: float) -> pl.DataFrame:
-    found = [
-        {"candidate": str(name), **clustered_share(part, confidence)}
-        for (name,), part in rows.group_by("candidate")
-    ]
-    table = pl.DataFrame(found, schema_overrides=dict(SCORES)).select(SCORES.names())
+    found = []
+    for (name,), part in rows.group_by("candidate"):
+        share = clustered_share(part, confidence=confidence)
+        found.append(
+            {
+                "candidate": str(name),
+                "n": part.height,
+                "n_raters": part["rater"].drop_nulls().n_unique() or None,
+                "n_items": part["item"].drop_nulls().n_unique() or None,
+                "value": share.value,
+                "low": share.low,
+                "high": share.high,
+                "reason": share.reason,
+            }
+        )
+    table = pl.DataFrame(found, schema=SCORES)
     return table.sort("value", "candidate", descending=[True, False])
 
 
-def clustered_share(rows: pl.DataFrame, confidence: float = 0.95) -> dict[str, object]:
+def clustered_share(rows: pl.DataFrame, *, confidence: float = 0.95) -> Estimate:
     """The mean of the column `share` with its interval, over raters and items.
+
+    Args:
+        rows: One row an observation: share (from 0 to 1), rater, item; null where not known.
+        confidence: Of the interval.
+
+    Returns:
+        The mean, its interval, and the p-value of its being one half.
 
     Examples:
         >>> rows = pl.DataFrame(
         ...     {"share": [1.0, 0.0, 1.0, 1.0], "rater": ["r", "s", "t", "u"], "item": [None] * 4}
         ... )
         >>> found = clustered_share(rows)
-        >>> found["n"], found["value"], round(found["low"], 2), round(found["high"], 2)
+        >>> found.n, found.value, round(found.low, 2), round(found.high, 2)
         (4, 0.75, 0.05, 0.99)
     """
     share = rows["share"].to_numpy().astype(np.float64)
@@ -161,21 +180,14 @@ def clustered_share(rows: pl.DataFrame, confidence: float = 0.95) -> dict[str, o
         for kind in ("rater", "item")
         if rows[kind].null_count() < rows.height
     }
-    counts = {f"n_{kind}s": int(place.max()) + 1 for kind, place in clusters.items()}
-    unknown: dict[str, object] = {"n_raters": None, "n_items": None}
-    middle = (share.sum() + 0.5) / (len(share) + 1)
+    middle = float((share.sum() + 0.5) / (len(share) + 1))
     errors = ClusteredErrors.of(_share_pulls(share, middle), clusters)
     log_odds = float(special.logit(middle))
     found = errors.estimate(np.ones(1), log_odds, confidence=confidence)
-    return {
-        "n": len(share),
-        **unknown,
-        **counts,
-        "value": float(share.mean()),
-        "low": None if found.low is None else float(special.expit(found.low)),
-        "high": None if found.high is None else float(special.expit(found.high)),
-        "reason": found.reason,
-    }
+    ends = [None if end is None else float(special.expit(end)) for end in (found.low, found.high)]
+    return Estimate(
+        float(share.mean()), ends[0], ends[1], found.p, n=len(share), reason=found.reason
+    )
 
 
 def _share_pulls(share: Floats, middle: float) -> Pulls:
