@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
-from scipy import special
+from scipy import sparse, special
 
 from dialens.base import Estimate
 from dialens.statistics._bootstrap import Floats, Ints
@@ -28,15 +28,15 @@ class Pulls:
     """How choices pull at an estimate.
 
     Attributes:
-        score: Choices × parameters: derivative of the log-likelihood of each choice.
-        root: Rows × parameters whose cross product is the information.
-        choice: The choice that each row belongs to.
+        score: Stages × parameters: derivative of the log-likelihood of each.
+        information: Stages × parameters × parameters: the information of each.
+        counts: Choices × stages: how often each choice has each of them.
         independent: Covariance of the estimate if choices were independent.
     """
 
     score: Floats
-    root: Floats
-    choice: Ints
+    information: Floats
+    counts: sparse.csr_array
     independent: Floats
 
 
@@ -83,7 +83,7 @@ class ClusteredErrors:
         if not clusters:
             return cls(pulls.independent, {}, None)
         places = [np.unique(place, return_inverse=True)[1] for place in clusters.values()]
-        cells = np.arange(len(pulls.score))
+        cells = np.arange(pulls.counts.shape[0])
         if len(places) > 1:
             cells = np.unique(np.stack(places), axis=1, return_inverse=True)[1].ravel()
         whole = int(cells.max()) + 1
@@ -140,16 +140,17 @@ def _form(covariance: Floats, weights: Floats) -> float:
 def _spread(pulls: Pulls, clusters: Ints) -> Spread:
     """Jackknife over clusters, the sandwich if there are very many of them."""
     count = int(clusters.max()) + 1
-    scores = np.zeros((count, pulls.score.shape[1]))
-    np.add.at(scores, clusters, pulls.score)
-    total = pulls.root.T @ pulls.root
+    shape = (count, len(clusters))
+    member = sparse.csr_array((np.ones(len(clusters)), (clusters, np.arange(len(clusters)))), shape)
+    held = member @ pulls.counts
+    scores = np.asarray(held @ pulls.score)
+    stages, parameters = pulls.score.shape
+    flat = pulls.information.reshape(stages, parameters**2)
+    total = (held.sum(axis=0) @ flat).reshape(parameters, parameters)
     if count > _MOST_JACKKNIFED:
         moved = scores @ np.linalg.inv(total)
         return Spread(moved.T @ moved * count / (count - 1), count, None)
-    order = np.argsort(clusters[pulls.choice], kind="stable")
-    ends = np.cumsum(np.bincount(clusters[pulls.choice], minlength=count))
-    rows = np.split(pulls.root[order], ends[:-1])
-    parts = np.stack([row.T @ row for row in rows])
+    parts = np.asarray(held @ flat).reshape(count, parameters, parameters)
     # Without the only cluster that has a candidate nothing is known of it: the pseudo-inverse
     # leaves it where it is, and `estimate` refuses.
     left = np.linalg.pinv(total - parts, rcond=1e-8, hermitian=True)

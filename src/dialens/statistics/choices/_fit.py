@@ -6,12 +6,12 @@ from itertools import combinations
 
 import numpy as np
 import polars as pl
-from scipy import special
+from scipy import sparse, special
 
 from dialens.base import DialensError, Estimate, listed
 from dialens.statistics._bootstrap import Floats, Ints
 from dialens.statistics.choices._clusters import ClusteredErrors, Pulls, clusters_of
-from dialens.statistics.choices._likelihood import Maximum, Stages, maximise
+from dialens.statistics.choices._likelihood import Maximum, maximise
 from dialens.statistics.choices._ranks import holm, rank_intervals
 from dialens.statistics.choices._raters import raters_differ
 from dialens.statistics.choices._stages import Layout, groups_of, one_sided, stages_of
@@ -243,14 +243,22 @@ def fit_choices(
         for kind in ("rater", "item")
         if choices[kind].null_count() < choices.height
     }
-    pulls = pulls_of(stages, maximum, choices.height)
+    pulls = Pulls(
+        maximum.scores,
+        maximum.parts,
+        sparse.csr_array(
+            (np.ones(len(stages.choice)), (stages.choice, stages.occurred)),
+            shape=(choices.height, len(stages.start)),
+        ),
+        np.linalg.inv(maximum.information).astype(np.float64),
+    )
     return ChoiceFit(
         model,
         shown,
         layout,
         maximum,
         ClusteredErrors.of(pulls, known),
-        pulls.score,
+        np.asarray(pulls.counts @ pulls.score),
         confidence,
         choices.height,
         int(known["rater"].max()) + 1 if "rater" in known else None,
@@ -271,22 +279,6 @@ def _notes(known: dict[str, Ints]) -> tuple[str, ...]:
                 f"Only {count} {kind}s: intervals for {kind}s like these are wide and rough."
             )
     return tuple(notes)
-
-
-def pulls_of(stages: Stages, maximum: Maximum, choices: int) -> Pulls:
-    """How each choice pulls at the parameters."""
-    score = np.zeros((choices, stages.parameters))
-    np.add.at(score, stages.choice, maximum.scores.toarray())
-    stage = stages.stage
-    mean = np.zeros((len(stages.start), stages.parameters))
-    features = stages.features.toarray()
-    np.add.at(mean, stage, maximum.share[:, None] * features)
-    root = np.sqrt(maximum.share)[:, None] * (features - mean[stage])
-    return Pulls(score, root, stages.choice[stage], _inverse(maximum.information))
-
-
-def _inverse(information: Floats) -> Floats:
-    return np.linalg.inv(information).astype(np.float64)
 
 
 def _probability(log_odds: float | None) -> float | None:

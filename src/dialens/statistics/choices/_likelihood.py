@@ -7,9 +7,9 @@ sequential best–worst choices differ only in which stages a choice is made of 
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
-from scipy import sparse
 
 from dialens.base import DialensError
 from dialens.statistics._bootstrap import Floats, Ints
@@ -21,33 +21,37 @@ _LONGEST_STEP = 2.0  # of log worth at a time: far from the maximum Newton's ste
 
 @dataclass(frozen=True)
 class Stages:
-    """Choices among alternatives.
+    """Choices among alternatives; stages that are alike in everything are kept once.
 
     Attributes:
         features: Alternatives × parameters; the alternatives of a stage stand together.
         start: Where the alternatives of each stage begin.
         chosen: Which alternative was chosen at each stage, as a row of `features`.
-        choice: To which choice (answer of a person) each stage belongs.
-        weight: How often each stage occurred.
+        choice: For each time a stage occurred, the choice (answer of a person) it belongs to.
+        occurred: And which stage it was.
     """
 
-    features: sparse.csr_array
+    features: Floats
     start: Ints
     chosen: Ints
     choice: Ints
-    weight: Floats
+    occurred: Ints
 
     @property
     def parameters(self) -> int:
         """How many parameters there are."""
         return int(self.features.shape[1])
 
-    @property
+    @cached_property
     def stage(self) -> Ints:
         """The stage of each alternative."""
-        rows = int(self.features.shape[0])
-        lengths = np.diff(np.append(self.start, rows))
+        lengths = np.diff(np.append(self.start, len(self.features)))
         return np.repeat(np.arange(len(self.start)), lengths)
+
+    @cached_property
+    def weight(self) -> Floats:
+        """How often each stage occurred."""
+        return np.bincount(self.occurred, minlength=len(self.start)).astype(np.float64)
 
 
 @dataclass(frozen=True)
@@ -57,16 +61,16 @@ class Maximum:
     Attributes:
         estimate: The parameters.
         information: Fisher information there, parameters × parameters.
-        scores: Stages × parameters: how each stage pulls at the parameters.
-        share: The probability of each alternative.
+        scores: Stages × parameters: how a stage pulls at the parameters, each time it occurs.
+        parts: Stages × parameters × parameters: the information of a stage, each time.
         loglik: Log-likelihood, without any penalty.
         bias_reduced: Whether Firth's penalty was used.
     """
 
     estimate: Floats
     information: Floats
-    scores: sparse.csr_array
-    share: Floats
+    scores: Floats
+    parts: Floats
     loglik: float
     bias_reduced: bool
 
@@ -82,9 +86,9 @@ def maximise(stages: Stages, *, bias_reduced: bool = False) -> Maximum:
         bias_reduced: Whether to use Firth's penalty.
 
     Examples:
-        >>> features = sparse.csr_array(np.array([[1.0], [0.0]] * 4))
-        >>> start, chosen = np.arange(0, 8, 2), np.array([0, 2, 4, 7])
-        >>> three_of_four = Stages(features, start, chosen, np.arange(4), np.ones(4))
+        >>> features, start, chosen = np.array([[1.0], [0.0]] * 2), np.array([0, 2]), [0, 3]
+        >>> which = np.array([0, 0, 0, 1])
+        >>> three_of_four = Stages(features, start, np.array(chosen), np.arange(4), which)
         >>> round(float(maximise(three_of_four).estimate[0]), 4)  # log(3 / 1)
         1.0986
         >>> round(float(maximise(three_of_four, bias_reduced=True).estimate[0]), 4)  # log(3.5/1.5)
@@ -107,8 +111,8 @@ def maximise(stages: Stages, *, bias_reduced: bool = False) -> Maximum:
             return Maximum(
                 estimate,
                 state.information,
-                state.scores(),
-                state.share,
+                state.scores,
+                state.parts(),
                 state.loglik,
                 bias_reduced,
             )
@@ -138,44 +142,47 @@ class _State:
 
     stages: Stages
     share: Floats
-    mean: sparse.csr_array
+    apart: Floats
     loglik: float
-    information: Floats
 
     @classmethod
     def of(cls, stages: Stages, estimate: Floats) -> "_State":
-        stage = stages.stage
         worth = stages.features @ estimate
-        worth = worth - np.maximum.reduceat(worth, stages.start)[stage]
+        worth = worth - np.maximum.reduceat(worth, stages.start)[stages.stage]
         total = np.add.reduceat(np.exp(worth), stages.start)
-        share = np.exp(worth) / total[stage]
-        shape = (len(stages.start), len(share))
-        average = sparse.csr_array((share, (stage, np.arange(len(share)))), shape=shape)
-        mean = sparse.csr_array(average @ stages.features)
+        share = np.exp(worth) / total[stages.stage]
+        mean = np.add.reduceat(share[:, None] * stages.features, stages.start)
         loglik = float(stages.weight @ (worth[stages.chosen] - np.log(total)))
-        weights = sparse.dia_array((stages.weight[stage] * share, 0), shape=(len(share),) * 2)
-        by_stage = sparse.dia_array((stages.weight, 0), shape=(len(stages.start),) * 2)
-        squares = stages.features.T @ weights @ stages.features
-        means = mean.T @ by_stage @ mean
-        return cls(stages, share, mean, loglik, (squares - means).toarray())
+        return cls(stages, share, stages.features - mean[stages.stage], loglik)
 
-    def scores(self) -> sparse.csr_array:
+    @cached_property
+    def information(self) -> Floats:
+        weight = self.stages.weight[self.stages.stage] * self.share
+        return (self.apart * weight[:, None]).T @ self.apart
+
+    def parts(self) -> Floats:
+        """The information of each stage."""
+        squares = np.einsum("a,ai,aj->aij", self.share, self.apart, self.apart)
+        return np.add.reduceat(squares, self.stages.start)
+
+    @property
+    def scores(self) -> Floats:
         """Stages × parameters, each stage once whatever its weight."""
-        return sparse.csr_array(self.stages.features[self.stages.chosen] - self.mean)
+        return self.apart[self.stages.chosen]
 
     @property
     def gradient(self) -> Floats:
-        return np.asarray(self.scores().T @ self.stages.weight)
+        return self.stages.weight @ self.scores
 
     def objective(self, *, bias_reduced: bool) -> float:
         if not bias_reduced:
             return self.loglik
         sign, size = np.linalg.slogdet(self.information)
-        return self.loglik + 0.5 * size if sign > 0 else -np.inf
+        return float(self.loglik + 0.5 * size) if sign > 0 else -np.inf
 
     def firth(self) -> Floats:
         """Gradient of half the log determinant of the information."""
-        stage = self.stages.stage
-        apart = (self.stages.features - self.mean[stage]).toarray()
-        leverage = np.einsum("ij,ij->i", apart @ np.linalg.inv(self.information), apart)
-        return np.asarray(0.5 * (self.stages.weight[stage] * self.share * leverage) @ apart)
+        spread = self.apart @ np.linalg.inv(self.information)
+        leverage = np.einsum("ij,ij->i", spread, self.apart)
+        weight = self.stages.weight[self.stages.stage] * self.share
+        return np.asarray(0.5 * (weight * leverage) @ self.apart)

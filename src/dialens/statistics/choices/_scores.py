@@ -7,7 +7,7 @@ they exist for who won everything; they allow for people and items at once, as a
 
 import numpy as np
 import polars as pl
-from scipy import special
+from scipy import sparse, special
 
 from dialens.base import Estimate
 from dialens.statistics._bootstrap import Floats
@@ -198,5 +198,5 @@ def _share_pulls(share: Floats, middle: float) -> Pulls:
     # half a loss included, is that of independent choices.
     squares = np.square(share - middle).sum() + 0.5 * (1 - middle) ** 2 + 0.5 * middle**2
     independent = np.array([[squares / (n + 1) / (n * weight**2)]])
-    root = np.full((n, 1), np.sqrt(weight))
-    return Pulls((share - middle)[:, None], root, np.arange(n), independent)
+    information = np.full((n, 1, 1), weight)
+    return Pulls((share - middle)[:, None], information, sparse.eye_array(n).tocsr(), independent)

@@ -11,7 +11,6 @@ log worth counts negatively (sequential best–worst; Lancsar, Louviere, Donalds
 2013).
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -100,7 +99,17 @@ def stages_of(shown: pl.DataFrame, *, best_worst: bool, position: bool) -> tuple
     )
     ties = sorted(set(asked["size"].unique().to_list()) - {1})
     layout = Layout(candidates, tuple(ties), position)
-    return _assembled(asked, layout), layout
+    return _assembled(_alike(asked), layout), layout
+
+
+def _alike(asked: pl.DataFrame) -> pl.DataFrame:
+    """One row a stage, its alternatives as lists, with the number of those that are alike."""
+    stages = asked.group_by("choice", "stage", maintain_order=True).agg(
+        pl.first("n", "size", "sign"), "code", "first"
+    )
+    words = [pl.col(name).cast(pl.List(pl.String)).list.join(",") for name in ("code", "first")]
+    pattern = pl.concat_str("n", "size", "sign", *words, separator=";")
+    return stages.with_columns(kind=pattern.rank("dense")).sort("n", "kind")
 
 
 def _ranking_rows(rows: pl.DataFrame) -> pl.DataFrame:
@@ -123,35 +132,29 @@ def _best_worst_rows(rows: pl.DataFrame) -> pl.DataFrame:
     return pl.concat([best, worst], how="diagonal")
 
 
-def _assembled(asked: pl.DataFrame, layout: Layout) -> Stages:
+def _assembled(stages: pl.DataFrame, layout: Layout) -> Stages:
     """Features of all alternatives, stages of equally many alternatives at a time."""
-    parts: list[sparse.csr_array] = []
+    features: list[Floats] = []
     start: list[Ints] = []
     chosen: list[Ints] = []
-    choice: list[Ints] = []
     offset = 0
-    for n, part in _by_size(asked):
-        template = _Template.of(n, layout.tie_sizes)
-        m = part.height // n
-        code = part["code"].to_numpy().reshape(m, n)
-        first = part["first"].to_numpy().reshape(m, n)
-        sign = part["sign"].to_numpy().reshape(m, n)[:, 0]
-        size = part["size"].to_numpy().reshape(m, n)[:, 0]
-        parts.append(template.features(code, first, sign, layout))
-        start.append(offset + np.arange(m) * template.sets)
-        chosen.append(start[-1] + np.array([template.first_of[s] for s in size.tolist()]))
-        choice.append(part["choice"].to_numpy().reshape(m, n)[:, 0].astype(np.int64))
-        offset += m * template.sets
-    features = sparse.csr_array(sparse.vstack(parts))
-    starts = np.concatenate(start)
+    distinct = stages.unique("kind", maintain_order=True)
+    for (n,), part in distinct.group_by("n", maintain_order=True):
+        template = _Template.of(int(str(n)), layout.tie_sizes)
+        code, first = (np.array(part[name].to_list()) for name in ("code", "first"))
+        features.append(template.features(code, first, part["sign"].to_numpy(), layout))
+        start.append(offset + np.arange(part.height) * template.sets)
+        chosen.append(start[-1] + np.array([template.first_of[size] for size in part["size"]]))
+        offset += part.height * template.sets
+    numbered = distinct.select("kind").with_row_index("place")
+    occurred = stages.select("kind").join(numbered, on="kind", maintain_order="left")["place"]
     return Stages(
-        features, starts, np.concatenate(chosen), np.concatenate(choice), np.ones(len(starts))
+        np.concatenate(features),
+        np.concatenate(start),
+        np.concatenate(chosen),
+        stages["choice"].to_numpy().astype(np.int64),
+        occurred.to_numpy().astype(np.int64),
     )
-
-
-def _by_size(asked: pl.DataFrame) -> Iterator[tuple[int, pl.DataFrame]]:
-    for (n,), part in asked.group_by("n", maintain_order=True):
-        yield int(str(n)), part
 
 
 @dataclass(frozen=True)
@@ -195,27 +198,20 @@ class _Template:
             {size: int(np.argmax(tie == size)) for size in sizes},
         )
 
-    def features(self, code: Ints, first: Floats, sign: Floats, layout: Layout) -> sparse.csr_array:
+    def features(self, code: Ints, first: Floats, sign: Floats, layout: Layout) -> Floats:
         """Rows of the sets of each stage; the worth of a set is the mean of its members'."""
-        m = len(code)
-        base = np.arange(m)[:, None] * self.sets
-        rows = [(base + self.set_of).ravel()]
-        columns = [code[:, self.place].ravel()]
-        values = [(sign[:, None] * self.share).ravel()]
-        k = len(layout.candidates)
-        tied = np.flatnonzero(self.tie > 1)
-        if len(tied):
-            which = np.array([k + layout.tie_sizes.index(s) for s in self.tie[tied].tolist()])
-            rows.append((base + tied).ravel())
-            columns.append(np.tile(which, m))
-            values.append(np.ones(m * len(tied)))
+        m, k = len(code), len(layout.candidates)
+        found = np.zeros((m, self.sets, layout.parameters + 1))
+        stage = np.arange(m)[:, None]
+        members = (stage, self.set_of[None, :], code[:, self.place])
+        found[members] = sign[:, None] * self.share
+        for number, size in enumerate(layout.tie_sizes):
+            found[:, self.tie == size, k + number] = 1
         if layout.position:
-            rows.append((base + self.set_of).ravel())
-            columns.append(np.full(m * len(self.place), layout.parameters))
-            values.append((sign[:, None] * self.share * first[:, self.place]).ravel())
-        entries = (np.concatenate(values), (np.concatenate(rows), np.concatenate(columns)))
-        shape = (m * self.sets, layout.parameters + 1)
-        return sparse.csr_array(sparse.coo_array(entries, shape=shape).tocsr()[:, 1:])
+            shown = sign[:, None] * self.share * first[:, self.place]
+            starts = np.flatnonzero(np.diff(self.set_of, prepend=-1))
+            found[:, :, -1] = np.add.reduceat(shown, starts, axis=1)
+        return found.reshape(m * self.sets, -1)[:, 1:]
 
 
 def groups_of(shown: pl.DataFrame) -> list[list[str]]:
