@@ -16,8 +16,6 @@ from dialens.analysis.people import choices_of, people_from_choices, position_ef
 from dialens.statistics import Floats
 from inference_parts.lines import Line, Tally
 
-RATER, ITEM = "own taste of raters", "items differ"
-
 
 @dataclass(frozen=True)
 class Design:
@@ -63,7 +61,7 @@ class Design:
         rows = np.arange(len(rater))
         a, b = first[pair], second[pair]
         a_first = rng.random(len(rater)) < 0.5
-        gap = worth[rows, a] - worth[rows, b] + self.position * np.where(a_first, 0.5, -0.5) * 2
+        gap = worth[rows, a] - worth[rows, b] + self.position * np.where(a_first, 1.0, -1.0)
         odds = np.stack([np.exp(gap / 2), np.full(len(gap), self.ties), np.exp(-gap / 2)])
         below = np.cumsum(odds / odds.sum(axis=0), axis=0)
         value = (rng.random(len(gap)) > below[:2]).sum(axis=0)
@@ -115,7 +113,6 @@ def differences(design: Design, runs: int, seed: int) -> tuple[Tally, Tally, Tal
     rng = np.random.default_rng([seed, design.raters, design.items])
     pair, share, ranks = Tally(), Tally(), Tally()
     truth, expected = design.truth(), _share(design)
-    order = np.argsort(-np.array(design.abilities), kind="stable")
     for _ in range(runs):
         choices = choices_of(design.draw(rng))["better"]
         agents, found, _ = people_from_choices("better", choices)
@@ -123,7 +120,7 @@ def differences(design: Design, runs: int, seed: int) -> tuple[Tally, Tally, Tal
         pair.add(row["p"], row["low"], row["high"], truth)
         mean = agents.filter(pl.col("agent") == "0").row(0, named=True)
         share.add(None, mean["low"], mean["high"], expected)
-        ranks.add(None, *_rank_bounds(agents, design, order))
+        ranks.add(None, *_rank_bounds(agents, design))
     return pair, share, ranks
 
 
@@ -138,10 +135,12 @@ def _share(design: Design) -> float:
     return float(((shares[0] + shares[1] / 2) @ (weights / weights.sum())).mean())
 
 
-def _rank_bounds(agents: pl.DataFrame, design: Design, order: Floats) -> tuple[float, float]:
+def _rank_bounds(agents: pl.DataFrame, design: Design) -> tuple[float, float]:
     """An interval around 0 if every agent's rank interval holds its true rank, else beside it."""
     abilities = np.array(design.abilities)
     holds = True
+    if agents["rank_low"].null_count():
+        return 1.0, 2.0
     for name, low, high in agents.select("agent", "rank_low", "rank_high").iter_rows():
         better = int((abilities > abilities[int(name)]).sum())
         equal = int((abilities == abilities[int(name)]).sum())
@@ -177,39 +176,61 @@ def spreads(design: Design, runs: int, seed: int) -> Tally:
     return tally
 
 
-SIZES = ((2, 20), (20, 2), (3, 20), (20, 3), (5, 5), (5, 20), (20, 5), (10, 10), (20, 20))
+def best_worst(design: Design, runs: int, seed: int) -> tuple[Tally, Tally]:
+    """First against second, and the first agent's best–worst score, from best–worst answers."""
+    rng = np.random.default_rng([seed, design.raters, design.items])
+    pair, score = Tally(), Tally()
+    for _ in range(runs):
+        choices = choices_of(_best_worst_ratings(design, rng))["better"]
+        agents, found, _ = people_from_choices("better", choices)
+        row = found.filter(pl.col("first") == "0", pl.col("second") == "1").row(0, named=True)
+        pair.add(row["p"], row["low"], row["high"])
+        mean = agents.filter(pl.col("agent") == "0").row(0, named=True)
+        score.add(None, mean["low"], mean["high"])
+    return pair, score
+
+
+def _best_worst_ratings(design: Design, rng: np.random.Generator) -> pl.DataFrame:
+    """The best and the worst of all agents, by every rater about every item."""
+    k = len(design.abilities)
+    taste = rng.normal(0, 1, (design.raters, 1, k)) * design.rater_sd
+    suits = rng.normal(0, 1, (1, design.items, k)) * design.item_sd
+    noise = rng.gumbel(0, 1, (design.raters, design.items, k))
+    place = (np.array(design.abilities) + taste + suits + noise).argsort(axis=2).argsort(axis=2)
+    rater, item, agent = np.indices(place.shape)
+    return pl.DataFrame(
+        {
+            "rater": rater.ravel().astype(str),
+            "dialog": item.ravel().astype(str),
+            "agent": agent.ravel().astype(str),
+            "value": (place == k - 1).ravel().astype(float) - (place == 0).ravel().astype(float),
+        }
+    ).with_columns(quality=pl.lit("better"), scale=pl.lit('{"kind": "best_worst"}'))
+
+
+BOTH = "raters and items differ"
+NULLS = (
+    (2, 20, 0.5, 0.5, BOTH),
+    (20, 2, 0.5, 0.5, BOTH),
+    (5, 5, 0.0, 0.0, "nobody differs"),
+    (5, 5, 0.5, 0.5, BOTH),
+    (5, 20, 0.7, 0.0, "raters differ"),
+    (20, 5, 0.0, 0.7, "items differ"),
+    (10, 10, 0.5, 0.5, BOTH),
+    (20, 20, 0.5, 0.5, BOTH),
+)
 
 
 def lines(runs: int, seed: int) -> Iterator[Line]:
     """All designs."""
-    for raters, items in SIZES:
+    for raters, items, rater_sd, item_sd, label in NULLS:
         units = f"{raters} × {items}"
-        for label, rater_sd, item_sd in (
-            ("nobody differs", 0.0, 0.0),
-            ("raters differ", 0.7, 0.0),
-            ("items differ", 0.0, 0.7),
-            ("raters and items differ", 0.5, 0.5),
-        ):
-            design = Design(raters, items, (0.0, 0.0), rater_sd, item_sd)
-            pair, share, _ = differences(design, runs, seed)
-            yield pair.line("Bradley–Terry", f"2 agents, null, {label}", units)
-            if label == "raters and items differ":
-                yield share.line("share of duels won", f"2 agents, null, {label}", units)
-    for raters, items in SIZES[4:]:
+        design = Design(raters, items, (0.0, 0.0), rater_sd, item_sd)
+        pair, share, _ = differences(design, runs, seed)
+        yield pair.line("Bradley–Terry", f"2 agents, null, {label}", units)
+        yield share.line("share of duels won", f"2 agents, null, {label}", units)
+    for raters, items in ((5, 20), (10, 10)):
         units = f"{raters} × {items}"
-        strong = Design(raters, items, (1.0, 0.0), 0.5, 0.5)
-        pair, share, _ = differences(strong, runs, seed)
-        yield pair.line("Bradley–Terry", "2 agents, log-odds 1", units, null=False)
-        yield share.line("share of duels won", "2 agents, log-odds 1", units, null=False)
-        four = Design(raters, items, (0.5, 0.0, 0.0, -0.5), 0.5, 0.5)
-        pair, share, ranks = differences(four, runs, seed)
-        yield pair.line("Bradley–Terry", "4 agents, log-odds .5", units, null=False)
-        yield share.line("share of duels won", "4 agents", units, null=False)
-        yield ranks.line("all ranks", "4 agents", units, null=False)
-        tied = Design(raters, items, (0.0, 0.0, 0.0), 0.5, 0.5, ties=1.0)
-        pair, _, ranks = differences(tied, runs, seed)
-        yield pair.line("Bradley–Terry, ties", "3 agents, null", units)
-        yield ranks.line("all ranks", "3 equal agents, ties", units)
         sided = Design(raters, items, (0.0, 0.0), 0.5, 0.5, position=0.5)
         yield differences(sided, runs, seed)[0].line(
             "Bradley–Terry", "2 agents, null, position effect .5", units
@@ -219,6 +240,27 @@ def lines(runs: int, seed: int) -> Iterator[Line]:
         yield positions(sided, runs, seed).line("position", "log-odds .5", units, null=False)
         same = Design(raters, items, (0.5, 0.0), 0.0, 0.7)
         yield spreads(same, runs, seed).line("raters differ", "they do not, items do", units)
+        four = Design(raters, items, (0.0,) * 4, 0.5, 0.5)
+        pair, score = best_worst(four, runs, seed)
+        yield pair.line("best–worst", "4 agents, null", units)
+        yield score.line("best–worst score", "4 agents, null", units)
+    for raters, items in ((5, 5), (10, 10), (20, 20)):
+        units = f"{raters} × {items}"
+        strong = Design(raters, items, (1.0, 0.0), 0.5, 0.5)
+        pair, share, _ = differences(strong, runs, seed)
+        yield pair.line("Bradley–Terry", "2 agents, log-odds 1", units, null=False)
+        yield share.line("share of duels won", "2 agents, log-odds 1", units, null=False)
+    for raters, items in ((5, 20), (20, 20)):
+        units = f"{raters} × {items}"
+        tied = Design(raters, items, (0.0, 0.0, 0.0), 0.5, 0.5, ties=1.0)
+        pair, _, ranks = differences(tied, runs, seed)
+        yield pair.line("Bradley–Terry, ties", "3 agents, null", units)
+        yield ranks.line("all ranks", "3 equal agents, ties", units)
+    four = Design(10, 10, (0.5, 0.0, 0.0, -0.5), 0.5, 0.5)
+    pair, share, ranks = differences(four, runs, seed)
+    yield pair.line("Bradley–Terry", "4 agents, log-odds .5", "10 × 10", null=False)
+    yield share.line("share of duels won", "4 agents", "10 × 10", null=False)
+    yield ranks.line("all ranks", "4 agents", "10 × 10", null=False)
     sparse = Design(20, 40, (0.0, 0.0, 0.0), 0.5, 0.5, each=5)
     pair, _, ranks = differences(sparse, runs, seed)
     yield pair.line("Bradley–Terry", "3 agents, null, 5 of 40 items each", "20 × 40")

@@ -188,15 +188,15 @@ class ChoiceFit:
     def method(self) -> str:
         """How it was fitted, in a sentence for a paper."""
         over = [f"{kind}s" for kind in self.errors.kinds]
-        errors = (
-            f"standard errors clustered by {listed(over)} (two-way jackknife)"
-            if len(over) > 1
-            else f"standard errors clustered by {over[0]} (jackknife)"
-            if over
-            else "standard errors for independent choices"
-        )
+        way = "two-way jackknife" if len(over) > 1 else "jackknife"
+        errors = f"clustered by {listed(over)} ({way})" if over else "for independent choices"
+        single = [
+            f"one {kind} only"
+            for kind, count in (("rater", self.n_raters), ("item", self.n_items))
+            if count == 1
+        ]
         how = "bias-reduced (Firth)" if self.maximum.bias_reduced else "maximum likelihood"
-        return f"{self.model}, {how}, {errors}"
+        return ", ".join([self.model, how, f"standard errors {errors}", *single])
 
     def _estimate(self, weights: Floats) -> Estimate:
         value = float(weights @ self.maximum.estimate)
