@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 from scipy import sparse, special
 
-from dialens.base import DialensError, Estimate, listed
+from dialens.base import DialensError, Estimate, counted, listed
 from dialens.statistics._bootstrap import Floats, Ints
 from dialens.statistics.choices._clusters import ClusteredErrors, Pulls, clusters_of
 from dialens.statistics.choices._likelihood import Maximum, maximise
@@ -16,7 +16,7 @@ from dialens.statistics.choices._ranks import holm, rank_intervals
 from dialens.statistics.choices._raters import raters_differ
 from dialens.statistics.choices._stages import Layout, groups_of, one_sided, stages_of
 
-_FEW = 5  # raters or items; with fewer, how they differ is hardly known
+_FEW = 5  # raters or items, up to which how they differ is hardly known
 
 ABILITIES = pl.Schema(
     {
@@ -154,6 +154,8 @@ class ChoiceFit:
     def difference(self, first: str, second: str) -> Estimate:
         """The log-odds that `first` is preferred to `second`."""
         places = [self._place(name) for name in (first, second)]
+        if first == second:
+            raise DialensError(f"{first!r} does not differ from itself: name two candidates.")
         return self._estimate(self.layout.ability(places[0]) - self.layout.ability(places[1]))
 
     @property
@@ -190,13 +192,13 @@ class ChoiceFit:
         over = [f"{kind}s" for kind in self.errors.kinds]
         way = "two-way jackknife" if len(over) > 1 else "jackknife"
         errors = f"clustered by {listed(over)} ({way})" if over else "for independent choices"
-        single = [
-            f"one {kind} only"
+        few = [
+            f"only {counted(count, kind)}"
             for kind, count in (("rater", self.n_raters), ("item", self.n_items))
-            if count == 1
+            if count is not None and count <= _FEW
         ]
         how = "bias-reduced (Firth)" if self.maximum.bias_reduced else "maximum likelihood"
-        return ", ".join([self.model, how, f"standard errors {errors}", *single])
+        return ", ".join([self.model, how, f"standard errors {errors}", *few])
 
     def _estimate(self, weights: Floats) -> Estimate:
         value = float(weights @ self.maximum.estimate)
@@ -274,9 +276,9 @@ def _notes(known: dict[str, Ints]) -> tuple[str, ...]:
         count = int(place.max()) + 1
         if count == 1:
             notes.append(f"All choices belong to one {kind}: nothing is known about others.")
-        elif count < _FEW:
+        elif count <= _FEW:
             notes.append(
-                f"Only {count} {kind}s: intervals for {kind}s like these are wide and rough."
+                f"Only {count} {kind}s: intervals are wide, and only large differences can show."
             )
     return tuple(notes)
 
