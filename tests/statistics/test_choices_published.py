@@ -80,7 +80,7 @@ def comparisons(rows: Iterable[tuple[str, str, float, int]]) -> pl.DataFrame:
     """One row a comparison from counts of outcomes."""
     table = pl.DataFrame(list(rows), schema=["first", "second", "outcome", "count"], orient="row")
     repeated = table.select(pl.all().exclude("count").repeat_by("count"))
-    return repeated.explode(pl.all()).with_columns(shown_first=pl.lit(value=True))
+    return repeated.explode(repeated.columns).with_columns(shown_first=pl.lit(value=True))
 
 
 def with_errors(fit: ChoiceFit) -> dict[str, tuple[float, float]]:
