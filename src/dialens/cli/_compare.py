@@ -6,14 +6,13 @@ from typing import Annotated
 import polars as pl
 import typer
 
-from dialens.analysis.comparison import RESAMPLES
+from dialens.analysis.comparison import RESAMPLES, note_on_tests
 from dialens.analysis.comparison import compare as compare_scores
 from dialens.base import DialensError, atomic_file, list_files, p_value
 from dialens.cli._options import Resamples, Seed, names, shown
 from dialens.cli._terminal import plain_console, plain_table
 from dialens.metrics import Scores
 from dialens.report import write_comparison
-from dialens.statistics import few_units_note
 
 _SHOWN = 24
 
@@ -101,7 +100,7 @@ def _print(table: pl.DataFrame) -> None:
         f"\np adj.: corrected over {tested[0] if len(tested) else 0:,} tests (Benjamini–Hochberg). "
         f"{paired:,} of {table.height:,} rows compare answers to the same contexts."
     )
-    if note := few_units_note(table):
+    if note := note_on_tests(table):
         print(note)
     reasons = table.filter(pl.col("p").is_null())["reason"].value_counts(sort=True)
     for reason, count in reasons.iter_rows():

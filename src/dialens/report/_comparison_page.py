@@ -6,6 +6,7 @@ from typing import Any
 
 import polars as pl
 
+from dialens.analysis.comparison import note_on_tests
 from dialens.base import counted, p_value
 from dialens.metrics import MetricCard
 from dialens.report._charts import Chart
@@ -24,7 +25,6 @@ from dialens.report._page import (
 )
 from dialens.report._table import Cell, Column, Table, explained
 from dialens.report._wording import Scale, headline_metrics
-from dialens.statistics import few_units_note
 
 ALPHA = 0.05
 _MOST_ROWS = 30
@@ -122,7 +122,7 @@ def _method(table: pl.DataFrame) -> str:
         if len(paired)
         else "The dialogues of each are drawn by themselves: no two answered the same contexts"
     )
-    note = f"{few} " if (few := few_units_note(table)) else ""
+    note = f"{few} " if (few := note_on_tests(table)) else ""
     return (
         f"Intervals are 95 % bootstrap intervals over dialogues. {how}. {note}P-values are "
         f"corrected after Benjamini and Hochberg over the whole family of {family} tests on "

@@ -20,8 +20,9 @@ from ._coefficients import (
     spearman_rows,
 )
 from ._corrections import corrected
-from ._few_units import BOOTSTRAP, FEW, FEWEST, TOO_FEW, T, few_units_note, jackknife_t, units
+from ._few_units import FEWEST, jackknife_t
 from ._incremental import FOLDS, Memory, increment
+from ._jackknife import Jackknife, TInference, hedges_g, skewed_t
 from ._ratings import ITEM, LABEL, load_ratings, rated_items
 from ._standouts import AgentValue, standouts
 from .agreement import Agreement, measure_agreement
@@ -29,30 +30,28 @@ from .mixed import MixedFit, fit_mixed
 from .power import power_curve
 
 __all__ = [
-    "BOOTSTRAP",
-    "FEW",
     "FEWEST",
     "FOLDS",
     "ITEM",
     "LABEL",
     "MOST_UNDEFINED",
-    "TOO_FEW",
     "AgentValue",
     "Agreement",
     "ClusterDraws",
     "Floats",
     "Ints",
+    "Jackknife",
     "Mask",
     "Memory",
     "MixedFit",
     "Resampled",
-    "T",
+    "TInference",
     "area_under_curve",
     "cluster_sums",
     "coarsened",
     "corrected",
-    "few_units_note",
     "fit_mixed",
+    "hedges_g",
     "increment",
     "jackknife_t",
     "left_out_sums",
@@ -65,8 +64,8 @@ __all__ = [
     "ranks",
     "rated_items",
     "resampled_sums",
+    "skewed_t",
     "spearman",
     "spearman_rows",
     "standouts",
-    "units",
 ]
