@@ -137,6 +137,12 @@ class Jackknife:
         return np.where(undefined, 0, np.minimum(varying, self.counting)).astype(np.int64)
 
     @property
+    def constant(self) -> Mask:
+        """Where the statistic is the same whichever unit is left out."""
+        spread: Floats = np.ptp(self.left_out, axis=-1)
+        return spread <= _ROUNDING * self.size
+
+    @property
     def _rounding(self) -> Floats:
         return _ROUNDING * self.size[..., None]
 
@@ -210,7 +216,7 @@ def skewed_t(
     enough = (varying >= FEWEST) & (spread > rounding)
     units = min(side.units for side in sides)
     enough &= units >= FEWEST
-    fixed = np.all([np.ptp(side.left_out, axis=-1) <= _ROUNDING * side.size for side in sides], 0)
+    fixed = np.all([side.constant for side in sides], axis=0)
     constant = fixed & (np.abs(value) > rounding) & (units >= FEWEST) & ~np.isnan(value)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         skew = third / spread**3

@@ -71,7 +71,7 @@ def intervals(
                 },
                 schema=INTERVALS,
                 nan_to_null=True,
-            ).with_columns(_why(few=few))
+            ).with_columns(_why("low", few=few))
         )
     return pl.concat(parts)
 
@@ -156,7 +156,7 @@ def compare(
                 pl.Series("reason", why, pl.String),
             )
             .with_columns(reason=pl.when(test=EXCHANGE).then(pl.lit(CONSTANT)).otherwise("reason"))
-            .with_columns(_why(few=few))
+            .with_columns(_why("p", few=few))
         )
     table = corrected(pl.concat(parts), by=["headline"])
     return table.select(pl.col(name).cast(dtype) for name, dtype in COMPARISONS.items())
@@ -210,9 +210,9 @@ def _missing(sums: DialogSums, group: Group) -> list[str | None]:
     ]
 
 
-def _why(*, few: bool) -> pl.Expr:
-    """The reason of each row: that of its missing value, or why it has no interval."""
-    known = pl.col("reason").is_not_null() | pl.col("low").is_not_null()
+def _why(column: str, *, few: bool) -> pl.Expr:
+    """The reason of each row: that of its missing value, or why it has no interval or p."""
+    known = pl.col("reason").is_not_null() | pl.col(column).is_not_null()
     none = pl.lit(TOO_FEW if few else ALIKE)
     return pl.when(known).then("reason").otherwise(none).alias("reason")
 

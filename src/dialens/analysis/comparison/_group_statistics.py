@@ -1,7 +1,7 @@
 """The metrics of a group of dialogues: values, and what they come to without each dialogue."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -30,11 +30,13 @@ class GroupStatistics:
         draws: Of metrics in steps (see `DialogSums.in_steps`) what they come to from dialogues
             drawn anew, a row a metric.
         steps: Which metrics those are, by their places.
+        ranges: Lowest and highest possible value of each metric, infinite where there is none.
     """
 
     jackknife: Jackknife
     draws: Floats
     steps: Ints
+    ranges: Floats
 
     def compared(
         self, other: "GroupStatistics | None", *, paired: bool, confidence: float
@@ -43,6 +45,34 @@ class GroupStatistics:
 
         Metrics in steps take their standard error from the draws.
         """
+        found = self._inferred(other, paired=paired, confidence=confidence)
+        low, high = self._constant(confidence)
+        if other is not None:
+            other_low, other_high = other._constant(confidence)
+            low, high = low - other_high, high - other_low
+        fixed = np.isnan(found.low) & ~np.isnan(low)
+        return replace(
+            found, low=np.where(fixed, low, found.low), high=np.where(fixed, high, found.high)
+        )
+
+    def _constant(self, confidence: float) -> tuple[Floats, Floats]:
+        """Intervals of metrics that have the same value in every dialogue; NaN for the others.
+
+        So many dialogues without an exception leave room for a share of exceptions (the rule of
+        three), which may lie as far off as the metric reaches.
+        """
+        jackknife = self.jackknife
+        dialogs = jackknife.counting
+        known = jackknife.constant & (dialogs >= FEWEST) & np.isfinite(self.ranges).all(axis=1)
+        known[self.steps] = False
+        exceptions = 1 - ((1 - confidence) / 2) ** (1 / np.maximum(dialogs, 1))
+        reach = exceptions[:, None] * (self.ranges - jackknife.value[:, None])
+        low, high = np.where(known[:, None], jackknife.value[:, None] + reach, np.nan).T
+        return low, high
+
+    def _inferred(
+        self, other: "GroupStatistics | None", *, paired: bool, confidence: float
+    ) -> TInference:
         first, draws = self.jackknife, self.draws
         second = None
         if other is not None:
@@ -67,6 +97,10 @@ class GroupStatisticsOf:
         steps = set(sums.in_steps(groups))
         self._steps = np.flatnonzero([metric.name in steps for metric in sums.metrics])
         self._stepped = sums.only(steps)
+        ends = [metric.card.range for metric in sums.metrics]
+        self._ranges = np.array(
+            [(-np.inf if a is None else a, np.inf if b is None else b) for a, b in ends]
+        )
         self._resamples = resamples
         self._seed = seed
 
@@ -96,7 +130,7 @@ class GroupStatisticsOf:
             none = np.full((len(self._sums.metrics), units), np.nan)
             empty = np.full((len(self._steps), 1), np.nan)
             return [
-                GroupStatistics(Jackknife.of(point, none, none), empty, self._steps)
+                GroupStatistics(Jackknife.of(point, none, none), empty, self._steps, self._ranges)
                 for point in points
             ]
         totals = _side_by_side(self._sums, groups, blocks)
@@ -116,7 +150,7 @@ class GroupStatisticsOf:
             draws = np.empty((0, 1))
             if len(self._steps):
                 draws = self._stepped.matrix(drawn[:, place * narrow : (place + 1) * narrow])
-            made.append(GroupStatistics(jackknife, draws, self._steps))
+            made.append(GroupStatistics(jackknife, draws, self._steps, self._ranges))
         return made
 
 

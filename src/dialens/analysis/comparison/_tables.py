@@ -4,6 +4,7 @@ from typing import Final
 
 import polars as pl
 
+from dialens.base import counted
 from dialens.statistics import FEWEST
 
 T: Final = "t"
@@ -11,7 +12,7 @@ BOOTSTRAP: Final = "t, bootstrap error"
 EXCHANGE: Final = "exchange"
 TOO_FEW: Final = f"fewer than {FEWEST} dialogs or contexts"
 ALIKE: Final = f"fewer than {FEWEST} dialogs or contexts differ from the rest"
-CONSTANT: Final = "every dialog of each has the same value: no interval"
+CONSTANT: Final = "every dialog has the same value"
 
 INTERVALS = pl.Schema(
     {
@@ -76,10 +77,13 @@ than 6 dialogs or contexts).'
     if (used == T).any():
         said.append("Student’s t on the jackknife over dialogues, corrected for skewness.")
     if steps := int((used == BOOTSTRAP).sum()):
-        said.append(f"{_rows(steps)} of metrics in steps: t on the bootstrap’s standard error.")
+        said.append(
+            f"{counted(steps, 'row')} of metrics in steps: t on the bootstrap’s standard error."
+        )
     if constant := int((used == EXCHANGE).sum()):
         said.append(
-            f"{_rows(constant)} in which all dialogues of each say the same: exchanging dialogues."
+            f"{counted(constant, 'row')} in which all dialogues of each say the same: exchanging "
+            "dialogues."
         )
     reasons = table.filter(pl.col("test").is_null())["reason"].value_counts(sort=True)
     untested = ", ".join(f"{count:,} ({reason})" for reason, count in reasons.iter_rows())
@@ -88,5 +92,31 @@ than 6 dialogs or contexts).'
     return " ".join(said)
 
 
-def _rows(count: int) -> str:
-    return "1 row" if count == 1 else f"{count:,} rows"
+def families_tested(table: pl.DataFrame) -> str:
+    """How many tests each family has, in words.
+
+    Examples:
+        >>> table = pl.DataFrame({"headline": [True, False, False], "p": [0.1, 0.2, 0.3]})
+        >>> families_tested(table)
+        '1 test of headline metrics and 2 of others'
+        >>> families_tested(table.filter("headline"))
+        '1 test'
+    """
+    tested = table.filter(pl.col("p").is_not_null())["headline"]
+    first = int(tested.sum())
+    rest = len(tested) - first
+    if not (first and rest):
+        return counted(first + rest, "test")
+    return f"{counted(first, 'test')} of headline metrics and {rest:,} of others"
+
+
+def by_size(table: pl.DataFrame) -> pl.DataFrame:
+    """Rows with the largest effect size first; before them those of constant values, without one.
+
+    Examples:
+        >>> sizes = {"effect_size": [0.1, -0.5, None, None], "test": ["t", "t", "exchange", None]}
+        >>> by_size(pl.DataFrame(sizes))["test"].to_list()
+        ['exchange', 't', 't', None]
+    """
+    size = pl.when(test=EXCHANGE).then(float("inf")).otherwise(pl.col("effect_size").abs())
+    return table.sort(size, descending=True, nulls_last=True, maintain_order=True)
