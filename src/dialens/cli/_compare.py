@@ -1,25 +1,45 @@
 """`dialens compare`: agents and systems side by side."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
 import polars as pl
 import typer
+from rich.table import Column
 
-from dialens.analysis.comparison import RESAMPLES
+from dialens.analysis.comparison import RESAMPLES, by_size, families_tested, note_on_tests
 from dialens.analysis.comparison import compare as compare_scores
-from dialens.base import DialensError, atomic_file, list_files, p_value
-from dialens.cli._options import Resamples, Seed, names, shown
+from dialens.base import (
+    RUN,
+    DialensError,
+    Recorder,
+    atomic_file,
+    atomic_folder,
+    interval,
+    list_files,
+    number,
+    p_value,
+)
+from dialens.cli._options import Force, Resamples, Seed, names, shown
 from dialens.cli._terminal import plain_console, plain_table
-from dialens.metrics import Scores
-from dialens.report import write_comparison
-from dialens.statistics import few_units_note
+from dialens.metrics import MetricCard, Scores
+from dialens.report import Summary, run_facts, write_comparison
 
-_SHOWN = 24
+_SHOWN = 10
+_FINE = 0.1
+_TABLE = "comparison.parquet"
+_PAGE = "comparison.html"
 
 
 def compare(
     scores: Annotated[Path, typer.Argument(metavar="DIR", help="What `dialens score` wrote.")],
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", metavar="OUT", help="Folder to write, with a run record; DIR if none."
+        ),
+    ] = None,
     level: Annotated[str, typer.Option(help="Compare each `agent` or each `system`.")] = "agent",
     baseline: Annotated[
         str | None, typer.Option(help="Compare all with this one; every pair if not given.")
@@ -29,80 +49,96 @@ def compare(
     ] = None,
     resamples: Resamples = RESAMPLES,
     seed: Seed = 0,
+    force: Force = False,
 ) -> None:
     """Compare agents or systems: difference, interval over dialogs, corrected p-value.
 
     Where two agents answered the same contexts the comparison is paired. All rows go to
-    DIR/comparison.parquet and DIR/comparison.html; the terminal shows the clearest differences.
+    comparison.parquet and comparison.html, in DIR or in the folder named with -o; the terminal
+    shows the largest differences, by the standard deviation of dialogs.
 
     [bold]Examples[/]
 
       dialens compare out
       dialens compare out --baseline gpt-small --metrics emotion,style
-      dialens compare out --level system
+      dialens compare out --level system -o systems
     """
     if level not in ("agent", "system"):
         raise DialensError(f"--level is `agent` or `system`, not {level!r}.")
+    arguments = {
+        "scores": scores,
+        "level": level,
+        "baseline": baseline,
+        "metrics": names(metrics),
+        "resamples": resamples,
+    }
+    recorder = Recorder("compare", arguments, seed=seed)
     opened = Scores.open(scores)
-    table = compare_scores(
-        opened,
-        level=level,
-        baseline=baseline,
-        metrics=names(metrics),
-        resamples=resamples,
-        seed=seed,
-    )
-    with atomic_file(scores / "comparison.parquet") as scratch:
-        table.write_parquet(scratch)
-    summary = write_comparison(
-        table,
-        scores / "comparison.html",
-        cards=opened.cards,
-        title=f"Comparison: {scores.name}",
-    )
-    list_files(scores, ["comparison.parquet", "comparison.html"])
+    with recorder.step("compare"):
+        table = compare_scores(
+            opened,
+            level=level,
+            baseline=baseline,
+            metrics=names(metrics),
+            resamples=resamples,
+            seed=seed,
+        )
+    title = f"Comparison: {scores.name}"
+    if output is None:
+        summary = _write(table, scores, opened.cards, title)
+        list_files(scores, [_TABLE, _PAGE])
+    else:
+        with atomic_folder(output, inputs=[scores], force=force) as scratch:
+            recorder.observe(**run_facts(scores=opened))
+            with recorder.step("report"):
+                summary = _write(table, scratch, opened.cards, title)
+            recorder.finish(scratch / RUN)
     print(f"{summary.answer}.\n{summary.scope}.\n")
-    _print(table)
+    _print(table, opened.cards)
+    folder = output or scores
     print(
-        f"\nAll {table.height:,} rows: {shown(scores / 'comparison.html')} (to look at), ", end=""
+        f"\nAll {table.height:,} rows: {shown(folder / _PAGE)} (to look at), "
+        f"{shown(folder / _TABLE)} (to compute with)"
     )
-    print(f"{shown(scores / 'comparison.parquet')} (to compute with)")
+    if output is not None:
+        print(f"Run record: {shown(output / RUN)}")
 
 
-def _print(table: pl.DataFrame) -> None:
-    clear = -pl.col("difference").abs() / (pl.col("high") - pl.col("low"))
-    shown_rows = table.drop_nulls("p").sort("p", clear).head(_SHOWN)
-    columns = (
-        "metric",
-        "a",
-        "b",
-        "a's value",
-        "b's value",
-        "difference",
-        "95 % interval",
-        "p adj.",
-    )
-    grid = plain_table(*columns)
-    for row in shown_rows.iter_rows(named=True):
+def _write(
+    table: pl.DataFrame, folder: Path, cards: Mapping[str, MetricCard], title: str
+) -> Summary:
+    with atomic_file(folder / _TABLE) as scratch:
+        table.write_parquet(scratch)
+    return write_comparison(table, folder / _PAGE, cards=cards, title=title)
+
+
+def _print(table: pl.DataFrame, cards: Mapping[str, MetricCard]) -> None:
+    """The largest differences as a table in which names are folded, never cut."""
+    tested = by_size(table.drop_nulls("p"))
+    heads = [Column(head, overflow="fold") for head in ("metric", "a", "b")]
+    grid = plain_table(*heads, numbers=["a − b", "95 % interval", "size", "p adj."])
+    for column in grid.columns[3:]:
+        column.no_wrap = True
+    for row in tested.head(_SHOWN).iter_rows(named=True):
+        card = cards[row["metric"]]
+        fine = row["low"] is not None and row["high"] - row["low"] < _FINE
+        digits = 1 if card.percent else 3 if fine else 2
         grid.add_row(
-            row["metric"],
+            card.long_label,
             row["a"],
             row["b"],
-            f"{row['value_a']:.3f}",
-            f"{row['value_b']:.3f}",
-            f"{row['difference']:+.3f}",
-            f"{row['low']:+.3f} to {row['high']:+.3f}",
+            number(row["difference"], digits, percent=card.percent),
+            interval(row["low"], row["high"], digits, percent=card.percent),
+            number(row["effect_size"], 2),
             p_value(row["p_adjusted"]),
         )
     plain_console().print(grid)
-    tested = table["family"].drop_nulls()
+    rest = tested.height - _SHOWN
+    more = f"… and {rest:,} more, in the report. " if rest > 0 else ""
     paired = table.filter("paired").height
     print(
-        f"\np adj.: corrected over {tested[0] if len(tested) else 0:,} tests (Benjamini–Hochberg). "
+        f"\n{more}size: by the standard deviation of dialogs (Hedges' g). p adj.: corrected over "
+        f"{families_tested(table)} (Benjamini–Hochberg). "
         f"{paired:,} of {table.height:,} rows compare answers to the same contexts."
     )
-    if note := few_units_note(table):
-        print(note)
-    reasons = table.filter(pl.col("p").is_null())["reason"].value_counts(sort=True)
-    for reason, count in reasons.iter_rows():
-        print(f"{count:,} not tested: {reason}.")
+    print(note_on_tests(table))

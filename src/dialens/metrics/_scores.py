@@ -234,21 +234,16 @@ class Scores:
         return [card.name for card in named(names, self.cards)]
 
     @cached_property
-    def _computing(self) -> dict[str, Metric] | str:
+    def _computing(self) -> dict[str, Metric | str]:
+        """What computes each metric from states, or why nothing can."""
         opened = any(metric.bound is None for metric in self.metrics)
         installed, resources = installed_metrics() if opened else {}, Resources()
-        computing = {}
-        for metric in self.metrics:
-            ready = metric.computing(installed, resources)
-            if isinstance(ready, str):
-                return ready
-            computing[metric.name] = ready
-        return computing
+        return {metric.name: metric.computing(installed, resources) for metric in self.metrics}
 
     @property
     def why_not_resampled(self) -> str | None:
         """Why these values can be read but not computed from sums; None where they can."""
-        return self._computing if isinstance(self._computing, str) else None
+        return next((why for why in self._computing.values() if isinstance(why, str)), None)
 
     @property
     def computing(self) -> dict[str, Metric]:
@@ -260,12 +255,24 @@ class Scores:
         Raises:
             DialensError: The scores were made by another version of a metric.
         """
-        if isinstance(self._computing, str):
-            raise DialensError(
-                f"These scores can be read but not resampled: {self._computing}. "
-                "Score the corpus again with `dialens score`."
-            )
-        return self._computing
+        return self.computing_of(self.names)
+
+    def computing_of(self, names: Sequence[str]) -> dict[str, Metric]:
+        """The same for some of the metrics, whatever became of the others.
+
+        Raises:
+            DialensError: The scores were made by another version of one of these.
+        """
+        ready: dict[str, Metric] = {}
+        for name in names:
+            metric = self._computing[name]
+            if isinstance(metric, str):
+                raise DialensError(
+                    f"These scores can be read but not resampled: {metric}. "
+                    "Score the corpus again with `dialens score`, or name other metrics."
+                )
+            ready[name] = metric
+        return ready
 
     def dialog_values(self, names: Sequence[str]) -> pl.DataFrame:
         """One row a dialogue: who it is, then the values of metrics; null where they have none."""

@@ -1,12 +1,14 @@
 """Agents or systems side by side: what differs, differences with intervals, and every test."""
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from dialens.base import counted, p_value
+from dialens.analysis.comparison import by_size, families_tested, note_on_tests
+from dialens.base import counted, number, p_value
 from dialens.metrics import MetricCard
 from dialens.report._charts import Chart
 from dialens.report._interval_chart import Mark, interval_chart
@@ -24,7 +26,6 @@ from dialens.report._page import (
 )
 from dialens.report._table import Cell, Column, Table, explained
 from dialens.report._wording import Scale, headline_metrics
-from dialens.statistics import few_units_note
 
 ALPHA = 0.05
 _MOST_ROWS = 30
@@ -99,53 +100,52 @@ def _scope(table: pl.DataFrame, metrics: Sequence[str]) -> str:
     units = pl.concat([table["a"], table["b"]]).n_unique()
     level = str(table["level"][0]) if table.height else "agent"
     pairs = table.select("a", "b").n_unique()
-    tests = int(table["p_adjusted"].is_not_null().sum())
     below = int((table["p_adjusted"] < ALPHA).sum())
     return (
         f"{counted(units, level)}, {counted(pairs, 'pair')}, {counted(len(metrics), 'metric')}: "
-        f"{below:,} of {counted(tests, 'test')} {'has' if below == 1 else 'have'} a corrected p "
+        f"{below:,} of {families_tested(table)} {'has' if below == 1 else 'have'} a corrected p "
         f"below {ALPHA:g}"
     )
 
 
 def _answer(finding: Finding) -> str:
     """The first finding with its size, without the tests behind it."""
-    return f"{finding.claim}: {finding.numbers.split(', corrected p')[0]}"
+    return f"{finding.claim}: {finding.numbers.split('), ')[0]})"
 
 
 def _method(table: pl.DataFrame) -> str:
-    paired = table.filter("paired")["n_shared"]
-    families = table["family"].drop_nulls().unique().sort().to_list()
-    family = " or ".join(f"{number:,}" for number in families) or "no"
     how = (
-        "Where both answered the same contexts, contexts are drawn and the comparison is paired"
-        if len(paired)
-        else "The dialogues of each are drawn by themselves: no two answered the same contexts"
+        "Where both answered the same contexts, these are the units and the comparison is paired"
+        if table["paired"].any()
+        else "Dialogues are the units: no two agents answered the same contexts"
     )
-    note = f"{few} " if (few := few_units_note(table)) else ""
     return (
-        f"Intervals are 95 % bootstrap intervals over dialogues. {how}. {note}P-values are "
-        f"corrected after Benjamini and Hochberg over the whole family of {family} tests on "
-        "this page; a corrected p below 0.05 means that among all differences so marked no more "
-        "than about one in twenty is expected to be chance. A difference says nothing about which "
-        "side is better."
+        f"{how}. {note_on_tests(table)} P-values are corrected after Benjamini and Hochberg over "
+        f"{families_tested(table)}, headline metrics and others each as a family of their own; "
+        "a corrected p below 0.05 means that among all differences of a family so marked no more "
+        "than about one in twenty is expected to be chance. Effect sizes are Hedges’ g: the "
+        "difference by the pooled standard deviation of single dialogues. A difference says "
+        "nothing about which side is better."
     )
 
 
 def _findings(
     table: pl.DataFrame, metrics: Sequence[MetricCard], scales: Mapping[str, Scale]
 ) -> list[Finding]:
-    """For every headline metric its largest difference that survives the correction."""
-    findings = []
+    """For every headline metric its largest difference that survives the correction.
+
+    The largest effect size comes first.
+    """
+    rows = []
     for card in metrics:
         below = table.filter(
             pl.col("metric") == card.name, pl.col("p_adjusted") < ALPHA, pl.col("difference") != 0
         )
         if not below.height or card.is_baseline:
             continue
-        row = below.sort(pl.col("difference").abs(), descending=True).row(0, named=True)
-        findings.append(_finding(row, card, scales[card.name], below.height - 1))
-    return findings
+        rows.append((by_size(below).row(0, named=True), card, below.height - 1))
+    rows.sort(key=lambda found: -abs(found[0]["effect_size"] or math.inf))
+    return [_finding(row, card, scales[card.name], others) for row, card, others in rows]
 
 
 def _finding(row: Mapping[str, Any], card: MetricCard, scale: Scale, others: int) -> Finding:
@@ -153,17 +153,26 @@ def _finding(row: Mapping[str, Any], card: MetricCard, scale: Scale, others: int
     up = row["difference"] > 0
     a, b = (row["a"], row["b"]) if up else (row["b"], row["a"])
     values = (row["value_a"], row["value_b"]) if up else (row["value_b"], row["value_a"])
-    low, high = (row["low"], row["high"]) if up else (-row["high"], -row["low"])
+    low, high = row["low"], row["high"]
+    if not up and low is not None:
+        low, high = -high, -low
     points = " points" if scale.percent else ""
+    interval = scale.interval(low, high)
+    held = f"95 % interval {interval}" if interval else "no interval, all dialogues say the same"
     more = f". {counted(others, 'other pair has', 'other pairs have')} such a p here"
     return Finding(
         f"{a} {card.higher_reads} than {b}",
         f"{scale.text(values[0])} against "
         f"{scale.text(values[1])}, difference {scale.number(abs(row['difference']))}{points} "
-        f"(95 % interval {scale.interval(low, high)}), corrected p "
+        f"({held}), {_size(row)}corrected p "
         f"{p_value(row['p_adjusted'], equals=True)}, family of {counted(row['family'], 'test')}"
         f"{more if others else ''}",
     )
+
+
+def _size(row: Mapping[str, Any]) -> str:
+    size = row["effect_size"]
+    return "" if size is None else f"{number(abs(size), 2)} standard deviations of dialogues, "
 
 
 def _plots(
@@ -205,15 +214,17 @@ def _tests(
         Column("B’s value", "number"),
         Column("A − B", "number"),
         "95 % interval",
+        Column("Effect size", "number", "Hedges’ g: by the standard deviation of dialogues"),
         Column("p", "number"),
         Column("Corrected p", "number"),
         "Family",
         "Dialogues",
         "Paired",
+        "Test",
     )
     rows = [
         _test(row, cards[row["metric"]].long_label, scales[row["metric"]])
-        for row in table.iter_rows(named=True)
+        for row in by_size(table).iter_rows(named=True)
     ]
     return Table("tests", "Every test", heads, rows)
 
@@ -228,11 +239,13 @@ def _test(row: Mapping[str, Any], label: str, scale: Scale) -> list[Cell | str]:
         Cell(scale.text(row["value_b"]), row["value_b"]),
         Cell(difference, row["difference"]),
         explained(scale.interval(row["low"], row["high"]) or "–", None, row["reason"]),
+        Cell(number(row["effect_size"], 2), row["effect_size"]),
         Cell(p_value(row["p"]), row["p"]),
         Cell(p_value(row["p_adjusted"]), row["p_adjusted"]),
         counted(row["family"], "test") if row["family"] else "not tested",
         f"{row['n_a']:,} and {row['n_b']:,}",
         f"{row['n_shared']:,} shared" if row["paired"] else "no",
+        row["test"] or "none",
     ]
 
 

@@ -1,27 +1,9 @@
-from ._bootstrap import (
-    MOST_UNDEFINED,
-    ClusterDraws,
-    Floats,
-    Ints,
-    Mask,
-    Resampled,
-    cluster_sums,
-    coarsened,
-    left_out_sums,
-    percentile_estimate,
-    resampled_sums,
-)
-from ._coefficients import (
-    area_under_curve,
-    partial_pearson,
-    pearson,
-    ranks,
-    spearman,
-    spearman_rows,
-)
+from ._bootstrap import ClusterDraws, Floats, Ints, MOST_UNDEFINED, Mask, Resampled, cluster_sums, coarsened, left_out_sums, percentile_estimate, resampled_sums
+from ._coefficients import area_under_curve, partial_pearson, pearson, ranks, spearman, spearman_rows
 from ._corrections import corrected
-from ._few_units import BOOTSTRAP, FEW, FEWEST, TOO_FEW, T, few_units_note, jackknife_t, units
+from ._few_units import FEWEST, jackknife_t
 from ._incremental import FOLDS, Memory, increment
+from ._jackknife import Jackknife, TInference, hedges_g, skewed_t
 from ._ratings import ITEM, LABEL, load_ratings, rated_items
 from ._standouts import AgentValue, standouts
 from .agreement import Agreement, measure_agreement
@@ -29,33 +11,31 @@ from .mixed import LatentFit, MixedFit, fit_binomial, fit_mixed, fit_ordinal
 from .power import power_curve
 
 __all__ = [
-    "BOOTSTRAP",
-    "FEW",
-    "FEWEST",
-    "FOLDS",
-    "ITEM",
-    "LABEL",
-    "MOST_UNDEFINED",
-    "TOO_FEW",
     "AgentValue",
     "Agreement",
     "ClusterDraws",
+    "FEWEST",
+    "FOLDS",
     "Floats",
+    "ITEM",
     "Ints",
+    "Jackknife",
+    "LABEL",
     "LatentFit",
+    "MOST_UNDEFINED",
     "Mask",
     "Memory",
     "MixedFit",
     "Resampled",
-    "T",
+    "TInference",
     "area_under_curve",
     "cluster_sums",
     "coarsened",
     "corrected",
-    "few_units_note",
     "fit_binomial",
     "fit_mixed",
     "fit_ordinal",
+    "hedges_g",
     "increment",
     "jackknife_t",
     "left_out_sums",
@@ -68,8 +48,8 @@ __all__ = [
     "ranks",
     "rated_items",
     "resampled_sums",
+    "skewed_t",
     "spearman",
     "spearman_rows",
     "standouts",
-    "units",
 ]

@@ -11,25 +11,14 @@ from math import comb
 from typing import Any, Final
 
 import numpy as np
-import polars as pl
 from scipy import special
 
 from dialens.statistics._bootstrap import Floats
 
-FEW: Final = 20
-"""With fewer units than these on a side, t takes the place of the bootstrap."""
 FEWEST: Final = 6
-"""With fewer units than these on a side, nothing is tested."""
-T: Final = "t"
-BOOTSTRAP: Final = "bootstrap"
-TOO_FEW: Final = f"fewer than {FEWEST} dialogs or contexts to test"
+"""With fewer units than these on a side nothing is tested: signs of five cannot reach p < .05."""
 
 _ROUNDING = 1e-12
-
-
-def units(sides: Sequence[Floats]) -> int:
-    """How many units the smaller side has, of those without which the statistic is defined."""
-    return min(int(np.count_nonzero(~np.isnan(pulls))) for pulls in sides)
 
 
 def jackknife_t(
@@ -80,26 +69,3 @@ def _smallest_p(counts: Sequence[int]) -> float:
     """What exchanging units could show at best, for units that all say exactly the same."""
     ways = 2.0 ** counts[0] if len(counts) == 1 else comb(sum(counts), counts[0])
     return 2 / ways
-
-
-def few_units_note(table: pl.DataFrame) -> str:
-    """What a comparison of few units must say of itself; empty if there are enough.
-
-    Examples:
-        >>> few_units_note(pl.DataFrame({"test": [T, T, None], "reason": [None, None, TOO_FEW]}))
-        '2 of 3 rows rest on fewer than 20 dialogues (or shared contexts): t test instead of the \
-bootstrap. 1 rests on fewer than 6 and is not tested.'
-    """
-    few = table.filter(pl.col("test") == T).height
-    fewest = table.filter(pl.col("reason") == TOO_FEW).height
-    said = []
-    if few:
-        said.append(
-            f"{few:,} of {table.height:,} rows rest on fewer than {FEW} dialogues (or shared "
-            "contexts): t test instead of the bootstrap."
-        )
-    if fewest:
-        rest = "rests" if fewest == 1 else "rest"
-        are = "is" if fewest == 1 else "are"
-        said.append(f"{fewest:,} {rest} on fewer than {FEWEST} and {are} not tested.")
-    return " ".join(said)

@@ -1,5 +1,7 @@
 """The dialogues of a run as rows of numbers that may be added, and the metrics over their sums."""
 
+from collections.abc import Collection, Sequence
+from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
@@ -7,6 +9,9 @@ import polars as pl
 
 from dialens.metrics import Metric, Scores, Values, state_of
 from dialens.statistics import Floats, Ints
+
+_NUDGES = 3
+_NUDGE = 1e-7
 
 
 @dataclass(frozen=True)
@@ -22,14 +27,18 @@ class Group:
 class DialogSums:
     """The dialogues of a run as rows of numbers that may be added, and the metrics over them."""
 
-    def __init__(self, scores: Scores) -> None:
+    def __init__(self, scores: Scores, metrics: Sequence[str] | None = None) -> None:
         """Take the states of a run.
 
+        Args:
+            scores: The run.
+            metrics: Names of the metrics to compute; all if not given.
+
         Raises:
-            DialensError: They were made by another version of a metric.
+            DialensError: They were made by another version of one of these metrics.
         """
         self.frame = scores.states.collect()
-        self.metrics = tuple(scores.computing.values())
+        self.metrics = tuple(scores.computing_of(metrics or scores.names).values())
         names = [name for name in self.frame.columns if name == "other_turns" or "|" in name]
         self._names = names
         numbers = self.frame.select(names).to_numpy().astype(np.float64)
@@ -56,6 +65,39 @@ class DialogSums:
                 mean = np.divide(total, n, out=np.zeros_like(total), where=n > 0)
                 made[metric.name] = Values.where(mean, no_dialog_with_a_value=n == 0)
         return made
+
+    def matrix(self, sums: Floats) -> Floats:
+        """Every metric from sums of rows, a row a metric; NaN where it is not defined."""
+        made = self.values(sums).values()
+        return np.stack([each.value for each in made]) if made else np.empty((0, len(sums)))
+
+    def in_steps(self, groups: Sequence[Group]) -> list[str]:
+        """Metrics that small changes of the sums leave exactly where they are: orders and ranks.
+
+        Leaving out one dialogue seldom moves these, so the jackknife cannot judge them.
+        """
+        totals = np.concatenate([self.total(group) for group in groups])
+        rng = np.random.default_rng(0)
+        still = np.ones(len(self.metrics), dtype=bool)
+        there = self.matrix(totals)
+        for _ in range(_NUDGES):
+            nudged = self.matrix(totals * (1 + _NUDGE * rng.random(totals.shape)))
+            still &= np.all((nudged == there) | np.isnan(there), axis=1)
+        return [metric.name for metric, stays in zip(self.metrics, still, strict=True) if stays]
+
+    def only(self, names: Collection[str]) -> "DialogSums":
+        """The same dialogues with some metrics that add up, and no more columns than these need."""
+        narrow = copy(self)
+        narrow.metrics = tuple(metric for metric in self.metrics if metric.name in names)
+        features = {f.name for metric in narrow.metrics for f in metric.definition.features}
+        kept = [
+            place
+            for place, name in enumerate(self._names)
+            if name == "other_turns" or name.split("|")[1] in features
+        ]
+        narrow._names = [self._names[place] for place in kept]
+        narrow.rows = self.rows[:, kept]
+        return narrow
 
     def total(self, group: Group) -> Floats:
         """The sums over a group's dialogues, as one row."""

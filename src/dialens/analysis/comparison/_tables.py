@@ -1,0 +1,122 @@
+"""The tables of values with intervals and of differences, and what their columns mean."""
+
+from typing import Final
+
+import polars as pl
+
+from dialens.base import counted
+from dialens.statistics import FEWEST
+
+T: Final = "t"
+BOOTSTRAP: Final = "t, bootstrap error"
+EXCHANGE: Final = "exchange"
+TOO_FEW: Final = f"fewer than {FEWEST} dialogs or contexts"
+ALIKE: Final = f"fewer than {FEWEST} dialogs or contexts differ from the rest"
+CONSTANT: Final = "every dialog has the same value"
+
+INTERVALS = pl.Schema(
+    {
+        "level": pl.String,
+        "system": pl.String,
+        "agent": pl.String,
+        "metric": pl.String,
+        "value": pl.Float64,
+        "low": pl.Float64,
+        "high": pl.Float64,
+        "n_dialogs": pl.Int64,
+        "basis": pl.String,
+        "reason": pl.String,
+    }
+)
+"""`basis` is `pooled` (from summed features) or `mean of dialogs`."""
+
+COMPARISONS = pl.Schema(
+    {
+        "level": pl.String,
+        "metric": pl.String,
+        "a": pl.String,
+        "b": pl.String,
+        "value_a": pl.Float64,
+        "value_b": pl.Float64,
+        "difference": pl.Float64,
+        "low": pl.Float64,
+        "high": pl.Float64,
+        "standard_error": pl.Float64,
+        "effect_size": pl.Float64,
+        "p": pl.Float64,
+        "p_adjusted": pl.Float64,
+        "headline": pl.Boolean,
+        "family": pl.Int64,
+        "n_a": pl.Int64,
+        "n_b": pl.Int64,
+        "paired": pl.Boolean,
+        "n_shared": pl.Int64,
+        "basis": pl.String,
+        "test": pl.String,
+        "reason": pl.String,
+    }
+)
+"""`difference` is a − b, `effect_size` the same by the pooled standard deviation of dialogues
+(Hedges' g). Headline metrics are one family of tests, the others another; `family` is how many
+tests `p_adjusted` was corrected over. `test` is `t` (on the jackknife, corrected for skewness),
+`t, bootstrap error` for a metric in steps, or `exchange` where all dialogues of each side say the
+same."""
+
+
+def note_on_tests(table: pl.DataFrame) -> str:
+    """Which tests a comparison rests on, in one or two sentences.
+
+    Examples:
+        >>> tested = {"test": [T, T, None], "reason": [None, None, TOO_FEW]}
+        >>> note_on_tests(pl.DataFrame(tested))
+        'Student’s t on the jackknife over dialogues, corrected for skewness. Not tested: 1 (fewer \
+than 6 dialogs or contexts).'
+    """
+    used = table["test"].drop_nulls()
+    said = []
+    if (used == T).any():
+        said.append("Student’s t on the jackknife over dialogues, corrected for skewness.")
+    if steps := int((used == BOOTSTRAP).sum()):
+        said.append(
+            f"{counted(steps, 'row')} of metrics in steps: t on the bootstrap’s standard error."
+        )
+    if constant := int((used == EXCHANGE).sum()):
+        said.append(
+            f"{counted(constant, 'row')} in which all dialogues of each say the same: exchanging "
+            "dialogues."
+        )
+    reasons = table.filter(pl.col("test").is_null())["reason"].value_counts(sort=True)
+    untested = ", ".join(f"{count:,} ({reason})" for reason, count in reasons.iter_rows())
+    if untested:
+        said.append(f"Not tested: {untested}.")
+    return " ".join(said)
+
+
+def families_tested(table: pl.DataFrame) -> str:
+    """How many tests each family has, in words.
+
+    Examples:
+        >>> table = pl.DataFrame({"headline": [True, False, False], "p": [0.1, 0.2, 0.3]})
+        >>> families_tested(table)
+        '1 test of headline metrics and 2 of others'
+        >>> families_tested(table.filter("headline"))
+        '1 test'
+    """
+    tested = table.filter(pl.col("p").is_not_null())["headline"]
+    first = int(tested.sum())
+    rest = len(tested) - first
+    if not (first and rest):
+        return counted(first + rest, "test")
+    return f"{counted(first, 'test')} of headline metrics and {rest:,} of others"
+
+
+def by_size(table: pl.DataFrame) -> pl.DataFrame:
+    """Rows with the largest effect size first; before them those of constant values, without one.
+
+    Examples:
+        >>> sizes = {"effect_size": [0.1, -0.5, None, None], "test": ["t", "t", "exchange", None]}
+        >>> by_size(pl.DataFrame(sizes))["test"].to_list()
+        ['exchange', 't', 't', None]
+    """
+    size = pl.when(test=EXCHANGE).then(float("inf")).otherwise(pl.col("effect_size").abs())
+    return table.sort(size, descending=True, nulls_last=True, maintain_order=True)
