@@ -182,6 +182,14 @@ def test_one_rater_speaks_for_nobody_else() -> None:
     assert fit.notes == ("All choices belong to one rater: nothing is known about others.",)
 
 
+def test_a_single_choice_has_an_estimate_and_no_interval() -> None:
+    fit = fit_bradley_terry(crossed(1, 1, seed=0))
+    found = fit.difference("a", "b")
+    assert abs(found.value or 0) == pytest.approx(np.log(1.5 / 0.5))
+    assert found.reason == "rests on one choice alone"
+    assert fit.abilities["rank_high"].to_list() == [2, 2]
+
+
 def test_an_outcome_that_is_none_is_named() -> None:
     table = pl.DataFrame({"first": ["a"], "second": ["b"], "outcome": [0.7]})
     with pytest.raises(DialensError, match=r"0\.7"):

@@ -97,7 +97,7 @@ class ClusteredErrors:
     def variance(self, weights: Floats) -> tuple[float, float]:
         """Variance of a linear combination and its degrees of freedom."""
         floor = _form(self.independent, weights)
-        if self.cells is None:
+        if self.cells is None or self.cells.clusters < 2:
             return floor, np.inf
         within = _form(self.cells.covariance, weights)
         between = {kind: _form(spread.covariance, weights) for kind, spread in self.kinds.items()}
