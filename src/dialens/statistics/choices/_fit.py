@@ -145,11 +145,9 @@ class ChoiceFit:
             )
         table = pl.DataFrame(rows, schema_overrides=dict(ABILITIES))
         ranked = rank_intervals(table["candidate"].to_list(), self.differences, self.confidence)
-        rank = pl.col("ability").rank("min", descending=True).cast(pl.Int64).alias("rank")
+        rank = pl.col("ability").round(9).rank("min", descending=True).cast(pl.Int64).alias("rank")
         table = table.with_columns(rank).join(ranked, on="candidate", how="left")
-        return table.select(ABILITIES.names()).sort(
-            "ability", "candidate", descending=[True, False]
-        )
+        return table.select(ABILITIES.names()).sort("rank", "candidate")
 
     def difference(self, first: str, second: str) -> Estimate:
         """The log-odds that `first` is preferred to `second`."""

@@ -119,13 +119,9 @@ def fit_plackett_luce(
         DialensError: If candidates fall into groups that were never compared with each other.
 
     Examples:
-        >>> table = pl.DataFrame(
-        ...     {
-        ...         "choice": [1, 1, 1, 2, 2, 2],
-        ...         "candidate": ["a", "b", "c", "b", "a", "c"],
-        ...         "rank": [1, 2, 3, 1, 2, 3],
-        ...     }
-        ... )
+        >>> orders = ["abc", "abc", "bac"]
+        >>> rows = [(n, x, rank) for n, o in enumerate(orders) for rank, x in enumerate(o, start=1)]
+        >>> table = pl.DataFrame(rows, schema=["choice", "candidate", "rank"], orient="row")
         >>> fit = fit_plackett_luce(table)
         >>> fit.abilities["candidate"].to_list()
         ['a', 'b', 'c']
