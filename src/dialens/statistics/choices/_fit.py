@@ -220,6 +220,8 @@ def fit_choices(
     confidence: float = 0.95,
 ) -> ChoiceFit:
     """Fit a model to choices: choice, candidate, rank, rater, item, shown_first."""
+    if shown["candidate"].null_count():
+        raise DialensError("Some choices do not say who the candidates are. Leave them out.")
     if shown["candidate"].n_unique() < 2:
         raise DialensError("A choice needs at least two candidates; only one occurs.")
     groups = groups_of(shown)
