@@ -182,6 +182,32 @@ def test_one_rater_speaks_for_nobody_else() -> None:
     assert fit.notes == ("All choices belong to one rater: nothing is known about others.",)
 
 
+def test_a_single_choice_has_an_estimate_and_no_interval() -> None:
+    fit = fit_bradley_terry(crossed(1, 1, seed=0))
+    found = fit.difference("a", "b")
+    assert abs(found.value or 0) == pytest.approx(np.log(1.5 / 0.5))
+    assert found.reason == "rests on one choice alone"
+    assert fit.abilities["rank_high"].to_list() == [2, 2]
+
+
+def test_a_candidate_cannot_meet_itself_or_nobody() -> None:
+    table = pl.DataFrame({"first": ["a", "a"], "second": ["b", "a"], "outcome": [1.0, 0.0]})
+    with pytest.raises(DialensError, match="'a' is compared with itself in 1 of 2"):
+        fit_bradley_terry(table)
+    nobody = table.with_columns(second=pl.Series(["b", None]))
+    with pytest.raises(DialensError, match="who the candidates are"):
+        fit_bradley_terry(nobody)
+
+
+def test_an_agent_whom_two_of_many_raters_saw_is_not_tested() -> None:
+    table = crossed(30, 12, seed=2)
+    rare = table.filter(pl.col("rater").is_in(["0", "1"])).with_columns(second=pl.lit("c"))
+    differences = fit_bradley_terry(pl.concat([table, rare])).differences
+    reasons = dict(differences.filter(pl.col("first") == "a").select("second", "reason").rows())
+    assert reasons["b"] is None
+    assert reasons["c"] == "rests on fewer than three raters"
+
+
 def test_an_outcome_that_is_none_is_named() -> None:
     table = pl.DataFrame({"first": ["a"], "second": ["b"], "outcome": [0.7]})
     with pytest.raises(DialensError, match=r"0\.7"):

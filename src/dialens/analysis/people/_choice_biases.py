@@ -134,6 +134,8 @@ def same_choice(choices: Choices, *, confidence: float = 0.95) -> Estimate:
     shared = items.filter(pl.col("raters") > 1)
     if not shared.height:
         return Estimate(reason="no two raters chose about the same item and candidates")
+    if shared.height == 1:
+        return Estimate(float(shared["share"][0]), n=1, reason="one item alone has several raters")
     rows = shared.select("share", rater=pl.lit(None, pl.String), item="dialog")
     return clustered_share(rows, confidence=confidence)
 

@@ -20,6 +20,7 @@ from dialens.base import Estimate
 from dialens.statistics._bootstrap import Floats, Ints
 
 _MOST_JACKKNIFED = 200  # clusters; with more of them the sandwich is the same
+_MOST_NUMBERS = 20_000_000  # of the information of all clusters, cluster by cluster
 _FEWEST = 2.5  # effective clusters: of two that differ, 12 % of the nulls have p < .05
 
 
@@ -97,7 +98,7 @@ class ClusteredErrors:
     def variance(self, weights: Floats) -> tuple[float, float]:
         """Variance of a linear combination and its degrees of freedom."""
         floor = _form(self.independent, weights)
-        if self.cells is None:
+        if self.cells is None or self.cells.clusters < 2:
             return floor, np.inf
         within = _form(self.cells.covariance, weights)
         between = {kind: _form(spread.covariance, weights) for kind, spread in self.kinds.items()}
@@ -147,10 +148,12 @@ def _spread(pulls: Pulls, clusters: Ints) -> Spread:
     stages, parameters = pulls.score.shape
     flat = pulls.information.reshape(stages, parameters**2)
     total = (held.sum(axis=0) @ flat).reshape(parameters, parameters)
-    if count > _MOST_JACKKNIFED:
+    parts = None
+    if count * parameters**2 <= _MOST_NUMBERS:
+        parts = np.asarray(held @ flat).reshape(count, parameters, parameters)
+    if parts is None or count > _MOST_JACKKNIFED:
         moved = scores @ np.linalg.inv(total)
-        return Spread(moved.T @ moved * count / (count - 1), count, None)
-    parts = np.asarray(held @ flat).reshape(count, parameters, parameters)
+        return Spread(moved.T @ moved * count / (count - 1), count, parts)
     # Without the only cluster that has a candidate nothing is known of it: the pseudo-inverse
     # leaves it where it is, and `estimate` refuses.
     left = np.linalg.pinv(total - parts, rcond=1e-8, hermitian=True)

@@ -145,11 +145,9 @@ class ChoiceFit:
             )
         table = pl.DataFrame(rows, schema_overrides=dict(ABILITIES))
         ranked = rank_intervals(table["candidate"].to_list(), self.differences, self.confidence)
-        rank = pl.col("ability").rank("min", descending=True).cast(pl.Int64).alias("rank")
+        rank = pl.col("ability").round(9).rank("min", descending=True).cast(pl.Int64).alias("rank")
         table = table.with_columns(rank).join(ranked, on="candidate", how="left")
-        return table.select(ABILITIES.names()).sort(
-            "ability", "candidate", descending=[True, False]
-        )
+        return table.select(ABILITIES.names()).sort("rank", "candidate")
 
     def difference(self, first: str, second: str) -> Estimate:
         """The log-odds that `first` is preferred to `second`."""
@@ -222,6 +220,8 @@ def fit_choices(
     confidence: float = 0.95,
 ) -> ChoiceFit:
     """Fit a model to choices: choice, candidate, rank, rater, item, shown_first."""
+    if shown["candidate"].null_count():
+        raise DialensError("Some choices do not say who the candidates are. Leave them out.")
     if shown["candidate"].n_unique() < 2:
         raise DialensError("A choice needs at least two candidates; only one occurs.")
     groups = groups_of(shown)

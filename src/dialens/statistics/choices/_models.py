@@ -59,6 +59,12 @@ def fit_bradley_terry(
         raise DialensError(
             f"`outcome` is 1, 0 or 0.5, not {bad[0]}. Leave out comparisons without an answer."
         )
+    same = comparisons.filter(pl.col("first") == pl.col("second"))
+    if same.height:
+        raise DialensError(
+            f"{same['first'][0]!r} is compared with itself in {same.height:,} of "
+            f"{comparisons.height:,} comparisons. Leave them out."
+        )
     shown = pairs_shown(comparisons)
     return fit_choices(
         shown,
@@ -70,7 +76,16 @@ def fit_bradley_terry(
 
 
 def pairs_shown(comparisons: pl.DataFrame) -> pl.DataFrame:
-    """Comparisons as choices in the long form, two rows each."""
+    """Comparisons as choices in the long form, two rows each, for `win_matrix` and `win_shares`.
+
+    Args:
+        comparisons: As in `fit_bradley_terry`.
+
+    Examples:
+        >>> table = pl.DataFrame({"first": ["a"], "second": ["b"], "outcome": [0.0]})
+        >>> pairs_shown(table).select("choice", "candidate", "rank").rows()
+        [(0, 'a', 2), (0, 'b', 1)]
+    """
     table = _with_optional(comparisons).with_row_index("choice")
     common = ("choice", "rater", "item")
     outcome = pl.col("outcome").cast(pl.Float64)
@@ -119,13 +134,9 @@ def fit_plackett_luce(
         DialensError: If candidates fall into groups that were never compared with each other.
 
     Examples:
-        >>> table = pl.DataFrame(
-        ...     {
-        ...         "choice": [1, 1, 1, 2, 2, 2],
-        ...         "candidate": ["a", "b", "c", "b", "a", "c"],
-        ...         "rank": [1, 2, 3, 1, 2, 3],
-        ...     }
-        ... )
+        >>> orders = ["abc", "abc", "bac"]
+        >>> rows = [(n, x, rank) for n, o in enumerate(orders) for rank, x in enumerate(o, start=1)]
+        >>> table = pl.DataFrame(rows, schema=["choice", "candidate", "rank"], orient="row")
         >>> fit = fit_plackett_luce(table)
         >>> fit.abilities["candidate"].to_list()
         ['a', 'b', 'c']
