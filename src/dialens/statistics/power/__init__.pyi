@@ -3,10 +3,10 @@ from ._between import power_between
 from ._binary import power_binary
 from ._curve import SIMULATIONS, curve_of, power_curve
 from ._design import Design, LogitParts, PlannedPower, VarianceParts
-from ._equivalence import power_equivalence
 from ._fitting import FittedParts, fitted_parts
 from ._icc import icc_items, icc_precision
 from ._pairwise import power_pairwise
+from ._within import power_equivalence, power_within
 
 __all__ = [
     "SIMULATIONS",
@@ -27,5 +27,6 @@ __all__ = [
     "power_curve",
     "power_equivalence",
     "power_pairwise",
+    "power_within",
     "price_of",
 ]

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import hypot
+from math import hypot, isqrt
 from typing import Literal
 
 from dialens.base import counted
@@ -52,12 +52,15 @@ class Advice:
         wanted: The power that is wanted.
         items: What more items bring.
         raters: What more raters bring.
+        together: A study with more of both that has the power wanted; only looked for where
+            neither alone does.
     """
 
     study: PlannedPower
     wanted: float
     items: Change
     raters: Change
+    together: PlannedPower | None = None
 
     @property
     def better(self) -> Change:
@@ -100,12 +103,13 @@ def advise(plan: Plan, raters: int, items: int, *, wanted: float, most: int) -> 
         return None
     step = max(1, round(raters / _STEP))
     more_items = max(1, round(step * items / raters))
-    return Advice(
-        study,
-        wanted,
-        _change("items", more_items, study, lambda n: plan(raters, n), wanted, most),
-        _change("raters", step, study, lambda n: plan(n, items), wanted, most),
-    )
+    by_items = _change("items", more_items, study, lambda n: plan(raters, n), wanted, most)
+    by_raters = _change("raters", step, study, lambda n: plan(n, items), wanted, most)
+    together = None
+    if by_items.needed is None and by_raters.needed is None:
+        largest = max(2, isqrt(most))  # of both, so that no larger study is drawn than before
+        together = _needed(lambda n: plan(n, round(items * n / raters)), raters, wanted, largest)
+    return Advice(study, wanted, by_items, by_raters, together)
 
 
 def price_of(ratings: int, price: float | None = None) -> str:
