@@ -22,7 +22,7 @@ from dialens.cli._power_question import Outcome, Question
 from dialens.cli._power_study import print_power_of_study
 from dialens.cli._terminal import plain_console, plain_table
 from dialens.report import PowerPlan, write_power
-from dialens.statistics.power import SIMULATIONS, Advice, Design
+from dialens.statistics.power import SIMULATIONS, Advice, Design, cheapest
 
 POWER = "power.json"
 
@@ -284,15 +284,16 @@ def power(
 
 def _advice(question: Question, table: pl.DataFrame, wanted: float) -> dict[float, Advice]:
     """For each thing looked for that no design sees with the power wanted, what would."""
-    advice = {}
-    known = table.with_columns(known=pl.coalesce("power_exact", "power"))
-    for (effect,), rows in known.group_by("effect", maintain_order=True):
-        best = rows.drop_nulls("known").sort("known", descending=True)
-        if question.outcome == "icc" or not best.height or best["known"][0] >= wanted:
+    advice: dict[float, Advice] = {}
+    if question.outcome == "icc":
+        return advice
+    for effect in table["effect"].unique(maintain_order=True):
+        row = cheapest(table, effect, wanted)
+        if row is None or row["known"] >= wanted:
             continue
-        found = question.advice(best.row(0, named=True), wanted)
+        found = question.advice(row, wanted)
         if found is not None:
-            advice[float(str(effect))] = found
+            advice[effect] = found
     return advice
 
 

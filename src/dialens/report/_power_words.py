@@ -8,7 +8,7 @@ import polars as pl
 
 from dialens.base import counted, number
 from dialens.report._page import Finding
-from dialens.statistics.power import Advice, Change, Design, FittedParts, price_of
+from dialens.statistics.power import Advice, Change, Design, FittedParts, cheapest, price_of
 
 CLOSED = pl.coalesce("power_exact", "power")
 """Power: the closed form where there is one, for it has no error."""
@@ -141,22 +141,28 @@ def design_of(plan: PowerPlan, row: Mapping[str, Any]) -> str:
 
 
 def _power_finding(plan: PowerPlan, effect: float) -> Finding:
+    row = cheapest(plan.table, effect, plan.power)
+    assert row is not None  # `findings` asks only for what could be tested
     rows = plan.table.filter(pl.col("effect") == effect, pl.col("power").is_not_null())
     rows = rows.with_columns(known=CLOSED)
-    enough = rows.filter(pl.col("known") >= plan.power).sort("ratings", "raters")
-    row = (enough if enough.height else rows.sort("known", descending=True)).row(0, named=True)
     verb = "shown" if plan.margin is not None else "seen"
     claim = (
         f"{subject(plan, effect)} is {verb} with a power of {row['known']:.2f} by "
         f"{design_of(plan, row)}"
     )
     basis = f"{price_of(row['ratings'], plan.price)} in all{_error(row)}"
-    if enough.height:
+    if row["known"] >= plan.power:
         alone = rows.height == 1
         fewest = f"{basis}; {'enough for' if alone else 'the fewest on this grid for'} the "
-        fewest += f"{plan.power:g} wanted"
-        return Finding(claim, fewest + _fewest_items(plan, enough, row))
+        enough = rows.filter(pl.col("known") >= plan.power)
+        return Finding(claim, f"{fewest}{plan.power:g} wanted{_fewest_items(plan, enough, row)}")
     claim += f", less than the {plan.power:g} wanted"
+    best = rows.sort("known", descending=True).row(0, named=True)
+    if best["known"] > row["known"]:
+        basis += (
+            f"; the most powerful on this grid, {design_of(plan, best)}, has {best['known']:.2f} "
+            f"for {price_of(best['ratings'], plan.price)}"
+        )
     advice = plan.advice.get(effect)
     return Finding(claim, basis if advice is None else f"{basis}. {advised(advice, plan.price)}")
 

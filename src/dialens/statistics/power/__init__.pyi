@@ -1,4 +1,4 @@
-from ._advice import Advice, Change, advise, price_of
+from ._advice import Advice, Change, advise, cheapest, price_of
 from ._between import power_between
 from ._binary import power_binary
 from ._curve import SIMULATIONS, curve_of, power_curve
@@ -18,6 +18,7 @@ __all__ = [
     "PlannedPower",
     "VarianceParts",
     "advise",
+    "cheapest",
     "curve_of",
     "fitted_parts",
     "icc_items",

@@ -3,12 +3,15 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import hypot, isqrt
-from typing import Literal
+from typing import Any, Literal
+
+import polars as pl
 
 from dialens.base import counted
 from dialens.statistics.power._design import PlannedPower
 
 _STEP = 4  # a change is about a quarter of what there is
+_NEARLY = 0.1
 _CLOSE = 32  # a searched number is right to about a thirtieth of itself
 
 What = Literal["items", "raters"]
@@ -110,6 +113,34 @@ def advise(plan: Plan, raters: int, items: int, *, wanted: float, most: int) -> 
         largest = max(2, isqrt(most))  # of both, so that no larger study is drawn than before
         together = _needed(lambda n: plan(n, round(items * n / raters)), raters, wanted, largest)
     return Advice(study, wanted, by_items, by_raters, together)
+
+
+def cheapest(table: pl.DataFrame, effect: float, wanted: float) -> dict[str, Any] | None:
+    """The design of a table to speak of: the cheapest that has the power wanted.
+
+    Where none has, it is the cheapest that comes within a tenth of the most powerful: it would be
+    a poor start to add raters to a study that has ten times too many items.
+
+    Args:
+        table: What `power_curve` or `curve_of` give.
+        effect: What is looked for.
+        wanted: The power that is wanted.
+
+    Returns:
+        Its row, with `known`, the closed form of its power or else the simulated one; None if no
+        design could be tested.
+    """
+    rows = (
+        table.filter(pl.col("effect") == effect)
+        .with_columns(known=pl.coalesce("power_exact", "power"))
+        .filter(pl.col("power").is_not_null())
+        .sort("ratings", "raters")
+    )
+    if not rows.height:
+        return None
+    limit = pl.min_horizontal(pl.lit(wanted), pl.col("known").max() - _NEARLY)
+    enough = rows.filter(pl.col("known") >= wanted)
+    return (enough if enough.height else rows.filter(pl.col("known") >= limit)).row(0, named=True)
 
 
 def price_of(ratings: int, price: float | None = None) -> str:
