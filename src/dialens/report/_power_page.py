@@ -21,7 +21,7 @@ from dialens.report._page import (
     Text,
     write_page,
 )
-from dialens.report._power_words import CLOSED, PowerPlan, findings, subject
+from dialens.report._power_words import CLOSED, PowerPlan, findings, subject, whose
 from dialens.report._table import Cell, Column, Table, explained
 
 _PARTS = {
@@ -38,7 +38,7 @@ def _measures(plan: PowerPlan) -> dict[str, str]:
     """What the table and the curves show, by column."""
     if plan.outcome == "icc":
         wanted = f" of {plan.width:g}" if plan.width else ""
-        return {"power": f"Chance of a width{wanted}", "width": "Width of the interval of the ICC"}
+        return {"width": "Width of the interval of the ICC", "power": f"Chance of a width{wanted}"}
     what = "win rate" if plan.outcome == "pairwise" else "difference"
     measures = {"power": "Power", "width": f"Width of the interval of the {what}"}
     if plan.table["mean_width"].is_not_null().any():
@@ -203,7 +203,7 @@ def _designs(plan: PowerPlan) -> Table:
     measures = {k: v for k, v in _measures(plan).items() if tested or k != "power"}
     simulated = tested and bool((table["simulations"] > 0).any())
     counts = {
-        "raters": "Raters a cell" if plan.design.between else "Raters a dialogue",
+        "raters": f"Raters{whose(plan)}",
         "items": "Items",
         "dialogs": "Dialogues an item",
         "ratings": "Ratings in all",

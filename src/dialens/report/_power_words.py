@@ -133,11 +133,18 @@ def design_of(plan: PowerPlan, row: Mapping[str, Any]) -> str:
     if plan.design.between:
         each = plan.settings.get("each")
         dealt = f", of which each rater rates {each}" if each else ""
-        return f"{counted(row['raters'], 'rater')} a cell and {items}{dealt}"
+        return f"{counted(row['raters'], 'rater')}{whose(plan)} and {items}{dealt}"
     dialogs = "" if row["dialogs"] == 1 else f" with {row['dialogs']} dialogues each"
-    whose = {"pairwise": " a pair", "icc": " an item"}.get(plan.outcome, " a dialogue")
-    raters = counted(row["raters"], "rater")
-    return f"{items}{dialogs}, {raters}{' for all' if plan.design.shared_raters else whose}"
+    return f"{items}{dialogs}, {counted(row['raters'], 'rater')}{whose(plan)}"
+
+
+def whose(plan: PowerPlan) -> str:
+    """What raters are counted by."""
+    if plan.design.between:
+        return " a cell"
+    if plan.design.shared_raters:
+        return " for all"
+    return {"pairwise": " a pair", "icc": " an item"}.get(plan.outcome, " a dialogue")
 
 
 def _power_finding(plan: PowerPlan, effect: float) -> Finding:
