@@ -140,6 +140,9 @@ def test_a_study_as_it_stands(tmp_path: Path) -> None:
         (("--outcome", "pairwise", "--win-rate", 0.6, "--equivalence", 0.1), "no place beside"),
         (("--residual-sd", 1, "--each", 3), "no place beside"),
         (("--residual-sd", 1, "--ties", 0.3), "--ties has no place"),
+        (("--residual-sd", 1, "--equivalence", 0.3, "--effect", 0.4), "larger than the true"),
+        (("--design", "between", "--rater-agent-sd", 1), "--rater-agent-sd has no place"),
+        (("--design", "between", "--residual-sd", 1, "--dialogs", 2), "--dialogs has no place"),
     ],
 )
 def test_what_does_not_belong_together_is_refused(

@@ -229,7 +229,7 @@ def power(
         simulations=simulations,
         seed=seed,
     )
-    question.refuse_what_does_not_belong()
+    question.refuse_what_does_not_belong(of_study=study is not None, dialogs=bool(dialogs))
     if study is not None:
         if raters or items or dialogs or each or outcome != "mean":
             raise DialensError(

@@ -82,15 +82,28 @@ class Question:
             left_out |= {"dialog", "rater_agent"}
         return {name: sd for name, sd in vars(self.parts).items() if name not in left_out}
 
-    def refuse_what_does_not_belong(self) -> None:
-        """Refuse options that this outcome or design has no use for."""
+    def refuse_what_does_not_belong(self, *, of_study: bool, dialogs: bool) -> None:
+        """Refuse options that this outcome or design has no use for.
+
+        Args:
+            of_study: Whether raters and items are those of a study, which may hold both designs.
+            dialogs: Whether numbers of dialogues were given.
+        """
         single = self.outcome in ("pairwise", "icc")
+        between = self.design.between
+        moved = isinstance(self.parts, VarianceParts) and self.parts.item_cell > 0
+        favourites = self.parts.rater_agent > 0
         for given, option, why in (
-            (self.design.between and single, "--design between", f"--outcome {self.outcome}"),
+            (between and single, "--design between", f"--outcome {self.outcome}"),
+            (between and self.design.shared_raters, "--shared-raters", "--design between"),
+            (between and dialogs, "--dialogs", "--design between"),
+            (single and dialogs, "--dialogs", f"--outcome {self.outcome}"),
+            (between and favourites and not of_study, "--rater-agent-sd", "--design between"),
+            (moved and not between and not of_study, "--item-cell-sd", "--design within"),
             (self.margin is not None and single, "--equivalence", f"--outcome {self.outcome}"),
             (self.design.scale is not None and self.outcome != "mean", "--scale", "shares"),
             (self.outcome == "icc" and self.parts != LogitParts(), "A standard deviation", "ICC"),
-            (self.each is not None and not self.design.between, "--each", "--design within"),
+            (self.each is not None and not between, "--each", "--design within"),
             (self.each is not None and self.is_curve, "--each", "--scale"),
             (self.each is not None and self.outcome == "binary", "--each", "--outcome binary"),
             (self.ties > 0 and self.outcome != "pairwise", "--ties", f"--outcome {self.outcome}"),

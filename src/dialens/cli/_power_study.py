@@ -16,6 +16,7 @@ from dialens.statistics.power import PlannedPower, VarianceParts, advise, price_
 if TYPE_CHECKING:
     from dialens.studies import Study
 
+_RATED = ("likert", "magnitude", "number", "slider")
 Plan = Callable[[int, int], PlannedPower]
 
 
@@ -30,7 +31,7 @@ class Shape:
         items: Different items that a participant judges.
         agents: Agents whose replies a participant judges.
         talks: Whether participants talk with agents, so that nobody shares an item.
-        pairwise: Whether replies are compared, not rated.
+        instrument: With which the first quality is judged.
     """
 
     cells: int
@@ -39,7 +40,7 @@ class Shape:
     items: int
     agents: int
     talks: bool
-    pairwise: bool
+    instrument: str
 
 
 def print_power_of_study(
@@ -54,10 +55,15 @@ def print_power_of_study(
     with extra("Studies", "studies"):
         from dialens.studies import load_study
     shape = shape_of(load_study(path), question.seed)
-    if shape.pairwise:
+    if shape.instrument == "pairwise":
         raise DialensError(
             "This study compares replies in pairs. Give --outcome pairwise with "
             f"--raters {shape.participants} --items {shape.items} --shared-raters and a --win-rate."
+        )
+    if shape.instrument not in _RATED:
+        raise DialensError(
+            f"--study plans for ratings ({', '.join(_RATED)}), but this study asks for "
+            f"{shape.instrument}. Give --outcome binary with --raters and --items for yes or no."
         )
     for effect in effects:
         if not effect and question.margin is None:
@@ -82,6 +88,8 @@ def shape_of(study: "Study", seed: int = 0) -> Shape:
         for field in screen.fields
         if field.quality is not None
     ]
+    if not fields:
+        raise DialensError(f"The study {study.name!r} has no screen on which anything is rated.")
     first = [field for field in fields if field.quality == fields[0].quality]
     agents = {str(target.get("agent")) for field in first for target in field.targets.values()}
     items = {field.item for field in first}
@@ -93,7 +101,7 @@ def shape_of(study: "Study", seed: int = 0) -> Shape:
         items=len(first) if talks else len(items),
         agents=len(agents),
         talks=talks,
-        pairwise=any(field.instrument == "pairwise" for field in first),
+        instrument=first[0].instrument,
     )
 
 

@@ -8,7 +8,7 @@ from dialens.statistics.power._closed_form import (
     power_of_tost,
     width_of_t,
 )
-from dialens.statistics.power._design import Design, PlannedPower, VarianceParts
+from dialens.statistics.power._design import Design, PlannedPower, VarianceParts, refuse_margin
 
 
 def power_between(
@@ -44,6 +44,7 @@ def power_between(
         (0.801, 512)
     """
     own = items if each is None else each
+    refuse_margin(margin, effect)
     Design(raters, items, between=True).refuse_impossible()
     if not 1 <= own <= items:
         raise DialensError(

@@ -1,5 +1,7 @@
 """Power of a difference between shares: ratings that are yes or no."""
 
+from dataclasses import replace
+
 import numpy as np
 from scipy import optimize, special, stats
 
@@ -7,7 +9,7 @@ from dialens.base import DialensError, Estimate
 from dialens.statistics._bootstrap import Floats
 from dialens.statistics.power._analysis import COMPUTED, mean_width, share_seen, verdicts
 from dialens.statistics.power._curve import SIMULATIONS, blocks_of, difference, influences
-from dialens.statistics.power._design import Design, LogitParts, PlannedPower
+from dialens.statistics.power._design import Design, LogitParts, PlannedPower, refuse_margin
 
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(61)
 _FEWEST = 5
@@ -54,6 +56,7 @@ def power_binary(
         True
     """
     refuse_shares(first=first, second=second)
+    refuse_margin(margin, second - first)
     design.refuse_impossible()
     spread = parts or LogitParts()
     n = design.ratings // 2
@@ -130,7 +133,7 @@ def _simulated(
     seed: int,
 ) -> tuple[Floats, Floats]:
     rng = np.random.default_rng([seed, design.raters, design.items, design.dialogs])
-    known = LogitParts(parts.rater, parts.item, parts.dialog) if design.between else parts
+    known = replace(parts, rater_agent=0.0) if design.between else parts  # they see one of two
     centres = np.array([logit_of(share, known.total) for share in (first, second)])
     seen, widths = [], []
     for shape in blocks_of(design, simulations):

@@ -25,7 +25,13 @@ from dialens.statistics.power._analysis import (
     verdicts,
 )
 from dialens.statistics.power._closed_form import exact_power, exact_width, is_exact
-from dialens.statistics.power._design import Design, LogitParts, PlannedPower, VarianceParts
+from dialens.statistics.power._design import (
+    Design,
+    LogitParts,
+    PlannedPower,
+    VarianceParts,
+    refuse_margin,
+)
 
 SIMULATIONS = 1_000
 _CELLS_AT_ONCE = 2_000_000
@@ -224,6 +230,7 @@ def power_curve(
     for r, i, d, effect in product(raters, items, dialogs, effects):
         study = replace(frame, raters=r, items=i, dialogs=d)
         study.refuse_impossible()
+        refuse_margin(margin, effect)
         result = simulate(
             parts, study, effect, simulations=simulations, alpha=alpha, margin=margin, seed=seed
         )

@@ -132,6 +132,15 @@ class PlannedPower:
     method: str
 
 
+def refuse_margin(margin: float | None, effect: float) -> None:
+    """Refuse to show that something is inside a margin when it is not."""
+    if margin is not None and not margin > abs(effect):
+        raise DialensError(
+            f"Nothing can show a difference of {effect:g} to be inside ±{margin:g}. Give a margin "
+            "that is larger than the true difference."
+        )
+
+
 def _refuse_negative(parts: dict[str, float]) -> None:
     for name, value in parts.items():
         if not np.isfinite(value) or value < 0:

@@ -1,10 +1,10 @@
 """Power of a difference between two agents, or of their equivalence, for one planned study."""
 
-from dialens.base import DialensError, Estimate
+from dialens.base import Estimate
 from dialens.statistics.power._analysis import COMPUTED, mean_width, share_seen
 from dialens.statistics.power._closed_form import exact_power, exact_width, is_exact
 from dialens.statistics.power._curve import SIMULATIONS, simulate
-from dialens.statistics.power._design import Design, PlannedPower, VarianceParts
+from dialens.statistics.power._design import Design, PlannedPower, VarianceParts, refuse_margin
 
 
 def power_within(
@@ -36,6 +36,7 @@ def power_within(
         (0.77, 'closed form')
     """
     design.refuse_impossible()
+    refuse_margin(margin, effect)
     tested = effect != 0 or margin is not None
     if is_exact(parts, design):
         power = Estimate(
@@ -92,16 +93,6 @@ def power_equivalence(
         >>> round(found.power.value, 2), found.power.basis
         (0.97, 'closed form')
     """
-    refuse_margin(margin, effect)
     return power_within(
         parts, effect, design, alpha=alpha, margin=margin, simulations=simulations, seed=seed
     )
-
-
-def refuse_margin(margin: float, effect: float) -> None:
-    """Refuse to show that something is inside a margin when it is not."""
-    if not margin > abs(effect):
-        raise DialensError(
-            f"Nothing can show a difference of {effect:g} to be inside ±{margin:g}. Give a margin "
-            "that is larger than the true difference."
-        )
