@@ -11,6 +11,7 @@ from dialens.statistics.power import (
     Design,
     LogitParts,
     VarianceParts,
+    curve_of,
     icc_items,
     icc_precision,
     power_between,
@@ -110,6 +111,12 @@ def test_fleiss_has_the_same_number_of_people() -> None:
         for n in (76, 77)
     ]
     assert powers[0] < 0.9 <= powers[1]
+
+
+def test_dialogues_of_an_item_are_counted() -> None:
+    found = power_binary(0.5, 0.75, Design(raters=1, items=25, dialogs=2))
+    assert found.power.value == pytest.approx(0.7401659, abs=1e-4)  # 50 independent ratings
+    assert curve_of([found]).row(0, named=True)["dialogs"] == 2
 
 
 def test_shares_that_were_asked_for_are_those_that_are_drawn() -> None:

@@ -21,7 +21,7 @@ from dialens.report._page import (
     Text,
     write_page,
 )
-from dialens.report._power_words import CLOSED, PowerPlan, findings, subject, whose
+from dialens.report._power_words import PowerPlan, findings, subject, whose
 from dialens.report._table import Cell, Column, Table, explained
 
 _PARTS = {
@@ -84,9 +84,8 @@ def _curves(plan: PowerPlan) -> Plot:
     for (effect, dialogs), rows in plan.table.group_by("effect", "dialogs", maintain_order=True):
         for measure, text in _measures(plan).items():
             chart = _curve(rows, measure, plan)
-            own = (
-                measure == "power" or plan.outcome != "mean"
-            )  # else widths are those of any effect
+            # Widths of means are those of any effect; those of shares and ICCs are not.
+            own = measure == "power" or plan.outcome != "mean"
             key = f"{measure}|{effect}|{dialogs}" if own else f"{measure}|{dialogs}"
             if chart is None or key in charts:
                 continue
@@ -181,16 +180,19 @@ def _test(plan: PowerPlan) -> str:
 def _level(plan: PowerPlan) -> str:
     if plan.outcome == "icc":
         return f"The intervals have a confidence of {number(1 - plan.alpha, percent=True)}."
+    shared = (
+        f"{plan.comparisons} comparisons share the error: each is tested at {plan.alpha:.3g} "
+        "(Bonferroni; Holm's correction sees at least as much)."
+        if plan.comparisons > 1
+        else ""
+    )
     if plan.margin is not None:
         return (
             "Equivalence is shown where both one-sided tests against the margin have p below "
-            f"{plan.alpha:.3g}."
-        )
-    if plan.comparisons > 1:
-        return (
-            f"{plan.comparisons} comparisons share the error: each is tested at "
-            f"{plan.alpha:.3g} (Bonferroni; Holm's correction sees at least as much)."
-        )
+            f"{plan.alpha:.3g}. {shared}"
+        ).strip()
+    if shared:
+        return shared
     return (
         f"One two-sided test at {plan.alpha:.3g}; if several will be corrected together, give "
         "--comparisons."
@@ -198,7 +200,7 @@ def _level(plan: PowerPlan) -> str:
 
 
 def _designs(plan: PowerPlan) -> Table:
-    table = plan.table.with_columns(known=CLOSED)
+    table = plan.table
     tested = bool(table["power"].is_not_null().any())
     measures = {k: v for k, v in _measures(plan).items() if tested or k != "power"}
     simulated = tested and bool((table["simulations"] > 0).any())

@@ -10,7 +10,7 @@ from dialens.base import counted, number
 from dialens.report._page import Finding
 from dialens.statistics.power import Advice, Change, Design, FittedParts, cheapest, price_of
 
-CLOSED = pl.coalesce("power_exact", "power")
+_KNOWN = pl.coalesce("power_exact", "power")
 """Power: the closed form where there is one, for it has no error."""
 
 
@@ -151,7 +151,7 @@ def _power_finding(plan: PowerPlan, effect: float) -> Finding:
     row = cheapest(plan.table, effect, plan.power)
     assert row is not None  # `findings` asks only for what could be tested
     rows = plan.table.filter(pl.col("effect") == effect, pl.col("power").is_not_null())
-    rows = rows.with_columns(known=CLOSED)
+    rows = rows.with_columns(known=_KNOWN)
     verb = "shown" if plan.margin is not None else "seen"
     claim = (
         f"{subject(plan, effect)} is {verb} with a power of {row['known']:.2f} by "

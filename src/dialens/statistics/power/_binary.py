@@ -82,6 +82,7 @@ def power_binary(
         found[0] if tested else Estimate(),
         found[1],
         method,
+        design.dialogs,
     )
 
 

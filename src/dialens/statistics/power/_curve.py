@@ -283,8 +283,9 @@ def curve_of(planned: Iterable[PlannedPower]) -> pl.DataFrame:
     """
     rows = []
     for one in planned:
-        row = {name: getattr(one, name) for name in ("raters", "items", "ratings", "effect")}
-        row |= {"dialogs": 1, "reason": _reasons([one.power, one.width])}
+        names = ("raters", "items", "dialogs", "ratings", "effect")
+        row = {name: getattr(one, name) for name in names}
+        row["reason"] = _reasons([one.power, one.width])
         row["simulations"] = max(one.power.n or 0, one.width.n or 0)
         for name, estimate in (("power", one.power), ("width", one.width)):
             row |= _columns(name, estimate)

@@ -121,6 +121,7 @@ class PlannedPower:
             (`basis`) has none.
         width: Expected width of the interval.
         method: How it was computed, in one sentence.
+        dialogs: Of each agent about each item.
     """
 
     raters: int
@@ -130,6 +131,7 @@ class PlannedPower:
     power: Estimate
     width: Estimate
     method: str
+    dialogs: int = 1
 
 
 def refuse_margin(margin: float | None, effect: float) -> None:

@@ -59,6 +59,7 @@ def power_within(
         power if tested else Estimate(),
         width,
         f"{test}, {how}",
+        design.dialogs,
     )
 
 
