@@ -30,7 +30,7 @@ Outcome = Literal["mean", "binary", "pairwise", "icc"]
 
 _PRECISE = 4_000
 _MOST = 100
-_MOST_RATINGS = 40_000
+_MOST_RATINGS = 20_000
 
 
 @dataclass(frozen=True)
@@ -244,6 +244,6 @@ def most_to_try(ratings: int, *, computed: bool) -> int:
 
     Examples:
         >>> most_to_try(240, computed=False), most_to_try(8_000, computed=False)
-        (100, 5)
+        (83, 2)
     """
     return _MOST if computed else min(_MOST, max(2, _MOST_RATINGS // ratings))
