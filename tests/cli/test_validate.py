@@ -151,7 +151,7 @@ def test_power_from_stated_variances(tmp_path: Path) -> None:
         "--raters", "1,3", "--items", "10,100", "--simulations", 200, "-o", tmp_path / "p",
     )  # fmt: skip
     assert done.exit_code == 0
-    assert "A difference of 0.5 between two agents is seen with a power of 0.8" in done.output
+    assert "A difference of 0.5 between two agents is seen with a power of 0.9" in done.output
     made = json.loads((tmp_path / "p" / "power.json").read_text())
     assert len(made["rows"]) == 4
     for row in made["rows"]:

@@ -9,7 +9,8 @@ from scipy import stats
 
 from dialens.base import DialensError
 from dialens.statistics.power import Design, VarianceParts, fitted_parts, power_curve
-from dialens.statistics.power._curve import exact_power, exact_width, simulate
+from dialens.statistics.power._closed_form import exact_power, exact_width
+from dialens.statistics.power._curve import simulate
 
 PARTS = VarianceParts(rater=0.4, item=0.7, dialog=0.5, residual=0.9)
 

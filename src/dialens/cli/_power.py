@@ -2,27 +2,29 @@
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import polars as pl
 import typer
 
 from dialens.base import RUN, DialensError, Recorder, atomic_folder, number, progress
-from dialens.cli._options import Force, Seed, names, shown
-from dialens.cli._terminal import plain_console, plain_table
-from dialens.report import PowerPlan, Summary, write_power
-from dialens.statistics import load_ratings
-from dialens.statistics.power import (
-    SIMULATIONS,
-    Design,
-    FittedParts,
-    VarianceParts,
-    fitted_parts,
-    power_curve,
+from dialens.cli._options import Force, Seed, shown
+from dialens.cli._power_options import (
+    counts_of,
+    effects_of,
+    fitted_to,
+    mean_of,
+    numbers_of,
+    parts_of,
+    scale_of,
 )
+from dialens.cli._power_question import Outcome, Question
+from dialens.cli._power_study import print_power_of_study
+from dialens.cli._terminal import plain_console, plain_table
+from dialens.report import PowerPlan, write_power
+from dialens.statistics.power import SIMULATIONS, Advice, Design, cheapest
 
 POWER = "power.json"
-_PARTS = ("rater", "item", "dialog", "residual", "rater_agent")
 
 
 def power(
@@ -31,6 +33,26 @@ def power(
         typer.Argument(
             metavar="[RATINGS]", help="Ratings of an earlier study, to take the variances from."
         ),
+    ] = None,
+    outcome: Annotated[
+        Outcome,
+        typer.Option(
+            "--outcome",
+            help="What is measured: mean ratings, shares (yes or no), who wins a comparison, or "
+            "the reliability of ratings.",
+        ),
+    ] = "mean",
+    design: Annotated[
+        Literal["within", "between"],
+        typer.Option(
+            "--design",
+            help="Two agents that all raters see, or two conditions (cells) of a study, each with "
+            "raters of its own.",
+        ),
+    ] = "within",
+    study: Annotated[
+        Path | None,
+        typer.Option("--study", help="A study: the power of its cells, targets and items."),
     ] = None,
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write.")] = Path(
         "power"
@@ -58,6 +80,10 @@ def power(
         float | None,
         typer.Option("--rater-agent-sd", help="How much raters differ in which agent they prefer."),
     ] = None,
+    item_cell_sd: Annotated[
+        float | None,
+        typer.Option("--item-cell-sd", help="How unequally a condition moves items (between)."),
+    ] = None,
     effect: Annotated[
         list[str] | None,
         typer.Option(
@@ -65,11 +91,34 @@ def power(
             help="Difference between two agents to detect, in points; with commas or repeated.",
         ),
     ] = None,
+    shares: Annotated[
+        list[str] | None,
+        typer.Option("--shares", help="Binary: the share of the first agent, then of the second."),
+    ] = None,
+    win_rate: Annotated[
+        list[str] | None,
+        typer.Option("--win-rate", help="Pairwise: share of decided comparisons that one wins."),
+    ] = None,
+    ties: Annotated[
+        float, typer.Option("--ties", min=0, max=0.99, help="Pairwise: share of ties.")
+    ] = 0.0,
+    icc: Annotated[
+        list[str] | None, typer.Option("--icc", help="ICC: the reliability of one rating.")
+    ] = None,
+    rater_share: Annotated[
+        float,
+        typer.Option("--rater-share", min=0, help="ICC: share of variance from raters' levels."),
+    ] = 0.0,
     raters: Annotated[
-        list[str] | None, typer.Option("--raters", help="Numbers of raters per dialogue to try.")
+        list[str] | None,
+        typer.Option("--raters", help="Numbers of raters per dialogue, or per cell, to try."),
     ] = None,
     items: Annotated[
         list[str] | None, typer.Option("--items", help="Numbers of items to try.")
+    ] = None,
+    each: Annotated[
+        int | None,
+        typer.Option("--each", min=1, help="Items each rater rates (between); all if not given."),
     ] = None,
     dialogs: Annotated[
         list[str] | None, typer.Option("--dialogs", help="Numbers of dialogues per item to try.")
@@ -97,26 +146,48 @@ def power(
     ] = 0.8,
     width: Annotated[
         float | None,
-        typer.Option("--width", help="Width of the interval of a difference to reach."),
+        typer.Option("--width", help="Width of the interval of a difference, or ICC, to reach."),
     ] = None,
-    alpha: Annotated[float, typer.Option("--alpha", min=0.0001, max=0.5)] = 0.05,
+    margin: Annotated[
+        float | None,
+        typer.Option(
+            "--equivalence",
+            help="Smallest difference that matters: the power to show that it is smaller.",
+        ),
+    ] = None,
+    alpha: Annotated[
+        float, typer.Option("--alpha", min=0.0001, max=0.5, help="Level of the tests.")
+    ] = 0.05,
+    comparisons: Annotated[
+        int, typer.Option("--comparisons", min=1, help="How many tests share that level.")
+    ] = 1,
+    price: Annotated[
+        float | None, typer.Option("--price", min=0, help="Price of one rating, in money.")
+    ] = None,
     simulations: Annotated[
         int, typer.Option("--simulations", min=100, help="Studies simulated for each design.")
     ] = SIMULATIONS,
     seed: Seed = 0,
     force: Force = False,
 ) -> None:
-    """Plan a rating study: power and interval widths over numbers of raters, items, dialogues.
+    """Plan a rating study: its power, and what more raters or more items would bring.
 
-    Variances are stated, or fitted to ratings of an earlier study, or both (what is stated wins).
-    Studies are simulated and analysed; the error of the simulation is shown. Writes power.json,
-    power.csv and report.html into the output folder.
+    Variances are stated, or fitted to ratings of an earlier study, or both (what is stated wins);
+    for shares and comparisons they are in logits. What has a closed form is computed, the rest is
+    simulated, with the error of the simulation. Writes power.json, power.csv and report.html into
+    the output folder.
 
     [bold]Examples[/]
 
       dialens power --item-sd 0.5 --dialog-sd 0.4 --rater-sd 0.4 --residual-sd 0.8 --effect 0.3
       dialens power pilot.jsonl --quality engaging --effect 0.2,0.4 --raters 1,3,5
       dialens power pilot.jsonl -q overall --width 0.3 --scale 1,5
+      dialens power --design between --rater-sd 0.6 --residual-sd 0.9 --effect 0.4 --raters 20
+      dialens power --outcome binary --shares 0.5,0.65 --rater-sd 0.8 --item-sd 0.8
+      dialens power --outcome pairwise --win-rate 0.6 --ties 0.2 --item-sd 1 --raters 3
+      dialens power --outcome icc --icc 0.6 --width 0.1
+      dialens power --residual-sd 0.8 --equivalence 0.3 --comparisons 3
+      dialens power --study anchoring --rater-sd 0.5 --residual-sd 0.9 --effect 0.4
     """
     stated = {
         "rater": rater_sd,
@@ -124,129 +195,144 @@ def power(
         "dialog": dialog_sd,
         "residual": residual_sd,
         "rater_agent": rater_agent_sd,
+        "item_cell": item_cell_sd,
     }
-    fitted = None
-    if ratings is not None:
-        fitted = _fitted(ratings, quality, condition)
-    elif all(value is None for value in stated.values()):
-        raise DialensError(
-            "Give ratings of an earlier study, or state variances: --rater-sd, --item-sd, "
-            "--dialog-sd, --residual-sd."
-        )
-    parts = _parts(stated, fitted)
-    design = Design(
-        1,
-        2,
-        shared_raters=shared_raters,
-        paired=paired,
-        scale=_scale(scale),
-        mean=_mean(mean, scale, fitted),
+    fitted = None if ratings is None else fitted_to(ratings, outcome, quality, condition)
+    parts = parts_of(stated, outcome, fitted)
+    base = numbers_of(shares, "--shares")
+    effects = effects_of(
+        outcome,
+        numbers_of(effect, "--effect"),
+        base,
+        numbers_of(win_rate, "--win-rate"),
+        numbers_of(icc, "--icc"),
     )
-    effects = _numbers(effect, "--effect") or [0.0]
-    grid: dict[str, Any] = {
-        "raters": _counts(raters, "--raters") or [1, 2, 3, 5, 10],
-        "items": _counts(items, "--items") or [10, 20, 40, 80, 160, 320],
-        "dialogs": _counts(dialogs, "--dialogs") or [1],
-    }
-    arguments = {**grid, "effects": effects, "parts": vars(parts), "ratings": ratings}
-    recorder = Recorder("power", arguments, seed=seed)
-    with atomic_folder(output, inputs=[ratings] if ratings else [], force=force) as scratch:
-        with recorder.step("simulate"), progress("Simulating", unit="designs"):
-            table = power_curve(
-                parts,
-                **grid,
-                effects=effects,
-                design=design,
-                simulations=simulations,
-                alpha=alpha,
-                seed=seed,
+    question = Question(
+        outcome,
+        parts,
+        Design(
+            1,
+            2,
+            shared_raters=shared_raters,
+            paired=paired,
+            between=design == "between",
+            scale=scale_of(scale),
+            mean=mean_of(mean, scale, fitted),
+        ),
+        first=base[0] if base else 0.5,
+        ties=ties,
+        rater_share=rater_share,
+        each=each,
+        width=width,
+        margin=margin,
+        alpha=alpha / comparisons,
+        simulations=simulations,
+        seed=seed,
+    )
+    question.refuse_what_does_not_belong(of_study=study is not None, dialogs=bool(dialogs))
+    if study is not None:
+        if raters or items or dialogs or each or outcome != "mean":
+            raise DialensError(
+                "--study takes raters and items from the study, for mean ratings; leave --raters, "
+                "--items, --dialogs, --each and --outcome out."
             )
-        plan = PowerPlan(table, parts, design, alpha, wanted_power, width, fitted)
+        print_power_of_study(study, question, effects, wanted=wanted_power, price=price)
+        return
+    grid = {
+        "raters": counts_of(raters, "--raters") or question.default_raters,
+        "items": counts_of(items, "--items") or [10, 20, 40, 80, 160, 320],
+        "dialogs": counts_of(dialogs, "--dialogs") or [1],
+    }
+    arguments = {**grid, "effects": effects, "parts": question.stated, "ratings": ratings}
+    recorder = Recorder("power", arguments, seed=seed)
+    designs = len(effects) * len(grid["raters"]) * len(grid["items"]) * len(grid["dialogs"])
+    with atomic_folder(output, inputs=[ratings] if ratings else [], force=force) as scratch:
+        with (
+            recorder.step("simulate"),
+            progress("Planning", total=designs, unit="designs") as advance,
+        ):
+            table = question.table(**grid, effects=effects, advance=advance)
+            advice = _advice(question, table, wanted_power)
+        plan = PowerPlan(
+            table,
+            outcome,
+            question.stated,
+            question.design,
+            question.alpha,
+            wanted_power,
+            comparisons=comparisons,
+            width=width,
+            margin=margin,
+            first=question.first,
+            settings={"ties": ties, "rater_share": rater_share, "each": each},
+            advice=advice,
+            price=price,
+            fitted=fitted,
+        )
         text = json.dumps(plan.to_dict(), indent=1, ensure_ascii=False, allow_nan=False)
         (scratch / POWER).write_text(text + "\n", encoding="utf-8")
         table.write_csv(scratch / "power.csv")
         summary = write_power(plan, scratch / "report.html", title="Planning a rating study")
         recorder.finish(scratch / RUN)
-    print(f"{summary.answer}.\n{summary.scope}.\n")
-    _print(table, summary)
+    for finding in summary.findings:
+        print(finding.text)
+    print(f"{summary.scope}.\n")
+    _print(table, plan)
     print(f"\nReport: {shown(output / 'report.html')}   (open it in a browser)")
     print(f"Tables: {shown(output / POWER)}, {shown(output / 'power.csv')}")
 
 
-def _fitted(path: Path, quality: str | None, condition: str | None) -> FittedParts:
-    try:
-        table = load_ratings(path, factors=["dialog_id"])
-    except DialensError as error:
-        if "dialog_id" not in str(error):
-            raise
-        table = load_ratings(path)
-    return fitted_parts(table, quality=quality, condition=condition)
+def _advice(question: Question, table: pl.DataFrame, wanted: float) -> dict[float, Advice]:
+    """For each thing looked for that no design sees with the power wanted, what would."""
+    advice: dict[float, Advice] = {}
+    if question.outcome == "icc":
+        return advice
+    for effect in table["effect"].unique(maintain_order=True):
+        row = cheapest(table, effect, wanted)
+        if row is None or row["known"] >= wanted:
+            continue
+        found = question.advice(row, wanted)
+        if found is not None:
+            advice[effect] = found
+    return advice
 
 
-def _parts(stated: dict[str, float | None], fitted: FittedParts | None) -> VarianceParts:
-    defaults = vars(fitted.parts) if fitted else {**dict.fromkeys(_PARTS, 0.0), "residual": 1.0}
-    return VarianceParts(
-        **{
-            name: defaults[name] if stated[name] is None else float(stated[name] or 0.0)
-            for name in _PARTS
-        }
+def _print(table: pl.DataFrame, plan: PowerPlan) -> None:
+    """The table; the closed form stands in a column of its own only beside simulations."""
+    tested = bool(table["power"].is_not_null().any())
+    simulated = bool((table["simulations"] > 0).any())
+    counts = ["raters", "items", "dialogs", "ratings"]
+    if (table["dialogs"] == 1).all():
+        counts.remove("dialogs")
+    powers = ["power", "± sim.", "exact"] if simulated else ["power"]
+    if plan.outcome == "icc":
+        powers[0] = "assurance"
+    looked_for = {"binary": "difference", "pairwise": "win rate", "icc": "ICC"}
+    varied = tested or plan.outcome == "icc"
+    means = bool(table["mean_width"].is_not_null().any())
+    grid = plain_table(
+        numbers=[
+            *counts,
+            *([looked_for.get(plan.outcome, "effect")] if varied else []),
+            *(powers if tested else []),
+            "width",
+            *(["width of a mean"] if means else []),
+        ]
     )
-
-
-def _numbers(entries: list[str] | None, option: str) -> list[float]:
-    numbers = []
-    for text in names(entries) or []:
-        try:
-            numbers.append(float(text))
-        except ValueError as error:
-            raise DialensError(f"{option} takes numbers with commas; seen: {text!r}.") from error
-    return numbers
-
-
-def _counts(entries: list[str] | None, option: str) -> list[int]:
-    numbers = _numbers(entries, option)
-    for count in numbers:
-        if count != int(count) or count < 1:
-            raise DialensError(f"{option} takes whole numbers from 1; seen: {count:g}.")
-    return [int(count) for count in numbers]
-
-
-def _scale(text: str | None) -> tuple[float, float] | None:
-    if text is None:
-        return None
-    ends = _numbers([text], "--scale")
-    if len(ends) != 2 or ends[0] >= ends[1]:
-        raise DialensError(f"--scale takes LOW,HIGH, for instance 1,5; seen: {text!r}.")
-    return ends[0], ends[1]
-
-
-def _mean(stated: float | None, scale: str | None, fitted: FittedParts | None) -> float:
-    if stated is not None:
-        return stated
-    if fitted is not None:
-        return fitted.mean
-    ends = _scale(scale)
-    return sum(ends) / 2 if ends else 0.0
-
-
-def _print(table: pl.DataFrame, summary: Summary) -> None:
-    tested = table["power"].is_not_null().any()
-    heads = ["raters", "items", "dialogs", "ratings"]
-    heads += ["effect", "power", "± sim.", "exact"] if tested else []
-    heads += ["width of difference", "width of a mean"]
-    grid = plain_table(*heads)
     for row in table.iter_rows(named=True):
-        cells = [f"{row[name]:,}" for name in ("raters", "items", "dialogs", "ratings")]
-        if tested:
-            cells += [f"{row['effect']:g}", *_power_cells(row)]
-        grid.add_row(*cells, number(row["width"], 3), number(row["mean_width"], 3))
-    plain_console().print(grid, "")
-    for finding in summary.findings:
-        print(f"• {finding.text}")
+        cells = [f"{row[name]:,}" for name in counts]
+        start = 0.5 if plan.outcome == "pairwise" else 0.0
+        cells += [f"{start + row['effect']:.4g}"] if varied else []
+        cells += _power_cells(row)[: len(powers)] if tested else []
+        cells += [number(row["width"], 3)]
+        cells += [number(row["mean_width"], 3)] if means else []
+        grid.add_row(*cells)
+    plain_console().print(grid)
 
 
-def _power_cells(row: dict[str, Any]) -> tuple[str, str, str]:
+def _power_cells(row: dict[str, Any]) -> list[str]:
     if row["power"] is None:
-        return "–", "–", "–"
-    error = (row["power_high"] - row["power_low"]) / 2
-    return f"{row['power']:.3f}", f"{error:.3f}", number(row["power_exact"], 3)
+        return ["–"] * 3
+    low, high = row["power_low"], row["power_high"]
+    error = None if low is None else (high - low) / 2
+    return [f"{row['power']:.3f}", number(error, 3), number(row["power_exact"], 3)]

@@ -1,6 +1,7 @@
 from ._comparison_page import write_comparison
 from ._page import Finding, Page, Remark, Section, Summary, write_page
-from ._power_page import PowerPlan, write_power
+from ._power_page import write_power
+from ._power_words import PowerPlan, advised
 from ._run_facts import run_facts
 from ._score_report import write_report
 from ._wording import headline_metrics
@@ -12,6 +13,7 @@ __all__ = [
     "Remark",
     "Section",
     "Summary",
+    "advised",
     "headline_metrics",
     "run_facts",
     "write_comparison",

@@ -1,4 +1,33 @@
-from ._curve import SIMULATIONS, Design, VarianceParts, power_curve
+from ._advice import Advice, Change, advise, cheapest, price_of
+from ._between import power_between
+from ._binary import power_binary
+from ._curve import SIMULATIONS, curve_of, power_curve
+from ._design import Design, LogitParts, PlannedPower, VarianceParts
 from ._fitting import FittedParts, fitted_parts
+from ._icc import icc_items, icc_precision
+from ._pairwise import power_pairwise
+from ._within import power_equivalence, power_within
 
-__all__ = ["SIMULATIONS", "Design", "FittedParts", "VarianceParts", "fitted_parts", "power_curve"]
+__all__ = [
+    "SIMULATIONS",
+    "Advice",
+    "Change",
+    "Design",
+    "FittedParts",
+    "LogitParts",
+    "PlannedPower",
+    "VarianceParts",
+    "advise",
+    "cheapest",
+    "curve_of",
+    "fitted_parts",
+    "icc_items",
+    "icc_precision",
+    "power_between",
+    "power_binary",
+    "power_curve",
+    "power_equivalence",
+    "power_pairwise",
+    "power_within",
+    "price_of",
+]

@@ -6,15 +6,32 @@ variances and analysed as the real one would be; the share in which a difference
 agents is seen is the power, and the mean width of the interval is what can be promised.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
 import polars as pl
-from scipy import special, stats
 
-from dialens.base import DialensError
+from dialens.base import Advance, Estimate
 from dialens.statistics._bootstrap import Floats
+from dialens.statistics.power._analysis import (
+    COMPUTED,
+    apart,
+    between,
+    mean_of,
+    mean_width,
+    share_seen,
+    verdicts,
+)
+from dialens.statistics.power._closed_form import exact_power, exact_width, is_exact
+from dialens.statistics.power._design import (
+    Design,
+    LogitParts,
+    PlannedPower,
+    VarianceParts,
+    refuse_margin,
+)
 
 SIMULATIONS = 1_000
 _CELLS_AT_ONCE = 2_000_000
@@ -37,64 +54,8 @@ CURVE = pl.Schema(
 )
 """One row a design. `width` is of the interval of the difference between two agents, `mean_width`
 of that of one agent's mean; _low and _high bound the error of the simulation; _exact stands where
-the design has a closed form. `ratings` counts all that two agents need."""
-
-
-@dataclass(frozen=True)
-class VarianceParts:
-    """Standard deviations of what a rating is made of.
-
-    Attributes:
-        rater: Between raters: how high they rate on the whole.
-        item: Between items (prompts, contexts) that all agents answer.
-        dialog: Between dialogues of one agent about one item.
-        residual: Of a rating beside all that.
-        rater_agent: Between raters in how much they prefer one agent to the other.
-    """
-
-    rater: float = 0.0
-    item: float = 0.0
-    dialog: float = 0.0
-    residual: float = 1.0
-    rater_agent: float = 0.0
-
-    def __post_init__(self) -> None:
-        """Refuse what no study could have."""
-        for name, value in vars(self).items():
-            if not np.isfinite(value) or value < 0:
-                raise DialensError(
-                    f"The standard deviation of {name} must be 0 or more; seen: {value}."
-                )
-        if self.dialog == self.residual == 0:
-            raise DialensError("Without variance of dialogues or ratings there is nothing to plan.")
-
-
-@dataclass(frozen=True)
-class Design:
-    """A study of two agents.
-
-    Attributes:
-        raters: Who rate each dialogue.
-        items: That every agent answers.
-        dialogs: Of each agent about each item.
-        shared_raters: Whether the same raters rate everything, or each dialogue has its own.
-        paired: Whether both agents answer the same items.
-        scale: Lowest and highest point of a scale of whole numbers; None for any number.
-        mean: Of the first agent's ratings; only matters on a scale.
-    """
-
-    raters: int
-    items: int
-    dialogs: int = 1
-    shared_raters: bool = False
-    paired: bool = True
-    scale: tuple[float, float] | None = None
-    mean: float = 0.0
-
-    @property
-    def ratings(self) -> int:
-        """That two agents need."""
-        return 2 * self.raters * self.items * self.dialogs
+the design has a closed form, and where nothing was simulated `simulations` is 0. `ratings` counts
+all that two agents need."""
 
 
 @dataclass(frozen=True)
@@ -119,9 +80,19 @@ def simulate(
     *,
     simulations: int = SIMULATIONS,
     alpha: float = 0.05,
+    margin: float | None = None,
     seed: int = 0,
 ) -> Simulated:
     """Draw studies and analyse each.
+
+    Args:
+        parts: What ratings are made of.
+        design: The study.
+        effect: The true difference.
+        simulations: Studies to draw.
+        alpha: Of the tests; intervals have confidence 1 − alpha.
+        margin: The smallest difference that matters, if equivalence is tested.
+        seed: Random seed.
 
     Examples:
         >>> result = simulate(VarianceParts(), Design(raters=3, items=20), 5.0, simulations=50)
@@ -131,7 +102,7 @@ def simulate(
     key = [seed, design.raters, design.items, design.dialogs]
     rng = np.random.default_rng(key)
     blocks = [
-        _analysed(table, parts, design, alpha)
+        _analysed(table, parts, design, alpha, margin)
         for table in _studies(parts, design, effect, simulations, rng)
     ]
     return Simulated(*(np.concatenate(columns) for columns in zip(*blocks, strict=True)))
@@ -141,19 +112,12 @@ def _studies(
     parts: VarianceParts, design: Design, effect: float, simulations: int, rng: np.random.Generator
 ) -> Iterator[Floats]:
     """Ratings averaged over dialogues: studies × 2 agents × items × raters."""
-    i, d, r = design.items, design.dialogs, design.raters
-    step = max(1, _CELLS_AT_ONCE // design.ratings)
-    for start in range(0, simulations, step):
-        s = min(step, simulations - start)
-        y = rng.normal(0, parts.residual, (s, 2, i, d, r))
-        y += rng.normal(0, parts.dialog, (s, 2, i, d, 1))
-        y += rng.normal(0, parts.item, (s, 1 if design.paired else 2, i, 1, 1))
-        if design.shared_raters:
-            y += rng.normal(0, parts.rater, (s, 1, 1, 1, r))
-            y += rng.normal(0, parts.rater_agent, (s, 2, 1, 1, r))
-        else:
-            own = float(np.hypot(parts.rater, parts.rater_agent))
-            y += rng.normal(0, own, (s, 2, i, d, r))
+    for shape in blocks_of(design, simulations):
+        y = rng.normal(0, parts.residual, shape)
+        y += influences(parts, design, shape, rng)
+        if design.between:
+            s, _, i, _, _ = shape
+            y += rng.normal(0, parts.item_cell, (s, 2, i, 1, 1))
         y[:, 1] += effect
         y += design.mean
         if design.scale is not None:
@@ -161,72 +125,63 @@ def _studies(
         yield y.mean(axis=3)
 
 
+def blocks_of(design: Design, simulations: int) -> Iterator[tuple[int, int, int, int, int]]:
+    """Shapes of tables that fit into memory: studies × 2 agents × items × dialogues × raters."""
+    step = max(1, _CELLS_AT_ONCE // design.ratings)
+    for start in range(0, simulations, step):
+        studies = min(step, simulations - start)
+        yield studies, 2, design.items, design.dialogs, design.raters
+
+
+def influences(
+    parts: VarianceParts | LogitParts,
+    design: Design,
+    shape: tuple[int, int, int, int, int],
+    rng: np.random.Generator,
+) -> Floats:
+    """What dialogues, items and raters add to every rating of a table, drawn anew."""
+    s, _, i, d, r = shape
+    if design.between:  # both conditions rate the same dialogues, each with raters of its own
+        y = rng.normal(0, np.hypot(parts.item, parts.dialog), (s, 1, i, d, 1))
+        return y + rng.normal(0, parts.rater, (s, 2, 1, 1, r))
+    y = np.broadcast_to(rng.normal(0, parts.dialog, (s, 2, i, d, 1)), shape).copy()
+    y += rng.normal(0, parts.item, (s, 1 if design.paired else 2, i, 1, 1))
+    if design.shared_raters:
+        y += rng.normal(0, parts.rater, (s, 1, 1, 1, r))
+        return y + rng.normal(0, parts.rater_agent, (s, 2, 1, 1, r))
+    return y + rng.normal(0, float(np.hypot(parts.rater, parts.rater_agent)), shape)
+
+
+def difference(
+    table: Floats, design: Design, *, favourites: bool, crossed: bool
+) -> tuple[Floats, Floats, Floats]:
+    """The difference between both agents or conditions, its error and degrees of freedom.
+
+    Args:
+        table: Studies × 2 × items × raters.
+        design: The study.
+        favourites: Whether raters differ in whom they prefer.
+        crossed: Whether items differ in how much a condition moves them.
+    """
+    first, second = table[:, 0], table[:, 1]
+    if design.between:
+        return between(first, second, crossed=crossed)
+    shared = design.shared_raters and favourites
+    if design.paired:
+        return mean_of(second - first, crossed=shared)
+    return apart(first, second, shared=shared)
+
+
 def _analysed(
-    table: Floats, parts: VarianceParts, design: Design, alpha: float
+    table: Floats, parts: VarianceParts, design: Design, alpha: float, margin: float | None
 ) -> tuple[Floats, Floats, Floats]:
     """Whether the difference is seen, and the widths of both intervals, study by study."""
-    first, second = table[:, 0], table[:, 1]
-    if design.paired:
-        crossed = design.shared_raters and parts.rater_agent > 0
-        gap, error, freedom = _mean_of(second - first, crossed=crossed)
-    else:
-        gap, error, freedom = _apart(
-            first, second, shared=design.shared_raters and parts.rater_agent > 0
-        )
-    reach = stats.t.ppf(1 - alpha / 2, freedom) * error
-    seen = np.where(np.isnan(reach), np.nan, (np.abs(gap) > reach).astype(np.float64))
-    crossed = design.shared_raters and parts.rater + parts.rater_agent > 0
-    _, own_error, own_freedom = _mean_of(first, crossed=crossed)
-    own_reach = stats.t.ppf(1 - alpha / 2, own_freedom) * own_error
-    return seen, 2 * reach, 2 * own_reach
-
-
-def _mean_of(table: Floats, *, crossed: bool) -> tuple[Floats, Floats, Floats]:
-    """Mean, standard error and degrees of freedom of tables of items × raters.
-
-    Where raters come back for every item and differ, both are samples: the error is that of
-    Satterthwaite's quasi-F, (items + raters − rest). Otherwise items alone are.
-    """
-    studies, items, raters = table.shape
-    mean = table.mean(axis=(1, 2))
-    by_item = table.mean(axis=2)
-    square_items = raters * by_item.var(axis=1, ddof=1)
-    if not crossed:
-        return mean, np.sqrt(square_items / (items * raters)), np.full(studies, items - 1.0)
-    if raters < 2:
-        nothing = np.full(studies, np.nan)
-        return mean, nothing, nothing
-    by_rater = table.mean(axis=1)
-    square_raters = items * by_rater.var(axis=1, ddof=1)
-    rest = table - by_item[:, :, None] - by_rater[:, None, :] + mean[:, None, None]
-    free = (items - 1) * (raters - 1)
-    square_rest = (rest**2).sum(axis=(1, 2)) / free
-    total = square_items + square_raters - square_rest
-    below = square_items**2 / (items - 1) + square_raters**2 / (raters - 1) + square_rest**2 / free
-    larger = np.maximum(square_items, square_raters)
-    total = np.maximum(total, larger)  # an estimate below one of its parts is chance
-    return mean, np.sqrt(total / (items * raters)), np.maximum(total**2 / below, 1.0)
-
-
-def _apart(first: Floats, second: Floats, *, shared: bool) -> tuple[Floats, Floats, Floats]:
-    """Difference of two groups of items with a pooled error.
-
-    Where the same raters judged both and may prefer one, the error of their preferences is added;
-    chance then counts twice, which errs on the side of caution.
-    """
-    studies, items, raters = first.shape
-    a, b = first.mean(axis=2), second.mean(axis=2)
-    gap = b.mean(axis=1) - a.mean(axis=1)
-    by_items = (a.var(axis=1, ddof=1) + b.var(axis=1, ddof=1)) / items
-    freedom = 2.0 * items - 2
-    if not shared:
-        return gap, np.sqrt(by_items), np.full(studies, freedom)
-    if raters < 2:
-        nothing = np.full(studies, np.nan)
-        return gap, nothing, nothing
-    by_raters = (second.mean(axis=1) - first.mean(axis=1)).var(axis=1, ddof=1) / raters
-    below = by_items**2 / freedom + by_raters**2 / (raters - 1)
-    return gap, np.sqrt(by_items + by_raters), (by_items + by_raters) ** 2 / below
+    found = difference(table, design, favourites=parts.rater_agent > 0, crossed=parts.item_cell > 0)
+    seen, width = verdicts(*found, alpha=alpha, margin=margin)
+    returning = design.shared_raters or design.between
+    crossed = returning and parts.rater + parts.rater_agent > 0
+    own = mean_of(table[:, 0], crossed=crossed)
+    return seen, width, verdicts(*own, alpha=alpha)[1]
 
 
 def power_curve(
@@ -239,7 +194,9 @@ def power_curve(
     design: Design | None = None,
     simulations: int = SIMULATIONS,
     alpha: float = 0.05,
+    margin: float | None = None,
     seed: int = 0,
+    advance: Advance | None = None,
 ) -> pl.DataFrame:
     """Power and widths for every combination of numbers.
 
@@ -252,7 +209,10 @@ def power_curve(
         design: Everything else about the study.
         simulations: Studies drawn for each combination.
         alpha: Of the tests; intervals have confidence 1 − alpha.
+        margin: The smallest difference that matters; if given, power is that of the two one-sided
+            tests which show that the agents differ by less.
         seed: Random seed; a combination gives the same numbers whatever stands beside it.
+        advance: Called with 1 after every design.
 
     Examples:
         >>> table = power_curve(
@@ -267,26 +227,33 @@ def power_curve(
     """
     frame = design or Design(1, 2)
     rows = []
-    for r in raters:
-        for i in items:
-            for d in dialogs:
-                if min(r, d) < 1 or i < 2:
-                    raise DialensError(
-                        "A study needs at least one rater, two items and one dialogue; seen: "
-                        f"{r} raters, {i} items, {d} dialogues."
-                    )
-                study = replace(frame, raters=r, items=i, dialogs=d)
-                for effect in effects:
-                    result = simulate(
-                        parts, study, effect, simulations=simulations, alpha=alpha, seed=seed
-                    )
-                    rows.append(_row(result, parts, study, effect, alpha))
+    for r, i, d, effect in product(raters, items, dialogs, effects):
+        study = replace(frame, raters=r, items=i, dialogs=d)
+        study.refuse_impossible()
+        refuse_margin(margin, effect)
+        result = simulate(
+            parts, study, effect, simulations=simulations, alpha=alpha, margin=margin, seed=seed
+        )
+        rows.append(_row(result, parts, study, effect, alpha, margin))
+        if advance:
+            advance(1)
     return pl.DataFrame(rows, schema=CURVE)
 
 
 def _row(
-    result: Simulated, parts: VarianceParts, design: Design, effect: float, alpha: float
+    result: Simulated,
+    parts: VarianceParts,
+    design: Design,
+    effect: float,
+    alpha: float,
+    margin: float | None,
 ) -> dict[str, object]:
+    tested = effect != 0 or margin is not None
+    found = {
+        "power": share_seen(result.seen) if tested else Estimate(),
+        "width": mean_width(result.width),
+        "mean_width": mean_width(result.mean_width),
+    }
     row: dict[str, object] = {
         "raters": design.raters,
         "items": design.items,
@@ -294,99 +261,44 @@ def _row(
         "ratings": design.ratings,
         "effect": effect,
         "simulations": len(result.seen),
+        "reason": _reasons(found.values()),
     }
-    reasons = []
-    if effect and not np.isnan(result.seen).any():
-        hits = int(result.seen.sum())
-        ends = stats.binomtest(hits, len(result.seen)).proportion_ci(0.95, method="wilson")
-        row |= {
-            "power": hits / len(result.seen),
-            "power_low": float(ends.low),
-            "power_high": float(ends.high),
-        }
-    for name, widths in (("width", result.width), ("mean_width", result.mean_width)):
-        if np.isnan(widths).any():
-            reasons.append("one rater cannot tell raters from items")
-            continue
-        error = 1.96 * float(widths.std(ddof=1)) / np.sqrt(len(widths))
-        mean = float(widths.mean())
-        row |= {name: mean, f"{name}_low": mean - error, f"{name}_high": mean + error}
+    for name, estimate in found.items():
+        row |= _columns(name, estimate)
     for name, of_mean in (("width", False), ("mean_width", True)):
         if is_exact(parts, design, of_mean=of_mean):
             row[f"{name}_exact"] = exact_width(parts, design, alpha=alpha, of_mean=of_mean)
-    if effect and is_exact(parts, design):
-        row["power_exact"] = exact_power(parts, design, effect, alpha=alpha)
-    return {**row, "reason": "; ".join(dict.fromkeys(reasons)) or None}
+    if tested and is_exact(parts, design):
+        row["power_exact"] = exact_power(parts, design, effect, alpha=alpha, margin=margin)
+    return row
 
 
-# Closed forms, for the balanced designs that have one. Averaged over raters and dialogues, items
-# are independent and normal: the test is a t-test over items, its power the tail of a noncentral t,
-# and the expected width that of a mean of normals. Where raters come back and differ in what they
-# prefer, there are two crossed samples and no closed form; scales of whole numbers have none.
-
-
-def is_exact(parts: VarianceParts, design: Design, *, of_mean: bool = False) -> bool:
-    """Whether a closed form holds, for the difference or for one agent's mean."""
-    if design.scale is not None:
-        return False
-    if not design.shared_raters:
-        return True
-    if of_mean:
-        return parts.rater == parts.rater_agent == 0
-    return parts.rater_agent == 0
-
-
-def item_variance(parts: VarianceParts, design: Design, *, of_mean: bool = False) -> float:
-    """Variance of an item's mean rating, or of the difference of two agents' on one item."""
-    chance = parts.residual**2
-    if not design.shared_raters:
-        chance += parts.rater**2 + parts.rater_agent**2
-    alone = (parts.dialog**2 + chance / design.raters) / design.dialogs
-    if of_mean or not design.paired:
-        return alone + parts.item**2
-    return 2 * alone
-
-
-def _error(parts: VarianceParts, design: Design, *, of_mean: bool) -> tuple[float, int]:
-    """Standard error and degrees of freedom."""
-    variance = item_variance(parts, design, of_mean=of_mean) / design.items
-    if of_mean or design.paired:
-        return float(np.sqrt(variance)), design.items - 1
-    return float(np.sqrt(2 * variance)), 2 * design.items - 2
-
-
-def exact_power(
-    parts: VarianceParts, design: Design, effect: float, *, alpha: float = 0.05
-) -> float:
-    """The chance to see a difference between two agents, by the noncentral t.
+def curve_of(planned: Iterable[PlannedPower]) -> pl.DataFrame:
+    """Planned studies as a table of the same columns.
 
     Examples:
-        >>> study = Design(raters=1, items=64, paired=False)
-        >>> round(exact_power(VarianceParts(), study, 0.5), 3)  # Cohen 1988: 64 a group, d = .5
-        0.801
+        >>> one = PlannedPower(3, 20, 120, 0.5, Estimate(0.8, basis=COMPUTED), Estimate(), "")
+        >>> curve_of([one]).select("raters", "power", "power_exact", "simulations").row(0)
+        (3, 0.8, 0.8, 0)
     """
-    error, freedom = _error(parts, design, of_mean=False)
-    if error == 0:
-        return float(effect != 0)
-    # t² is F on 1 and as many degrees of freedom, and has both tails in one.
-    limit = float(stats.f.ppf(1 - alpha, 1, freedom))
-    power = float(stats.ncf.sf(limit, 1, freedom, (effect / error) ** 2))
-    return power if np.isfinite(power) else 1.0  # so far out that the series gives up
+    rows = []
+    for one in planned:
+        names = ("raters", "items", "dialogs", "ratings", "effect")
+        row = {name: getattr(one, name) for name in names}
+        row["reason"] = _reasons([one.power, one.width])
+        row["simulations"] = max(one.power.n or 0, one.width.n or 0)
+        for name, estimate in (("power", one.power), ("width", one.width)):
+            row |= _columns(name, estimate)
+            if estimate.basis == COMPUTED:
+                row[f"{name}_exact"] = estimate.value
+        rows.append(row)
+    return pl.DataFrame(rows, schema=CURVE)
 
 
-def exact_width(
-    parts: VarianceParts, design: Design, *, alpha: float = 0.05, of_mean: bool = False
-) -> float:
-    """The expected width of the interval of a difference, or of one agent's mean.
+def _columns(name: str, estimate: Estimate) -> dict[str, float | None]:
+    return {name: estimate.value, f"{name}_low": estimate.low, f"{name}_high": estimate.high}
 
-    Examples:
-        >>> study = Design(raters=4, items=100)
-        >>> round(exact_width(VarianceParts(), study, of_mean=True), 3)
-        0.198
-    """
-    error, freedom = _error(parts, design, of_mean=of_mean)
-    # The mean of a standard deviation is a little below its square's root (c4).
-    shrunk = np.sqrt(2 / freedom) * np.exp(
-        special.gammaln((freedom + 1) / 2) - special.gammaln(freedom / 2)
-    )
-    return float(2 * stats.t.ppf(1 - alpha / 2, freedom) * error * shrunk)
+
+def _reasons(estimates: Iterable[Estimate]) -> str | None:
+    said = dict.fromkeys(one.reason for one in estimates if one.reason)
+    return "; ".join(said) or None

@@ -6,7 +6,7 @@ import polars as pl
 
 from dialens.base import DialensError
 from dialens.statistics.mixed import RESIDUAL, fit_mixed
-from dialens.statistics.power._curve import VarianceParts
+from dialens.statistics.power._design import VarianceParts
 
 _MOST_ROWS = 200_000
 
