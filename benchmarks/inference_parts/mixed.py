@@ -67,3 +67,56 @@ def answers(kind: str, eta: Floats, rng: np.random.Generator) -> Floats:
     if kind == "ordinal":
         return 1.0 + np.digitize(judged, CUTS)
     return (judged > 0).astype(np.float64)
+
+
+def designs() -> Iterator[Design]:
+    """Every place of the factor by every number of units, and a true effect of one."""
+    for units in (6, 10, 20):
+        yield Design(RATERS, units, units)
+    for units in (5, 10, 20):
+        yield Design(WITHIN, units, units)
+        yield Design(WITHIN, units, units, slopes=0.8)
+    for units in (6, 10, 20):
+        yield Design(ITEMS, units, units, slopes=0.8)
+    yield Design(RATERS, 5, 20)
+    yield Design(ITEMS, 20, 5, slopes=0.8)
+    yield Design(RATERS, 10, 10, effect=1.0)
+    yield Design(WITHIN, 10, 10, slopes=0.8, effect=1.0)
+
+
+def tested(fit: MixedFit | LatentFit) -> dict[str, tuple[float, float, float]]:
+    """p and interval of the difference between the agents, by each test that the fit offers."""
+    plain = fit.effect("agent[b]")
+    if isinstance(fit, MixedFit):
+        return {"Satterthwaite": (plain.p, plain.low, plain.high)}
+    few = fit.contrast({"agent[b]": 1.0}, degrees="satterthwaite")
+    return {"z": (plain.p, plain.low, plain.high), "Satterthwaite": (few.p, few.low, few.high)}
+
+
+def simulate(kind: str, design: Design, runs: int, seed: int) -> list[Line]:
+    """The lines of one kind of model on one design."""
+    rng = np.random.default_rng(seed)
+    tests = ["Satterthwaite"] if kind == "linear" else ["z", "Satterthwaite"]
+    tallies = {test: Tally() for test in tests}
+    for _ in range(runs):
+        table, eta = design.latent(rng)
+        table = table.with_columns(value=pl.Series(answers(kind, eta, rng)))
+        try:
+            found = tested(FITS[kind](table, design.formula))
+        except DialensError:
+            found = {}
+        for test, tally in tallies.items():
+            tally.add(*found.get(test, (None, None, None)), truth=design.effect)
+    what = f"{design.where}, {'slopes' if design.slopes else 'no slopes'}, effect {design.effect:g}"
+    units = f"{design.raters} × {design.items}"
+    return [
+        tally.line(f"{kind} mixed model, {test}", what, units, null=design.effect == 0)
+        for test, tally in tallies.items()
+    ]
+
+
+def lines(runs: int, seed: int) -> Iterator[Line]:
+    """Linear, ordinal and binomial models on every design."""
+    for kind in FITS:
+        for design in designs():
+            yield from simulate(kind, design, runs, seed)
