@@ -1,6 +1,6 @@
 """Mixed models: a factor of two levels, where raters and items are few."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +13,11 @@ from inference_parts.lines import Line, Tally
 CUTS = (-2.0, -0.7, 0.7, 2.0)
 SIZES = ((5, 5), (10, 10), (20, 20))
 WITHIN, ITEMS, RATERS = "within raters and items", "between items", "between raters"
-FITS = {"linear": fit_mixed, "ordinal": fit_ordinal, "binomial": fit_binomial}
+FITS: dict[str, Callable[[pl.DataFrame, str], MixedFit | LatentFit]] = {
+    "linear": fit_mixed,
+    "ordinal": fit_ordinal,
+    "binomial": fit_binomial,
+}
 
 
 @dataclass(frozen=True)
@@ -42,10 +46,7 @@ class Design:
 
     def latent(self, rng: np.random.Generator) -> tuple[pl.DataFrame, Floats]:
         """Who rated what, and the judgement without its error."""
-        rater, item, agent = np.meshgrid(
-            np.arange(self.raters), np.arange(self.items), np.arange(2), indexing="ij"
-        )
-        rater, item, agent = rater.ravel(), item.ravel(), agent.ravel()
+        rater, item, agent = np.indices((self.raters, self.items, 2)).reshape(3, -1)
         if self.where != WITHIN:
             unit = item if self.where == ITEMS else rater
             keep = agent == unit % 2
@@ -65,7 +66,7 @@ def answers(kind: str, eta: Floats, rng: np.random.Generator) -> Floats:
         return eta + rng.normal(0, 1.8, len(eta))
     judged = eta + rng.logistic(size=len(eta))
     if kind == "ordinal":
-        return 1.0 + np.digitize(judged, CUTS)
+        return np.digitize(judged, CUTS).astype(np.float64)
     return (judged > 0).astype(np.float64)
 
 

@@ -62,5 +62,5 @@ def test_errors_name_place_and_remedy(formula: str, character: int, says: str) -
 
 def test_a_formula_and_terms_at_once_are_refused() -> None:
     table = pl.DataFrame({"value": [1.0, 2.0], "agent": ["a", "b"]})
-    with pytest.raises(DialensError, match="as a formula.*and as terms"):
+    with pytest.raises(DialensError, match=r"as a formula.*and as terms"):
         fit_mixed(table, "value ~ agent", ["agent"])
