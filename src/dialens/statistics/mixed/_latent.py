@@ -231,8 +231,8 @@ def fit_binomial(
         ...     {"herd": list("aabbccdd"), "size": [9] * 8, "value": [2, 5, 1, 3, 4, 7, 2, 4]}
         ... ).with_columns(late=pl.Series([False, True] * 4))
         >>> fit = fit_binomial(counts, fixed=["late"], random=["herd"], trials="size")
-        >>> round(fit.effect("late[true]").value, 1)
-        1.2
+        >>> 1 < fit.effect("late[true]").value < 1.5
+        True
     """
     model = written_model(response, fixed, random)
     columns = columns_of([term for term in model.fixed if term != "0"], model.random)
