@@ -212,3 +212,55 @@ def test_a_hundred_thousand_ratings():
     assert fit.component("rater").sd == pytest.approx(4, rel=0.12)
     effect = fit.effect("anchor[yes]")
     assert effect.low < 6 < effect.high
+
+
+def test_a_small_variance_is_not_taken_for_zero():
+    """A search that starts far away ends at zero here, where the slope is zero but not the best."""
+    rng = np.random.default_rng(97)
+    rater, item = np.divmod(np.arange(450), 15)
+    noise = rng.normal(0, 0.08, 30)[rater] + rng.normal(0, 0.5, 15)[item] + rng.normal(0, 1, 450)
+    table = pl.DataFrame(
+        {
+            "rater": [f"r{at}" for at in rater],
+            "item": [f"i{at}" for at in item],
+            "arm": [("a", "b")[at % 2] for at in rater],
+            "value": noise,
+        }
+    )
+    fit = fit_mixed(table, fixed=["arm"])
+    assert not fit.singular
+    assert fit.effect("arm[b]").degrees == pytest.approx(28, abs=3)
+    # The largest grouping comes first: raters, then items.
+    grid = [
+        fit._system.criterion(np.array([by_rater, by_item]), reml=True)
+        for by_rater in np.linspace(0, 0.4, 41)
+        for by_item in np.linspace(0.3, 0.9, 13)
+    ]
+    assert fit.criterion <= min(grid)
+
+
+def test_a_factor_with_one_level_is_named_as_left_out():
+    table = pl.DataFrame(
+        {
+            "rater": [f"r{at % 5}" for at in range(40)],
+            "only": ["x"] * 40,
+            "agent": ["ab"[at // 5 % 2] for at in range(40)],
+            "value": [float(at * 7 % 11) for at in range(40)],
+        }
+    )
+    fit = fit_mixed(table, "value ~ agent + only + (1 | rater)")
+    assert fit.dropped == {"only": "has one level only, so there is nothing to compare"}
+    assert [effect.name for effect in fit.fixed] == ["(intercept)", "agent[b]"]
+
+
+def test_interactions_without_main_effects_have_every_level():
+    """As in R: `y ~ 0 + a:b` has a mean for each combination."""
+    table = pl.DataFrame(
+        {"a": list("ppqq") * 3, "b": list("uvuv") * 3, "value": [float(at) for at in range(12)]}
+    )
+    fit = fit_mixed(table, "value ~ 0 + a:b")
+    means = table.group_by("a", "b").agg(pl.col("value").mean()).sort("a", "b")["value"]
+    assert [effect.name for effect in fit.fixed] == [
+        "a[p]:b[u]", "a[p]:b[v]", "a[q]:b[u]", "a[q]:b[v]"
+    ]  # fmt: skip
+    assert [effect.value for effect in fit.fixed] == pytest.approx(means.to_list())

@@ -3,13 +3,17 @@
 Data: Davies & Goldsmith (1972), *Statistical Methods in Research and Production* (dyestuff,
 penicillin, pastes); Belenky et al. (2003), J. Sleep Res. 12 (sleepstudy, reaction in ms on days 0
 to 9). Estimates: Bates, Mächler, Bolker & Walker (2015), J. Stat. Softw. 67(1), and Bates (2010),
-*lme4: Mixed-effects modeling with R*, chapters 1, 2 and 4.
+*lme4: Mixed-effects modeling with R*, chapters 1, 2 and 4. Machines: Milliken & Johnson (1992), as
+in R's nlme; estimates from Pinheiro & Bates (2000), *Mixed-Effects Models in S and S-PLUS*, §1.3.
+Profile intervals: the reference page of lme4's `profile` (Dyestuff) and Bates et al. (2015), §5.1
+(sleepstudy). Likelihood ratios: lme4's page of `drop1` and Bates et al. (2015), §2.2.
 """
 
 import polars as pl
 import pytest
 
-from dialens.statistics.mixed import MixedFit, fit_mixed
+from dialens.base import DialensError
+from dialens.statistics.mixed import MixedFit, fit_mixed, likelihood_ratio, profile_intervals
 
 DYESTUFF = {
     "A": "1545 1440 1440 1520 1580",
@@ -59,6 +63,16 @@ SLEEP = """
 372: 269.4117 273.4740 297.5968 310.6316 287.1726 329.6076 334.4818 343.2199 369.1417 364.1236
 """
 
+# Workers 1 to 6; three runs each on machines A, B and C.
+MACHINES = """
+52.0 52.8 53.1 62.1 62.6 64.0 67.5 67.2 66.9
+51.8 52.8 53.1 59.7 60.0 59.0 61.5 61.7 62.3
+60.0 60.2 58.4 68.6 65.8 69.7 70.8 70.6 71.0
+51.1 52.3 50.3 63.2 62.8 62.2 64.1 66.2 64.0
+50.9 51.8 51.4 64.8 65.0 65.4 72.1 72.0 71.1
+46.4 44.8 49.2 43.7 44.2 43.0 62.0 61.4 60.5
+"""
+
 
 def dyestuff() -> pl.DataFrame:
     rows = [(batch, float(x)) for batch, line in DYESTUFF.items() for x in line.split()]
@@ -86,6 +100,14 @@ def sleepstudy() -> pl.DataFrame:
         for day, x in enumerate(line.split())
     ]
     return pl.DataFrame(rows, schema=["subject", "days", "reaction"], orient="row")
+
+
+def machines() -> pl.DataFrame:
+    values = [float(x) for x in MACHINES.split()]
+    workers = [f"worker {at // 9 + 1}" for at in range(54)]
+    return pl.DataFrame(
+        {"score": values, "worker": workers, "machine": ["ABC"[at % 9 // 3] for at in range(54)]}
+    )
 
 
 def sd(fit: MixedFit, term: str, effect: str = "(intercept)") -> float:
@@ -177,3 +199,75 @@ def test_sleepstudy_conditional_means():
     assert first["(intercept)"] == pytest.approx(2.2586, abs=3e-3)
     assert first["days"] == pytest.approx(9.1990, abs=2e-3)
     assert effects["days"].sum() == pytest.approx(0, abs=1e-6)
+
+
+def test_machines_without_an_intercept_has_an_effect_for_every_machine():
+    fit = fit_mixed(machines(), "score", ["0", "machine"], ["worker"])
+    names = ("machine[A]", "machine[B]", "machine[C]")
+    assert [effect.name for effect in fit.fixed] == list(names)
+    assert [effect.value for effect in fit.fixed] == pytest.approx(
+        [52.356, 60.322, 66.272], abs=1e-3
+    )
+    assert fit.component("worker").variance == pytest.approx(26.49, abs=0.01)
+    assert sd(fit, "residual") == pytest.approx(3.1616, abs=1e-4)
+    other = fit_mixed(machines(), "score ~ machine + (1 | worker)")
+    assert other.effect("machine[B]").value == pytest.approx(7.9667, abs=1e-4)
+    assert other.criterion == pytest.approx(fit.criterion, abs=1e-6)
+
+
+def test_machines_nested_in_workers():
+    fit = fit_mixed(machines(), "score ~ machine + (1 | worker/machine)")
+    assert sd(fit, "worker") == pytest.approx(4.7811, abs=2e-3)
+    assert sd(fit, "worker/machine") == pytest.approx(3.7294, abs=1e-3)
+    assert sd(fit, "residual") == pytest.approx(0.9616, abs=1e-4)
+
+
+def test_machines_slopes_of_a_factor():
+    fit = fit_mixed(machines(), "score ~ machine + (0 + machine | worker)")
+    assert fit.loglik == pytest.approx(-104.156, abs=1e-3)
+    wanted = {"machine[A]": 4.0793, "machine[B]": 8.6253, "machine[C]": 4.3895}
+    for effect, value in wanted.items():
+        assert sd(fit, "worker", effect) == pytest.approx(value, abs=5e-3)
+
+
+def test_dyestuff_profile():
+    rows = profile_intervals(fit_mixed(dyestuff(), "yield", random=["batch"]))
+    batch, residual = rows.select("low", "high").rows()
+    assert batch == pytest.approx((12.19854, 84.06305), abs=5e-3)
+    assert residual == pytest.approx((38.22998, 67.65770), abs=2e-3)
+
+
+def test_sleepstudy_profile():
+    fit = fit_mixed(sleepstudy(), "reaction ~ days + (days | subject)")
+    rows = profile_intervals(fit).select("effect", "low", "high").rows()
+    assert [row[0] for row in rows] == ["(intercept)", "days", ""]
+    assert rows[0][1:] == pytest.approx((14.381, 37.716), abs=5e-3)
+    assert rows[1][1:] == pytest.approx((3.801, 8.753), abs=2e-3)
+    assert rows[2][1:] == pytest.approx((22.898, 28.858), abs=2e-3)
+
+
+def test_sleepstudy_likelihood_ratios():
+    full = fit_mixed(sleepstudy(), "reaction ~ days + (days | subject)")
+    without = likelihood_ratio(fit_mixed(sleepstudy(), "reaction ~ 1 + (days | subject)"), full)
+    assert (without.statistic, without.p) == pytest.approx((23.537, 1.226e-06), rel=1e-3)
+    assert (without.degrees, without.conservative) == (1, False)
+    uncorrelated = fit_mixed(sleepstudy(), "reaction ~ days + (days || subject)")
+    correlation = likelihood_ratio(uncorrelated, full)
+    assert (correlation.statistic, correlation.p) == pytest.approx((0.0639, 0.8004), abs=5e-5)
+    assert not correlation.conservative
+    assert likelihood_ratio(
+        fit_mixed(sleepstudy(), "reaction ~ days + (1 | subject)"), full
+    ).conservative
+
+
+def test_likelihood_ratios_that_cannot_be_formed():
+    full = fit_mixed(sleepstudy(), "reaction ~ days + (days | subject)")
+    small = fit_mixed(sleepstudy(), "reaction ~ 1 + (1 | subject)")
+    with pytest.raises(DialensError, match="smaller one first"):
+        likelihood_ratio(full, small)
+    fewer = fit_mixed(sleepstudy().head(150), "reaction ~ 1 + (1 | subject)")
+    with pytest.raises(DialensError, match="different rows"):
+        likelihood_ratio(fewer, full)
+    line = fit_mixed(sleepstudy(), "reaction ~ days + (1 | subject)")
+    with pytest.raises(DialensError, match="no special case"):
+        likelihood_ratio(line, fit_mixed(sleepstudy(), "reaction ~ 1 + (days | subject)"))

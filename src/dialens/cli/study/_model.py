@@ -1,6 +1,7 @@
 """`dialens study model`: a mixed model of ratings, from a formula."""
 
 import json
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -37,6 +38,12 @@ from dialens.statistics.mixed import (
 )
 
 _MOST_LINES = 20
+_COLUMNS = ("value", "error", "low", "high", "degrees", "t", "p")
+_NORMAL = "intervals from the normal distribution (Wald)"
+_SATTERTHWAITE = (
+    "intervals from the t distribution with Satterthwaite’s degrees of freedom, after a step of "
+    "the variances towards their restricted estimates"
+)
 
 
 class Family(StrEnum):
@@ -47,7 +54,7 @@ class Family(StrEnum):
     BINOMIAL = "binomial"
 
 
-_FITS = {
+_FITS: dict[Family, Callable[[pl.DataFrame, str], MixedFit | LatentFit]] = {
     Family.GAUSSIAN: fit_mixed,
     Family.ORDINAL: fit_ordinal,
     Family.BINOMIAL: fit_binomial,
@@ -118,11 +125,12 @@ def model(
         fit = _FITS[family](table, formula)
         other = _FITS[family](table, against) if against else None
         test = None if other is None else _compared(fit, other)
-    print(_answer(fit, formula, against, other, test))
-    _print(fit)
+        effects = _effects(fit)
+    print(_answer(fit, effects, formula, against, other, test))
+    _print(fit, effects)
     if output is not None:
         with atomic_folder(output, inputs=[ratings], force=force) as scratch:
-            _write(fit, test, formula, against, scratch)
+            _write(fit, effects, test, formula, against, scratch)
             recorder.finish(scratch / RUN)
         print(f"\n{shown(output)}: fixed.csv, variance.csv, model.json, {RUN}")
 
@@ -182,6 +190,22 @@ def _one_quality(table: pl.DataFrame, formula: str) -> None:
         )
 
 
+def _effects(fit: MixedFit | LatentFit) -> tuple[FixedEffect, ...]:
+    """The fixed effects, tested so that few raters or items do not make them too certain."""
+    if isinstance(fit, MixedFit):
+        return fit.fixed
+    return tuple(
+        fit.contrast({effect.name: 1.0}, effect.name, degrees="satterthwaite")
+        for effect in fit.fixed
+    )
+
+
+def _method(fit: MixedFit | LatentFit) -> str:
+    if isinstance(fit, MixedFit):
+        return fit.method
+    return fit.method.replace(_NORMAL, _SATTERTHWAITE)
+
+
 def _compared(fit: MixedFit | LatentFit, other: MixedFit | LatentFit) -> LikelihoodRatio:
     smaller, larger = sorted((fit, other), key=lambda each: each.parameters)
     return likelihood_ratio(smaller, larger)
@@ -189,6 +213,7 @@ def _compared(fit: MixedFit | LatentFit, other: MixedFit | LatentFit) -> Likelih
 
 def _answer(
     fit: MixedFit | LatentFit,
+    effects: Sequence[FixedEffect],
     formula: str,
     against: str | None,
     other: MixedFit | LatentFit | None,
@@ -202,13 +227,13 @@ def _answer(
         if test.p < 0.05:
             return f"{larger} explains {fit.response} better than {smaller}: {test}."
         return f"No clear gain of {larger} over {smaller}: {test}."
-    effects = [effect for effect in fit.fixed if effect.name != INTERCEPT and effect.error > 0]
-    if not effects:
+    telling = [effect for effect in effects if effect.name != INTERCEPT and effect.error > 0]
+    if not telling:
         largest = max(fit.components, key=lambda part: part.share)
         share = number(largest.share, percent=True)
         return f"{largest.term} holds {share} of the variance of {fit.response}."
-    first = max(effects, key=lambda effect: abs(effect.t))
-    if first.p >= (1 - fit.confidence):
+    first = min(telling, key=lambda effect: (effect.p, -abs(effect.t)))
+    if first.p >= 1 - fit.confidence:
         words = _words(fit, first)
         return f"No effect on {fit.response} is clear; the largest is {first.name}: {words}."
     way = "higher" if first.value > 0 else "lower"
@@ -230,13 +255,13 @@ def _words(fit: MixedFit | LatentFit, effect: FixedEffect) -> str:
     return f"{number(effect.value)} ({level} {interval(effect.low, effect.high)}), {p}"
 
 
-def _print(fit: MixedFit | LatentFit) -> None:
+def _print(fit: MixedFit | LatentFit, effects: Sequence[FixedEffect]) -> None:
     left = f", {counted(fit.n_missing, 'row')} left out for missing values" if fit.n_missing else ""
     print(f"\n{counted(fit.n, 'rating')}{left}; −2 log likelihood {number(fit.criterion, 2)}")
     latent = isinstance(fit, LatentFit)
     titles = f"{'estimate':>10} {'error':>8} {'interval':>20} {'df':>8} {'t':>8} {'p':>8}"
     print(f"\n{'fixed effect':28}{titles}" + (f" {'odds ratio':>11}" if latent else ""))
-    for effect in fit.fixed[:_MOST_LINES]:
+    for effect in effects[:_MOST_LINES]:
         cells = (
             f"{number(effect.value, 3):>10} {number(effect.error, 3):>8} "
             f"{interval(effect.low, effect.high, 3):>20} {_degrees(effect):>8} "
@@ -246,8 +271,8 @@ def _print(fit: MixedFit | LatentFit) -> None:
             f"{effect.name:28}{cells}"
             + (f" {number(np.exp(effect.value), 2):>11}" if latent else "")
         )
-    if len(fit.fixed) > _MOST_LINES:
-        print(f"… and {len(fit.fixed) - _MOST_LINES} more (with -o, in fixed.csv)")
+    if len(effects) > _MOST_LINES:
+        print(f"… and {len(effects) - _MOST_LINES} more (with -o, in fixed.csv)")
     print(f"\n{'variance component':28}{'sd':>10} {'interval':>20} {'share':>8} {'levels':>8}")
     for part in fit.components:
         name = part.term if part.effect in ("", INTERCEPT) else f"{part.effect} | {part.term}"
@@ -261,7 +286,7 @@ def _print(fit: MixedFit | LatentFit) -> None:
     edge = ("a variance is zero, or a correlation ±1 (singular)",) if fit.singular else ()
     for note in (*notes, *edge):
         print(f"note: {note}")
-    print(f"\n{fit.method}")
+    print(f"\n{_method(fit)}")
 
 
 def _degrees(effect: FixedEffect) -> str:
@@ -270,28 +295,26 @@ def _degrees(effect: FixedEffect) -> str:
 
 def _write(
     fit: MixedFit | LatentFit,
+    effects: Sequence[FixedEffect],
     test: LikelihoodRatio | None,
     formula: str,
     against: str | None,
     folder: Path,
 ) -> None:
-    columns = ("name", "value", "error", "low", "high", "degrees", "t", "p")
-    effects = [{name: _finite(getattr(e, name)) for name in columns} for e in fit.fixed]
-    pl.DataFrame(effects, infer_schema_length=None).write_csv(folder / "fixed.csv")
+    fixed = [_row(effect) for effect in effects]
+    pl.DataFrame(fixed, infer_schema_length=None).write_csv(folder / "fixed.csv")
     fit.variance_table().write_csv(folder / "variance.csv")
     latent = fit if isinstance(fit, LatentFit) else None
     result = {
         "formula": formula,
-        "method": fit.method,
+        "method": _method(fit),
         "n": fit.n,
         "n_missing": fit.n_missing,
         "loglik": fit.loglik,
         "aic": fit.aic,
         "singular": fit.singular,
-        "fixed": effects,
-        "thresholds": [{n: _finite(getattr(e, n)) for n in columns} for e in latent.thresholds]
-        if latent
-        else [],
+        "fixed": fixed,
+        "thresholds": [_row(threshold) for threshold in latent.thresholds] if latent else [],
         "components": fit.variance_table().to_dicts(),
         "correlations": fit.correlations,
         "dropped": dict(fit.dropped),
@@ -302,6 +325,8 @@ def _write(
     (folder / "model.json").write_text(text + "\n", encoding="utf-8")
 
 
-def _finite(value: str | float) -> str | float | None:
-    """Infinite degrees of freedom are null in a table."""
-    return value if isinstance(value, str) or np.isfinite(value) else None
+def _row(effect: FixedEffect) -> dict[str, str | float | None]:
+    """An effect for a table; infinite degrees of freedom are null there."""
+    numbers = {name: getattr(effect, name) for name in _COLUMNS}
+    finite = {name: value if np.isfinite(value) else None for name, value in numbers.items()}
+    return {"name": effect.name, **finite}

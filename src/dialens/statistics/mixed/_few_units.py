@@ -44,11 +44,8 @@ def restricted(system: LatentSystem, optimum: Optimum) -> tuple[Floats, Curvatur
     before = inverse(theta)
     theta[optimum.free] -= spread @ np.array(slopes)
     # One step of a skewed likelihood may overshoot.
-    sizes = np.abs(optimum.theta)
-    theta = np.clip(theta, -_LARGEST_STEP * sizes, np.minimum(_LARGEST_STEP * sizes, LARGEST))
-    theta[np.array(system.diagonal, dtype=bool)] = np.maximum(theta, 0.0)[
-        np.array(system.diagonal, dtype=bool)
-    ]
+    most = np.minimum(_LARGEST_STEP * np.abs(optimum.theta), LARGEST)
+    theta = np.clip(theta, np.where(system.diagonal, 0.0, -most), most)
     change = tuple((up - down) / distance for up, down, distance in moved(theta))
     covariance = optimum.covariance[:p, :p] + inverse(theta) - before
     return covariance, Curvature(theta, 1.0, tuple(optimum.free.tolist()), spread, change)

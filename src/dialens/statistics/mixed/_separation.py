@@ -15,10 +15,9 @@ def separated(rows: LogitRows) -> Ints:
     Thresholds move along with effects and are not named.
     """
     thresholds = rows.thresholds
-    signed = []
     certain = (rows.successes == 0) | (rows.successes == rows.trials)
     sign = np.where(rows.successes > 0, 1.0, -1.0)
-    signed.append(np.unique(rows.design[certain] * sign[certain, None], axis=0))
+    signed = [np.unique(rows.design[certain] * sign[certain, None], axis=0)]
     fixed = np.unique(rows.design[~certain], axis=0)
     if thresholds > 1:
         order = np.zeros((thresholds - 1, rows.design.shape[1]))
