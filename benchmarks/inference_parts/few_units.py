@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from dialens.statistics import FEW, FEWEST, Floats, jackknife_t
+from dialens.statistics import FEWEST, Floats, jackknife_t
 from inference_parts.lines import Line
 
 ALPHAS = (0.05, 0.01, 0.001)
@@ -55,7 +55,7 @@ def lines(runs: int, seed: int) -> Iterator[Line]:
     many = max(runs, BLOCK) // BLOCK * BLOCK * 10
     designs: dict[str, Draw] = {"normal": normal, "skewed": skewed, "pooled share": pooled}
     for name, draw in designs.items():
-        for units in (FEWEST, 8, 12, FEW - 1):
+        for units in (FEWEST, 8, 12, 19):
             for label, sizes, paired in (
                 ("paired", (units, units), True),
                 ("unpaired", (units, units), False),

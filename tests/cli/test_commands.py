@@ -112,6 +112,30 @@ def test_score_then_compare(run, tmp_path: Path) -> None:
     pairs = pl.read_parquet(tmp_path / "out/comparison.parquet")
     assert pairs.filter(metric="question")["paired"].to_list() == [True] * 3
     assert (tmp_path / "out/comparison.html").exists()
+    apart = run("compare", "out", "--metrics", "surface", "-o", "apart")
+    assert apart.status == 0, apart.error
+    assert len(apart.out.splitlines()) <= 40
+    assert "…" not in apart.out.split("… and")[0]
+    kept = json.loads((tmp_path / "apart/run.json").read_text())
+    assert kept["command"] == "compare"
+    assert kept["arguments"]["metrics"] == ["surface"]
+    assert json.loads((tmp_path / "out/run.json").read_text())["command"] == "score"
+
+
+def test_a_stale_metric_does_not_keep_others_from_being_compared(run, tmp_path: Path) -> None:
+    said = (("user", "How are you?"), ("assistant", "I am very happy today, and you?"))
+    talks = [talk(f"{agent}{i}", *said) | {"model": agent} for agent in "ab" for i in range(6)]
+    (tmp_path / "a.jsonl").write_text(lines(*talks))
+    assert run("score", "a.jsonl", "-o", "out", "-m", "length,question").status == 0
+    written = json.loads((tmp_path / "out/metrics.json").read_text())
+    for entry in written["metrics"]:
+        if entry["card"]["name"] == "question":
+            entry["signature"] = entry["signature"].replace("|v1", "|v99")
+    (tmp_path / "out/metrics.json").write_text(json.dumps(written))
+    assert run("compare", "out", "-m", "length").status == 0
+    refused = run("compare", "out")
+    assert refused.status == 2
+    assert "question was scored by another version of the metric (v99" in refused.error
 
 
 def test_models_are_announced_and_all_metrics_have_values(run, tmp_path: Path) -> None:

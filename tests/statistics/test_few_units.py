@@ -1,14 +1,10 @@
 """Few units: the t test of the textbooks for means, honest rates for what is not a mean."""
 
 import numpy as np
-import polars as pl
 import pytest
 from scipy import stats
 
-from dialens.analysis.comparison import compare
-from dialens.corpus import Corpus, Dialogue, Turn
-from dialens.metrics import score
-from dialens.statistics import FEWEST, TOO_FEW, few_units_note, jackknife_t
+from dialens.statistics import jackknife_t
 
 Floats = np.ndarray
 
@@ -48,33 +44,3 @@ def test_units_that_all_say_the_same() -> None:
     assert [float(n) for n in jackknife_t(2.0, 2.0 + 1e-16, [nothing + 1e-17])][2] == 1
     assert float(jackknife_t(3.0, 2.0, [nothing])[2]) == pytest.approx(2 / 2**6)
     assert float(jackknife_t(3.0, 2.0, [nothing, nothing])[2]) == pytest.approx(2 / 924)
-
-
-def compared(dialogs: int) -> pl.DataFrame:
-    """Two agents of as many dialogues that differ a little in the length of what they say."""
-    rng = np.random.default_rng(3)
-    talks = [
-        Dialogue(
-            "s",
-            agent,
-            f"{agent}{number}",
-            [
-                Turn("u", "partner", f"hello {agent} {number}"),
-                Turn(agent, "agent", "word " * int(rng.integers(3, 9))),
-            ],
-        )
-        for agent in ("a", "b")
-        for number in range(dialogs)
-    ]
-    return compare(score(Corpus.of(talks), metrics=["length"]), resamples=200)
-
-
-def test_the_table_says_which_test_and_why_there_is_none() -> None:
-    few, fewest, many = compared(12), compared(FEWEST - 1), compared(20)
-    assert few["test"].to_list() == ["t"]
-    assert "1 of 1 rows rest on fewer than 20 dialogues" in few_units_note(few)
-    assert fewest.select("p", "p_adjusted", "test", "reason").row(0) == (None, None, None, TOO_FEW)
-    assert fewest["low"][0] < fewest["difference"][0] < fewest["high"][0]
-    assert "1 rests on fewer than 6 and is not tested" in few_units_note(fewest)
-    assert many["test"].to_list() == ["bootstrap"]
-    assert few_units_note(many) == ""

@@ -115,6 +115,9 @@ def _write(
 def _print(table: pl.DataFrame, cards: Mapping[str, MetricCard]) -> None:
     """The largest differences as a table in which names are folded, never cut."""
     tested = by_size(table.drop_nulls("p"))
+    if not tested.height:
+        print(note_on_tests(table))
+        return
     heads = [Column(head, overflow="fold") for head in ("metric", "a", "b")]
     grid = plain_table(*heads, numbers=["a − b", "95 % interval", "size", "p adj."])
     for column in grid.columns[3:]:

@@ -52,6 +52,9 @@ def write_comparison(
     scales = {name: _scale(table.filter(pl.col("metric") == name), cards[name]) for name in ordered}
     differences = _findings(table, [cards[name] for name in first], scales)
     nothing = f"No difference on the headline metrics has a corrected p below {ALPHA:g}"
+    if table["p"].null_count() == table.height:
+        why = table["reason"].drop_nulls().mode(maintain_order=True)
+        nothing = f"Nothing could be tested: {why[0] if len(why) else 'there are no values'}"
     sections = [
         Section(
             "differences",
@@ -257,12 +260,13 @@ def _forest(table: pl.DataFrame, card: MetricCard, scale: Scale) -> Chart:
         .sort(pl.col("difference").abs(), descending=True, maintain_order=True)
         .head(_MOST_ROWS)
     )
+    bare = rows["low"].null_count() == rows.height  # no interval at all: dots alone
     marks = [
         Mark(
             f"{row['a']} − {row['b']}",
             row["difference"],
-            row["low"],
-            row["high"],
+            row["difference"] if bare else row["low"],
+            row["difference"] if bare else row["high"],
             clear=_is_clear(row),
             details={
                 "Corrected p": p_value(row["p_adjusted"]),
@@ -287,5 +291,5 @@ def _forest(table: pl.DataFrame, card: MetricCard, scale: Scale) -> Chart:
         percent=scale.percent,
         lines={"": [0.0]},
         write=lambda value: "–" if value is None else scale.number(value),
-        write_ends=lambda low, high: scale.interval(low, high) or "–",
+        write_ends=lambda low, high: "–" if bare else scale.interval(low, high) or "–",
     )

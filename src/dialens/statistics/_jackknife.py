@@ -86,7 +86,7 @@ class Jackknife:
     def variance(self) -> Floats:
         """The square of the standard error."""
         squares: Floats = np.square(self.pulls).sum(axis=-1)
-        return squares * (self.units - 1) / self.units
+        return squares * (self.counting - 1) / self.counting
 
     @property
     def error(self) -> Floats:
@@ -99,14 +99,15 @@ class Jackknife:
 
         Cubes of the pulls estimate it as their squares do the variance.
         """
-        n = self.units
+        n = self.counting
         cubes: Floats = np.power(self.pulls, 3).sum(axis=-1)
-        return cubes * (n - 1) ** 2 / (n * max(n - 2, 1))
+        return cubes * (n - 1) ** 2 / (n * np.maximum(n - 2, 1))
 
     @property
     def bias(self) -> Floats:
         """How far the statistic lies off for having few units (Quenouille 1956); 0 for a mean."""
-        bias: Floats = (self.units - 1) * (self.left_out.mean(axis=-1) - self.value)
+        apart: Floats = (self.left_out - self.value[..., None]).sum(axis=-1)
+        bias = apart * (self.counting - 1) / self.counting
         return np.where(np.abs(bias) <= _ROUNDING * self.units * self.size, 0.0, bias)
 
     @cached_property
@@ -117,7 +118,7 @@ class Jackknife:
         """
         still = np.abs(self.left_out - self.value[..., None]) <= self._rounding
         idle = np.count_nonzero(still & np.isnan(self.alone), axis=-1)
-        counting: Ints = np.asarray(self.units - idle, dtype=np.int64)
+        counting: Ints = np.maximum(self.units - idle, 1).astype(np.int64)
         return counting
 
     @cached_property
@@ -218,6 +219,8 @@ def skewed_t(
     enough &= units >= FEWEST
     fixed = np.all([side.constant for side in sides], axis=0)
     constant = fixed & (np.abs(value) > rounding) & (units >= FEWEST) & ~np.isnan(value)
+    if error is not None:
+        constant &= np.isnan(error)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         skew = third / spread**3
         far: Floats = np.asarray(special.stdtrit(freedom, (1 + confidence) / 2), np.float64)
@@ -244,18 +247,18 @@ def _moments(first: Jackknife, second: Jackknife | None) -> tuple[Floats, Floats
     """Variance and third cumulant of the statistics or of their difference, degrees of freedom."""
     if second is None:
         return first.variance, first.third_cumulant, np.maximum(first.counting - 1.0, 1.0)
-    n, m = first.units, second.units
+    n, m = first.counting, second.counting
     own, other = first.variance, second.variance
     third, third_other = first.third_cumulant, second.third_cumulant
-    free, free_other = np.maximum(first.counting - 1.0, 1.0), np.maximum(second.counting - 1.0, 1.0)
+    free, free_other = np.maximum(n - 1.0, 1.0), np.maximum(m - 1.0, 1.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         welch = np.square(own + other) / (own**2 / free + other**2 / free_other)
-    unit_variance = (own * n * (n - 1) + other * m * (m - 1)) / (n + m - 2)
-    unit_third = (third * n**3 + third_other * m**3) / (n + m)
+    unit_variance = (own * n * (n - 1) + other * m * (m - 1)) / np.maximum(n + m - 2, 1)
+    unit_third = (third * n**3.0 + third_other * m**3.0) / (n + m)
     shared = np.minimum(first.varying, second.varying) < FEWEST
     return (
         np.where(shared, unit_variance * (1 / n + 1 / m), own + other),
-        np.where(shared, unit_third * (1 / n**2 - 1 / m**2), third - third_other),
+        np.where(shared, unit_third * (1 / n**2.0 - 1 / m**2.0), third - third_other),
         np.where(shared, free + free_other, welch),
     )
 
@@ -306,8 +309,8 @@ def hedges_g(first: Jackknife, second: Jackknife) -> Floats:
         >>> round(float(hedges_g(*sides)), 4), round(1 / 2.58199 * (1 - 3 / 23), 4)
         (0.3368, 0.3368)
     """
-    n, m = first.units, second.units
-    freedom = n + m - 2
+    n, m = first.counting, second.counting
+    freedom = np.maximum(n + m - 2, 1)
     squares = first.variance * n * (n - 1) + second.variance * m * (m - 1)
     size = np.maximum(first.size, second.size)
     with np.errstate(divide="ignore", invalid="ignore"):
