@@ -57,7 +57,7 @@ def made(
 
 def found(table: pl.DataFrame, **options: Any) -> dict[str, dict[str, Any]]:
     """Rows of a table with one quality, by statistic."""
-    rows = measure_agreement(table, resamples=100, **options).rows
+    rows = measure_agreement(table, **options).rows
     return {row["statistic"]: row for row in rows.iter_rows(named=True)}
 
 
@@ -67,7 +67,7 @@ def computed(rows: dict[str, dict[str, Any]]) -> set[str]:
 
 def test_every_statistic_has_a_row_with_an_interval_or_a_reason() -> None:
     for holes in (0.0, 0.3):
-        result = measure_agreement(ratings(made(1, holes=holes)), resamples=200)
+        result = measure_agreement(ratings(made(1, holes=holes)))
         assert result.rows.schema == AGREEMENT
         assert tuple(result.rows["statistic"]) == STATISTICS
         for row in result.rows.iter_rows(named=True):
@@ -86,7 +86,7 @@ def test_counts() -> None:
 
 def test_f_tests_are_corrected_over_their_family() -> None:
     both = pl.concat([ratings(made(1), "p"), ratings(made(2), "q")])
-    rows = measure_agreement(both, resamples=100).rows.drop_nulls("p")
+    rows = measure_agreement(both).rows.drop_nulls("p")
     assert rows["family"].unique().to_list() == [6], "two F tests and W, for two qualities"
     assert (rows["p_adjusted"] >= rows["p"]).all()
 
@@ -130,7 +130,7 @@ def test_items_rated_once() -> None:
 
 def test_raters_not_known() -> None:
     table = ratings(made(1)).with_columns(rater=pl.lit(None, pl.String))
-    result = measure_agreement(table, resamples=100)
+    result = measure_agreement(table)
     rows = {row["statistic"]: row for row in result.rows.iter_rows(named=True)}
     assert set(rows) - computed(rows) == OF_RATERS | COHEN
     assert "raters are not known" in rows["ICC(2,1)"]["reason"]
@@ -147,7 +147,7 @@ def test_raters_known_in_part_are_not_known() -> None:
     table = ratings(made(1)).with_columns(
         pl.when(pl.int_range(pl.len()) > 0).then("rater").alias("rater")
     )
-    result = measure_agreement(table, resamples=100)
+    result = measure_agreement(table)
     assert "1 of 100 ratings do not say who rated" in result.notes[0]
 
 
@@ -166,7 +166,7 @@ def test_words_among_numbers_are_left_out() -> None:
         pl.when(pl.int_range(pl.len()) == 3).then(pl.lit("dunno")).alias(LABEL),
         pl.when(pl.int_range(pl.len()) != 3).then("value").alias("value"),
     )
-    result = measure_agreement(table, resamples=100)
+    result = measure_agreement(table)
     assert "1 of 100 ratings are not numbers" in result.notes[0]
     assert "'dunno' for item d000" in result.notes[0]
     assert result.rows["n_missing"].unique().to_list() == [1]
@@ -193,7 +193,7 @@ def test_logs_are_no_categories() -> None:
 
 
 def test_a_factor_with_one_level() -> None:
-    result = measure_agreement(ratings(made(1), condition="x"), by=["condition"], resamples=100)
+    result = measure_agreement(ratings(made(1), condition="x"), by=["condition"])
     assert result.notes == (
         "The factor condition has one level (x): there are no groups to set apart.",
     )
@@ -202,7 +202,7 @@ def test_a_factor_with_one_level() -> None:
 
 def test_ratings_without_a_quality() -> None:
     nameless = ratings(made(2)).with_columns(quality=pl.lit(None, pl.String))
-    result = measure_agreement(pl.concat([ratings(made(1)), nameless]), resamples=100)
+    result = measure_agreement(pl.concat([ratings(made(1)), nameless]))
     assert "100 of 200 ratings do not say which quality" in result.notes[0]
     assert result.rows["n_ratings"].unique().to_list() == [100]
     with pytest.raises(DialensError, match="No rating says which quality"):
@@ -229,9 +229,9 @@ def test_unknown_names_are_refused() -> None:
 
 def test_judged_twice_is_averaged() -> None:
     once, twice = ratings([[1, 2], [3, 5], [6, 4]]), ratings([[3, 2]])
-    result = measure_agreement(pl.concat([once, twice]), resamples=100)
+    result = measure_agreement(pl.concat([once, twice]))
     assert "2 further ratings are averaged" in result.notes[0]
-    mean = measure_agreement(ratings([[2, 2], [3, 5], [6, 4]]), resamples=100)
+    mean = measure_agreement(ratings([[2, 2], [3, 5], [6, 4]]))
     assert result.rows["value"].equals(mean.rows["value"])
 
 
@@ -249,7 +249,7 @@ def test_two_raters() -> None:
 def test_order_of_rows_is_irrelevant(seed: int, holes: float) -> None:
     table = ratings(made(seed, items=8, raters=4, holes=holes))
     mixed = table.sample(fraction=1, shuffle=True, seed=seed)
-    one, two = (measure_agreement(x, resamples=100, seed=seed) for x in (table, mixed))
+    one, two = (measure_agreement(x, seed=seed) for x in (table, mixed))
     assert one.rows.equals(two.rows)
     assert one.raters.equals(two.raters)
 
@@ -287,7 +287,7 @@ def test_the_unit_of_ratings_is_irrelevant(seed: int, shift: float, factor: floa
 
 def test_seeds_repeat_and_differ() -> None:
     table = ratings(made(1))
-    rows = [measure_agreement(table, resamples=100, seed=seed).rows for seed in (1, 1, 2)]
+    rows = [measure_agreement(table, seed=seed).rows for seed in (1, 1, 2)]
     assert rows[0].equals(rows[1])
     assert not rows[0].equals(rows[2])
 
@@ -403,7 +403,7 @@ def test_how_many_raters() -> None:
     assert raters_needed(0.5, 0.9) == 9
     with pytest.raises(DialensError, match="between 0 and 1"):
         raters_needed(0.5, 1.0)
-    panel = measure_agreement(ratings(made(1)), targets=(0.95,), resamples=100).panel
+    panel = measure_agreement(ratings(made(1)), targets=(0.95,)).panel
     assert panel["basis"].to_list() == ["spearman_brown", "g_absolute", "g_relative"]
     row = panel.row(1, named=True)
     reached = row["needed"] * row["single"] / (1 + (row["needed"] - 1) * row["single"])
@@ -415,7 +415,7 @@ def test_how_many_raters() -> None:
 
 def test_no_number_of_raters_helps_against_chance() -> None:
     table = [[1.0, 9.0], [9.0, 1.0], [2.0, 8.0], [8.0, 2.0]]
-    panel = measure_agreement(ratings(table), resamples=100).panel
+    panel = measure_agreement(ratings(table)).panel
     assert panel["needed"].null_count() == panel.height
     assert "no number of raters helps" in panel["reason"][0]
 

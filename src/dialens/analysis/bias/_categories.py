@@ -59,8 +59,6 @@ def category_agreement(data: StudyData, *, draws: Resampling = USUAL) -> pl.Data
         found = measure_agreement(
             part,
             targets=(),
-            resamples=draws.resamples,
-            seed=draws.seed,
             confidence=draws.confidence,
         ).rows
         result += [found.filter(pl.col("statistic") == name) for name in _STATISTICS[kind]]
