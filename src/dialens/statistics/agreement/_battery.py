@@ -57,13 +57,14 @@ def reasons_against(
     for level in LEVELS:
         reasons[f"alpha_{level}"] = why_no_alpha(table, level, words=words)
     reasons["fleiss_kappa"] = why_no_alpha(table, "nominal")
-    reasons["light_kappa"] = why_no_alpha(table, "nominal") or RaterPairs(table).why_not()
+    labels = table.labels()
+    reasons["light_kappa"] = why_no_alpha(labels, "nominal") or RaterPairs(labels).why_not()
     one_rating = table.per_item.max(initial=0) < 2
     alone = "no item has more than one rating: there is nothing to compare" if one_rating else None
     reasons["percent_agreement"] = alone
-    reasons["gwet_ac1"] = why_no_ac(table, "none")
+    reasons["gwet_ac1"] = why_no_ac(labels, "none")
     for weights in AC2_WEIGHTS:
-        reasons[f"gwet_ac2_{weights}"] = why_no_ac(table, weights, words=words)
+        reasons[f"gwet_ac2_{weights}"] = why_no_ac(labels, weights, words=words)
     for weighting, name in KAPPAS.items():
         reasons[name] = why_no_cohen(table, weighting, words=words)
     reasons["kendall_w"] = why_no_w(table, words=words)
@@ -79,8 +80,10 @@ class Battery:
     def __init__(self, table: RatingMatrix, names: Sequence[str]) -> None:
         self._table = table
         self._counts = ValueCounts.of(table)
+        self._labels = table.labels()
+        self._label_counts = ValueCounts.of(self._labels)
         self._ranks = ranked(table) if "kendall_w" in names else None
-        self._pairs = RaterPairs(table)
+        self._pairs = RaterPairs(self._labels)
         self._names = names
 
     def __call__(self, weights: Weights) -> dict[str, Floats]:
@@ -108,9 +111,10 @@ class Battery:
         found: dict[str, Floats] = {}
         if any(name in FORMS for name in names):
             found |= icc_replicates(self._table, weights)
-        counted = ("alpha", "fleiss", "gwet", "percent")
-        of_values = [name for name in names if name.startswith(counted)]
-        found |= self._counts.of_all(of_values, weights)
+        distances = [n for n in names if n.startswith("alpha") and n != "alpha_nominal"]
+        labels = [n for n in names if n in ("alpha_nominal", "fleiss_kappa", *_COUNTED)]
+        found |= self._counts.of_all(distances, weights)
+        found |= self._label_counts.of_all(labels, weights)
         if "light_kappa" in names:
             found["light_kappa"] = self._pairs.light_kappa(weights)
         for weighting, name in KAPPAS.items():

@@ -115,7 +115,7 @@ class ValueCounts:
         def different(likeness: Floats) -> Floats:
             like = likeness[self.code[first], self.code[second]]
             product = like[:, None] * block.times[first] * block.times[second]
-            return 2 * np.asarray(_adder(self.item[first], len(self.table.items)) @ product)
+            return 2 * np.asarray(self._pair_adder @ product)
 
         return self._by_item(block.times**2) - block.squares, different
 
@@ -124,7 +124,7 @@ class ValueCounts:
         with np.errstate(divide="ignore", invalid="ignore"):
             shares = np.nan_to_num(block.times / block.count[self.item])
             rated = np.where(block.count > 0, block.v, 0.0)
-            return self._pooled(rated, shares) / rated.sum(axis=0)
+            return np.asarray(self._pooled(rated, shares) / rated.sum(axis=0))
 
     def too_much_work(self, level: str, resamples: int) -> bool:
         """Whether drawing raters anew would go through too many pairs of values."""
@@ -163,7 +163,7 @@ class ValueCounts:
             case "ratio":
                 first, second, gap = self._ratio_pairs
                 product = gap[:, None] * block.times[first] * block.times[second]
-                within = 2 * np.asarray(self._ratio_adder @ product)
+                within = 2 * np.asarray(self._pair_adder @ product)
                 between = self._ratio_between(pooled)
             case _:
                 place = self._places(level, pooled)
@@ -211,7 +211,7 @@ class ValueCounts:
         base = self._block(None, None)
         first, second, gap = self._ratio_pairs
         product = gap[:, None] * base.times[first] * base.times[second]
-        within = 2 * np.asarray(self._ratio_adder @ product)
+        within = 2 * np.asarray(self._pair_adder @ product)
         v = np.ones((n, 1)) if weights.items is None else weights.items
         present = np.where(base.pairs > 0, v, 0.0)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -240,8 +240,8 @@ class ValueCounts:
         return _adder(self.item, len(self.table.items))
 
     @cached_property
-    def _ratio_adder(self) -> sparse.csr_array:
-        return _adder(self.item[self._ratio_pairs[0]], len(self.table.items))
+    def _pair_adder(self) -> sparse.csr_array:
+        return _adder(self.item[self._value_pairs[0]], len(self.table.items))
 
     @cached_property
     def _codes(self) -> sparse.csr_array:

@@ -56,8 +56,9 @@ class Facets:
                 f"{', '.join(ratings.columns)}."
             )
         levels = [
-            pl.concat_str([pl.col(part).cast(pl.String) for part in facet.split(":")[::-1]],
-                          separator=" / ").alias(name)
+            pl.concat_str(
+                [pl.col(part).cast(pl.String) for part in facet.split(":")[::-1]], separator=" / "
+            ).alias(name)
             for facet, name in zip(facets, plain, strict=True)
         ]
         names = (ITEM, *plain)
@@ -87,7 +88,9 @@ class Facets:
 
     def named(self, effect: Effect) -> str:
         """An effect in words: `item × rater`, or `rater within task`."""
-        inner = [n for n in self.names if n in effect and not any(n in self.within[m] for m in effect)]
+        inner = [
+            n for n in self.names if n in effect and not any(n in self.within[m] for m in effect)
+        ]
         outer = [n for n in self.names if n in effect and n not in inner]
         text = " × ".join(inner) + (f" within {' × '.join(outer)}" if outer else "")
         return f"{text} (and the rest)" if effect == self.effects[-1] else text

@@ -103,13 +103,15 @@ def generalizability(
         >>> rows = [
         ...     {"dialog": f"d{i}", "rater": f"r{j}", "occasion": f"o{k}", "quality": "q"}
         ...     | {"value": 2 * p[i] + r[j] + 0.2 * o[k] + rng.normal()}
-        ...     for i in range(30) for j in range(4) for k in range(2)
+        ...     for i in range(30)
+        ...     for j in range(4)
+        ...     for k in range(2)
         ... ]
         >>> found = generalizability(pl.DataFrame(rows), ["rater", "occasion"])
         >>> found.components["effect"].to_list()[:4]
         ['item', 'rater', 'occasion', 'item × rater']
         >>> found.decisions.filter("now")["relative"].round(2).to_list()
-        [0.96]
+        [0.93]
     """
     if qualities:
         ratings = ratings.filter(pl.col("quality").is_in(list(qualities)))

@@ -45,7 +45,7 @@ def likeness(values: Floats, weighting: str) -> Floats:
     """
     gap = np.abs(values[:, None] - values)
     if weighting == "none":
-        return (gap == 0).astype(np.float64)
+        return np.eye(len(values))
     if weighting == "ordinal":
         place = np.arange(len(values))
         steps = np.abs(place[:, None] - place) + 1.0
@@ -104,8 +104,9 @@ def why_no_ac(table: RatingMatrix, weighting: str, *, words: Sequence[str] = ())
         return "no item has more than one rating: there is nothing to compare"
     different = len(np.unique(table.value))
     if different < 2:
-        return f"all ratings are the same ({table.value[0]:g}): agreement beyond chance is not " \
-            "defined"
+        return (
+            f"all ratings are the same ({table.value[0]:g}): agreement beyond chance is not defined"
+        )
     if different > MOST_CATEGORIES:
         return f"there are {different:,} different values: they are not categories"
     return None

@@ -22,7 +22,7 @@ from dialens.statistics.agreement._groups import Group, divided
 from dialens.statistics.agreement._intraclass import Icc, icc, ratings_per_item, variance_parts
 from dialens.statistics.agreement._matrix import ONCE, RatingMatrix
 from dialens.statistics.agreement._pairs import concordance_test
-from dialens.statistics.agreement._pairwise import MOST_PAIRS, PAIRS, RaterPairs, pair_rows
+from dialens.statistics.agreement._pairwise import PAIRS, RaterPairs, pair_rows
 from dialens.statistics.agreement._panel import PANEL, TARGETS, panel_rows
 from dialens.statistics.agreement._per_category import CATEGORIES, category_rows
 from dialens.statistics.agreement._rare import rarely_said
@@ -57,8 +57,8 @@ AGREEMENT = pl.Schema(
 """One row a statistic.
 
 `low` and `high` are the interval to report, `interval` says where it comes from; beside it stand
-intervals over items, over raters, and over both, by the jackknife. `n_missing` are the empty cells of
-items × raters. `p` tests that items do not differ (F; χ² for Kendall's W), `p_adjusted` is
+intervals over items, over raters, and over both, by the jackknife. `n_missing` are the empty cells
+of items × raters. `p` tests that items do not differ (F; χ² for Kendall's W), `p_adjusted` is
 corrected over `family` tests. `reason` says why a value, or an interval, is null.
 """
 
@@ -155,11 +155,9 @@ def _further(
     if table.rater is not None and not group.words:
         found["raters"] = disagreeing_raters(table, confidence=confidence)
     if "gwet_ac1" not in measured.reasons:
-        found["categories"] = category_rows(table, group.words, confidence=confidence)
+        found["categories"] = category_rows(table.labels(), group.words, confidence=confidence)
     if "light_kappa" not in measured.reasons:
-        pairs = RaterPairs(table)
-        if len(pairs.places) <= MOST_PAIRS:
-            found["pairs"] = pair_rows(pairs, confidence)
+        found["pairs"] = pair_rows(RaterPairs(table.labels()), confidence)
     return found
 
 
@@ -190,7 +188,7 @@ class _Measured:
         statistics = Battery(table, [name for name in STATISTICS if name not in reasons])
         values = {name: float(x[0]) for name, x in statistics(ONCE).items()}
         spreads = statistics.spreads()
-        rare = rarely_said(table)
+        rare = rarely_said(table.labels())
         bounds = {
             over: {
                 name: Estimate(spread.estimate, reason=rare)

@@ -56,18 +56,21 @@ class RaterPairs:
     def _cells(self) -> Floats:
         return self.table.rectangle()
 
-    def two(self, first: int, second: int) -> tuple[RatingMatrix, np.ndarray]:
-        """The items both judged, as a table of two raters; and which items these are."""
+    @cached_property
+    def twos(self) -> list[tuple[RatingMatrix, np.ndarray]]:
+        """For each pair, the table of the items both judged, and which items these are."""
+        return [self._two(*pair) for pair in self.places]
+
+    def _two(self, first: int, second: int) -> tuple[RatingMatrix, np.ndarray]:
         cells = self._cells[:, [first, second]]
-        both = ~np.isnan(cells).any(axis=1)
+        both = np.asarray(~np.isnan(cells).any(axis=1))
         return RatingMatrix.of_array(cells[both]), both
 
     def light_kappa(self, weights: Weights = ONCE) -> Floats:
         """The mean of the kappas of all pairs for each resample; undefined ones are left out."""
         total = np.zeros(weights.resamples)
         size = np.zeros(weights.resamples)
-        for first, second in self.places:
-            two, both = self.two(first, second)
+        for (first, second), (two, both) in zip(self.places, self.twos, strict=True):
             v = None if weights.items is None else weights.items[both]
             kappa = cohen_kappa(two, "none", Weights(items=v))
             w = weights.raters
@@ -102,8 +105,7 @@ def pair_rows(pairs: RaterPairs, confidence: float = 0.95) -> pl.DataFrame:
         [('0', '1', 1.0, 1.0), ('0', '2', 0.5, 0.0), ('1', '2', 0.5, 0.0)]
     """
     rows = []
-    for first, second in pairs.places:
-        two, both = pairs.two(first, second)
+    for (first, second), (two, both) in zip(pairs.places, pairs.twos, strict=True):
         reason = why_no_cohen(two, "none")
         row: dict[str, object] = {
             "first": pairs.table.raters[first],

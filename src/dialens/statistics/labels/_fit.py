@@ -13,7 +13,7 @@ from dialens.statistics.labels._said import Said
 
 RESTARTS = 10
 MOST_STEPS = 1_000
-CLOSE = 1e-8
+CLOSE = 1e-11
 _GROUPS = 20
 _FEWEST_RATINGS = 5
 _EDGE = 1e-6
@@ -67,8 +67,7 @@ class LabelFit:
 def best_of(
     said: Said, climb: Callable[[Said, Floats], Solution], *, restarts: int, seed: int
 ) -> Solution:
-    """The likeliest of several solutions; the first starts from the votes, as the others do
-    with noise on top of them."""
+    """The likeliest of several solutions: from the votes, and from the votes with noise."""
     rng = np.random.default_rng(seed)
     start = said.votes / np.maximum(said.votes.sum(axis=1, keepdims=True), 1)
     best = climb(said, start)

@@ -50,7 +50,7 @@ def mace(ratings: pl.DataFrame, *, restarts: int = RESTARTS, seed: int = 0) -> L
         >>> rows = [(i, f"r{j}", int(said[i, j])) for i in range(60) for j in range(5)]
         >>> fit = mace(pl.DataFrame(rows, ["item", "rater", "label"], orient="row"))
         >>> [round(x, 1) for x in fit.raters["competence"]]
-        [1.0, 1.0, 1.0, 0.0, 0.0]
+        [1.0, 1.0, 1.0, 0.0, 0.1]
     """
     said = Said.of(ratings)
     reason = said.why_not()
@@ -62,14 +62,14 @@ def mace(ratings: pl.DataFrame, *, restarts: int = RESTARTS, seed: int = 0) -> L
 
 def _climbed(said: Said, belief: Floats) -> Solution:
     """Variational EM from a first belief about the items until the bound stands still."""
-    _, k, q = said.shape
-    counts = _counted(said, belief, np.full(len(said.item), 0.5))
+    k = said.shape[1]
+    counts = _counted(said, belief[said.item, said.label])
     before = -np.inf
     for _ in range(MOST_STEPS):
         knew, habit = _means(counts)
         belief, knowing, evidence = _expected(said, knew, habit)
         bound = evidence - _distance(counts)
-        counts = _counted(said, belief, knowing)
+        counts = _counted(said, knowing)
         if abs(bound - before) < CLOSE * abs(bound):
             break
         before = bound
@@ -83,12 +83,13 @@ _Counts = tuple[Floats, Floats]
 """Parameters of the Beta (raters × 2: knew, did not) and Dirichlet (raters × labels) beliefs."""
 
 
-def _counted(said: Said, belief: Floats, knowing: Floats) -> _Counts:
+def _counted(said: Said, knowing: Floats) -> _Counts:
     _, k, q = said.shape
     knew = np.bincount(said.rater, knowing, minlength=k)
     guessed = np.bincount(said.rater, 1 - knowing, minlength=k)
     habits = (said.by_rater_and_label @ (1 - knowing)).reshape(k, q)
-    return np.stack([knew, guessed], axis=1) + _OF_COMPETENCE, habits + _OF_HABITS
+    competence = np.stack([knew, guessed], axis=1).astype(np.float64)
+    return competence + _OF_COMPETENCE, habits + _OF_HABITS
 
 
 def _means(counts: _Counts) -> tuple[Floats, Floats]:
@@ -117,7 +118,7 @@ def _spread(said: Said, gain: Floats) -> Floats:
     """What ratings say for the label that they name, added up by item and label."""
     n, _, q = said.shape
     place = said.item * q + said.label
-    return np.bincount(place, gain, minlength=n * q).reshape(n, q)
+    return np.bincount(place, gain, minlength=n * q).reshape(n, q).astype(np.float64)
 
 
 def _distance(counts: _Counts) -> float:
@@ -128,8 +129,6 @@ def _distance(counts: _Counts) -> float:
         total += float(
             (special.gammaln(size) - special.gammaln(part).sum(axis=1)).sum()
             - len(part) * (special.gammaln(prior * each) - each * special.gammaln(prior))
-            + (
-                (part - prior) * (special.digamma(part) - special.digamma(size)[:, None])
-            ).sum()
+            + ((part - prior) * (special.digamma(part) - special.digamma(size)[:, None])).sum()
         )
     return total

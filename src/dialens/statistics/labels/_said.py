@@ -48,7 +48,7 @@ class Said:
         known = ratings.select(_COLUMNS).drop_nulls()
         places = [known[name].rank("dense").cast(pl.Int64).to_numpy() - 1 for name in _COLUMNS]
         names = [known[name].unique().sort() for name in _COLUMNS]
-        return cls(*places, *names)
+        return cls(places[0], places[1], places[2], *names)
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -63,8 +63,7 @@ class Said:
             return f"all ratings are the same{only}: nothing tells good raters from bad ones"
         if raters < FEWEST_RATERS:
             return (
-                f"there are {raters} raters: which of them errs can be told from "
-                f"{FEWEST_RATERS} on"
+                f"there are {raters} raters: which of them errs can be told from {FEWEST_RATERS} on"
             )
         several = int((np.bincount(self.item, minlength=items) > 1).sum())
         if several < FEWEST_ITEMS:
