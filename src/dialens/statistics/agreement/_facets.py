@@ -15,6 +15,7 @@ from itertools import combinations
 
 import numpy as np
 import polars as pl
+from scipy import stats
 
 from dialens.base import DialensError
 from dialens.statistics.agreement._matrix import Floats, Ints
@@ -156,6 +157,20 @@ class Facets:
             matrix.append(row)
         solved: Floats = np.linalg.lstsq(np.array(matrix), np.array(sums))[0]
         return solved[1:]
+
+    def excess_kurtosis(self) -> float:
+        """Of the items' means, beyond a normal distribution's (Fisher's G2); not below zero."""
+        return max(0.0, float(np.nan_to_num(stats.kurtosis(self._item_means, bias=False))))
+
+    def skewness(self) -> float:
+        """Of the items' means (Fisher's G1)."""
+        return float(np.nan_to_num(stats.skew(self._item_means, bias=False)))
+
+    @cached_property
+    def _item_means(self) -> Floats:
+        places = self.codes[ITEM]
+        means: Floats = np.bincount(places, self.value) / np.bincount(places)
+        return means
 
     def _cells(self, effect: Effect) -> Ints:
         """Number of the cell of each rating."""

@@ -6,8 +6,8 @@ occasions (Eρ², where only differences between items count, and Φ, where thei
 and what more or fewer of each would make of that (Brennan 2001, "Generalizability theory").
 
 Intervals are generalised ones (Weerahandi 1993): every mean square is taken for its expectation
-times a χ² by its degrees of freedom, drawn many times. They need a balanced design and ratings
-that are roughly normal.
+times a χ² by its degrees of freedom, drawn many times; those of items shrink with the kurtosis of
+their means, since a few outlying items tell less about variance. They need a balanced design.
 """
 
 from collections.abc import Mapping, Sequence
@@ -61,6 +61,7 @@ DECISIONS = pl.Schema(
 _SIZES = (1, 2, 3, 5)
 _DRAWS = 4_000
 _FEWEST_FREEDOM = 2
+_SKEWED = 1.0
 
 
 @dataclass(frozen=True)
@@ -153,16 +154,20 @@ class _Study:
         if reason is not None:
             return cls(design, np.zeros(0), None, reason, confidence)
         variances = design.variances()
-        freedom = np.array([design.freedom[effect] for effect in design.effects])
+        freedom = np.array([float(design.freedom[effect]) for effect in design.effects])
         if not design.balanced:
             reason = "no interval: the design is not balanced"
             return cls(design, variances, None, reason, confidence)
         if freedom[0] < _FEWEST_FREEDOM:
             return cls(design, variances, None, "no interval: there are too few items", confidence)
+        freedom[0] /= 1 + design.excess_kurtosis() / 2  # items with long tails are worth fewer
         squares = np.maximum(design.expectation @ variances, 0.0)
         scaled = squares * freedom / rng.chisquare(freedom, size=(_DRAWS, len(freedom)))
         draws = np.linalg.solve(design.expectation, scaled.T)
-        return cls(design, variances, draws, None, confidence)
+        warning = None
+        if abs(design.skewness()) > _SKEWED:
+            warning = "the interval may be too narrow: a few items lie far from the others"
+        return cls(design, variances, draws, warning, confidence)
 
     def components(self) -> pl.DataFrame:
         schema = _unnamed(COMPONENTS)

@@ -13,7 +13,7 @@ from dialens.statistics.labels._said import Said
 
 RESTARTS = 10
 MOST_STEPS = 1_000
-CLOSE = 1e-11
+CLOSE = 1e-9
 _GROUPS = 20
 _FEWEST_RATINGS = 5
 _EDGE = 1e-6
