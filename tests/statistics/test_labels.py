@@ -84,7 +84,7 @@ def test_raters_who_do_not_look_are_found_and_outvoted() -> None:
         assert float((fit.items["label"].to_numpy() == true).mean()) > hit + 0.05
         trusted = fit.raters.sort("competence", descending=True)["rater"].head(3)
         assert set(trusted) == {0, 1, 2}
-    assert fit.raters.filter(pl.col("rater") > 2)["competence"].max() < 0.2  # type: ignore[operator]
+    assert fit.raters.filter(pl.col("rater") > 2)["competence"].max() < 0.2
 
 
 def test_missing_ratings_and_a_rater_with_one_label() -> None:
