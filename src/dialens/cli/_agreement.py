@@ -12,6 +12,7 @@ from dialens.base import (
     DialensError,
     Recorder,
     atomic_folder,
+    capitalised,
     interval,
     number,
     progress,
@@ -207,9 +208,8 @@ def _main(part: pl.DataFrame) -> list[dict[str, Any]]:
         *[name for name in _ALPHA if name in known][:1],
         *(name for name in _LABELS if name in known),
     ]
-    if "cohen_kappa" in chosen:  # of two raters, Light's is the same
-        chosen.remove("light_kappa")
-    return [rows[name] for name in chosen]
+    same = {"light_kappa"} if "cohen_kappa" in chosen else set()  # of two raters
+    return [rows[name] for name in chosen if name not in same]
 
 
 def _print_table(part: pl.DataFrame) -> None:
@@ -277,7 +277,7 @@ def _print_study(study: GeneralizabilityStudy) -> None:
                 f"Φ {number(row['absolute'], 2)} ({absolute}); other designs: decisions.json"
             )
         for reason in part["reason"].drop_nulls().unique(maintain_order=True):
-            print(f"{reason.capitalize()}.")
+            print(f"{capitalised(reason)}.")
 
 
 def _ends(row: dict[str, Any]) -> str:
