@@ -46,9 +46,7 @@ def table(tmp_path: Path) -> Path:
 
 def test_rows_page_and_record(table: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    ran = run(
-        table, "--by", "condition", "--normalise", "log", "-o", out, "--resamples", 100, "--seed", 3
-    )
+    ran = run(table, "--by", "condition", "--normalise", "log", "-o", out, "--seed", 3)
     assert ran.exit_code == 0, ran.output
     rows = json.loads((out / "agreement.json").read_text())
     assert len(rows) == 4 * len(STATISTICS)
@@ -75,11 +73,13 @@ def test_rows_page_and_record(table: Path, tmp_path: Path) -> None:
 
 
 def test_one_quality_prints_everything(table: Path, tmp_path: Path) -> None:
-    ran = run(table, "-q", "readable", "-o", tmp_path / "out", "--resamples", 100, "--target", 0.95)
+    ran = run(table, "-q", "readable", "-o", tmp_path / "out", "--target", 0.95)
     assert ran.exit_code == 0, ran.output
     assert "alpha_ordinal" in ran.output
+    assert "jackknife over items and raters" in ran.output
+    assert "Pairs of raters" in (tmp_path / "out" / "agreement.html").read_text()
     assert "Not computed: cohen_kappa, cohen_kappa_linear, cohen_kappa_quadratic" in ran.output
-    again = run(table, "-q", "readable", "-o", tmp_path / "out", "--resamples", 100)
+    again = run(table, "-q", "readable", "-o", tmp_path / "out")
     assert again.exit_code == 0, "our own output is replaced"
 
 
@@ -94,7 +94,7 @@ def test_one_quality_prints_everything(table: Path, tmp_path: Path) -> None:
 )
 def test_mistakes_are_explained(table: Path, options: list[str], message: str) -> None:
     out = table.parent / "out"
-    ran = run(table, *options, "-o", out, "--resamples", 100)
+    ran = run(table, *options, "-o", out)
     assert isinstance(ran.exception, DialensError)
     with pytest.raises(DialensError, match=message):
         raise ran.exception
@@ -105,7 +105,7 @@ def test_nothing_of_somebody_elses_is_replaced(table: Path) -> None:
     theirs = table.parent / "theirs"
     theirs.mkdir()
     (theirs / "thesis.tex").touch()
-    ran = run(table, "-o", theirs, "--resamples", 100)
+    ran = run(table, "-o", theirs)
     assert isinstance(ran.exception, DialensError)
     assert (theirs / "thesis.tex").exists()
 
@@ -113,7 +113,7 @@ def test_nothing_of_somebody_elses_is_replaced(table: Path) -> None:
 def test_numbers_nobody_can_agree_on_still_give_a_page(tmp_path: Path) -> None:
     path = tmp_path / "r.csv"
     path.write_text("item,rater,quality,value\na,r,<b>odd</b>,1\nb,r,<b>odd</b>,2\n")
-    ran = run(path, "-o", tmp_path / "out", "--resamples", 100)
+    ran = run(path, "-o", tmp_path / "out")
     assert ran.exit_code == 0, ran.output
     assert "there is only one rater" in ran.output
     page = (tmp_path / "out" / "agreement.html").read_text()
@@ -123,7 +123,7 @@ def test_numbers_nobody_can_agree_on_still_give_a_page(tmp_path: Path) -> None:
 
 def test_the_page_draws_its_charts(table: Path, tmp_path: Path, chromium) -> None:
     out = tmp_path / "out"
-    assert run(table, "--by", "condition", "-o", out, "--resamples", 100).exit_code == 0
+    assert run(table, "--by", "condition", "-o", out).exit_code == 0
     page = chromium.new_page(viewport={"width": 400, "height": 800})
     faults: list[str] = []
     page.on("pageerror", lambda error: faults.append(str(error)))
@@ -134,3 +134,32 @@ def test_the_page_draws_its_charts(table: Path, tmp_path: Path, chromium) -> Non
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     page.close()
     assert not faults
+
+
+def test_facets_give_variances_and_other_designs(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    items, raters = rng.normal(size=20), rng.normal(size=4)
+    rows = [
+        (f"d{i:02d}", f"r{j}", f"o{k}", round(3 * items[i] + raters[j] + rng.normal(), 3))
+        for i in range(20)
+        for j in range(4)
+        for k in range(2)
+    ]
+    path = tmp_path / "twice.csv"
+    pl.DataFrame(rows, ["item", "rater", "occasion", "value"], orient="row").write_csv(path)
+    ran = run(path, "--facets", "rater,occasion", "-o", tmp_path / "out")
+    assert ran.exit_code == 0, ran.output
+    assert "4 rater × 2 occasion: Eρ² 0.9" in ran.output
+    variances = json.loads((tmp_path / "out" / "variances.json").read_text())
+    assert variances[0]["effect"] == "item"
+    assert variances[0]["share"] > 0.5
+    assert len(json.loads((tmp_path / "out" / "decisions.json").read_text())) == 20
+    assert "Items, raters and other facets" in (tmp_path / "out" / "agreement.html").read_text()
+
+
+def test_a_number_of_raters_is_given_with_its_interval_or_not_at_all(tmp_path: Path) -> None:
+    path = tmp_path / "few.csv"
+    path.write_text("item,rater,value\na,r,1\na,s,2\nb,r,3\nb,s,3\nc,r,5\nc,s,4\n")
+    ran = run(path, "-o", tmp_path / "out", "--target", 0.99)
+    assert ran.exit_code == 0, ran.output
+    assert "needs" not in ran.output, "three items cannot tell"

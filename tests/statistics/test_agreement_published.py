@@ -127,7 +127,7 @@ def test_validity_ratings_of_jsalt_2020(shared_data: Path) -> None:
 @pytest.mark.shared
 def test_a_fully_crossed_crowd(shared_data: Path) -> None:
     ratings = load_ratings(shared_data / "human_judgements" / "dices350.jsonl.gz")
-    found = measure_agreement(ratings, resamples=200)
+    found = measure_agreement(ratings)
     rows = {row["statistic"]: row for row in found.rows.iter_rows(named=True)}
     assert all(row["n_items"] == 350 and row["n_raters"] == 123 for row in rows.values())
     assert all(row["n_ratings"] == 43_050 and row["n_missing"] == 0 for row in rows.values())
@@ -143,9 +143,9 @@ def test_scales_of_rankme_are_set_apart(shared_data: Path) -> None:
     """Magnitude estimates and Likert scores of the same texts, three raters of 83 a text."""
     path = shared_data / "human_judgements" / "rankme.jsonl.gz"
     ratings = load_ratings(path, factors=["scale"])
-    mixed = measure_agreement(ratings, qualities=["quality"], resamples=100)
+    mixed = measure_agreement(ratings, qualities=["quality"])
     assert any("--by scale" in note for note in mixed.notes)
-    found = measure_agreement(ratings, by=["scale"], resamples=100)
+    found = measure_agreement(ratings, by=["scale"])
     assert not found.notes
     forms = found.rows.filter(pl.col("statistic") == "ICC(2,k)")
     assert forms.height == 6

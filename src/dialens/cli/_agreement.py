@@ -12,6 +12,7 @@ from dialens.base import (
     DialensError,
     Recorder,
     atomic_folder,
+    capitalised,
     interval,
     number,
     progress,
@@ -22,10 +23,18 @@ from dialens.cli._terminal import plain_console, plain_table
 from dialens.corpus import OnError
 from dialens.report.agreement import write_agreement
 from dialens.statistics import load_ratings
-from dialens.statistics.agreement import RESAMPLES, TARGETS, Agreement, measure_agreement
+from dialens.statistics.agreement import (
+    TARGETS,
+    Agreement,
+    GeneralizabilityStudy,
+    generalizability,
+    measure_agreement,
+)
 
 _FEW_GROUPS = 2
-_MAIN = ("ICC(2,1)", "ICC(2,k)", "ICC(1,1)", "ICC(1,k)", "alpha_ordinal", "alpha_nominal")
+_RELIABILITY = (("ICC(2,1)", "ICC(2,k)"), ("ICC(1,1)", "ICC(1,k)"))
+_ALPHA = ("alpha_ordinal", "alpha_nominal")
+_LABELS = ("percent_agreement", "gwet_ac1", "fleiss_kappa", "light_kappa", "cohen_kappa")
 _MOST_GROUPS = 30
 
 
@@ -61,31 +70,42 @@ def agreement(
             "--target", help="Reliability to reach: how many raters it takes is reported."
         ),
     ] = None,
-    resamples: Annotated[
-        int, typer.Option(min=100, help="Bootstrap resamples; more make intervals steadier.")
-    ] = RESAMPLES,
+    facets: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--facets",
+            help="Columns of a generalisability study, e.g. rater,occasion; rater:task for raters "
+            "within tasks.",
+        ),
+    ] = None,
     seed: Seed = 0,
     format: Format = None,
     on_error: OnErrorOption = OnError.STOP,
     force: Force = False,
 ) -> None:
-    """Measure how far raters agree: ICC, alpha, kappa and W, each with an interval.
+    """Measure how far raters agree: ICC, alpha, kappa, AC1 and W, each with an interval.
 
     A table of ratings (CSV, TSV, JSONL, Parquet) needs the columns dialog (or item) and value;
     rater, quality and factors are used where they are there. Writes agreement.json and .csv (one
-    row a statistic), raters.json (each rater against the rest), panel.json (how many raters are
-    enough) and agreement.html (to look at) into the output folder.
+    row a statistic), raters.json (each rater against the rest), pairs.json (every two raters),
+    categories.json (each category by itself), panel.json (how many raters are enough) and
+    agreement.html (to look at) into the output folder; with --facets also variances.json and
+    decisions.json.
 
     [bold]Examples[/]
 
       dialens agreement corpus -o out
       dialens agreement ratings.csv --by condition --normalise log -o out
       dialens agreement units.jsonl.gz --by scale --quality fluency --target 0.85
+      dialens agreement ratings.csv --facets rater,occasion -o out
     """
     factors = names(by) or []
     targets = tuple(target or TARGETS)
     if not all(0 < wanted < 1 for wanted in targets):
         raise DialensError(f"--target lies between 0 and 1; seen: {', '.join(map(str, targets))}.")
+    wanted = names(facets) or []
+    if wanted and normalise:
+        raise DialensError("--facets takes ratings as they are: leave --normalise away.")
     arguments: dict[str, Any] = {
         "ratings": ratings,
         "by": factors,
@@ -93,14 +113,15 @@ def agreement(
         "quality": quality,
         "modulus": modulus,
         "target": targets,
-        "resamples": resamples,
+        "facets": wanted,
     }
     if ratings.is_file():
         arguments["sha256"] = sha256_file(ratings)
     recorder = Recorder("agreement", arguments, seed=seed)
     with atomic_folder(output, inputs=[ratings], force=force) as scratch:
         with recorder.step("read"):
-            table = load_ratings(ratings, factors=factors, format=format, on_error=str(on_error))
+            columns = [*factors, *(part for name in wanted for part in name.split(":"))]
+            table = load_ratings(ratings, factors=columns, format=format, on_error=str(on_error))
         with recorder.step("measure"), progress("Measuring", unit="groups") as advance:
             result = measure_agreement(
                 table,
@@ -109,31 +130,43 @@ def agreement(
                 normalise=normalise,
                 modulus=modulus,
                 targets=targets,
-                resamples=resamples,
-                seed=seed,
                 advance=advance,
             )
+            study = (
+                generalizability(table, wanted, by=factors, qualities=names(quality), seed=seed)
+                if wanted
+                else None
+            )
         with recorder.step("write"):
-            _write(result, scratch)
+            _write(result, study, scratch)
             name = ratings.name.split(".")[0]
             summary = write_agreement(
                 result,
                 scratch / "agreement.html",
                 title=f"Agreement: {name}",
+                study=study,
                 normalise=normalise,
-                resamples=resamples,
-                seed=seed,
             )
         recorder.finish(scratch / RUN)
     print(f"{summary.answer}.\n{summary.scope}.")
     _print(result)
+    if study is not None:
+        _print_study(study)
     _print_raters(result)
     print(f"\nPage: {shown(output / 'agreement.html')}   (open it in a browser)")
     print(f"Rows: {shown(output / 'agreement.json')}   Run record: {shown(output / RUN)}")
 
 
-def _write(result: Agreement, folder: Path) -> None:
-    tables = {"agreement": result.rows, "raters": result.raters, "panel": result.panel}
+def _write(result: Agreement, study: GeneralizabilityStudy | None, folder: Path) -> None:
+    tables = {
+        "agreement": result.rows,
+        "raters": result.raters,
+        "panel": result.panel,
+        "pairs": result.pairs,
+        "categories": result.categories,
+    }
+    if study is not None:
+        tables |= {"variances": study.components, "decisions": study.decisions}
     for name, table in tables.items():
         text = json.dumps(table.to_dicts(), indent=1, ensure_ascii=False, allow_nan=False)
         (folder / f"{name}.json").write_text(text + "\n", encoding="utf-8")
@@ -141,7 +174,7 @@ def _write(result: Agreement, folder: Path) -> None:
 
 
 def _print(result: Agreement) -> None:
-    """Every statistic of few groups, the main ones of many."""
+    """The main statistics: a table for few groups, a line each for many."""
     groups = result.rows.select("quality", "group").unique(maintain_order=True)
     few = groups.height <= _FEW_GROUPS
     for quality, group in groups.head(_MOST_GROUPS).iter_rows():
@@ -155,9 +188,9 @@ def _print(result: Agreement) -> None:
             f"of {first['n_items']:,} items, {raters}, {first['n_missing']:,} cells empty"
         )
         if few:
-            _print_all(part)
+            _print_table(part)
         else:
-            _print_main(part)
+            _print_line(part)
     if groups.height > _MOST_GROUPS:
         print(f"… and {groups.height - _MOST_GROUPS:,} more groups")
     print()
@@ -166,11 +199,24 @@ def _print(result: Agreement) -> None:
         print(f"Note: {note}")
 
 
-def _print_all(part: pl.DataFrame) -> None:
+def _main(part: pl.DataFrame) -> list[dict[str, Any]]:
+    """Reliability, one alpha, and agreement on labels, as far as there are any."""
+    rows = {row["statistic"]: row for row in part.iter_rows(named=True)}
+    known = {name for name, row in rows.items() if row["value"] is not None}
+    chosen = [
+        *next((pair for pair in _RELIABILITY if known.issuperset(pair)), ()),
+        *[name for name in _ALPHA if name in known][:1],
+        *(name for name in _LABELS if name in known),
+    ]
+    same = {"light_kappa"} if "cohen_kappa" in chosen else set()  # of two raters
+    return [rows[name] for name in chosen if name not in same]
+
+
+def _print_table(part: pl.DataFrame) -> None:
     grid = plain_table()
     for head in ("statistic", "value", "95 % interval", "from", "test"):
         grid.add_column(head, no_wrap=True)
-    for row in part.filter(pl.col("value").is_not_null()).iter_rows(named=True):
+    for row in _main(part):
         coefficient = row["statistic"].startswith("ICC")
         test = ""
         if row["f"] is not None:
@@ -179,21 +225,59 @@ def _print_all(part: pl.DataFrame) -> None:
             f"{row['statistic']} {row['also']}" if coefficient else row["statistic"],
             number(row["value"], 3),
             interval(row["low"], row["high"], 3),
-            (row["interval"] or "").replace("bootstrap over ", "draws of "),
+            row["interval"] or "",
             test,
         )
     if grid.row_count:
         plain_console().print(grid)
+    missing = [row for row in _main(part) if row["low"] is None]
+    for reason, which in _by_reason(missing).items():
+        print(f"{', '.join(which)}: {reason}.")
 
 
-def _print_main(part: pl.DataFrame) -> None:
-    rows = {row["statistic"]: row for row in part.iter_rows(named=True)}
-    chosen = [name for name in _MAIN if rows[name]["value"] is not None]
-    if "ICC(2,k)" in chosen:
-        chosen = [name for name in chosen if not name.startswith("ICC(1")]
-    parts = [f"{name} {number(rows[name]['value'], 2)} ({_ends(rows[name])})" for name in chosen]
+def _by_reason(rows: list[dict[str, Any]]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for row in rows:
+        found.setdefault(row["reason"], []).append(row["statistic"])
+    return found
+
+
+def _print_line(part: pl.DataFrame) -> None:
+    parts = [
+        f"{row['statistic']} {number(row['value'], 2)} ({_ends(row)})" for row in _main(part)[:4]
+    ]
     if parts:
-        print("  " + "   ".join(parts[:3]))
+        print("  " + "   ".join(parts))
+
+
+def _print_study(study: GeneralizabilityStudy) -> None:
+    """Variances by facet and the coefficients of the design as it is."""
+    for (quality, group), part in study.components.group_by(
+        "quality", "group", maintain_order=True
+    ):
+        print(f"\nVariance of {quality}{'' if group == 'all' else f', {group}'}:")
+        grid = plain_table()
+        for head in ("effect", "variance", "share", "95 % interval"):
+            grid.add_column(head, no_wrap=True)
+        for row in part.filter(pl.col("variance").is_not_null()).iter_rows(named=True):
+            grid.add_row(
+                row["effect"],
+                number(row["variance"], 3),
+                number(row["share"], percent=True),
+                interval(row["low"], row["high"], 3),
+            )
+        if grid.row_count:
+            plain_console().print(grid)
+        here = (pl.col("quality") == quality) & (pl.col("group") == group)
+        for row in study.decisions.filter(here & pl.col("now")).iter_rows(named=True):
+            relative = interval(row["relative_low"], row["relative_high"], 2)
+            absolute = interval(row["absolute_low"], row["absolute_high"], 2)
+            print(
+                f"{row['design']}: Eρ² {number(row['relative'], 2)} ({relative}), "
+                f"Φ {number(row['absolute'], 2)} ({absolute}); other designs: decisions.json"
+            )
+        for reason in part["reason"].drop_nulls().unique(maintain_order=True):
+            print(f"{capitalised(reason)}.")
 
 
 def _ends(row: dict[str, Any]) -> str:
@@ -230,12 +314,16 @@ def _print_raters(result: Agreement) -> None:
         more = f" and {odd.height - 8:,} more" if odd.height > 8 else ""
         print(f"At odds with the rest, corrected over the raters of each group: {who}{more}.")
     needed = result.panel.filter(
-        (pl.col("basis") == "g_absolute") & pl.col("more").is_not_null() & (pl.col("more") > 0)
+        (pl.col("basis") == "g_absolute")
+        & (pl.col("more") > 0)
+        & pl.col("needed_low").is_not_null()
+        & pl.col("needed_high").is_not_null()
     )
     wanted = needed.group_by("quality", "group", maintain_order=True).first()
     for row in wanted.head(6).iter_rows(named=True):
         group = "" if row["group"] == "all" else f", {row['group']}"
         print(
-            f"{row['quality']}{group}: {row['needed']:,} ratings an item ({row['more']:,} more) "
-            f"would reach a reliability of {row['target']:g}."
+            f"{row['quality']}{group}: a reliability of {row['target']:g} needs {row['needed']:,} "
+            f"ratings an item ({row['needed_low']:,} to {row['needed_high']:,}); there are "
+            f"{row['now']:.3g}."
         )

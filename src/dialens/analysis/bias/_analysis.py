@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from dialens.analysis.bias._categories import category_agreement, majority_labels
+from dialens.analysis.bias._categories import category_agreement, item_labels
 from dialens.analysis.bias._cells import USUAL, Resampling
 from dialens.analysis.bias._consistency import consistency_differences
 from dialens.analysis.bias._data import Note, StudyData
@@ -175,7 +175,7 @@ def _analysed(data: StudyData, draws: Resampling, report: Callable[[str], None])
         shares,
         tuple(dict.fromkeys(notes)),
         categories,
-        majority_labels(data),
+        item_labels(data),
     )
 
 

@@ -21,11 +21,12 @@ from dialens.report._page import (
 )
 from dialens.report._table import Cell, Column, Table, explained
 from dialens.report.agreement._charts import panel_chart, rater_chart, statistic_chart
+from dialens.report.agreement._details import category_section, facet_section, pair_section
 from dialens.report.agreement._words import answer, findings, method, place, scope
-from dialens.statistics.agreement import Agreement
+from dialens.statistics.agreement import Agreement, GeneralizabilityStudy
 
 _MOST_RATERS = 400
-_FIRST = ("ICC(2,k)", "ICC(2,1)", "ICC(1,k)", "ICC(1,1)", "alpha_ordinal", "alpha_interval")
+_FIRST = ("ICC(2,k)", "ICC(2,1)", "ICC(1,k)", "ICC(1,1)", "alpha_ordinal", "gwet_ac1")
 _BASES = {
     "g_absolute": "Raters crossed with items, absolute agreement",
     "g_relative": "Raters crossed with items, consistency",
@@ -66,9 +67,8 @@ def write_agreement(
     path: Path,
     *,
     title: str,
+    study: GeneralizabilityStudy | None = None,
     normalise: str | None = None,
-    resamples: int = 1_000,
-    seed: int = 0,
 ) -> Summary:
     """Write agreement into one HTML file that needs nothing else.
 
@@ -76,9 +76,8 @@ def write_agreement(
         result: What `measure_agreement` gives.
         path: The file; it appears whole or not at all.
         title: Heading of the page.
+        study: What `generalizability` gives, where facets were asked for.
         normalise: How ratings were normalised, for the methods paragraph.
-        resamples: Of the bootstrap, for the methods paragraph.
-        seed: Of the bootstrap, for the methods paragraph.
     """
     rows = result.rows
     found, more = findings(rows, result.panel, result.raters)
@@ -95,13 +94,16 @@ def write_agreement(
         ),
         Section("pictures", "In charts", _plots(result), "Charts"),
         Section("numbers", "Every number", [_numbers(rows)]),
+        *facet_section(study),
+        *category_section(result.categories),
+        *pair_section(result.pairs),
         *_raters(result.raters),
         Section(
             "method",
             "How it was done",
             [
                 Text(paragraph, soft=False)
-                for paragraph in method(rows, normalise=normalise, resamples=resamples, seed=seed)
+                for paragraph in method(rows, normalise=normalise, facets=study is not None)
             ],
         ),
     ]

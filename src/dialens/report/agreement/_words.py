@@ -13,6 +13,12 @@ _UNKNOWN = "ICC(1,k)", "ICC(1,1)"
 _WORDS = ((0.5, "poor"), (0.75, "moderate"), (0.9, "good"))
 _TARGET = 0.8
 _MOST = 12
+_PARADOX = 0.3
+_FACETS = (
+    "Variances of facets come from sums of squares (Henderson’s first method; in balanced designs "
+    "the analysis of variance), coefficients from them as in Brennan (2001), negative variances "
+    "counting as none. Intervals are generalised ones (Weerahandi 1993), for balanced designs only."
+)
 
 
 def reliability_word(value: float) -> str:
@@ -20,11 +26,22 @@ def reliability_word(value: float) -> str:
 
     Examples:
         >>> [reliability_word(x) for x in (-0.1, 0.3, 0.6, 0.8, 0.95)]
-        ['worse than chance', 'poor', 'moderate', 'good', 'excellent']
+        ['poor', 'poor', 'moderate', 'good', 'excellent']
     """
-    if value < 0:
-        return "worse than chance"
     return next((word for limit, word in _WORDS if value < limit), "excellent")
+
+
+def reliability_words(low: float | None, high: float | None) -> str:
+    """Koo and Li's words for an interval, which is what they judge; none without an interval.
+
+    Examples:
+        >>> reliability_words(0.62, 0.8), reliability_words(0.1, 0.3), reliability_words(None, None)
+        ('moderate to good', 'poor', 'not known')
+    """
+    if low is None or high is None:
+        return "not known"
+    words = reliability_word(low), reliability_word(high)
+    return words[0] if words[0] == words[1] else f"{words[0]} to {words[1]}"
 
 
 def place(quality: str, group: str) -> str:
@@ -58,8 +75,8 @@ def answer(rows: pl.DataFrame, findings: Sequence[Finding]) -> str:
         return findings[0].claim
     ordered = mean.sort("value", maintain_order=True)
     ends = (ordered.row(0, named=True), ordered.row(-1, named=True))
-    low, high = (reliability_word(row["value"]) for row in ends)
-    word = low if low == high else f"{low} to {high}"
+    bounds = (mean["low"].min(), mean["high"].max())
+    word = reliability_words(*(None if end is None else float(end) for end in bounds))  # type: ignore[arg-type]
     least, most = (f"{number(r['value'], 2)} ({place(r['quality'], r['group'])})" for r in ends)
     name = ends[0]["statistic"]
     return f"The reliability of an item’s mean rating is {word}: {name} from {least} to {most}"
@@ -94,14 +111,20 @@ def _finding(
     if mean["value"] is None:
         if alpha["value"] is None:
             return Finding(f"{where}: agreement cannot be computed", capitalised(mean["reason"]))
-        numbers = f"{_coefficient(alpha['also'], alpha)}. {_of(mean)}"
-        return Finding(f"{where}: raters agree {_chance(alpha['value'])}", numbers)
+        numbers = f"{_coefficient(alpha['also'], alpha)}. {_prevalence(rows)}{_of(mean)}"
+        return Finding(f"{where}: raters agree {_chance(alpha)}", numbers)
     coefficients = [_coefficient(names[0], mean), _coefficient(names[1], single)]
     if alpha["value"] is not None:
         coefficients.append(_coefficient(alpha["also"], alpha))
-    parts = ("; ".join(coefficients) + ".", _of(mean), _needed(panel, names), _odd(raters))
+    parts = (
+        "; ".join(coefficients) + ".",
+        _prevalence(rows).strip(),
+        _of(mean),
+        _needed(panel, names),
+        _odd(raters),
+    )
     return Finding(
-        f"{where}: {_reliability(mean['k'], mean['value'], single['value'])}",
+        f"{where}: {_reliability(mean, single)}",
         " ".join(part for part in parts if part),
     )
 
@@ -110,17 +133,20 @@ def _coefficient(name: str, row: Mapping[str, Any]) -> str:
     return f"{name} {number(row['value'], 2)}{in_brackets(row['low'], row['high'])}"
 
 
-def _reliability(k: float, mean: float, single: float) -> str:
-    """What the two coefficients say.
+def _reliability(mean: Mapping[str, Any], single: Mapping[str, Any]) -> str:
+    """What the intervals of the two coefficients say.
 
     Examples:
-        >>> _reliability(3.02, 0.8, 0.6)
-        'reliability is good for the mean of an item’s 3 or so ratings, moderate for a single one'
-        >>> _reliability(3, 0.3, 0.1)
+        >>> mean, single = {"k": 3.02, "low": 0.7, "high": 0.85}, {"low": 0.4, "high": 0.62}
+        >>> _reliability(mean, single)
+        'reliability is moderate to good for the mean of an item’s 3 or so ratings, poor to \
+moderate for a single one'
+        >>> _reliability({"k": 3, "low": 0.1, "high": 0.4}, {"low": 0.0, "high": 0.2})
         'reliability is poor, both for the mean of an item’s 3 ratings and for a single one'
     """
+    k = mean["k"]
     size = f"{k:g}" if k == int(k) else f"{k:.0f} or so" if k > 2 else f"{k:.1f} or so"
-    words = reliability_word(mean), reliability_word(single)
+    words = [reliability_words(row["low"], row["high"]) for row in (mean, single)]
     if words[0] == words[1]:
         return (
             f"reliability is {words[0]}, both for the mean of an item’s {size} ratings and for a "
@@ -132,12 +158,40 @@ def _reliability(k: float, mean: float, single: float) -> str:
     )
 
 
-def _chance(alpha: float) -> str:
-    if alpha <= 0:
-        return "no more than chance would have them"
-    if alpha < 0.667:
+def _chance(alpha: Mapping[str, Any]) -> str:
+    """What an interval of alpha says; without one, what cannot be said.
+
+    Examples:
+        >>> _chance({"low": 0.1, "high": 0.4}), _chance({"low": 0.5, "high": 0.85})
+        ('more than chance, less than the 0.67 that is usually asked for',
+         'more than chance; whether as well as is usually asked for (0.67) is open')
+    """
+    low, high = alpha["low"], alpha["high"]
+    if low is None or high is None:
+        return "to a degree that has no interval"
+    if low <= 0:
+        return "no more than chance would have them, as far as can be told"
+    if low >= 0.8:
+        return "well"
+    if low >= 0.667:
+        return "well enough for tentative conclusions"
+    if high < 0.667:
         return "more than chance, less than the 0.67 that is usually asked for"
-    return "well" if alpha >= 0.8 else "well enough for tentative conclusions"
+    return "more than chance; whether as well as is usually asked for (0.67) is open"
+
+
+def _prevalence(rows: Mapping[str, Mapping[str, Any]]) -> str:
+    """A word of warning where kappa is low only because nearly everything gets one value."""
+    same, kappa, ac1 = (
+        rows[name]["value"] for name in ("percent_agreement", "fleiss_kappa", "gwet_ac1")
+    )
+    if same is None or kappa is None or ac1 is None or ac1 - kappa < _PARADOX:
+        return ""
+    return (
+        f"Two ratings of an item are the same in {number(same, percent=True)}, yet Fleiss’ kappa "
+        f"is {number(kappa, 2)}: one value is so common that kappa takes most agreement for "
+        f"chance. Gwet’s AC1, which does not, is {number(ac1, 2)}. "
+    )
 
 
 def _of(row: Mapping[str, Any]) -> str:
@@ -156,18 +210,17 @@ def _needed(panel: pl.DataFrame, names: tuple[str, str]) -> str:
     row = panel.filter((pl.col("basis") == basis) & (pl.col("target") == _TARGET))
     if not row.height or row["needed"][0] is None:
         return ""
-    needed, now, more = row["needed"][0], row["now"][0], row["more"][0]
+    needed, now = row["needed"][0], row["now"][0]
     low, high = row["needed_low"][0], row["needed_high"][0]
-    upper = f"{high:,}" if high is not None else "any number"
-    between = f" ({low:,} to {upper})" if low is not None else ""
-    if more:
+    if low is None or high is None:
+        least = f": it may be {low:,} or any number" if low is not None else ""
         return (
-            f"A reliability of {_TARGET:g} needs {counted(needed, 'rating')} an item{between}, "
-            f"{more:,} more than now."
+            f"How many ratings an item a reliability of {_TARGET:g} needs cannot be told from "
+            f"these{least}."
         )
     return (
-        f"A reliability of {_TARGET:g} needs {counted(needed, 'rating')} an item{between}; there "
-        f"{'is' if now == 1 else 'are'} {now:,.3g}."
+        f"A reliability of {_TARGET:g} needs {counted(needed, 'rating')} an item ({low:,} to "
+        f"{high:,}); there {'is' if now == 1 else 'are'} {now:,.3g}."
     )
 
 
@@ -191,9 +244,7 @@ def _odd(raters: pl.DataFrame) -> str:
     )
 
 
-def method(
-    rows: pl.DataFrame, *, normalise: str | None, resamples: int, seed: int
-) -> Sequence[str]:
+def method(rows: pl.DataFrame, *, normalise: str | None, facets: bool = False) -> Sequence[str]:
     """Paragraphs that can go into a paper."""
     complete = bool((rows["n_missing"] == 0).all())
     how = (
@@ -222,14 +273,19 @@ def method(
     )
     return (
         how + logs,
-        f"Other intervals are 95 % bootstrap intervals, bias-corrected and accelerated, from "
-        f"{resamples:,} draws (seed {seed}) of items, of raters, or of both; copies of a rater or "
-        f"item within a draw are never compared with each other.{corrected} Krippendorff’s alpha "
-        "and Fleiss’ kappa do not need to know who rated. The words poor, moderate, good and "
-        "excellent are those of Koo & Li (2016), with borders at 0.5, 0.75 and 0.9.",
+        "Other 95 % intervals are Student’s t on the jackknife: items are left out in turn, raters "
+        "are left out in turn, and the variance of the single ratings, which both hold, is taken "
+        "off once (Cameron, Gelbach & Miller 2011); degrees of freedom are Satterthwaite’s, ends "
+        "are taken on the scale −log(1 − x). With fewer than five items there is no interval, with "
+        "fewer than three raters it is over items alone, and none is given for kappa and alpha "
+        "where hardly any item departs from the commonest value."
+        f"{corrected} Krippendorff’s alpha, Fleiss’ kappa and Gwet’s AC1 and AC2 (2014) need not "
+        "know who rated. The words poor, moderate, good and excellent are those of Koo & Li "
+        "(2016), with borders at 0.5, 0.75 and 0.9, for the ends of the interval.",
         "How many ratings an item needs follows from the variance components of a "
         "generalisability study with raters crossed with items (Brennan 2001), or, where raters "
         "are not known, from the formula of Spearman and Brown. A rater is called at odds with the "
         "rest where the correlation with the others’ mean is lower than the spread of the other "
         "raters lets expect, p-values corrected over the raters of the group.",
+        *((_FACETS,) if facets else ()),
     )

@@ -40,7 +40,7 @@ def _labels(analysis: StudyAnalysis) -> str:
         return ""
     return (
         "Where ratings are categories, agreement is also given as Fleiss’ kappa (Fleiss 1971) and "
-        "Krippendorff’s alpha, with bootstrap intervals over items. "
+        "Krippendorff’s alpha, with intervals from the jackknife over items and raters. "
     )
 
 

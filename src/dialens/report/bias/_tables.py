@@ -49,7 +49,7 @@ def _categories(analysis: StudyAnalysis) -> Table:
         for row in data.iter_rows(named=True)
     ]
     heads = ("Quality", "Statistic", "Value", "95 % interval", "Items", "Ratings", "Why not")
-    note = "Intervals over items. 1 is perfect agreement, 0 what chance would give."
+    note = "Intervals over items and raters. 1 is perfect agreement, 0 what chance would give."
     return Table("categories", "Agreement on categories", heads, rows, note, data)
 
 

@@ -1,28 +1,43 @@
 from ._battery import STATISTICS
-from ._coefficients import fleiss_kappa, krippendorff_alpha
+from ._coefficients import fleiss_kappa, gwet_ac, krippendorff_alpha, percent_agreement
 from ._components import two_way_moments
 from ._disagreeing import disagreeing_raters
+from ._generalizability import (
+    COMPONENTS,
+    DECISIONS,
+    GeneralizabilityStudy,
+    generalizability,
+)
 from ._intraclass import FORMS, Icc, icc, icc_replicates, variance_parts, why_not
 from ._magnitudes import log_normalised, not_positive
 from ._matrix import RatingMatrix, Weights
 from ._measure import AGREEMENT, Agreement, measure_agreement
 from ._pairs import cohen_kappa, kendall_w, ranked
+from ._pairwise import PAIRS
 from ._panel import TARGETS, raters_needed
+from ._per_category import CATEGORIES
 from ._resampling import RESAMPLES, intervals
 
 __all__ = [
     "AGREEMENT",
+    "CATEGORIES",
+    "COMPONENTS",
+    "DECISIONS",
     "FORMS",
+    "PAIRS",
     "RESAMPLES",
     "STATISTICS",
     "TARGETS",
     "Agreement",
+    "GeneralizabilityStudy",
     "Icc",
     "RatingMatrix",
     "Weights",
     "cohen_kappa",
     "disagreeing_raters",
     "fleiss_kappa",
+    "generalizability",
+    "gwet_ac",
     "icc",
     "icc_replicates",
     "intervals",
@@ -31,6 +46,7 @@ __all__ = [
     "log_normalised",
     "measure_agreement",
     "not_positive",
+    "percent_agreement",
     "ranked",
     "raters_needed",
     "two_way_moments",

@@ -1,7 +1,8 @@
-"""Krippendorff's alpha and Fleiss' kappa: agreement from how often each value is given an item.
+"""Krippendorff's alpha, Fleiss' kappa, Gwet's AC: agreement from how often items get each value.
 
-Both compare disagreement within items with that expected of values thrown together. Raters need
-not be known, items may have different numbers of ratings.
+All compare disagreement within items with what chance would give, which alpha and kappa take to be
+values thrown together; Gwet's chance is in `_gwet`. Raters need not be known, items may have
+different numbers of ratings.
 
 A difference between two values weighs, by level of measurement (Krippendorff 2011, "Computing
 Krippendorff's alpha-reliability"): nominal, one if they differ; ordinal, the square of the ranks
@@ -11,13 +12,14 @@ their mid-ranks among all pairable values: alpha for ordinal data is alpha for i
 mid-ranks.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from scipy import sparse
 
+from dialens.statistics.agreement._gwet import gwet_ac, percent_agreement
 from dialens.statistics.agreement._matrix import (
     ONCE,
     Floats,
@@ -84,7 +86,7 @@ class ValueCounts:
         return self.of_all(["fleiss_kappa"], weights)["fleiss_kappa"]
 
     def of_all(self, names: Sequence[str], weights: Weights = ONCE) -> dict[str, Floats]:
-        """Several of `alpha_nominal`, …, `fleiss_kappa` from one count of the resamples."""
+        """Several of `alpha_nominal`, …, `gwet_ac1` from one count of the resamples."""
         found: dict[str, list[Floats]] = {name: [] for name in names}
         over_items = weights.raters is None
         counted = [name for name in names if not (over_items and name == "alpha_ratio")]
@@ -92,10 +94,37 @@ class ValueCounts:
             found["alpha_ratio"].append(self._ratio_over_items(weights))
         for block in self._blocks(weights) if counted else ():
             for name in counted:
-                kappa = name == "fleiss_kappa"
-                level = name.removeprefix("alpha_")
-                found[name].append(self._fleiss(block) if kappa else self._alpha(level, block))
+                found[name].append(self._one(name, block))
         return {name: np.concatenate(parts) for name, parts in found.items()}
+
+    def _one(self, name: str, block: "_Block") -> Floats:
+        if name == "fleiss_kappa":
+            return self._fleiss(block)
+        if name.startswith("alpha_"):
+            return self._alpha(name.removeprefix("alpha_"), block)
+        alike, different = self._alike(block)
+        if name == "percent_agreement":
+            return percent_agreement(alike, block)
+        weighting = name.removeprefix("gwet_ac1").removeprefix("gwet_ac2_") or "none"
+        return gwet_ac(self.values, weighting, alike, different, self._shares(block), block)
+
+    def _alike(self, block: "_Block") -> tuple[Floats, Callable[[Floats], Floats]]:
+        """Pairs of ratings of the same value in each item; and of others, each kind weighted."""
+        first, second = self._value_pairs
+
+        def different(likeness: Floats) -> Floats:
+            like = likeness[self.code[first], self.code[second]]
+            product = like[:, None] * block.times[first] * block.times[second]
+            return 2 * np.asarray(self._pair_adder @ product)
+
+        return self._by_item(block.times**2) - block.squares, different
+
+    def _shares(self, block: "_Block") -> Floats:
+        """How common each value is: the mean of its share in the ratings of an item."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            shares = np.nan_to_num(block.times / block.count[self.item])
+            rated = np.where(block.count > 0, block.v, 0.0)
+            return np.asarray(self._pooled(rated, shares) / rated.sum(axis=0))
 
     def too_much_work(self, level: str, resamples: int) -> bool:
         """Whether drawing raters anew would go through too many pairs of values."""
@@ -134,7 +163,7 @@ class ValueCounts:
             case "ratio":
                 first, second, gap = self._ratio_pairs
                 product = gap[:, None] * block.times[first] * block.times[second]
-                within = 2 * np.asarray(self._ratio_adder @ product)
+                within = 2 * np.asarray(self._pair_adder @ product)
                 between = self._ratio_between(pooled)
             case _:
                 place = self._places(level, pooled)
@@ -173,11 +202,7 @@ class ValueCounts:
         with np.errstate(divide="ignore", invalid="ignore"):
             apart = np.where(block.pairs > 0, within / block.pairs, 0.0)
             disagreement = weighted_sum(present, apart) / present.sum(axis=0)
-            shares = block.times / block.count[self.item]
-            rated = np.where(block.count > 0, block.v, 0.0)
-            total = rated.sum(axis=0)
-            pooled = self._pooled(rated, np.nan_to_num(shares)) / total
-            expected = 1 - (pooled**2).sum(axis=0)
+            expected = 1 - (self._shares(block) ** 2).sum(axis=0)
             return np.where(expected > 1e-12, 1 - disagreement / expected, np.nan)
 
     def _ratio_over_items(self, weights: Weights) -> Floats:
@@ -186,7 +211,7 @@ class ValueCounts:
         base = self._block(None, None)
         first, second, gap = self._ratio_pairs
         product = gap[:, None] * base.times[first] * base.times[second]
-        within = 2 * np.asarray(self._ratio_adder @ product)
+        within = 2 * np.asarray(self._pair_adder @ product)
         v = np.ones((n, 1)) if weights.items is None else weights.items
         present = np.where(base.pairs > 0, v, 0.0)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -215,8 +240,8 @@ class ValueCounts:
         return _adder(self.item, len(self.table.items))
 
     @cached_property
-    def _ratio_adder(self) -> sparse.csr_array:
-        return _adder(self.item[self._ratio_pairs[0]], len(self.table.items))
+    def _pair_adder(self) -> sparse.csr_array:
+        return _adder(self.item[self._value_pairs[0]], len(self.table.items))
 
     @cached_property
     def _codes(self) -> sparse.csr_array:
@@ -233,22 +258,22 @@ class ValueCounts:
         )
 
     @cached_property
-    def _ratio_pairs(self) -> tuple[Ints, Ints, Floats]:
-        """Pairs of different values within an item, and how far apart they are."""
+    def _value_pairs(self) -> tuple[Ints, Ints]:
+        """Pairs of different values within an item."""
         starts = np.searchsorted(self.item, np.arange(len(self.table.items) + 1))
-        firsts: list[Ints] = []
-        seconds: list[Ints] = []
+        firsts: list[Ints] = [np.zeros(0, dtype=np.int64)]
+        seconds: list[Ints] = [np.zeros(0, dtype=np.int64)]
         for size in np.unique(np.diff(starts)):
-            if size < 2:
-                continue
             begin = starts[:-1][np.diff(starts) == size]
             one, two = np.triu_indices(int(size), 1)
             firsts.append((begin[:, None] + one).ravel())
             seconds.append((begin[:, None] + two).ravel())
-        if not firsts:
-            none = np.zeros(0, dtype=np.int64)
-            return none, none, np.zeros(0)
-        first, second = np.concatenate(firsts), np.concatenate(seconds)
+        return np.concatenate(firsts), np.concatenate(seconds)
+
+    @cached_property
+    def _ratio_pairs(self) -> tuple[Ints, Ints, Floats]:
+        """Pairs of different values within an item, and how far apart they are."""
+        first, second = self._value_pairs
         gap = _ratio_gap(self.values[self.code[first]], self.values[self.code[second]])
         return first, second, gap
 

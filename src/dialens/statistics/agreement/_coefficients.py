@@ -35,3 +35,29 @@ def fleiss_kappa(table: RatingMatrix) -> float:
         0.55
     """
     return float(ValueCounts.of(table).fleiss_kappa()[0])
+
+
+def percent_agreement(table: RatingMatrix) -> float:
+    """The share of pairs of ratings of an item that are the same, averaged over items.
+
+    Examples:
+        >>> percent_agreement(RatingMatrix.of_array([[1, 1, 1], [2, 2, 1]]))
+        0.6666666666666666
+    """
+    return float(ValueCounts.of(table).of_all(["percent_agreement"])["percent_agreement"][0])
+
+
+def gwet_ac(table: RatingMatrix, weights: str = "none") -> float:
+    """Gwet's AC1, or with weights AC2.
+
+    Args:
+        table: The ratings; raters need not be known.
+        weights: `none`, `ordinal`, `linear` or `quadratic`.
+
+    Examples:
+        >>> said = RatingMatrix.of_array([[1, 1, 1], [1, 1, 1], [1, 1, 1], [1, 1, 2]])
+        >>> round(gwet_ac(said), 3), round(fleiss_kappa(said), 3)
+        (0.803, -0.091)
+    """
+    name = "gwet_ac1" if weights == "none" else f"gwet_ac2_{weights}"
+    return float(ValueCounts.of(table).of_all([name])[name][0])

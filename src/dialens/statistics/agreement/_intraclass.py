@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from dialens.base import Estimate
+from dialens.base import DialensError, Estimate
 from dialens.statistics.agreement._components import (
     Components,
     one_way_moments,
@@ -88,8 +88,9 @@ def icc(
 ) -> dict[str, Icc]:
     """All forms that can be computed; those that need raters are left out where none are known.
 
-    A coefficient without any variance to share out is NaN. See `why_not` for what a table must
-    hold. `parts` saves computing `variance_parts` again.
+    A coefficient without any variance to share out is NaN. A table that holds too little to
+    compute any form is refused with the reason that `why_not` gives. `parts` saves computing
+    `variance_parts` again.
 
     Examples:
         >>> ratings = [[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8]]
@@ -99,6 +100,9 @@ def icc(
         {'ICC(1,1)': 0.17, 'ICC(2,1)': 0.29, 'ICC(3,1)': 0.71,
          'ICC(1,k)': 0.44, 'ICC(2,k)': 0.62, 'ICC(3,k)': 0.91}
     """
+    reason = why_not(table, "ICC(1,1)") if _too_little(table) else None
+    if reason is not None:
+        raise DialensError(f"No intraclass correlation: {reason}.")
     k = ratings_per_item(table)
     parts = parts or variance_parts(table)
     values = _forms(parts.one_way, parts.two_way, k)
@@ -117,6 +121,8 @@ def why_not(table: RatingMatrix, form: str) -> str | None:
         >>> why_not(RatingMatrix.of_array([[1, 2]]), "ICC(1,1)")
         'there is only one item: differences between items cannot be seen'
     """
+    if not len(table.items):
+        return "there are no ratings"
     if len(table.items) < 2:
         return "there is only one item: differences between items cannot be seen"
     if table.rater is not None and len(table.raters) < 2:
@@ -130,6 +136,11 @@ def why_not(table: RatingMatrix, form: str) -> str | None:
     if form in TWO_WAY and table.per_rater.max() < 2:
         return "no rater judged more than one item: raters cannot be told from disagreement"
     return None
+
+
+def _too_little(table: RatingMatrix) -> bool:
+    """Whether there is nothing to divide by, as opposed to no variance to share out."""
+    return len(table.items) < 2 or table.per_item.max() < 2
 
 
 def ratings_per_item(table: RatingMatrix) -> float:

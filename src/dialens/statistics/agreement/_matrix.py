@@ -56,6 +56,7 @@ class RatingMatrix:
         items: Names of the items, sorted.
         raters: Names of the raters, sorted; empty where they are not known.
         averaged: How many ratings were merged because a rater judged an item more than once.
+        given: The different values before any were merged; None where none were.
 
     Examples:
         >>> table = RatingMatrix.of_array([[1, 2], [3, np.nan], [5, 6]])
@@ -69,6 +70,7 @@ class RatingMatrix:
     items: tuple[str, ...]
     raters: tuple[str, ...]
     averaged: int = 0
+    given: Floats | None = None
 
     @classmethod
     def of(
@@ -88,9 +90,11 @@ class RatingMatrix:
                 frame.sort("item", "rater", "value").group_by("item", "rater").agg(pl.mean("value"))
             ).sort("item", "rater")
             averaged = given - frame.height
+        whole = np.unique(np.asarray(values, dtype=np.float64)) if averaged else None
+        given_values = None if whole is None else whole[~np.isnan(whole)]
         names, item = _places(frame["item"])
         known, rater = ((), None) if raters is None else _places(frame["rater"])
-        return cls(item, rater, frame["value"].to_numpy(), names, known, averaged)
+        return cls(item, rater, frame["value"].to_numpy(), names, known, averaged, given_values)
 
     @classmethod
     def of_array(cls, table: ArrayLike) -> "RatingMatrix":
@@ -148,6 +152,22 @@ class RatingMatrix:
     def with_values(self, values: Floats) -> "RatingMatrix":
         """The same cells with other values."""
         return RatingMatrix(self.item, self.rater, values, self.items, self.raters, self.averaged)
+
+    def labels(self) -> "RatingMatrix":
+        """The same with means of several ratings at the nearest value that was given.
+
+        The mean of a yes and a no is no third category.
+
+        Examples:
+            >>> table = RatingMatrix.of([*"aabb"], [*"rrrs"], [0, 1, 1, 1])
+            >>> table.value.tolist(), table.labels().value.tolist()
+            ([0.5, 1.0, 1.0], [0.0, 1.0, 1.0])
+        """
+        if self.given is None:
+            return self
+        above = np.clip(np.searchsorted(self.given, self.value), 1, len(self.given) - 1)
+        low, high = self.given[above - 1], self.given[above]
+        return self.with_values(np.where(self.value - low <= high - self.value, low, high))
 
     def rectangle(self) -> Floats:
         """Items × raters as an array, NaN where a cell is empty."""

@@ -9,15 +9,25 @@ import polars as pl
 
 from dialens.base import Advance, Estimate
 from dialens.statistics._corrections import corrected
-from dialens.statistics.agreement._battery import NAMES, STATISTICS, Battery, reasons_against
+from dialens.statistics.agreement._battery import (
+    NAMES,
+    RARE,
+    STATISTICS,
+    Battery,
+    reasons_against,
+)
 from dialens.statistics.agreement._components import Components
 from dialens.statistics.agreement._disagreeing import RATERS, disagreeing_raters
 from dialens.statistics.agreement._groups import Group, divided
 from dialens.statistics.agreement._intraclass import Icc, icc, ratings_per_item, variance_parts
 from dialens.statistics.agreement._matrix import ONCE, RatingMatrix
 from dialens.statistics.agreement._pairs import concordance_test
+from dialens.statistics.agreement._pairwise import PAIRS, RaterPairs, pair_rows
 from dialens.statistics.agreement._panel import PANEL, TARGETS, panel_rows
-from dialens.statistics.agreement._resampling import OVER, RESAMPLES
+from dialens.statistics.agreement._per_category import CATEGORIES, category_rows
+from dialens.statistics.agreement._rare import rarely_said
+
+OVER = ("items", "raters", "both")
 
 AGREEMENT = pl.Schema(
     {
@@ -47,13 +57,12 @@ AGREEMENT = pl.Schema(
 """One row a statistic.
 
 `low` and `high` are the interval to report, `interval` says where it comes from; beside it stand
-bootstrap intervals over items, over raters, and over both. `n_missing` are the empty cells of
-items × raters. `p` tests that items do not differ (F; χ² for Kendall's W), `p_adjusted` is
+intervals over items, over raters, and over both, by the jackknife. `n_missing` are the empty cells
+of items × raters. `p` tests that items do not differ (F; χ² for Kendall's W), `p_adjusted` is
 corrected over `family` tests. `reason` says why a value, or an interval, is null.
 """
 
 _TESTED = ("ICC(1,1)", "ICC(2,1)", "kendall_w")
-_BOTH = ("ICC(2,1)", "ICC(2,k)")
 
 
 @dataclass(frozen=True)
@@ -64,12 +73,16 @@ class Agreement:
         rows: Columns of `AGREEMENT`.
         raters: Columns of `RATERS`: every rater against the rest.
         panel: Columns of `PANEL`: how many raters a wanted reliability needs.
+        pairs: Columns of `PAIRS`: Cohen's kappa of every two raters.
+        categories: Columns of `CATEGORIES`: agreement on each category by itself.
         notes: What was left out, merged or mixed, in sentences.
     """
 
     rows: pl.DataFrame
     raters: pl.DataFrame
     panel: pl.DataFrame
+    pairs: pl.DataFrame
+    categories: pl.DataFrame
     notes: tuple[str, ...] = field(default=())
 
 
@@ -81,8 +94,6 @@ def measure_agreement(
     normalise: str | None = None,
     modulus: float | None = None,
     targets: Sequence[float] = TARGETS,
-    resamples: int = RESAMPLES,
-    seed: int = 0,
     confidence: float = 0.95,
     advance: Advance | None = None,
 ) -> Agreement:
@@ -95,8 +106,6 @@ def measure_agreement(
         normalise: `log` for magnitude estimates, see `log_normalised`.
         modulus: The modulus that was shown, where the ratings do not say it themselves.
         targets: Reliabilities for which the number of raters is asked.
-        resamples: Of the bootstrap.
-        seed: Random seed of the bootstrap.
         confidence: Confidence level of the intervals.
         advance: Called with 1 when another group is done.
 
@@ -104,31 +113,52 @@ def measure_agreement(
         >>> from dialens.corpus import RATINGS
         >>> cells = [(f"d{i}", f"r{j}", 1.0 + (i + j // 2) % 5) for i in range(9) for j in range(4)]
         >>> rows = [{"dialog": d, "rater": r, "quality": "fluent", "value": v} for d, r, v in cells]
-        >>> found = measure_agreement(pl.DataFrame(rows, schema=RATINGS), resamples=100).rows
+        >>> found = measure_agreement(pl.DataFrame(rows, schema=RATINGS)).rows
         >>> found.filter(pl.col("statistic") == "ICC(2,k)").select("value", "n_items").row(0)
         (0.8208955223880597, 9)
     """
     groups, notes = divided(ratings, by, qualities=qualities, normalise=normalise, modulus=modulus)
     rows: list[dict[str, Any]] = []
-    raters, panel = [RATERS.to_frame()], [PANEL.to_frame()]
-    for number, group in enumerate(groups):
-        measured = _Measured.of(group, resamples, [seed, number], confidence)
+    more: dict[str, list[pl.DataFrame]] = {
+        name: [schema.to_frame()] for name, schema in _FURTHER.items()
+    }
+    for group in groups:
+        measured = _Measured.of(group, confidence)
         rows += measured.rows()
         names = {"quality": group.quality, "group": group.name}
         named = [pl.lit(text).alias(name) for name, text in names.items()]
-        if group.table is not None:
-            needed = panel_rows(
-                measured.singles(), measured.two_way, ratings_per_item(group.table), tuple(targets)
-            )
-            panel.append(needed.with_columns(named).select(PANEL.names()))
-        if group.table is not None and group.table.rater is not None and not group.words:
-            against = disagreeing_raters(group.table, confidence=confidence)
-            raters.append(against.with_columns(named).select(RATERS.names()))
+        for name, table in _further(measured, tuple(targets), confidence).items():
+            more[name].append(table.with_columns(named).select(_FURTHER[name].names()))
         if advance:
             advance(1)
     notes += [note for group in groups for note in group.notes]
     table = _corrected(pl.DataFrame(rows, schema=AGREEMENT))
-    return Agreement(table, pl.concat(raters), pl.concat(panel), tuple(notes))
+    return Agreement(
+        table, **{name: pl.concat(parts) for name, parts in more.items()}, notes=tuple(notes)
+    )
+
+
+_FURTHER = {"raters": RATERS, "panel": PANEL, "pairs": PAIRS, "categories": CATEGORIES}
+
+
+def _further(
+    measured: "_Measured", targets: tuple[float, ...], confidence: float
+) -> dict[str, pl.DataFrame]:
+    """The tables beside the statistics of one group, without its name."""
+    group = measured.group
+    table = group.table
+    if table is None:
+        return {}
+    found = {
+        "panel": panel_rows(measured.singles(), measured.two_way, ratings_per_item(table), targets)
+    }
+    if table.rater is not None and not group.words:
+        found["raters"] = disagreeing_raters(table, confidence=confidence)
+    if "gwet_ac1" not in measured.reasons:
+        found["categories"] = category_rows(table.labels(), group.words, confidence=confidence)
+    if "light_kappa" not in measured.reasons:
+        found["pairs"] = pair_rows(RaterPairs(table.labels()), confidence)
+    return found
 
 
 @dataclass(frozen=True)
@@ -143,7 +173,7 @@ class _Measured:
     two_way: Components | None
 
     @classmethod
-    def of(cls, group: Group, resamples: int, seed: list[int], confidence: float) -> "_Measured":
+    def of(cls, group: Group, confidence: float) -> "_Measured":
         table = group.table
         if table is None:
             return cls(group, {}, {}, {}, dict.fromkeys(STATISTICS, group.refused or ""), None)
@@ -157,9 +187,17 @@ class _Measured:
             two_way = parts.two_way if "ICC(2,1)" not in reasons else None
         statistics = Battery(table, [name for name in STATISTICS if name not in reasons])
         values = {name: float(x[0]) for name, x in statistics(ONCE).items()}
-        bounds = {}
-        for place, over in enumerate(OVER):
-            bounds[over] = statistics.intervals(over, resamples, [*seed, place], confidence)
+        spreads = statistics.spreads()
+        rare = rarely_said(table.labels())
+        bounds = {
+            over: {
+                name: Estimate(spread.estimate, reason=rare)
+                if rare and name in RARE
+                else spread.over(over, confidence)
+                for name, spread in spreads.items()
+            }
+            for over in OVER
+        }
         moments = {name: values[name] for name in forms}
         values |= {name: form.value for name, form in forms.items()}
         if not table.complete:
@@ -211,11 +249,10 @@ class _Measured:
             items, raters = self.group.table.shape
             _, p = concordance_test(self.values[name], items, raters)
             row |= {"df1": items - 1, "p": p}
-        for over in ("both", "items") if name in _BOTH else ("items",):
+        for over, what in (("both", "items and raters"), ("items", "items")):
             drawn = self.bounds[over][name]
             if drawn.has_interval:
-                what = "items and raters" if over == "both" else over
-                how = f"bootstrap over {what}"
+                how = f"jackknife over {what}"
                 return {**row, "low": drawn.low, "high": drawn.high, "interval": how}
         return {**row, "reason": f"no interval: {self.bounds['items'][name].reason}"}
 
