@@ -35,8 +35,8 @@ CORRELATIONS = pl.Schema(
 """One row a metric, quality, level and scope: `within` agents (the headline where there are
 several), `pooled` over them, `between` their means. `p_at_most` marks the least Pearson's p that
 permutations can give, `n_effective` is how many independent units would scatter as much. `ceiling`
-is the reliability of the mean rating, `highest_r` its root; `missing` says why units have no value, `family` how many tests were corrected together
-(for each coefficient)."""
+is the reliability of the mean rating, `highest_r` its root; `missing` says why units have no value,
+`family` how many tests were corrected together (for each coefficient)."""
 
 ACCURACIES = pl.Schema(
     {

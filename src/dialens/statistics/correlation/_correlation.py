@@ -31,6 +31,8 @@ from dialens.statistics.correlation._spearman import spearman_errors, stratum_ra
 COEFFICIENTS = ("pearson", "spearman", "kendall")
 FEWEST_UNITS = 3
 FEWEST_CLUSTERS = 8
+FEWEST_PERMUTED = 5
+"""Fewer units have so few orders that no p-value could be below .05."""
 _FLAT = 1e-12
 
 
@@ -347,13 +349,15 @@ def _estimate(
         return Estimate(value, p=pair.p, reason=missing)
     if abs(value) >= 1 - 1e-12:
         return Estimate(value, reason="a perfect correlation has no interval")
+    p = pair.p if n >= FEWEST_PERMUTED else None
     reach = float(stats.norm.ppf((1 + confidence) / 2)) * pair.least_error
     if not np.isfinite(reach):
-        return Estimate(value, p=pair.p, reason=f"only {n} units: too few for an interval")
+        return Estimate(value, p=p, reason=f"only {n} units: too few for an interval")
     basis = "normal"
     if n_clusters >= FEWEST_CLUSTERS and np.isfinite(pair.error):
         t = float(stats.t.ppf((1 + confidence) / 2, n_clusters - 1))
         basis, reach = "clusters", max(reach, t * pair.error)
     z = np.arctanh(value)
     ends = float(np.tanh(z - reach)), float(np.tanh(z + reach))
-    return Estimate(value, *ends, pair.p, basis=basis)
+    few = None if p is not None else f"only {n} units: too few for a test"
+    return Estimate(value, *ends, p, basis=basis, reason=few)

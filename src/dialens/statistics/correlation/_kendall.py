@@ -68,7 +68,7 @@ def kendall_null(x: Floats, y: Floats, strata: Ints | None = None) -> float:
         )
         pairs_x, pairs_y = pairs_x + for_x, pairs_y + for_y
         variance += _null_variance(x[rows], y[rows])
-    if not pairs_x or not pairs_y:
+    if variance <= 1e-9 or not pairs_x or not pairs_y:
         return float("nan")
     return float(np.sqrt(variance / (pairs_x * pairs_y)))
 
