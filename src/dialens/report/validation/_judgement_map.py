@@ -27,7 +27,13 @@ def judgement_map(rows: pl.DataFrame, labels: Mapping[str, str]) -> Chart | None
         "quality:N",
         sort=qualities,
         axis=alt.Axis(
-            orient="top", title=None, ticks=False, domain=False, labelAngle=-30, labelLimit=140
+            orient="top",
+            title=None,
+            ticks=False,
+            domain=False,
+            labelAngle=0,
+            labelLimit=110,
+            labelOverlap=False,
         ),
     )
     y = alt.Y(

@@ -38,6 +38,7 @@ from dialens.report.validation._words import (
     by_quality,
     ceiling_text,
     findings,
+    judged,
     parting_text,
     scope,
 )
@@ -72,7 +73,7 @@ def write_validation(
 
 def _found(result: Validation, notes: Notes) -> Section:
     lead = f"{ceiling_text(result)}. {parting_text(result)}."
-    table = best_table(result.best, result.labels)
+    table = best_table(judged(result), result.labels)
     blocks: list[Block] = [Text(lead, soft=False), table, Findings(findings(result)), notes]
     return Section("found", "What was found", blocks)
 
@@ -100,7 +101,8 @@ def _correlations(result: Validation) -> Section:
         "that between agents’ means stand beside it. 95 % intervals over clusters stand below each "
         "coefficient. P-values are of Pearson’s coefficient, corrected over the family of "
         f"{family_size(result.correlations.filter('headline')):,} tests in this table. The "
-        "ceiling is the reliability of the mean rating; “free of rater noise” is the correlation corrected for it."
+        "ceiling is the reliability of the mean rating; “free of rater noise” is the correlation "
+        "corrected for it."
     )
     blocks: list[Block] = [Text(lead), correlation_table(result.correlations, result.labels)]
     return Section("tables", "Correlations with human judgement", blocks, "Correlations")
@@ -228,7 +230,10 @@ def _matrix_name(level: str, scope: str) -> str:
 
 def _by_scope(table: pl.DataFrame) -> dict[tuple[str, str], pl.DataFrame]:
     """Rows by level and scope, what leads first."""
-    ordered = table.sort("level", ~pl.col("headline"), maintain_order=True)
+    place = {level: place for place, level in enumerate(LEVELS)}
+    ordered = table.sort(
+        pl.col("level").replace_strict(place), ~pl.col("headline"), maintain_order=True
+    )
     return {
         (str(key[0]), str(key[1])): rows
         for key, rows in ordered.group_by("level", "scope", maintain_order=True)

@@ -36,7 +36,7 @@ def best_table(best: pl.DataFrame, labels: Mapping[str, str]) -> Table:
         Column("Between agents", hint="Means of agents: does it tell agents apart?"),
         Column("Corrected p", hint="Of the coefficient within agents, or pooled if there is none."),
         Column(
-            "Not chosen there",
+            "On the other half",
             hint="The strongest of many looks stronger than it is: this is what the strongest on "
             "one half of the data reaches on the other.",
         ),

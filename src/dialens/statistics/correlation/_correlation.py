@@ -359,5 +359,5 @@ def _estimate(
         basis, reach = "clusters", max(reach, t * pair.error)
     z = np.arctanh(value)
     ends = float(np.tanh(z - reach)), float(np.tanh(z + reach))
-    few = None if p is not None else f"only {n} units: too few for a test"
-    return Estimate(value, *ends, p, basis=basis, reason=few)
+    why = None if p is not None else f"only {n} units: too few for a test"
+    return Estimate(value, *ends, p, basis=basis, reason=why)
