@@ -74,6 +74,8 @@ def best_rows(
     for (level, quality), part in table.group_by("level", "quality", maintain_order=True):
         key = str(level), str(quality)
         known = part.filter(pl.col("pearson").is_not_null())
+        tested = known.filter(pl.col("pearson_p").is_not_null())
+        known = tested if tested.height else known
         sure = known.filter(pl.col("pearson_p_adjusted") < ALPHA)
         if not known.height:
             rows.append({"level": level, "quality": quality, "reason": part["reason"][0]})

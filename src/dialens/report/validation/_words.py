@@ -157,15 +157,14 @@ def _reading(row: Mapping[str, Any]) -> str:
 
 
 def _parting(result: Validation) -> list[Finding]:
-    text = parting_text(result)
-    apart = beside(result.correlations)["parted"].any()
-    return [
-        Finding(
-            text,
-            f"Warned is where the two differ by at least {APART:g} and the pooled coefficient lies "
-            "outside the interval of the other",
-        )
-    ] * bool(apart)
+    """A warning where coefficients part; nothing where they do not."""
+    if not beside(result.correlations)["parted"].any():
+        return []
+    rule = (
+        f"A pair is named where the two differ by at least {APART:g} and the pooled coefficient "
+        "lies outside the interval of the one within agents"
+    )
+    return [Finding(parting_text(result), rule)]
 
 
 def by_quality(table: pl.DataFrame) -> list[tuple[tuple[str, str], pl.DataFrame]]:
