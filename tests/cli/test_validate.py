@@ -62,8 +62,8 @@ def test_validate_writes_everything(rated, tmp_path: Path) -> None:
     done = run("validate", *rated, "-o", tmp_path / "v", "--resamples", 200)
     assert done.exit_code == 0
     assert "corrected over" in done.output
-    assert len(done.output.splitlines()) <= 24  # a screen
-    assert "goes most closely with" in done.output.splitlines()[0]
+    assert len(done.stdout.splitlines()) <= 24  # a screen
+    assert "goes most closely with" in done.stdout.splitlines()[0]
     files = {path.name for path in (tmp_path / "v").iterdir()}
     assert files == {
         ".dialens.json",

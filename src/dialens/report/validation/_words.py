@@ -90,10 +90,14 @@ def answer(result: Validation) -> str:
     metric, quality = in_sentence(result.labels[row["metric"]]), quality_text(row["quality"])
     ends = in_brackets(row["low"], row["high"])
     return (
-        f"{capitalised(quality)} goes most closely with {metric}: {in_scope(row)} r = "
-        f"{number(row['r'], 2)}{ends}, {units_text(row['n'], row['level'])}, "
+        f"{capitalised(quality)} goes most closely with {metric}{_opposite(row)}: "
+        f"{in_scope(row)} r = {number(row['r'], 2)}{ends}, {units_text(row['n'], row['level'])}, "
         f"{counted(row['n_ratings'], 'rating')}; {_others(table, row)}"
     )
+
+
+def _opposite(row: Mapping[str, Any]) -> str:
+    return ", in the opposite direction" if row["r"] < 0 else ""
 
 
 def _others(table: pl.DataFrame, first: Mapping[str, Any]) -> str:
@@ -218,8 +222,7 @@ def corrected_p(row: Mapping[str, Any]) -> str:
 
 def _goes_with(row: Mapping[str, Any], result: Validation) -> Finding:
     quality, metric = quality_text(row["quality"]), in_sentence(result.labels[row["metric"]])
-    opposite = ", in the opposite direction" if row["r"] < 0 else ""
-    claim = f"{quality} goes most closely with {metric}{opposite}"
+    claim = f"{quality} goes most closely with {metric}{_opposite(row)}"
     beside_it = [
         f"{name} {number(row[scope], 2)}"
         for scope, name in (("pooled", "pooled"), ("between", f"between {row['agents']} agents"))
