@@ -241,5 +241,5 @@ def _footnote(best: pl.DataFrame) -> str:
     row = first[0]
     return (
         f"{text}: the best for {row['quality']}, chosen on one half of the data, reaches "
-        f"{number(row['r_elsewhere'], 2)} on the other."
+        f"{number(row['r_elsewhere'], 2)} in the same direction on the other."
     )

@@ -222,7 +222,7 @@ def corrected_p(row: Mapping[str, Any]) -> str:
 
 def _goes_with(row: Mapping[str, Any], result: Validation) -> Finding:
     quality, metric = quality_text(row["quality"]), in_sentence(result.labels[row["metric"]])
-    claim = f"{quality} goes most closely with {metric}{_opposite(row)}"
+    claim = f"{capitalised(quality)} goes most closely with {metric}{_opposite(row)}"
     beside_it = [
         f"{name} {number(row[scope], 2)}"
         for scope, name in (("pooled", "pooled"), ("between", f"between {row['agents']} agents"))
@@ -254,7 +254,7 @@ def _chosen(row: Mapping[str, Any]) -> str:
         return many
     return (
         f"{many}: chosen on one half of the data, the strongest reaches "
-        f"{number(row['r_elsewhere'], 2)} on the other"
+        f"{number(row['r_elsewhere'], 2)} in the same direction on the other"
     )
 
 
