@@ -349,7 +349,7 @@ def _estimate(
         return Estimate(value, p=pair.p, reason=missing)
     if abs(value) >= 1 - 1e-12:
         return Estimate(value, reason="a perfect correlation has no interval")
-    p = pair.p if n >= FEWEST_PERMUTED else None
+    p = pair.p if n >= FEWEST_PERMUTED and np.isfinite(pair.p) else None
     reach = float(stats.norm.ppf((1 + confidence) / 2)) * pair.least_error
     if not np.isfinite(reach):
         return Estimate(value, p=p, reason=f"only {n} units: too few for an interval")
