@@ -62,10 +62,16 @@ def test_validate_writes_everything(rated, tmp_path: Path) -> None:
     done = run("validate", *rated, "-o", tmp_path / "v", "--resamples", 200)
     assert done.exit_code == 0
     assert "corrected over" in done.output
+    assert len(done.stdout.splitlines()) <= 24  # a screen
+    assert "goes most closely with" in done.stdout.splitlines()[0]
     files = {path.name for path in (tmp_path / "v").iterdir()}
     assert files == {
         ".dialens.json",
         "validation.json",
+        "best.csv",
+        "best.tex",
+        "accuracies.csv",
+        "accuracies.tex",
         "correlations.csv",
         "differences.csv",
         "incremental.csv",
@@ -83,14 +89,20 @@ def test_validate_writes_everything(rated, tmp_path: Path) -> None:
         "kendall",
         "ceiling",
         "pearson_corrected",
+        "scope",
+        "headline",
     }
     assert wanted <= made["correlations"][0].keys()
     wanted = {"dataset", "automatic", "psychological", "r2_a", "r2_p", "r2_pa", "p", "p_adjusted"}
     assert wanted | {"cv_r2_a", "cv_r2_p", "cv_r2_pa"} <= made["incremental"][0].keys()
     table = pl.read_csv(tmp_path / "v" / "correlations.csv")
     assert table.height == len(made["correlations"])
+    assert {"within", "pooled", "between"} == set(table["scope"])
     length = table.filter(
-        pl.col("metric") == "length", pl.col("level") == "turn", pl.col("quality") != "calm"
+        pl.col("metric") == "length",
+        pl.col("level") == "turn",
+        pl.col("quality") != "calm",
+        "headline",
     )
     assert length["pearson"].item() > 0.8
     assert length["n_clusters"].item() == 20
@@ -134,7 +146,7 @@ def test_validate_refuses_what_it_cannot_do(rated, tmp_path: Path) -> None:
 def test_charts_are_drawn_without_complaint(rated, tmp_path: Path, chromium) -> None:
     run("validate", *rated, "-o", tmp_path / "v", "--resamples", 200)
     run("power", "--residual-sd", 1, "--effect", 0.5, "-o", tmp_path / "p", "--simulations", 100)
-    for folder, figures in (("v", 3), ("p", 1)):
+    for folder, figures in (("v", 4), ("p", 1)):
         page = chromium.new_page()
         complaints: list[str] = []
         page.on("console", lambda message, seen=complaints: seen.append(message.text))

@@ -6,8 +6,9 @@ from scipy import stats
 
 from dialens.statistics import ClusterDraws
 from dialens.statistics.correlation import correlate, pearson_replicates
-from dialens.statistics.correlation._correlation import _spearman_replicates as spearman_replicates
-from dialens.statistics.correlation._kendall import concordance, kendall
+from dialens.statistics.correlation._kendall import concordance, kendall, kendall_null
+from dialens.statistics.correlation._permutation import Design, effective_units
+from dialens.statistics.correlation._spearman import spearman_errors
 
 
 def table(seed: int = 0, n: int = 120) -> tuple[np.ndarray, np.ndarray]:
@@ -38,7 +39,7 @@ def test_values_are_those_of_scipy() -> None:
 
 
 def test_a_resample_is_the_correlation_of_the_units_drawn() -> None:
-    """Weighted sums and cumulative ranks give what copying the units would."""
+    """Weighted sums give what copying the units would."""
     x, y = table(3, 40)
     clusters = np.random.default_rng(1).integers(0, 12, 40)
     draws = ClusterDraws.of(clusters, 25, np.random.default_rng(2))
@@ -46,7 +47,6 @@ def test_a_resample_is_the_correlation_of_the_units_drawn() -> None:
     a, b = x[there], y[there]
     scaled_a, scaled_b = (t - t.mean(axis=0) for t in (a, b))
     pearson = pearson_replicates(scaled_a, scaled_b, there, draws)
-    spearman = spearman_replicates(a, b, there, draws)
     for number, counts in enumerate(draws.counts):
         copies = np.repeat(np.arange(len(a)), counts[draws.place][there])
         for i in range(2):
@@ -54,9 +54,6 @@ def test_a_resample_is_the_correlation_of_the_units_drawn() -> None:
                 drawn_a, drawn_b = a[copies, i], b[copies, j]
                 assert pearson[number, i, j] == pytest.approx(
                     stats.pearsonr(drawn_a, drawn_b).statistic
-                )
-                assert spearman[number, i, j] == pytest.approx(
-                    stats.spearmanr(drawn_a, drawn_b).statistic
                 )
 
 
@@ -84,6 +81,94 @@ def test_kendalls_error_is_near_that_of_leaving_clusters_out() -> None:
     jackknife = np.sqrt(39 / 40 * ((left - np.mean(left)) ** 2).sum())
     assert tau == pytest.approx(stats.kendalltau(x, y).statistic)
     assert error == pytest.approx(jackknife, rel=0.1)
+
+
+def test_spearmans_error_is_near_that_of_leaving_clusters_out() -> None:
+    rng = np.random.default_rng(15)
+    clusters = np.repeat(np.arange(40), 4)
+    shared = rng.normal(size=40)[clusters]
+    x, y = (shared + rng.normal(size=160)).round(1), (2 * shared + rng.normal(size=160)).round()
+    one = np.zeros(160, dtype=np.int64)
+    error = spearman_errors(x[:, None], y[:, None], one, clusters).item()
+    left = [
+        np.arctanh(stats.spearmanr(x[clusters != c], y[clusters != c]).statistic) for c in range(40)
+    ]
+    jackknife = np.sqrt(39 / 40 * ((left - np.mean(left)) ** 2).sum())
+    assert error == pytest.approx(jackknife, rel=0.05)
+
+
+def test_kendalls_null_is_scipys_with_ties() -> None:
+    rng = np.random.default_rng(16)
+    x, y = rng.integers(0, 4, 90).astype(float), rng.integers(0, 6, 90).astype(float)
+    p = stats.kendalltau(x, y, method="asymptotic").pvalue
+    z = stats.kendalltau(x, y).statistic / kendall_null(x, y)
+    assert 2 * stats.norm.sf(abs(z)) == pytest.approx(p, rel=1e-9)
+
+
+def test_a_permutation_p_of_two_rare_events_is_fishers() -> None:
+    """Of 300 units 30 have one and 15 the other, 4 have both; independent units."""
+    x, y = np.zeros((2, 300, 1))
+    x[:30], y[26:41] = 1, 1
+    draws = ClusterDraws.of(np.arange(300), 300, np.random.default_rng(0))
+    made = correlate(x, y, draws)
+    wanted = stats.fisher_exact([[4, 26], [11, 259]]).pvalue
+    for name in ("pearson", "spearman"):
+        assert made.estimates[name][0][0].p == pytest.approx(wanted, abs=0.012)
+
+
+def test_an_empty_cell_is_no_certainty() -> None:
+    """No unit has both of two rare events: by chance that happens one time in five."""
+    x, y = np.zeros((2, 300, 1))
+    x[:30], y[30:45] = 1, 1
+    draws = ClusterDraws.of(np.arange(300) % 60, 300, np.random.default_rng(0))
+    made = correlate(x, y, draws)
+    for name in ("pearson", "spearman", "kendall"):
+        one = made.estimates[name][0][0]
+        assert one.p > 0.1
+        assert one.low < 0 < one.high
+
+
+def test_a_value_that_hardly_ever_occurs_is_not_tested() -> None:
+    x, y = np.random.default_rng(3).normal(size=(2, 100, 1))
+    x = (np.arange(100) < 4).astype(float)[:, None]
+    draws = ClusterDraws.of(np.arange(100), 200, np.random.default_rng(0))
+    one = correlate(x, y, draws).estimates["pearson"][0][0]
+    assert (one.p, one.low, one.reason) == (
+        None,
+        None,
+        "all but 4 of 100 units share a value: no test",
+    )
+
+
+def test_units_are_worth_their_number_or_that_of_their_clusters() -> None:
+    rng = np.random.default_rng(17)
+    a, b = rng.normal(size=(2, 400, 1))
+    a, b = (stats.zscore(table, axis=0) for table in (a, b))
+    alone, one = np.arange(400), np.zeros(400, dtype=np.int64)
+    assert effective_units(a, b, Design(alone, alone, one)).item() == pytest.approx(400)
+    by_five = Design(alone // 5, alone, one)
+    assert effective_units(a, b, by_five).item() == pytest.approx(400, rel=0.05)
+    a, b = (stats.zscore(np.repeat(table[:80], 5, axis=0), axis=0) for table in (a, b))
+    assert effective_units(a, b, by_five).item() == pytest.approx(80)
+
+
+def test_within_agents_is_the_correlation_of_what_their_means_leave() -> None:
+    """Pearson by centring; Spearman and Kendall of a single agent are the plain ones."""
+    rng = np.random.default_rng(18)
+    agents = np.repeat(np.arange(3), 30)
+    x, y = rng.normal(size=(2, 90, 1)) + agents[:, None] * 5
+    draws = ClusterDraws.of(np.arange(90) % 30, 300, rng)
+    made = correlate(x, y, draws, agents=agents, within=True)
+    rest = [
+        table[:, 0] - np.repeat([table[agents == k].mean() for k in range(3)], 30)
+        for table in (x, y)
+    ]
+    assert made.estimates["pearson"][0][0].value == pytest.approx(stats.pearsonr(*rest).statistic)
+    assert correlate(x, y, draws, agents=agents).estimates["pearson"][0][0].value > 0.9
+    pairs = [stats.kendalltau(x[agents == k], y[agents == k]).statistic for k in range(3)]
+    assert made.estimates["kendall"][0][0].value == pytest.approx(np.mean(pairs))
+    ranked = [stats.spearmanr(x[agents == k], y[agents == k]).statistic for k in range(3)]
+    assert made.estimates["spearman"][0][0].value == pytest.approx(np.mean(ranked))
 
 
 def test_copies_of_units_bring_no_certainty() -> None:

@@ -1,8 +1,9 @@
 """`dialens validate`: metrics against what people said."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import polars as pl
 import typer
@@ -15,9 +16,9 @@ from dialens.base import (
     DialensError,
     Recorder,
     atomic_folder,
+    counted,
     interval,
     number,
-    p_value,
     progress,
 )
 from dialens.cli._options import Force, Format, OnErrorOption, Resamples, Seed, names, shown
@@ -25,12 +26,22 @@ from dialens.cli._terminal import plain_console, plain_table
 from dialens.corpus import RATER_KINDS, Intake, OnError, read
 from dialens.metrics import Scores
 from dialens.report import Summary, run_facts
-from dialens.report.validation import correlations_latex, increments_latex, write_validation
+from dialens.report.validation import (
+    accuracies_latex,
+    best_latex,
+    ceiling_text,
+    corrected_p,
+    correlations_latex,
+    increments_latex,
+    judged,
+    parting_text,
+    write_validation,
+)
 from dialens.statistics import FOLDS
 
 VALIDATION = "validation.json"
-_SHOWN = 16
-_MOST_SENTENCES = 10
+_SHOWN = 12
+_MOST_NOTES = 3
 
 
 def validate(
@@ -75,6 +86,14 @@ def validate(
         list[str] | None,
         typer.Option("--raters", help="Kinds of raters to use: human, llm, simulated."),
     ] = None,
+    references: Annotated[
+        bool,
+        typer.Option(
+            "--references",
+            help="Keep agents whose words people wrote: human, reference, gold, ground truth, "
+            "original, and planted attention checks.",
+        ),
+    ] = False,
     resamples: Resamples = RESAMPLES,
     folds: Annotated[
         int,
@@ -89,9 +108,10 @@ def validate(
 ) -> None:
     """Hold every metric against every human judgement, at every level that was rated.
 
-    Correlations with intervals that respect contexts and dialogues, the human ceiling, metric
-    against metric, and what psychological metrics add to automatic ones (P, A, P+A). Writes
-    validation.json, CSV and LaTeX tables, and report.html into the output folder.
+    Correlations within agents, pooled and between them, with intervals that respect contexts and
+    dialogues, pairwise accuracies, the human ceiling, metric against metric, and what psychological
+    metrics add to automatic ones (P, A, P+A). Writes validation.json, CSV and LaTeX tables, and
+    report.html into the output folder.
 
     [bold]Examples[/]
 
@@ -99,6 +119,7 @@ def validate(
       dialens validate rated.jsonl scores --quality engaging --level turn
       dialens validate corpus scores --psychological emotion,style --automatic surface
       dialens validate corpus scores --automatic automatic,engagement
+      dialens validate corpus scores --references
     """
     kinds = names(raters) or ["human"]
     for kind in kinds:
@@ -114,6 +135,7 @@ def validate(
         "psychological": names(psychological),
         "automatic": names(automatic),
         "raters": kinds,
+        "references": references,
         "resamples": resamples,
         "folds": folds,
     }
@@ -131,6 +153,7 @@ def validate(
                 psychological=names(psychological),
                 automatic=names(automatic),
                 raters=kinds,
+                references=references,
                 resamples=resamples,
                 folds=folds,
                 seed=seed,
@@ -146,11 +169,18 @@ def validate(
 def _write(result: Validation, folder: Path, resamples: int, folds: int) -> Summary:
     text = json.dumps(result.to_dict(), indent=1, ensure_ascii=False, allow_nan=False)
     (folder / VALIDATION).write_text(text + "\n", encoding="utf-8")
+    result.best.write_csv(folder / "best.csv")
     result.correlations.write_csv(folder / "correlations.csv")
+    result.accuracies.write_csv(folder / "accuracies.csv")
     result.differences.write_csv(folder / "differences.csv")
     result.increments.write_csv(folder / "incremental.csv")
-    (folder / "correlations.tex").write_text(correlations_latex(result), encoding="utf-8")
-    (folder / "incremental.tex").write_text(increments_latex(result), encoding="utf-8")
+    for name, latex in (
+        ("best", best_latex),
+        ("correlations", correlations_latex),
+        ("accuracies", accuracies_latex),
+        ("incremental", increments_latex),
+    ):
+        (folder / f"{name}.tex").write_text(latex(result), encoding="utf-8")
     return write_validation(
         result,
         folder / "report.html",
@@ -161,39 +191,55 @@ def _write(result: Validation, folder: Path, resamples: int, folds: int) -> Summ
 
 
 def _print(result: Validation, summary: Summary, output: Path) -> None:
-    print(f"{summary.answer}.\n{summary.scope}.")
-    columns = ("metric", "judgement", "level", "n", "r", "95 % interval", "rho", "tau", "p adj.")
+    """Three sentences, one table, and where the rest is."""
+    print(f"{summary.answer}.\n{ceiling_text(result)}.\n{parting_text(result)}.")
+    columns = ("quality", "best metric", "within", "pooled", "between", "95 % interval", "p adj.")
     grid = plain_table(*columns)
-    defined = result.correlations.filter(pl.col("pearson").is_not_null())
-    few = pl.col("level").is_in(["agent", "system"])  # large by chance, so not the first to see
-    for row in defined.sort(few, -pl.col("pearson").abs()).head(_SHOWN).iter_rows(named=True):
-        grid.add_row(
-            result.labels[row["metric"]],
-            row["quality"],
-            row["level"],
-            f"{row['n']:,}",
-            number(row["pearson"], 3),
-            interval(row["pearson_low"], row["pearson_high"], 3),
-            number(row["spearman"], 3),
-            number(row["kendall"], 3),
-            p_value(row["pearson_p_adjusted"]),
-        )
+    best = judged(result)
+    for row in best.head(_SHOWN).iter_rows(named=True):
+        grid.add_row(row["quality"], *_cells(row, result))
     plain_console().print("", grid)
-    if defined.height > _SHOWN:
-        print(f"… and {defined.height - _SHOWN:,} more, in the report")
-    tested = defined["family"].drop_nulls()
-    print(
-        f"\np adj.: corrected over {tested[0] if len(tested) else 0:,} tests "
-        "(Benjamini–Hochberg).\n"
-    )
-    for finding in summary.findings[:_MOST_SENTENCES]:
-        print(f"• {finding.text}")
-    if len(summary.findings) > _MOST_SENTENCES:
-        print(f"… and {len(summary.findings) - _MOST_SENTENCES:,} more, in the report")
-    unknown = result.correlations.filter(pl.col("pearson").is_null())["reason"]
-    for reason, count in unknown.value_counts(sort=True).iter_rows():
-        print(f"{count:,} not computed: {reason}.")
-    for note in result.notes:
+    if best.height > _SHOWN:
+        print(f"… and {counted(best.height - _SHOWN, 'quality', 'qualities')} in the report")
+    print(f"\n{_footnote(best)}")
+    for note in result.notes[:_MOST_NOTES]:
         print(f"Note: {note}")
+    if len(result.notes) > _MOST_NOTES:
+        more = counted(len(result.notes) - _MOST_NOTES, "more note")
+        print(f"… and {more} in the report")
     print(f"\nReport: {shown(output / 'report.html')}   (open it in a browser)")
     print(f"Tables: {shown(output / VALIDATION)}, *.csv, *.tex   Run record: {shown(output / RUN)}")
+
+
+def _cells(row: Mapping[str, Any], result: Validation) -> list[str]:
+    if row["metric"] is None:
+        return [f"none: {row['reason']}", *["–"] * 5]
+    return [
+        result.labels[row["metric"]],
+        *(number(row[scope], 2) for scope in ("within", "pooled", "between")),
+        interval(row["low"], row["high"], 2),
+        corrected_p(row).removeprefix("= "),
+    ]
+
+
+def _footnote(best: pl.DataFrame) -> str:
+    """What interval and p belong to, and what choosing the best of many does to it."""
+    known = best.filter(pl.col("metric").is_not_null())
+    if not known.height:
+        return "Nothing could be tested."
+    leads = "r within agents" if "within" in set(known["scope"]) else "the pooled r"
+    elsewhere = known.filter(pl.col("r_elsewhere").is_not_null())
+    first = elsewhere.sort(-pl.col("r").abs()).head(1).to_dicts()
+    families = known["family"].drop_nulls()
+    tests = int(families[0]) if len(families) else 0
+    text = (
+        f"Interval and p are of {leads}, p corrected over {counted(tests, 'test')}. "
+        f"The best of {counted(int(known['n_metrics'][0]), 'metric')} looks stronger than it is"
+    )
+    if not first:
+        return f"{text}."
+    row = first[0]
+    return (
+        f"{text}: the best for {row['quality']}, chosen on one half of the data, reaches "
+        f"{number(row['r_elsewhere'], 2)} in the same direction on the other."
+    )

@@ -10,9 +10,12 @@ _FLOAT: tuple[str, ...] = tuple(
 )
 CORRELATIONS = pl.Schema(
     {
-        **dict.fromkeys(("metric", "group", "quality", "level", "rated_at"), pl.String()),
+        **dict.fromkeys(("metric", "group", "quality", "level", "scope", "rated_at"), pl.String()),
+        "headline": pl.Boolean(),
         **dict.fromkeys(("n", "n_missing", "n_clusters"), pl.Int64()),
+        "n_effective": pl.Float64(),
         **dict.fromkeys(_FLOAT, pl.Float64()),
+        "p_at_most": pl.Boolean(),
         "family": pl.Int64(),
         **dict.fromkeys(
             (
@@ -29,9 +32,49 @@ CORRELATIONS = pl.Schema(
         **dict.fromkeys(("interval", "missing", "reason"), pl.String()),
     }
 )
-"""One row a metric, quality and level. `ceiling` is the reliability of the mean rating, `highest_r`
-its root; `missing` says why units have no value, `family` how many tests were corrected together
-(for each coefficient)."""
+"""One row a metric, quality, level and scope: `within` agents (the headline where there are
+several), `pooled` over them, `between` their means. `p_at_most` marks the least Pearson's p that
+permutations can give, `n_effective` is how many independent units would scatter as much. `ceiling`
+is the reliability of the mean rating, `highest_r` its root; `missing` says why units have no value,
+`family` how many tests were corrected together (for each coefficient)."""
+
+ACCURACIES = pl.Schema(
+    {
+        **dict.fromkeys(("metric", "quality", "level"), pl.String()),
+        "reversed": pl.Boolean(),
+        **dict.fromkeys(("system_accuracy", "system_low", "system_high"), pl.Float64()),
+        "system_pairs": pl.Int64(),
+        "system_reason": pl.String(),
+        **dict.fromkeys(("segment_accuracy", "segment_low", "segment_high"), pl.Float64()),
+        **dict.fromkeys(("segment_pairs", "segment_groups"), pl.Int64()),
+        "grouped_by": pl.String(),
+        **dict.fromkeys(("epsilon", "ties"), pl.Float64()),
+        "segment_reason": pl.String(),
+    }
+)
+"""One row a metric and quality. `system_accuracy` is the share of pairs of agents in the same order
+(Kocmi et al. 2021), `segment_accuracy` that of units with ties calibrated at `epsilon` (acc*_eq,
+Deutsch et al. 2023), `ties` the share that people tie; `reversed` metrics are better if lower."""
+
+BEST = pl.Schema(
+    {
+        **dict.fromkeys(("level", "quality", "metric", "scope"), pl.String()),
+        **dict.fromkeys(("n", "n_clusters", "agents"), pl.Int64()),
+        **dict.fromkeys(("within", "pooled", "between"), pl.Float64()),
+        "parted": pl.Boolean(),
+        **dict.fromkeys(("r", "low", "high", "p", "p_adjusted"), pl.Float64()),
+        "p_at_most": pl.Boolean(),
+        "family": pl.Int64(),
+        "clear": pl.Boolean(),
+        **dict.fromkeys(("n_clear", "n_metrics"), pl.Int64()),
+        "r_elsewhere": pl.Float64(),
+        "n_ratings": pl.Int64(),
+        **dict.fromkeys(("ceiling", "highest_r"), pl.Float64()),
+        "reason": pl.String(),
+    }
+)
+"""One row a quality and level: its strongest metric. `r` is the headline coefficient; `r_elsewhere`
+that of the strongest of `n_metrics` on halves of the clusters that did not choose it."""
 
 DIFFERENCES = pl.Schema(
     {
@@ -64,9 +107,10 @@ INCREMENTS = pl.Schema(
 
 
 def corrected_correlations(table: pl.DataFrame) -> pl.DataFrame:
-    """Each coefficient's p-values corrected over the whole table; `family` is Pearson's."""
+    """Each coefficient's p-values, headlines apart from the rest; `family` is Pearson's."""
     for name in COEFFICIENTS:
-        table = corrected(table, f"{name}_p", family="family" if name == "pearson" else None)
+        family = "family" if name == "pearson" else None
+        table = corrected(table, f"{name}_p", by=["headline"], family=family)
     return table
 
 

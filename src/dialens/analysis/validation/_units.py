@@ -39,6 +39,7 @@ class RatedUnits:
         frame: One row a unit: its keys.
         clusters: Of each unit; units of one cluster are drawn together.
         clustered_by: What the clusters are, in words.
+        agents: Number of the agent of each unit; None where units are agents or systems.
         metrics: Names.
         values: Units × metrics, NaN where a metric has no value.
         reasons: By metric, why values are missing and how often.
@@ -50,6 +51,7 @@ class RatedUnits:
     frame: pl.DataFrame
     clusters: Ints
     clustered_by: str
+    agents: Ints | None
     metrics: tuple[str, ...]
     values: Floats
     reasons: Mapping[str, Mapping[str, int]]
@@ -150,8 +152,25 @@ def rated_units(ratings: pl.DataFrame, corpus: Corpus, scores: Scores, level: st
     }
     metrics, values, reasons = _values(frame, scores, level)
     clusters, name = _clusters(frame, corpus, scores, level)
+    agents = _agents(frame, ratings, level)
     plain = frame.drop("unit")
-    return RatedUnits(level, plain, clusters, name, metrics, values, reasons, means, rated_at)
+    return RatedUnits(
+        level, plain, clusters, name, agents, metrics, values, reasons, means, rated_at
+    )
+
+
+def _agents(frame: pl.DataFrame, ratings: pl.DataFrame, level: str) -> Ints | None:
+    if level not in ("turn", "dialog"):
+        return None
+    keys = list(KEYS[level])
+    whose = (
+        ratings.filter(pl.col("level") == level)
+        .group_by(keys)
+        .agg(agent=pl.concat_str("system", "agent", separator="/", ignore_nulls=True).first())
+    )
+    joined = frame.join(whose, on=keys, how="left", maintain_order="left")
+    numbers: Ints = joined["agent"].rank("dense").cast(pl.Int64).to_numpy()
+    return numbers
 
 
 def _at_level(ratings: pl.DataFrame, level: str) -> tuple[pl.DataFrame, dict[str, str]]:

@@ -23,13 +23,25 @@ from dialens.report._page import (
 )
 from dialens.report.validation._charts import correlation_chart, increment_chart
 from dialens.report.validation._heatmap import heat_map
+from dialens.report.validation._judgement_map import judgement_map
+from dialens.report.validation._methods import CODEBOOK, family_size, methods
 from dialens.report.validation._tables import (
     LEVELS,
+    accuracy_table,
+    best_table,
     correlation_table,
     difference_table,
     increment_table,
 )
-from dialens.report.validation._words import CODEBOOK, answer, family_size, findings, methods, scope
+from dialens.report.validation._words import (
+    answer,
+    by_quality,
+    ceiling_text,
+    findings,
+    judged,
+    parting_text,
+    scope,
+)
 
 _FEW = 2
 
@@ -48,9 +60,10 @@ def write_validation(
     """
     notes = Notes("What to know, and what was left out", result.notes)
     sections = [
-        Section("found", "What was found", [Findings(findings(result)), notes]),
+        _found(result, notes),
         _charts(result),
         _correlations(result),
+        _accuracies(result),
         _additions(result),
         _differences(result),
         _about(result, resamples, folds),
@@ -58,12 +71,38 @@ def write_validation(
     return write_page(Page(title, answer(result), scope(result), sections), path)
 
 
+def _found(result: Validation, notes: Notes) -> Section:
+    lead = f"{ceiling_text(result)}. {parting_text(result)}."
+    table = best_table(judged(result), result.labels)
+    blocks: list[Block] = [Text(lead, soft=False), table, Findings(findings(result)), notes]
+    return Section("found", "What was found", blocks)
+
+
+def _accuracies(result: Validation) -> Section:
+    by = sorted(set(result.accuracies["grouped_by"]))
+    lead = (
+        "Of all pairs of agents, how many are in the order of their mean ratings (Kocmi et al. "
+        "2021); and of all pairs of units of the same "
+        f"{' or '.join(by) or 'context'}, how many metric and people order, or tie, alike: acc*eq "
+        "of Deutsch et al. (2023), where scores that lie no farther apart than ε count as a tie, "
+        "and ε is chosen so that accuracy is highest. A higher score is taken for better unless "
+        "the metric says otherwise: far below half means that it goes the other way. 95 % "
+        "intervals are over clusters, with these agents."
+    )
+    none = Text("Only agents or systems as such were rated.", soft=False)
+    table = accuracy_table(result.accuracies, result.labels)
+    blocks: list[Block] = [Text(lead), table] if result.accuracies.height else [none]
+    return Section("accuracies", "Pairs in the order that people give them", blocks, "Accuracy")
+
+
 def _correlations(result: Validation) -> Section:
     lead = (
-        "95 % intervals over clusters stand below each coefficient. P-values are of Pearson’s "
-        "coefficient, corrected over the family of "
-        f"{family_size(result.correlations):,} tests in this table. The ceiling is the reliability "
-        "of the mean rating; “free of rater noise” is the correlation corrected for it."
+        "Pearson’s coefficient is within agents where units come from several; the pooled one and "
+        "that between agents’ means stand beside it. 95 % intervals over clusters stand below each "
+        "coefficient. P-values are of Pearson’s coefficient, corrected over the family of "
+        f"{family_size(result.correlations.filter('headline')):,} tests in this table. The "
+        "ceiling is the reliability of the mean rating; “free of rater noise” is the correlation "
+        "corrected for it."
     )
     blocks: list[Block] = [Text(lead), correlation_table(result.correlations, result.labels)]
     return Section("tables", "Correlations with human judgement", blocks, "Correlations")
@@ -110,7 +149,13 @@ def _differences(result: Validation) -> Section:
 
 def _charts(result: Validation) -> Section:
     labels = result.labels
-    parts, names = _by_quality(result.correlations)
+    maps = _drawn(
+        {
+            f"{level}|{kind}": judgement_map(rows, labels)
+            for (level, kind), rows in _by_scope(result.correlations).items()
+        }
+    )
+    parts, names = _by_quality(result.correlations.filter("headline"))
     correlations = _drawn(
         {
             key: correlation_chart(rows, str(rows["quality"][0]), labels)
@@ -118,10 +163,11 @@ def _charts(result: Validation) -> Section:
         }
     )
     gains, gain_names = {}, {}
-    for key, rows in _by_quality(result.increments)[0].items():
+    increments, names_of = _by_quality(result.increments)
+    for key, rows in increments.items():
         for p in _together_first(rows["psychological"].unique(maintain_order=True).to_list()):
             gains[f"{key}|{p}"] = increment_chart(rows, p, labels)
-            gain_names[f"{key}|{p}"] = f"{names[key]}: {labels[p].lower()}"
+            gain_names[f"{key}|{p}"] = f"{names_of[key]}: {labels[p].lower()}"
     matrices = {
         _matrix_name(matrix.level, matrix.scope): heat_map(
             matrix, set(matrix.metrics) - set(result.groups.automatic), labels
@@ -129,6 +175,13 @@ def _charts(result: Validation) -> Section:
         for matrix in result.matrices
     }
     plots = [
+        Plot(
+            "judgements",
+            maps,
+            "Shown",
+            {key: _scope_name(key, result) for key in maps},
+            "Metrics and human judgements",
+        ),
         Plot(
             "correlations",
             correlations,
@@ -175,15 +228,38 @@ def _matrix_name(level: str, scope: str) -> str:
     return f"{'All metrics' if scope == 'all' else 'The two groups'}, over {LEVELS[level]}"
 
 
+def _by_scope(table: pl.DataFrame) -> dict[tuple[str, str], pl.DataFrame]:
+    """Rows by level and scope, what leads first."""
+    place = {level: place for place, level in enumerate(LEVELS)}
+    ordered = table.sort(
+        pl.col("level").replace_strict(place), ~pl.col("headline"), maintain_order=True
+    )
+    return {
+        (str(key[0]), str(key[1])): rows
+        for key, rows in ordered.group_by("level", "scope", maintain_order=True)
+    }
+
+
+def _scope_name(key: str, result: Validation) -> str:
+    level, kind = key.split("|")
+    over = LEVELS[level]
+    if result.correlations.filter(pl.col("level") == level)["scope"].n_unique() == 1:
+        return f"Over {over}"
+    return {
+        "within": f"Within agents, over {over}",
+        "pooled": f"Pooled over agents, over {over}",
+        "between": f"Between agents, means of {over}",
+    }[kind]
+
+
 def _by_quality(table: pl.DataFrame) -> tuple[dict[str, pl.DataFrame], dict[str, str]]:
     """Rows by level and quality, under plain keys, and what to call them."""
     parts: dict[str, pl.DataFrame] = {}
     names: dict[str, str] = {}
     several = table["level"].n_unique() > 1
-    for place, (key, rows) in enumerate(table.group_by("level", "quality", maintain_order=True)):
+    for place, ((level, quality), rows) in enumerate(by_quality(table)):
         parts[str(place)] = rows
-        over = f" ({LEVELS[str(key[0])]})" if several else ""
-        names[str(place)] = f"{key[1]}{over}"
+        names[str(place)] = f"{quality} ({LEVELS[level]})" if several else quality
     return parts, names
 
 

@@ -1,17 +1,16 @@
-"""The tables of a validation: for the page, and for a paper as in Giorgi et al. (2023), Table 1."""
+"""The tables of a validation, for the page."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import polars as pl
 
-from dialens.analysis.validation import ALL_PSYCHOLOGICAL, Validation
+from dialens.analysis.validation import beside
 from dialens.base import counted, interval, number, p_value
 from dialens.report._table import Cell, Column, Table, explained
-from dialens.report.validation._words import family_size
+from dialens.report.validation._words import corrected_p
 
 LEVELS = {"turn": "turns", "dialog": "dialogues", "agent": "agents", "system": "systems"}
-_STARS = "*** p < 0.001, ** p < 0.01, * p < 0.05"
 
 
 def stars(p: float | None) -> str:
@@ -26,6 +25,48 @@ def stars(p: float | None) -> str:
     return "***" if p < 0.001 else "**" if p < 0.01 else "*" if p < 0.05 else ""
 
 
+def best_table(best: pl.DataFrame, labels: Mapping[str, str]) -> Table:
+    """The strongest metric of every quality, with its coefficient in every scope."""
+    heads = (
+        "Judgement",
+        "Over",
+        "Best metric",
+        Column("Within agents", hint="Each agent’s means taken out: does it tell replies apart?"),
+        Column("Pooled", hint="All units of all agents together."),
+        Column("Between agents", hint="Means of agents: does it tell agents apart?"),
+        Column("Corrected p", hint="Of the coefficient within agents, or pooled if there is none."),
+        Column(
+            "On the other half",
+            hint="The strongest of many looks stronger than it is: this is what the strongest on "
+            "one half of the data reaches on the other.",
+        ),
+        Column("A perfect metric", hint="Root of the reliability of the mean rating."),
+        "Ratings",
+    )
+    rows = [_best(row, labels) for row in best.iter_rows(named=True)]
+    return Table("best", "The best metric of every judgement", heads, rows)
+
+
+def _best(row: Mapping[str, Any], labels: Mapping[str, str]) -> list[Cell | str]:
+    if row["metric"] is None:
+        why = explained("–", None, row["reason"])
+        return [row["quality"], LEVELS[row["level"]], why, *["–"] * 7]
+    ends = "" if row["low"] is None else interval(row["low"], row["high"], 2)
+    leads = row["scope"]
+    return [
+        row["quality"],
+        LEVELS[row["level"]],
+        labels[row["metric"]],
+        Cell(number(row["within"], 2), row["within"], ends if leads == "within" else ""),
+        Cell(number(row["pooled"], 2), row["pooled"], ends if leads == "pooled" else ""),
+        number(row["between"], 2),
+        Cell(corrected_p(row).removeprefix("= "), row["p_adjusted"]),
+        number(row["r_elsewhere"], 2),
+        number(row["highest_r"], 2),
+        f"{row['n_ratings']:,}",
+    ]
+
+
 def correlation_table(correlations: pl.DataFrame, labels: Mapping[str, str]) -> Table:
     """Every metric with every judgement, the strongest of each judgement first."""
     heads = (
@@ -38,6 +79,8 @@ def correlation_table(correlations: pl.DataFrame, labels: Mapping[str, str]) -> 
             for title in (
                 "n",
                 "Pearson",
+                "Pooled",
+                "Between",
                 "Spearman",
                 "Kendall",
                 "Corrected p",
@@ -47,7 +90,8 @@ def correlation_table(correlations: pl.DataFrame, labels: Mapping[str, str]) -> 
         ),
     )
     ordered = (
-        correlations.with_row_index("place")
+        beside(correlations)
+        .with_row_index("place")
         .with_columns(first=pl.col("place").min().over("level", "quality"))
         .sort("first", -pl.col("pearson").abs().fill_null(-1.0), maintain_order=True)
     )
@@ -59,14 +103,61 @@ def _correlation(row: Mapping[str, Any], labels: Mapping[str, str]) -> list[Cell
     metric = labels[row["metric"]]
     texts = (metric, row["group"] or "other", row["quality"], LEVELS[row["level"]])
     why = row["missing"] or "no value" if row["n_missing"] else None
+    tested = {"p_adjusted": row["pearson_p_adjusted"], "p_at_most": row["p_at_most"]}
+    parts = "pooled and within agents part" if row["parted"] else None
     return [
         *(Cell(text, text) for text in texts),
         explained(f"{row['n']:,}", row["n"], why, f"{row['n_missing']:,} missing"),
-        *(_estimate(row, name) for name in ("pearson", "spearman", "kendall")),
-        explained(p_value(row["pearson_p_adjusted"]), row["pearson_p_adjusted"], row["reason"]),
+        _estimate(row, "pearson"),
+        explained(number(row["pooled"], 2), row["pooled"], parts, "parts"),
+        Cell(number(row["between"], 2), row["between"]),
+        *(_estimate(row, name) for name in ("spearman", "kendall")),
+        explained(corrected_p(tested).removeprefix("= "), row["pearson_p_adjusted"], row["reason"]),
         _estimate(row, "pearson_corrected"),
         _estimate(row, "ceiling"),
     ]
+
+
+def accuracy_table(accuracies: pl.DataFrame, labels: Mapping[str, str]) -> Table:
+    """How often each metric orders pairs as people do, the most accurate of each quality first."""
+    heads = (
+        Column("Metric", "text"),
+        Column("Judgement", "text"),
+        Column("Over", "text"),
+        Column("Pairs of agents", "number", "Kocmi et al. 2021: share in the same order."),
+        Column("Pairs of units", "number", "Deutsch et al. 2023: acc*eq, with ties."),
+        Column("Tied by people", "number", "The accuracy of a metric that ties everything."),
+        Column("ε", hint="Scores no farther apart count as a tie."),
+        Column("Pairs", "number"),
+    )
+    ordered = (
+        accuracies.with_row_index("place")
+        .with_columns(first=pl.col("place").min().over("level", "quality"))
+        .sort("first", -pl.col("segment_accuracy").fill_null(-1.0), maintain_order=True)
+    )
+    rows = [_accuracy(row, labels) for row in ordered.iter_rows(named=True)]
+    return Table("accuracies", "Pairs in the order that people give them", heads, rows)
+
+
+def _accuracy(row: Mapping[str, Any], labels: Mapping[str, str]) -> list[Cell | str]:
+    lower = " (lower is better)" if row["reversed"] else ""
+    texts = (f"{labels[row['metric']]}{lower}", row["quality"], LEVELS[row["level"]])
+    return [
+        *(Cell(text, text) for text in texts),
+        _share(row, "system"),
+        _share(row, "segment"),
+        Cell(number(row["ties"], percent=True), row["ties"]),
+        number(row["epsilon"]),
+        Cell(f"{row['segment_pairs']:,}", row["segment_pairs"]),
+    ]
+
+
+def _share(row: Mapping[str, Any], name: str) -> Cell:
+    value, low, high = (row[f"{name}_{part}"] for part in ("accuracy", "low", "high"))
+    text = number(value, percent=True)
+    if low is None:
+        return explained(text, value, row[f"{name}_reason"])
+    return Cell(text, value, interval(low, high, percent=True))
 
 
 def _estimate(row: Mapping[str, Any], name: str) -> Cell:
@@ -84,18 +175,18 @@ def increment_table(key: str, title: str, rows: pl.DataFrame, labels: Mapping[st
         *(Column(part, group=labels[name]) for name in names for part in ("P", "P+A", "unseen")),
     ]
     lines: list[list[Cell | str]] = []
-    for automatic, alone, pairs in _by_automatic(rows, names):
+    for automatic, alone, pairs in by_automatic(rows, names):
         line: list[Cell | str] = [labels[automatic]]
         line += [number(alone[part], 3) for part in ("r2_a", "cv_r2_a")]
         for row in pairs:
-            both = f"{number(row['r2_pa'], 3)}{_better(row)}"
+            both = f"{number(row['r2_pa'], 3)}{better(row)}"
             line += [number(row["r2_p"], 3), Cell(both, hint=_test(row))]
             line.append(number(row["cv_r2_pa"], 3))
         lines.append(line)
     return Table(key, title, heads, lines)
 
 
-def _by_automatic(
+def by_automatic(
     rows: pl.DataFrame, names: Sequence[str]
 ) -> list[tuple[str, dict[str, Any], list[dict[str, Any]]]]:
     """Of every automatic metric a row that has its R² alone, and its rows with each of `names`."""
@@ -111,7 +202,7 @@ def _by_automatic(
     return parts
 
 
-def _better(row: Mapping[str, Any]) -> str:
+def better(row: Mapping[str, Any]) -> str:
     """Stars where P+A leaves smaller residuals than A."""
     return stars(row["p_adjusted"]) if row["t"] is not None and row["t"] > 0 else ""
 
@@ -163,87 +254,3 @@ def _difference(row: Mapping[str, Any], labels: Mapping[str, str]) -> list[Cell 
 
 def _statistic(value: float | None, p: float | None) -> str:
     return "–" if value is None else f"{number(value, 2)} ({p_value(p)})"
-
-
-def correlations_latex(result: Validation) -> str:
-    """One table a level: metrics of the two groups as rows, qualities as columns."""
-    tables = []
-    grouped = result.correlations.filter(pl.col("group").is_not_null())
-    for (level,), rows in grouped.group_by("level", maintain_order=True):
-        qualities = rows["quality"].unique(maintain_order=True).to_list()
-        by_pair = {(row["metric"], row["quality"]): row for row in rows.iter_rows(named=True)}
-        lines = [
-            [result.labels[name], *(_printed(by_pair[name, quality]) for quality in qualities)]
-            for name in rows["metric"].unique(maintain_order=True)
-        ]
-        title = (
-            f"Pearson correlation of metrics with human judgements on {result.dataset} "
-            f"({level} level, n = {_most(rows)}), with 95 % intervals over clusters"
-        )
-        heads = ("Metric", *qualities)
-        tables.append(Table(f"correlations-{level}", title, heads, lines, _corrected(rows)))
-    return "\n".join(table.latex() for table in tables)
-
-
-def increments_latex(result: Validation) -> str:
-    """One table a quality and level: A alone, then P and P+A for every psychological metric."""
-    tables = []
-    for place, ((level, quality), rows) in enumerate(
-        result.increments.group_by("level", "quality", maintain_order=True)
-    ):
-        names = rows["psychological"].unique(maintain_order=True).to_list()
-        titles = [
-            "All Psych." if name == ALL_PSYCHOLOGICAL else result.labels[name] for name in names
-        ]
-        heads: list[Column | str] = [
-            "",
-            "A",
-            *(Column(part, group=title) for title in titles for part in ("P", "P+A")),
-        ]
-        lines = [
-            [
-                result.labels[automatic],
-                short(alone["r2_a"]),
-                *(
-                    cell
-                    for row in pairs
-                    for cell in (short(row["r2_p"]), f"{short(row['r2_pa'])}{_better(row)}")
-                ),
-            ]
-            for automatic, alone, pairs in _by_automatic(rows, names)
-        ]
-        title = (
-            f"Adjusted R² for {quality} on {result.dataset} ({level} level, n = {_most(rows)}) of "
-            "automatic (A) and psychological (P) metrics and of both"
-        )
-        note = f"Paired t-test of absolute residuals of A and P+A. {_corrected(rows)}"
-        tables.append(Table(f"increments-{place}", title, heads, lines, note))
-    return "\n".join(table.latex() for table in tables)
-
-
-def short(value: float | None, decimals: int = 3) -> str:
-    """Without the zero before the point, as tables of coefficients are printed.
-
-    Examples:
-        >>> short(0.1234), short(-0.01), short(None)
-        ('.123', '−.010', '–')
-    """
-    text = number(value, decimals)
-    return text.replace("0.", ".", 1) if value is not None and abs(value) < 1 else text
-
-
-def _printed(row: Mapping[str, Any]) -> str:
-    ends = ""
-    if row["pearson_low"] is not None:
-        ends = f" [{short(row['pearson_low'], 2)}, {short(row['pearson_high'], 2)}]"
-    return f"{short(row['pearson'], 2)}{stars(row['pearson_p_adjusted'])}{ends}"
-
-
-def _corrected(rows: pl.DataFrame) -> str:
-    tests = counted(family_size(rows), "test")
-    return f"Corrected after Benjamini and Hochberg over {tests}: {_STARS}."
-
-
-def _most(rows: pl.DataFrame) -> int:
-    """The largest n of a table."""
-    return max(rows["n"].to_list(), default=0)

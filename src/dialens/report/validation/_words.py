@@ -5,8 +5,14 @@ from typing import Any
 
 import polars as pl
 
-from dialens.analysis.validation import ALL_AUTOMATIC, ALL_PSYCHOLOGICAL, Validation
-from dialens.base import counted, in_brackets, listed, number, p_value
+from dialens.analysis.validation import (
+    ALL_AUTOMATIC,
+    ALL_PSYCHOLOGICAL,
+    APART,
+    Validation,
+    beside,
+)
+from dialens.base import capitalised, counted, in_brackets, listed, number, p_value
 from dialens.metrics import in_sentence
 from dialens.report._page import Finding
 
@@ -53,82 +59,202 @@ def scope(result: Validation) -> str:
 
 
 def findings(result: Validation) -> list[Finding]:
-    """The strongest correlation of every quality, and what the psychological metrics add."""
-    strongest = [_strongest(key, rows, result) for key, rows in _by_quality(result.correlations)]
-    return [*strongest, *_additions(_by_quality(result.increments), result)]
+    """What comes closest to the qualities, where pooled and within part, and what adds to what."""
+    return [
+        *_strongest(result),
+        *_parting(result),
+        *_additions(_by_quality(result.increments), result),
+    ]
+
+
+def judged(result: Validation) -> pl.DataFrame:
+    """The best metric of each quality at the levels that were judged; agents and systems are few.
+
+    Where nothing but agents or systems was judged, those.
+    """
+    below = result.best.filter(pl.col("level").is_in(["turn", "dialog"]))
+    return below if below.height else result.best
 
 
 def answer(result: Validation) -> str:
     """The strongest correlation of all with its interval, or that there is none."""
-    clear = [
-        row
-        for _, rows in _by_quality(result.correlations)
-        for row in _fair(rows, result).filter(pl.col("pearson_p_adjusted") < ALPHA).to_dicts()
-    ]
-    if not clear:
-        return "No metric can be said to go with any of the human judgements"
-    row = max(clear, key=lambda row: abs(row["pearson"]))
+    table = judged(result)
+    clear = table.filter("clear").sort(-pl.col("r").abs())
+    ratings = int(table["n_ratings"].fill_null(0).sum())
+    if not clear.height:
+        return (
+            f"No metric can be said to go with any of the human judgements "
+            f"({counted(ratings, 'rating')})"
+        )
+    row = clear.row(0, named=True)
     metric, quality = in_sentence(result.labels[row["metric"]]), quality_text(row["quality"])
-    within = in_brackets(row["pearson_low"], row["pearson_high"])
+    ends = in_brackets(row["low"], row["high"])
     return (
-        f"Of all metrics {metric} comes closest to human judgement: r = "
-        f"{number(row['pearson'], 2)}{within} with {quality}"
+        f"{capitalised(quality)} goes most closely with {metric}{_opposite(row)}: "
+        f"{in_scope(row)} r = {number(row['r'], 2)}{ends}, {units_text(row['n'], row['level'])}, "
+        f"{counted(row['n_ratings'], 'rating')}; {_others(table, row)}"
     )
 
 
-def _fair(rows: pl.DataFrame, result: Validation) -> pl.DataFrame:
-    """Rows with a coefficient, without metrics that are there to be beaten."""
-    baselines = [name for name, card in result.cards.items() if card.is_baseline]
-    return rows.filter(~pl.col("metric").is_in(baselines), pl.col("pearson").is_not_null())
+def _opposite(row: Mapping[str, Any]) -> str:
+    return ", in the opposite direction" if row["r"] < 0 else ""
+
+
+def _others(table: pl.DataFrame, first: Mapping[str, Any]) -> str:
+    """Of how many other qualities a metric goes with, in words."""
+    rest = table.height - 1
+    sure = int(table["clear"].fill_null(value=False).sum()) - 1
+    if not rest:
+        return f"it was the strongest of {counted(first['n_metrics'], 'metric')}"
+    return f"of the {counted(rest, 'other quality', 'other qualities')}, a metric goes with {sure}"
+
+
+def in_scope(row: Mapping[str, Any]) -> str:
+    """How a coefficient was computed, before it is named.
+
+    Examples:
+        >>> in_scope({"scope": "within"}), in_scope({"scope": "pooled"})
+        ('within agents', 'over all units')
+    """
+    return "within agents" if row["scope"] == "within" else "over all units"
+
+
+def ceiling_text(result: Validation) -> str:
+    """How far a perfect metric could come, in one sentence without a full stop."""
+    known = judged(result).filter(pl.col("highest_r").is_not_null()).sort("highest_r")
+    if not known.height:
+        return "How far a perfect metric could come is not known: too few ratings a unit"
+    low, high = known.row(0, named=True), known.row(-1, named=True)
+    if known.height == 1:
+        return (
+            f"Raters agree so far that a perfect metric would reach {number(low['highest_r'], 2)}"
+        )
+    return (
+        f"Raters agree so far that a perfect metric would reach {number(low['highest_r'], 2)} "
+        f"({quality_text(low['quality'])}) to {number(high['highest_r'], 2)} "
+        f"({quality_text(high['quality'])})"
+    )
+
+
+def parting_text(result: Validation) -> str:
+    """Where pooled coefficients and those within agents part, without a full stop."""
+    table = beside(result.correlations).filter(pl.col("level").is_in(["turn", "dialog"]))
+    if not table.filter(pl.col("within").is_not_null()).height:
+        return "There are not several agents to look within: coefficients are over all units"
+    apart = table.filter("parted").sort(-(pl.col("pooled") - pl.col("within")).abs())
+    if not apart.height:
+        return "Pooled over agents, coefficients are about what they are within agents"
+    row = apart.row(0, named=True)
+    metric, quality = in_sentence(result.labels[row["metric"]]), quality_text(row["quality"])
+    more = apart.height - 1
+    others = f"; {counted(more, 'other pair parts', 'other pairs part')}, too" if more else ""
+    return (
+        f"{capitalised(metric)} with {quality}: r = {number(row['pooled'], 2)} pooled, "
+        f"{number(row['within'], 2)} within agents: {_reading(row)}{others}"
+    )
+
+
+def _reading(row: Mapping[str, Any]) -> str:
+    if abs(row["pooled"]) > abs(row["within"]):
+        return "it tells agents apart rather than replies"
+    return "differences between agents hide it"
+
+
+def _parting(result: Validation) -> list[Finding]:
+    """A warning where coefficients part; nothing where they do not."""
+    if not beside(result.correlations)["parted"].any():
+        return []
+    rule = (
+        f"A pair is named where the two differ by at least {APART:g} and the pooled coefficient "
+        "lies outside the interval of the one within agents"
+    )
+    return [Finding(parting_text(result), rule)]
+
+
+def by_quality(table: pl.DataFrame) -> list[tuple[tuple[str, str], pl.DataFrame]]:
+    """By level and quality, in their order."""
+    return [
+        ((str(key[0]), str(key[1])), rows)
+        for key, rows in table.group_by("level", "quality", maintain_order=True)
+    ]
 
 
 def _by_quality(table: pl.DataFrame) -> list[tuple[tuple[str, str], pl.DataFrame]]:
     """By quality and level; agents and systems, which are few, are left to the tables."""
-    judged = table.filter(pl.col("level").is_in(["turn", "dialog"]))
-    judged = judged if judged.height else table
-    return [
-        ((str(key[0]), str(key[1])), rows)
-        for key, rows in judged.group_by("level", "quality", maintain_order=True)
-    ]
+    below = table.filter(pl.col("level").is_in(["turn", "dialog"]))
+    return by_quality(below if below.height else table)
 
 
-def _strongest(key: tuple[str, str], rows: pl.DataFrame, result: Validation) -> Finding:
-    level, quality = key[0], quality_text(key[1])
-    fair = _fair(rows, result)
-    if not fair.height:
-        reasons = rows["reason"].drop_nulls().unique().sort().to_list()
-        claim = f"No metric can be compared with {quality}"
-        return Finding(claim, listed(reasons), clear=False)
-    sure = fair.filter(pl.col("pearson_p_adjusted") < ALPHA)
-    best = (sure if sure.height else fair).sort(pl.col("pearson").abs(), descending=True)
-    row = best.row(0, named=True)
-    opposite = ", in the opposite direction" if row["pearson"] < 0 else ""
-    metric = in_sentence(result.labels[row["metric"]])
-    claim = (
-        f"{quality} goes most closely with {metric}{opposite}"
-        if sure.height
-        else f"No metric can be said to go with {quality}"
+def _strongest(result: Validation) -> list[Finding]:
+    """One sentence a quality with a metric, one for all qualities without."""
+    table = judged(result)
+    sure = [_goes_with(row, result) for row in table.filter("clear").iter_rows(named=True)]
+    rest = table.filter(pl.col("clear").is_null() | ~pl.col("clear"))
+    if not rest.height:
+        return sure
+    names = [quality_text(name) for name in rest["quality"]]
+    some = "; ".join(
+        f"{quality_text(row['quality'])}: "
+        + (
+            row["reason"] or "no value"
+            if row["r"] is None
+            else f"{in_sentence(result.labels[row['metric']])}, r = {number(row['r'], 2)}, "
+            f"corrected p {corrected_p(row)}"
+        )
+        for row in rest.iter_rows(named=True)
     )
-    nearest = "" if sure.height else f"The nearest is {metric}: "
-    parts = [
-        f"{nearest}r = {number(row['pearson'], 2)}"
-        f"{in_brackets(row['pearson_low'], row['pearson_high'])}, {units_text(row['n'], level)}, "
-        f"corrected p {p_value(row['pearson_p_adjusted'], equals=True)}, family of "
-        f"{counted(row['family'] or 0, 'test')}"
+    claim = f"No metric can be said to go with {listed(names)}"
+    return [*sure, Finding(claim, f"The nearest are {some}", clear=False)]
+
+
+def corrected_p(row: Mapping[str, Any]) -> str:
+    """A corrected p-value as it follows the letter p; "at most" where permutations end.
+
+    Examples:
+        >>> corrected_p({"p_adjusted": 0.02, "p_at_most": True})
+        '≤ 0.020'
+        >>> corrected_p({"p_adjusted": 0.0002, "p_at_most": True})
+        '< 0.001'
+    """
+    text = p_value(row["p_adjusted"], equals=True)
+    return text.replace("=", "≤") if row["p_at_most"] else text
+
+
+def _goes_with(row: Mapping[str, Any], result: Validation) -> Finding:
+    quality, metric = quality_text(row["quality"]), in_sentence(result.labels[row["metric"]])
+    claim = f"{capitalised(quality)} goes most closely with {metric}{_opposite(row)}"
+    beside_it = [
+        f"{name} {number(row[scope], 2)}"
+        for scope, name in (("pooled", "pooled"), ("between", f"between {row['agents']} agents"))
+        if row["scope"] == "within" and row[scope] is not None
     ]
-    others = sure.height - 1
-    if others > 0:
-        parts.append(f"{counted(others, 'other metric')} with a corrected p below {ALPHA:g}")
+    parts = [
+        f"{in_scope(row)} r = {number(row['r'], 2)}{in_brackets(row['low'], row['high'])}"
+        f"{''.join(f', {part}' for part in beside_it)}; {units_text(row['n'], row['level'])}, "
+        f"corrected p {corrected_p(row)}, family of {counted(row['family'] or 0, 'test')}"
+    ]
+    parts.append(_chosen(row))
+    if row["n_clear"] > 1:
+        others = counted(row["n_clear"] - 1, "other metric")
+        parts.append(f"{others} with a corrected p below {ALPHA:g}")
     if row["highest_r"] is not None:
-        parts.append(_ceiling(row))
-    return Finding(claim, ". ".join(parts), clear=bool(sure.height))
+        parts.append(
+            f"The mean rating has a reliability of {number(row['ceiling'], 2)}, so that even a "
+            f"perfect metric would reach {number(row['highest_r'], 2)}"
+        )
+    return Finding(
+        claim, ". ".join(capitalised(part) if n else part for n, part in enumerate(parts))
+    )
 
 
-def _ceiling(row: Mapping[str, Any]) -> str:
+def _chosen(row: Mapping[str, Any]) -> str:
+    """What choosing the strongest of many adds to it."""
+    many = f"The strongest of {counted(row['n_metrics'], 'metric')} looks stronger than it is"
+    if row["r_elsewhere"] is None:
+        return many
     return (
-        f"The mean rating has a reliability of {number(row['ceiling'], 2)}, so that even a perfect "
-        f"metric would reach {number(row['highest_r'], 2)}; corrected for that, r = "
-        f"{number(row['pearson_corrected'], 2)}"
+        f"{many}: chosen on one half of the data, the strongest reaches "
+        f"{number(row['r_elsewhere'], 2)} in the same direction on the other"
     )
 
 
@@ -198,69 +324,3 @@ def _widest(rows: pl.DataFrame) -> dict[str, Any] | None:
         if chosen.height:
             return chosen.row(0, named=True)
     return None
-
-
-def family_size(table: pl.DataFrame) -> int:
-    """How many tests of a table were corrected together.
-
-    Examples:
-        >>> family_size(pl.DataFrame({"family": [None, 7]}))
-        7
-    """
-    families = table["family"].drop_nulls()
-    return int(families[0]) if len(families) else 0
-
-
-def methods(result: Validation, *, resamples: int, folds: int) -> list[str]:
-    """Paragraphs that may go into a paper."""
-    families = {
-        name: family_size(table)
-        for name, table in (
-            ("correlations", result.correlations),
-            ("differences", result.differences),
-            ("increments", result.increments),
-        )
-    }
-    by = listed(sorted({str(one["clustered_by"]) for one in result.units}))
-    p, a = (
-        listed([in_sentence(result.labels[name]) for name in group]) or "none"
-        for group in (result.groups.psychological, result.groups.automatic)
-    )
-    return [
-        "Every metric was correlated with the mean human rating of each quality (Pearson, "
-        "Spearman, Kendall’s tau-b) over the units that have both. Intervals are 95 % intervals "
-        f"on Fisher’s scale with the standard error from {resamples:,} resamples of clusters "
-        f"({by}); for Kendall’s tau from the clusters’ influence. P-values test that the "
-        "coefficient is zero and belong to the same intervals; they were corrected after "
-        f"Benjamini and Hochberg over the {families['correlations']:,} correlations of one "
-        "kind on this page.",
-        "The ceiling is the reliability of the mean rating: the share of its variance over units "
-        "that is not disagreement between raters. A correlation divided by its root is corrected "
-        "for attenuation. Two metrics are compared by the difference of their absolute "
-        "correlations with the same judgement on the same units, with intervals and p-values "
-        f"from the same resamples, corrected over {families['differences']:,} comparisons; "
-        "Williams’ t and Steiger’s z, which take units for independent, stand beside them.",
-        f"Psychological metrics (P): {p}. Automatic metrics (A): {a}. After Giorgi et al. (2023) "
-        "linear models of the standardised mean rating were fitted with A, P and both; shown is "
-        "adjusted R². The absolute residuals of A and P+A were compared by paired t-tests, "
-        f"corrected after Benjamini and Hochberg over {families['increments']:,} tests. As "
-        "these models are judged on the units they were fitted to, R² was also computed under "
-        f"{folds}-fold cross-validation by cluster, ten times with clusters dealt anew; its "
-        "test compares one mean difference of absolute residuals a cluster.",
-    ]
-
-
-CODEBOOK: Sequence[tuple[str, str]] = (
-    ("n, n_missing", "rated units with a value of the metric, and without; `missing` says why"),
-    ("n_clusters", "clusters of units that were drawn together"),
-    ("pearson, spearman, kendall", "coefficients; _low and _high end their 95 % intervals"),
-    ("…_p, …_p_adjusted, family", "two-sided p, corrected p, how many tests it was corrected over"),
-    ("ceiling, highest_r", "reliability of the mean rating, and its square root"),
-    ("pearson_corrected", "Pearson’s coefficient divided by highest_r"),
-    ("difference", "|r_a| − |r_b| on the units that have both metrics"),
-    ("r2_a, r2_p, r2_pa", "adjusted R² of the automatic, the psychological, and both"),
-    ("t, p", "paired t-test of the absolute residuals of A and P+A; above 0: P+A is nearer"),
-    ("cv_r2_a, cv_r2_p, cv_r2_pa", "R² on clusters not seen; negative: worse than the mean"),
-    ("cv_p", "t-test over clusters of the absolute residuals not seen"),
-)  # fmt: skip
-"""What the columns of validation.json and the CSV files hold."""

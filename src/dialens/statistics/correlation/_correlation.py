@@ -1,12 +1,11 @@
-"""Correlations of many columns with many others, and their error where units come in clusters.
+"""Correlations of many columns with many others, where units come in clusters and from agents.
 
 Answers to one context, or turns of one dialogue, are more alike than strangers: an interval that
-takes them for independent is too narrow. So whole clusters are drawn with replacement. Pearson's
-coefficient comes from weighted sums of products, so that a resample is one row of a matrix
-product. Spearman's needs new ranks in every resample, but no new sorting: with the units in order
-of their values, the rank of each is a cumulative sum of how often its forerunners were drawn.
-Kendall's is a U-statistic; its error comes from the influence of each cluster (the infinitesimal
-jackknife), which needs no resamples at all.
+takes them for independent is too narrow. So whole clusters are drawn with replacement for Pearson's
+coefficient, from weighted sums of products, so that a resample is one row of a matrix product. The
+errors of Spearman's and Kendall's come from the influence of each cluster (the infinitesimal
+jackknife). No error is taken for smaller than that of as many independent units: where a value is
+rare, resamples that miss it say nothing about error. P-values come from permutations.
 """
 
 from collections.abc import Iterator, Mapping
@@ -17,14 +16,24 @@ from scipy import stats
 
 from dialens.base import Estimate
 from dialens.statistics._bootstrap import MOST_UNDEFINED, ClusterDraws, Floats, Ints, Mask
-from dialens.statistics.correlation._kendall import kendall
+from dialens.statistics.correlation._kendall import kendall, kendall_null
+from dialens.statistics.correlation._permutation import (
+    FEWEST_RARE,
+    Design,
+    effective_units,
+    from_independent,
+    permutation_count,
+    permuted_p,
+    rare,
+)
+from dialens.statistics.correlation._spearman import spearman_errors, stratum_ranks
 
 COEFFICIENTS = ("pearson", "spearman", "kendall")
 FEWEST_UNITS = 3
 FEWEST_CLUSTERS = 8
+FEWEST_PERMUTED = 5
+"""Fewer units have so few orders that no p-value could be below .05."""
 _FLAT = 1e-12
-_NEARLY_FLAT = 1e-9
-_FEWEST_FOR_PARTIAL = 5
 
 
 @dataclass(frozen=True)
@@ -34,74 +43,109 @@ class Correlations:
     Attributes:
         n: Units with both values.
         n_clusters: Clusters those belong to.
+        effective: How many independent units would scatter as much (Pearson's coefficient).
         estimates: By coefficient, one an (x, y) pair.
+        least_p: The least p-value that Pearson's permutations could give; a p-value that is no
+            greater is to be read as "at most".
         replicates: Pearson's coefficient in every resample: resamples × x × y.
     """
 
     n: Ints
     n_clusters: Ints
+    effective: Floats
     estimates: Mapping[str, list[list[Estimate]]]
+    least_p: Floats
     replicates: Floats
 
 
+@dataclass(frozen=True)
+class _Found:
+    """What the units say of every pair of columns, by coefficient."""
+
+    value: Mapping[str, Floats]
+    error: Mapping[str, Floats]
+    least_error: Mapping[str, Floats]
+    p: Mapping[str, Floats]
+    effective: Floats
+
+    @classmethod
+    def nothing(cls, shape: tuple[int, int]) -> "_Found":
+        def tables() -> dict[str, Floats]:
+            return {name: np.full(shape, np.nan) for name in COEFFICIENTS}
+
+        return cls(tables(), tables(), tables(), tables(), np.full(shape, np.nan))
+
+
 def correlate(
-    x: Floats, y: Floats, draws: ClusterDraws, *, confidence: float = 0.95
+    x: Floats,
+    y: Floats,
+    draws: ClusterDraws,
+    *,
+    agents: Ints | None = None,
+    within: bool = False,
+    confidence: float = 0.95,
+    seed: int = 0,
+    permutations: int | None = None,
 ) -> Correlations:
     """Pearson's, Spearman's and Kendall's coefficients of all columns, NaN where one is missing.
 
-    Intervals are symmetric on Fisher's scale, atanh r ± t·se, with t on clusters − 1 degrees of
-    freedom; the p-value belongs to the same interval.
+    Intervals are symmetric on Fisher's scale: atanh r ± t·se with t on clusters − 1 degrees of
+    freedom, or what as many independent units would give, if that is wider. P-values are of
+    permutations (for Kendall's coefficient of the normal distribution that they have), with units
+    counted as `effective_units` does.
 
     Args:
         x: Units × metrics.
         y: Units × qualities.
         draws: Of the clusters of the units.
+        agents: Whose each unit is. Pooled coefficients are then tested with agents as a sample.
+        within: Whether agents' means are taken out of Pearson's coefficient, and units ranked and
+            paired only with those of the same agent for the other two.
         confidence: Confidence level of the intervals.
+        seed: Random seed of the permutations.
+        permutations: How many; by default ten thousand, more for many columns.
 
     Examples:
         >>> x, y = np.arange(9.0)[:, None], np.array([[0.0, 2, 1, 4, 3, 6, 5, 8, 7]]).T
         >>> result = correlate(x, y, ClusterDraws.of(np.arange(9), 500, np.random.default_rng(0)))
         >>> result.n.item(), round(result.estimates["spearman"][0][0].value, 3)
         (9, 0.933)
+        >>> agents = np.arange(9) % 3
+        >>> draws = ClusterDraws.of(np.arange(9), 500, np.random.default_rng(0))
+        >>> apart = correlate(x + 100 * agents[:, None], y, draws, agents=agents, within=True)
+        >>> round(apart.estimates["pearson"][0][0].value, 2)
+        0.93
     """
     shape = (x.shape[1], y.shape[1])
-    resamples = len(draws.counts)
-    values = {name: np.full(shape, np.nan) for name in COEFFICIENTS}
-    errors = {name: np.full(shape, np.nan) for name in COEFFICIENTS}
-    pearson = np.full((resamples, *shape), np.nan)
-    spearman = np.full((resamples, *shape), np.nan)
-    n = np.zeros(shape, dtype=np.int64)
-    n_clusters = np.zeros(shape, dtype=np.int64)
+    found = _Found.nothing(shape)
+    replicates = np.full((len(draws.counts), *shape), np.nan)
+    n, n_clusters, scarce = (np.zeros(shape, dtype=np.int64) for _ in range(3))
+    least = np.full(shape, np.nan)
+    rng = np.random.default_rng(seed)
     for present, rows, columns in _by_pattern(x, y):
         at = np.ix_(rows, columns)
         n[at] = int(present.sum())
         n_clusters[at] = draws.clusters(present)
         if n[at].flat[0] < FEWEST_UNITS:
             continue
-        a, b = standard_scores(x[present][:, rows]), standard_scores(y[present][:, columns])
-        values["pearson"][at] = _products(a, b)
-        values["spearman"][at] = _products(_ranked(a), _ranked(b))
-        everyone = np.ix_(np.arange(resamples), rows, columns)
-        pearson[everyone] = pearson_replicates(a, b, present, draws)
-        spearman[everyone] = _spearman_replicates(a, b, present, draws)
-        for i, row in enumerate(rows):
-            for j, column in enumerate(columns):
-                tau, error = kendall(a[:, i], b[:, j], draws.place[present])
-                values["kendall"][row, column], errors["kendall"][row, column] = tau, error
-    undefined = {}
-    for name, drawn in (("pearson", pearson), ("spearman", spearman)):
-        errors[name], undefined[name] = _fisher_errors(drawn)
-    undefined["kendall"] = np.zeros(shape)
+        design = _design(present, draws, agents, within=within)
+        raw_x, raw_y = x[present][:, rows], y[present][:, columns]
+        scarce[at] = np.minimum.outer(*([rare(column) for column in t.T] for t in (raw_x, raw_y)))
+        a, b = (standard_scores(centred(table, design.strata)) for table in (raw_x, raw_y))
+        count = permutations or permutation_count(len(a), n.size)
+        least[at] = _fill(found, at, (raw_x, raw_y, a, b), design, rng, count)
+        everyone = np.ix_(np.arange(len(replicates)), rows, columns)
+        replicates[everyone] = pearson_replicates(a, b, present, draws)
+    found.error["pearson"][:], undefined = _fisher_errors(replicates)
     estimates = {
         name: [
             [
                 _estimate(
-                    name,
-                    values[name][i, j],
-                    errors[name][i, j],
+                    _Pair(name, found, i, j),
                     int(n[i, j]),
                     int(n_clusters[i, j]),
-                    undefined[name][i, j],
+                    int(scarce[i, j]),
+                    undefined[i, j] if name == "pearson" else 0.0,
                     own=draws.own,
                     confidence=confidence,
                 )
@@ -111,7 +155,65 @@ def correlate(
         ]
         for name in COEFFICIENTS
     }
-    return Correlations(n, n_clusters, estimates, pearson)
+    return Correlations(n, n_clusters, found.effective, estimates, least, replicates)
+
+
+def _design(present: Mask, draws: ClusterDraws, agents: Ints | None, *, within: bool) -> Design:
+    units = np.arange(int(present.sum()))
+    whose = units if agents is None else agents[present]
+    strata = whose if within and agents is not None else np.zeros(len(units), dtype=np.int64)
+    return Design(draws.place[present], whose, strata)
+
+
+def _fill(
+    found: _Found,
+    at: tuple[Ints, ...],
+    tables: tuple[Floats, Floats, Floats, Floats],
+    design: Design,
+    rng: np.random.Generator,
+    permutations: int,
+) -> Floats:
+    """Write what the units say of some pairs of columns; gives Pearson's least p-values."""
+    raw_x, raw_y, a, b = tables
+    ranks_a, ranks_b = (
+        standard_scores(stratum_ranks(table, design.strata)) for table in (raw_x, raw_y)
+    )
+    worth, worth_of_ranks = (
+        effective_units(*pair, design) for pair in ((a, b), (ranks_a, ranks_b))
+    )
+    (p, least), (p_of_ranks, _) = permuted_p(
+        [(a, b, worth), (ranks_a, ranks_b, worth_of_ranks)], design, rng, permutations
+    )
+    shape = worth.shape
+    tau, error, floor = (np.full(shape, np.nan) for _ in range(3))
+    for i in range(shape[0]):
+        for j in range(shape[1]):
+            pair = raw_x[:, i], raw_y[:, j]
+            tau[i, j], error[i, j] = kendall(*pair, design.clusters, design.strata)
+            apart = kendall_null(*pair, design.strata)
+            floor[i, j] = apart * np.sqrt(design.free / worth_of_ranks[i, j])
+    ranked = spearman_errors(raw_x, raw_y, design.strata, design.clusters)
+    normal_p = 2 * stats.norm.sf(np.abs(tau) / floor)
+    normal_p = from_independent(normal_p, worth_of_ranks, design.free)
+    # Of atanh r for independent units (Fieller, Hartley & Pearson 1957).
+    floors = [_root(1.0, worth - 3), _root(1.06, worth_of_ranks - 3), floor]
+    for name, value, spread, p_value, least_error in zip(
+        COEFFICIENTS,
+        (_products(a, b), _products(ranks_a, ranks_b), tau),
+        (np.full(shape, np.nan), ranked, error),
+        (p, p_of_ranks, normal_p),
+        floors,
+        strict=True,
+    ):
+        found.value[name][at], found.error[name][at] = value, spread
+        found.p[name][at], found.least_error[name][at] = p_value, least_error
+    found.effective[at] = worth
+    return least
+
+
+def _root(numerator: float, below: Floats) -> Floats:
+    result: Floats = np.sqrt(numerator / np.where(below > 0, below, np.nan))
+    return result
 
 
 def _by_pattern(x: Floats, y: Floats) -> Iterator[tuple[Mask, Ints, Ints]]:
@@ -138,8 +240,20 @@ def standard_scores(table: Floats) -> Floats:
     return result
 
 
-def _ranked(table: Floats) -> Floats:
-    return standard_scores(stats.rankdata(table, axis=0))
+def centred(table: Floats, strata: Ints) -> Floats:
+    """Columns less their means within strata; nothing that is missing counts.
+
+    Examples:
+        >>> centred(np.array([[1.0], [3.0], [9.0]]), np.array([0, 0, 1]))[:, 0].tolist()
+        [-1.0, 1.0, 0.0]
+    """
+    codes = np.unique(strata, return_inverse=True)[1]
+    present = np.isfinite(table)
+    sums, counts = np.zeros((2, int(codes.max(initial=0)) + 1, table.shape[1]))
+    np.add.at(sums, codes, np.where(present, table, 0.0))
+    np.add.at(counts, codes, present)
+    result: Floats = table - (sums / np.maximum(counts, 1))[codes]
+    return result
 
 
 def _products(a: Floats, b: Floats) -> Floats:
@@ -174,52 +288,6 @@ def pearson_replicates(a: Floats, b: Floats, present: Mask, draws: ClusterDraws)
     return np.clip(result, -1.0, 1.0)
 
 
-@dataclass(frozen=True)
-class _Order:
-    """A column in order: which units, and where each group of equal values ends."""
-
-    order: Ints
-    ends: Ints
-    group: Ints
-
-    @classmethod
-    def of(cls, column: Floats) -> "_Order":
-        order = np.argsort(column, kind="stable")
-        new = np.diff(column[order]) > 0
-        ends = np.append(np.flatnonzero(new), len(column) - 1)
-        group = np.empty(len(column), dtype=np.int64)
-        group[order] = np.concatenate([[0], np.cumsum(new)])
-        return cls(order, ends, group)
-
-    def ranks(self, weights: Floats) -> tuple[Floats, Floats]:
-        """Mid-ranks of the units drawn, less their mean, and the sum of their squares."""
-        upto = np.cumsum(weights[:, self.order], axis=1)[:, self.ends]
-        below = np.hstack([np.zeros((len(upto), 1)), upto[:, :-1]])
-        middle = (below + upto - upto[:, -1:]) / 2
-        squares = ((upto - below) * middle**2).sum(axis=1)
-        return middle[:, self.group], squares
-
-
-def _spearman_replicates(a: Floats, b: Floats, present: Mask, draws: ClusterDraws) -> Floats:
-    result = np.full((len(draws.counts), a.shape[1], b.shape[1]), np.nan)
-    orders_a = [_Order.of(column) for column in a.T]
-    orders_b = [_Order.of(column) for column in b.T]
-    for part, everyone in draws.blocks():
-        weights = everyone[:, present]
-        others = [order.ranks(weights) for order in orders_b]
-        for i, order in enumerate(orders_a):
-            ranks, squares = order.ranks(weights)
-            weighted = ranks * weights
-            for j, (other, other_squares) in enumerate(others):
-                spread = np.sqrt(squares * other_squares)
-                cross = np.einsum("bi,bi->b", weighted, other)
-                result[part, i, j] = np.divide(
-                    cross, spread, out=np.full_like(cross, np.nan), where=spread > 0
-                )
-    np.clip(result, -1.0, 1.0, out=result)
-    return result
-
-
 def _fisher_errors(replicates: Floats) -> tuple[Floats, Floats]:
     """Standard deviations of atanh r over the resamples, and the share without a value."""
     missing = np.isnan(replicates)
@@ -230,116 +298,66 @@ def _fisher_errors(replicates: Floats) -> tuple[Floats, Floats]:
     return np.sqrt(squares / np.maximum(present - 1, 1)), missing.mean(axis=0)
 
 
+@dataclass(frozen=True)
+class _Pair:
+    """One coefficient of one pair of columns."""
+
+    name: str
+    found: _Found
+    row: int
+    column: int
+
+    @property
+    def value(self) -> float:
+        return float(self.found.value[self.name][self.row, self.column])
+
+    @property
+    def error(self) -> float:
+        return float(self.found.error[self.name][self.row, self.column])
+
+    @property
+    def p(self) -> float:
+        return float(self.found.p[self.name][self.row, self.column])
+
+    @property
+    def least_error(self) -> float:
+        return float(self.found.least_error[self.name][self.row, self.column])
+
+
 def _estimate(
-    name: str,
-    value: float,
-    error: float,
+    pair: _Pair,
     n: int,
     n_clusters: int,
+    scarce: int,
     undefined: float,
     *,
     own: bool,
     confidence: float,
 ) -> Estimate:
+    value = pair.value
     if n < FEWEST_UNITS:
         few = f"only {n} unit{'' if n == 1 else 's'} with both values"
         return Estimate(reason=few if n else "no unit has a value")
     if np.isnan(value):
         return Estimate(reason="no variance: all units have the same value")
-    value = float(value)
-    basis, freedom = "clusters", float(n_clusters - 1)
-    if n_clusters < FEWEST_CLUSTERS:
-        if not own:
-            return Estimate(value, reason=f"only {n_clusters} clusters: too few for an interval")
-        basis, freedom, error = "normal", float("inf"), _normal_error(name, n)
-    elif undefined > MOST_UNDEFINED:
-        return Estimate(value, reason=f"not defined in {undefined:.0%} of the resamples")
+    if scarce < min(FEWEST_RARE, n / 2):
+        return Estimate(value, reason=f"all but {scarce} of {n:,} units share a value: no test")
+    if n_clusters < FEWEST_CLUSTERS and not own:
+        return Estimate(value, reason=f"only {n_clusters} clusters: too few for an interval")
+    if undefined > MOST_UNDEFINED and n_clusters >= FEWEST_CLUSTERS:
+        missing = f"not defined in {undefined:.0%} of the resamples"
+        return Estimate(value, p=pair.p, reason=missing)
     if abs(value) >= 1 - 1e-12:
         return Estimate(value, reason="a perfect correlation has no interval")
-    if not np.isfinite(error):
-        return Estimate(value, reason=f"only {n} units: too few for an interval")
-    return _on_fisher_scale(value, error, freedom, basis, confidence)
-
-
-def _on_fisher_scale(
-    value: float, error: float, freedom: float, basis: str, confidence: float
-) -> Estimate:
-    """The interval atanh r ± t·error and its p-value, back on the scale of r."""
+    p = pair.p if n >= FEWEST_PERMUTED and np.isfinite(pair.p) else None
+    reach = float(stats.norm.ppf((1 + confidence) / 2)) * pair.least_error
+    if not np.isfinite(reach):
+        return Estimate(value, p=p, reason=f"only {n} units: too few for an interval")
+    basis = "normal"
+    if n_clusters >= FEWEST_CLUSTERS and np.isfinite(pair.error):
+        t = float(stats.t.ppf((1 + confidence) / 2, n_clusters - 1))
+        basis, reach = "clusters", max(reach, t * pair.error)
     z = np.arctanh(value)
-    reach = float(stats.t.ppf((1 + confidence) / 2, freedom)) * error
-    p = 2 * float(stats.t.sf(abs(z) / error, freedom)) if error > 0 else 0.0
-    return Estimate(value, float(np.tanh(z - reach)), float(np.tanh(z + reach)), p, basis=basis)
-
-
-def _normal_error(name: str, n: int) -> float:
-    """Standard error of atanh r for independent units (Fieller, Hartley & Pearson 1957)."""
-    numerator, lost = {"pearson": (1.0, 3), "spearman": (1.06, 3), "kendall": (0.437, 4)}[name]
-    return float(np.sqrt(numerator / (n - lost))) if n > lost else float("nan")
-
-
-def partial_correlation(
-    x: Floats, y: Floats, given: Floats, draws: ClusterDraws, *, confidence: float = 0.95
-) -> Estimate:
-    """Pearson's coefficient of what straight lines in `given` leave of `x` and of `y`.
-
-    From the three plain coefficients, (r_xy − r_xg·r_yg) / √((1 − r_xg²)(1 − r_yg²)), in the data
-    and in every resample; the interval is symmetric on Fisher's scale, with t on clusters − 2
-    degrees of freedom.
-
-    Args:
-        x: Units; NaN where missing, here and below.
-        y: Units.
-        given: Units.
-        draws: Of the clusters of the units.
-        confidence: Confidence level of the intervals.
-
-    Examples:
-        >>> rng = np.random.default_rng(0)
-        >>> given, x = rng.normal(size=(2, 40))
-        >>> draws = ClusterDraws.of(np.arange(40), 200, rng)
-        >>> partial_correlation(x + given, given - x, given, draws).value
-        -1.0
-    """
-    table = np.column_stack([x, y, given])
-    present: Mask = np.isfinite(x) & np.isfinite(y) & np.isfinite(given)
-    n, n_clusters = int(present.sum()), draws.clusters(present)
-    if n < _FEWEST_FOR_PARTIAL:
-        return Estimate(reason=f"only {n} unit{'' if n == 1 else 's'} with all three values")
-    scores = standard_scores(table[present])
-    plain = scores.T @ scores / n
-    value = float(_given(plain[None])[0])
-    if np.isnan(value):
-        flat = not scores.any(axis=0).all()
-        why = "no variance" if flat else "nothing is left once the third column is known"
-        return Estimate(reason=why)
-    value = round(value, 12)
-    if abs(value) >= 1:
-        return Estimate(value, reason="a perfect correlation has no interval")
-    basis, freedom = "clusters", float(n_clusters - 2)
-    if n_clusters < FEWEST_CLUSTERS:
-        if not draws.own:
-            return Estimate(value, reason=f"only {n_clusters} clusters: too few for an interval")
-        basis, freedom, error = "normal", float("inf"), 1 / np.sqrt(n - 4)
-    else:
-        drawn = _given(pearson_replicates(scores, scores, present, draws))
-        known = drawn[np.isfinite(drawn)]
-        if len(known) < (1 - MOST_UNDEFINED) * len(drawn):
-            share = 1 - len(known) / len(drawn)
-            return Estimate(value, reason=f"not defined in {share:.0%} of the resamples")
-        error = float(np.arctanh(np.clip(known, -1 + _NEARLY_FLAT, 1 - _NEARLY_FLAT)).std(ddof=1))
-    return _on_fisher_scale(value, error, freedom, basis, confidence)
-
-
-def _given(r: Floats) -> Floats:
-    """Partial coefficients from matrices of plain ones: x, y, given; NaN where none is defined."""
-    left = (1 - r[:, 0, 2] ** 2) * (1 - r[:, 1, 2] ** 2)
-    flat = (
-        ~np.isfinite(left)
-        | (left < _NEARLY_FLAT**2)
-        | (np.diagonal(r, axis1=1, axis2=2) < 0.5).any(1)
-    )
-    cross = r[:, 0, 1] - r[:, 0, 2] * r[:, 1, 2]
-    result: Floats = np.divide(
-        cross, np.sqrt(np.where(flat, 1.0, left)), out=np.full(len(r), np.nan), where=~flat
-    )
-    return np.clip(result, -1.0, 1.0)
+    ends = float(np.tanh(z - reach)), float(np.tanh(z + reach))
+    why = None if p is not None else f"only {n} units: too few for a test"
+    return Estimate(value, *ends, p, basis=basis, reason=why)

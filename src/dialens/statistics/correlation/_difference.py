@@ -159,6 +159,9 @@ def correlation_difference(
     error = float(drawn.std(ddof=1)) if len(drawn) > 1 else 0.0
     if error <= 1e-9:
         return _without(known, "the two order the units in the same way")
+    # Resamples that miss a rare value say nothing about error: see `correlate`.
+    if np.isfinite(w.statistic) and w.statistic:
+        error = max(error, abs(gap / w.statistic))
     reach = float(stats.t.ppf((1 + confidence) / 2, clusters - 1)) * error
     p = 2 * float(stats.t.sf(abs(gap) / error, clusters - 1))
     return Difference(n, clusters, first, second, r_ab, gap, gap - reach, gap + reach, p, w, z)

@@ -7,24 +7,34 @@ and those behind are known by how often each value of the other variable has com
 
 import numpy as np
 
-from dialens.statistics._bootstrap import Floats, Ints, cluster_sums
+from dialens.statistics._bootstrap import Floats, Ints, Mask, cluster_sums
 
 _BLOCK = 256
 
 
-def kendall(x: Floats, y: Floats, clusters: Ints) -> tuple[float, float]:
+def kendall(
+    x: Floats, y: Floats, clusters: Ints, strata: Ints | None = None
+) -> tuple[float, float]:
     """Kendall's tau-b, and its standard error on Fisher's scale from the clusters' influence.
 
     With weights w on the units, tau is N / √(Dx·Dy): half sums over pairs of w·w times the sign
     of concordance, and of w·w over pairs not tied in x, or in y. Its derivative by a unit's weight
     is that unit's influence; summed over clusters and squared, the influences give the variance.
 
+    Args:
+        x: Values of the units.
+        y: Other values of the same.
+        clusters: Of each unit.
+        strata: Only units of the same stratum are paired; None pairs all.
+
     Examples:
         >>> tau, error = kendall(np.array([1.0, 2, 3, 4]), np.array([1.0, 3, 2, 4]), np.arange(4))
         >>> round(tau, 4)
         0.6667
     """
-    balance, apart_x, apart_y = concordance(x, y)
+    balance, apart_x, apart_y = np.empty((3, len(x)))
+    for rows in _strata(x, strata):
+        balance[rows], apart_x[rows], apart_y[rows] = concordance(x[rows], y[rows])
     total, pairs_x, pairs_y = balance.sum() / 2, apart_x.sum() / 2, apart_y.sum() / 2
     if not pairs_x or not pairs_y:
         return float("nan"), float("nan")
@@ -37,6 +47,51 @@ def kendall(x: Floats, y: Floats, clusters: Ints) -> tuple[float, float]:
         return tau, float("nan")
     variance = count / (count - 1) * float((of_cluster**2).sum())
     return tau, float(np.sqrt(variance) / (1 - tau**2))
+
+
+def kendall_null(x: Floats, y: Floats, strata: Ints | None = None) -> float:
+    """The standard deviation of tau-b over all permutations within strata, with ties in both.
+
+    Kendall (1970, equation 4.4) for the balance of concordant pairs; NaN where all values are the
+    same.
+
+    Examples:
+        >>> round(kendall_null(np.array([1.0, 2, 3, 4]), np.array([1.0, 3, 2, 4])), 4)
+        0.4907
+    """
+    pairs_x, pairs_y, variance = 0.0, 0.0, 0.0
+    for rows in _strata(x, strata):
+        n = int(rows.sum())
+        for_x, for_y = (
+            (n * n - float((np.unique(values[rows], return_counts=True)[1] ** 2).sum())) / 2
+            for values in (x, y)
+        )
+        pairs_x, pairs_y = pairs_x + for_x, pairs_y + for_y
+        variance += _null_variance(x[rows], y[rows])
+    if variance <= 1e-9 or not pairs_x or not pairs_y:
+        return float("nan")
+    return float(np.sqrt(variance / (pairs_x * pairs_y)))
+
+
+def _null_variance(x: Floats, y: Floats) -> float:
+    n = float(len(x))
+    if n < 2:
+        return 0.0
+    t, u = (np.unique(values, return_counts=True)[1].astype(np.float64) for values in (x, y))
+    single = [(k * (k - 1) * (2 * k + 5)).sum() for k in (t, u)]
+    pairs = [(k * (k - 1)).sum() for k in (t, u)]
+    triples = [(k * (k - 1) * (k - 2)).sum() for k in (t, u)]
+    variance = (n * (n - 1) * (2 * n + 5) - single[0] - single[1]) / 18
+    variance += pairs[0] * pairs[1] / (2 * n * (n - 1))
+    if n > 2:
+        variance += triples[0] * triples[1] / (9 * n * (n - 1) * (n - 2))
+    return float(variance)
+
+
+def _strata(x: Floats, strata: Ints | None) -> list[Mask]:
+    if strata is None:
+        return [np.ones(len(x), dtype=np.bool_)]
+    return [strata == stratum for stratum in np.unique(strata)]
 
 
 def concordance(x: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:
