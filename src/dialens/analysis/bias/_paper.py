@@ -10,10 +10,11 @@ from dataclasses import dataclass
 import polars as pl
 
 from dialens.analysis.bias._answers import preferred, ranking
-from dialens.analysis.bias._cells import USUAL, CellMeans, Resampling, contrast_weights
+from dialens.analysis.bias._cells import USUAL, CellMeans, Resampling
 from dialens.analysis.bias._consistency import HEADLINE, consistency
+from dialens.analysis.bias._contrasts import contrast_weights
 from dialens.analysis.bias._data import NONE, StudyData, splits
-from dialens.analysis.bias._effects import ALL
+from dialens.analysis.bias._scope_model import ALL
 from dialens.statistics import Floats, corrected
 
 DESIGN = ("anchor", "layout")
@@ -151,7 +152,7 @@ def cell_means(
         by_quality: Each quality by itself; all together if not.
         draws: How participants are drawn.
     """
-    means = CellMeans.of(data, _design(data), groups=groups, draws=draws)
+    means = CellMeans.of(data, _design(data), groups=groups, confidence=draws.confidence)
     scopes: list[tuple[str, int | None]] = [(ALL, None)]
     if by_quality:
         scopes = [(name, at) for at, name in enumerate(means.qualities)]
@@ -183,7 +184,7 @@ def split_effects(data: StudyData, *, draws: Resampling = USUAL) -> pl.DataFrame
         settings += data.levels("layout")
     rows: list[dict[str, object]] = []
     for split, groups in splits(data).items():
-        means = CellMeans.of(data, _design(data), groups=groups, draws=draws)
+        means = CellMeans.of(data, _design(data), groups=groups, confidence=draws.confidence)
         for group in sorted(means.cells["group"].unique().to_list()):
             for layout in settings:
                 rows.append(
@@ -247,8 +248,8 @@ def _minutes(data: StudyData, draws: Resampling) -> pl.DataFrame:
     table = data.ratings.join(timed.select("rater", "minutes"), on="rater").with_columns(
         value=pl.col("minutes"), quality=pl.lit("minutes")
     )
-    study = StudyData(table, timed, data.answers, data.factors, data.normalise, ())
-    everyone = StudyData(table, timed, data.answers, (), data.normalise, ())
+    study = StudyData(table, timed, data.answers, data.factors, {}, ())
+    everyone = StudyData(table, timed, data.answers, (), {}, ())
     whole = cell_means(everyone, draws=draws).with_columns(group=pl.lit("all conditions"))
     return pl.concat([cell_means(study, draws=draws), whole]).with_columns(
         quality=pl.lit("minutes")

@@ -1,0 +1,125 @@
+"""What raters and items do not explain: least squares on two crossed groupings.
+
+Trends and correlations of ratings are looked at within raters and within items, whatever those
+are like. Both are taken out exactly, also where most cells of raters × items are empty.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse import linalg as sparse_linalg
+
+from dialens.base import Estimate
+from dialens.statistics import Floats, Ints, jackknife_t
+
+_TOLERANCE = 1e-10
+_NOTHING = 1e-8
+
+
+def two_way_rest(values: Floats, first: Ints, second: Ints) -> Floats:
+    """Columns of values without the means of both groupings, by least squares.
+
+    Args:
+        values: One row an observation.
+        first: Its group in the first grouping, counted from 0.
+        second: In the second.
+
+    Examples:
+        >>> values = np.array([[1.0], [2.0], [4.0], [5.0]])
+        >>> two_way_rest(values, np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])).round(6).tolist()
+        [[0.0], [0.0], [0.0], [0.0]]
+    """
+    n = len(values)
+    ones = np.ones(n)
+    left = sparse.csr_array((ones, (np.arange(n), first)))
+    right = sparse.csr_array((ones, (np.arange(n), second)))
+    design = sparse.csr_array(sparse.hstack([left, right]))
+    scale = 1 / np.sqrt(np.asarray(design.sum(axis=0)).ravel())
+    scaled = sparse.csr_array(design @ sparse.diags_array(scale))
+    rest = np.empty_like(values)
+    for column in range(values.shape[1]):
+        y = values[:, column] - values[:, column].mean()
+        solution = sparse_linalg.lsqr(scaled, y, atol=_TOLERANCE, btol=_TOLERANCE)[0]
+        rest[:, column] = y - scaled @ solution
+    return rest
+
+
+@dataclass(frozen=True)
+class Trends:
+    """Slopes of a response on several covariates together, with raters as the unit.
+
+    Attributes:
+        slopes: Of each covariate.
+        left_out: The same without each rater in turn: raters × covariates.
+        known: Whether a covariate varies within raters and items at all.
+    """
+
+    slopes: Floats
+    left_out: Floats
+    known: Floats
+
+    @classmethod
+    def of(cls, response: Floats, covariates: Floats, rater: Ints, item: Ints) -> "Trends":
+        """Fit the slopes within raters and items.
+
+        Every rater may have a slope of their own: the mean over raters is judged by how far it
+        moves when a rater is left out.
+
+        Args:
+            response: One value an observation.
+            covariates: One column a covariate.
+            rater: Of each observation, counted from 0.
+            item: Of each observation, counted from 0.
+
+        Examples:
+            >>> rater, item = np.repeat(np.arange(4), 3), np.tile(np.arange(3), 4)
+            >>> x = np.array([0, 1, 2, 2, 0, 1, 1, 2, 0, 0, 2, 1.0])[:, None]
+            >>> found = Trends.of(3 * x[:, 0] + item - rater, x, rater, item)
+            >>> found.slopes.round(6).tolist()
+            [3.0]
+        """
+        whole = two_way_rest(np.column_stack([covariates, response]), rater, item)
+        x, y = whole[:, :-1], whole[:, -1]
+        size = np.square(covariates - covariates.mean(axis=0)).sum(axis=0)
+        known = np.square(x).sum(axis=0) > _NOTHING * size
+        raters = int(rater.max()) + 1
+        width = int(known.sum())
+        squares = np.zeros((raters, width, width))
+        products = np.zeros((raters, width))
+        x = x[:, known]
+        np.add.at(squares, rater, x[:, :, None] * x[:, None, :])
+        np.add.at(products, rater, x * y[:, None])
+        slopes = np.full(len(known), np.nan)
+        left = np.full((raters, len(known)), np.nan)
+        if width:
+            whole_squares, whole_products = squares.sum(axis=0), products.sum(axis=0)
+            slopes[known] = np.linalg.lstsq(whole_squares, whole_products)[0]
+            for at in range(raters):
+                left[at, known] = np.linalg.lstsq(
+                    whole_squares - squares[at], whole_products - products[at]
+                )[0]
+        return cls(slopes, left, known)
+
+    def estimate(self, column: int, confidence: float) -> Estimate:
+        """One slope with Student's t on the jackknife over raters."""
+        return jackknifed(float(self.slopes[column]), self.left_out[:, column], confidence)
+
+
+def jackknifed(value: float, left_out: Floats, confidence: float) -> Estimate:
+    """A number with Student's t on the values it has without each unit in turn.
+
+    Examples:
+        >>> values = np.array([1.0, 2.0, 4.0, 3.0, 5.0, 8.0])
+        >>> left = (values.sum() - values) / 5
+        >>> found = jackknifed(values.mean(), left, 0.95)
+        >>> round(found.low, 3), round(found.high, 3)  # as the t test of one sample
+        (1.229, 6.437)
+    """
+    if not np.isfinite(left_out).all():
+        return Estimate(value, reason="no interval: not defined without any one of the raters")
+    ends = jackknife_t(value, 0.0, [left_out.mean() - left_out], confidence=confidence)
+    low, high, p = (float(end) for end in ends)
+    if low == high:
+        return Estimate(value, reason="no interval: raters do not differ")
+    return Estimate(value, low, high, p)
