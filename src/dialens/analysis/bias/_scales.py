@@ -25,7 +25,7 @@ TAKEN_AS_POINTS: Final = "scale of the ratings"
 
 _NUMBER_SHOWN = ("numerical", "both", "shown")
 _WIDE = 20
-_ALIKE = 2.0
+_ALIKE = 3.0
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ def is_choice(table: pl.DataFrame) -> pl.Series:
 def share_a_scale(table: pl.DataFrame) -> bool:
     """Whether a mean over qualities means anything: all have one instrument and its ends.
 
-    Where no scale is named, qualities share one if none has twice the range of another.
+    Where no scale is named, qualities share one if none has three times the range of another.
 
     Examples:
         >>> rows = {"quality": ["a", "a", "b", "b"], "value": [1.0, 5.0, 1.0, 100.0]}

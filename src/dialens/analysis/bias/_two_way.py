@@ -60,8 +60,10 @@ class Trends:
     known: Floats
 
     @classmethod
-    def of(cls, response: Floats, covariates: Floats, rater: Ints, item: Ints) -> "Trends":
-        """Fit the slopes within raters and items.
+    def of(
+        cls, response: Floats, covariates: Floats, first: Ints, second: Ints, rater: Ints
+    ) -> "Trends":
+        """Fit the slopes within two groupings.
 
         Every rater may have a slope of their own: the mean over raters is judged by how far it
         moves when a rater is left out.
@@ -69,17 +71,18 @@ class Trends:
         Args:
             response: One value an observation.
             covariates: One column a covariate.
-            rater: Of each observation, counted from 0.
-            item: Of each observation, counted from 0.
+            first: Of each observation, the first group taken out, counted from 0.
+            second: The second.
+            rater: Who gave it, counted from 0.
 
         Examples:
             >>> rater, item = np.repeat(np.arange(4), 3), np.tile(np.arange(3), 4)
             >>> x = np.array([0, 1, 2, 2, 0, 1, 1, 2, 0, 0, 2, 1.0])[:, None]
-            >>> found = Trends.of(3 * x[:, 0] + item - rater, x, rater, item)
+            >>> found = Trends.of(3 * x[:, 0] + item - rater, x, rater, item, rater)
             >>> found.slopes.round(6).tolist()
             [3.0]
         """
-        whole = two_way_rest(np.column_stack([covariates, response]), rater, item)
+        whole = two_way_rest(np.column_stack([covariates, response]), first, second)
         x, y = whole[:, :-1], whole[:, -1]
         size = np.square(covariates - covariates.mean(axis=0)).sum(axis=0)
         known = np.square(x).sum(axis=0) > _NOTHING * size
@@ -114,7 +117,7 @@ def jackknifed(value: float, left_out: Floats, confidence: float) -> Estimate:
         >>> left = (values.sum() - values) / 5
         >>> found = jackknifed(values.mean(), left, 0.95)
         >>> round(found.low, 3), round(found.high, 3)  # as the t test of one sample
-        (1.229, 6.437)
+        (1.227, 6.439)
     """
     if not np.isfinite(left_out).all():
         return Estimate(value, reason="no interval: not defined without any one of the raters")
