@@ -17,7 +17,7 @@ from dialens.analysis.bias._data import StudyData
 from dialens.base import Estimate
 from dialens.statistics import ClusterDraws, Floats, Ints, jackknife_t
 
-FEWEST_RATERS: Final = 4
+FEWEST_RATERS: Final = 5
 """With fewer participants in a condition, a number gets no interval and no test."""
 TOO_FEW_RATERS: Final = f"no interval: a condition has fewer than {FEWEST_RATERS} participants"
 
