@@ -15,7 +15,7 @@ import polars as pl
 
 from dialens.analysis.bias._cells import USUAL, Resampling
 from dialens.analysis.bias._data import NONE, StudyData
-from dialens.analysis.bias._two_way import Trends, jackknifed, two_way_rest
+from dialens.analysis.bias._two_way import Trends, hidden_by_items, jackknifed, two_way_rest
 from dialens.base import Estimate
 from dialens.statistics import Floats, Ints, corrected
 
@@ -198,9 +198,9 @@ def _halo(data: StudyData, confidence: float) -> Iterable[dict[str, object]]:
 
 def _correlation(wide: pl.DataFrame, confidence: float) -> Estimate:
     """The correlation of what is left, with its interval on Fisher's scale."""
-    rater = _numbered(wide, ["rater"])
+    rater, item = _numbered(wide, ["rater"]), _numbered(wide, ["item"])
     values = wide.select("a", "b").to_numpy()
-    rest = two_way_rest(values, rater, _numbered(wide, ["item"]))
+    rest = two_way_rest(values, rater, item)
     if (np.square(rest).sum(axis=0) <= 1e-12 * np.square(values).sum(axis=0)).any():
         return Estimate(reason="raters and items leave nothing to correlate")
     products = np.column_stack([rest[:, 0] * rest[:, 1], np.square(rest)])
@@ -212,7 +212,7 @@ def _correlation(wide: pl.DataFrame, confidence: float) -> Estimate:
         without = np.arctanh(np.clip(left[:, 0] / np.sqrt(left[:, 1] * left[:, 2]), -1, 1))
     if abs(value) > 1 - 1e-9:
         return Estimate(float(value), reason="no interval: the two are the same")
-    found = jackknifed(float(np.arctanh(value)), without, confidence)
+    found = jackknifed(float(np.arctanh(value)), without, confidence, hidden_by_items(item))
     if not found.has_interval:
         return Estimate(float(value), reason=found.reason)
     low, high = np.tanh([found.low, found.high])

@@ -54,12 +54,14 @@ class Trends:
     Attributes:
         slopes: Of each covariate.
         left_out: The same without each rater in turn: raters × covariates.
+        inflation: What taking out the second grouping hides of the raters' differences.
         known: Whether a covariate varies within raters and items at all.
     """
 
     slopes: Floats
     left_out: Floats
     known: Floats
+    inflation: float
 
     @classmethod
     def of(
@@ -104,15 +106,37 @@ class Trends:
                 left[at, known] = np.linalg.lstsq(
                     whole_squares - squares[at], whole_products - products[at]
                 )[0]
-        return cls(slopes, left, known)
+        return cls(slopes, left, known, hidden_by_items(second))
 
     def estimate(self, column: int, confidence: float) -> Estimate:
         """One slope with Student's t on the jackknife over raters."""
-        return jackknifed(float(self.slopes[column]), self.left_out[:, column], confidence)
+        value, left = float(self.slopes[column]), self.left_out[:, column]
+        return jackknifed(value, left, confidence, self.inflation)
 
 
-def jackknifed(value: float, left_out: Floats, confidence: float) -> Estimate:
+def hidden_by_items(item: Ints) -> float:
+    """By how much items' means, which each rater has a part in, hide what raters differ in.
+
+    Of n ratings around their mean only n − 1 are free, so that what is left of each has (n − 1)/n
+    of its variance; the error made of it is too small by the square root of that.
+
+    Examples:
+        >>> round(hidden_by_items(np.array([0, 0, 1, 1])) ** 2, 6)  # two raters an item
+        2.0
+    """
+    counts = np.bincount(item)
+    shared = counts[counts > 1]
+    if not len(shared):
+        return 1.0
+    return float(np.sqrt(shared.sum() / (shared - 1).sum()))
+
+
+def jackknifed(
+    value: float, left_out: Floats, confidence: float, inflation: float = 1.0
+) -> Estimate:
     """A number with Student's t on the values it has without each unit in turn.
+
+    `inflation` multiplies the standard error.
 
     Examples:
         >>> values = np.array([1.0, 2.0, 4.0, 3.0, 5.0, 8.0])
@@ -123,7 +147,9 @@ def jackknifed(value: float, left_out: Floats, confidence: float) -> Estimate:
     """
     if not np.isfinite(left_out).all():
         return Estimate(value, reason="no interval: not defined without any one of the raters")
-    ends = jackknife_t(value, 0.0, [left_out.mean() - left_out], confidence=confidence)
+    ends = jackknife_t(
+        value, 0.0, [inflation * (left_out.mean() - left_out)], confidence=confidence
+    )
     low, high, p = (float(end) for end in ends)
     if low == high:
         return Estimate(value, reason="no interval: raters do not differ")
