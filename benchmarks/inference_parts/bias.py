@@ -57,6 +57,7 @@ class Raters:
         missing: Share of ratings that are missing, whole moments at a time.
         shape: What is made of the normal opinion.
         between_items: Whether the factor is the item's (an agent) or the rater's (an anchor).
+        sd_item: How far items differ.
     """
 
     raters: int
@@ -71,6 +72,7 @@ class Raters:
     missing: float = 0.0
     shape: Shape = as_drawn
     between_items: bool = False
+    sd_item: float = 0.5
 
     def study(self, rng: np.random.Generator, normalise: str = "none") -> StudyData:
         """One study, with the factor `agent` or `anchor`."""
@@ -88,7 +90,7 @@ class Raters:
         opinion += self.sd_halo * rng.normal(size=len(r))
         tables = []
         for quality in range(self.qualities):
-            own = opinion + 0.5 * rng.normal(size=self.items)[i] + rng.normal(size=len(r))
+            own = opinion + self.sd_item * rng.normal(size=self.items)[i] + rng.normal(size=len(r))
             tables.append(
                 pl.DataFrame(
                     {
@@ -194,9 +196,42 @@ def bias_lines(name: str, design: Raters, runs: int, seed: int) -> Iterator[Line
         yield tally.line(method, name, units, null=null)
 
 
+AGREEMENT = (
+    ("complete", Raters(10, 20)),
+    ("complete", Raters(24, 20)),
+    ("15 % missing", Raters(10, 20, missing=0.15)),
+    ("15 % missing", Raters(24, 20, missing=0.15)),
+    ("items alike, 15 % missing", Raters(10, 20, missing=0.15, sd_item=0.0)),
+)
+
+
+def agreement_lines(name: str, design: Raters, runs: int, seed: int) -> Iterator[Line]:
+    """ICCs of a condition, and their difference between two conditions that do not differ."""
+    rng = np.random.default_rng([seed, design.raters, len(name)])
+    item = design.sd_item**2
+    truth = {"ICC(2,1)": item / (item + 1.25), "ICC(3,1)": item / (item + 1)}
+    tallies = {form: Tally() for form in truth}
+    apart = Tally()
+    for _ in range(runs):
+        data = design.study(rng)
+        for row in consistency(data).filter(anchor="none").iter_rows(named=True):
+            if row["form"] in tallies:
+                value = truth[row["form"]]
+                tallies[row["form"]].add(row["p"], row["low"], row["high"], value)
+        differences = consistency_differences(data).filter(form="ICC(3,1)")
+        row = differences.row(0, named=True)
+        apart.add(row["p"], row["low"], row["high"])
+    units = f"{design.raters // 2} × {design.items}"
+    for form, tally in tallies.items():
+        yield tally.line(f"study analyze, {form}", name, units, null=item == 0)
+    yield apart.line("study analyze, ICC(3,1) differs", name, units)
+
+
 def lines(runs: int, seed: int) -> Iterator[Line]:
     """Every part; effects of the design last, because models take their time."""
     for name, raters in BIASES:
         yield from bias_lines(name, raters, runs, seed)
+    for name, raters in AGREEMENT:
+        yield from agreement_lines(name, raters, runs, seed)
     for design in EFFECTS:
         yield effects_line(*design, runs=runs, seed=seed)
