@@ -24,7 +24,7 @@ TOO_FEW_RATERS: Final = f"no interval: a condition has fewer than {FEWEST_RATERS
 
 @dataclass(frozen=True)
 class Resampling:
-    """How participants are drawn with replacement.
+    """How units are drawn with replacement, where they are, and the level of all intervals.
 
     Attributes:
         resamples: How many times.
@@ -94,7 +94,7 @@ class CellMeans:
         present = ~np.isnan(means).all(axis=2)
         strata, sizes = np.unique(present, axis=0, return_inverse=True, return_counts=True)[1:]
         if sizes.min() < FEWEST_RATERS:  # too few for a variance of their own: all together
-            strata = np.zeros(len(means))
+            strata = np.zeros_like(strata)
         return cls(cells, tuple(qualities), means, strata.ravel().astype(np.int64), confidence)
 
     @cached_property

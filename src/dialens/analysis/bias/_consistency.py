@@ -112,11 +112,10 @@ def consistency(
     """Every form of the ICC for each condition and quality, and group of raters if given.
 
     Examples:
-        >>> from dialens.analysis.bias._cells import Resampling
         >>> from dialens.analysis.bias._data import study_data
         >>> from dialens.analysis.bias._simulation import SimulatedStudy
         >>> data = study_data(*SimulatedStudy(raters=8, items=10).run())
-        >>> result = consistency(data, draws=Resampling(resamples=200))
+        >>> result = consistency(data)
         >>> result.filter(pl.col("form") == "ICC(2,k)").height
         8
     """

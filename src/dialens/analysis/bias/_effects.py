@@ -107,7 +107,7 @@ def _row(
         "raw_value": difference if raw and np.isfinite(difference) else None,
         "unit": unit,
         "n_raters": int(means.counts[used].sum()),
-        "n_items": int(max(model.items[cell] for cell in used)),
+        "n_items": len(frozenset[str]().union(*(model.items[cell] for cell in used.tolist()))),
     }
 
 

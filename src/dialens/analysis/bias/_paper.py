@@ -187,6 +187,7 @@ def split_effects(data: StudyData, *, draws: Resampling = USUAL) -> pl.DataFrame
     if "layout" in data.factors:
         settings += data.levels("layout")
     rows: list[dict[str, object]] = []
+    alike = data.share_a_scale
     for split, groups in splits(data).items():
         means = CellMeans.of(data, _design(data), groups=groups, confidence=draws.confidence)
         for group in sorted(means.cells["group"].unique().to_list()):
@@ -198,7 +199,7 @@ def split_effects(data: StudyData, *, draws: Resampling = USUAL) -> pl.DataFrame
                         "layout": layout,
                         **(
                             _anchor_within(means, group, layout, shown)
-                            if data.share_a_scale
+                            if alike
                             else {"reason": "qualities were rated on different scales"}
                         ),
                     }

@@ -6,6 +6,7 @@ own, and ratings given at one moment belong together. Each row says in one numbe
 is, with its interval (Student's t on the jackknife over raters).
 """
 
+import math
 from collections.abc import Iterable, Sequence
 from itertools import combinations
 from typing import Final
@@ -213,10 +214,9 @@ def _correlation(wide: pl.DataFrame, confidence: float) -> Estimate:
     if abs(value) > 1 - 1e-9:
         return Estimate(float(value), reason="no interval: the two are the same")
     found = jackknifed(float(np.arctanh(value)), without, confidence, hidden_by_items(item))
-    if not found.has_interval:
+    if found.low is None or found.high is None:
         return Estimate(float(value), reason=found.reason)
-    low, high = np.tanh([found.low, found.high])
-    return Estimate(float(value), float(low), float(high), found.p)
+    return Estimate(float(value), math.tanh(found.low), math.tanh(found.high), found.p)
 
 
 def _heaping(data: StudyData, confidence: float) -> Iterable[dict[str, object]]:

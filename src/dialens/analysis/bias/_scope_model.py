@@ -80,8 +80,7 @@ class ScopeModel:
         reason: Why not.
         random: Its random terms, as a person would write them.
         raters: Raters of each condition.
-        items: Items of each condition.
-        own_items: Whether conditions have items of their own.
+        items: The items of each condition.
     """
 
     cells: pl.DataFrame
@@ -89,8 +88,7 @@ class ScopeModel:
     reason: str | None
     random: str
     raters: Sequence[int]
-    items: Sequence[int]
-    own_items: bool
+    items: Sequence[frozenset[str]]
 
     @classmethod
     def of(
@@ -99,14 +97,14 @@ class ScopeModel:
         """Fit the model of a scope, every condition a level."""
         table = scope.table(data, cells.columns)
         terms = random_terms(table, cells.columns)
-        counts = cells.join(
-            table.group_by(cells.columns).agg(
-                pl.col("rater").n_unique().alias("raters"), pl.col("item").n_unique().alias("items")
-            ),
+        each = cells.join(
+            table.group_by(cells.columns).agg(raters=pl.col("rater").n_unique(), items="item"),
             on=cells.columns,
             how="left",
             maintain_order="left",
-        ).fill_null(0)
+        )
+        raters = each["raters"].fill_null(0).to_list()
+        items = [frozenset(names or ()) for names in each["items"].to_list()]
         fit, reason, random = None, None, ""
         try:
             fit = fit_mixed(
@@ -119,19 +117,16 @@ class ScopeModel:
             random = ", ".join(term for term in terms if term not in fit.dropped)
         except DialensError as error:
             reason = str(error) if table.height else _NOT_RATED
-        raters, items = counts["raters"].to_list(), counts["items"].to_list()
-        shared = any(":" in term for term in terms if term.startswith("item"))
-        return cls(cells, fit, reason, random, raters, items, not shared)
+        return cls(cells, fit, reason, random, raters, items)
 
     def contrast(self, weights: Floats) -> Estimate:
         """A combination of conditions with interval and p; without them where units are few."""
-        used = np.flatnonzero(weights)
-        if any(self.raters[cell] == 0 for cell in used):
+        if any(self.raters[cell] == 0 for cell in np.flatnonzero(weights).tolist()):
             return Estimate(reason=_NOT_RATED)
         if self.fit is None:
             return Estimate(reason=self.reason)
         value = self.fit.contrast(self._coefficients(weights))
-        why = self._too_few(used)
+        why = self._too_few(weights)
         if why is None and not value.error > 0:
             why = "no interval: the ratings of a condition do not differ"
         return value if why is None else Estimate(value.value, reason=why)
@@ -176,12 +171,18 @@ class ScopeModel:
         wanted = {f"cell[{name}]": float(w) for name, w in zip(names, weights, strict=True) if w}
         return {name: weight for name, weight in wanted.items() if name in known}
 
-    def _too_few(self, used: Floats) -> str | None:
-        if min(self.raters[cell] for cell in used) < FEWEST_RATERS:
+    def _too_few(self, weights: Floats) -> str | None:
+        """Why raters, or items where both sides have their own, are too few for an interval."""
+        if min(self.raters[cell] for cell in np.flatnonzero(weights).tolist()) < FEWEST_RATERS:
             return TOO_FEW_RATERS
-        if self.own_items and min(self.items[cell] for cell in used) < FEWEST_ITEMS:
-            return _TOO_FEW_ITEMS
-        return None
+        sides = [
+            [self.items[cell] for cell in np.flatnonzero(side).tolist()]
+            for side in (weights > 0, weights < 0)
+        ]
+        if any(up & down for up in sides[0] for down in sides[1]):
+            return None
+        fewest = min(len(items) for side in sides for items in side)
+        return _TOO_FEW_ITEMS if fewest < FEWEST_ITEMS else None
 
 
 def random_terms(table: pl.DataFrame, factors: Sequence[str]) -> list[str]:

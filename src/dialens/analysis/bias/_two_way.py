@@ -179,7 +179,7 @@ def item_test(
         size = len(table.items) + len(table.raters)
         pairs = (item, rater + len(table.items))
         links = sparse.coo_array((np.ones(len(value)), pairs), shape=(size, size))
-        parts = csgraph.connected_components(links, directed=False, return_labels=False)
+        parts, _ = csgraph.connected_components(links, directed=False)
         df1, df2 = len(table.items) - parts, len(value) - size + parts
     else:
         before = value - value.mean()

@@ -20,14 +20,7 @@ _FLAG_WORDS = {
     "round_numbers": "used nothing but multiples of ten",
     "few_ratings": "gave fewer than half of the usual number of ratings",
 }
-
-
 _OTHERS = {
-    "design": "effect of the design",
-    "agreement": "difference of agreement",
-    "pushes": "bias",
-}
-_PLURAL = {
     "design": "effects of the design",
     "agreement": "differences of agreement",
     "pushes": "biases",
@@ -69,10 +62,7 @@ def _clear_first(tested: Iterable[_Tested]) -> Iterator[Finding]:
     names = [one.name for one in doubtful]
     more = len(names) - _MOST_NAMED
     shown = [*names[:_MOST_NAMED], f"{more} more"] if more > 0 else names
-    claim = (
-        f"{capitalised(counted(len(names), _OTHERS[topic], _PLURAL[topic]))} "
-        "cannot be told from chance"
-    )
+    claim = f"{len(names)} {_OTHERS[topic]} cannot be told from chance"
     tests = [one.row for one in doubtful if one.row["p_adjusted"] is not None]
     least = min(tests, key=lambda row: row["p_adjusted"], default=None)
     numbers = "not tested" if least is None else (
@@ -264,18 +254,21 @@ def _push(row: Mapping[str, Any]) -> _Tested:
 
 def _pace(row: Mapping[str, Any]) -> _Tested:
     """Doublings of time as percent, the interval too."""
-    ends = {
-        key: None if row[key] is None else 2 ** row[key] - 1 for key in ("value", "low", "high")
-    }
+    ends = {key: _percent(row[key]) for key in ("value", "low", "high")}
     told = {**row, **ends}
-    if told["value"] < 0 and told["low"] is not None:
-        told |= {"low": -ends["high"], "high": -ends["low"]}
+    if row["value"] < 0 and row["low"] is not None:
+        told |= {"low": -_percent(row["high"]), "high": -_percent(row["low"])}
     share = number(abs(told["value"]), percent=True)
     claim = f"Over the session, raters become {share} {'slower' if row['value'] > 0 else 'faster'}"
     doubt = "Raters do not clearly become faster or slower"
     shown = told if is_clear(row) else {**row, **ends}
     finding = _finding("pushes", shown, claim, doubt, percent=True, what="time changes by")
     return _Tested(finding, "pace", row)
+
+
+def _percent(doublings: Any) -> Any:
+    """By what share something grows that doubles so often; None stays None."""
+    return None if doublings is None else 2**doublings - 1
 
 
 def _heaping(analysis: StudyAnalysis) -> Iterator[Finding]:
