@@ -39,7 +39,9 @@ RESPONSE_BIASES = pl.Schema(
 """`bias` is its kind, `of` the quality or condition, `measure` what `value` is."""
 
 FEWEST: Final = 5
-"""Raters that a trend, a correlation or a share needs for an interval."""
+"""Raters that a trend or a share needs for an interval."""
+FEWEST_FOR_HALO: Final = 6
+"""Raters that a correlation needs: with five, 8 of 100 studies without a halo showed one."""
 
 _FEW = f"fewer than {FEWEST} raters"
 _WIDE = 20
@@ -189,8 +191,8 @@ def _halo(data: StudyData, confidence: float) -> Iterable[dict[str, object]]:
                 .sort("rater", "item")
             )
             raters = wide["rater"].n_unique()
-            if raters < FEWEST:
-                why = f"fewer than {FEWEST} raters judged the same items on both"
+            if raters < FEWEST_FOR_HALO:
+                why = f"fewer than {FEWEST_FOR_HALO} raters judged the same items on both"
                 yield _row("halo", name, measure, Estimate(reason=why))
             else:
                 found = _correlation(wide, confidence)
