@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from scipy import stats
 
 from dialens.analysis.bias import (
+    TAKEN_AS_POINTS,
     Resampling,
     SimulatedStudy,
     analyse_study,
@@ -24,6 +26,7 @@ from dialens.analysis.bias import (
     study_data,
 )
 from dialens.base import DialensError
+from dialens.corpus import RATINGS
 
 FEW = Resampling(resamples=300)
 SHARP: dict[str, Any] = {"sd_rater": 4.0, "sd_noise": 6.0}
@@ -63,7 +66,8 @@ def test_effects_of_the_design_are_recovered():
     for level, pull in pulls.items():
         row = one(made, effect=f"{level} anchor", quality="all")
         assert covers(row, pull * (100 - free))
-        assert row["model_low"] <= pull * (100 - free) <= row["model_high"]
+        # 30 raters of each anchor in four conditions: the plain difference says the same
+        assert row["raw_value"] == pytest.approx(row["value"], abs=0.01)
     between = one(made, effect="numerical − textual", quality="all")
     assert covers(between, 0.25 * (100 - free))
     shrunk = (1 + 0.6 + 0.85) / 3
@@ -77,24 +81,22 @@ def test_effects_of_the_design_are_recovered():
 @pytest.mark.slow
 def test_intervals_cover_the_truth():
     """The anchor's effect and pull lie in their 95 % intervals in about 95 of 100 studies."""
-    effect = pull = model = 0
-    runs = 40
+    effect = pull = 0
+    runs = 20
     for seed in range(runs):
         study = SimulatedStudy(raters=15, items=12, dropout=0.15, layouts={"a": 0.0, "b": 0.0})
         made = effects(study_data(*study.run(seed + 10)), draws=FEW)
         row = one(made, effect="anchor", quality="all")
         effect += covers(row, 12.0)
-        model += row["model_low"] <= 12.0 <= row["model_high"]
         pull += covers(one(made, effect="anchor pull", quality="all"), 0.3)
     assert effect >= 0.85 * runs
     assert pull >= 0.85 * runs
-    assert model >= 0.87 * runs
 
 
 def test_nothing_is_found_where_nothing_is():
     study = SimulatedStudy(raters=15, items=12, anchors={"none": 0.0, "both": 0.0})
     found = 0
-    for seed in range(6):
+    for seed in range(3):
         made = effects(study_data(*study.run(seed)), draws=FEW)
         found += int((made["p_adjusted"] < 0.05).sum() > 0)
     assert found <= 1
@@ -307,3 +309,123 @@ def test_factors_within_participants_are_drawn_together():
     row = one(made, effect="layout", quality="all")
     assert covers(row, 5.0)
     assert row["high"] - row["low"] < 4
+
+
+def crossed(raters: int, items: int, *, seed: int, **columns: Any) -> pl.DataFrame:
+    """Everybody rates everything, raters and items with levels of their own."""
+    rng = np.random.default_rng(seed)
+    r, i = (part.ravel() for part in np.indices((raters, items)))
+    value = rng.normal(size=raters)[r] + rng.normal(size=items)[i] + rng.normal(size=len(r))
+    table = pl.DataFrame({"rater": r, "dialog": i, "value": value}).with_columns(
+        pl.col("rater", "dialog").cast(pl.String), quality=pl.lit("fluency"), **columns
+    )
+    gone = [name for name in RATINGS if name not in table.columns]
+    return table.with_columns(pl.lit(None, dtype=RATINGS[name]).alias(name) for name in gone)
+
+
+def test_a_factor_of_the_items_is_tested_over_items():
+    """With items as the unit, a t test on their means says the same (Clark 1973)."""
+    agent = (
+        pl.when(pl.col("dialog").cast(pl.Int64) % 2 == 0).then(pl.lit("a")).otherwise(pl.lit("b"))
+    )
+    ratings = crossed(12, 12, seed=2, agent=agent)
+    row = one(effects(study_data(ratings, factors=["agent"])), effect="agent")
+    means = ratings.group_by("dialog", "agent").agg(pl.col("value").mean())
+    a, b = (means.filter(agent=name)["value"].to_numpy() for name in "ab")
+    by_items = stats.ttest_ind(b, a)
+    assert row["value"] == pytest.approx(b.mean() - a.mean(), abs=1e-6)
+    assert row["random"] == "rater, item, rater:agent"
+    # Raters' own preferences are estimated, too: never more sure than the items allow.
+    assert row["p"] >= by_items.pvalue - 1e-3
+    assert not made_up_rows(effects(study_data(ratings, factors=["agent"])))
+
+
+def made_up_rows(table: pl.DataFrame) -> list[str]:
+    """Effects that speak of an anchor."""
+    return [name for name in table["effect"] if "anchor" in name]
+
+
+def test_few_participants_or_items_get_no_interval():
+    ratings, answers = SimulatedStudy(raters=3, items=6, layouts={"x": 0.0}).run(1)
+    row = one(effects(study_data(ratings, answers)), effect="anchor", quality="all")
+    assert row["value"] is not None
+    assert row["low"] is None
+    assert row["p"] is None
+    assert "fewer than 5 participants" in row["reason"]
+    shown = paper_tables(study_data(ratings, answers), draws=FEW)
+    means = next(table.table for table in shown if table.key == "figure3")
+    assert means["low"].null_count() == means.height
+
+
+def test_place_and_progress_are_told_apart_without_noise():
+    """Values made of rater, item, place and progress alone: both slopes come out exactly."""
+    rng = np.random.default_rng(0)
+    raters, items = 6, 10
+    r, i = (part.ravel() for part in np.indices((raters, items)))
+    order = np.array([rng.permutation(items) for _ in range(raters)])[r, i]
+    place = order // 3 + rng.integers(0, 2, len(r))
+    value = 2.0 * r + i**2 / 10 + 0.85 * place - 5.1 * order / (items - 1)
+    columns = {"value": pl.Series(value), "order": pl.Series(order), "position": pl.Series(place)}
+    made = response_biases(study_data(crossed(raters, items, seed=0, **columns)))
+    assert one(made, bias="position")["value"] == pytest.approx(0.85)
+    assert one(made, bias="fatigue", of="ratings")["value"] == pytest.approx(-5.1)
+
+
+def test_one_order_for_everybody_says_nothing_about_fatigue():
+    order = pl.col("dialog").cast(pl.Int64)
+    made = response_biases(study_data(crossed(6, 10, seed=1, order=order)))
+    row = one(made, bias="fatigue", of="ratings")
+    assert row["value"] is None
+    assert "goes with the items" in row["reason"]
+
+
+def test_two_sides_of_a_choice_are_not_two_ratings():
+    ratings = crossed(8, 10, seed=3, value=(pl.col("dialog").cast(pl.Int64) % 2).cast(pl.Float64))
+    chosen = ratings.with_columns(quality=pl.lit("better"), scale=pl.lit('{"kind": "pairwise"}'))
+    data = study_data(chosen)
+    assert data.choices == ["better"]
+    assert data.normalise == {}
+    assert consistency(data).height == 0
+    assert response_biases(data).height == 0
+    assert any("one observation" in note.reason for note in data.notes)
+    both = study_data(pl.concat([chosen, crossed(8, 10, seed=3)]))
+    assert set(consistency(both)["quality"]) == {"fluency"}
+
+
+def test_every_quality_is_normalised_by_its_own_scale():
+    plain = crossed(6, 8, seed=1, scale=pl.lit('{"kind": "likert", "low": 0, "high": 6}'))
+    ratios = plain.with_columns(
+        pl.col("value").exp() * 50, quality=pl.lit("size"), scale=pl.lit('{"kind": "magnitude"}')
+    )
+    data = study_data(pl.concat([plain, ratios]))
+    assert data.normalise == {"fluency": "none", "size": "log"}
+    taken = data.ratings.filter(quality="fluency")
+    assert taken["normalised"].equals(taken["value"], null_equal=True)
+    assert taken["normalised"].null_count() == 0  # zeros and less stay
+    assert not data.share_a_scale
+
+
+def test_a_slider_without_a_scale_is_taken_as_points_and_says_so():
+    slider = crossed(6, 8, seed=1, value=50 + 10 * pl.col("value"))
+    data = study_data(slider)
+    assert data.normalise == {"fluency": "none"}
+    assert data.notes[0].part == TAKEN_AS_POINTS
+    assert "--normalise log" in data.notes[0].reason
+    assert study_data(slider, normalise="log").normalise == {"fluency": "log"}
+
+
+def test_a_table_with_holes_has_the_f_test_of_least_squares():
+    """Items adjusted for raters, by dummy variables and two residual sums of squares."""
+    holes = crossed(6, 8, seed=4).with_row_index("n").filter(pl.col("n") % 7 != 0).drop("n")
+    row = one(consistency(study_data(holes)), form="ICC(3,1)")
+    raters, items, y = (holes["rater"].to_dummies(), holes["dialog"].to_dummies(), holes["value"])
+    rest = [
+        float(np.square(y.to_numpy() - x @ np.linalg.lstsq(x, y.to_numpy(), rcond=None)[0]).sum())
+        for x in (raters.to_numpy(), np.hstack([raters.to_numpy(), items.to_numpy()]))
+    ]
+    df1, df2 = 7, holes.height - 6 - 7
+    f = (rest[0] - rest[1]) / df1 / (rest[1] / df2)
+    assert row["f"] == pytest.approx(f)
+    assert (row["df1"], row["df2"]) == (df1, df2)
+    assert row["p"] == pytest.approx(stats.f.sf(f, df1, df2))
+    assert row["low"] < row["value"] < row["high"]

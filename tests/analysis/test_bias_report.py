@@ -18,7 +18,8 @@ from dialens.analysis.bias import (
 from dialens.base import DialensError
 from dialens.cli.study._group import app
 from dialens.report.bias import write_study
-from dialens.report.bias._findings import findings
+from dialens.report.bias._findings import _effect, _pace, findings
+from dialens.report.bias._remarks import how_taken
 from dialens.report.bias._tables import study_tables
 
 FEW = Resampling(resamples=300)
@@ -132,3 +133,34 @@ def test_factors_by_other_names_and_a_part_of_the_table(tmp_path: Path):
     wrong = CliRunner().invoke(app, [*command, "--where", "method=likert"])
     assert isinstance(wrong.exception, DialensError)
     assert "No rating has method" in str(wrong.exception)
+
+
+def test_pace_is_in_percent_at_both_ends():
+    """Doublings: 2^−0.30 is 0.81, 2^−0.48 is 0.72 and 2^−0.12 is 0.92."""
+    row = {"value": -0.30, "low": -0.48, "high": -0.12, "p_adjusted": 0.01, "family": 7}
+    found = _pace(row | {"bias": "fatigue", "of": "time"}).finding
+    assert found.claim == "Over the session, raters become 19 % faster"
+    assert found.numbers.startswith("95 % interval 8 to 28 %")
+
+
+def test_what_cannot_be_told_from_chance_is_one_sentence_a_topic(analysis: StudyAnalysis):
+    told = findings(analysis)
+    for topic in ("design", "agreement", "pushes"):
+        assert sum(not found.clear for found in told if found.topic == topic) <= 1
+
+
+def test_a_table_without_a_scale_says_first_how_it_was_taken():
+    ratings, _ = SimulatedStudy(raters=6, items=6).run(1)
+    data = study_data(ratings.with_columns(scale=pl.lit(None, dtype=pl.String)))
+    (remark,) = how_taken(data)
+    assert "taken as points; --normalise log for magnitudes" in remark.text
+    assert how_taken(study_data(ratings)) == []
+
+
+def test_an_effect_on_one_quality_names_it():
+    row = {
+        "effect": "agent", "question": "agent “b” against “a”", "quality": "fluency",
+        "value": 0.32, "low": 0.27, "high": 0.37, "p_adjusted": 0.001, "family": 5,
+    }  # fmt: skip
+    claim = "With agent “b” instead of “a”, ratings of fluency were 0.32 points higher"
+    assert _effect(row).claim == claim

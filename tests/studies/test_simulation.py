@@ -75,7 +75,7 @@ def found(opened: Opened, study: Study, people: Population, seed: int = 0) -> pl
     """The effects that the analysis finds."""
     with opened() as store:
         run(store, study, people, n=sum(study.targets.values()), seed=seed)
-        return effects(data_of(store, study), models=False, draws=ENOUGH)
+        return effects(data_of(store, study), main_only=True, draws=ENOUGH)
 
 
 def row(table: pl.DataFrame, effect: str, quality: str = "all") -> dict[str, Any]:
@@ -239,7 +239,7 @@ def test_an_empty_cell(opened: Opened) -> None:
         run(store, study, n=12)
         data = data_of(store, study)
         assert data.raters.height == 12
-        table = effects(data, models=False, draws=ENOUGH)
+        table = effects(data, main_only=True, draws=ENOUGH)
         assert row(table, "anchor, layout together")["value"] is not None
 
 

@@ -176,7 +176,7 @@ def test_what_exists_reads_it_unchanged(full: Store, study: Study, tmp_path: Pat
     data = read_study(folder)
     assert data.factors == ("anchor", "layout")
     assert data.levels("anchor") == ["none", "both"]
-    assert data.normalise == "log"
+    assert set(data.normalise.values()) == {"log"}
     means = data.ratings.group_by("anchor").agg(pl.col("value").mean()).sort("anchor")
     # (40 + 60 + 20) / 3 = 40, less 2.5 for half of the qualities; 30 more with an anchor.
     assert dict(means.iter_rows()) == {"both": 67.5, "none": 37.5}

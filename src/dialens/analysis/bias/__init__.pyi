@@ -6,10 +6,12 @@ from ._effects import effects
 from ._paper import PaperTable, paper_tables, split_effects
 from ._raters import FLAGS, flag_raters, robustness
 from ._response_biases import response_biases
+from ._scales import TAKEN_AS_POINTS
 from ._simulation import SimulatedStudy
 
 __all__ = [
     "FLAGS",
+    "TAKEN_AS_POINTS",
     "PaperTable",
     "Resampling",
     "SimulatedStudy",

@@ -9,11 +9,12 @@ import polars as pl
 from dialens.analysis.bias._categories import category_agreement, item_labels
 from dialens.analysis.bias._cells import USUAL, Resampling
 from dialens.analysis.bias._consistency import consistency_differences
-from dialens.analysis.bias._data import Note, StudyData
+from dialens.analysis.bias._data import StudyData
 from dialens.analysis.bias._effects import effects
 from dialens.analysis.bias._paper import PaperTable, paper_tables, split_effects
 from dialens.analysis.bias._raters import FLAGS, RaterFlags, flag_raters, robustness
 from dialens.analysis.bias._response_biases import response_biases
+from dialens.analysis.bias._scales import LOG, Note
 from dialens.base import DialensError, one_thread
 from dialens.statistics.mixed import fit_mixed
 
@@ -87,7 +88,7 @@ class StudyAnalysis:
                 "items": ratings["item"].n_unique(),
                 "qualities": self.data.qualities,
                 "factors": {name: self.data.levels(name) for name in self.data.factors},
-                "normalise": self.data.normalise,
+                "normalise": dict(self.data.normalise),
             },
             "draws": vars(self.draws),
             "effects": self.effects.to_dicts(),
@@ -182,16 +183,17 @@ def _analysed(data: StudyData, draws: Resampling, report: Callable[[str], None])
 def variance_shares(data: StudyData, *, confidence: float = 0.95) -> pl.DataFrame:
     """How the variance of each quality is shared between raters and System > Agent > Dialog > Turn.
 
-    Conditions are taken out as fixed effects; magnitudes are taken as logarithms.
+    Conditions are taken out as fixed effects; magnitudes are taken as logarithms, choices left out.
     """
+    data = data.points()
     table = data.ratings
-    if data.normalise == "log":
-        table = table.filter(pl.col("value") > 0).with_columns(pl.col("value").log10())
     present = [name for name in _LEVELS if name in table.columns and table[name].n_unique() > 1]
     path = "/".join(present) or "item"
     rows: list[dict[str, object]] = []
     for quality in data.qualities:
         part = table.filter(pl.col("quality") == quality)
+        if data.normalise[quality] == LOG:
+            part = part.filter(pl.col("value") > 0).with_columns(pl.col("value").log10())
         fixed = [f for f in data.factors if part[f].drop_nulls().n_unique() > 1]
         try:
             fit = fit_mixed(

@@ -1,25 +1,30 @@
-"""Means of a study's cells, drawn anew participant by participant.
+"""Means of a study's cells, with Student's t over participants.
 
-The unit is the participant: each brings the mean of his or her ratings in a cell, and whole
-participants are drawn with replacement within their condition. Every mean, difference and ratio
-is a function of the same draws, so that intervals of related numbers belong together.
+The unit is the participant: each brings the mean of his or her ratings in a cell. Intervals are
+those of t on the jackknife, conditions with a variance of their own (Welch), which hold with five
+participants in a condition, where a bootstrap is too narrow.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Final
 
 import numpy as np
 import polars as pl
 
 from dialens.analysis.bias._data import StudyData
 from dialens.base import Estimate
-from dialens.statistics import ClusterDraws, Floats, Ints, Resampled
+from dialens.statistics import ClusterDraws, Floats, Ints, jackknife_t
+
+FEWEST_RATERS: Final = 5
+"""With fewer participants in a condition, a number gets no interval and no test."""
+TOO_FEW_RATERS: Final = f"no interval: a condition has fewer than {FEWEST_RATERS} participants"
 
 
 @dataclass(frozen=True)
 class Resampling:
-    """How participants are drawn with replacement.
+    """How units are drawn with replacement, where they are, and the level of all intervals.
 
     Attributes:
         resamples: How many times.
@@ -43,15 +48,15 @@ class CellMeans:
         cells: One row a cell, one column a factor.
         qualities: Names.
         means: Participants × cells × qualities; NaN where a participant was not there.
-        strata: For each participant, which condition he or she belongs to; drawn within these.
-        draws: How participants are drawn.
+        strata: For each participant, which condition he or she belongs to.
+        confidence: Confidence level of the intervals.
     """
 
     cells: pl.DataFrame
     qualities: tuple[str, ...]
     means: Floats
     strata: Ints
-    draws: Resampling
+    confidence: float
 
     @classmethod
     def of(
@@ -60,7 +65,7 @@ class CellMeans:
         factors: Sequence[str],
         *,
         groups: pl.DataFrame | None = None,
-        draws: Resampling = USUAL,
+        confidence: float = 0.95,
     ) -> "CellMeans":
         """Cells by factors, and by a grouping of raters (`rater`, `group`) if one is given."""
         table = data.ratings
@@ -87,19 +92,16 @@ class CellMeans:
         for rater, quality, *cell, value in per.iter_rows():
             means[place[rater], spot[tuple(cell)], column[quality]] = value
         present = ~np.isnan(means).all(axis=2)
-        _, strata = np.unique(present, axis=0, return_inverse=True)
-        return cls(cells, tuple(qualities), means, strata.ravel().astype(np.int64), draws)
+        strata, sizes = np.unique(present, axis=0, return_inverse=True, return_counts=True)[1:]
+        if sizes.min() < FEWEST_RATERS:  # too few for a variance of their own: all together
+            strata = np.zeros_like(strata)
+        return cls(cells, tuple(qualities), means, strata.ravel().astype(np.int64), confidence)
 
     @cached_property
     def point(self) -> Floats:
         """Cells × qualities."""
         whole: Floats = self._weighted(np.ones((1, len(self.means))))[0]
         return whole
-
-    @cached_property
-    def replicates(self) -> Floats:
-        """Resamples × cells × qualities."""
-        return self._weighted(participant_draws(self.strata, self.draws).counts.astype(np.float64))
 
     @cached_property
     def left_out(self) -> Floats:
@@ -116,25 +118,31 @@ class CellMeans:
         self,
         of: Callable[[Floats], Floats],
         *,
-        cells: Sequence[int] | None = None,
+        cells: Sequence[int],
     ) -> Estimate:
         """A function of the cells' means with its interval.
 
         Args:
             of: Takes means (… × cells × qualities), gives one number each (…).
-            cells: Cells the function rests on; each needs at least two participants.
+            cells: Cells the function rests on; each needs enough participants.
         """
         with np.errstate(invalid="ignore", divide="ignore"):
             value = float(of(self.point[None])[0])
             if not np.isfinite(value):
                 return Estimate(reason="a condition it needs has no ratings of this quality")
-            if cells is not None and min(self.counts[list(cells)]) < 2:
-                return Estimate(value, reason="no interval: a condition has one participant only")
-            drawn = of(self.replicates)
+            if min(self.counts[list(cells)]) < FEWEST_RATERS:
+                return Estimate(value, reason=TOO_FEW_RATERS)
             left = of(self.left_out)
-        left = left[np.isfinite(left)]
-        drawn = np.where(np.isfinite(drawn), drawn, np.nan)
-        return Resampled(value, drawn, left.mean() - left).summary(self.draws.confidence)
+        there = ~np.isnan(self.means[:, list(cells)]).all(axis=(1, 2))
+        if not np.isfinite(left[there]).all():
+            return Estimate(value, reason="no interval: a quality rests on one participant only")
+        groups = [left[there & (self.strata == stratum)] for stratum in np.unique(self.strata)]
+        sides = [group.mean() - group for group in groups if len(group)]
+        ends = jackknife_t(value, 0.0, sides, confidence=self.confidence)
+        low, high, p = (float(end) for end in ends)
+        if low == high:
+            return Estimate(value, reason="no interval: participants do not differ")
+        return Estimate(value, low, high, p)
 
     def mean(self, cell: int, quality: int | None) -> Estimate:
         """The mean of one cell; of all qualities together if none is named."""
@@ -166,33 +174,3 @@ def _quality(means: Floats, quality: int | None) -> Floats:
     """One quality, or the mean of those that are there."""
     picked = means.mean(axis=-1) if quality is None else means[..., quality]
     return np.asarray(picked, dtype=np.float64)
-
-
-def contrast_weights(
-    cells: pl.DataFrame, factor: str, above: Sequence[str], below: Sequence[str]
-) -> Floats | None:
-    """Weights of `above` minus `below`, averaged evenly over the other factors.
-
-    Only combinations of the other factors in which both sides occur count; None if there is none.
-
-    Examples:
-        >>> cells = pl.DataFrame({"anchor": ["none", "both"] * 2, "layout": ["a", "a", "b", "b"]})
-        >>> contrast_weights(cells, "anchor", ["both"], ["none"]).tolist()
-        [-0.5, 0.5, -0.5, 0.5]
-    """
-    if factor not in cells.columns:
-        return None
-    others = [name for name in cells.columns if name != factor]
-    numbered = cells.with_row_index("cell").with_columns(
-        key=pl.concat_str([pl.lit(""), *others], separator="\x1f")
-    )
-    total = np.zeros(cells.height)
-    usable = 0
-    for _, part in numbered.group_by("key", maintain_order=True):
-        up = part.filter(pl.col(factor).is_in(list(above)))["cell"].to_numpy()
-        down = part.filter(pl.col(factor).is_in(list(below)))["cell"].to_numpy()
-        if len(up) and len(down):
-            total[up] += 1 / len(up)
-            total[down] -= 1 / len(down)
-            usable += 1
-    return total / usable if usable else None

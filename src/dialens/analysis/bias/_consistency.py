@@ -5,19 +5,23 @@ variance components. The headline is ICC(2,k), the reliability of the mean over 
 condition; all six forms are listed. ICC(2,k) grows with the number of raters, and it counts
 differences between raters' levels, which normalisation takes out where no modulus was shown. So
 differences between conditions are given for ICC(2,1) and ICC(3,1) too, which are free of the one
-and of both.
+and of both. Intervals are those of the F distribution where a table is complete and of the
+likelihood where it has holes; those of differences are Student's t on the jackknife over raters
+and items.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import polars as pl
 
-from dialens.analysis.bias._cells import USUAL, Resampling, participant_draws
+from dialens.analysis.bias._cells import FEWEST_RATERS, USUAL, Resampling
 from dialens.analysis.bias._data import NONE, StudyData
+from dialens.analysis.bias._two_way import item_test
 from dialens.base import Estimate
-from dialens.statistics import Floats, Resampled, corrected
+from dialens.statistics import Floats, corrected, jackknife_t
 from dialens.statistics.agreement import (
     FORMS,
     Icc,
@@ -30,6 +34,8 @@ from dialens.statistics.agreement import (
 
 HEADLINE = "ICC(2,k)"
 COMPARED = ("ICC(2,k)", "ICC(2,1)", "ICC(3,1)")
+FEWEST: Final = 3
+"""Raters that the agreement of a condition needs for an interval."""
 
 CONSISTENCY = pl.Schema(
     {
@@ -45,7 +51,6 @@ CONSISTENCY = pl.Schema(
         "f": pl.Float64,
         "df1": pl.Float64,
         "df2": pl.Float64,
-        "test": pl.String,
         "p": pl.Float64,
         "p_adjusted": pl.Float64,
         "family": pl.Int64,
@@ -56,9 +61,9 @@ CONSISTENCY = pl.Schema(
         "reason": pl.String,
     }
 )
-"""`form` after Shrout & Fleiss, `also` after McGraw & Wong; the interval is over participants. `p`
-tests that there is no agreement: by F where the table is complete, else by the draws (`test`). The
-family is the headline form over the whole table."""
+"""`form` after Shrout & Fleiss, `also` after McGraw & Wong; the interval is for other raters and
+items. `p` tests that items do not differ, by F. The family is the headline form over the whole
+table."""
 
 DIFFERENCES = pl.Schema(
     {
@@ -79,17 +84,23 @@ DIFFERENCES = pl.Schema(
 
 @dataclass(frozen=True)
 class _Cell:
-    """The agreement of one condition and quality, and its draws."""
+    """The agreement of one condition and quality.
+
+    Attributes:
+        key: The condition.
+        quality: The quality.
+        table: Its ratings.
+        found: Every form that can be computed.
+        reasons: Why the others cannot.
+        without: How each form moves without each rater (`raters`) and each item (`items`).
+    """
 
     key: dict[str, str | None]
     quality: str
     table: RatingMatrix
     found: dict[str, Icc]
-    values: dict[str, float]
-    moments: dict[str, float]
-    drawn: dict[str, Floats]
-    left: dict[str, Floats]
     reasons: dict[str, str]
+    without: dict[str, dict[str, Floats]]
 
 
 def consistency(
@@ -101,22 +112,20 @@ def consistency(
     """Every form of the ICC for each condition and quality, and group of raters if given.
 
     Examples:
-        >>> from dialens.analysis.bias._cells import Resampling
         >>> from dialens.analysis.bias._data import study_data
         >>> from dialens.analysis.bias._simulation import SimulatedStudy
         >>> data = study_data(*SimulatedStudy(raters=8, items=10).run())
-        >>> result = consistency(data, draws=Resampling(resamples=200))
+        >>> result = consistency(data)
         >>> result.filter(pl.col("form") == "ICC(2,k)").height
         8
     """
     rows: list[dict[str, object]] = []
-    for cell in _cells(data, groups, draws):
+    for cell in _cells(data, groups, draws.confidence, moves=False):
         for form, also in FORMS.items():
-            estimate = Estimate(reason=cell.reasons.get(form))
-            if form in cell.values:
-                estimate = _bounds([(1.0, cell)], form, draws.confidence)
-            known = cell.found.get(form)
-            exact = known is not None and known.p is not None
+            estimate = _agreement(cell, form)
+            f, df1, df2, p = (None, None, None, None)
+            if estimate.value is not None:
+                f, df1, df2, p = item_test(cell.table, two_way=form[4] != "1")
             rows.append(
                 {
                     "quality": cell.quality,
@@ -126,11 +135,10 @@ def consistency(
                     "value": estimate.value,
                     "low": estimate.low,
                     "high": estimate.high,
-                    "f": known.f if known else None,
-                    "df1": known.df1 if known else None,
-                    "df2": known.df2 if known else None,
-                    "p": known.p if known and exact else estimate.p,
-                    "test": "F" if exact else "bootstrap" if estimate.p is not None else None,
+                    "f": f,
+                    "df1": df1,
+                    "df2": df2,
+                    "p": p,
                     "n_raters": len(cell.table.raters),
                     "n_items": len(cell.table.items),
                     "n_ratings": len(cell.table.value),
@@ -148,16 +156,17 @@ def consistency(
 
 
 def consistency_differences(data: StudyData, *, draws: Resampling = USUAL) -> pl.DataFrame:
-    """Differences of ICCs between conditions and between qualities, drawn over participants."""
-    cells = list(_cells(data, None, draws))
+    """Differences of ICCs between conditions and between qualities, over raters and items."""
+    data = data.points()
+    cells = list(_cells(data, None, draws.confidence))
     rows: list[dict[str, object]] = []
     for name, quality, parts in _compared(data, cells):
         for form in COMPARED:
-            missing = [cell for _, cell in parts if form not in cell.values]
+            missing = [cell for _, cell in parts if form not in cell.found]
             if missing:
                 estimate = Estimate(reason=missing[0].reasons.get(form, "not computed"))
             else:
-                estimate = _bounds(parts, form, draws.confidence)
+                estimate = _difference(parts, form, draws.confidence)
             raters = {rater for _, cell in parts for rater in cell.table.raters}
             rows.append(
                 {
@@ -225,40 +234,34 @@ def _label(factor: str, level: str, first: str) -> str:
     return f"{factor}: {level} − {first}"
 
 
-def _cells(data: StudyData, groups: pl.DataFrame | None, draws: Resampling) -> Iterable[_Cell]:
-    table = data.ratings.drop_nulls("normalised")
+def _cells(
+    data: StudyData, groups: pl.DataFrame | None, confidence: float, *, moves: bool = True
+) -> Iterable[_Cell]:
+    table = data.points().ratings.drop_nulls("normalised")
     if groups is not None:
         table = table.join(groups, on="rater", how="inner", maintain_order="left")
     names = [name for name in ("anchor", "layout") if name in data.factors]
     split = names + (["group"] if groups is not None else [])
     table = table.drop_nulls(split)
-    raters = table["rater"].unique(maintain_order=True).to_list()
-    place = {rater: at for at, rater in enumerate(raters)}
-    pattern = (
-        table.group_by("rater", maintain_order=True)
-        .agg(pl.concat_str(["quality", *split], separator="\x1f").unique().sort().str.join("\x1e"))
-        .to_series(1)
-    )
-    strata = pattern.rank("dense").cast(pl.Int64).to_numpy() - 1
-    weights = participant_draws(strata, draws).counts.astype(np.float64)
     keys = table.select(split).unique().rows(named=True) if split else [{}]
     ranks = {name: {level: at for at, level in enumerate(data.levels(name))} for name in names}
     keys.sort(key=lambda key: [*(ranks[name][key[name]] for name in names), str(key.get("group"))])
-    for quality in data.qualities:
+    for quality in data.points().qualities:
         for key in keys:
             part = table.filter(
                 pl.col("quality") == quality, *(pl.col(name) == key[name] for name in split)
             )
             whole = {name: key.get(name) for name in ("anchor", "layout", "group")}
-            yield _cell(part, whole, quality, place, weights)
+            yield _cell(part, whole, quality, confidence, moves=moves)
 
 
 def _cell(
     part: pl.DataFrame,
     key: dict[str, str | None],
     quality: str,
-    place: dict[str, int],
-    draws: Floats,
+    confidence: float,
+    *,
+    moves: bool,
 ) -> _Cell:
     matrix = RatingMatrix.of(
         part["item"].to_list(), part["rater"].to_list(), part["normalised"].to_numpy()
@@ -269,34 +272,68 @@ def _cell(
         if reason:
             reasons[form] = reason
     if len(reasons) == len(FORMS):
-        return _Cell(key, quality, matrix, {}, {}, {}, {}, {}, reasons)
-    found = icc(matrix)
-    values = {
-        form: one.value
-        for form, one in found.items()
+        return _Cell(key, quality, matrix, {}, reasons, {})
+    found = {
+        form: one
+        for form, one in icc(matrix, confidence=confidence).items()
         if form not in reasons and np.isfinite(one.value)
     }
-    mine = [place[rater] for rater in matrix.raters]
-    left = np.ones((len(mine), draws.shape[1]))
-    left[np.arange(len(mine)), mine] = 0.0
+    without = _moves(matrix) if moves else {}
+    return _Cell(key, quality, matrix, found, reasons, without)
+
+
+def _moves(matrix: RatingMatrix) -> dict[str, dict[str, Floats]]:
+    """How far every form moves without each rater and each item."""
     with np.errstate(invalid="ignore", divide="ignore"):
-        drawn = icc_replicates(matrix, Weights(raters=draws[:, mine].T))
-        rest = icc_replicates(matrix, Weights(raters=left))
-    moments = {form: float(one[0]) for form, one in icc_replicates(matrix).items()}
-    return _Cell(key, quality, matrix, found, values, moments, drawn, rest, reasons)
+        whole = icc_replicates(matrix)
+        raters = icc_replicates(matrix, Weights(raters=1 - np.eye(len(matrix.raters))))
+        items = icc_replicates(matrix, Weights(items=1 - np.eye(len(matrix.items))))
+    return {
+        "raters": {form: raters[form] - whole[form] for form in COMPARED},
+        "items": {form: items[form] - whole[form] for form in COMPARED},
+    }
 
 
-def _bounds(parts: Sequence[tuple[float, _Cell]], form: str, confidence: float) -> Estimate:
-    """A combination of cells' agreement; its interval and p, or why there are none."""
-    value = sum(weight * cell.values[form] for weight, cell in parts)
-    if any(len(cell.table.raters) < 3 for _, cell in parts):
-        return Estimate(value, reason="no interval: a condition has fewer than three raters")
-    drawn = np.sum([weight * cell.drawn[form] for weight, cell in parts], axis=0)
-    left = np.sum([weight * cell.left[form] for weight, cell in parts], axis=0)
-    # Moments and REML differ a little where cells are missing; the draws are moved by that.
-    shift = value - sum(weight * cell.moments[form] for weight, cell in parts)
-    left = left[np.isfinite(left)]
-    if not len(left):
-        return Estimate(value, reason="not defined without any one of the raters")
-    drawn = np.where(np.isfinite(drawn), drawn + shift, np.nan)
-    return Resampled(value, drawn, left.mean() - left).summary(confidence)
+def _agreement(cell: _Cell, form: str) -> Estimate:
+    """One form with its analytic interval, or why there is none."""
+    known = cell.found.get(form)
+    if known is None:
+        return Estimate(reason=cell.reasons.get(form))
+    if len(cell.table.raters) < FEWEST:
+        return Estimate(known.value, reason=f"no interval: fewer than {FEWEST} raters")
+    if not known.has_interval:
+        return Estimate(known.value, reason="no interval: items or the rest have no variance")
+    return known
+
+
+def _difference(parts: Sequence[tuple[float, _Cell]], form: str, confidence: float) -> Estimate:
+    """A combination of cells' agreement with interval and p, or why there are none."""
+    value = sum(weight * cell.found[form].value for weight, cell in parts)
+    if any(len(cell.table.raters) < FEWEST_RATERS for _, cell in parts):
+        why = f"no interval: a condition has fewer than {FEWEST_RATERS} raters"
+        return Estimate(value, reason=why)
+    raters = [(w, cell.table.raters, cell.without["raters"][form]) for w, cell in parts]
+    items = [(w, cell.table.items, cell.without["items"][form]) for w, cell in parts]
+    sides = [*_pulls(raters), *_pulls(items)]
+    if not sides or not all(np.isfinite(pulls).all() for pulls in sides):
+        return Estimate(value, reason="no interval: not defined without any one of raters or items")
+    low, high, p = (float(end) for end in jackknife_t(value, 0.0, sides, confidence=confidence))
+    if low == high:
+        return Estimate(value, reason="no interval: nothing changes without any one rater or item")
+    return Estimate(value, low, high, p)
+
+
+def _pulls(parts: Sequence[tuple[float, Sequence[str], Floats]]) -> list[Floats]:
+    """How much each unit pulls at a combination, units of the same cells together."""
+    moved: dict[str, float] = {}
+    places: dict[str, tuple[int, ...]] = {}
+    for at, (weight, names, moves) in enumerate(parts):
+        for name, move in zip(names, moves, strict=True):
+            moved[name] = moved.get(name, 0.0) + weight * float(move)
+            places[name] = (*places.get(name, ()), at)
+    groups: Mapping[tuple[int, ...], list[float]] = {where: [] for where in places.values()}
+    for name, where in places.items():
+        groups[where].append(moved[name])
+    if min(len(group) for group in groups.values()) < FEWEST_RATERS:
+        groups = {(): list(moved.values())}  # too few for a variance of their own: all together
+    return [np.mean(group) - np.array(group) for group in groups.values()]

@@ -6,15 +6,22 @@ Reads what `dialens study export` writes (a folder with `ratings.parquet` and pe
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 
+from dialens.analysis.bias._scales import (
+    Note,
+    how_normalised,
+    is_choice,
+    normalised,
+    scale_notes,
+    share_a_scale,
+)
 from dialens.base import DialensError
 from dialens.statistics import LABEL, load_ratings, rated_items
-from dialens.statistics.agreement import log_normalised, not_positive
 
 NONE = "none"
 FACTORS = ("anchor", "layout", "deadline")
@@ -22,16 +29,7 @@ FACTORS = ("anchor", "layout", "deadline")
 
 _NOTHING_SHOWN = ("none", "no", "no anchor", "no_anchor", "without", "false", "off", "0", "absent")
 _FIRST = ("none", "numerical", "textual", "both", "together", "both questions")
-_NUMBER_SHOWN = ("numerical", "both", "shown")
 _QUESTIONNAIRES = ("questionnaires.parquet", "questionnaires.csv")
-
-
-@dataclass(frozen=True)
-class Note:
-    """Something that could not be done or was left out, and why."""
-
-    part: str
-    reason: str
 
 
 @dataclass(frozen=True)
@@ -44,7 +42,7 @@ class StudyData:
         raters: One row a rater: the factors' levels, n_ratings, minutes, n_failed_checks.
         answers: One row an answer: rater, question, answer; empty if nothing was asked.
         factors: Factors of the design with at least two levels.
-        normalise: `log` or `none`: what `normalised` holds.
+        normalise: What `normalised` holds of each quality, `log` or `none`; choices have no entry.
         notes: What was left out, and why.
     """
 
@@ -52,13 +50,28 @@ class StudyData:
     raters: pl.DataFrame
     answers: pl.DataFrame
     factors: tuple[str, ...]
-    normalise: str
+    normalise: Mapping[str, str]
     notes: tuple[Note, ...]
 
     @property
     def qualities(self) -> list[str]:
         """In the order in which they first occur."""
         return self.ratings["quality"].unique(maintain_order=True).to_list()
+
+    @property
+    def choices(self) -> list[str]:
+        """Qualities that were judged by choosing between items."""
+        chosen = self.ratings.filter(is_choice(self.ratings))
+        return chosen["quality"].unique(maintain_order=True).to_list()
+
+    @property
+    def share_a_scale(self) -> bool:
+        """Whether all qualities were rated on one scale, so that their mean means anything."""
+        return share_a_scale(self.ratings)
+
+    def points(self) -> "StudyData":
+        """The same study without choices: ratings that each stand for themselves."""
+        return replace(self, ratings=self.ratings.filter(~is_choice(self.ratings)))
 
     def levels(self, factor: str) -> list[str]:
         """The levels of a factor, the one that others are compared with first."""
@@ -72,7 +85,7 @@ class StudyData:
         kept = self.ratings.filter(~pl.col("rater").is_in(list(raters)))
         left = self.raters.filter(~pl.col("rater").is_in(list(raters)))
         answers = self.answers.filter(~pl.col("rater").is_in(list(raters)))
-        return StudyData(kept, left, answers, self.factors, self.normalise, self.notes)
+        return replace(self, ratings=kept, raters=left, answers=answers)
 
 
 def read_study(
@@ -89,7 +102,8 @@ def read_study(
         factors: Factors that go by another name in the table: `{"layout": "setup"}`. Names other
             than anchor, layout and deadline become factors of their own.
         where: Keep only ratings with these values: `{"method": "plainME"}`.
-        normalise: `log` for magnitudes, `none` for bounded scales, `auto` to decide by the scale.
+        normalise: `log` for magnitudes, `none` for bounded scales, `auto` for what the scale of
+            each quality says.
     """
     source = Path(path)
     named, kept = dict(factors or {}), dict(where or {})
@@ -125,13 +139,14 @@ def study_data(
         ratings: One row a rating.
         answers: One row an answer: rater, question, answer.
         factors: Columns that are factors, besides anchor, layout and deadline.
-        normalise: `log` for magnitudes, `none` for bounded scales, `auto` to decide by the scale.
+        normalise: `log` for magnitudes, `none` for bounded scales, `auto` for what the scale of
+            each quality says.
 
     Examples:
         >>> from dialens.analysis.bias._simulation import SimulatedStudy
         >>> data = study_data(*SimulatedStudy(raters=3, items=4).run())
         >>> data.factors, data.levels("anchor"), data.normalise
-        (('anchor', 'layout'), ['none', 'both'], 'log')
+        (('anchor', 'layout'), ['none', 'both'], {'readability': 'log', 'coherence': 'log'})
     """
     if normalise not in ("auto", "log", "none"):
         raise DialensError(f"normalise is `auto`, `log` or `none`, not {normalise!r}.")
@@ -143,9 +158,9 @@ def study_data(
     notes: list[Note] = []
     table = _factors(ratings).with_columns(rated_items(ratings).alias("item"))
     table = _usable(table, notes)
-    how = _how(table) if normalise == "auto" else normalise
-    table = _timed(_normalised(table, how, notes))
-    _scales(table, notes)
+    how = how_normalised(table.filter(~is_choice(table)), normalise, notes)
+    table = _timed(normalised(table, how, notes))
+    scale_notes(table, notes)
     varied = []
     for name in dict.fromkeys((*FACTORS, *factors)):
         levels = table[name].drop_nulls().n_unique() if name in table.columns else 0
@@ -232,50 +247,10 @@ def _usable(table: pl.DataFrame, notes: list[Note]) -> pl.DataFrame:
     return kept
 
 
-def _how(table: pl.DataFrame) -> str:
-    """Whether ratings are magnitudes, whose ratios count, or points of a bounded scale."""
-    scales = table["scale"].drop_nulls().unique().to_list() if "scale" in table.columns else []
-    if any("magnitude" in scale.lower() for scale in scales):
-        return "log"
-    if scales:
-        return "none"
-    return "log" if float(table["value"].min()) > 0 and float(table["value"].max()) > 20 else "none"  # type: ignore[arg-type]
-
-
-def _normalised(table: pl.DataFrame, how: str, notes: list[Note]) -> pl.DataFrame:
-    """Ratings on a common scale; a modulus counts only where it was on the screen."""
-    if how == "none":
-        return table.with_columns(normalised=pl.col("value"))
-    reason = not_positive(table)
-    if reason:
-        notes.append(Note("agreement", f"{reason}; left out there"))
-    if "anchor" not in table.columns:  # what the scale says is all there is
-        return log_normalised(table)
-    shown = (pl.col("anchor_value") > 0) & pl.col("anchor").is_in(_NUMBER_SHOWN)
-    modulus = pl.when(shown).then(pl.col("anchor_value"))
-    return log_normalised(table.with_columns(modulus=modulus)).drop("modulus")
-
-
 def _timed(table: pl.DataFrame) -> pl.DataFrame:
     active = pl.col("active_ms") / 1000
     between = (pl.col("answered_at") - pl.col("shown_at")).dt.total_milliseconds() / 1000
     return table.with_columns(seconds=pl.coalesce(active, between))
-
-
-def _scales(table: pl.DataFrame, notes: list[Note]) -> None:
-    if "scale" not in table.columns:
-        return
-    for (quality,), part in table.group_by(["quality"], maintain_order=True):
-        scales = part["scale"].drop_nulls().unique(maintain_order=True).to_list()
-        if len(scales) > 1:
-            some = "; ".join(str(scale)[:60] for scale in scales[:3])
-            notes.append(
-                Note(
-                    f"quality {quality}",
-                    f"rated on {len(scales)} scales ({some}): points of different scales are not "
-                    "comparable, keep one of them",
-                )
-            )
 
 
 def _lopsided(table: pl.DataFrame, notes: list[Note]) -> None:

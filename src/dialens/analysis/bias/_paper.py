@@ -10,10 +10,11 @@ from dataclasses import dataclass
 import polars as pl
 
 from dialens.analysis.bias._answers import preferred, ranking
-from dialens.analysis.bias._cells import USUAL, CellMeans, Resampling, contrast_weights
+from dialens.analysis.bias._cells import USUAL, CellMeans, Resampling
 from dialens.analysis.bias._consistency import HEADLINE, consistency
+from dialens.analysis.bias._contrasts import contrast_weights
 from dialens.analysis.bias._data import NONE, StudyData, splits
-from dialens.analysis.bias._effects import ALL
+from dialens.analysis.bias._scope_model import ALL
 from dialens.statistics import Floats, corrected
 
 DESIGN = ("anchor", "layout")
@@ -84,14 +85,15 @@ def paper_tables(data: StudyData, *, draws: Resampling = USUAL) -> list[PaperTab
         ['table2', 'table3', 'table4', 'table5']
     """
     groupings = splits(data)
+    rated = data.points()
     time = groupings.pop("time", None)
     names = [*groupings, *[None] * (_QUESTIONS - len(groupings))]
 
     def means(groups: pl.DataFrame | None = None, *, by_quality: bool = False) -> pl.DataFrame:
-        return cell_means(data, groups=groups, by_quality=by_quality, draws=draws)
+        return cell_means(rated, groups=groups, by_quality=by_quality, draws=draws)
 
     def agreement(groups: pl.DataFrame | None = None) -> pl.DataFrame:
-        return consistency(data, groups=groups, draws=draws)
+        return consistency(rated, groups=groups, draws=draws)
 
     def by_experience(make: Callable[[pl.DataFrame], pl.DataFrame], what: str) -> list[PaperTable]:
         kind = "figure" if make is means else "table"
@@ -148,12 +150,14 @@ def cell_means(
     Args:
         data: The study.
         groups: A grouping of raters (`rater`, `group`) to split by as well.
-        by_quality: Each quality by itself; all together if not.
-        draws: How participants are drawn.
+        by_quality: Each quality by itself; all together if not, and if they share a scale.
+        draws: Whose confidence level the intervals have.
     """
-    means = CellMeans.of(data, _design(data), groups=groups, draws=draws)
+    if not data.ratings.height:
+        return MEANS.to_frame()
+    means = CellMeans.of(data, _design(data), groups=groups, confidence=draws.confidence)
     scopes: list[tuple[str, int | None]] = [(ALL, None)]
-    if by_quality:
+    if by_quality or not data.share_a_scale:
         scopes = [(name, at) for at, name in enumerate(means.qualities)]
     rows: list[dict[str, object]] = []
     for quality, at in scopes:
@@ -175,6 +179,7 @@ def cell_means(
 
 def split_effects(data: StudyData, *, draws: Resampling = USUAL) -> pl.DataFrame:
     """Whether the anchor works on slow and fast, experienced and new raters alike."""
+    data = data.points()
     if "anchor" not in data.factors or NONE not in data.levels("anchor"):
         return SPLIT_EFFECTS.to_frame()
     shown = [level for level in data.levels("anchor") if level != NONE]
@@ -182,8 +187,9 @@ def split_effects(data: StudyData, *, draws: Resampling = USUAL) -> pl.DataFrame
     if "layout" in data.factors:
         settings += data.levels("layout")
     rows: list[dict[str, object]] = []
+    alike = data.share_a_scale
     for split, groups in splits(data).items():
-        means = CellMeans.of(data, _design(data), groups=groups, draws=draws)
+        means = CellMeans.of(data, _design(data), groups=groups, confidence=draws.confidence)
         for group in sorted(means.cells["group"].unique().to_list()):
             for layout in settings:
                 rows.append(
@@ -191,7 +197,11 @@ def split_effects(data: StudyData, *, draws: Resampling = USUAL) -> pl.DataFrame
                         "split": split,
                         "group": group,
                         "layout": layout,
-                        **_anchor_within(means, group, layout, shown),
+                        **(
+                            _anchor_within(means, group, layout, shown)
+                            if alike
+                            else {"reason": "qualities were rated on different scales"}
+                        ),
                     }
                 )
     return corrected(pl.DataFrame(rows, schema=SPLIT_EFFECTS))
@@ -247,8 +257,8 @@ def _minutes(data: StudyData, draws: Resampling) -> pl.DataFrame:
     table = data.ratings.join(timed.select("rater", "minutes"), on="rater").with_columns(
         value=pl.col("minutes"), quality=pl.lit("minutes")
     )
-    study = StudyData(table, timed, data.answers, data.factors, data.normalise, ())
-    everyone = StudyData(table, timed, data.answers, (), data.normalise, ())
+    study = StudyData(table, timed, data.answers, data.factors, {}, ())
+    everyone = StudyData(table, timed, data.answers, (), {}, ())
     whole = cell_means(everyone, draws=draws).with_columns(group=pl.lit("all conditions"))
     return pl.concat([cell_means(study, draws=draws), whole]).with_columns(
         quality=pl.lit("minutes")

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 import polars as pl
 
 from dialens.analysis.bias._cells import USUAL, Resampling
-from dialens.analysis.bias._data import Note, StudyData
+from dialens.analysis.bias._data import StudyData
 from dialens.analysis.bias._effects import effects
+from dialens.analysis.bias._scales import Note
 from dialens.base import DialensError
 
 FLAGS: Mapping[str, str] = {
@@ -127,7 +128,7 @@ def _view(data: StudyData, name: str, gone: list[str], draws: Resampling) -> pl.
         rest = data.without(gone)
         if rest.raters.height < 2:
             raise DialensError("fewer than two raters are left")
-        result = effects(rest, models=False, draws=draws)
+        result = effects(rest, main_only=True, draws=draws)
     except DialensError as error:
         return pl.DataFrame({"reason": [str(error)]}).with_columns(**left)
     main = result.filter(

@@ -1,21 +1,24 @@
 """Response biases beside the design: order effects, fatigue, halo and heaping of round numbers.
 
-Trends come from mixed models with raters and items; correlations and shares from participants
-drawn anew. Each row says in one number how strong a bias is, with its interval.
+All of them are looked at within raters and within items, so that neither a strict rater nor a
+weak item can pass for a bias, and the unit is the rater: each may drift in a direction of their
+own, and ratings given at one moment belong together. Each row says in one number how strong a bias
+is, with its interval (Student's t on the jackknife over raters).
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+import math
+from collections.abc import Iterable, Sequence
 from itertools import combinations
+from typing import Final
 
 import numpy as np
 import polars as pl
 
-from dialens.analysis.bias._cells import USUAL, Resampling, participant_draws
+from dialens.analysis.bias._cells import USUAL, Resampling
 from dialens.analysis.bias._data import NONE, StudyData
-from dialens.base import DialensError, Estimate
-from dialens.statistics import Floats, Resampled, corrected
-from dialens.statistics.mixed import fit_mixed
+from dialens.analysis.bias._two_way import Trends, hidden_by_items, jackknifed, two_way_rest
+from dialens.base import Estimate
+from dialens.statistics import Floats, Ints, corrected
 
 RESPONSE_BIASES = pl.Schema(
     {
@@ -35,135 +38,198 @@ RESPONSE_BIASES = pl.Schema(
 )
 """`bias` is its kind, `of` the quality or condition, `measure` what `value` is."""
 
-_FEWEST_RATERS = 3
+FEWEST: Final = 5
+"""Raters that a trend or a share needs for an interval."""
+FEWEST_FOR_HALO: Final = 6
+"""Raters that a correlation needs: with five, 8 of 100 studies without a halo showed one."""
+
+_FEW = f"fewer than {FEWEST} raters"
+_WIDE = 20
+_PLACE = "points a place further down"
+_DRIFT = "points from first to last"
+_SCATTER = "change of distance from the item’s mean"
+_PACE = "doublings of time from first to last"
 
 
 def response_biases(data: StudyData, *, draws: Resampling = USUAL) -> pl.DataFrame:
     """Every response bias that the table's columns allow; the others with the reason.
 
+    Qualities judged by choosing between items are left out.
+
+    Args:
+        data: The study.
+        draws: Whose confidence level the intervals have.
+
     Examples:
-        >>> from dialens.analysis.bias._cells import Resampling
         >>> from dialens.analysis.bias._data import study_data
         >>> from dialens.analysis.bias._simulation import SimulatedStudy
         >>> data = study_data(*SimulatedStudy(raters=6, items=9, fatigue=-8).run())
-        >>> found = response_biases(data, draws=Resampling(resamples=200))
+        >>> found = response_biases(data)
         >>> found["bias"].unique(maintain_order=True).to_list()
         ['position', 'fatigue', 'halo', 'heaping']
     """
+    data = data.points()
+    if not data.ratings.height:
+        return RESPONSE_BIASES.to_frame()
     rows = [
         *_trends(data, draws.confidence),
-        *_halo(data, draws),
-        *_heaping(data, draws),
+        *_halo(data, draws.confidence),
+        *_heaping(data, draws.confidence),
     ]
     return corrected(pl.DataFrame(rows, schema=RESPONSE_BIASES))
 
 
 def _trends(data: StudyData, confidence: float) -> Iterable[dict[str, object]]:
-    table = data.ratings.with_columns(
-        deviation=(pl.col("value") - pl.col("value").mean().over("item", "quality")).abs(),
-        log_seconds=pl.when(pl.col("seconds") > 0).then(pl.col("seconds").log(2.0)),
-    )
+    """Place on the screen and progress together: each alone would take the other's part."""
+    others = (pl.len() > 1).over("item", "quality")
+    apart = (pl.col("value") - pl.col("value").mean().over("item", "quality")).abs()
     start, span = pl.col("order").min(), pl.col("order").max() - pl.col("order").min()
     progress = pl.when(span > 0).then((pl.col("order") - start) / span)
-    table = table.with_columns(progress=progress.over("rater"))
-    for bias, of, column, response, measure in (
-        ("position", "ratings", "position", "value", "points a place further down"),
-        ("fatigue", "ratings", "progress", "value", "points from first to last"),
-        ("fatigue", "scatter", "progress", "deviation", "change of distance from the item’s mean"),
-        ("fatigue", "time", "progress", "log_seconds", "doublings of time from first to last"),
-    ):
-        yield _trend(table, data.factors, bias, of, column, response, measure, confidence)
+    table = data.ratings.with_columns(
+        deviation=pl.when(others).then(apart),
+        log_seconds=pl.when(pl.col("seconds") > 0).then(pl.col("seconds").log(2.0)),
+        progress=progress.over("rater"),
+    )
+    parts = [("", table)]
+    if not data.share_a_scale:
+        parts = [(f" of {name}", table.filter(quality=name)) for name in data.qualities]
+    wanted = {
+        "position": ("position", "ratings", _PLACE),
+        "progress": ("fatigue", "ratings", _DRIFT),
+    }
+    for label, part in parts:
+        yield from _trend(part, data.factors, "value", wanted, confidence, label)
+    scatter = {"progress": ("fatigue", "scatter", _SCATTER)}
+    for label, part in parts:
+        yield from _trend(part, data.factors, "deviation", scatter, confidence, label)
+    pace = {"progress": ("fatigue", "time", _PACE)}
+    yield from _trend(table, data.factors, "log_seconds", pace, confidence, "")
 
 
 def _trend(
     table: pl.DataFrame,
     factors: Sequence[str],
-    bias: str,
-    of: str,
-    column: str,
     response: str,
-    measure: str,
+    wanted: dict[str, tuple[str, str, str]],
     confidence: float,
-) -> dict[str, object]:
-    source = {"progress": "order", "log_seconds": "active_ms"}
+    label: str,
+) -> Iterable[dict[str, object]]:
+    """Slopes of a response on place and progress together, within raters and items."""
+    present = [name for name in ("position", "progress") if _varies(table, name)]
+    used = table.drop_nulls([response, *present])
+    found = _slopes(used, factors, response, present) if present and used.height else None
+    raters = used["rater"].n_unique()
+    for column, (bias, of, measure) in wanted.items():
+        why = _why_not(table, column, response, raters)
+        if why is None and found is not None:
+            at = present.index(column)
+            estimate = found.estimate(at, confidence)
+            if not found.known[at]:
+                why = f"`{column}` goes with the items: the two cannot be told apart"
+        if why is not None or found is None:
+            yield _row(bias, f"{of}{label}", measure, Estimate(reason=why))
+        else:
+            yield _row(bias, f"{of}{label}", measure, estimate, raters, used.height)
+
+
+def _varies(table: pl.DataFrame, column: str) -> bool:
+    return column in table.columns and table[column].drop_nulls().n_unique() > 1
+
+
+def _why_not(table: pl.DataFrame, column: str, response: str, raters: int) -> str | None:
+    source = {"progress": "order", "log_seconds": "active_ms", "deviation": "value"}
     for name in (column, response):
         if name not in table.columns or table[name].null_count() == table.height:
-            return _row(
-                bias,
-                of,
-                measure,
-                Estimate(reason=f"the column `{source.get(name, name)}` is empty"),
-            )
-    used = table.drop_nulls([column, response])
-    if used[column].n_unique() < 2:
-        return _row(bias, of, measure, Estimate(reason=f"`{column}` never changes"))
-    fixed = [column, *(name for name in factors if used[name].n_unique() > 1)]
-    if used["quality"].n_unique() > 1:
-        fixed.append("quality")
-    try:
-        fit = fit_mixed(
-            used.drop_nulls(list(factors)),
-            response,
-            fixed,
-            ["rater", "item:quality"],
-            confidence=confidence,
-        )
-        slope = fit.effect(column)
-    except DialensError as error:
-        return _row(bias, of, measure, Estimate(reason=str(error)))
-    return _row(
-        bias,
-        of,
-        measure,
-        slope,
-        raters=used["rater"].n_unique(),
-        ratings=fit.n,
-    )
+            return f"the column `{source.get(name, name)}` is empty"
+    if not _varies(table, column):
+        return f"`{column}` never changes"
+    return _FEW if raters < FEWEST else None
 
 
-def _halo(data: StudyData, draws: Resampling) -> Iterable[dict[str, object]]:
+def _slopes(
+    used: pl.DataFrame, factors: Sequence[str], response: str, columns: Sequence[str]
+) -> Trends:
+    """Raters and items are taken out quality by quality; conditions are covariates."""
+    levels = [
+        (used[name] == level).fill_null(value=False)
+        for name in factors
+        for level in used[name].drop_nulls().unique(maintain_order=True)[1:]
+    ]
+    covariates = np.column_stack(
+        [*(used[name].cast(pl.Float64).to_numpy() for name in columns), *levels]
+    ).astype(np.float64)
+    item, rater = _numbered(used, ["item", "quality"]), _numbered(used, ["rater", "quality"])
+    values = used[response].to_numpy().astype(np.float64)
+    return Trends.of(values, covariates, rater, item, _numbered(used, ["rater"]))
+
+
+def _numbered(table: pl.DataFrame, columns: Sequence[str]) -> Ints:
+    """The number of each row's group, counted from 0."""
+    key = table.select(pl.struct(columns).rank("dense") - 1).to_series()
+    return key.cast(pl.Int64).to_numpy()
+
+
+def _halo(data: StudyData, confidence: float) -> Iterable[dict[str, object]]:
     """Correlation of two qualities within items and raters: what spills over from one to other."""
     measure = "correlation beyond items and raters"
     if len(data.qualities) < 2:
         yield _row("halo", "qualities", measure, Estimate(reason="only one quality was rated"))
         return
-    rest = data.ratings.drop_nulls("normalised").with_columns(
-        rest=pl.col("normalised") - pl.col("normalised").mean().over("item", "quality")
-    )
-    rest = rest.with_columns(rest=pl.col("rest") - pl.col("rest").mean().over("rater", "quality"))
-    scopes: list[tuple[str, pl.DataFrame]] = [("", rest)]
+    scopes: list[tuple[str, pl.DataFrame]] = [("", data.ratings)]
     if "layout" in data.factors:
-        scopes += [(level, rest.filter(layout=level)) for level in data.levels("layout")]
+        scopes += [(level, data.ratings.filter(layout=level)) for level in data.levels("layout")]
     for a, b in combinations(data.qualities, 2):
         for label, part in scopes:
             name = f"{a} and {b}" + (f" (layout {label})" if label else "")
-            wide = part.group_by("rater", "item", maintain_order=True).agg(
-                a=pl.col("rest").filter(pl.col("quality") == a).mean(),
-                b=pl.col("rest").filter(pl.col("quality") == b).mean(),
+            wide = (
+                part.group_by("rater", "item")
+                .agg(
+                    a=pl.col("normalised").filter(pl.col("quality") == a).mean(),
+                    b=pl.col("normalised").filter(pl.col("quality") == b).mean(),
+                )
+                .drop_nulls()
+                .sort("rater", "item")
             )
-            wide = wide.drop_nulls()
-            sums = wide.group_by("rater", maintain_order=True).agg(
-                ab=(pl.col("a") * pl.col("b")).sum(),
-                aa=(pl.col("a") ** 2).sum(),
-                bb=(pl.col("b") ** 2).sum(),
-            )
-            if sums.height < _FEWEST_RATERS:
-                why = f"fewer than {_FEWEST_RATERS} raters judged the same items on both"
+            raters = wide["rater"].n_unique()
+            if raters < FEWEST_FOR_HALO:
+                why = f"fewer than {FEWEST_FOR_HALO} raters judged the same items on both"
                 yield _row("halo", name, measure, Estimate(reason=why))
-                continue
-            columns = sums.sort("rater").select("ab", "aa", "bb").to_numpy()
-            drawn = _resampled(columns, _correlation, draws)
-            yield _row("halo", name, measure, drawn, raters=sums.height, ratings=2 * wide.height)
+            else:
+                found = _correlation(wide, confidence)
+                yield _row("halo", name, measure, found, raters, 2 * wide.height)
 
 
-def _heaping(data: StudyData, draws: Resampling) -> Iterable[dict[str, object]]:
+def _correlation(wide: pl.DataFrame, confidence: float) -> Estimate:
+    """The correlation of what is left, with its interval on Fisher's scale."""
+    rater, item = _numbered(wide, ["rater"]), _numbered(wide, ["item"])
+    values = wide.select("a", "b").to_numpy()
+    rest = two_way_rest(values, rater, item)
+    if (np.square(rest).sum(axis=0) <= 1e-12 * np.square(values).sum(axis=0)).any():
+        return Estimate(reason="raters and items leave nothing to correlate")
+    products = np.column_stack([rest[:, 0] * rest[:, 1], np.square(rest)])
+    sums = np.zeros((int(rater.max()) + 1, 3))
+    np.add.at(sums, rater, products)
+    whole, left = sums.sum(axis=0), sums.sum(axis=0) - sums
+    with np.errstate(divide="ignore", invalid="ignore"):
+        value = np.clip(whole[0] / np.sqrt(whole[1] * whole[2]), -1, 1)
+        without = np.arctanh(np.clip(left[:, 0] / np.sqrt(left[:, 1] * left[:, 2]), -1, 1))
+    if abs(value) > 1 - 1e-9:
+        return Estimate(float(value), reason="no interval: the two are the same")
+    found = jackknifed(float(np.arctanh(value)), without, confidence, hidden_by_items(item))
+    if found.low is None or found.high is None:
+        return Estimate(float(value), reason=found.reason)
+    return Estimate(float(value), math.tanh(found.low), math.tanh(found.high), found.p)
+
+
+def _heaping(data: StudyData, confidence: float) -> Iterable[dict[str, object]]:
     """The share of ratings that are multiples of ten, and how it differs with an anchor."""
     measure = "share of multiples of ten"
-    if float(data.ratings["value"].max()) <= 20:  # type: ignore[arg-type]
+    fine = pl.col("value").max().over("quality") > _WIDE
+    marked = data.ratings.filter(fine).with_columns(round=(pl.col("value") % 10 == 0))
+    if not marked.height:
         why = "the scale has too few points for round numbers to mean anything"
         yield _row("heaping", "ratings", measure, Estimate(reason=why))
         return
-    marked = data.ratings.with_columns(round=(pl.col("value") % 10 == 0).cast(pl.Float64))
     scopes = [("all ratings", marked)]
     if "anchor" in data.factors:
         scopes += [
@@ -174,33 +240,22 @@ def _heaping(data: StudyData, draws: Resampling) -> Iterable[dict[str, object]]:
             for level in data.levels("anchor")
         ]
     for label, part in scopes:
-        per = part.group_by("rater").agg(pl.col("round").sum(), n=pl.len().cast(pl.Float64))
-        if per.height < 2:
-            yield _row("heaping", label, measure, Estimate(reason="fewer than two raters"))
-            continue
-        columns = per.sort("rater").select("round", "n").to_numpy()
-        share = replace(_resampled(columns, _share, draws), p=None)
+        per = part.group_by("rater").agg(pl.col("round").sum(), n=pl.len()).sort("rater")
+        share = _share(per.select("round", "n").to_numpy().astype(np.float64), confidence)
         yield _row("heaping", label, measure, share, per.height, part.height)
 
 
-def _correlation(sums: Floats) -> Floats:
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.asarray(sums[:, 0] / np.sqrt(sums[:, 1] * sums[:, 2]), dtype=np.float64)
-
-
-def _share(sums: Floats) -> Floats:
-    return np.asarray(sums[:, 0] / sums[:, 1], dtype=np.float64)
-
-
-def _resampled(columns: Floats, of: Callable[[Floats], Floats], draws: Resampling) -> Estimate:
-    """A function of sums over participants, with its interval and p."""
-    value = float(of(columns.sum(axis=0, keepdims=True))[0])
-    if not np.isfinite(value):
-        return Estimate()
-    drawn = participant_draws(np.zeros(len(columns), dtype=np.int64), draws)
-    left = of(columns.sum(axis=0) - columns)
-    left = left[np.isfinite(left)]
-    return Resampled(value, of(drawn.sums(columns)), left.mean() - left).summary(draws.confidence)
+def _share(sums: Floats, confidence: float) -> Estimate:
+    if not len(sums):
+        return Estimate(reason="nobody rated here")
+    whole, left = sums.sum(axis=0), sums.sum(axis=0) - sums
+    value = float(whole[0] / whole[1])
+    if len(sums) < FEWEST:
+        return Estimate(value, reason=f"no interval: {_FEW}")
+    found = jackknifed(value, left[:, 0] / left[:, 1], confidence)
+    if found.low is None or found.high is None:
+        return found
+    return Estimate(value, max(found.low, 0.0), min(found.high, 1.0))
 
 
 def _row(

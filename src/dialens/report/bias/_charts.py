@@ -68,13 +68,13 @@ def agreement_chart(table: pl.DataFrame, form: str = "ICC(2,k)") -> Chart:
         row="Condition",
         value=form,
         alt_text=f"Agreement, {form}, per condition and quality.",
-        note="1 is perfect agreement of the mean ratings, 0 none. Lines are bootstrap intervals "
-        "over participants.",
+        note="1 is perfect agreement of the mean ratings, 0 none. Lines are 95 % "
+        "intervals, for other raters and items.",
     )
 
 
 def effects_chart(analysis: StudyAnalysis, quality: str) -> Chart:
-    """The design's effects in points, from participants' means and from the mixed model."""
+    """The design's effects in points."""
     rows = analysis.effects.filter(pl.col("unit") == "points").drop_nulls("value")
     across = (pl.col("effect") == "anchor × quality") & (quality == "all")
     marks = []
@@ -82,35 +82,24 @@ def effects_chart(analysis: StudyAnalysis, quality: str) -> Chart:
         label = row["effect"]
         if row["quality"] != quality:
             label = f"{label}: {row['quality']}"
+        plain = {"Difference of participants’ means": number(row["raw_value"])}
         marks.append(
             Mark(
                 label,
                 row["value"],
                 row["low"],
                 row["high"],
-                "participants’ means",
-                is_clear(row),
-                details=_tested(row),
+                clear=is_clear(row),
+                details=_tested(row) | plain,
             )
         )
-        if row["model_value"] is not None:
-            marks.append(
-                Mark(
-                    label,
-                    row["model_value"],
-                    row["model_low"],
-                    row["model_high"],
-                    "mixed model",
-                    is_clear(row),
-                    details={"Uncorrected p": p_value(row["model_p"])},
-                )
-            )
     return interval_chart(
         marks,
         axis="Difference in points",
         row="Effect",
         alt_text=f"Effects of the design on ratings of {quality}.",
-        note="Filled: corrected p below 0.05 (participants’ means). Hollow: not.",
+        note="Mixed model with raters and items random. Filled: corrected p below 0.05. "
+        "Hollow: not.",
         lines=_ZERO,
     )
 

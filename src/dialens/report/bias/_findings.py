@@ -1,12 +1,13 @@
 """What a study's analysis says, in plain sentences: a claim, and the numbers it rests on."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
 
 from dialens.analysis.bias import FLAGS, StudyAnalysis
-from dialens.base import counted, listed, number
+from dialens.base import capitalised, counted, listed, number, p_value
 from dialens.report._page import Finding
 from dialens.report.bias._remarks import rater_word
 from dialens.report.bias._wording import bounds, is_clear, with_family
@@ -19,17 +20,56 @@ _FLAG_WORDS = {
     "round_numbers": "used nothing but multiples of ten",
     "few_ratings": "gave fewer than half of the usual number of ratings",
 }
+_OTHERS = {
+    "design": "effects of the design",
+    "agreement": "differences of agreement",
+    "pushes": "biases",
+}
+_MOST_NAMED = 4
+
+
+@dataclass(frozen=True)
+class _Tested:
+    """A tested number in words: its sentence, what it is called, and its row."""
+
+    finding: Finding
+    name: str
+    row: Mapping[str, Any]
 
 
 def findings(analysis: StudyAnalysis) -> list[Finding]:
-    """Every sentence that the analysis allows, the design's effects first."""
+    """What is clear, in sentences, the design's effects first; what is not is counted by kind."""
     return [
-        *_design(analysis),
+        *_clear_first(_design(analysis)),
         *_agreement(analysis),
-        *_pushes(analysis),
+        *_clear_first(_agreement_differences(analysis)),
+        *_clear_first(_pushes(analysis)),
+        *_heaping(analysis),
         *_raters(analysis),
         *_opinions(analysis),
     ]
+
+
+def _clear_first(tested: Iterable[_Tested]) -> Iterator[Finding]:
+    """The clear ones, then one sentence for all others: their numbers are in the table."""
+    every = list(tested)
+    yield from (one.finding for one in every if one.finding.clear)
+    doubtful = [one for one in every if not one.finding.clear]
+    if len(doubtful) < 2:
+        yield from (one.finding for one in doubtful)
+        return
+    topic = doubtful[0].finding.topic
+    names = [one.name for one in doubtful]
+    more = len(names) - _MOST_NAMED
+    shown = [*names[:_MOST_NAMED], f"{more} more"] if more > 0 else names
+    claim = f"{len(names)} {_OTHERS[topic]} cannot be told from chance"
+    tests = [one.row for one in doubtful if one.row["p_adjusted"] is not None]
+    least = min(tests, key=lambda row: row["p_adjusted"], default=None)
+    numbers = "not tested" if least is None else (
+        f"corrected p {p_value(least['p_adjusted'])} or more, "
+        f"family of {counted(least['family'], 'test')}"
+    )  # fmt: skip
+    yield Finding(claim, f"{listed(shown)}; {numbers}", clear=False, topic=topic)
 
 
 def answer(told: Sequence[Finding]) -> str:
@@ -51,16 +91,15 @@ def answer(told: Sequence[Finding]) -> str:
     return f"{effects[0].claim} ({effects[0].numbers.partition(';')[0]})"
 
 
-def _design(analysis: StudyAnalysis) -> Iterator[Finding]:
-    rows = {(r["effect"], r["quality"]): r for r in analysis.effects.iter_rows(named=True)}
-    scope = _ALL if ("anchor", _ALL) in rows or ("layout", _ALL) in rows else None
-    for row in analysis.effects.iter_rows(named=True):
-        single = row["quality"] not in (_ALL, scope) and scope is not None
-        if row["effect"] == "anchor × quality" or row["effect"] == "anchoring index":
-            single = False
-        if single or row["value"] is None or ", layout " in row["effect"]:
+def _design(analysis: StudyAnalysis) -> Iterator[_Tested]:
+    rows = analysis.effects.drop_nulls("value")
+    together = _ALL in rows["quality"]
+    for row in rows.iter_rows(named=True):
+        single = row["quality"] != _ALL and row["effect"] != "anchor × quality"
+        if (single and together) or ", layout " in row["effect"]:
             continue
-        yield _effect(row)
+        name = row["effect"] if row["quality"] == _ALL else f"{row['effect']} on {row['quality']}"
+        yield _Tested(_effect(row), name, row)
 
 
 def _effect(row: Mapping[str, Any]) -> Finding:
@@ -68,17 +107,20 @@ def _effect(row: Mapping[str, Any]) -> Finding:
     size = number(abs(row["value"]))
     more = "higher" if up else "lower"
     effect = row["effect"]
+    on = "" if row["quality"] == _ALL else f" on {row['quality']}"
+    ratings = "ratings" if row["quality"] == _ALL else f"ratings of {row['quality']}"
     if effect == "anchor pull":
         share = number(row["value"], percent=True)
-        claim = f"The anchor pulled ratings {share} of the way to its own value"
-        doubt = "No clear pull of the anchor towards its own value"
+        claim = f"The anchor pulled {ratings} {share} of the way to its own value"
+        doubt = f"No clear pull of the anchor towards its own value{on}"
         return _finding("design", row, claim, doubt, percent=True)
     if effect == "anchoring index":
-        claim = f"For every 10 points more on the anchor, ratings moved {10 * row['value']:.1f}"
-        return _finding("design", row, claim, "Ratings do not clearly follow the number shown")
+        claim = f"For every 10 points more on the anchor, {ratings} moved {10 * row['value']:.1f}"
+        doubt = f"{capitalised(ratings)} do not clearly follow the number shown"
+        return _finding("design", row, claim, doubt)
     if effect == "anchor":
-        claim = f"Raters who saw the anchor rated {size} points {more}"
-        doubt = "No clear effect of the anchor"
+        claim = f"Raters who saw the anchor rated {size} points {more}{on}"
+        doubt = f"No clear effect of the anchor{on}"
     elif effect == "anchor × quality":
         first, other = row["quality"].split(" − ")
         most, least = (first, other) if up else (other, first)
@@ -86,12 +128,13 @@ def _effect(row: Mapping[str, Any]) -> Finding:
         doubt = f"No clear difference in how the anchor moved {first} and {other}"
     elif effect.startswith("anchor × "):
         where = row["question"].removeprefix("whether the anchor works differently ")
-        claim = f"The anchor’s effect was {size} points {'larger' if up else 'smaller'} {where}"
-        doubt = f"No clear sign that the anchor works differently {where}"
+        change = "larger" if up else "smaller"
+        claim = f"The anchor’s effect{on} was {size} points {change} {where}"
+        doubt = f"No clear sign that the anchor works differently {where}{on}"
     else:
         a, _, b = row["question"].partition(" against ")
-        claim = f"With {a} instead of {b}, ratings were {size} points {more}"
-        doubt = f"No clear difference between {a} and {b}"
+        claim = f"With {a} instead of {b}, {ratings} were {size} points {more}"
+        doubt = f"No clear difference between {a} and {b}{on}"
     return _finding("design", row, claim, doubt)
 
 
@@ -131,9 +174,17 @@ def _agreement(analysis: StudyAnalysis) -> Iterator[Finding]:
                 claim = f"Agreement on {quality} is {least}"
                 yield Finding(claim, f"ICC(2,k), {bounds(low)}", topic="agreement")
                 continue
+            if least == most:
+                claim = f"Agreement on {quality} is {least} in every condition"
+                reach = f"ICC(2,k), {bounds(low)} where it is lowest"
+                yield Finding(claim, reach, topic="agreement")
+                continue
             claim = f"Agreement on {quality} lies between {least} and {most}"
             ends = f"lowest with {_cell(low)} ({bounds(low)}), highest with {_cell(high)}"
             yield Finding(claim, f"ICC(2,k), {ends} ({bounds(high)})", topic="agreement")
+
+
+def _agreement_differences(analysis: StudyAnalysis) -> Iterator[_Tested]:
     rows = analysis.consistency_differences
     single = rows.filter(
         pl.col("form") == "ICC(3,1)", ~pl.col("comparison").str.contains(r"\("),
@@ -141,52 +192,90 @@ def _agreement(analysis: StudyAnalysis) -> Iterator[Finding]:
     )  # fmt: skip
     for row in single.iter_rows(named=True):
         word = "more" if row["value"] > 0 else "less"
+        size = f"ICC(3,1) {number(abs(row['value']), 2)} {'higher' if word == 'more' else 'lower'}"
         a, _, b = row["comparison"].partition(" − ")
         quality = row["quality"]
         if row["comparison"] == quality:
             claim = f"Raters agree {word} on {a} than on {b}"
             doubt = f"No clear difference in agreement between {a} and {b}"
+            name = f"{a} against {b}"
         elif b == "none":
             which = "an anchor" if a == "anchor" else f"a {a}"
             claim = f"With {which} raters agree {word} on {quality}"
             doubt = f"No clear difference in agreement on {quality} between {which} and none"
+            name = f"{which} on {quality}"
         else:
             setting = a.partition(": ")[2] or a
             claim = f"With “{setting}” raters agree {word} on {quality} than with “{b}”"
             doubt = f"No clear difference in agreement on {quality}: “{setting}” against “{b}”"
-        yield _finding("agreement", row, claim, doubt, what="ICC(3,1) differs by")
+            name = f"“{setting}” on {quality}"
+        what = "ICC(3,1) differs by"
+        finding = _finding("agreement", row, f"{claim}: {size}", doubt, what=what)
+        yield _Tested(finding, name, row)
 
 
-def _pushes(analysis: StudyAnalysis) -> Iterator[Finding]:
+def _pushes(analysis: StudyAnalysis) -> Iterator[_Tested]:
     for row in analysis.response_biases.drop_nulls("value").iter_rows(named=True):
-        size = number(abs(row["value"]))
-        up = row["value"] > 0
-        kind = (row["bias"], row["of"])
-        if kind == ("position", "ratings"):
-            word = "rise" if up else "fall"
-            claim = f"Each place further down the screen, ratings {word} by {size} points"
-            yield _finding("pushes", row, claim, "No clear effect of the place on the screen")
-        elif kind == ("fatigue", "ratings"):
-            word = "rise" if up else "fall"
-            claim = f"From the first to the last item of a session, ratings {word} by {size} points"
-            yield _finding("pushes", row, claim, "No clear drift of ratings over the session")
-        elif kind == ("fatigue", "scatter"):
-            word = "further from" if up else "closer to"
-            claim = f"Over the session, ratings move {size} points {word} what others gave"
-            yield _finding("pushes", row, claim, "Ratings do not clearly scatter more with time")
-        elif kind == ("fatigue", "time"):
-            share = number(abs(2 ** row["value"] - 1), percent=True)
-            claim = f"Over the session, raters become {share} {'slower' if up else 'faster'}"
-            doubt = "Raters do not clearly become faster or slower"
-            yield _finding("pushes", row, claim, doubt, what="doublings of time")
-        elif row["bias"] == "halo":
-            size = number(row["value"], 2)
-            claim = f"Halo: ratings of {row['of']} correlate {size} beyond items and raters"
-            doubt = f"No clear halo between {row['of']}"
-            yield _finding("pushes", row, claim, doubt, what="correlation")
-        elif kind == ("heaping", "all ratings"):
-            claim = f"{number(row['value'], percent=True)} of all ratings are multiples of ten"
-            yield Finding(claim, bounds(row, percent=True), topic="pushes")
+        if row["bias"] != "heaping":
+            yield _push(row)
+
+
+def _push(row: Mapping[str, Any]) -> _Tested:
+    size = number(abs(row["value"]))
+    up = row["value"] > 0
+    word = "rise" if up else "fall"
+    of = row["of"]
+    if row["bias"] == "position":
+        name = f"place on the screen, {of}"
+        claim = f"Each place further down the screen, {of} {word} by {size} points"
+        doubt = f"No clear effect of the place on the screen on {of}"
+    elif row["bias"] == "halo":
+        name = f"halo between {of}"
+        claim = (
+            f"Ratings of {of} correlate {number(row['value'], 2)} beyond items and raters: a halo, "
+            "or opinions that both qualities share"
+        )
+        doubt = f"Ratings of {of} do not clearly go together beyond items and raters"
+    elif of == "time":
+        return _pace(row)
+    elif of.startswith("scatter"):
+        name = f"{of} over the session"
+        rated = of.replace("scatter", "ratings")
+        where = "further from" if up else "closer to"
+        claim = f"Over the session, {rated} move {size} points {where} what others gave"
+        doubt = f"{capitalised(rated)} do not clearly scatter more with time"
+    else:
+        name = f"drift of {of}"
+        claim = f"From the first to the last item of a session, {of} {word} by {size} points"
+        doubt = f"No clear drift of {of} over the session"
+    what = "correlation" if row["bias"] == "halo" else "change"
+    return _Tested(_finding("pushes", row, claim, doubt, what=what), name, row)
+
+
+def _pace(row: Mapping[str, Any]) -> _Tested:
+    """Doublings of time as percent, the interval too."""
+    ends = {key: _percent(row[key]) for key in ("value", "low", "high")}
+    told = {**row, **ends}
+    if row["value"] < 0 and row["low"] is not None:
+        told |= {"low": -_percent(row["high"]), "high": -_percent(row["low"])}
+    share = number(abs(told["value"]), percent=True)
+    claim = f"Over the session, raters become {share} {'slower' if row['value'] > 0 else 'faster'}"
+    doubt = "Raters do not clearly become faster or slower"
+    shown = told if is_clear(row) else {**row, **ends}
+    finding = _finding("pushes", shown, claim, doubt, percent=True, what="time changes by")
+    return _Tested(finding, "pace", row)
+
+
+def _percent(doublings: Any) -> Any:
+    """By what share something grows that doubles so often; None stays None."""
+    return None if doublings is None else 2**doublings - 1
+
+
+def _heaping(analysis: StudyAnalysis) -> Iterator[Finding]:
+    rows = analysis.response_biases.filter(bias="heaping", of="all ratings").drop_nulls("value")
+    for row in rows.iter_rows(named=True):
+        claim = f"{number(row['value'], percent=True)} of all ratings are multiples of ten"
+        yield Finding(claim, bounds(row, percent=True), topic="pushes")
 
 
 def _raters(analysis: StudyAnalysis) -> Iterator[Finding]:

@@ -1,6 +1,6 @@
 """A methods paragraph and a codebook that can go into a paper."""
 
-from dialens.analysis.bias import StudyAnalysis
+from dialens.analysis.bias import StudyAnalysis, StudyData
 from dialens.base import counted, listed
 from dialens.report.bias._remarks import rater_word
 
@@ -12,13 +12,14 @@ CODEBOOK: dict[str, str] = {
     "p": "two-sided, uncorrected",
     "p_adjusted": "after Benjamini and Hochberg (1995) over family tests",
     "family": "how many tests p_adjusted was corrected over: all of the same table",
-    "model_value, model_low, model_high, model_p": "the same difference from the mixed model",
+    "degrees": "Satterthwaite’s degrees of freedom of an effect",
+    "random": "random terms of the model that an effect comes from",
+    "raw_value": "the plain difference of participants’ means",
     "anchor": "level of the anchor factor: none, numerical, textual, both",
     "layout": "level of the layout factor",
     "group": "group of raters: time below or above the mean of all, or a yes/no answer",
     "form, also": "form of the ICC after Shrout & Fleiss (1979) and McGraw & Wong (1996)",
-    "f, df1, df2": "F test of no agreement, where every rater judged every item",
-    "test": "whether p comes from that F test or from the draws",
+    "f, df1, df2": "F test that items do not differ",
     "statistic, also": "name of a coefficient of agreement on categories",
     "label, share": "what most raters said of an item, and how many of them (table labels)",
     "n_raters, n_items, n_ratings": "how many the number rests on",
@@ -44,35 +45,48 @@ def _labels(analysis: StudyAnalysis) -> str:
     )
 
 
+def _scale(data: StudyData) -> str:
+    """How the ratings of each quality were taken."""
+    logged = [quality for quality, way in data.normalise.items() if way == "log"]
+    given = [quality for quality, way in data.normalise.items() if way != "log"]
+    told = ""
+    if logged:
+        told = (
+            f"For agreement, ratings of {listed(logged)} were log-normalised: log10 of the rating "
+            "divided by the modulus where a number was shown, otherwise the log10 rating minus "
+            "the rater’s mean for that quality (Bard et al. 1996). "
+        )
+    if given:
+        told += f"Ratings of {listed(given)} were taken as given. "
+    if data.choices:
+        told += f"Choices ({listed(data.choices)}) enter none of this. "
+    return told
+
+
 def methods(analysis: StudyAnalysis) -> list[str]:
     """How the numbers came about, in sentences for a paper."""
     data, draws = analysis.data, analysis.draws
     ratings = data.ratings
     factors = [f"{name} ({', '.join(data.levels(name))})" for name in data.factors]
     design = f"The design varied {listed(factors)}. " if factors else ""
-    if data.normalise == "log":
-        scale = (
-            "For agreement, ratings were log-normalised: log10 of the rating divided by the "
-            "modulus where a number was shown, otherwise the log10 rating minus the rater’s mean "
-            "for that quality (Bard et al. 1996). "
-        )
-    else:
-        scale = "Ratings were taken as given, without normalisation. "
+    scale = _scale(data)
     flagged = len(analysis.flags.any_flag)
     return [
         f"{counted(data.raters.height, rater_word(data))} gave "
         f"{counted(ratings.height, 'rating')} of "
         f"{counted(ratings['item'].n_unique(), 'item')} on {listed(data.qualities)}. {design}"
-        "Means are means of participants’ means; intervals are bias-corrected and accelerated "
-        f"bootstrap intervals (Efron 1987; {draws.resamples:,} resamples, seed {draws.seed}) over "
-        "participants, drawn within conditions. Differences average evenly over the other "
-        "factors. Beside each stands the same contrast of a linear mixed model with crossed "
-        "random effects of raters and items, fitted by restricted maximum likelihood, with "
-        "Satterthwaite’s degrees of freedom.",
+        "Effects are contrasts of a linear mixed model with crossed random effects of raters and "
+        "items, and of their own response to factors that vary within them, fitted by restricted "
+        "maximum likelihood, with Satterthwaite’s degrees of freedom; they average evenly over the "
+        "other factors. Means are means of participants’ means with Student’s t over participants. "
+        "Drifts are slopes within raters and items, place and progress together; their "
+        "intervals and those of correlations come from Student’s t on the jackknife over raters. "
+        f"Bootstraps drew {draws.resamples:,} times (seed {draws.seed}).",
         "The anchor’s pull is the difference between anchored and unanchored means divided by the "
-        "distance from the unanchored mean to the anchor’s value. "
+        "distance from the unanchored mean to the anchor’s value, with Fieller’s interval. "
         f"{scale}Agreement is the intraclass correlation ICC(2,k) with missing cells by variance "
-        f"components; all six forms are in the tables. {_labels(analysis)}Because ICC(2,k) grows "
+        "components; its interval is that of F where the table is complete and of the likelihood "
+        f"elsewhere. All six forms are in the tables. {_labels(analysis)}Because ICC(2,k) grows "
         "with the number of raters and counts differences of level, which normalisation removes "
         "only where no modulus was shown, conditions are compared by ICC(2,1) and ICC(3,1) as "
         "well.",

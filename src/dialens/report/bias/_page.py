@@ -38,7 +38,7 @@ from dialens.report.bias._charts import (
 )
 from dialens.report.bias._findings import answer, findings, scope
 from dialens.report.bias._methods import CODEBOOK, methods
-from dialens.report.bias._remarks import all_simulated, who_rated
+from dialens.report.bias._remarks import all_simulated, how_taken, who_rated
 from dialens.report.bias._tables import study_tables
 
 ANALYSIS = "analysis.json"
@@ -67,7 +67,7 @@ def write_study(
         answer(report.findings),
         scope(analysis),
         list(report.sections()),
-        (*who_rated(analysis.data, put_in), *remarks),
+        (*how_taken(analysis.data), *who_rated(analysis.data, put_in), *remarks),
     )
     _write_json(analysis, page, report.findings, folder / ANALYSIS)
     for table in report.tables.values():

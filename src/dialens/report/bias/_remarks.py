@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from dialens.analysis.bias import StudyData
-from dialens.base import counted
+from dialens.analysis.bias import TAKEN_AS_POINTS, StudyData
+from dialens.base import capitalised, counted
 from dialens.report._page import Remark
 
 SIMULATED = "simulated"
@@ -30,6 +30,15 @@ def all_simulated(data: StudyData) -> bool:
 def rater_word(data: StudyData) -> str:
     """What raters are called where they are counted."""
     return "simulated rater" if all_simulated(data) else "rater"
+
+
+def how_taken(data: StudyData) -> list[Remark]:
+    """Says that ratings were taken as points where the table names no scale."""
+    return [
+        Remark("Taken as points", f"{capitalised(note.reason)}.", warning=True)
+        for note in data.notes
+        if note.part == TAKEN_AS_POINTS
+    ]
 
 
 def who_rated(data: StudyData, put_in: Sequence[str] = ()) -> list[Remark]:

@@ -81,16 +81,17 @@ def _effects(analysis: StudyAnalysis) -> Table:
                 interval(row["low"], row["high"], percent=percent),
                 p_value(row["p"]),
                 p_value(row["p_adjusted"]),
-                number(row["model_value"]),
-                interval(row["model_low"], row["model_high"]),
+                number(row["raw_value"]),
                 row["reason"] or "",
             )
         )
     first = ("Effect", "Quality", "Difference", "95 % interval", "p", "Corrected p")
-    heads = (*first, "Mixed model", "its 95 % interval", "Why not")
-    return Table(
-        "effects", "Effects of the design", heads, rows, _family(analysis.effects), analysis.effects
+    heads = (*first, "Participants’ means", "Why not")
+    note = (
+        "Differences from a mixed model with raters and items random; beside them the plain "
+        f"difference of participants’ means. {_family(analysis.effects)}"
     )
+    return Table("effects", "Effects of the design", heads, rows, note, analysis.effects)
 
 
 def _family(table: pl.DataFrame) -> str:
@@ -165,7 +166,9 @@ def _agreement(key: str, title: str, table: pl.DataFrame) -> Table:
         reach = interval(row["low"], row["high"], 2)
         return f"{number(row['value'], 2)} ({reach})" + (" †" if weak else "")
 
-    note = f"95 % intervals over participants. † corrected p not below 0.05. {_family(main)}"
+    note = (
+        f"95 % intervals for other raters and items. † corrected p not below 0.05. {_family(main)}"
+    )
     return _pivoted(key, title, main, text, note, table)
 
 
