@@ -199,10 +199,6 @@ class MixedSystem:
 
     def _scaled(self, theta: Floats) -> "_Sparse":
         """Λ′ZᵀZΛ + I, bordered by X and y."""
-        blocks = [
-            sparse.kron(sparse.eye_array(count), factor.T, format="csr")
-            for count, factor in zip(self.counts, self.factors(theta), strict=True)
-        ]
         plain = all(size == 1 for size in self.sizes)
         ones = np.ones(self.width)
         if plain:
@@ -214,6 +210,10 @@ class MixedSystem:
                 (data, self._products.indices, self._products.indptr), shape=self._products.shape
             )
         else:
+            blocks = [
+                sparse.kron(sparse.eye_array(count), factor.T, format="csr")
+                for count, factor in zip(self.counts, self.factors(theta), strict=True)
+            ]
             left = sparse.block_diag([*blocks, sparse.eye_array(self.p + 1)], format="csr")
             work = sparse.csr_array(left @ self._products @ left.T)
         unit = sparse.diags_array(np.concatenate([ones, np.zeros(self.p + 1)]), format="csr")
