@@ -23,6 +23,7 @@ from dialens.statistics.mixed._terms import RandomTerm
 _MOST_DENSE = 6_000
 _DENSE_BLOCK = 30_000_000
 _NEGLIGIBLE = 1e-4
+_SMALL = 300  # columns up to which one dense factor is faster than eliminating blocks
 
 if TYPE_CHECKING:
     _Sparse = sparse.csr_array[np.float64]
@@ -93,9 +94,10 @@ class MixedSystem:
 
     def solve(self, theta: Floats) -> Solved:
         """Everything the likelihood needs, at one relative covariance."""
-        work: _Sparse | Floats = self._scaled(theta)
+        small = self._small is not None
+        work: _Sparse | Floats = self._scaled_small(theta) if small else self._scaled(theta)
         logdet = 0.0
-        for at in range(self._chain):
+        for at in range(0 if small else self._chain):
             work, part = _eliminated(sparse.csr_array(work), self.sizes[at], self.counts[at])
             logdet += part
         inner = work.shape[0] - self.p - 1
@@ -181,6 +183,21 @@ class MixedSystem:
             result.append(self._scale * block @ factor.T)
             at += size * count
         return result
+
+    @cached_property
+    def _small(self) -> Floats | None:
+        """The cross-products as a dense table, where there are few columns and no slopes."""
+        few = self._products.shape[0] <= _SMALL and all(size == 1 for size in self.sizes)
+        return self._products.toarray() if few else None
+
+    def _scaled_small(self, theta: Floats) -> Floats:
+        """What `_scaled` gives, from the dense table."""
+        assert self._small is not None
+        scale = np.concatenate([np.repeat(theta, self.counts), np.ones(self.p + 1)])
+        work: Floats = self._small * scale[:, None] * scale
+        inner = np.arange(self.width)
+        work[inner, inner] += 1.0
+        return work
 
     @cached_property
     def _lower(self) -> Floats:
