@@ -25,7 +25,7 @@ from ._incremental import FOLDS, Memory, increment
 from ._ratings import ITEM, LABEL, load_ratings, rated_items
 from ._standouts import AgentValue, standouts
 from .agreement import Agreement, measure_agreement
-from .mixed import MixedFit, fit_mixed
+from .mixed import LatentFit, MixedFit, fit_binomial, fit_mixed, fit_ordinal
 from .power import power_curve
 
 __all__ = [
@@ -42,6 +42,7 @@ __all__ = [
     "ClusterDraws",
     "Floats",
     "Ints",
+    "LatentFit",
     "Mask",
     "Memory",
     "MixedFit",
@@ -52,7 +53,9 @@ __all__ = [
     "coarsened",
     "corrected",
     "few_units_note",
+    "fit_binomial",
     "fit_mixed",
+    "fit_ordinal",
     "increment",
     "jackknife_t",
     "left_out_sums",

@@ -1,4 +1,4 @@
-"""Linear mixed models with crossed random effects, by REML, with Satterthwaite's t-tests."""
+"""Linear, ordinal and binomial mixed models with crossed random effects."""
 
 import lazy_loader
 

@@ -1,3 +1,12 @@
 from ._fit import RESIDUAL, FixedEffect, MixedFit, fit_mixed
+from ._latent import LatentFit, fit_binomial, fit_ordinal
 
-__all__ = ["RESIDUAL", "FixedEffect", "MixedFit", "fit_mixed"]
+__all__ = [
+    "RESIDUAL",
+    "FixedEffect",
+    "LatentFit",
+    "MixedFit",
+    "fit_binomial",
+    "fit_mixed",
+    "fit_ordinal",
+]

@@ -9,15 +9,17 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import polars as pl
-from scipy import stats
 
-from dialens.base import DialensError, Estimate, one_thread
+from dialens.base import DialensError, one_thread
 from dialens.statistics._bootstrap import Floats
+from dialens.statistics.mixed._effects import FixedEffect, named_effect, tested, weights_of
+from dialens.statistics.mixed._formula import Formula, parse_formula
 from dialens.statistics.mixed._inference import (
     RESIDUAL,
     Curvature,
     VarianceComponent,
     curvature,
+    named_component,
     variance_components,
 )
 from dialens.statistics.mixed._solver import MixedSystem
@@ -32,29 +34,7 @@ from dialens.statistics.mixed._terms import (
 __all__ = ["RESIDUAL", "FixedEffect", "MixedFit", "VarianceComponent", "fit_mixed"]
 
 
-@dataclass(frozen=True, kw_only=True)
-class FixedEffect(Estimate):
-    """A fixed effect, or a combination of several.
-
-    Attributes:
-        name: The term, e.g. `anchor[numerical]`.
-        value: In units of the response.
-        error: Standard error.
-        degrees: Satterthwaite's degrees of freedom; infinite for a Wald test.
-        t: Estimate by standard error.
-        p: Two-sided, uncorrected.
-        low: Lower end of the interval.
-        high: Upper end.
-    """
-
-    name: str
-    value: float
-    low: float
-    high: float
-    p: float
-    error: float
-    degrees: float
-    t: float
+_CROSSED = ("rater", "item")
 
 
 @dataclass(frozen=True)
@@ -110,38 +90,18 @@ class MixedFit:
 
     def effect(self, name: str) -> FixedEffect:
         """One fixed effect by name."""
-        for effect in self.fixed:
-            if effect.name == name:
-                return effect
-        known = ", ".join(effect.name for effect in self.fixed)
-        why = f" It was left out: {self.dropped[name]}." if name in self.dropped else ""
-        raise DialensError(f"The model has no fixed effect {name!r}.{why} Fixed effects: {known}.")
+        return named_effect(self.fixed, self.dropped, name)
 
     def component(self, term: str, effect: str = INTERCEPT) -> VarianceComponent:
         """One variance component by its term."""
-        for component in self.components:
-            if component.term == term and (term == RESIDUAL or component.effect == effect):
-                return component
-        known = ", ".join(component.term for component in self.components)
-        raise DialensError(f"The model has no variance component {term!r}. It has: {known}.")
+        return named_component(self.components, term, effect)
 
     def contrast(self, weights: Mapping[str, float], name: str = "contrast") -> FixedEffect:
         """A combination of fixed effects with interval and test."""
-        names = [effect.name for effect in self.fixed]
-        vector = np.zeros(len(names))
-        for term, weight in weights.items():
-            self.effect(term)
-            vector[names.index(term)] = weight
+        vector = weights_of(self.fixed, self.dropped, weights)
         estimates = np.array([effect.value for effect in self.fixed])
-        return _effect(
-            name,
-            vector,
-            estimates,
-            self.covariance,
-            self._curvature,
-            satterthwaite=self._satterthwaite,
-            confidence=self.confidence,
-        )
+        known = self._curvature if self._satterthwaite else None
+        return _effect(name, vector, estimates, self.covariance, known, self.confidence)
 
     def blups(self, term: str) -> pl.DataFrame:
         """Conditional means of a term's random effects: one row a level, one column an effect."""
@@ -167,7 +127,7 @@ def fit_mixed(
     table: pl.DataFrame,
     response: str = "value",
     fixed: Sequence[str] = (),
-    random: Sequence[str] = ("rater", "item"),
+    random: Sequence[str] = _CROSSED,
     *,
     reml: bool = True,
     degrees: str = "satterthwaite",
@@ -180,9 +140,10 @@ def fit_mixed(
     Args:
         table: One row an observation. Rows with a missing value in a column of the model are
             left out and counted; missing cells of the design (drop-outs) need no treatment.
-        response: The column explained.
+        response: The column explained; or the whole model as a formula of lme4, e.g.
+            `value ~ agent * layout + (1 + agent | rater) + (1 | system/dialog)`.
         fixed: Terms of the fixed part: `anchor`, `anchor:layout`, `anchor*layout`. An intercept is
-            added unless `0` is among them.
+            added unless `0` is among them; then the first factor has an effect for each level.
         random: Terms of the random part: `rater`, `item`, `system/agent/dialog`, `rater:item`,
             `days | subject`.
         reml: Restricted likelihood; give False to compare models that differ in the fixed part.
@@ -203,13 +164,17 @@ def fit_mixed(
         [('batch', 0.8), ('residual', 0.2)]
         >>> round(fit.effect("(intercept)").degrees, 2)
         2.0
+        >>> fit_mixed(yields, "value ~ 1 + (1 | batch)").loglik == fit.loglik
+        True
     """
     if degrees not in ("satterthwaite", "wald"):
         raise DialensError(f"degrees is `satterthwaite` or `wald`, not {degrees!r}.")
-    used, missing = _complete(table, response, columns_of([f for f in fixed if f != "0"], random))
-    design = fixed_design(used, fixed, coding=coding, reference=reference)
-    terms, hopeless = random_terms(used, random)
-    y = used[response].cast(pl.Float64).to_numpy().astype(np.float64)
+    model = written_model(response, fixed, random)
+    columns = columns_of([term for term in model.fixed if term != "0"], model.random)
+    used, missing = complete_rows(table, model.response, columns)
+    design = fixed_design(used, model.fixed, coding=coding, reference=reference)
+    terms, hopeless = random_terms(used, model.random)
+    y = used[model.response].cast(pl.Float64).to_numpy().astype(np.float64)
     if used.height <= len(design.names) + 1:
         raise DialensError(
             f"{used.height} observations cannot carry {len(design.names)} fixed effects and "
@@ -217,8 +182,8 @@ def fit_mixed(
         )
     if float(np.ptp(y)) == 0.0:
         raise DialensError(
-            f"Every value of {response!r} is {y[0]:g}: without variance there is nothing to share "
-            "out between raters and items."
+            f"Every value of {model.response!r} is {y[0]:g}: without variance there is nothing to "
+            "share out between raters and items."
         )
     with one_thread():
         system = MixedSystem(y, design.matrix, terms)
@@ -232,9 +197,8 @@ def fit_mixed(
             np.eye(len(beta))[at],
             beta,
             covariance,
-            known,
-            satterthwaite=satterthwaite,
-            confidence=confidence,
+            known if satterthwaite else None,
+            confidence,
         )
         for at, name in enumerate(design.names)
     )
@@ -242,7 +206,7 @@ def fit_mixed(
     lowest = [low for low, _ in system.bounds]
     edge = any(low == value == 0.0 for low, value in zip(lowest, theta, strict=True))
     return MixedFit(
-        response=response,
+        response=model.response,
         reml=reml,
         n=used.height,
         n_missing=missing,
@@ -251,7 +215,7 @@ def fit_mixed(
         correlations=correlations,
         loglik=-system.criterion(theta, reml=reml) / 2,
         covariance=covariance,
-        method=_method(fixed, terms, reml=reml, satterthwaite=satterthwaite),
+        method=_method(model.fixed, terms, reml=reml, satterthwaite=satterthwaite),
         dropped={**design.dropped, **hopeless},
         singular=edge or any(abs(row[3]) > 0.9999 for row in correlations),
         confidence=confidence,
@@ -261,9 +225,33 @@ def fit_mixed(
     )
 
 
-def _complete(
-    table: pl.DataFrame, response: str, columns: Sequence[str]
+def written_model(response: str, fixed: Sequence[str], random: Sequence[str]) -> Formula:
+    """The model, whether it was given as a formula or as terms.
+
+    Examples:
+        >>> written_model("value ~ agent + (1 | rater)", (), ("rater", "item")).random
+        ('rater',)
+    """
+    if "~" not in response:
+        return Formula(response, tuple(fixed), tuple(random))
+    if fixed or tuple(random) != _CROSSED:
+        raise DialensError(
+            f"The model is given as a formula, {response!r}, and as terms. Give one of them."
+        )
+    return parse_formula(response)
+
+
+def complete_rows(
+    table: pl.DataFrame, response: str, columns: Sequence[str], *, numeric: bool = True
 ) -> tuple[pl.DataFrame, int]:
+    """The rows without missing values in the columns of a model, and how many others there are.
+
+    Args:
+        table: One row an observation.
+        response: The column explained.
+        columns: The others.
+        numeric: Whether the response has to be a number.
+    """
     needed = [response, *columns]
     for name in needed:
         if name not in table.columns:
@@ -271,13 +259,14 @@ def _complete(
                 f"The model names {name!r}, but the table has no such column. "
                 f"Columns: {', '.join(table.columns)}."
             )
-    if not table[response].dtype.is_numeric():
+    if numeric and not table[response].dtype.is_numeric():
         raise DialensError(
             f"The response {response!r} is {table[response].dtype}, not a number. "
             "Convert it, or name another column."
         )
     kept = table.select(list(dict.fromkeys(needed))).drop_nulls()
-    kept = kept.filter(pl.col(response).cast(pl.Float64).is_finite())
+    floats = [name for name in kept.columns if kept[name].dtype.is_float()]
+    kept = kept.filter(pl.all_horizontal(pl.lit(True), *(pl.col(c).is_finite() for c in floats)))
     if kept.height == 0:
         raise DialensError(f"No row has all of: {', '.join(dict.fromkeys(needed))}.")
     return kept, table.height - kept.height
@@ -288,28 +277,13 @@ def _effect(
     weights: Floats,
     beta: Floats,
     covariance: Floats,
-    known: Curvature,
-    *,
-    satterthwaite: bool,
+    known: Curvature | None,
     confidence: float,
 ) -> FixedEffect:
-    value = float(weights @ beta)
+    """A combination of fixed effects, with Satterthwaite's degrees where the curvature is given."""
     error = float(np.sqrt(max(float(weights @ covariance @ weights), 0.0)))
-    degrees = known.degrees(weights, covariance) if satterthwaite else float("inf")
-    # At infinitely many degrees of freedom the t distribution is the normal one.
-    shape = max(degrees, 1.0) if np.isfinite(degrees) else np.inf
-    t = value / error if error > 0 else float("nan")
-    reach = float(stats.t.ppf(0.5 + confidence / 2, shape)) * error
-    return FixedEffect(
-        name=name,
-        value=value,
-        low=value - reach,
-        high=value + reach,
-        p=float(2 * stats.t.sf(abs(t), shape)),
-        error=error,
-        degrees=degrees,
-        t=t,
-    )
+    degrees = known.degrees(weights, covariance) if known else float("inf")
+    return tested(name, float(weights @ beta), error, degrees, confidence)
 
 
 def _method(

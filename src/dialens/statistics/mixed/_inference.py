@@ -5,18 +5,22 @@ curvature of the likelihood says how well the variances are known, and that says
 variance of a fixed effect may be off.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
-from scipy import stats
+from scipy import special, stats
 
+from dialens.base import DialensError
 from dialens.statistics._bootstrap import Floats
 from dialens.statistics.mixed._solver import MixedSystem
+from dialens.statistics.mixed._terms import RandomTerm
 
 RESIDUAL = "residual"
 _STEP = 1e-3
 _SMALLEST = 0.05
+_LARGEST_LOG = 300.0
 
 
 @dataclass(frozen=True)
@@ -70,10 +74,11 @@ class Curvature:
             moved.append((ends[0] - ends[1]) / (2 * step))
         gradient = np.array(moved)
         error = float(np.sqrt(max(gradient @ self.spread @ gradient, 0.0)))
-        if not np.isfinite(error):
-            return None
         reach = float(stats.norm.ppf(0.5 + confidence / 2)) * error
         centre = _linked(value, link)
+        # Beyond that the end of the interval is no number: nothing is known of the variance.
+        if not np.isfinite(error) or (link == "log" and centre + reach > _LARGEST_LOG):
+            return None
         return _unlinked(centre - reach, link), _unlinked(centre + reach, link)
 
 
@@ -124,7 +129,7 @@ def _linked(value: float, link: str) -> float:
 
 
 def _unlinked(value: float, link: str) -> float:
-    return float(1 / (1 + np.exp(-value)) if link == "logit" else np.exp(value))
+    return float(special.expit(value) if link == "logit" else np.exp(value))
 
 
 @dataclass(frozen=True)
@@ -156,8 +161,29 @@ class VarianceComponent:
     levels: int
 
 
+def named_component(
+    components: Sequence[VarianceComponent], term: str, effect: str
+) -> VarianceComponent:
+    """One variance component by its term; where there is none, say which there are."""
+    for component in components:
+        if component.term == term and (term == RESIDUAL or component.effect == effect):
+            return component
+    known = ", ".join(component.term for component in components)
+    raise DialensError(f"The model has no variance component {term!r}. It has: {known}.")
+
+
+class _Factored(Protocol):
+    """A model whose random effects have covariances given by Cholesky factors."""
+
+    terms: list[RandomTerm]
+    moments: list[Floats]
+    n: int
+
+    def factors(self, theta: Floats) -> list[Floats]: ...
+
+
 def variance_components(
-    system: MixedSystem, known: Curvature, confidence: float
+    system: _Factored, known: Curvature, confidence: float
 ) -> tuple[tuple[VarianceComponent, ...], tuple[tuple[str, str, str, float], ...]]:
     """The components of a fit, and the correlations between effects of the same term."""
     result: list[VarianceComponent] = []

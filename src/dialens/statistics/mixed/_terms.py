@@ -4,7 +4,8 @@ Fixed terms are names of columns, `a:b` their interaction, `a*b` both with their
 Columns of text and truth values are factors, numbers are covariates. Random terms are names of
 grouping columns; `system/agent/dialog` is three nested ones, `rater:item` a combination, and
 `days | subject` an intercept and a slope that differ from subject to subject and correlate
-(`days || subject` if they do not, `0 + days | subject` for the slope alone).
+(`days || subject` if they do not, `0 + days | subject` for the slope alone). The slopes of a factor
+are one for each level but the first, or for each level where there is no intercept.
 """
 
 from collections.abc import Mapping, Sequence
@@ -84,7 +85,8 @@ def fixed_design(
 
     Args:
         table: One row an observation, without missing values in the columns named.
-        fixed: Terms; `0` among them leaves the intercept out.
+        fixed: Terms; `0` among them leaves the intercept out, and the first factor then has a
+            column for each of its levels.
         coding: `treatment` (each level against the reference) or `sum` (each level against the
             mean of all, so that main effects are averages over the other factors).
         reference: The level a factor's others are compared with; the first in order if not given.
@@ -93,31 +95,58 @@ def fixed_design(
         >>> table = pl.DataFrame({"a": ["n", "y", "n", "y"], "x": [1.0, 2.0, 3.0, 4.0]})
         >>> fixed_design(table, ["a*x"]).names
         ('(intercept)', 'a[y]', 'x', 'a[y]:x')
+        >>> fixed_design(table, ["0", "a"]).names
+        ('a[n]', 'a[y]')
     """
     if coding not in ("treatment", "sum"):
         raise DialensError(f"coding is `treatment` or `sum`, not {coding!r}.")
+    intercept = "0" not in fixed
+    parts: dict[frozenset[str], tuple[str, ...]] = {}
+    for term in fixed:
+        for part in _expanded(term) if term != "0" else []:
+            parts.setdefault(frozenset(part), part)
+    blocks = [([INTERCEPT], np.ones((table.height, 1)))] if intercept else []
+    single: dict[str, str] = {}
+    # What the terms so far already span: a factor is coded against its first level only where the
+    # term without it is among them (as in R), and all of its levels otherwise.
+    spanned = {frozenset[str]()} if intercept else set()
+    for part in sorted(parts.values(), key=len):
+        names, matrix = _product(table, part, spanned, coding, reference or {})
+        if not names:
+            single[":".join(part)] = "has one level only, so there is nothing to compare"
+        blocks.append((names, matrix))
+        spanned.add(frozenset(part))
+        if len(part) == 1 and not table[part[0]].dtype.is_numeric():
+            spanned.add(frozenset())
+    matrix = np.hstack([block for _, block in blocks] or [np.zeros((table.height, 0))])
+    design = _independent([name for names, _ in blocks for name in names], matrix)
+    return FixedDesign(design.names, design.matrix, {**single, **design.dropped})
+
+
+def _product(
+    table: pl.DataFrame,
+    part: tuple[str, ...],
+    spanned: set[frozenset[str]],
+    coding: str,
+    reference: Mapping[str, str],
+) -> tuple[list[str], Floats]:
+    """The columns of one term: products of the columns of its factors and covariates."""
+    coded = [
+        _coded(
+            table[name],
+            coding,
+            reference.get(name),
+            every=frozenset(part) - {name} not in spanned,
+        )
+        for name in part
+    ]
     names: list[str] = []
-    blocks: list[Floats] = []
-    if "0" not in fixed:
-        names.append(INTERCEPT)
-        blocks.append(np.ones((table.height, 1)))
-    result: dict[str, tuple[list[str], Floats]] = {}
-    seen: set[frozenset[str]] = set()
-    parts = [part for term in fixed if term != "0" for part in _expanded(term)]
-    for part in sorted(parts, key=len):
-        if frozenset(part) in seen:
-            continue
-        seen.add(frozenset(part))
-        for name in part:
-            if name not in result:
-                result[name] = _coded(table[name], coding, (reference or {}).get(name))
-        for picks in product(*(range(len(result[name][0])) for name in part)):
-            pairs = list(zip(part, picks, strict=True))
-            names.append(":".join(result[name][0][pick] for name, pick in pairs))
-            column = np.prod([result[name][1][:, pick] for name, pick in pairs], axis=0)
-            blocks.append(column[:, None])
-    matrix = np.hstack(blocks) if blocks else np.zeros((table.height, 0))
-    return _independent(names, matrix)
+    columns: list[Floats] = []
+    for picks in product(*(range(len(labels)) for labels, _ in coded)):
+        chosen = list(zip(coded, picks, strict=True))
+        names.append(":".join(labels[pick] for (labels, _), pick in chosen))
+        columns.append(np.prod([matrix[:, pick] for (_, matrix), pick in chosen], axis=0))
+    return names, np.column_stack(columns) if columns else np.zeros((table.height, 0))
 
 
 def random_terms(
@@ -134,12 +163,20 @@ def random_terms(
     terms: dict[str, RandomTerm] = {}
     dropped: dict[str, str] = {}
     for written in random:
-        effects, correlated, groups = _split(written)
+        asked, correlated, groups = _split(written)
+        effects, covariates = _slopes(table, asked)
+        for name in asked:
+            if name != INTERCEPT and not any(
+                e == name or e.startswith(f"{name}[") for e in effects
+            ):
+                dropped[f"{name} | {written}"] = "has one level only, so it has no slope"
+        each = [[at] for at in range(len(effects))]
         for names in groups:
-            for chosen in [effects] if correlated else [(effect,) for effect in effects]:
+            for places in [list(range(len(effects)))] if correlated and effects else each:
+                chosen = tuple(effects[at] for at in places)
                 label = "/".join(names) if "/" in written else ":".join(names)
                 key = label if chosen == (INTERCEPT,) else f"{' + '.join(chosen)} | {label}"
-                term = _grouped(table, label, names, chosen)
+                term = _grouped(table, label, names, chosen, covariates[:, places])
                 reason = _hopeless(term, table.height)
                 if reason:
                     dropped[key] = reason
@@ -165,21 +202,40 @@ def _distinct(terms: Mapping[str, RandomTerm]) -> tuple[list[RandomTerm], dict[s
     return kept, dropped
 
 
+def _slopes(table: pl.DataFrame, asked: Sequence[str]) -> tuple[tuple[str, ...], Floats]:
+    """The effects of a random term and their covariates, a factor spread over its levels."""
+    names: list[str] = []
+    columns: list[Floats] = []
+    every = INTERCEPT not in asked
+    for effect in asked:
+        if effect == INTERCEPT:
+            names.append(effect)
+            columns.append(np.ones((table.height, 1)))
+            continue
+        labels, matrix = _coded(table[effect], "treatment", None, every=every)
+        every = every and table[effect].dtype.is_numeric()
+        names += labels
+        columns.append(matrix)
+    return tuple(names), np.hstack(columns)
+
+
 def _grouped(
-    table: pl.DataFrame, label: str, names: Sequence[str], effects: tuple[str, ...]
+    table: pl.DataFrame,
+    label: str,
+    names: Sequence[str],
+    effects: tuple[str, ...],
+    covariates: Floats,
 ) -> RandomTerm:
     levels = table.select(names).unique(maintain_order=True).with_row_index("_group")
-    group = table.select(names).join(levels, on=list(names), how="left", nulls_equal=True)
-    columns = [
-        np.ones(table.height) if effect == INTERCEPT else table[effect].cast(pl.Float64).to_numpy()
-        for effect in effects
-    ]
+    group = table.select(names).join(
+        levels, on=list(names), how="left", nulls_equal=True, maintain_order="left"
+    )
     return RandomTerm(
         label,
         effects,
         levels.drop("_group"),
         group["_group"].to_numpy().astype(np.int64),
-        np.column_stack(columns).astype(np.float64),
+        covariates,
         correlated=len(effects) > 1,
     )
 
@@ -190,6 +246,11 @@ def _hopeless(term: RandomTerm, observations: int) -> str | None:
         return "has one level only, so nothing can vary between levels"
     if levels >= observations and term.effects == (INTERCEPT,):
         return "has as many levels as there are observations: it cannot be told from the residual"
+    if term.correlated and levels * len(term.effects) >= observations:
+        return (
+            f"has {levels * len(term.effects)} effects for {observations} observations: they "
+            "cannot be told from the residual"
+        )
     return None
 
 
@@ -220,7 +281,10 @@ def _split(term: str) -> tuple[tuple[str, ...], bool, list[tuple[str, ...]]]:
     return effects, correlated, [tuple(name.strip() for name in names.split(":"))]
 
 
-def _coded(column: pl.Series, coding: str, reference: str | None) -> tuple[list[str], Floats]:
+def _coded(
+    column: pl.Series, coding: str, reference: str | None, *, every: bool = False
+) -> tuple[list[str], Floats]:
+    """A covariate as it is, a factor as a column a level: all but the first, or every one."""
     if column.dtype.is_numeric():
         return [column.name], column.cast(pl.Float64).to_numpy().reshape(-1, 1)
     values = column.cast(pl.String)
@@ -231,12 +295,13 @@ def _coded(column: pl.Series, coding: str, reference: str | None) -> tuple[list[
             f"Levels: {', '.join(levels)}."
         )
     first = reference if reference is not None else levels[0]
-    others = [level for level in levels if level != first]
+    others = [first] if every else []
+    others += [level for level in levels if level != first]
     matrix = np.column_stack(
         [(values == level).to_numpy().astype(np.float64) for level in others]
         or [np.zeros((len(values), 0))]
     )
-    if coding == "sum":
+    if coding == "sum" and not every:
         matrix = matrix - (values == first).to_numpy().astype(np.float64)[:, None]
     return [f"{column.name}[{level}]" for level in others], matrix
 

@@ -1,0 +1,432 @@
+"""Mixed models of answers on a scale of categories, and of yes and no.
+
+Both are logistic: an ordinal answer is a latent judgement cut at thresholds (the cumulative-link
+model of R's ordinal::clmm), a yes or no the same with one threshold at zero (lme4's glmer).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+
+import numpy as np
+import polars as pl
+from scipy import special
+
+from dialens.base import DialensError, listed, one_thread
+from dialens.statistics._bootstrap import Floats, Ints
+from dialens.statistics.mixed._effects import FixedEffect, named_effect, tested, weights_of
+from dialens.statistics.mixed._fit import complete_rows, written_model
+from dialens.statistics.mixed._inference import (
+    Curvature,
+    VarianceComponent,
+    named_component,
+    variance_components,
+)
+from dialens.statistics.mixed._laplace import LatentSystem, LogitRows
+from dialens.statistics.mixed._optimum import LARGEST, Optimum, best
+from dialens.statistics.mixed._separation import separated
+from dialens.statistics.mixed._terms import (
+    INTERCEPT,
+    FixedDesign,
+    RandomTerm,
+    columns_of,
+    fixed_design,
+    random_terms,
+)
+
+_MOST_CATEGORIES = 30
+_LATENT_SD = float(np.pi / np.sqrt(3))
+
+
+@dataclass(frozen=True)
+class LatentFit:
+    """A fitted logistic mixed model.
+
+    Attributes:
+        family: `ordinal` or `binomial`.
+        response: The column explained.
+        n: Observations used.
+        n_missing: Rows left out because a value was missing.
+        fixed: Fixed effects on the scale of log odds.
+        thresholds: Of an ordinal model, where one answer gives way to the next, named `1|2`.
+        components: Variance components on the latent scale, the residual (π²/3) last.
+        correlations: Between effects of the same term: (term, effect, effect, correlation).
+        loglik: Log-likelihood (Laplace's approximation).
+        covariance: Of the fixed effects.
+        method: One sentence for a paper.
+        dropped: Terms that could not be estimated, and why.
+        notes: What to know when reading the estimates, e.g. of separation.
+        singular: Whether a variance is zero or a correlation is ±1.
+        confidence: Confidence level of the intervals.
+    """
+
+    family: str
+    response: str
+    n: int
+    n_missing: int
+    fixed: tuple[FixedEffect, ...]
+    thresholds: tuple[FixedEffect, ...]
+    components: tuple[VarianceComponent, ...]
+    correlations: tuple[tuple[str, str, str, float], ...]
+    loglik: float
+    covariance: Floats
+    method: str
+    dropped: Mapping[str, str]
+    notes: tuple[str, ...]
+    singular: bool
+    confidence: float
+    parameters: int
+    _system: LatentSystem = field(repr=False)
+    _optimum: Optimum = field(repr=False)
+
+    @property
+    def criterion(self) -> float:
+        """−2 log likelihood."""
+        return -2 * self.loglik
+
+    @property
+    def aic(self) -> float:
+        """Akaike's criterion."""
+        return self.criterion + 2 * self.parameters
+
+    def effect(self, name: str) -> FixedEffect:
+        """One fixed effect by name."""
+        return named_effect(self.fixed, self.dropped, name)
+
+    def component(self, term: str, effect: str = INTERCEPT) -> VarianceComponent:
+        """One variance component by its term."""
+        return named_component(self.components, term, effect)
+
+    def contrast(
+        self, weights: Mapping[str, float], name: str = "contrast", *, degrees: float = np.inf
+    ) -> FixedEffect:
+        """A combination of fixed effects with interval and test.
+
+        Args:
+            weights: By name of a fixed effect.
+            name: Of the result.
+            degrees: Degrees of freedom of a t test; infinite for the normal distribution.
+        """
+        vector = weights_of(self.fixed, self.dropped, weights)
+        value = float(vector @ np.array([effect.value for effect in self.fixed]))
+        error = float(np.sqrt(max(float(vector @ self.covariance @ vector), 0.0)))
+        return tested(name, value, error, degrees, self.confidence)
+
+    def variance_table(self) -> pl.DataFrame:
+        """The variance components as a table."""
+        return pl.DataFrame([vars(part) for part in self.components], infer_schema_length=None)
+
+
+def fit_ordinal(
+    table: pl.DataFrame,
+    response: str = "value",
+    fixed: Sequence[str] = (),
+    random: Sequence[str] = ("rater", "item"),
+    *,
+    reference: Mapping[str, str] | None = None,
+    confidence: float = 0.95,
+) -> LatentFit:
+    """Fit a cumulative-link mixed model (logit, flexible thresholds) to ordered answers.
+
+    A positive effect makes higher answers more likely: the odds of an answer above any threshold
+    are exp(effect) times as large.
+
+    Args:
+        table: One row an observation; rows with missing values are left out and counted.
+        response: The column explained, numbers or an Enum; or a formula as `fit_mixed` takes it.
+        fixed: Terms of the fixed part, as in `fit_mixed`; the thresholds are its intercept.
+        random: Terms of the random part, as in `fit_mixed`.
+        reference: The level a factor's others are compared with.
+        confidence: Confidence level of the intervals.
+
+    Returns:
+        The fit. Effects that separate the answers (an agent that got nothing but fives) are kept
+        finite by a log-F(1, 1) penalty (Greenland & Mansournia 2015), and `notes` says so.
+
+    Examples:
+        >>> answers = pl.DataFrame(
+        ...     {
+        ...         "rater": [f"r{at % 6}" for at in range(60)],
+        ...         "agent": [("a", "b")[at // 6 % 2] for at in range(60)],
+        ...         "value": [1 + (at * 7 % 5 + 2 * (at // 6 % 2)) // 2 for at in range(60)],
+        ...     }
+        ... )
+        >>> fit = fit_ordinal(answers, fixed=["agent"], random=["rater"])
+        >>> [threshold.name for threshold in fit.thresholds], fit.effect("agent[b]").value > 1
+        (['1|2', '2|3', '3|4'], True)
+    """
+    model = written_model(response, fixed, random)
+    if "0" in model.fixed:
+        raise DialensError(
+            "An ordinal model has thresholds in place of an intercept, so it cannot be left out. "
+            "Take `0` (or `- 1`) out of the fixed part."
+        )
+    used, missing = complete_rows(
+        table, model.response, columns_of(model.fixed, model.random), numeric=False
+    )
+    codes, names = _categories(used[model.response])
+    design = _without_intercept(fixed_design(used, model.fixed, reference=reference))
+    rows = _ordinal_rows(codes, len(names), design.matrix)
+    labels = [f"{low}|{high}" for low, high in pairwise(names)]
+    return _fitted(
+        "ordinal",
+        model.response,
+        rows,
+        labels,
+        design,
+        used,
+        model.random,
+        missing=missing,
+        confidence=confidence,
+    )
+
+
+def fit_binomial(
+    table: pl.DataFrame,
+    response: str = "value",
+    fixed: Sequence[str] = (),
+    random: Sequence[str] = ("rater", "item"),
+    *,
+    trials: str | None = None,
+    reference: Mapping[str, str] | None = None,
+    confidence: float = 0.95,
+) -> LatentFit:
+    """Fit a logistic mixed model to answers of yes and no, or to counts of them.
+
+    Args:
+        table: One row an observation; rows with missing values are left out and counted.
+        response: The column explained, 0 and 1 or true and false, or with `trials` how many of
+            them succeeded; or a formula as `fit_mixed` takes it.
+        fixed: Terms of the fixed part, as in `fit_mixed`.
+        random: Terms of the random part, as in `fit_mixed`.
+        trials: The column that counts the trials of a row.
+        reference: The level a factor's others are compared with.
+        confidence: Confidence level of the intervals.
+
+    Returns:
+        The fit. Effects that separate the answers (an agent that everybody liked) are kept finite
+        by a log-F(1, 1) penalty (Greenland & Mansournia 2015), and `notes` says so.
+
+    Examples:
+        >>> counts = pl.DataFrame(
+        ...     {"herd": list("aabbccdd"), "size": [9] * 8, "value": [2, 5, 1, 3, 4, 7, 2, 4]}
+        ... ).with_columns(late=pl.Series([False, True] * 4))
+        >>> fit = fit_binomial(counts, fixed=["late"], random=["herd"], trials="size")
+        >>> round(fit.effect("late[true]").value, 1)
+        1.2
+    """
+    model = written_model(response, fixed, random)
+    columns = columns_of([term for term in model.fixed if term != "0"], model.random)
+    used, missing = complete_rows(
+        table, model.response, columns + ([trials] if trials else []), numeric=False
+    )
+    successes, sizes = _counts(used, model.response, trials)
+    design = fixed_design(used, model.fixed, reference=reference)
+    constant = special.gammaln(sizes + 1) - special.gammaln(successes + 1)
+    rows = LogitRows(
+        owner=np.arange(used.height),
+        design=design.matrix,
+        successes=successes,
+        trials=sizes,
+        thresholds=0,
+        between=np.zeros(0),
+        penalised=np.zeros(0, np.int64),
+        observations=used.height,
+        constant=float((constant - special.gammaln(sizes - successes + 1)).sum()),
+    )
+    return _fitted(
+        "binomial",
+        model.response,
+        rows,
+        [],
+        design,
+        used,
+        model.random,
+        missing=missing,
+        confidence=confidence,
+    )
+
+
+def _fitted(
+    family: str,
+    response: str,
+    rows: LogitRows,
+    labels: Sequence[str],
+    design: FixedDesign,
+    used: pl.DataFrame,
+    random: Sequence[str],
+    *,
+    missing: int,
+    confidence: float,
+) -> LatentFit:
+    terms, hopeless = random_terms(used, random)
+    names = [*labels, *design.names]
+    if used.height <= len(names) + 1:
+        raise DialensError(
+            f"{used.height} observations cannot carry {len(names)} thresholds and fixed effects. "
+            "Collect more ratings or ask for fewer effects."
+        )
+    certain = [at for at in separated(rows) if names[at] != INTERCEPT]
+    rows = replace(rows, penalised=np.array(certain, dtype=np.int64))
+    with one_thread():
+        system = LatentSystem(rows, terms)
+        optimum = best(system)
+    cut = len(labels)
+    effects = tuple(
+        tested(
+            name,
+            float(optimum.psi[at]),
+            float(np.sqrt(optimum.covariance[at, at])),
+            np.inf,
+            confidence,
+        )
+        for at, name in enumerate(names)
+    )
+    components, correlations = _components(system, optimum, confidence)
+    return LatentFit(
+        family=family,
+        response=response,
+        n=used.height,
+        n_missing=missing,
+        fixed=effects[cut:],
+        thresholds=effects[:cut],
+        components=components,
+        correlations=correlations,
+        loglik=optimum.loglik,
+        covariance=optimum.covariance[cut : len(names), cut : len(names)],
+        method=_method(family, design.names, terms, penalised=bool(certain)),
+        dropped={**design.dropped, **hopeless},
+        notes=_notes(system, optimum, [names[at] for at in certain]),
+        singular=bool(np.any(np.array(system.diagonal, dtype=bool) & (optimum.theta == 0.0)))
+        or any(abs(row[3]) > 0.9999 for row in correlations),
+        confidence=confidence,
+        parameters=len(names) + len(optimum.theta),
+        _system=system,
+        _optimum=optimum,
+    )
+
+
+def _components(
+    system: LatentSystem, optimum: Optimum, confidence: float
+) -> tuple[tuple[VarianceComponent, ...], tuple[tuple[str, str, str, float], ...]]:
+    """Variances relative to the latent residual, whose own variance is known: π²/3."""
+    p = len(optimum.psi)
+    spread = np.zeros((len(optimum.free) + 1,) * 2)
+    spread[:-1, :-1] = optimum.covariance[p:, p:] / _LATENT_SD**2
+    known = Curvature(
+        optimum.theta / _LATENT_SD, _LATENT_SD, tuple(optimum.free.tolist()), spread, ()
+    )
+    components, correlations = variance_components(system, known, confidence)
+    return (*components[:-1], replace(components[-1], low=None, high=None)), correlations
+
+
+def _notes(system: LatentSystem, optimum: Optimum, certain: Sequence[str]) -> tuple[str, ...]:
+    notes = []
+    if certain:
+        notes.append(
+            f"{listed(certain)}: at some level the answer is always at the same end (separation), "
+            "so that no finite effect fits best; a weak penalty, log-F(1, 1), keeps it finite"
+        )
+    if np.any(np.abs(optimum.theta) > LARGEST - 1e-6):
+        notes.append(
+            f"a standard deviation has reached the bound of {LARGEST:g}: members of a group always "
+            "answer alike, so that its size cannot be estimated"
+        )
+    return tuple(notes)
+
+
+def _categories(column: pl.Series) -> tuple[Ints, list[str]]:
+    """Answers as codes from 0, and the answers that occur in their order."""
+    if column.dtype == pl.Enum:
+        order = column.to_physical()
+    elif column.dtype.is_numeric() or column.dtype == pl.Boolean:
+        order = column.cast(pl.Float64)
+    else:
+        raise DialensError(
+            f"The response {column.name!r} is {column.dtype}: its answers have no order. Give "
+            "numbers, or a column of type Enum with the answers from lowest to highest."
+        )
+    _, first, codes = np.unique(order.to_numpy(), return_index=True, return_inverse=True)
+    names = [_word(column[int(at)]) for at in first]
+    if len(names) < 2:
+        raise DialensError(
+            f"Every value of {column.name!r} is {names[0]}: there is nothing to explain."
+        )
+    if len(names) > _MOST_CATEGORIES:
+        raise DialensError(
+            f"{column.name!r} has {len(names)} different values; an ordinal model needs a "
+            f"threshold between each two and takes at most {_MOST_CATEGORIES}. Use `fit_mixed`."
+        )
+    return codes.astype(np.int64), names
+
+
+def _word(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _ordinal_rows(codes: Ints, categories: int, x: Floats) -> LogitRows:
+    """Each answer: not above its upper threshold, and above its lower one."""
+    cuts = categories - 1
+    below, above = np.flatnonzero(codes < cuts), np.flatnonzero(codes > 0)
+    owner = np.concatenate([below, above])
+    at = np.concatenate([codes[below], codes[above] - 1])
+    design = np.zeros((len(owner), cuts + x.shape[1]))
+    design[np.arange(len(owner)), at] = -1.0
+    design[:, cuts:] = x[owner]
+    return LogitRows(
+        owner=owner,
+        design=design,
+        successes=np.repeat([0.0, 1.0], [len(below), len(above)]),
+        trials=np.ones(len(owner)),
+        thresholds=cuts,
+        between=np.bincount(codes, minlength=categories)[1:-1].astype(np.float64),
+        penalised=np.zeros(0, np.int64),
+        observations=len(codes),
+    )
+
+
+def _counts(used: pl.DataFrame, response: str, trials: str | None) -> tuple[Floats, Floats]:
+    """Successes and trials of each row."""
+    column = used[response]
+    if not (column.dtype.is_numeric() or column.dtype == pl.Boolean):
+        raise DialensError(
+            f"The response {response!r} is {column.dtype}. Give 0 and 1, or true and false."
+        )
+    successes = column.cast(pl.Float64).to_numpy().astype(np.float64)
+    if trials is None:
+        sizes, remedy = np.ones(len(successes)), "Give 0 and 1, or name a column of trials"
+    else:
+        sizes = used[trials].cast(pl.Float64).to_numpy().astype(np.float64)
+        remedy = f"Give whole numbers between 0 and {trials!r}"
+    bad = (successes < 0) | (successes > sizes) | (successes % 1 != 0) | (sizes % 1 != 0)
+    if bad.any():
+        raise DialensError(f"{response!r} holds {successes[bad][0]:g}. {remedy}.")
+    if successes.sum() in (0.0, sizes.sum()):
+        which = "no" if successes.sum() == 0 else "every"
+        raise DialensError(f"{response!r} counts {which} success: there is nothing to explain.")
+    return successes, sizes
+
+
+def _without_intercept(design: FixedDesign) -> FixedDesign:
+    return FixedDesign(design.names[1:], design.matrix[:, 1:], design.dropped)
+
+
+def _method(
+    family: str, fixed: Sequence[str], terms: Sequence[RandomTerm], *, penalised: bool
+) -> str:
+    model = {
+        "ordinal": "Cumulative-link mixed model (logit link, flexible thresholds)",
+        "binomial": "Logistic mixed model",
+    }[family]
+    groups = ", ".join(dict.fromkeys(term.name for term in terms)) or "no grouping"
+    effects = ", ".join(name for name in fixed if name != INTERCEPT) or "none but the intercept"
+    return (
+        f"{model} fitted by maximum likelihood with Laplace’s approximation, with fixed effects "
+        f"{effects} and random effects of {groups}; intervals from the normal distribution (Wald)."
+        + (
+            " Effects that separate the answers have a log-F(1, 1) penalty (Greenland & "
+            "Mansournia 2015)."
+            if penalised
+            else ""
+        )
+    )
