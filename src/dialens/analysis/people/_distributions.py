@@ -1,5 +1,7 @@
 """How often each answer was given to each agent."""
 
+from itertools import pairwise
+
 import numpy as np
 import polars as pl
 
@@ -40,7 +42,6 @@ def distribution(quality: RatedQuality) -> pl.DataFrame:
         .with_columns(quality=pl.lit(quality.quality), n=pl.col("n").fill_null(0).cast(pl.Int64))
         .with_columns(share=pl.col("n") / pl.col("n").sum().over("agent"))
         .select(DISTRIBUTIONS.names())
-        .cast(dict(DISTRIBUTIONS))
     )
 
 
@@ -62,7 +63,7 @@ def _answers(quality: RatedQuality) -> list[str]:
     cuts = [f"{cut:.3g}" for cut in _cuts(quality)]
     if not cuts:
         return ["all"]
-    between = [f"{a} to {b}" for a, b in zip(cuts[:-1], cuts[1:], strict=True)]
+    between = [f"{a} to {b}" for a, b in pairwise(cuts)]
     return [f"up to {cuts[0]}", *between, f"over {cuts[-1]}"]
 
 

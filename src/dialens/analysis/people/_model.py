@@ -2,8 +2,8 @@
 
 Raters and items are samples: another study would have others. A difference between agents counts
 only if it is larger than what other raters and other items would bring about (Clark 1973; Baayen,
-Davidson & Bates 2008; Westfall, Kenny & Judd 2014), so that the model lets raters differ in how they
-like an agent, and items in how well an agent does with them.
+Davidson & Bates 2008; Westfall, Kenny & Judd 2014), so that the model lets raters differ in how
+they like an agent, and items in how well an agent does with them.
 """
 
 import math
@@ -194,7 +194,7 @@ def _most_degrees(quality: RatedQuality) -> float:
 
 
 def _mean_ends(quality: RatedQuality, mean: _Estimate, confidence: float) -> tuple[float, float]:
-    """The interval of a mean; of a share on the scale of log odds, so that it stays within 0 to 1."""
+    """The interval of a mean; of a share on the scale of log odds, so that it stays in 0 to 1."""
     if quality.scale.kind != YES_NO:
         return mean.ends(confidence)
     share = min(max(mean.value, 0.0), 1.0)
@@ -219,7 +219,7 @@ def _agent(
     quality: RatedQuality, agent: str, mean: float, ends: tuple[float | None, float | None]
 ) -> Row:
     counts = quality.units().filter(pl.col("agent") == agent).row(0, named=True)
-    values = (mean, *ends)
+    values: tuple[float | None, ...] = (mean, *ends)
     if quality.scale.kind == MAGNITUDE:
         values = tuple(_exp(value) for value in values)
     return {
@@ -238,7 +238,7 @@ def _pair(
     gap: float,
     ends: tuple[float | None, float | None],
 ) -> Row:
-    values = (gap, *ends)
+    values: tuple[float | None, ...] = (gap, *ends)
     if quality.scale.kind == MAGNITUDE:
         values = tuple(_exp(value) for value in values)
     part = quality.ratings.filter(pl.col("agent").is_in([first, second]))

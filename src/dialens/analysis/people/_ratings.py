@@ -48,7 +48,7 @@ class RatedQuality:
         kept = []
         for term in _TERMS:
             levels = table.select(term.split(":")).n_unique()
-            if 2 <= levels and table.height >= _REPEATED * levels:
+            if levels >= 2 and table.height >= _REPEATED * levels:
                 kept.append(term)
         return kept
 

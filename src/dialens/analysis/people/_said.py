@@ -8,7 +8,7 @@ import polars as pl
 from dialens.analysis.people._distributions import distribution
 from dialens.analysis.people._model import judge
 from dialens.analysis.people._ratings import RatedQuality, rated_qualities
-from dialens.analysis.people._scales import RATED, chosen_kinds
+from dialens.analysis.people._scales import RATED, AnswerScale, chosen_kinds
 from dialens.analysis.people._tables import AGENT_DIFFERENCES, AGENTS, DISTRIBUTIONS, WINS
 from dialens.base import DialensError, listed, one_thread
 from dialens.statistics import corrected
@@ -25,6 +25,7 @@ class People:
         wins: A row a pair of agents that were chosen between.
         notes: What was left out, by quality.
         smallest: The smallest difference that matters, by quality, where it was named.
+        scales: The kind of answer of each quality.
     """
 
     agents: pl.DataFrame
@@ -33,6 +34,7 @@ class People:
     wins: pl.DataFrame
     notes: tuple[tuple[str, str], ...]
     smallest: Mapping[str, float]
+    scales: Mapping[str, AnswerScale]
 
 
 def what_people_said(
@@ -71,7 +73,7 @@ def what_people_said(
         ... ]
         >>> people = what_people_said(pl.DataFrame(rows))
         >>> people.agents.select("agent", "n", pl.col("mean").round(), "rank").rows()
-        [('x', 64, 65.0, 1), ('y', 64, 51.0, 2)]
+        [('x', 64, 65.0, 1), ('y', 64, 49.0, 2)]
         >>> people.agent_differences["p_adjusted"][0] < 0.001
         True
     """
@@ -98,6 +100,7 @@ def what_people_said(
         WINS.to_frame(),
         tuple(notes),
         wanted,
+        {part.quality: part.scale for part in parts},
     )
 
 
