@@ -1,17 +1,26 @@
-from ._participants import QUESTIONS, Participants, who_took_part
+from ._choice_biases import POSITION, choice_labels, position_effect, same_choice
+from ._choices import Choices, choices_of, people_from_choices
+from ._participants import Participants, QUESTIONS, who_took_part
 from ._said import People, what_people_said
 from ._scales import AnswerScale
-from ._tables import AGENT_DIFFERENCES, AGENTS, DISTRIBUTIONS, WINS
+from ._tables import AGENTS, AGENT_DIFFERENCES, DISTRIBUTIONS, WINS
 
 __all__ = [
     "AGENTS",
     "AGENT_DIFFERENCES",
-    "DISTRIBUTIONS",
-    "QUESTIONS",
-    "WINS",
     "AnswerScale",
+    "Choices",
+    "DISTRIBUTIONS",
+    "POSITION",
     "Participants",
     "People",
+    "QUESTIONS",
+    "WINS",
+    "choice_labels",
+    "choices_of",
+    "people_from_choices",
+    "position_effect",
+    "same_choice",
     "what_people_said",
     "who_took_part",
 ]
