@@ -1,21 +1,21 @@
 from ._choice_biases import POSITION, choice_labels, position_effect, same_choice
 from ._choices import Choices, choices_of, people_from_choices
-from ._participants import Participants, QUESTIONS, who_took_part
+from ._participants import QUESTIONS, Participants, who_took_part
 from ._said import People, what_people_said
 from ._scales import AnswerScale
-from ._tables import AGENTS, AGENT_DIFFERENCES, DISTRIBUTIONS, WINS
+from ._tables import AGENT_DIFFERENCES, AGENTS, DISTRIBUTIONS, WINS
 
 __all__ = [
     "AGENTS",
     "AGENT_DIFFERENCES",
-    "AnswerScale",
-    "Choices",
     "DISTRIBUTIONS",
     "POSITION",
-    "Participants",
-    "People",
     "QUESTIONS",
     "WINS",
+    "AnswerScale",
+    "Choices",
+    "Participants",
+    "People",
     "choice_labels",
     "choices_of",
     "people_from_choices",

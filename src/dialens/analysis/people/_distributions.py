@@ -21,7 +21,7 @@ def distribution(quality: RatedQuality) -> pl.DataFrame:
     Examples:
         >>> from dialens.analysis.people._scales import AnswerScale
         >>> table = pl.DataFrame({"agent": ["x", "x", "y"], "value": [1.0, 0.0, 1.0]})
-        >>> distribution(RatedQuality("q", AnswerScale("yes_no", 0, 1, ""), table, {})).rows()
+        >>> distribution(RatedQuality("q", "q", AnswerScale("yes_no", 0, 1, ""), table, {})).rows()
         [('q', 'x', 'no', 1, 0.5), ('q', 'x', 'yes', 1, 0.5), ('q', 'y', 'no', 0, 0.0),
          ('q', 'y', 'yes', 1, 1.0)]
     """

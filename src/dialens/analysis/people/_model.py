@@ -7,7 +7,7 @@ they like an agent, and items in how well an agent does with them.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, Final
 
@@ -99,7 +99,7 @@ def _on_its_scale(quality: RatedQuality) -> tuple[RatedQuality, int]:
         return quality, 0
     kept = quality.ratings.filter(pl.col("value") > 0).with_columns(pl.col("value").log())
     lost = quality.ratings.height - kept.height
-    return RatedQuality(quality.quality, quality.scale, kept, quality.left_out), lost
+    return replace(quality, ratings=kept), lost
 
 
 def _fitted(quality: RatedQuality, confidence: float) -> MixedFit:

@@ -21,12 +21,14 @@ class RatedQuality:
 
     Attributes:
         quality: Its name; with the scale in brackets where a quality has several.
+        asked: The quality as the table names it.
         scale: The kind of answer.
         ratings: rater, agent, dialog, response, value; nothing is missing.
         left_out: How many ratings cannot be used, by reason.
     """
 
     quality: str
+    asked: str
     scale: AnswerScale
     ratings: pl.DataFrame
     left_out: Mapping[str, int]
@@ -158,7 +160,7 @@ def _named(one: _Found, found: list[_Found]) -> RatedQuality:
         for column in ("agent", "rater", "value")
         if shaped[column].null_count()
     }
-    return RatedQuality(name, scale, kept, left_out)
+    return RatedQuality(name, quality, scale, kept, left_out)
 
 
 def too_few(quality: RatedQuality) -> str | None:
@@ -167,7 +169,7 @@ def too_few(quality: RatedQuality) -> str | None:
     Examples:
         >>> table = pl.DataFrame({"rater": ["r"], "agent": ["x"], "dialog": ["d"], "value": [1.0]})
         >>> scale = AnswerScale("likert", 1, 5, "")
-        >>> too_few(RatedQuality("tone", scale, table.with_columns(response="dialog"), {}))
+        >>> too_few(RatedQuality("tone", "tone", scale, table.with_columns(response="dialog"), {}))
         'one agent only (x)'
     """
     agents = quality.agents

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from dialens.analysis.people._choices import Choices, choices_of, people_from_choices
 from dialens.analysis.people._distributions import distribution
 from dialens.analysis.people._model import judge
-from dialens.analysis.people._ratings import RatedQuality, rated_qualities
-from dialens.analysis.people._scales import RATED, AnswerScale, chosen_kinds
+from dialens.analysis.people._ratings import RatedQuality, agent_names, rated_qualities
+from dialens.analysis.people._scales import RATED, YES_NO, AnswerScale, chosen_kinds
 from dialens.analysis.people._tables import AGENT_DIFFERENCES, AGENTS, DISTRIBUTIONS, WINS
 from dialens.base import DialensError, listed, one_thread
 from dialens.statistics import corrected
@@ -78,37 +79,67 @@ def what_people_said(
         True
     """
     qualities: list[str] = ratings["quality"].unique(maintain_order=True).to_list()
-    kinds = chosen_kinds(scales, qualities)
-    parts = rated_qualities(ratings, kinds)
-    wanted = _smallest(smallest, parts)
-    agents, differences, notes = list[pl.DataFrame](), list[pl.DataFrame](), list[tuple[str, str]]()
-    spread = list[pl.DataFrame]()
+    parts = rated_qualities(ratings, chosen_kinds(scales, qualities))
+    choices = choices_of(ratings.with_columns(agent_names(ratings)))
+    rated = [part for part in parts if not _chosen(part, choices, scales or {})]
+    wanted = _smallest(smallest, [*(part.quality for part in rated), *choices])
     with one_thread():
-        for part in parts:
-            if part.scale.kind not in RATED:
-                continue
-            judged = judge(part, smallest=wanted.get(part.quality), confidence=confidence)
-            agents.append(pl.DataFrame(judged.agents, schema=AGENTS))
-            differences.append(pl.DataFrame(judged.differences, schema=AGENT_DIFFERENCES))
-            notes += [(part.quality, note) for note in judged.notes]
-            spread.append(distribution(part))
-    found = pl.concat([AGENT_DIFFERENCES.to_frame(), *differences])
+        found = [
+            *(_rated(part, wanted.get(part.quality), confidence) for part in rated),
+            *(_between(n, c, wanted.get(n), confidence) for n, c in choices.items()),
+        ]
+    differences = pl.concat([AGENT_DIFFERENCES.to_frame(), *(one.differences for one in found)])
     return People(
-        pl.concat([AGENTS.to_frame(), *agents]),
-        corrected(found).select(AGENT_DIFFERENCES.names()),
-        pl.concat([DISTRIBUTIONS.to_frame(), *spread]),
-        WINS.to_frame(),
-        tuple(notes),
+        pl.concat([AGENTS.to_frame(), *(one.agents for one in found)]),
+        corrected(differences).select(AGENT_DIFFERENCES.names()),
+        pl.concat([DISTRIBUTIONS.to_frame(), *(one.distribution for one in found)]),
+        pl.concat([WINS.to_frame(), *(one.wins for one in found)]),
+        tuple((one.quality, note) for one in found for note in one.notes),
         wanted,
-        {part.quality: part.scale for part in parts},
+        {part.quality: part.scale for part in rated},
     )
 
 
-def _smallest(
-    given: float | Mapping[str, float] | None, parts: list[RatedQuality]
-) -> dict[str, float]:
+@dataclass(frozen=True)
+class _Found:
+    """The tables of one quality."""
+
+    quality: str
+    agents: pl.DataFrame
+    differences: pl.DataFrame
+    distribution: pl.DataFrame
+    wins: pl.DataFrame
+    notes: tuple[str, ...]
+
+
+def _chosen(part: RatedQuality, choices: Mapping[str, Choices], named: Mapping[str, str]) -> bool:
+    """Whether ratings are halves of choices, which are looked at as choices."""
+    if part.scale.kind not in RATED:
+        return True
+    return part.scale.kind == YES_NO and part.asked in choices and part.asked not in named
+
+
+def _rated(part: RatedQuality, smallest: float | None, confidence: float) -> _Found:
+    judged = judge(part, smallest=smallest, confidence=confidence)
+    return _Found(
+        part.quality,
+        pl.DataFrame(judged.agents, schema=AGENTS),
+        pl.DataFrame(judged.differences, schema=AGENT_DIFFERENCES),
+        distribution(part),
+        WINS.to_frame(),
+        tuple(judged.notes),
+    )
+
+
+def _between(quality: str, choices: Choices, smallest: float | None, confidence: float) -> _Found:
+    agents, differences, wins = people_from_choices(
+        quality, choices, smallest=smallest, confidence=confidence
+    )
+    return _Found(quality, agents, differences, DISTRIBUTIONS.to_frame(), wins, choices.notes)
+
+
+def _smallest(given: float | Mapping[str, float] | None, names: list[str]) -> dict[str, float]:
     """The smallest difference that matters, of each quality that has one."""
-    names = [part.quality for part in parts]
     if given is None:
         return {}
     wanted = dict(given) if isinstance(given, Mapping) else dict.fromkeys(names, float(given))
