@@ -19,9 +19,11 @@ from dialens.analysis.people._ratings import RatedQuality, too_few
 from dialens.analysis.people._scales import LIKERT, MAGNITUDE, YES_NO
 from dialens.base import DialensError, counted
 from dialens.statistics import MixedFit, fit_mixed
+from dialens.statistics.mixed import LatentFit, fit_binomial, fit_ordinal
 
 UNITS: Final = {YES_NO: "share", MAGNITUDE: "magnitude"}
 _INTERCEPT = "(intercept)"
+_MOST_LATENT = 6_000  # ratings beyond which a model of categories takes minutes
 Row = dict[str, Any]
 
 
@@ -116,23 +118,20 @@ def _with_test(
 ) -> Judged:
     agents = quality.agents
     means = {agent: _mean(quality, fit, agent) for agent in agents}
-    spread = math.sqrt(sum(part.variance for part in fit.components))
+    latent = _latent(quality, confidence)
+    method = _method(quality, fit, latent)
     pairs = list(combinations(agents, 2))
     rows = []
     for first, second in pairs:
-        gap = _gap(quality, fit, first, second)
-        low, high = gap.ends(confidence)
+        gap = _estimate(quality, fit, _weights(quality, first, second))
         rows.append(
-            _pair(quality, first, second, gap.value, (low, high))
-            | {
-                "p": gap.p(),
-                "effect_size": gap.value / spread,
-                "effect_low": low / spread,
-                "effect_high": high / spread,
-                "effect": "d",
-                "p_equivalence": _equivalence(quality, gap, smallest),
-                "method": _method(quality, fit),
-            }
+            _pair(quality, first, second, gap.value, gap.ends(confidence))
+            | (
+                _effect(gap, fit, confidence)
+                if latent is None
+                else _odds(quality, latent, gap, first, second)
+            )
+            | {"p_equivalence": _equivalence(quality, gap, smallest), "method": method}
         )
     places = ranks(
         {agent: mean.value for agent, mean in means.items()}, pairs, [row["p"] for row in rows]
@@ -143,7 +142,7 @@ def _with_test(
         low, high = _mean_ends(quality, means[agent], confidence)
         told.append(
             _agent(quality, agent, means[agent].value, (low, high))
-            | {"rank": rank, "rank_low": best, "rank_high": worst, "method": _method(quality, fit)}
+            | {"rank": rank, "rank_low": best, "rank_high": worst, "method": method}
         )
     return Judged(told, rows, notes)
 
@@ -171,10 +170,47 @@ def _mean(quality: RatedQuality, fit: MixedFit, agent: str) -> _Estimate:
     return _estimate(quality, fit, weights)
 
 
-def _gap(quality: RatedQuality, fit: MixedFit, first: str, second: str) -> _Estimate:
+def _weights(quality: RatedQuality, first: str, second: str) -> dict[str, float]:
+    """The difference of two agents in terms of the model, whose reference is the first of all."""
     signs = {first: 1.0, second: -1.0}
-    weights = {f"agent[{name}]": s for name, s in signs.items() if name != quality.agents[0]}
-    return _estimate(quality, fit, weights)
+    return {f"agent[{name}]": s for name, s in signs.items() if name != quality.agents[0]}
+
+
+def _effect(gap: _Estimate, fit: MixedFit, confidence: float) -> Row:
+    """The p, and d: the difference by the spread of all ratings (Westfall, Kenny & Judd 2014)."""
+    spread = math.sqrt(sum(part.variance for part in fit.components))
+    low, high = gap.ends(confidence)
+    return {
+        "p": gap.p(),
+        "effect_size": gap.value / spread,
+        "effect_low": low / spread,
+        "effect_high": high / spread,
+        "effect": "d",
+    }
+
+
+def _odds(quality: RatedQuality, latent: LatentFit, gap: _Estimate, first: str, second: str) -> Row:
+    """The p and the log odds of a model of categories, on the linear model's degrees of freedom."""
+    found = latent.contrast(_weights(quality, first, second), degrees=gap.degrees)
+    return {
+        "p": found.p,
+        "effect_size": found.value,
+        "effect_low": found.low,
+        "effect_high": found.high,
+        "effect": "log odds",
+    }
+
+
+def _latent(quality: RatedQuality, confidence: float) -> LatentFit | None:
+    """The model of categories; None for other answers, where it cannot be, or takes too long."""
+    fits = {LIKERT: fit_ordinal, YES_NO: fit_binomial}
+    fit = fits.get(quality.scale.kind)
+    if fit is None or len(quality.agents) < 2 or quality.ratings.height > _MOST_LATENT:
+        return None
+    try:
+        return fit(quality.ratings, "value", ["agent"], quality.random, confidence=confidence)
+    except DialensError:
+        return None  # the linear model stands alone then, and `method` says so
 
 
 def _estimate(quality: RatedQuality, fit: MixedFit, weights: dict[str, float]) -> _Estimate:
@@ -260,14 +296,18 @@ def _exp(value: float | None) -> float | None:
     return None if value is None else math.exp(value)
 
 
-def _method(quality: RatedQuality, fit: MixedFit) -> str:
+def _method(quality: RatedQuality, fit: MixedFit, latent: LatentFit | None) -> str:
     groups = list(dict.fromkeys(part.term for part in fit.components if part.term != "residual"))
     what = {
         LIKERT: "points of an ordinal scale",
         YES_NO: "yes and no as 1 and 0",
         MAGNITUDE: "magnitudes as logarithms",
     }.get(quality.scale.kind, "answers as they are")
-    return (
+    linear = (
         f"linear mixed model ({what}, {quality.scale.why}), random: {', '.join(groups) or 'none'}; "
         "t with Satterthwaite’s degrees of freedom"
     )
+    if latent is None:
+        return linear
+    name = "cumulative-link" if quality.scale.kind == LIKERT else "binomial"
+    return f"means and differences: {linear}; p and log odds: {name} mixed model, same degrees"
