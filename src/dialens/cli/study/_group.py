@@ -50,6 +50,10 @@ app = lazy_app(
             "dialens.cli.study._analyze:analyze",
             "Measure what biased the raters of a study, as well as what they said.",
         ),
+        "model": (
+            "dialens.cli.study._model:model",
+            "Fit a mixed model to ratings from a formula: effects, variances, likelihood ratios.",
+        ),
     },
     add_completion=False,
 )

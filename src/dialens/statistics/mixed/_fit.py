@@ -15,7 +15,6 @@ from dialens.statistics._bootstrap import Floats
 from dialens.statistics.mixed._effects import FixedEffect, named_effect, tested, weights_of
 from dialens.statistics.mixed._formula import Formula, parse_formula
 from dialens.statistics.mixed._inference import (
-    RESIDUAL,
     Curvature,
     VarianceComponent,
     curvature,
@@ -30,9 +29,6 @@ from dialens.statistics.mixed._terms import (
     fixed_design,
     random_terms,
 )
-
-__all__ = ["RESIDUAL", "FixedEffect", "MixedFit", "VarianceComponent", "fit_mixed"]
-
 
 _CROSSED = ("rater", "item")
 
@@ -54,6 +50,8 @@ class MixedFit:
         method: One sentence for a paper.
         dropped: Terms that could not be estimated, and why.
         singular: Whether a variance is zero or a correlation is ±1.
+        confidence: Confidence level of the intervals.
+        rows: A hash of the values explained: fits that differ in it used other rows.
     """
 
     response: str
@@ -69,6 +67,7 @@ class MixedFit:
     dropped: Mapping[str, str]
     singular: bool
     confidence: float
+    rows: int
     _system: MixedSystem = field(repr=False)
     _curvature: Curvature = field(repr=False)
     _satterthwaite: bool = field(repr=False)
@@ -219,6 +218,7 @@ def fit_mixed(
         dropped={**design.dropped, **hopeless},
         singular=edge or any(abs(row[3]) > 0.9999 for row in correlations),
         confidence=confidence,
+        rows=rows_hash(used[model.response]),
         _system=system,
         _curvature=known,
         _satterthwaite=satterthwaite,
@@ -239,6 +239,11 @@ def written_model(response: str, fixed: Sequence[str], random: Sequence[str]) ->
             f"The model is given as a formula, {response!r}, and as terms. Give one of them."
         )
     return parse_formula(response)
+
+
+def rows_hash(values: pl.Series) -> int:
+    """A hash of the values of a column in their order."""
+    return int(values.hash(0).to_frame("hash").with_row_index().hash_rows(0).sum())
 
 
 def complete_rows(

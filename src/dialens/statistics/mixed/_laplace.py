@@ -13,7 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import linalg, special
+from scipy import special
+from scipy.linalg import lapack
 
 from dialens.base import DialensError
 from dialens.statistics._bootstrap import Floats, Ints
@@ -89,20 +90,22 @@ class _Factor:
         self.first = len(diagonal)
         self.diagonal = diagonal
         self.scaled = side / diagonal[:, None]
-        self.upper = linalg.cholesky(
-            rest - self.scaled.T @ side, check_finite=False, overwrite_a=True
-        )
-        self.logdet = float(np.log(diagonal).sum() + 2 * np.log(np.diag(self.upper)).sum())
+        # LAPACK itself: with few random effects scipy's checks would take longer than the work.
+        self.upper, _ = lapack.dpotrf(rest - self.scaled.T @ side)
+        self.logdet = float(np.log(diagonal).sum() + 2 * np.log(self.upper.diagonal()).sum())
 
     def solve(self, right: Floats) -> Floats:
         """H⁻¹ times a vector."""
         head, tail = right[: self.first], right[self.first :]
-        low = linalg.cho_solve((self.upper, False), tail - self.scaled.T @ head)
+        low = self._solved(tail - self.scaled.T @ head)
         return np.concatenate([head / self.diagonal - self.scaled @ low, low])
+
+    def _solved(self, right: Floats) -> Floats:
+        return np.asarray(lapack.dpotrs(self.upper, right)[0]) if len(right) else right
 
     def inverse(self) -> tuple[Floats, Floats, Floats]:
         """The blocks of H⁻¹: the diagonal of the first, the side, the rest."""
-        rest = linalg.cho_solve((self.upper, False), np.eye(len(self.upper)))
+        rest = self._solved(np.eye(len(self.upper)))
         side = -self.scaled @ rest
         diagonal = 1 / self.diagonal - np.einsum("ij,ij->i", side, self.scaled)
         return diagonal, side, rest
@@ -151,28 +154,24 @@ class LatentSystem:
         z = [term.covariates for term in self.terms]
         self.z = np.hstack(z) if z else np.zeros((self.n, 0))
         self.moments = [np.einsum("ni,nj->ij", part, part) / self.n for part in z]
+        self._cells = [np.tril_indices(size) for size in self.sizes]
         self._modes = np.zeros(self.width)
 
     @property
     def parameters(self) -> int:
         """Thresholds and fixed effects."""
-        return self.rows.design.shape[1]
+        return int(self.rows.design.shape[1])
 
     @property
     def diagonal(self) -> list[bool]:
         """For each θ, whether it is the standard deviation of an effect (never negative)."""
-        flags: list[bool] = []
-        for size in self.sizes:
-            row, column = np.tril_indices(size)
-            flags += (row == column).tolist()
-        return flags
+        return [bool(own) for row, column in self._cells for own in row == column]
 
     def factors(self, theta: Floats) -> list[Floats]:
         """The Cholesky factor of each term's covariance."""
         result, at = [], 0
-        for size in self.sizes:
+        for size, cells in zip(self.sizes, self._cells, strict=True):
             factor = np.zeros((size, size))
-            cells = np.tril_indices(size)
             factor[cells] = theta[at : at + len(cells[0])]
             at += len(cells[0])
             result.append(factor)
@@ -188,9 +187,20 @@ class LatentSystem:
         modes, factor, tau = self._mode(fixed, t)
         self._modes = modes
         value = -self.rows.inside(tau) - outside + modes @ modes / 2 + factor.logdet / 2
-        gradient = self._gradient(theta, t, modes, factor, tau)
+        gradient = self._gradient(t, modes, factor, tau)
         gradient[: len(psi)] -= pull
         return Laplace(float(value), gradient, modes)
+
+    def information(self, psi: Floats, theta: Floats) -> Floats:
+        """Of thresholds and fixed effects, with the random effects' covariance as known."""
+        rows, t = self.rows, self._loadings(theta)
+        _, factor, tau = self._mode(rows.design @ psi, t)
+        share = special.expit(tau)
+        weighted = rows.design * (rows.trials * share * (1 - share))[:, None]
+        result = weighted.T @ rows.design + rows.outside(psi)[2]
+        cross = [self._collect(t * self._gather(column)[:, None]) for column in weighted.T]
+        solved = [factor.solve(column) for column in cross]
+        return np.asarray(result - np.array(cross) @ np.array(solved).T, dtype=np.float64)
 
     def _loadings(self, theta: Floats) -> Floats:
         """For each observation, what each of its columns of u counts: ZΛ."""
@@ -223,9 +233,7 @@ class LatentSystem:
             modes, tau, value = moved, tau_moved, reached
         return modes, factor, tau
 
-    def _gradient(
-        self, theta: Floats, t: Floats, modes: Floats, factor: _Factor, tau: Floats
-    ) -> Floats:
+    def _gradient(self, t: Floats, modes: Floats, factor: _Factor, tau: Floats) -> Floats:
         """Of minus the log-likelihood by ψ (without its outside part) and θ."""
         rows, own = self.rows, self.rows.owner
         share = special.expit(tau)
@@ -233,8 +241,8 @@ class LatentSystem:
         weight = rows.trials * share * (1 - share)
         bend = weight * (1 - 2 * share)
         pairs = self._pairs(factor)
-        reach = np.einsum("nij,nj->ni", pairs, t)
-        variance = np.einsum("ni,ni->n", t, reach)
+        reach = (pairs @ t[:, :, None])[:, :, 0]
+        variance = (t * reach).sum(axis=1)
         moved = factor.solve(self._collect(t * (variance / 2 * self._gather(bend))[:, None]))
         pull = -slope + variance[own] / 2 * bend - weight * self._spread(t, moved)[own]
         by_psi = rows.design.T @ pull
@@ -245,23 +253,23 @@ class LatentSystem:
             + weights[:, None] * reach
         )
         by_theta, at = [], 0
-        for size in self.sizes:
+        for size, cells in zip(self.sizes, self._cells, strict=True):
             block = self.z[:, at : at + size].T @ carried[:, at : at + size]
-            by_theta.append(block[np.tril_indices(size)])
+            by_theta.append(block[cells])
             at += size
         return np.concatenate([by_psi, *by_theta])
 
     def _gather(self, by_row: Floats) -> Floats:
         """Sums of rows by observation."""
-        return np.bincount(self.rows.owner, by_row, minlength=self.n)
+        return _sums(self.rows.owner, by_row, self.n)
 
     def _collect(self, by_column: Floats) -> Floats:
         """Sums over observations by random effect."""
-        return np.bincount(self.columns.ravel(), by_column.ravel(), minlength=self.width)
+        return _sums(self.columns.ravel(), by_column.ravel(), self.width)
 
     def _spread(self, t: Floats, effects: Floats) -> Floats:
         """What random effects add to each observation."""
-        return np.einsum("ni,ni->n", t, effects[self.columns])
+        return np.asarray((t * effects[self.columns]).sum(axis=1), dtype=np.float64)
 
     def _factor(self, t: Floats, weight: Floats) -> _Factor:
         weighted, first = t * weight[:, None], self.first
@@ -271,7 +279,7 @@ class LatentSystem:
         diagonal, side = np.ones(first), np.zeros((first, rest))
         if head:
             group = self.columns[:, 0]
-            diagonal += np.bincount(group, weighted[:, 0] * t[:, 0], minlength=first)
+            diagonal += _sums(group, weighted[:, 0] * t[:, 0], first)
             cells = group[:, None] * rest + tail
             side = _table(cells, weighted[:, :1] * t[:, head:], (first, rest))
         cells = tail[:, :, None] * rest + tail[:, None, :]
@@ -293,7 +301,11 @@ class LatentSystem:
         return pairs
 
 
+def _sums(groups: Ints, values: Floats, count: int) -> Floats:
+    """Sums of values by group; as numbers even where there is nothing to sum."""
+    return np.bincount(groups, values, minlength=count).astype(np.float64)[:count]
+
+
 def _table(cells: Ints, values: Floats, shape: tuple[int, int]) -> Floats:
     """Sums of values by cell, as a dense table."""
-    size = shape[0] * shape[1]
-    return np.bincount(cells.ravel(), values.ravel(), minlength=size)[:size].reshape(shape)
+    return _sums(cells.ravel(), values.ravel(), shape[0] * shape[1]).reshape(shape)

@@ -6,6 +6,7 @@ model of R's ordinal::clmm), a yes or no the same with one threshold at zero (lm
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -15,7 +16,8 @@ from scipy import special
 from dialens.base import DialensError, listed, one_thread
 from dialens.statistics._bootstrap import Floats, Ints
 from dialens.statistics.mixed._effects import FixedEffect, named_effect, tested, weights_of
-from dialens.statistics.mixed._fit import complete_rows, written_model
+from dialens.statistics.mixed._few_units import restricted
+from dialens.statistics.mixed._fit import complete_rows, rows_hash, written_model
 from dialens.statistics.mixed._inference import (
     Curvature,
     VarianceComponent,
@@ -58,6 +60,8 @@ class LatentFit:
         notes: What to know when reading the estimates, e.g. of separation.
         singular: Whether a variance is zero or a correlation is ±1.
         confidence: Confidence level of the intervals.
+        parameters: Thresholds, fixed effects, variances and covariances.
+        rows: A hash of the values explained: fits that differ in it used other rows.
     """
 
     family: str
@@ -76,6 +80,7 @@ class LatentFit:
     singular: bool
     confidence: float
     parameters: int
+    rows: int
     _system: LatentSystem = field(repr=False)
     _optimum: Optimum = field(repr=False)
 
@@ -98,19 +103,34 @@ class LatentFit:
         return named_component(self.components, term, effect)
 
     def contrast(
-        self, weights: Mapping[str, float], name: str = "contrast", *, degrees: float = np.inf
+        self, weights: Mapping[str, float], name: str = "contrast", *, degrees: float | str = np.inf
     ) -> FixedEffect:
         """A combination of fixed effects with interval and test.
 
         Args:
             weights: By name of a fixed effect.
             name: Of the result.
-            degrees: Degrees of freedom of a t test; infinite for the normal distribution.
+            degrees: Infinite for the normal distribution, as R's clmm and glmer have it; a number
+                for a t test; or `satterthwaite` for a t test whose standard error and degrees of
+                freedom allow for variances known from few raters or items.
         """
         vector = weights_of(self.fixed, self.dropped, weights)
         value = float(vector @ np.array([effect.value for effect in self.fixed]))
-        error = float(np.sqrt(max(float(vector @ self.covariance @ vector), 0.0)))
-        return tested(name, value, error, degrees, self.confidence)
+        covariance, shape = self.covariance, degrees
+        if isinstance(degrees, str):
+            if degrees != "satterthwaite":
+                raise DialensError(f"degrees is a number or `satterthwaite`, not {degrees!r}.")
+            every, known = self._restricted
+            padded = np.concatenate([np.zeros(len(self.thresholds)), vector])
+            covariance = every[len(self.thresholds) :, len(self.thresholds) :]
+            shape = known.degrees(padded, every)
+        error = float(np.sqrt(max(float(vector @ covariance @ vector), 0.0)))
+        return tested(name, value, error, float(shape), self.confidence)
+
+    @cached_property
+    def _restricted(self) -> tuple[Floats, Curvature]:
+        with one_thread():
+            return restricted(self._system, self._optimum)
 
     def variance_table(self) -> pl.DataFrame:
         """The variance components as a table."""
@@ -259,7 +279,8 @@ def _fitted(
     missing: int,
     confidence: float,
 ) -> LatentFit:
-    terms, hopeless = random_terms(used, random)
+    single = bool((rows.trials == 1).all())
+    terms, hopeless = random_terms(used, random, residual=single)
     names = [*labels, *design.names]
     if used.height <= len(names) + 1:
         raise DialensError(
@@ -301,6 +322,7 @@ def _fitted(
         or any(abs(row[3]) > 0.9999 for row in correlations),
         confidence=confidence,
         parameters=len(names) + len(optimum.theta),
+        rows=rows_hash(used[response]),
         _system=system,
         _optimum=optimum,
     )

@@ -6,13 +6,15 @@ import numpy as np
 from scipy import linalg, optimize, special
 
 from dialens.base import DialensError
-from dialens.statistics._bootstrap import Floats, Ints
+from dialens.statistics._bootstrap import Floats, Ints, Mask
 from dialens.statistics.mixed._laplace import LatentSystem, LogitRows
 
 LARGEST = 12.0
 """Standard deviations (log odds) end here: beyond it every answer is certain."""
 _SMALL = 0.02
-_RESTARTS = (0.1, 0.6)
+_OFF_EDGE = (0.05, 0.2, 0.6)
+_RESTARTS = 4
+_FARTHEST = 40.0
 _STEP = 1e-4
 
 
@@ -40,25 +42,27 @@ def best(system: LatentSystem) -> Optimum:
 
     The search runs in coordinates in which the model without random effects is round, with the
     gaps between thresholds as logarithms. A standard deviation of zero is always stationary, so
-    each that ends there is started anew from small positive values.
+    small positive values are tried in its place.
     """
     psi, information = without_random_effects(system.rows)
     search = _Search(system, psi, information)
-    start = np.array([1.0 if own else 0.0 for own in system.diagonal])
-    theta, value, v = search.run(np.zeros(len(psi)), start)
-    for at in np.flatnonzero(np.array(system.diagonal, dtype=bool) & (theta < _SMALL)):
-        for restart in _RESTARTS:
-            tried = theta.copy()
-            tried[at] = restart
-            found = search.run(v, tried)
-            if found[1] < value - 1e-7:
-                theta, value, v = found
-        if theta[at] < _SMALL:
-            edge = theta.copy()
-            edge[at] = 0.0
-            again = search.run(v, edge, held=at)
-            if again[1] <= value + 1e-6:
-                theta, value, v = again
+    flags = np.array(system.diagonal, dtype=bool)
+    v, theta, value = search.run(np.zeros(len(psi)), flags.astype(np.float64))
+    for _ in range(_RESTARTS):
+        edge = flags & (theta < _SMALL)
+        if not edge.any():
+            break
+        if np.any(theta[edge] > 0.0):
+            held = search.run(v, np.where(edge, 0.0, theta), held=edge)
+            if held[2] <= value + 1e-6:
+                v, theta, value = held
+        away = search.away(v, theta, value, np.flatnonzero(edge))
+        if away is None:
+            break
+        moved = search.run(v, away)
+        if moved[2] >= value - 1e-7:
+            break
+        v, theta, value = moved
     return _known(system, search.natural(v), theta)
 
 
@@ -75,9 +79,9 @@ class _Search:
         self.bounds = [(0.0 if own else -LARGEST, LARGEST) for own in flags]
 
     def run(
-        self, v: Floats, theta: Floats, held: int | None = None
-    ) -> tuple[Floats, float, Floats]:
-        """Minimise from a point; `held` keeps one of `theta` where it is."""
+        self, v: Floats, theta: Floats, held: Mask | None = None
+    ) -> tuple[Floats, Floats, float]:
+        """Minimise from a point; those of `theta` that are held stay where they are."""
         p = len(v)
 
         def value_at(x: Floats) -> tuple[float, Floats]:
@@ -87,8 +91,9 @@ class _Search:
             by_v = linalg.solve_triangular(self.upper.T, bent.T @ found.gradient[:p], lower=True)
             return found.value, np.concatenate([by_v, found.gradient[p:]])
 
-        bounds = [(-30.0, 30.0)] * p + [
-            (theta[at], theta[at]) if at == held else bound for at, bound in enumerate(self.bounds)
+        bounds = [(-_FARTHEST, _FARTHEST)] * p + [
+            (theta[at], theta[at]) if held is not None and held[at] else bound
+            for at, bound in enumerate(self.bounds)
         ]
         result = optimize.minimize(
             value_at,
@@ -98,7 +103,18 @@ class _Search:
             bounds=bounds,
             options={"maxiter": 500, "ftol": 1e-12, "gtol": 1e-5, "maxcor": 20},
         )
-        return result.x[p:], float(result.fun), result.x[:p]
+        return result.x[:p], result.x[p:], float(result.fun)
+
+    def away(self, v: Floats, theta: Floats, value: float, edge: Ints) -> Floats | None:
+        """A point off the edge at which the likelihood is higher, if there is one."""
+        psi = self.natural(v)
+        for at in edge:
+            for size in _OFF_EDGE:
+                tried = theta.copy()
+                tried[at] = size
+                if self.system.laplace(psi, tried).value < value - 1e-7:
+                    return tried
+        return None
 
     def natural(self, v: Floats) -> Floats:
         """Thresholds and fixed effects of a point."""

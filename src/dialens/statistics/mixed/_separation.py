@@ -25,12 +25,12 @@ def separated(rows: LogitRows) -> Ints:
         order[np.arange(thresholds - 1), np.arange(thresholds - 1)] = -1.0
         order[np.arange(thresholds - 1), np.arange(1, thresholds)] = 1.0
         signed.append(order)
-    better = np.vstack(signed)
+    better, gain = np.vstack(signed), signed[0].sum(axis=0)
     found = np.zeros(rows.design.shape[1], dtype=bool)
     # One direction may show only some of the effects, so look again with those held.
     for _ in range(rows.design.shape[1]):
         result = optimize.linprog(
-            -np.vstack(signed[:1]).sum(axis=0),
+            -gain,
             A_ub=-better,
             b_ub=np.zeros(len(better)),
             A_eq=fixed if len(fixed) else None,
@@ -38,7 +38,7 @@ def separated(rows: LogitRows) -> Ints:
             bounds=[(0, 0) if held else (-1, 1) for held in found],
             method="highs",
         )
-        if not result.success or -result.fun < 1e-7:
+        if result.x is None or float(gain @ result.x) < 1e-7:
             break
         moving = np.abs(result.x) > 1e-7
         moving[:thresholds] = False

@@ -24,6 +24,9 @@ _MOST_DENSE = 6_000
 _DENSE_BLOCK = 30_000_000
 _NEGLIGIBLE = 1e-4
 _SMALL = 300  # columns up to which one dense factor is faster than eliminating blocks
+_SAME = 1e-6
+_OFF_EDGE = (0.02, 0.05, 0.12, 0.5)
+_RESTARTS = 4
 
 if TYPE_CHECKING:
     _Sparse = sparse.csr_array[np.float64]
@@ -55,15 +58,15 @@ class MixedSystem:
         self.terms = [terms[i] for i in order]
         self.n, self.p = x.shape
         # With X orthonormal and y free of it, sums of squares keep their digits.
-        self._q, self._r = np.linalg.qr(x)
-        self._start = np.linalg.solve(self._r, self._q.T @ y) if self.p else np.zeros(0)
+        self.orthonormal, self._r = np.linalg.qr(x)
+        self._start = np.linalg.solve(self._r, self.orthonormal.T @ y) if self.p else np.zeros(0)
         rest = y - x @ self._start
         self._scale = float(np.sqrt(rest @ rest / max(len(rest), 1))) or 1.0
         self.sizes = [len(term.effects) for term in self.terms]
         self.counts = [term.levels.height for term in self.terms]
         self.width = int(np.dot(self.sizes, self.counts)) if self.terms else 0
         z = [_indicator(term) for term in self.terms]
-        border = np.column_stack([self._q, rest / self._scale])
+        border = np.column_stack([self.orthonormal, rest / self._scale])
         everything = sparse.hstack([*z, sparse.csr_array(border)], format="csr")
         self._products = sparse.csr_array(everything.T @ everything)
         self._products.sort_indices()
@@ -152,22 +155,64 @@ class MixedSystem:
         start = np.array([1.0 if low == 0.0 else 0.0 for low, _ in self.bounds])
         if float(self.solve(start * 0).residual) < 1e-20 * self.n:
             raise DialensError("The response does not vary, so there is no variance to share out.")
-        options: Any = {"initial_tr_radius": 0.5, "final_tr_radius": 2e-5, "maxfev": 600}
+        theta, value = self._edged(*self._search(start, 0.5, reml=reml), reml=reml)
+        for _ in range(_RESTARTS):
+            away = self._away(theta, value, reml=reml)
+            if away is None:
+                break
+            # Close to where it goes on, so the first steps are small.
+            moved = self._edged(*self._search(away, 0.1, reml=reml), reml=reml)
+            if moved[1] >= value - _SAME:
+                break
+            theta, value = moved
+        return theta
+
+    def _search(self, start: Floats, radius: float, *, reml: bool) -> tuple[Floats, float]:
+        """The best relative covariance that is reached from a start."""
+        options: Any = {"initial_tr_radius": radius, "final_tr_radius": 2e-5, "maxfev": 600}
 
         def value_at(theta: Floats) -> float:
             return self.criterion(np.maximum(theta, self._lower), reml=reml)
 
-        result = optimize.minimize(
-            value_at, start, method="COBYQA", bounds=self.bounds, options=options
-        )
+        if self._small is not None:  # cheap to evaluate: differences cost less than a model of it
+            result = optimize.minimize(
+                value_at,
+                start,
+                jac="3-point",
+                method="L-BFGS-B",
+                bounds=self.bounds,
+                options={"ftol": 1e-13, "gtol": 1e-6},
+            )
+        else:
+            result = optimize.minimize(
+                value_at, start, method="COBYQA", bounds=self.bounds, options=options
+            )
         theta = np.maximum(np.asarray(result.x, dtype=np.float64), self._lower)
-        value = float(result.fun)
+        return theta, float(result.fun)
+
+    def _edged(self, theta: Floats, value: float, *, reml: bool) -> tuple[Floats, float]:
+        """The same with negligible standard deviations at zero."""
         for at in np.flatnonzero((self._lower == 0.0) & (theta < _NEGLIGIBLE * 10)):
             edge = theta.copy()
             edge[at] = 0.0
-            if self.criterion(edge, reml=reml) <= value + 1e-6:
-                theta = edge
-        return theta
+            reached = self.criterion(edge, reml=reml)
+            if reached <= value + 1e-6:
+                theta, value = edge, reached
+        return theta, value
+
+    def _away(self, theta: Floats, value: float, *, reml: bool) -> Floats | None:
+        """A point off the edge at which the likelihood is higher, if there is one.
+
+        The likelihood is a function of θ², so its slope in θ is zero at the edge even where it
+        rises from there, and a search can stop at a variance of zero that is not the best.
+        """
+        for at in np.flatnonzero((self._lower == 0.0) & (theta == 0.0)):
+            for size in _OFF_EDGE:
+                tried = theta.copy()
+                tried[at] = size
+                if self.criterion(tried, reml=reml) < value - _SAME:
+                    return tried
+        return None
 
     def effects(self, theta: Floats) -> list[Floats]:
         """Conditional means of the random effects, one array (levels × effects) a term."""

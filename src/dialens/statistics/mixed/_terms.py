@@ -150,9 +150,14 @@ def _product(
 
 
 def random_terms(
-    table: pl.DataFrame, random: Sequence[str]
+    table: pl.DataFrame, random: Sequence[str], *, residual: bool = True
 ) -> tuple[list[RandomTerm], dict[str, str]]:
     """The random part, and the terms that cannot be told from others with the reason.
+
+    Args:
+        table: One row an observation, without missing values in the columns named.
+        random: Terms.
+        residual: Whether the model has a residual that a grouping of single observations repeats.
 
     Examples:
         >>> table = pl.DataFrame({"s": ["x", "x", "y", "y"], "d": ["1", "2", "1", "1"]})
@@ -177,7 +182,7 @@ def random_terms(
                 label = "/".join(names) if "/" in written else ":".join(names)
                 key = label if chosen == (INTERCEPT,) else f"{' + '.join(chosen)} | {label}"
                 term = _grouped(table, label, names, chosen, covariates[:, places])
-                reason = _hopeless(term, table.height)
+                reason = _hopeless(term, table.height if residual else None)
                 if reason:
                     dropped[key] = reason
                 else:
@@ -240,10 +245,12 @@ def _grouped(
     )
 
 
-def _hopeless(term: RandomTerm, observations: int) -> str | None:
+def _hopeless(term: RandomTerm, observations: int | None) -> str | None:
     levels = term.levels.height
     if levels < 2:
         return "has one level only, so nothing can vary between levels"
+    if observations is None:
+        return None
     if levels >= observations and term.effects == (INTERCEPT,):
         return "has as many levels as there are observations: it cannot be told from the residual"
     if term.correlated and levels * len(term.effects) >= observations:
