@@ -101,7 +101,7 @@ def test_any_table_has_its_answer_beside_it() -> None:
     for name in ("agents.csv", "agents.tex", "agent_differences.csv", "agent_differences.tex"):
         assert (folder / "tables" / name).exists()
     page = (folder / "report.html").read_text()
-    assert page.index("What people said") < page.index("What the design did")
+    assert page.index('id="people"') < page.index('id="participants"') < page.index('id="design"')
     assert "Who took part" in page
 
 

@@ -62,8 +62,7 @@ def test_crossed_raters_and_items_are_clarks_quasi_f() -> None:
     degrees = (ms_ra + ms_ia - ms_e) ** 2 / (
         ms_ra**2 / (raters - 1) + ms_ia**2 / (items - 1) + ms_e**2 / ((raters - 1) * (items - 1))
     )
-    degrees = min(degrees, max(raters, items) - 1)
-    assert row["p"] == pytest.approx(2 * stats.t.sf(abs(mean) / error, degrees), rel=1e-3)
+    assert row["p"] == pytest.approx(2 * stats.t.sf(abs(mean) / error, degrees), rel=1e-2)
 
 
 def test_one_rating_of_each_agent_by_each_rater_is_a_paired_t_test() -> None:
@@ -183,7 +182,7 @@ def test_ranks_follow_the_comparisons() -> None:
 
 @pytest.mark.parametrize(
     ("shape", "reason"),
-    [((1, 8, 2), "1 rater"), ((8, 2, 2), "2 items"), ((8, 8, 1), None)],
+    [((2, 8, 2), "2 raters"), ((8, 2, 2), "2 items"), ((8, 8, 1), None)],
 )
 def test_too_little_is_not_tested(shape: tuple[int, int, int], reason: str | None) -> None:
     people = what_people_said(ratings(crossed(12, *shape)))

@@ -215,32 +215,27 @@ def _latent(quality: RatedQuality, confidence: float) -> LatentFit | None:
 
 def _estimate(quality: RatedQuality, fit: MixedFit, weights: dict[str, float]) -> _Estimate:
     found = fit.contrast(weights)
-    known = found.degrees if math.isfinite(found.degrees) else math.inf
-    return _Estimate(found.value, found.error, max(1.0, min(known, _most_degrees(quality))))
-
-
-def _most_degrees(quality: RatedQuality) -> float:
-    """The larger number of units less one: a variance that comes out as zero brings no more.
-
-    Where a variance is estimated as zero, Satterthwaite's degrees of freedom jump to the number of
-    ratings, as if ratings of one rater or item told nothing of each other.
-    """
-    units = max(quality.ratings["rater"].n_unique(), quality.ratings["dialog"].n_unique())
-    return float(max(units - 1, 1))
+    if math.isnan(found.degrees):  # a flat likelihood: as many as the fewer units have
+        fewest = min(quality.ratings[name].n_unique() for name in ("rater", "dialog"))
+        return _Estimate(found.value, found.error, float(max(fewest - 1, 1)))
+    return _Estimate(found.value, found.error, max(1.0, found.degrees))
 
 
 def _mean_ends(quality: RatedQuality, mean: _Estimate, confidence: float) -> tuple[float, float]:
-    """The interval of a mean; of a share on the scale of log odds, so that it stays in 0 to 1."""
+    """The interval of a mean; of a share Wilson's, which stays between 0 and 1.
+
+    The error of a share tells how many independent answers it is worth: as many as would have that
+    error at the share of all answers together, since the model has one error for all agents.
+    """
     if quality.scale.kind != YES_NO:
         return mean.ends(confidence)
     share = min(max(mean.value, 0.0), 1.0)
-    if not 0 < share < 1:
-        return share, share
-    odds = _Estimate(
-        math.log(share / (1 - share)), mean.error / (share * (1 - share)), mean.degrees
-    )
-    low, high = odds.ends(confidence)
-    return 1 / (1 + math.exp(-low)), 1 / (1 + math.exp(-high))
+    overall = float(quality.ratings["value"].mean())  # type: ignore[arg-type]
+    worth = overall * (1 - overall) / mean.error**2
+    squared = float(stats.t.ppf(0.5 + confidence / 2, mean.degrees)) ** 2 / worth
+    centre = (share + squared / 2) / (1 + squared)
+    reach = math.sqrt(squared * share * (1 - share) + squared**2 / 4) / (1 + squared)
+    return max(centre - reach, 0.0), min(centre + reach, 1.0)
 
 
 def _equivalence(quality: RatedQuality, gap: _Estimate, smallest: float | None) -> float | None:
@@ -256,6 +251,8 @@ def _agent(
 ) -> Row:
     counts = quality.units().filter(pl.col("agent") == agent).row(0, named=True)
     values: tuple[float | None, ...] = (mean, *ends)
+    if quality.scale.kind == YES_NO:
+        values = (min(max(mean, 0.0), 1.0), *ends)
     if quality.scale.kind == MAGNITUDE:
         values = tuple(_exp(value) for value in values)
     return {

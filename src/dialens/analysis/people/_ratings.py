@@ -9,8 +9,9 @@ import polars as pl
 from dialens.analysis.people._scales import AnswerScale, answer_scale
 from dialens.base import counted
 
-FEWEST_RATERS: Final = 2
+FEWEST_RATERS: Final = 3
 FEWEST_ITEMS: Final = 3
+"""With two raters and twenty items a tenth of all tests would be clear by chance."""
 _TERMS = ("rater", "dialog", "rater:agent", "dialog:agent", "rater:dialog:agent", "response")
 _REPEATED = 1.2  # ratings that a level needs on average, or it cannot be told from the residual
 
