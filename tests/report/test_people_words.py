@@ -15,7 +15,7 @@ from dialens.analysis.people import (
     AnswerScale,
     People,
 )
-from dialens.report.people import people_answer, people_sections
+from dialens.report.people import people_answer, people_sections, said
 
 FIVE = AnswerScale("likert", 1, 5, "by the column `scale`")
 
@@ -87,6 +87,11 @@ def test_a_difference_on_another_quality_is_not_hidden() -> None:
     assert str(people_answer(told)).startswith(
         "No clear difference on overall, but people preferred x to y on wit by 2.00 points of 5"
     )
+
+
+def test_effect_sizes_are_told_from_the_side_of_the_better_agent() -> None:
+    told = said(people({"overall": {"x": 3.0, "y": 3.6}}, {}))[0]
+    assert (told.better, told.effect[0]) == ("y", pytest.approx(0.6))
 
 
 def test_one_agent_is_no_comparison() -> None:

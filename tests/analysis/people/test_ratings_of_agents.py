@@ -1,6 +1,7 @@
 """Differences between agents against tests that can be done by hand, or that scipy knows."""
 
 import math
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -40,7 +41,7 @@ def crossed(seed: int, raters: int = 8, items: int = 7, agents: int = 2) -> np.n
     )
 
 
-def difference(people: People) -> dict[str, float]:
+def difference(people: People) -> dict[str, Any]:
     return people.agent_differences.row(0, named=True)
 
 

@@ -108,8 +108,8 @@ def _differences(people: People) -> Table:
     rows: list[tuple[Cell | str, ...]] = []
     for one in said(people):
         row = one.row
-        size = number(row["effect_size"], 2)
-        reach = interval(row["effect_low"], row["effect_high"], 2)
+        effect, low, high = one.effect
+        size, reach = number(effect, 2), interval(low, high, 2)
         tested = [p_value(row["p"]), p_value(row["p_adjusted"])]
         if people.smallest:
             tested.append(p_value(row["p_equivalence"]))

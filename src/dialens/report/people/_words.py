@@ -39,6 +39,16 @@ class Said:
     row: Mapping[str, Any]
 
     @property
+    def effect(self) -> tuple[float | None, float | None, float | None]:
+        """The effect size with its interval, from the same side."""
+        size, low, high = (self.row[f"effect_{part}"] for part in ("size", "low", "high"))
+        if self.better == self.row["first"]:
+            return size, low, high
+        whole = 1.0 if self.row["effect"] == _CHOSEN else 0.0
+        turned = (None if x is None else whole - x for x in (size, high, low))
+        return next(turned), next(turned), next(turned)
+
+    @property
     def numbers(self) -> str:
         """Interval and raters, as they stand in brackets."""
         reach = f"95 % interval {self.ends}; " if self.ends else ""
@@ -156,7 +166,7 @@ def _rest(
     against = [n for n in others if n not in same and any(one.quality == n for one in clear)]
     none = [n for n in others if n not in same and n not in against]
     parts = [f"also on {_some(same)}"] if same else []
-    parts += [f"another agent on {_some(against)}"] if against else []
+    parts += [f"another agent was rated higher on {_some(against)}"] if against else []
     parts += [f"no clear difference on {_some(none)}"] if none else []
     return "; ".join([text, *parts])
 
