@@ -83,15 +83,15 @@ def judge(quality: RatedQuality, *, smallest: float | None, confidence: float) -
     usable, zeros = _on_its_scale(quality)
     if zeros:
         notes.append(f"{counted(zeros, 'rating')} of 0 or less have no logarithm and are left out")
-    reason = too_few(usable)
     if not usable.ratings.height:
         return Judged([], [], notes)
+    reason = too_few(usable)
+    if reason is not None:
+        return _without_test(usable, reason, notes)
     try:
         fit = _fitted(usable, confidence)
     except DialensError as error:
-        fit, reason = None, reason or str(error)
-    if fit is None or (reason and len(usable.agents) > 1):
-        return _without_test(usable, reason or "", notes)
+        return _without_test(usable, str(error), notes)
     return _with_test(usable, fit, smallest, confidence, notes)
 
 
@@ -138,7 +138,7 @@ def _with_test(
     )
     told = []
     for agent in agents:
-        rank, best, worst = places[agent]
+        rank, best, worst = places[agent] if len(agents) > 1 else (None, None, None)
         low, high = _mean_ends(quality, means[agent], confidence)
         told.append(
             _agent(quality, agent, means[agent].value, (low, high))
@@ -193,7 +193,7 @@ def _odds(quality: RatedQuality, latent: LatentFit, gap: _Estimate, first: str, 
     """The p and the log odds of a model of categories, on the linear model's degrees of freedom."""
     found = latent.contrast(_weights(quality, first, second), degrees=gap.degrees)
     return {
-        "p": found.p,
+        "p": found.p if math.isfinite(found.p) else None,
         "effect_size": found.value,
         "effect_low": found.low,
         "effect_high": found.high,

@@ -165,20 +165,17 @@ def _named(one: _Found, found: list[_Found]) -> RatedQuality:
 
 
 def too_few(quality: RatedQuality) -> str | None:
-    """Why agents cannot be compared; None if they can.
+    """Why ratings cannot carry intervals and tests; None if they can.
 
     Examples:
         >>> table = pl.DataFrame({"rater": ["r"], "agent": ["x"], "dialog": ["d"], "value": [1.0]})
         >>> scale = AnswerScale("likert", 1, 5, "")
         >>> too_few(RatedQuality("tone", "tone", scale, table.with_columns(response="dialog"), {}))
-        'one agent only (x)'
+        'an agent with 1 rater: at least 3 are needed'
     """
-    agents = quality.agents
-    if not agents:
-        return "no rating says which agent it is about"
-    if len(agents) == 1:
-        return f"one agent only ({agents[0]})"
     units = quality.units()
+    if not units.height:
+        return "no rating says which agent it is about"
     raters, items = (int(units[name].min()) for name in ("n_raters", "n_items"))  # type: ignore[arg-type]
     if raters < FEWEST_RATERS:
         return f"an agent with {counted(raters, 'rater')}: at least {FEWEST_RATERS} are needed"
