@@ -174,19 +174,13 @@ class MixedSystem:
         def value_at(theta: Floats) -> float:
             return self.criterion(np.maximum(theta, self._lower), reml=reml)
 
-        if self._small is not None:  # cheap to evaluate: differences cost less than a model of it
-            result = optimize.minimize(
-                value_at,
-                start,
-                jac="3-point",
-                method="L-BFGS-B",
-                bounds=self.bounds,
-                options={"ftol": 1e-13, "gtol": 1e-6},
-            )
-        else:
-            result = optimize.minimize(
-                value_at, start, method="COBYQA", bounds=self.bounds, options=options
-            )
+        quick: Any = {"jac": "3-point", "method": "L-BFGS-B", "options": {"ftol": 1e-13}}
+        careful: Any = {"method": "COBYQA", "options": options}
+        try:  # where the criterion is cheap, its differences cost less than a model of it
+            chosen = careful if self._small is None else quick
+            result = optimize.minimize(value_at, start, bounds=self.bounds, **chosen)
+        except DialensError:  # a first step too far, to where nothing is left of the residual
+            result = optimize.minimize(value_at, start, bounds=self.bounds, **careful)
         theta = np.maximum(np.asarray(result.x, dtype=np.float64), self._lower)
         return theta, float(result.fun)
 
