@@ -57,7 +57,7 @@ def small(folder: Path, **changes: Any) -> Path:
     return folder
 
 
-def analysis(folder: Path = Path("analysis")) -> dict[str, Any]:
+def analysis(folder: Path = Path("s/analysis")) -> dict[str, Any]:
     found: dict[str, Any] = json.loads((folder / "analysis.json").read_text())
     return found
 
@@ -86,17 +86,17 @@ def test_simulated_is_said_everywhere() -> None:
     assert "simulated.db" in said
     assert not Path("s/study.db").exists()
     run("analyze", "s", *FEW)
-    page = Path("analysis/report.html").read_text()
+    page = Path("s/analysis/report.html").read_text()
     assert "(simulated data)</h1>" in page
     assert "raters are simulated. Nobody was asked" in page
     assert "anchor pull 0.3" in page
     assert "12 participants with seed 4" in page
     assert "simulated raters gave" in page  # also in the paragraph for a paper
     assert analysis()["remarks"][0]["title"] == "Simulated data"
-    ratings = pl.read_parquet("analysis/export/ratings.parquet")
+    ratings = pl.read_parquet("s/analysis/export/ratings.parquet")
     assert ratings["rater_kind"].unique().to_list() == ["simulated"]
     # An export says it as well.
-    run("analyze", "analysis/export", "-o", "again", *FEW)
+    run("analyze", "s/analysis/export", "-o", "again", *FEW)
     assert "(simulated data)" in Path("again/report.html").read_text()
 
 
@@ -126,7 +126,7 @@ def test_people_come_first() -> None:
     said = run("analyze", "s", *FEW)
     assert "simulated.db is left aside" in said
     assert "Simulated data" not in said
-    assert "simulated data" not in Path("analysis/report.html").read_text()
+    assert "simulated data" not in Path("s/analysis/report.html").read_text()
     # And simulated participants do not come among them.
     assert "4 participants" in fails("simulate", "s", "--db", "sqlite:///s/study.db")
 
@@ -136,11 +136,11 @@ def test_labels_get_a_kappa() -> None:
     run("simulate", "e", "-n", 6)
     said = run("analyze", "e", *FEW)
     assert "Fleiss’ kappa of engaging is" in said
-    rows = analysis()["category_agreement"]
+    rows = analysis(Path("e/analysis"))["category_agreement"]
     kappa = next(row for row in rows if row["statistic"] == "fleiss_kappa")
     assert kappa["low"] <= kappa["value"] <= kappa["high"]
     # Fleiss (1971) by hand: agreement within items against agreement by chance.
-    ratings = pl.read_parquet("analysis/export/ratings.parquet")
+    ratings = pl.read_parquet("e/analysis/export/ratings.parquet")
     counts = ratings.group_by("dialog", "agent").agg(
         yes=(pl.col("value") == 1).sum(), n=pl.len().cast(pl.Int64)
     )
@@ -150,7 +150,7 @@ def test_labels_get_a_kappa() -> None:
     share = yes.sum() / (3 * counts.height)
     chance = share**2 + (1 - share) ** 2
     assert kappa["value"] == pytest.approx((within - chance) / (1 - chance))
-    labels = pl.read_csv("analysis/tables/labels.csv")
+    labels = pl.read_csv("e/analysis/tables/labels.csv")
     assert labels.height == counts.height
     assert labels["label"].sum() == counts.filter(pl.col("yes") >= 2).height
 
@@ -164,11 +164,17 @@ def test_a_preregistered_study_is_known_again() -> None:
     assert hash_[1] in Path("s/preregistration.md").read_text()
     assert "a preregistration is not overwritten" in fails("preregister", "s")
     run("analyze", "s", *FEW)
-    page = Path("analysis/report.html").read_text()
+    page = Path("s/analysis/report.html").read_text()
     assert "This is the study that was preregistered" in page
     assert hash_[1][:12] in page
     run(
-        "analyze", "analysis/export", "--preregistration", "s/preregistration.json", "-o", "b", *FEW
+        "analyze",
+        "s/analysis/export",
+        "--preregistration",
+        "s/preregistration.json",
+        "-o",
+        "b",
+        *FEW,
     )
     assert "This is the study that was preregistered" in Path("b/report.html").read_text()
 
@@ -209,7 +215,7 @@ def test_nobody_took_it() -> None:
         store.register(load_study(Path("s")), now=NOON)
     told = fails("analyze", "s", "--db", "sqlite:///s/empty.db")
     assert "no ratings yet: 0 began it" in told
-    assert not Path("analysis").exists()
+    assert not Path("s/analysis").exists()
 
 
 def test_one_cell_is_empty() -> None:

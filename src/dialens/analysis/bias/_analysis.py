@@ -1,6 +1,6 @@
 """The whole analysis of a rating study in one call."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,7 @@ from dialens.analysis.bias._paper import PaperTable, paper_tables, split_effects
 from dialens.analysis.bias._raters import FLAGS, RaterFlags, flag_raters, robustness
 from dialens.analysis.bias._response_biases import response_biases
 from dialens.analysis.bias._scales import LOG, Note
+from dialens.analysis.people import People, what_people_said
 from dialens.base import DialensError, one_thread
 from dialens.statistics.mixed import fit_mixed
 
@@ -53,6 +54,7 @@ class StudyAnalysis:
         notes: What could not be computed or was left out, and why.
         categories: Fleiss' kappa and Krippendorff's alpha of qualities judged in categories.
         labels: What most raters said of each item, where ratings are labels.
+        people: What people said of the agents.
     """
 
     data: StudyData
@@ -68,6 +70,7 @@ class StudyAnalysis:
     notes: tuple[Note, ...]
     categories: pl.DataFrame
     labels: pl.DataFrame
+    people: People
 
     def table(self, key: str) -> pl.DataFrame:
         """A table of the paper by key, e.g. `table5`; empty if it could not be made."""
@@ -90,6 +93,10 @@ class StudyAnalysis:
                 "factors": {name: self.data.levels(name) for name in self.data.factors},
                 "normalise": dict(self.data.normalise),
             },
+            "agents": self.people.agents.to_dicts(),
+            "agent_differences": self.people.agent_differences.to_dicts(),
+            "distributions": self.people.distributions.to_dicts(),
+            "wins": self.people.wins.to_dicts(),
             "draws": vars(self.draws),
             "effects": self.effects.to_dicts(),
             "consistency_differences": self.consistency_differences.to_dicts(),
@@ -120,13 +127,17 @@ def analyse_study(
     data: StudyData,
     *,
     draws: Resampling = USUAL,
+    smallest: float | Mapping[str, float] | None = None,
+    scales: Mapping[str, str] | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> StudyAnalysis:
-    """Analyse a study: effects of the design, agreement, response biases, robustness.
+    """Analyse a study: what people said of agents, effects of the design, agreement, biases.
 
     Args:
         data: What `read_study` or `study_data` gives.
         draws: How participants are drawn.
+        smallest: The smallest difference between agents that matters, as in `what_people_said`.
+        scales: The kind of answer of a quality, as in `what_people_said`.
         progress: Called with the name of each step before it begins.
 
     Examples:
@@ -137,11 +148,18 @@ def analyse_study(
         >>> found.table("table2")["n_raters"].to_list()
         [6, 6, 6, 6]
     """
+    report = progress or (lambda _: None)
     with one_thread():
-        return _analysed(data, draws, progress or (lambda _: None))
+        report("what people said")
+        people = what_people_said(
+            data.ratings, smallest=smallest, scales=scales, confidence=draws.confidence
+        )
+        return _analysed(data, people, draws, report)
 
 
-def _analysed(data: StudyData, draws: Resampling, report: Callable[[str], None]) -> StudyAnalysis:
+def _analysed(
+    data: StudyData, people: People, draws: Resampling, report: Callable[[str], None]
+) -> StudyAnalysis:
     report("effects of the design")
     main = effects(data, draws=draws)
     report("tables and figures")
@@ -162,7 +180,8 @@ def _analysed(data: StudyData, draws: Resampling, report: Callable[[str], None])
     ]
     silent = others.filter(pl.col("value").is_null() & pl.col("reason").is_not_null())
     unknown = [Note(f"{r['bias']} ({r['of']})", r["reason"]) for r in silent.iter_rows(named=True)]
-    notes = (*data.notes, *missing, *unknown, *flags.notes)
+    left_out = [Note(f"quality {quality}", reason) for quality, reason in people.notes]
+    notes = (*data.notes, *left_out, *missing, *unknown, *flags.notes)
     return StudyAnalysis(
         data,
         draws,
@@ -177,6 +196,7 @@ def _analysed(data: StudyData, draws: Resampling, report: Callable[[str], None])
         tuple(dict.fromkeys(notes)),
         categories,
         item_labels(data),
+        people,
     )
 
 

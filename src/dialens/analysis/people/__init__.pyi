@@ -1,5 +1,8 @@
 from ._choice_biases import POSITION, choice_labels, position_effect, same_choice
 from ._choices import Choices, choices_of, people_from_choices
+from ._participants import QUESTIONS, Participants, who_took_part
+from ._said import People, what_people_said
+from ._scales import AnswerScale
 from ._tables import AGENT_DIFFERENCES, AGENTS, DISTRIBUTIONS, WINS
 
 __all__ = [
@@ -7,11 +10,17 @@ __all__ = [
     "AGENT_DIFFERENCES",
     "DISTRIBUTIONS",
     "POSITION",
+    "QUESTIONS",
     "WINS",
+    "AnswerScale",
     "Choices",
+    "Participants",
+    "People",
     "choice_labels",
     "choices_of",
     "people_from_choices",
     "position_effect",
     "same_choice",
+    "what_people_said",
+    "who_took_part",
 ]

@@ -10,10 +10,13 @@ import polars as pl
 import typer
 
 from dialens.analysis.bias import Resampling, analyse_study, read_study
+from dialens.analysis.people import People, who_took_part
 from dialens.base import RUN, DialensError, Recorder, atomic_folder
 from dialens.cli._options import Force, Resamples, Seed, shown
+from dialens.cli._terminal import plain_console
 from dialens.cli.study._database import DATABASE, DatabaseOption, database_of, recorded_study
 from dialens.cli.study._extra import studies_extra
+from dialens.cli.study._people_grids import people_grids
 from dialens.cli.study._simulate import put_in, simulated_database
 from dialens.report import Remark, Summary
 from dialens.report.bias import ANALYSIS, write_study
@@ -21,7 +24,8 @@ from dialens.report.bias import ANALYSIS, write_study
 if TYPE_CHECKING:
     from dialens.studies import PreregistrationCheck
 
-_MOST_LINES = 14
+_MOST_SENTENCES = 8
+_ANALYSIS = "analysis"
 _STUDY = "study.yaml"
 _YAML = (".yaml", ".yml")
 _EXPORT = "export"
@@ -54,8 +58,14 @@ def analyze(
         ),
     ],
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="Folder for the report, tables and numbers.")
-    ] = Path("analysis"),
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="Folder for the report, tables and numbers. If not given: `analysis` in the "
+            "folder of a study; for an export or a table NAME, `NAME-analysis` beside it.",
+        ),
+    ] = None,
     factor: Annotated[
         list[str] | None,
         typer.Option(help="NAME=COLUMN: a factor by its name in the table, e.g. layout=setup."),
@@ -67,6 +77,22 @@ def analyze(
         str,
         typer.Option(help="For agreement: `log` (magnitudes), `none`, or `auto` by the scale."),
     ] = "auto",
+    smallest: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="POINTS | QUALITY=POINTS",
+            help="The smallest difference between agents that matters, in points (a share for "
+            "yes and no, a ratio for magnitudes): tests whether differences are smaller.",
+        ),
+    ] = None,
+    scale: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="QUALITY=KIND",
+            help="What kind of answer a quality has, where the table does not say it: likert, "
+            "slider, magnitude or yes_no.",
+        ),
+    ] = None,
     preregistration: Annotated[
         Path | None,
         typer.Option(
@@ -78,12 +104,14 @@ def analyze(
     seed: Seed = 0,
     force: Force = False,
 ) -> None:
-    """Analyse a study: what raters said, and how the questionnaire biased them.
+    """Analyse a study: which agent people preferred, and how the questionnaire biased them.
 
-    Effects of anchor, layout and deadline with intervals over participants and corrected
-    p-values; agreement in each condition and its differences, Fleiss' kappa where ratings are
-    labels; position, fatigue, halo, round numbers; suspicious raters, and the main effects
-    without them. Analyses whose columns are missing are listed with the reason.
+    Means, differences and ranks of agents on every quality, from mixed models with raters and
+    items both random and from models of choices; who took part. Effects of anchor, layout and
+    deadline with intervals over participants and corrected p-values; agreement in each condition
+    and its differences, Fleiss' kappa where ratings are labels; position, fatigue, halo, round
+    numbers; suspicious raters, and the main effects without them. Analyses whose columns are
+    missing are listed with the reason.
 
     A study is read from study.db beside its file; if nobody has taken it, from simulated.db. The
     report says so where data are simulated, and whether the study is the one that was
@@ -93,25 +121,76 @@ def analyze(
 
       dialens study analyze anchoring
       dialens study analyze export -o analysis
-      dialens study analyze ratings.csv --normalise none -o analysis
+      dialens study analyze ratings.csv --scale tone=slider --smallest tone=5
       dialens study analyze ratings.csv --factor layout=setup --where method=likert
     """
     factors, kept = _pairs(factor, "--factor"), _pairs(where, "--where")
+    matters, kinds = _smallest(smallest), _pairs(scale, "--scale")
     arguments = {"export": source, "factor": factors, "where": kept, "normalise": normalise}
+    arguments |= {"smallest": matters, "scale": kinds}
+    target = output or _beside(source)
     recorder = Recorder("study analyze", arguments | {"resamples": resamples}, seed=seed)
     draws = Resampling(resamples=resamples, seed=seed)
-    with atomic_folder(output, inputs=[source], force=force) as scratch:
+    with atomic_folder(target, inputs=[source], force=force) as scratch:
         with recorder.step("read"):
             opened = _opened(source, scratch, preregistration, db)
             data = read_study(opened.folder, factors=factors, where=kept, normalise=normalise)
         with recorder.step("analyse"):
-            analysis = analyse_study(data, draws=draws, progress=lambda step: print(f"… {step}"))
+            analysis = analyse_study(
+                data,
+                draws=draws,
+                smallest=matters,
+                scales=kinds,
+                progress=lambda step: print(f"… {step}"),
+            )
         with recorder.step("report"):
             summary = write_study(
-                analysis, scratch, title=opened.title, remarks=opened.remarks, put_in=opened.put_in
+                analysis,
+                scratch,
+                title=opened.title,
+                remarks=opened.remarks,
+                put_in=opened.put_in,
+                participants=who_took_part(data.ratings, opened.folder),
             )
         recorder.finish(scratch / RUN)
-    _print(summary, output)
+    _print(summary, analysis.people, target)
+
+
+def _beside(source: Path) -> Path:
+    """Where results go if nobody says so: into the study, else beside what is read.
+
+    Examples:
+        >>> _beside(Path("data/ratings.csv.gz")).as_posix()
+        'data/ratings-analysis'
+    """
+    if _is_study(source):
+        return (source if source.is_dir() else source.parent) / _ANALYSIS
+    whole = source.resolve()
+    name = whole.name if whole.is_dir() else whole.name.partition(".")[0]
+    return source.parent / f"{name}-{_ANALYSIS}"
+
+
+def _smallest(entries: list[str] | None) -> float | dict[str, float] | None:
+    """`--smallest` as one number for all qualities, or one for some of them.
+
+    Examples:
+        >>> _smallest(["0.3"]), _smallest(["tone=5", "style=4"]), _smallest(None)
+        (0.3, {'tone': 5.0, 'style': 4.0}, None)
+    """
+    found: dict[str, float] = {}
+    for entry in entries or []:
+        name, equals, text = entry.rpartition("=")
+        try:
+            found[name.strip() if equals else ""] = float(text)
+        except ValueError as error:
+            raise DialensError(
+                f"--smallest takes a number such as 0.3, or QUALITY=0.3; seen: {entry!r}."
+            ) from error
+    if "" in found and len(found) > 1:
+        raise DialensError(
+            "--smallest is one number for all qualities, or QUALITY=NUMBER for each."
+        )
+    return found.get("", found) or None
 
 
 def _opened(source: Path, scratch: Path, announced: Path | None, db: str | None) -> _Source:
@@ -238,12 +317,20 @@ def _pairs(entries: list[str] | None, option: str) -> dict[str, str]:
     return pairs
 
 
-def _print(summary: Summary, output: Path) -> None:
-    above = sum(len(remark.lines()) for remark in summary.remarks)
-    lines, most = summary.lines(), _MOST_LINES + 2 + above
-    print("\n" + "\n".join(lines[:most]))
-    if len(lines) > most:
-        print(f"  … and {len(lines) - most} more in the report.")
+def _print(summary: Summary, people: People, output: Path) -> None:
+    """The answer, agents by quality, clear differences, then the rest: at most a screen."""
+    for remark in summary.remarks:
+        print("\n".join(remark.lines()))
+    print(f"\n{summary.answer}.\n{summary.scope}.")
+    for table in people_grids(people):
+        plain_console().print("", table)
+    rest = [finding for finding in summary.findings if finding.topic != "people"]
+    if rest:
+        print("")
+    for finding in rest[:_MOST_SENTENCES]:
+        print(f"  {finding.text}")
+    if len(rest) > _MOST_SENTENCES:
+        print(f"  … and {len(rest) - _MOST_SENTENCES} more in the report.")
     print(
         f"\n{shown(output / 'report.html')} (to look at), {shown(output / 'tables')} (CSV and "
         f"LaTeX), {shown(output / ANALYSIS)} (to compute with)"

@@ -15,6 +15,7 @@ from dialens.cli.study._database import DatabaseOption, StudyPath
 from dialens.cli.study._extra import studies_extra
 
 if TYPE_CHECKING:
+    from dialens.studies import Study
     from dialens.studies.simulation import Population
 
 SIMULATED = "simulated.db"
@@ -45,6 +46,17 @@ def simulate(
             "given); textual=0.1 for one kind of anchor.",
         ),
     ] = None,
+    prefer: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="AGENT=POINTS",
+            help="Points (of 100) by which opinions of an agent are better; may be repeated.",
+        ),
+    ] = None,
+    agent_spread: Annotated[
+        float,
+        typer.Option(min=0, help="Standard deviation of opinions between agents, each quality."),
+    ] = 8.0,
     layout_effect: Annotated[
         float,
         typer.Option(help="Points added where each quality is asked on a screen of its own."),
@@ -112,6 +124,7 @@ def simulate(
       dialens study simulate anchoring --participants 77 --anchor-pull 0.3
       dialens study simulate anchoring -n 80 --anchor-pull 0 --layout-effect 8 --dropout 0.1
       dialens study simulate anchoring --anchor-pull numerical=0.3 --anchor-pull textual=0.1
+      dialens study simulate three-bots -n 63 --prefer thred=20 --agent-spread 0
       dialens study simulate anchoring --http http://127.0.0.1:8000 -n 20 --at-once 20
       dialens study analyze anchoring
     """
@@ -123,6 +136,8 @@ def simulate(
     people = Population(
         anchor_pull=own,
         pulls=pulls,
+        preferences=_preferences(prefer, loaded),
+        agent_spread=agent_spread,
         layout_effect=layout_effect,
         deadline_effect=deadline_effect,
         noise=noise,
@@ -230,12 +245,15 @@ def put_in(people: "Population") -> str:
     Examples:
         >>> from dialens.studies.simulation import Population
         >>> put_in(Population(layout_effect=8, dropout=0.1))
-        'anchor pull 0.3, layout effect 8, noise 10, spread of scales 0.15, 10 % drop out'
+        'anchor pull 0.3, layout effect 8, spread of agents 8, noise 10, spread of scales 0.15, \
+10 % drop out'
     """
     parts = [f"anchor pull {people.anchor_pull:g}"]
     parts += [f"{kind} anchor {value:g}" for kind, value in people.pulls.items()]
     for name, value in (("layout", people.layout_effect), ("deadline", people.deadline_effect)):
         parts += [f"{name} effect {value:g}"] if value else []
+    parts += [f"{name} {value:+g}" for name, value in people.preferences.items()]
+    parts += [f"spread of agents {people.agent_spread:g}"]
     parts += [f"noise {people.noise:g}", f"spread of scales {people.scale_spread:g}"]
     shares = (
         ("drop out", people.dropout),
@@ -251,6 +269,26 @@ def _print(outcomes: dict[str, int], people: "Population") -> None:
     counts = ", ".join(f"{count:,} {_OUTCOMES[name]}" for name, count in outcomes.items())
     print(f"{sum(outcomes.values()):,} simulated participants came: {counts}.")
     print(f"Put in: {put_in(people)}.")
+
+
+def _preferences(entries: list[str] | None, study: "Study") -> dict[str, float]:
+    """`--prefer AGENT=POINTS`, for agents that the study has."""
+    talks = study.design.conversations
+    agents = {one.agent for item in study.items for one in item.candidates}
+    agents |= {one.name for one in talks.agents} if talks is not None else set()
+    found = {}
+    for entry in entries or []:
+        name, _, text = entry.rpartition("=")
+        if name not in agents:
+            raise DialensError(
+                f"--prefer takes AGENT=POINTS with one of {', '.join(sorted(agents))}; "
+                f"seen: {entry!r}."
+            )
+        try:
+            found[name] = float(text)
+        except ValueError as error:
+            raise DialensError(f"--prefer takes AGENT=POINTS; seen: {entry!r}.") from error
+    return found
 
 
 def _pulls(entries: list[str] | None) -> tuple[float, dict[str, float]]:

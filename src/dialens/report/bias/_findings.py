@@ -346,6 +346,8 @@ def scope(analysis: StudyAnalysis) -> str:
         f"{counted(data.ratings.height, 'rating')} of "
         f"{counted(data.ratings['item'].n_unique(), 'item')}"
     )
+    if not tests and analysis.people.agent_differences.height:
+        return size
     if not tests:
         return f"{size}; the ratings carry no factor whose effect could be tested"
     return (

@@ -9,7 +9,8 @@ from typing import Any
 import polars as pl
 
 from dialens.analysis.bias import StudyAnalysis
-from dialens.base import atomic_file
+from dialens.analysis.people import Participants
+from dialens.base import atomic_file, counted
 from dialens.report._page import (
     Block,
     Fact,
@@ -40,8 +41,10 @@ from dialens.report.bias._findings import answer, findings, scope
 from dialens.report.bias._methods import CODEBOOK, methods
 from dialens.report.bias._remarks import all_simulated, how_taken, who_rated
 from dialens.report.bias._tables import study_tables
+from dialens.report.people import people_answer, people_sections, people_tables
 
 ANALYSIS = "analysis.json"
+_FEW = 5
 
 
 def write_study(
@@ -51,6 +54,7 @@ def write_study(
     title: str,
     remarks: Sequence[Remark] = (),
     put_in: Sequence[str] = (),
+    participants: Participants | None = None,
 ) -> Summary:
     """Write analysis.json, tables as CSV and LaTeX, and report.html into a folder.
 
@@ -60,11 +64,12 @@ def write_study(
         title: Heading of the report.
         remarks: What else has to be known before the first number.
         put_in: What is known of how raters were simulated, one line each.
+        participants: Who took part, where that is known.
     """
-    report = _Report(analysis)
+    report = _Report(analysis, participants)
     page = Page(
         f"{title} (simulated data)" if all_simulated(analysis.data) else title,
-        answer(report.findings),
+        people_answer(analysis.people) or answer(report.findings),
         scope(analysis),
         list(report.sections()),
         (*how_taken(analysis.data), *who_rated(analysis.data, put_in), *remarks),
@@ -112,12 +117,17 @@ def _finite(value: Any) -> Any:
 class _Report:
     """The parts of the page, from one analysis."""
 
-    def __init__(self, analysis: StudyAnalysis) -> None:
+    def __init__(self, analysis: StudyAnalysis, participants: Participants | None) -> None:
         self.analysis = analysis
+        self.participants = participants
         self.findings = findings(analysis)
-        self.tables: Mapping[str, Table] = study_tables(analysis)
+        self.tables: Mapping[str, Table] = {
+            **people_tables(analysis.people),
+            **study_tables(analysis),
+        }
 
     def sections(self) -> Iterator[Section]:
+        yield from people_sections(self.analysis.people, self.participants)
         yield self._design()
         yield Section(
             "ratings",
@@ -125,14 +135,24 @@ class _Report:
             [*self._means(), *self._folded("table2", "table3", "table4")],
         )
         yield self._agreement()
-        biases = self._found("pushes")
-        yield Section("biases", "What else biased ratings", [biases, *self._folded("pushes")])
+        biases = [*self._found("pushes"), *self._folded("pushes")]
+        yield Section("biases", "What else biased ratings", biases)
         yield self._raters()
         yield from self._opinions()
         yield from self._rest()
 
-    def _found(self, topic: str) -> Findings:
-        return Findings([finding for finding in self.findings if finding.topic == topic])
+    def _found(self, topic: str) -> Iterator[Block]:
+        """What was found on a topic: sentences for what is clear, one table for the rest."""
+        found = [finding for finding in self.findings if finding.topic == topic]
+        clear = [finding for finding in found if finding.clear]
+        rest = [finding for finding in found if not finding.clear]
+        if clear:
+            yield Findings(clear)
+        if rest:
+            rows = [(finding.claim, finding.numbers) for finding in rest]
+            title = f"No clear effect: {counted(len(rest), 'test')}"
+            table = Table(f"unclear_{topic}", title, ("What", "Numbers"), rows)
+            yield folded(table, open=not clear and len(rest) <= _FEW)
 
     def _folded(self, *keys: str) -> list[Fold]:
         tables = [self.tables[key] for key in keys if key in self.tables]
@@ -150,7 +170,7 @@ class _Report:
         return Section(
             "design",
             "What the design did",
-            [self._found("design"), *blocks, *self._folded("effects", "split_effects")],
+            [*self._found("design"), *blocks, *self._folded("effects", "split_effects")],
         )
 
     def _means(self) -> Iterator[Block]:
@@ -188,7 +208,7 @@ class _Report:
             "of one rating, free of raters’ levels: the fair one for comparing conditions."
         )
         keys = ("categories", "labels", "table5", "table6", "table7", "table8", "icc_differences")
-        blocks: list[Block] = [lead, self._found("agreement"), *plots, *self._folded(*keys)]
+        blocks: list[Block] = [lead, *self._found("agreement"), *plots, *self._folded(*keys)]
         return Section("agreement", "Agreement between raters", blocks)
 
     def _raters(self) -> Section:
@@ -201,15 +221,15 @@ class _Report:
         )
         blocks: list[Block] = [
             lead,
-            self._found("raters"),
+            *self._found("raters"),
             *plots,
             *self._folded("raters", "robustness"),
         ]
         return Section("raters", "Raters to look at twice", blocks)
 
     def _opinions(self) -> Iterator[Section]:
-        found = self._found("opinions")
-        if not found.items:
+        found = list(self._found("opinions"))
+        if not found:
             return
         ranked = self.analysis.table("figure9")
         plots = (
@@ -217,7 +237,7 @@ class _Report:
             if ranked.height
             else []
         )
-        blocks: list[Block] = [found, *plots, *self._folded("figure9", "preferred")]
+        blocks: list[Block] = [*found, *plots, *self._folded("figure9", "preferred")]
         yield Section("opinions", "What participants said", blocks)
 
     def _rest(self) -> Iterator[Section]:

@@ -23,6 +23,7 @@ from dialens.statistics.mixed._terms import RandomTerm
 _MOST_DENSE = 6_000
 _DENSE_BLOCK = 30_000_000
 _NEGLIGIBLE = 1e-4
+_SMALL = 300  # columns up to which one dense factor is faster than eliminating blocks
 _SAME = 1e-6
 _OFF_EDGE = (0.02, 0.05, 0.12, 0.5)
 _RESTARTS = 4
@@ -96,9 +97,10 @@ class MixedSystem:
 
     def solve(self, theta: Floats) -> Solved:
         """Everything the likelihood needs, at one relative covariance."""
-        work: _Sparse | Floats = self._scaled(theta)
+        small = self._small is not None
+        work: _Sparse | Floats = self._scaled_small(theta) if small else self._scaled(theta)
         logdet = 0.0
-        for at in range(self._chain):
+        for at in range(0 if small else self._chain):
             work, part = _eliminated(sparse.csr_array(work), self.sizes[at], self.counts[at])
             logdet += part
         inner = work.shape[0] - self.p - 1
@@ -172,9 +174,13 @@ class MixedSystem:
         def value_at(theta: Floats) -> float:
             return self.criterion(np.maximum(theta, self._lower), reml=reml)
 
-        result = optimize.minimize(
-            value_at, start, method="COBYQA", bounds=self.bounds, options=options
-        )
+        quick: Any = {"jac": "3-point", "method": "L-BFGS-B", "options": {"ftol": 1e-13}}
+        careful: Any = {"method": "COBYQA", "options": options}
+        try:  # where the criterion is cheap, its differences cost less than a model of it
+            chosen = careful if self._small is None else quick
+            result = optimize.minimize(value_at, start, bounds=self.bounds, **chosen)
+        except DialensError:  # a first step too far, to where nothing is left of the residual
+            result = optimize.minimize(value_at, start, bounds=self.bounds, **careful)
         theta = np.maximum(np.asarray(result.x, dtype=np.float64), self._lower)
         return theta, float(result.fun)
 
@@ -218,6 +224,21 @@ class MixedSystem:
         return result
 
     @cached_property
+    def _small(self) -> Floats | None:
+        """The cross-products as a dense table, where there are few columns and no slopes."""
+        few = self._products.shape[0] <= _SMALL and all(size == 1 for size in self.sizes)
+        return self._products.toarray() if few else None
+
+    def _scaled_small(self, theta: Floats) -> Floats:
+        """What `_scaled` gives, from the dense table."""
+        assert self._small is not None
+        scale = np.concatenate([np.repeat(theta, self.counts), np.ones(self.p + 1)])
+        work: Floats = self._small * scale[:, None] * scale
+        inner = np.arange(self.width)
+        work[inner, inner] += 1.0
+        return work
+
+    @cached_property
     def _lower(self) -> Floats:
         return np.array([low for low, _ in self.bounds], dtype=np.float64)
 
@@ -234,10 +255,6 @@ class MixedSystem:
 
     def _scaled(self, theta: Floats) -> "_Sparse":
         """Λ′ZᵀZΛ + I, bordered by X and y."""
-        blocks = [
-            sparse.kron(sparse.eye_array(count), factor.T, format="csr")
-            for count, factor in zip(self.counts, self.factors(theta), strict=True)
-        ]
         plain = all(size == 1 for size in self.sizes)
         ones = np.ones(self.width)
         if plain:
@@ -249,6 +266,10 @@ class MixedSystem:
                 (data, self._products.indices, self._products.indptr), shape=self._products.shape
             )
         else:
+            blocks = [
+                sparse.kron(sparse.eye_array(count), factor.T, format="csr")
+                for count, factor in zip(self.counts, self.factors(theta), strict=True)
+            ]
             left = sparse.block_diag([*blocks, sparse.eye_array(self.p + 1)], format="csr")
             work = sparse.csr_array(left @ self._products @ left.T)
         unit = sparse.diags_array(np.concatenate([ones, np.zeros(self.p + 1)]), format="csr")

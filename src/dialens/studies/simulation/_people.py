@@ -22,8 +22,10 @@ from dialens.studies._types import JSON, Field, Screen
 from dialens.studies.instruments import instrument, simulate
 from dialens.studies.plan import plan
 from dialens.studies.simulation._population import Population
+from dialens.studies.simulation._small_talk import REPLIES, stand_in
 
 _STANDARD = 100.0
+_NEXT = " | "
 _QUALITY_SPREAD = 5.0
 _CLEAR = 45.0  # how far a gold item's opinions lie from the middle
 _HABITS = (1.0, 5.0, 10.0)
@@ -92,11 +94,12 @@ class World:
         key = (quality, context, response)
         if key not in self._opinions:
             people = self.population
-            agent = self._agents.get((context, response), "")
+            agent = self._agents.get((context, response)) or self._talker(context, response)
             self._opinions[key] = (
                 people.level
                 + float(self.draws("quality", quality).normal(0, _QUALITY_SPREAD))
                 + float(self.draws("agent", agent, quality).normal(0, people.agent_spread))
+                + people.preferences.get(agent, 0.0)
                 + float(self.draws("item", *key).normal(0, people.item_spread))
             )
         return self._opinions[key]
@@ -121,6 +124,15 @@ class World:
             for one in item.candidates
         }
 
+    def _talker(self, context: str, response: str) -> str:
+        """Who talked in a conversation, by the replies that stand for an agent's; else nobody."""
+        talks = self.study.design.conversations
+        said = [text for text in (*context.split(_NEXT), response) if text in REPLIES]
+        for one in talks.agents if talks is not None and said else ():
+            if said == [stand_in(one.name, number) for number in range(1, len(said) + 1)]:
+                return one.name
+        return ""
+
     @cached_property
     def _screens(self) -> int:
         """How many screens there are before the last, where there are fewest."""
@@ -135,7 +147,7 @@ def plain(texts: Iterable[str]) -> str:
         >>> plain(["Tea  or", "coffee?\n"])
         'Tea or | coffee?'
     """
-    return " | ".join(" ".join(text.split()) for text in texts)
+    return _NEXT.join(" ".join(text.split()) for text in texts)
 
 
 @dataclass(frozen=True)

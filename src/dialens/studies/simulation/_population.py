@@ -25,6 +25,7 @@ class Population:
         level: Mean opinion.
         item_spread: Standard deviation of opinions between responses, for each quality.
         agent_spread: Standard deviation between agents.
+        preferences: Points added to opinions of an agent, by its name.
         scale_spread: How far people differ in the size of their numbers: the standard deviation
             of a factor of their own whose mean is 1.
         noise: Standard deviation of everything else.
@@ -51,6 +52,7 @@ class Population:
     level: float = 60.0
     item_spread: float = 12.0
     agent_spread: float = 8.0
+    preferences: Mapping[str, float] = field(default_factory=dict)
     scale_spread: float = 0.15
     noise: float = 10.0
     round_share: float = 0.6
@@ -71,9 +73,13 @@ class Population:
             value = getattr(self, name)
             if not (math.isfinite(value) and value >= 0):
                 raise DialensError(f"{name} is a standard deviation of 0 or more; seen: {value:g}.")
-        for name in ("layout_effect", "deadline_effect", "level"):
-            if not math.isfinite(getattr(self, name)):
-                raise DialensError(f"{name} is a number of points; seen: {getattr(self, name)}.")
+        points = {
+            name: getattr(self, name) for name in ("layout_effect", "deadline_effect", "level")
+        }
+        points |= {f"preference for {name}": value for name, value in self.preferences.items()}
+        for name, value in points.items():
+            if not math.isfinite(value):
+                raise DialensError(f"{name} is a number of points; seen: {value}.")
 
     @cached_property
     def digest(self) -> str:
@@ -83,7 +89,9 @@ class Population:
             >>> Population(noise=10).digest == Population(noise=10.0).digest
             True
         """
-        told = {name: float(value) for name, value in vars(self).items() if name != "pulls"}
+        by_name = ("pulls", "preferences")
+        told = {name: float(value) for name, value in vars(self).items() if name not in by_name}
+        told |= {f"preference {name}": float(value) for name, value in self.preferences.items()}
         told |= {f"pull {kind}": float(value) for kind, value in self.pulls.items()}
         return hashlib.sha256(repr(sorted(told.items())).encode()).hexdigest()[:12]
 

@@ -1,0 +1,184 @@
+"""Ratings as the models of people's judgements take them: who, of which agent, of what."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import polars as pl
+
+from dialens.analysis.people._scales import AnswerScale, answer_scale
+from dialens.base import counted
+
+FEWEST_RATERS: Final = 3
+FEWEST_ITEMS: Final = 3
+"""With two raters and twenty items a tenth of all tests would be clear by chance."""
+_TERMS = ("rater", "dialog", "rater:agent", "dialog:agent", "rater:dialog:agent", "response")
+_REPEATED = 1.2  # ratings that a level needs on average, or it cannot be told from the residual
+
+
+@dataclass(frozen=True)
+class RatedQuality:
+    """The ratings of one quality on one scale.
+
+    Attributes:
+        quality: Its name; with the scale in brackets where a quality has several.
+        asked: The quality as the table names it.
+        scale: The kind of answer.
+        ratings: rater, agent, dialog, response, value; nothing is missing.
+        left_out: How many ratings cannot be used, by reason.
+    """
+
+    quality: str
+    asked: str
+    scale: AnswerScale
+    ratings: pl.DataFrame
+    left_out: Mapping[str, int]
+
+    @property
+    def agents(self) -> list[str]:
+        """In the order of the alphabet."""
+        return self.ratings["agent"].unique().sort().to_list()
+
+    @property
+    def random(self) -> list[str]:
+        """The random terms that the design carries, raters and items first.
+
+        Ratings of one context go together, ratings of one response more so; a rater may like one
+        agent better than others do, and an agent may do better in one context. A term whose
+        levels hold hardly more than one rating each is left to the residual.
+        """
+        table = self.ratings
+        kept = []
+        for term in _TERMS:
+            levels = table.select(term.split(":")).n_unique()
+            if levels >= 2 and table.height >= _REPEATED * levels:
+                kept.append(term)
+        return kept
+
+    def units(self) -> pl.DataFrame:
+        """How many ratings, raters and items each agent has."""
+        return (
+            self.ratings.group_by("agent")
+            .agg(
+                n=pl.len(), n_raters=pl.col("rater").n_unique(), n_items=pl.col("dialog").n_unique()
+            )
+            .sort("agent")
+        )
+
+
+def agent_names(ratings: pl.DataFrame) -> pl.Series:
+    """The agent of each rating, by a name that no two agents share.
+
+    Examples:
+        >>> table = pl.DataFrame({"system": ["a", "b"], "agent": ["bot", "bot"]})
+        >>> agent_names(table).to_list()
+        ['a / bot', 'b / bot']
+    """
+    empty = pl.Series("agent", [None], dtype=pl.String).new_from_index(0, ratings.height)
+    agent = ratings["agent"].cast(pl.String) if "agent" in ratings.columns else empty
+    if "system" not in ratings.columns or ratings["system"].null_count() == ratings.height:
+        return agent
+    system = ratings["system"].cast(pl.String)
+    if agent.null_count() == len(agent):
+        return system.alias("agent")
+    pairs = pl.DataFrame({"system": system, "agent": agent}).drop_nulls("agent")
+    if pairs.n_unique() == pairs["agent"].n_unique():
+        return agent
+    both = pl.concat_str(["system", "agent"], separator=" / ", ignore_nulls=True)
+    named = pl.DataFrame({"system": system, "agent": agent})
+    return named.select(pl.when(pl.col("agent").is_not_null()).then(both).alias("agent"))["agent"]
+
+
+def rated_qualities(
+    ratings: pl.DataFrame, kinds: Mapping[str, str] | None = None
+) -> list[RatedQuality]:
+    """Ratings by quality and scale: points of two scales are never pooled.
+
+    A quality that is judged on turns and on whole dialogues is two qualities as well.
+
+    Args:
+        ratings: The columns of a corpus's ratings.
+        kinds: The kind of answer of a quality, where somebody named it.
+
+    Examples:
+        >>> table = pl.DataFrame(
+        ...     {
+        ...         "rater": ["r", "s"],
+        ...         "dialog": ["d", "d"],
+        ...         "agent": ["x", "y"],
+        ...         "value": [3.0, 40.5],
+        ...         "quality": ["tone", "tone"],
+        ...         "scale": ["[1,5]", '{"kind": "slider"}'],
+        ...     }
+        ... )
+        >>> [found.quality for found in rated_qualities(table)]
+        ['tone (likert 1 to 5)', 'tone (slider)']
+    """
+    needed = {"scale": pl.String, "level": pl.String, "turn": pl.Int64}
+    missing = [
+        pl.lit(None, dtype=t).alias(c) for c, t in needed.items() if c not in ratings.columns
+    ]
+    table = ratings.with_columns(*missing).with_columns(agent_names(ratings))
+    table = table.with_columns(
+        response=pl.concat_str(["dialog", "agent", "turn"], separator=" / ", ignore_nulls=True)
+    )
+    found: list[tuple[str, str | None, AnswerScale, pl.DataFrame]] = []
+    for (quality,), part in table.group_by(["quality"], maintain_order=True):
+        given = (kinds or {}).get(str(quality))
+        for (_, level), piece in part.group_by(["scale", "level"], maintain_order=True):
+            found.append((str(quality), level, answer_scale(piece, given), piece))
+    return [_named(one, found) for one in _pooled(found)]
+
+
+_Found = tuple[str, str | None, AnswerScale, pl.DataFrame]
+
+
+def _pooled(found: list[_Found]) -> list[_Found]:
+    """One entry a quality, level and scale: entries that say the same in other words are one."""
+    merged: dict[tuple[str, str | None, str], _Found] = {}
+    for quality, level, scale, part in found:
+        key = (quality, level, scale.name)
+        before = [merged[key][3]] if key in merged else []
+        merged[key] = (quality, level, scale, pl.concat([*before, part]))
+    return list(merged.values())
+
+
+def _named(one: _Found, found: list[_Found]) -> RatedQuality:
+    quality, level, scale, part = one
+    others = [other for other in found if other[0] == quality]
+    beside = [scale.name] if len({other[2].name for other in others}) > 1 else []
+    if level is not None and len({other[1] for other in others}) > 1:
+        beside.append(f"{level}s")
+    name = f"{quality} ({', '.join(beside)})" if beside else quality
+    columns = ["rater", "agent", "dialog", "response", "value"]
+    shaped = part.select(
+        *(pl.col(column).cast(pl.String) for column in columns[:-1]),
+        pl.col("value").cast(pl.Float64),
+    )
+    kept = shaped.drop_nulls()
+    left_out = {
+        f"have no {column}": shaped[column].null_count()
+        for column in ("agent", "rater", "value")
+        if shaped[column].null_count()
+    }
+    return RatedQuality(name, quality, scale, kept, left_out)
+
+
+def too_few(quality: RatedQuality) -> str | None:
+    """Why ratings cannot carry intervals and tests; None if they can.
+
+    Examples:
+        >>> table = pl.DataFrame({"rater": ["r"], "agent": ["x"], "dialog": ["d"], "value": [1.0]})
+        >>> scale = AnswerScale("likert", 1, 5, "")
+        >>> too_few(RatedQuality("tone", "tone", scale, table.with_columns(response="dialog"), {}))
+        'an agent with 1 rater: at least 3 are needed'
+    """
+    units = quality.units()
+    if not units.height:
+        return "no rating says which agent it is about"
+    raters, items = (int(units[name].min()) for name in ("n_raters", "n_items"))  # type: ignore[arg-type]
+    if raters < FEWEST_RATERS:
+        return f"an agent with {counted(raters, 'rater')}: at least {FEWEST_RATERS} are needed"
+    if items < FEWEST_ITEMS:
+        return f"an agent with {counted(items, 'item')}: at least {FEWEST_ITEMS} are needed"
+    return None

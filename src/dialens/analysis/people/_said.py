@@ -1,0 +1,156 @@
+"""What people said of agents, from any table of ratings."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import polars as pl
+
+from dialens.analysis.people._choices import Choices, choices_of, people_from_choices
+from dialens.analysis.people._distributions import distribution
+from dialens.analysis.people._model import judge
+from dialens.analysis.people._ratings import RatedQuality, agent_names, rated_qualities
+from dialens.analysis.people._scales import RATED, YES_NO, AnswerScale, chosen_kinds
+from dialens.analysis.people._tables import AGENT_DIFFERENCES, AGENTS, DISTRIBUTIONS, WINS
+from dialens.base import DialensError, listed, one_thread
+from dialens.statistics import corrected
+
+
+@dataclass(frozen=True)
+class People:
+    """What people said of agents.
+
+    Attributes:
+        agents: A row an agent and quality: mean, interval, rank.
+        agent_differences: A row a pair of agents and quality, corrected over all of them.
+        distributions: How often each answer was given.
+        wins: A row a pair of agents that were chosen between.
+        notes: What was left out, by quality.
+        smallest: The smallest difference that matters, by quality, where it was named.
+        scales: The kind of answer of each quality.
+    """
+
+    agents: pl.DataFrame
+    agent_differences: pl.DataFrame
+    distributions: pl.DataFrame
+    wins: pl.DataFrame
+    notes: tuple[tuple[str, str], ...]
+    smallest: Mapping[str, float]
+    scales: Mapping[str, AnswerScale]
+
+
+def what_people_said(
+    ratings: pl.DataFrame,
+    *,
+    smallest: float | Mapping[str, float] | None = None,
+    scales: Mapping[str, str] | None = None,
+    confidence: float = 0.95,
+) -> People:
+    """Which agent people preferred, on what, and by how much.
+
+    Args:
+        ratings: A row a rating: rater, dialog (the item), agent, quality, value; `turn`, `system`
+            and `scale` where there are any. As `load_ratings` gives it.
+        smallest: The smallest difference that matters, in points (a share for yes and no, a ratio
+            for magnitudes): one for all qualities, or by quality. Differences are then tested for
+            being smaller.
+        scales: The kind of answer of a quality, where the column `scale` does not say it:
+            `likert`, `slider`, `magnitude` or `yes_no`.
+        confidence: Of all intervals.
+
+    Examples:
+        >>> import numpy as np
+        >>> rng = np.random.default_rng(1)
+        >>> rows = [
+        ...     {
+        ...         "rater": f"r{r}",
+        ...         "dialog": f"d{d}",
+        ...         "agent": agent,
+        ...         "quality": "tone",
+        ...         "value": 50 + better + rng.normal(0, 10),
+        ...     }
+        ...     for r in range(8)
+        ...     for d in range(8)
+        ...     for agent, better in (("x", 15), ("y", 0))
+        ... ]
+        >>> people = what_people_said(pl.DataFrame(rows))
+        >>> people.agents.select("agent", "n", pl.col("mean").round(), "rank").rows()
+        [('x', 64, 65.0, 1), ('y', 64, 49.0, 2)]
+        >>> people.agent_differences["p_adjusted"][0] < 0.001
+        True
+    """
+    qualities: list[str] = ratings["quality"].unique(maintain_order=True).to_list()
+    parts = rated_qualities(ratings, chosen_kinds(scales, qualities))
+    choices = choices_of(ratings.with_columns(agent_names(ratings)))
+    rated = [part for part in parts if not _chosen(part, choices, scales or {})]
+    wanted = _smallest(smallest, [*(part.quality for part in rated), *choices])
+    with one_thread():
+        found = [
+            *(_rated(part, wanted.get(part.quality), confidence) for part in rated),
+            *(_between(n, c, wanted.get(n), confidence) for n, c in choices.items()),
+        ]
+    differences = pl.concat([AGENT_DIFFERENCES.to_frame(), *(one.differences for one in found)])
+    return People(
+        pl.concat([AGENTS.to_frame(), *(one.agents for one in found)]),
+        corrected(differences).select(AGENT_DIFFERENCES.names()),
+        pl.concat([DISTRIBUTIONS.to_frame(), *(one.distribution for one in found)]),
+        pl.concat([WINS.to_frame(), *(one.wins for one in found)]),
+        tuple((one.quality, note) for one in found for note in one.notes),
+        wanted,
+        {part.quality: part.scale for part in rated},
+    )
+
+
+@dataclass(frozen=True)
+class _Found:
+    """The tables of one quality."""
+
+    quality: str
+    agents: pl.DataFrame
+    differences: pl.DataFrame
+    distribution: pl.DataFrame
+    wins: pl.DataFrame
+    notes: tuple[str, ...]
+
+
+def _chosen(part: RatedQuality, choices: Mapping[str, Choices], named: Mapping[str, str]) -> bool:
+    """Whether ratings are halves of choices, which are looked at as choices."""
+    if part.scale.kind not in RATED:
+        return True
+    return part.scale.kind == YES_NO and part.asked in choices and part.asked not in named
+
+
+def _rated(part: RatedQuality, smallest: float | None, confidence: float) -> _Found:
+    judged = judge(part, smallest=smallest, confidence=confidence)
+    return _Found(
+        part.quality,
+        pl.DataFrame(judged.agents, schema=AGENTS),
+        pl.DataFrame(judged.differences, schema=AGENT_DIFFERENCES),
+        distribution(part),
+        WINS.to_frame(),
+        tuple(judged.notes),
+    )
+
+
+def _between(quality: str, choices: Choices, smallest: float | None, confidence: float) -> _Found:
+    agents, differences, wins = people_from_choices(
+        quality, choices, smallest=smallest, confidence=confidence
+    )
+    return _Found(quality, agents, differences, DISTRIBUTIONS.to_frame(), wins, choices.notes)
+
+
+def _smallest(given: float | Mapping[str, float] | None, names: list[str]) -> dict[str, float]:
+    """The smallest difference that matters, of each quality that has one."""
+    if given is None:
+        return {}
+    wanted = dict(given) if isinstance(given, Mapping) else dict.fromkeys(names, float(given))
+    for quality, value in wanted.items():
+        if quality not in names:
+            raise DialensError(
+                f"--smallest names {quality!r}, and no rating has that quality. Qualities: "
+                f"{listed(names)}."
+            )
+        if not value > 0:
+            raise DialensError(
+                f"The smallest difference that matters is above 0; seen for {quality}: {value:g}."
+            )
+    return wanted

@@ -1,0 +1,128 @@
+"""Which kind of answer a rating is: by what the table says of its scale, else by the numbers."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import polars as pl
+
+from dialens.base import DialensError, listed
+
+LIKERT: Final = "likert"
+SLIDER: Final = "slider"
+MAGNITUDE: Final = "magnitude"
+YES_NO: Final = "yes_no"
+RATED: Final = (LIKERT, SLIDER, MAGNITUDE, YES_NO)
+"""Kinds of answers that rate one response at a time."""
+CHOSEN: Final = ("pairwise", "best_worst", "ranking")
+"""Kinds of answers that compare responses with each other."""
+UNKNOWN: Final = "unknown"
+
+_MOST_POINTS = 11
+
+
+@dataclass(frozen=True)
+class AnswerScale:
+    """What kind of answer a quality was given by.
+
+    Attributes:
+        kind: One of `RATED` or `CHOSEN`, or `choice` or `unknown`.
+        low: The smallest answer possible, where known.
+        high: The largest.
+        why: Where that is known from, for the method's sentence.
+    """
+
+    kind: str
+    low: float | None
+    high: float | None
+    why: str
+
+    @property
+    def name(self) -> str:
+        """Tells two scales of one quality apart."""
+        if self.kind == MAGNITUDE or self.low is None or self.high is None:
+            return self.kind
+        return f"{self.kind} {self.low:g} to {self.high:g}"
+
+
+def answer_scale(part: pl.DataFrame, given: str | None = None) -> AnswerScale:
+    """The kind of answer of ratings that share one quality and one entry of `scale`.
+
+    A table that says nothing is never taken for magnitudes: logarithms are for those who ask.
+
+    Args:
+        part: Ratings with `value`, and `scale` where the table has it.
+        given: The kind that somebody named; it goes before everything else.
+
+    Examples:
+        >>> answer_scale(pl.DataFrame({"value": [1.0, 5.0], "scale": ["[1,5]", "[1,5]"]})).name
+        'likert 1 to 5'
+        >>> answer_scale(pl.DataFrame({"value": [12.5, 99.0]})).kind
+        'slider'
+        >>> answer_scale(pl.DataFrame({"value": [12.5, 99.0]}), "magnitude").why
+        'as asked for'
+    """
+    said = _said(part)
+    low, high = _number(said.get("low")), _number(said.get("high"))
+    if given is not None:
+        if given not in RATED:
+            raise DialensError(f"--scale takes QUALITY={'|'.join(RATED)}; seen: {given!r}.")
+        return AnswerScale(given, low, high, "as asked for")
+    kind = str(said.get("kind", ""))
+    if kind in RATED or kind in CHOSEN or kind == "choice":
+        return AnswerScale(kind, low, high, "by the column `scale`")
+    return _by_numbers(part["value"], low, high)
+
+
+def chosen_kinds(entries: Mapping[str, str] | None, qualities: list[str]) -> dict[str, str]:
+    """Kinds of answers that somebody named, each for a quality that there is.
+
+    Examples:
+        >>> chosen_kinds({"tone": "slider"}, ["tone"])
+        {'tone': 'slider'}
+    """
+    for quality in entries or {}:
+        if quality not in qualities:
+            raise DialensError(
+                f"--scale names {quality!r}, and no rating has that quality. Qualities: "
+                f"{listed(qualities)}."
+            )
+    return dict(entries or {})
+
+
+def _said(part: pl.DataFrame) -> dict[str, Any]:
+    """What the column `scale` says, whichever way it says it."""
+    texts = (
+        part["scale"].drop_nulls() if "scale" in part.columns else pl.Series([], dtype=pl.String)
+    )
+    if not len(texts):
+        return {}
+    try:
+        value = json.loads(texts[0])
+    except ValueError:
+        value = texts[0]
+    if isinstance(value, dict):
+        return value
+    if isinstance(value, list) and len(value) == 2:
+        return {"low": value[0], "high": value[1]}
+    return {"kind": MAGNITUDE} if MAGNITUDE in str(value).lower() else {}
+
+
+def _number(value: Any) -> float | None:
+    return float(value) if isinstance(value, int | float) else None
+
+
+def _by_numbers(values: pl.Series, low: float | None, high: float | None) -> AnswerScale:
+    known = values.drop_nulls()
+    different = known.unique()
+    whole = bool((different == different.round()).all())
+    if whole and set(different) <= {0.0, 1.0}:
+        return AnswerScale(YES_NO, 0.0, 1.0, "since all answers are 0 or 1")
+    if whole and len(different) <= _MOST_POINTS:
+        why = f"since answers are {len(different)} different whole numbers"
+        ends = (float(different.min()), float(different.max()))  # type: ignore[arg-type]
+        return AnswerScale(
+            LIKERT, ends[0] if low is None else low, ends[1] if high is None else high, why
+        )
+    return AnswerScale(SLIDER, low, high, "as they are, since no scale is named")

@@ -1,0 +1,193 @@
+"""The first sections of a study's report: what people said, and who they are."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from dialens.analysis.people import Participants, People
+from dialens.base import counted, interval, listed, number, p_value
+from dialens.report._page import Block, Finding, Findings, Fold, Plot, Section, Text, folded
+from dialens.report._table import Cell, Table, explained
+from dialens.report.people._charts import agents_chart, distribution_bars, rank, wins_chart
+from dialens.report.people._words import Said, headline, said
+
+_MOST_SENTENCES = 8
+
+
+def people_tables(people: People) -> dict[str, Table]:
+    """Agents, their differences, the distribution of answers, and wins, by key."""
+    tables = (_agents(people), _differences(people), _distributions(people), _wins(people))
+    return {table.key: table for table in tables if table.rows}
+
+
+def people_sections(people: People, participants: Participants | None) -> Iterator[Section]:
+    """What people said of agents, where they judged any, and who took part."""
+    tables = people_tables(people)
+    names = people.agents.drop_nulls("mean")["quality"].unique(maintain_order=True).to_list()
+    if names:
+        yield Section("people", "What people said", list(_blocks(people, tables, names)), "Answer")
+    if participants is not None:
+        yield Section("participants", "Who took part", list(_who(participants)), "Who")
+
+
+def _blocks(people: People, tables: dict[str, Table], names: list[str]) -> Iterator[Block]:
+    every = said(people)
+    clear = sorted((one for one in every if one.clear), key=lambda one: -one.strength)
+    main = headline(names)
+    ordered = [main, *(name for name in names if name != main)]
+    if every:
+        yield Findings(_findings(clear), "No difference between agents can be told from chance.")
+    means = {name: agents_chart(people, name) for name in ordered}
+    yield Plot("agents", means, "Quality" if len(means) > 1 else "", title="Agents")
+    if "agent_differences" in tables:
+        yield folded(tables["agent_differences"], open=True)
+    spread = [name for name in ordered if name in people.distributions["quality"]]
+    if spread:
+        charts = {name: distribution_bars(people, name) for name in spread}
+        choose = "Quality" if len(charts) > 1 else ""
+        yield Plot("answers", charts, choose, title="Answers")
+    fought = [name for name in ordered if name in people.wins["quality"]]
+    if fought:
+        charts = {name: wins_chart(people, name) for name in fought}
+        yield Plot("wins", charts, "Quality" if len(charts) > 1 else "", title="Who won")
+    yield from (folded(tables[key]) for key in ("agents", "distributions", "wins") if key in tables)
+    for sentence in _methods(people):
+        yield Text(sentence)
+
+
+def _findings(clear: Sequence[Said]) -> list[Finding]:
+    return [
+        Finding(
+            f"{one.better} rather than {one.worse} on {one.quality}: {one.size}",
+            f"{one.numbers}; corrected p {p_value(one.row['p_adjusted'], equals=True)}, "
+            f"family of {counted(one.row['family'], 'test')}",
+            topic="people",
+        )
+        for one in clear[:_MOST_SENTENCES]
+    ]
+
+
+def _methods(people: People) -> Iterator[str]:
+    """How the numbers came about, each way once."""
+    ways: dict[str, list[str]] = {}
+    for quality, method in (
+        people.agents.select("quality", "method").unique(maintain_order=True).iter_rows()
+    ):
+        if method:
+            ways.setdefault(method, []).append(quality)
+    for method, qualities in ways.items():
+        yield f"{listed(qualities).capitalize()}: {method}."
+    for quality, note in people.notes:
+        yield f"{quality}: {note}."
+
+
+def _agents(people: People) -> Table:
+    rows = []
+    for row in people.agents.iter_rows(named=True):
+        percent = row["unit"] == "share"
+        rows.append(
+            (
+                row["quality"],
+                row["agent"],
+                explained(number(row["mean"], _digits(row), percent=percent), row["mean"],
+                          row["reason"]),
+                interval(row["low"], row["high"], _digits(row), percent=percent),
+                rank(row["rank"], row["rank_low"], row["rank_high"]),
+                f"{row['n']:,}",
+                f"{row['n_raters'] or 0:,}",
+                f"{row['n_items'] or 0:,}",
+            )
+        )  # fmt: skip
+    heads = (
+        "Quality", "Agent", "Mean", "95 % interval", "Rank", "Judgements", "Raters", "Items",
+    )  # fmt: skip
+    note = "Rank 1 is best; in brackets the ranks that comparing all pairs at once leaves open."
+    return Table("agents", "Agents by quality", heads, rows, note, people.agents)
+
+
+def _differences(people: People) -> Table:
+    rows: list[tuple[Cell | str, ...]] = []
+    for one in said(people):
+        row = one.row
+        effect, low, high = one.effect
+        size, reach = number(effect, 2), interval(low, high, 2)
+        tested = [p_value(row["p"]), p_value(row["p_adjusted"])]
+        if people.smallest:
+            tested.append(p_value(row["p_equivalence"]))
+        rows.append(
+            (
+                one.quality,
+                f"{one.better} over {one.worse}",
+                explained(one.size, one.strength, row["reason"]),
+                one.ends or "–",
+                *tested,
+                f"{row['effect'] or '–'} {size}",
+                reach,
+            )
+        )
+    heads = [
+        "Quality", "Agents", "Difference", "95 % interval", "p", "Corrected p",
+        *(["Equivalent, p"] if people.smallest else []), "Effect size", "95 % interval",
+    ]  # fmt: skip
+    note = "Corrected over all pairs and qualities (Benjamini & Hochberg 1995)."
+    if people.smallest:
+        parts = [f"{quality} {value:g}" for quality, value in people.smallest.items()]
+        note += (
+            " The last p tests that a difference is smaller than the smallest that matters: "
+            f"{listed(parts)}."
+        )
+    title = "Differences between agents"
+    return Table("agent_differences", title, heads, rows, note, people.agent_differences)
+
+
+def _distributions(people: People) -> Table:
+    rows = [
+        (r["quality"], r["agent"], r["answer"], f"{r['n']:,}", number(r["share"], percent=True))
+        for r in people.distributions.iter_rows(named=True)
+    ]
+    heads = ("Quality", "Agent", "Answer", "Answers", "Share")
+    title = "Distribution of answers"
+    return Table("distributions", title, heads, rows, "", people.distributions)
+
+
+def _wins(people: People) -> Table:
+    rows = [
+        (r["quality"], r["first"], r["second"], *(f"{r[k]:,}" for k in _COUNTS))
+        for r in people.wins.iter_rows(named=True)
+    ]
+    heads = ("Quality", "First", "Second", "First won", "Ties", "Second won", "Choices")
+    return Table("wins", "Wins and losses", heads, rows, "", people.wins)
+
+
+_COUNTS = ("wins", "ties", "losses", "n")
+
+
+def _digits(row: dict[str, Any]) -> int | None:
+    return 2 if row["unit"] in ("points", "score") and (row["mean"] or 0) < 20 else None
+
+
+def _who(found: Participants) -> Iterator[Block]:
+    flow = [f"{count:,} {words}" for words, count in found.flow.items()]
+    sentence = f"{counted(found.began, 'person', 'people')} took part"
+    sentence += f": {listed(flow)}." if flow else "."
+    median, least, most = found.ratings
+    sentence += (
+        f" {found.rated:,} gave ratings: {median:g} each in the middle, from {least:,} to {most:,}."
+    )
+    if found.minutes is not None:
+        middle, low, high = (number(minutes, 0) for minutes in found.minutes)
+        sentence += f" Half of them took less than {middle} minutes, all from {low} to {high}."
+    if found.failed_checks is not None:
+        sentence += f" {counted(found.failed_checks, 'person', 'people')} failed a check."
+    yield Text(f"{sentence} Nobody was left out.", soft=False)
+    if found.questions.height:
+        rows = [
+            (r["prompt"], r["answer"], f"{r['n']:,}", number(r["share"], percent=True))
+            for r in found.questions.iter_rows(named=True)
+        ]
+        heads = ("Question", "Answer", "People", "Share")
+        yield folded(Table("questions", "What they were asked", heads, rows, "", found.questions))
+    for (prompt,), part in found.remarks.group_by(["prompt"], maintain_order=True):
+        lines = [(row["rater"], row["answer"]) for row in part.iter_rows(named=True)]
+        key = f"remarks_{part['question'][0]}"
+        table = Table(key, str(prompt), ("Rater", "Answer"), lines)
+        yield Fold(str(prompt), [table], counted(len(lines), "answer"))

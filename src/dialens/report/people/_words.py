@@ -1,0 +1,211 @@
+"""Which agent people preferred, on what and by how much, in sentences."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from dialens.analysis.people import People
+from dialens.base import counted, interval, listed, number, p_value
+
+_ALPHA = 0.05
+_MOST_NAMED = 4
+_CHOSEN = "win probability"
+
+
+@dataclass(frozen=True)
+class Said:
+    """A difference between two agents, told from the side of the one that people liked better.
+
+    Attributes:
+        quality: On what.
+        better: The agent with the higher value.
+        worse: The other.
+        size: By how much, in words: `0.62 points of 5`.
+        ends: The 95 % interval in words; empty if there is none.
+        clear: Whether the corrected p is below 0.05.
+        strength: The size of the effect, to order differences by.
+        row: The row of `agent_differences`.
+    """
+
+    quality: str
+    better: str
+    worse: str
+    size: str
+    ends: str
+    clear: bool
+    strength: float
+    row: Mapping[str, Any]
+
+    @property
+    def effect(self) -> tuple[float | None, float | None, float | None]:
+        """The effect size with its interval, from the same side."""
+        size, low, high = (self.row[f"effect_{part}"] for part in ("size", "low", "high"))
+        if self.better == self.row["first"]:
+            return size, low, high
+        whole = 1.0 if self.row["effect"] == _CHOSEN else 0.0
+        turned = (None if x is None else whole - x for x in (size, high, low))
+        return next(turned), next(turned), next(turned)
+
+    @property
+    def numbers(self) -> str:
+        """Interval and raters, as they stand in brackets."""
+        reach = f"95 % interval {self.ends}; " if self.ends else ""
+        return f"{reach}{counted(self.row['n_raters'], 'rater')}"
+
+
+def said(people: People) -> list[Said]:
+    """Every difference that has a value, in the order of the table."""
+    rows = people.agent_differences.drop_nulls("difference").iter_rows(named=True)
+    return [_said(people, row) for row in rows]
+
+
+def people_answer(people: People) -> str | None:
+    """What a study of several agents shows, in one sentence; None if it compares none."""
+    names = people.agent_differences["quality"].unique(maintain_order=True).to_list()
+    if not names:
+        return None
+    every = said(people)
+    tested = [one for one in every if one.row["p_adjusted"] is not None]
+    if not tested:
+        reasons = people.agent_differences["reason"].drop_nulls()
+        why = f": {reasons[0]}" if len(reasons) else ""
+        return f"The agents cannot be compared{why}"
+    clear = [one for one in tested if one.clear]
+    if not clear:
+        return _no_difference(people, tested)
+    main = headline(names)
+    first = _best(people, [one for one in clear if one.quality == main])
+    if first is None:
+        lead = f"No clear difference on {main}, but " if len(names) > 1 else ""
+        strongest = max(clear, key=lambda one: one.strength)
+        first = _best(people, [one for one in clear if one.quality == strongest.quality])
+        assert first is not None
+        return lead + _rest(people, first, clear, [n for n in names if n != main], start="people")
+    return _rest(people, first, clear, names, start="People")
+
+
+def headline(names: Sequence[str]) -> str:
+    """The quality that stands for all: the one called overall, else the first.
+
+    Examples:
+        >>> headline(["tone", "Overall quality"]), headline(["tone", "style"])
+        ('Overall quality', 'tone')
+    """
+    return next((name for name in names if "overall" in name.lower()), names[0])
+
+
+def _said(people: People, row: Mapping[str, Any]) -> Said:
+    size, low, high = row["difference"], row["low"], row["high"]
+    better, worse = row["first"], row["second"]
+    middle = 1.0 if row["unit"] == "ratio" else 0.0
+    turned = size < middle
+    if row["effect"] == _CHOSEN:
+        chance = (row["effect_size"], row["effect_low"], row["effect_high"])
+        size, low, high = chance
+        if turned:
+            size, low, high = (None if x is None else 1 - x for x in (size, high, low))
+        words, ends = number(size, percent=True), interval(low, high, percent=True)
+    else:
+        if turned and row["unit"] == "ratio":
+            size, low, high = (None if x is None else 1 / x for x in (size, high, low))
+        elif turned:
+            size, low, high = (None if x is None else -x for x in (size, high, low))
+        words, ends = _measured(people, row, size, low, high)
+    if turned:
+        better, worse = worse, better
+    clear = row["p_adjusted"] is not None and row["p_adjusted"] < _ALPHA
+    strength = abs(row["effect_size"] or 0.0)
+    if row["effect"] == _CHOSEN:
+        strength = abs(strength - 0.5) * 4
+    ends = "" if row["low"] is None else ends
+    return Said(row["quality"], better, worse, words, ends, clear, strength, row)
+
+
+def _measured(
+    people: People, row: Mapping[str, Any], size: float, low: float | None, high: float | None
+) -> tuple[str, str]:
+    if row["unit"] == "share":
+        return f"{number(100 * size, 0)} percentage points", interval(_100(low), _100(high), 0)
+    if row["unit"] == "ratio":
+        return f"a factor of {number(size, 2)}", interval(low, high, 2)
+    scale = people.scales.get(row["quality"])
+    top = None if scale is None else scale.high
+    digits = 1 if top is None or top > 20 else 2
+    of = "" if top is None else f" of {top:g}"
+    return f"{number(size, digits)} points{of}", interval(low, high, digits)
+
+
+def _100(value: float | None) -> float | None:
+    return None if value is None else 100 * value
+
+
+def _best(people: People, clear: Sequence[Said]) -> list[Said] | None:
+    """The clear wins of the best agent that has any, the smallest first."""
+    if not clear:
+        return None
+    ranked = people.agents.filter(pl.col("quality") == clear[0].quality).sort(
+        "mean", descending=True
+    )
+    for agent in ranked["agent"]:
+        wins = [one for one in clear if one.better == agent]
+        if wins:
+            return sorted(wins, key=lambda one: one.strength)
+    return None
+
+
+def _rest(
+    people: People, wins: list[Said], clear: Sequence[Said], names: Sequence[str], *, start: str
+) -> str:
+    """The headline, and what holds for the other qualities."""
+    quality, agent = wins[0].quality, wins[0].better
+    text = f"{start} preferred {agent} to {_losers(people, wins)}"
+    others = [name for name in names if name != quality]
+    same = [n for n in others if any(one.quality == n and one.better == agent for one in clear)]
+    against = [n for n in others if n not in same and any(one.quality == n for one in clear)]
+    none = [n for n in others if n not in same and n not in against]
+    parts = [f"also on {_some(same)}"] if same else []
+    parts += [f"another agent was rated higher on {_some(against)}"] if against else []
+    parts += [f"no clear difference on {_some(none)}"] if none else []
+    return "; ".join([text, *parts])
+
+
+def _losers(people: People, wins: list[Said]) -> str:
+    closest = wins[0]
+    count = people.agents.filter(pl.col("quality") == closest.quality)["agent"].n_unique()
+    by = _by(closest)
+    if len(wins) == 1:
+        rest = f", with no clear difference from {counted(count - 2, 'other')}" if count > 2 else ""
+        return f"{closest.worse} on {closest.quality} {by}{rest}"
+    if len(wins) == count - 1:
+        both = "both others" if count == 3 else f"all {count - 1} others"
+        return f"{both} on {closest.quality}, to {closest.worse}, the next best, {by}"
+    beaten = _some([one.worse for one in reversed(wins)])
+    return f"{beaten} on {closest.quality}, to {closest.worse} {by}"
+
+
+def _by(one: Said) -> str:
+    if one.row["effect"] == _CHOSEN:
+        return f"in {one.size} of choices ({one.numbers})"
+    return f"by {one.size} ({one.numbers})"
+
+
+def _no_difference(people: People, tested: Sequence[Said]) -> str:
+    agents = people.agents["agent"].n_unique()
+    qualities = list(dict.fromkeys(one.quality for one in tested))
+    largest = max(tested, key=lambda one: one.strength)
+    where = f"any of {len(qualities)} qualities" if len(qualities) > 1 else qualities[0]
+    on = f" on {largest.quality}" if len(qualities) > 1 else ""
+    p = p_value(largest.row["p_adjusted"], equals=True)
+    return (
+        f"No clear difference between the {agents} agents on {where}; the largest is "
+        f"{largest.better} over {largest.worse}{on} {_by(largest)[:-1]}, corrected p {p})"
+    )
+
+
+def _some(names: Sequence[str]) -> str:
+    """A few names; the rest is counted."""
+    if len(names) <= _MOST_NAMED:
+        return listed(names)
+    return listed([*names[: _MOST_NAMED - 1], f"{len(names) - _MOST_NAMED + 1} more"])

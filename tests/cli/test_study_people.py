@@ -1,0 +1,121 @@
+"""Which agent people preferred: the first sentence of a study's analysis names the right one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from dialens.base import DialensError
+from dialens.cli.study._group import app
+
+FEW = ("--resamples", "100")
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(*arguments: object) -> str:
+    done = CliRunner(env={"COLUMNS": "140"}).invoke(
+        app, [str(part) for part in arguments], catch_exceptions=False
+    )
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
+def answer(template: str, *options: object, participants: int) -> str:
+    """The first sentence after a study was simulated with these preferences."""
+    run("new", "--template", template, "-o", "s")
+    run("simulate", "s", "-n", participants, "--agent-spread", 0, *options)
+    run("analyze", "s", *FEW)
+    return str(json.loads(Path("s/analysis/analysis.json").read_text())["answer"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("template", "prefer", "winner", "people"),
+    [
+        ("three-bots", "thred=30", "People preferred thred to both others on overall", 63),
+        ("pairwise", "agent_b=60", "People preferred agent_b to agent_a on overall", 30),
+        ("likert", "agent_a=-60", "preferred agent_b to agent_a on", 20),
+    ],
+)
+def test_the_preferred_agent_is_named(template: str, prefer: str, winner: str, people: int) -> None:
+    assert winner in answer(template, "--prefer", prefer, participants=people)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("template", "people"), [("three-bots", 63), ("best-worst", 20), ("likert", 20)]
+)
+def test_nobody_is_named_where_nobody_is_preferred(template: str, people: int) -> None:
+    said = answer(template, participants=people)
+    assert said.startswith("No clear difference between the")
+
+
+@pytest.mark.slow
+def test_one_agent_alone_is_preferred_to_nobody() -> None:
+    said = answer("engagement-labels", participants=6)
+    assert "referred" not in said
+    found = json.loads(Path("s/analysis/analysis.json").read_text())
+    assert [row["agent"] for row in found["agents"]] == ["reply"]
+    assert found["agent_differences"] == []
+
+
+def test_preferences_are_for_agents_that_there_are() -> None:
+    run("new", "--template", "likert", "-o", "s")
+    done = CliRunner().invoke(app, ["simulate", "s", "--prefer", "agent_z=3"])
+    assert isinstance(done.exception, DialensError)
+    assert "agent_a, agent_b" in str(done.exception)
+
+
+def table(path: Path) -> None:
+    """Six raters, six items, and one of two agents fifteen points better."""
+    rng = np.random.default_rng(1)
+    lines = ["rater,item,agent,quality,value"]
+    lines += [
+        f"r{r},d{d},{agent},tone,{50 + better + rng.normal(0, 6):.1f}"
+        for r in range(6)
+        for d in range(6)
+        for agent, better in (("kind", 15), ("blunt", 0))
+    ]
+    path.write_text("\n".join(lines) + "\n")
+
+
+def test_any_table_has_its_answer_beside_it() -> None:
+    table(Path("ratings.csv"))
+    said = run("analyze", "ratings.csv", "--smallest", "tone=3", *FEW)
+    assert "People preferred kind to blunt on tone by 1" in said
+    folder = Path("ratings-analysis")
+    found = json.loads((folder / "analysis.json").read_text())
+    assert [row["agent"] for row in found["agents"]] == ["blunt", "kind"]
+    keys = {"quality", "first", "second", "difference", "low", "high", "p", "p_adjusted"}
+    assert keys <= set(found["agent_differences"][0])
+    assert found["agent_differences"][0]["p_equivalence"] > 0.5
+    for name in ("agents.csv", "agents.tex", "agent_differences.csv", "agent_differences.tex"):
+        assert (folder / "tables" / name).exists()
+    page = (folder / "report.html").read_text()
+    assert page.index('id="people"') < page.index('id="participants"') < page.index('id="design"')
+    assert "Who took part" in page
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--smallest", "tone=much"), "--smallest takes a number"),
+        (("--smallest", "3", "--smallest", "tone=3"), "one number for all"),
+        (("--scale", "tone=stars"), "--scale takes QUALITY="),
+        (("--scale", "style=slider"), "no rating has that quality"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(options: tuple[str, ...], message: str) -> None:
+    table(Path("ratings.csv"))
+    done = CliRunner().invoke(app, ["analyze", "ratings.csv", *options, *FEW])
+    assert isinstance(done.exception, DialensError)
+    assert message in str(done.exception)

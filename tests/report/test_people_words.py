@@ -1,0 +1,100 @@
+"""The sentence that says which agent people preferred."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+import pytest
+
+from dialens.analysis.people import (
+    AGENT_DIFFERENCES,
+    AGENTS,
+    DISTRIBUTIONS,
+    WINS,
+    AnswerScale,
+    People,
+)
+from dialens.report.people import people_answer, people_sections, said
+
+FIVE = AnswerScale("likert", 1, 5, "by the column `scale`")
+
+
+def people(means: dict[str, dict[str, float]], clear: dict[tuple[str, str, str], float]) -> People:
+    """Means by quality and agent, and the corrected p of some pairs; the others have 0.5."""
+    agents, pairs = list[dict[str, Any]](), list[dict[str, Any]]()
+    for quality, known in means.items():
+        names = sorted(known)
+        for name in names:
+            counts = {"n": 40, "n_raters": 20, "n_items": 10, "unit": "points", "scale": "likert"}
+            agents.append({"quality": quality, "agent": name, "mean": known[name]} | counts)
+        for at, a in enumerate(names):
+            for b in names[at + 1 :]:
+                gap = known[a] - known[b]
+                p = clear.get((quality, a, b), 0.5)
+                pairs.append(
+                    {"quality": quality, "first": a, "second": b, "difference": gap}
+                    | {"low": gap - 0.25, "high": gap + 0.25, "unit": "points", "p": p}
+                    | {"p_adjusted": p, "family": 3, "effect_size": gap, "effect": "d"}
+                    | {"n_raters": 20, "n_items": 10}
+                )
+    return People(
+        pl.DataFrame(agents, schema=AGENTS),
+        pl.DataFrame(pairs, schema=AGENT_DIFFERENCES),
+        DISTRIBUTIONS.to_frame(),
+        WINS.to_frame(),
+        (),
+        {},
+        dict.fromkeys(means, FIVE),
+    )
+
+
+def test_the_headline_quality_comes_first_and_the_others_follow() -> None:
+    told = people(
+        {"tone": {"x": 3.0, "y": 2.9}, "overall": {"x": 3.0, "y": 3.62}, "wit": {"x": 2, "y": 3}},
+        {("overall", "x", "y"): 0.01, ("wit", "x", "y"): 0.02},
+    )
+    assert people_answer(told) == (
+        "People preferred y to x on overall by 0.62 points of 5 (95 % interval 0.37 to 0.87; "
+        "20 raters); also on wit; no clear difference on tone"
+    )
+
+
+def test_no_winner_is_said() -> None:
+    told = people({"tone": {"x": 3.0, "y": 2.9, "z": 2.5}, "wit": {"x": 3, "y": 3, "z": 3}}, {})
+    assert people_answer(told) == (
+        "No clear difference between the 3 agents on any of 2 qualities; the largest is x over z "
+        "on tone by 0.50 points of 5 (95 % interval 0.25 to 0.75; 20 raters, corrected p = 0.500)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("clear", "sentence"),
+    [
+        ([("x", "y"), ("x", "z")], "x to both others on overall, to y, the next best, by 0.40"),
+        ([("x", "z")], "x to z on overall by 1.50"),
+        ([("y", "z")], "y to z on overall by 1.10"),
+    ],
+)
+def test_several_agents(clear: list[tuple[str, str]], sentence: str) -> None:
+    means = {"overall": {"x": 4.0, "y": 3.6, "z": 2.5}}
+    told = people(means, {("overall", *pair): 0.001 for pair in clear})
+    assert f"People preferred {sentence} points of 5" in str(people_answer(told))
+
+
+def test_a_difference_on_another_quality_is_not_hidden() -> None:
+    told = people({"overall": {"x": 3, "y": 3}, "wit": {"x": 4, "y": 2}}, {("wit", "x", "y"): 0.01})
+    assert str(people_answer(told)).startswith(
+        "No clear difference on overall, but people preferred x to y on wit by 2.00 points of 5"
+    )
+
+
+def test_effect_sizes_are_told_from_the_side_of_the_better_agent() -> None:
+    told = said(people({"overall": {"x": 3.0, "y": 3.6}}, {}))[0]
+    assert (told.better, told.effect[0]) == ("y", pytest.approx(0.6))
+
+
+def test_one_agent_is_no_comparison() -> None:
+    assert people_answer(people({"overall": {"x": 3.0}}, {})) is None
+    sections = list(people_sections(people({"overall": {"x": 3.0}}, {}), None))
+    assert [section.title for section in sections] == ["What people said"]
