@@ -81,7 +81,7 @@ def agents(runs: int, rng: np.random.Generator) -> Iterator[Line]:
         "effect 0.3",
         "5 × 40",
         power_within(parts, 0.3, design),
-        stats.ttest_1samp(gaps + 0.3, 0.0, axis=1).pvalue,
+        np.asarray(stats.ttest_1samp(gaps + 0.3, 0.0, axis=1).pvalue),
     )
     for margin, true in ((0.3, 0.0), (0.4, 0.1)):
         above = stats.ttest_1samp(gaps + true, -margin, axis=1, alternative="greater").pvalue
@@ -153,7 +153,7 @@ def comparisons(runs: int, rng: np.random.Generator) -> Iterator[Line]:
             power_pairwise(
                 win_rate, raters=3, items=40, ties=ties, parts=spread, simulations=SIMULATIONS
             ),
-            stats.ttest_1samp(score, 0.5, axis=1).pvalue,
+            np.asarray(stats.ttest_1samp(score, 0.5, axis=1).pvalue),
         )
     decided = rng.binomial(100, 0.8, runs)
     wins = rng.binomial(decided, 0.65)

@@ -111,7 +111,7 @@ def test_a_permutation_p_of_two_rare_events_is_fishers() -> None:
     x[:30], y[26:41] = 1, 1
     draws = ClusterDraws.of(np.arange(300), 300, np.random.default_rng(0))
     made = correlate(x, y, draws)
-    wanted = stats.fisher_exact([[4, 26], [11, 259]]).pvalue
+    wanted = stats.fisher_exact(np.array([[4, 26], [11, 259]])).pvalue
     for name in ("pearson", "spearman"):
         assert made.estimates[name][0][0].p == pytest.approx(wanted, abs=0.012)
 

@@ -56,7 +56,9 @@ def accuracy(metric: list[list[float]], people: list[list[float]]) -> tuple[floa
 )
 def test_tie_calibration_is_that_of_the_shared_tasks(metric, people, best, epsilon) -> None:
     """google-research/mt-metrics-eval, tau_optimization_test.py: acc_23, its best and threshold."""
-    assert accuracy(metric, people) == (pytest.approx(best), epsilon)
+    found, threshold = accuracy(metric, people)
+    assert found == pytest.approx(best)
+    assert threshold == epsilon
 
 
 def test_ties_of_people_and_of_the_metric_count() -> None:

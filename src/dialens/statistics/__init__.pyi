@@ -1,5 +1,24 @@
-from ._bootstrap import ClusterDraws, Floats, Ints, MOST_UNDEFINED, Mask, Resampled, cluster_sums, coarsened, left_out_sums, percentile_estimate, resampled_sums
-from ._coefficients import area_under_curve, partial_pearson, pearson, ranks, spearman, spearman_rows
+from ._bootstrap import (
+    MOST_UNDEFINED,
+    ClusterDraws,
+    Floats,
+    Ints,
+    Mask,
+    Resampled,
+    cluster_sums,
+    coarsened,
+    left_out_sums,
+    percentile_estimate,
+    resampled_sums,
+)
+from ._coefficients import (
+    area_under_curve,
+    partial_pearson,
+    pearson,
+    ranks,
+    spearman,
+    spearman_rows,
+)
 from ._corrections import corrected
 from ._few_units import FEWEST, jackknife_t
 from ._incremental import FOLDS, Memory, increment
@@ -11,18 +30,18 @@ from .mixed import LatentFit, MixedFit, fit_binomial, fit_mixed, fit_ordinal
 from .power import power_curve
 
 __all__ = [
+    "FEWEST",
+    "FOLDS",
+    "ITEM",
+    "LABEL",
+    "MOST_UNDEFINED",
     "AgentValue",
     "Agreement",
     "ClusterDraws",
-    "FEWEST",
-    "FOLDS",
     "Floats",
-    "ITEM",
     "Ints",
     "Jackknife",
-    "LABEL",
     "LatentFit",
-    "MOST_UNDEFINED",
     "Mask",
     "Memory",
     "MixedFit",
