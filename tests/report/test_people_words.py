@@ -15,7 +15,7 @@ from dialens.analysis.people import (
     AnswerScale,
     People,
 )
-from dialens.report.people import people_answer, people_sections, said
+from dialens.report.people import one_agent_answer, people_answer, people_sections, said
 
 FIVE = AnswerScale("likert", 1, 5, "by the column `scale`")
 
@@ -99,3 +99,9 @@ def test_one_agent_is_no_comparison() -> None:
     assert people_answer(people({"overall": {"x": 3.0}}, {})) is None
     sections = list(people_sections(people({"overall": {"x": 3.0}}, {}), None))
     assert [section.title for section in sections] == ["What people said"]
+
+
+def test_the_only_agent_gets_its_mean_as_the_answer() -> None:
+    alone = people({"tone": {"x": 2.0}, "overall": {"x": 3.5}}, {})
+    assert one_agent_answer(alone) == "People rated x 3.50 of 5 on overall (20 raters, 10 items)"
+    assert one_agent_answer(people({"tone": {"x": 2.0, "y": 3.0}}, {})) is None

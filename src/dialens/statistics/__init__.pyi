@@ -23,7 +23,7 @@ from ._corrections import corrected
 from ._few_units import FEWEST, jackknife_t
 from ._incremental import FOLDS, Memory, increment
 from ._jackknife import Jackknife, TInference, hedges_g, skewed_t
-from ._ratings import ITEM, LABEL, load_ratings, rated_items
+from ._ratings import ITEM, LABEL, load_ratings, parsed_scale, rated_items
 from ._standouts import AgentValue, standouts
 from .agreement import Agreement, measure_agreement
 from .mixed import LatentFit, MixedFit, fit_binomial, fit_mixed, fit_ordinal
@@ -60,6 +60,7 @@ __all__ = [
     "left_out_sums",
     "load_ratings",
     "measure_agreement",
+    "parsed_scale",
     "partial_pearson",
     "pearson",
     "percentile_estimate",

@@ -96,6 +96,28 @@ def rated_items(ratings: pl.DataFrame) -> pl.Series:
     return ratings.select(joined.alias("item"))["item"]
 
 
+def parsed_scale(text: str | None) -> dict[str, Any]:
+    """What the column `scale` says: `kind`, `low` and `high`, as far as it does.
+
+    It holds the JSON of an instrument, the two ends as a list, or a word.
+
+    Examples:
+        >>> parsed_scale('{"kind": "likert", "low": 1}'), parsed_scale("[1, 5]")
+        ({'kind': 'likert', 'low': 1}, {'low': 1, 'high': 5})
+        >>> parsed_scale("magnitude"), parsed_scale(None)
+        ({'kind': 'magnitude'}, {})
+    """
+    try:
+        scale = json.loads(text or "{}")
+    except ValueError:
+        scale = text
+    if isinstance(scale, dict):
+        return scale
+    if isinstance(scale, list) and len(scale) == 2:
+        return {"low": scale[0], "high": scale[1]}
+    return {"kind": str(scale)}
+
+
 def _table(source: Source) -> pl.DataFrame | None:
     """The file as a tidy table of ratings, with line numbers; None if it is something else."""
     if source.is_folder:

@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from dialens.analysis.bias._categories import category_agreement, item_labels
+from dialens.analysis.bias._categories import category_agreement, item_labels, label_raters
 from dialens.analysis.bias._cells import USUAL, Resampling
 from dialens.analysis.bias._consistency import consistency_differences
 from dialens.analysis.bias._data import StudyData
@@ -53,7 +53,8 @@ class StudyAnalysis:
         variance: How the variance is shared between levels, per quality.
         notes: What could not be computed or was left out, and why.
         categories: Fleiss' kappa and Krippendorff's alpha of qualities judged in categories.
-        labels: What most raters said of each item, where ratings are labels.
+        labels: What each item is, where ratings are labels: by majority, and by two models.
+        label_raters: How far each rater is trusted by these models.
         people: What people said of the agents.
     """
 
@@ -70,6 +71,7 @@ class StudyAnalysis:
     notes: tuple[Note, ...]
     categories: pl.DataFrame
     labels: pl.DataFrame
+    label_raters: pl.DataFrame
     people: People
 
     def table(self, key: str) -> pl.DataFrame:
@@ -104,6 +106,7 @@ class StudyAnalysis:
             "response_biases": self.response_biases.to_dicts(),
             "category_agreement": self.categories.to_dicts(),
             "labels": self.labels.to_dicts(),
+            "label_raters": self.label_raters.to_dicts(),
             "variance": self.variance.to_dicts(),
             "flags": {
                 flag: {"meaning": FLAGS[flag], "raters": self.flags.flagged(flag)} for flag in FLAGS
@@ -196,6 +199,7 @@ def _analysed(
         tuple(dict.fromkeys(notes)),
         categories,
         item_labels(data),
+        label_raters(data),
         people,
     )
 

@@ -1,12 +1,12 @@
 """Labels: how far raters agree where ratings are categories, and what the items are."""
 
-import json
 from collections.abc import Iterator
 
 import polars as pl
 
 from dialens.analysis.bias._cells import USUAL, Resampling
 from dialens.analysis.bias._data import StudyData
+from dialens.analysis.bias._scales import scale_kind
 from dialens.statistics import ITEM
 from dialens.statistics.agreement import AGREEMENT, measure_agreement
 from dialens.statistics.labels import dawid_skene, mace, majority_vote
@@ -186,17 +186,9 @@ def _kinds(data: StudyData) -> dict[str, str]:
     found: dict[str, set[str]] = {}
     pairs = data.ratings.select("quality", "scale").unique(maintain_order=True)
     for quality, scale in pairs.iter_rows():
-        found.setdefault(quality, set()).add(_kind(scale))
+        found.setdefault(quality, set()).add(scale_kind(scale))
     return {
         quality: next(iter(kinds))
         for quality, kinds in found.items()
         if len(kinds) == 1 and kinds <= set(_STATISTICS)
     }
-
-
-def _kind(scale: str | None) -> str:
-    try:
-        parsed = json.loads(scale or "{}")
-    except ValueError:
-        return str(scale)
-    return str(parsed.get("kind", "")) if isinstance(parsed, dict) else str(parsed)

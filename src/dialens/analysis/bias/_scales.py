@@ -5,7 +5,6 @@ The rows of a choice (this one won, that one lost) are one observation, and noth
 row for an opinion of its own may see them.
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -13,6 +12,7 @@ from typing import Final
 import polars as pl
 
 from dialens.base import listed
+from dialens.statistics import parsed_scale
 from dialens.statistics.agreement import log_normalised, not_positive
 
 LOG: Final = "log"
@@ -37,14 +37,13 @@ class Note:
 
 
 def scale_kind(scale: str | None) -> str:
-    """The instrument that a scale names; its text where it is no JSON, empty where there is none.
+    """The instrument that a scale names; empty where there is none.
 
     Examples:
         >>> scale_kind('{"kind": "likert", "low": 1}'), scale_kind("magnitude"), scale_kind(None)
         ('likert', 'magnitude', '')
     """
-    parsed = _parsed(scale)
-    return str(parsed.get("kind", "")) if isinstance(parsed, dict) else str(parsed)
+    return str(parsed_scale(scale).get("kind", ""))
 
 
 def is_choice(table: pl.DataFrame) -> pl.Series:
@@ -70,18 +69,13 @@ def share_a_scale(table: pl.DataFrame) -> bool:
         >>> share_a_scale(pl.DataFrame(rows))
         False
     """
-    named: set[object] = set()
+    named: set[tuple[object, ...]] = set()
     if "scale" in table.columns:
-        for scale in table["scale"].unique():
-            parsed = _parsed(scale)
-            named.add(
-                (parsed.get("kind"), parsed.get("low"), parsed.get("high"))
-                if isinstance(parsed, dict)
-                else parsed
-            )
+        for scale in map(parsed_scale, table["scale"].unique()):
+            named.add(tuple(scale.get(part) for part in ("kind", "low", "high")))
     if len(named) > 1:
         return False
-    if named - {""}:
+    if any(part is not None for scale in named for part in scale):
         return True
     span = (pl.col("value").max() - pl.col("value").min()).alias("span")
     spans = table.group_by("quality").agg(span)["span"].to_list()
@@ -166,10 +160,3 @@ def scale_notes(table: pl.DataFrame, notes: list[Note]) -> None:
                     "comparable, keep one of them",
                 )
             )
-
-
-def _parsed(scale: str | None) -> object:
-    try:
-        return json.loads(scale or '""')
-    except ValueError:
-        return scale

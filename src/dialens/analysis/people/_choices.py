@@ -5,7 +5,6 @@ lost, 0.5 for ties; 1, 0 and −1 for the best, those between and the worst; ran
 together: `choices_of` puts them together, and everything here counts a choice once.
 """
 
-import json
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Final
@@ -15,6 +14,7 @@ from scipy import special
 
 from dialens.analysis.people._tables import AGENT_DIFFERENCES, AGENTS, WINS
 from dialens.base import DialensError, counted, listed
+from dialens.statistics import parsed_scale
 from dialens.statistics.choices import (
     ChoiceFit,
     best_worst_scores,
@@ -117,16 +117,8 @@ def _scale_kinds(ratings: pl.DataFrame) -> pl.Series:
     """`kind` in the JSON of the scale; null where there is none."""
     if "scale" not in ratings.columns:
         return pl.Series("_kind", [None] * ratings.height, dtype=pl.String)
-    kinds: dict[str, str] = {}
-    for text in ratings["scale"].cast(pl.String).drop_nulls().unique():
-        try:
-            scale = json.loads(text)
-        except ValueError:
-            scale = text  # a table may say `pairwise` without any JSON
-        kind = scale.get("kind") if isinstance(scale, dict) else scale
-        if isinstance(kind, str):
-            kinds[text] = kind
     texts = ratings["scale"].cast(pl.String)
+    kinds = {text: parsed_scale(text).get("kind") for text in texts.drop_nulls().unique()}
     return texts.replace_strict(kinds, default=None, return_dtype=pl.String).alias("_kind")
 
 

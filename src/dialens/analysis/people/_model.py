@@ -125,7 +125,7 @@ def _with_test(
     for first, second in pairs:
         gap = _estimate(quality, fit, _weights(quality, first, second))
         rows.append(
-            _pair(quality, first, second, gap.value, gap.ends(confidence))
+            _pair(quality, first, second, gap.value, _gap_ends(quality, gap, confidence))
             | (
                 _effect(gap, fit, confidence)
                 if latent is None
@@ -168,6 +168,12 @@ def _mean(quality: RatedQuality, fit: MixedFit, agent: str) -> _Estimate:
     if agent != quality.agents[0]:
         weights[f"agent[{agent}]"] = 1.0
     return _estimate(quality, fit, weights)
+
+
+def _gap_ends(quality: RatedQuality, gap: _Estimate, confidence: float) -> tuple[float, float]:
+    """The interval of a difference; shares differ by no more than 1."""
+    low, high = gap.ends(confidence)
+    return (max(low, -1.0), min(high, 1.0)) if quality.scale.kind == YES_NO else (low, high)
 
 
 def _weights(quality: RatedQuality, first: str, second: str) -> dict[str, float]:

@@ -1,6 +1,5 @@
 """Which kind of answer a rating is: by what the table says of its scale, else by the numbers."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -8,6 +7,7 @@ from typing import Any, Final
 import polars as pl
 
 from dialens.base import DialensError, listed
+from dialens.statistics import parsed_scale
 
 LIKERT: Final = "likert"
 SLIDER: Final = "slider"
@@ -98,15 +98,8 @@ def _said(part: pl.DataFrame) -> dict[str, Any]:
     )
     if not len(texts):
         return {}
-    try:
-        value = json.loads(texts[0])
-    except ValueError:
-        value = texts[0]
-    if isinstance(value, dict):
-        return value
-    if isinstance(value, list) and len(value) == 2:
-        return {"low": value[0], "high": value[1]}
-    return {"kind": MAGNITUDE} if MAGNITUDE in str(value).lower() else {}
+    scale = parsed_scale(texts[0])
+    return {"kind": MAGNITUDE} if MAGNITUDE in str(scale.get("kind", "")).lower() else scale
 
 
 def _number(value: Any) -> float | None:

@@ -288,7 +288,8 @@ def _raters(analysis: StudyAnalysis) -> Iterator[Finding]:
     ]
     flagged = flags.any_flag
     if not parts:
-        yield Finding("No rater stands out", "by any of the checks below", topic="raters")
+        checks = "same answers throughout, speed, failed checks, round numbers, few ratings"
+        yield Finding("No rater stands out", f"looked for: {checks}", topic="raters")
         return
     claim = f"{len(flagged)} of {counted(total, 'rater')} should be looked at twice"
     yield Finding(claim, listed(parts), topic="raters")
@@ -349,7 +350,7 @@ def scope(analysis: StudyAnalysis) -> str:
     if not tests and analysis.people.agent_differences.height:
         return size
     if not tests:
-        return f"{size}; the ratings carry no factor whose effect could be tested"
+        return f"{size}; no factor of the design has two levels, so none was tested"
     return (
         f"{size}: {below} of {counted(tests, 'test')} of the design’s effects "
         f"{'has' if below == 1 else 'have'} a corrected p below 0.05"

@@ -22,6 +22,8 @@ CODEBOOK: dict[str, str] = {
     "f, df1, df2": "F test that items do not differ",
     "statistic, also": "name of a coefficient of agreement on categories",
     "label, share": "what most raters said of an item, and how many of them (table labels)",
+    "dawid_skene, mace": "label by a model, and _p its probability (table labels); of a rater the "
+    "share right and the share known (table label_raters)",
     "n_raters, n_items, n_ratings": "how many the number rests on",
     "n_missing": "cells of raters × items without a rating",
     "mean": "mean of participants’ means",
@@ -41,7 +43,9 @@ def _labels(analysis: StudyAnalysis) -> str:
         return ""
     return (
         "Where ratings are categories, agreement is also given as Fleiss’ kappa (Fleiss 1971) and "
-        "Krippendorff’s alpha, with intervals from the jackknife over items and raters. "
+        "Krippendorff’s alpha, with intervals from the jackknife over items and raters. Labels of "
+        "items are given by majority, by the model of Dawid and Skene (1979) and by MACE (Hovy et "
+        "al. 2013). "
     )
 
 

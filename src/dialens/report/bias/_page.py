@@ -41,7 +41,7 @@ from dialens.report.bias._findings import answer, findings, scope
 from dialens.report.bias._methods import CODEBOOK, methods
 from dialens.report.bias._remarks import all_simulated, how_taken, who_rated
 from dialens.report.bias._tables import study_tables
-from dialens.report.people import people_answer, people_sections, people_tables
+from dialens.report.people import one_agent_answer, people_answer, people_sections, people_tables
 
 ANALYSIS = "analysis.json"
 _FEW = 5
@@ -69,7 +69,7 @@ def write_study(
     report = _Report(analysis, participants)
     page = Page(
         f"{title} (simulated data)" if all_simulated(analysis.data) else title,
-        people_answer(analysis.people) or answer(report.findings),
+        _answer(analysis, report.findings),
         scope(analysis),
         list(report.sections()),
         (*how_taken(analysis.data), *who_rated(analysis.data, put_in), *remarks),
@@ -78,6 +78,15 @@ def write_study(
     for table in report.tables.values():
         table.write(folder / "tables")
     return write_page(page, folder / "report.html")
+
+
+def _answer(analysis: StudyAnalysis, findings: Sequence[Finding]) -> str:
+    """Which agent people preferred; else what the design did; else how the one agent was rated."""
+    compared = people_answer(analysis.people)
+    if compared is not None:
+        return compared
+    alone = None if analysis.effects.height else one_agent_answer(analysis.people)
+    return alone or answer(findings)
 
 
 def _write_json(
@@ -207,7 +216,8 @@ class _Report:
             "ICC(2,k) is the reliability of the mean over a condition’s raters. ICC(3,1) is that "
             "of one rating, free of raters’ levels: the fair one for comparing conditions."
         )
-        keys = ("categories", "labels", "table5", "table6", "table7", "table8", "icc_differences")
+        tables = ("table5", "table6", "table7", "table8", "icc_differences")
+        keys = ("categories", "labels", "label_raters", *tables)
         blocks: list[Block] = [lead, *self._found("agreement"), *plots, *self._folded(*keys)]
         return Section("agreement", "Agreement between raters", blocks)
 

@@ -6,7 +6,7 @@ from typing import Any
 import polars as pl
 
 from dialens.analysis.bias import FLAGS, PaperTable, StudyAnalysis
-from dialens.base import interval, number, p_value
+from dialens.base import counted, interval, number, p_value
 from dialens.report._table import Table
 
 
@@ -32,6 +32,7 @@ def _labelled(analysis: StudyAnalysis) -> Iterator[Table]:
         yield _categories(analysis)
     if analysis.labels.height:
         yield _labels(analysis)
+        yield _label_raters(analysis)
 
 
 def _categories(analysis: StudyAnalysis) -> Table:
@@ -62,11 +63,46 @@ def _labels(analysis: StudyAnalysis) -> Table:
             "split" if row["label"] is None else f"{row['label']:g}",
             number(row["share"], percent=True),
             f"{row['n_raters']:,}",
+            _label(row["dawid_skene"], row["dawid_skene_p"]),
+            _label(row["mace"], row["mace_p"]),
         )
         for row in data.iter_rows(named=True)
     ]
-    heads = ("Item", "Quality", "Label", "Said so", "Raters")
-    return Table("labels", "What most raters said", heads, rows, "", data)
+    heads = ("Item", "Quality", "Label", "Said so", "Raters", "Dawid–Skene", "MACE")
+    differ = int(data["differs"].sum())
+    note = (
+        "Dawid–Skene and MACE trust raters by how well they do; in brackets how sure they are. "
+        f"{counted(differ, 'item')} of {data.height:,} come out differently from the majority."
+    )
+    return Table("labels", "What most raters said", heads, rows, note, data)
+
+
+def _label(label: float | None, sure: float | None) -> str:
+    return "–" if label is None else f"{label:g} ({number(sure, percent=True)})"
+
+
+def _label_raters(analysis: StudyAnalysis) -> Table:
+    data = analysis.label_raters
+    rows = [
+        (
+            row["rater"] or "",
+            row["quality"],
+            "–" if row["n_ratings"] is None else f"{row['n_ratings']:,}",
+            number(row["dawid_skene"], percent=True),
+            interval(row["dawid_skene_low"], row["dawid_skene_high"], percent=True),
+            number(row["mace"], percent=True),
+            interval(row["mace_low"], row["mace_high"], percent=True),
+            row["reason"] or "",
+        )
+        for row in data.sort("dawid_skene", nulls_last=True).iter_rows(named=True)
+    ]
+    first = ("Rater", "Quality", "Ratings", "Right (Dawid–Skene)", "95 % interval")
+    heads = (*first, "Knows (MACE)", "95 % interval", "Why not")
+    note = (
+        "Right: the share of items labelled as they are. Knows: the share of ratings in which the "
+        "rater knew rather than answered by habit. The least trusted first."
+    )
+    return Table("label_raters", "How far raters of labels are trusted", heads, rows, note, data)
 
 
 def _effects(analysis: StudyAnalysis) -> Table:

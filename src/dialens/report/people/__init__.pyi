@@ -1,4 +1,12 @@
 from ._section import people_sections, people_tables
-from ._words import Said, people_answer, said
+from ._words import Said, headline, one_agent_answer, people_answer, said
 
-__all__ = ["Said", "people_answer", "people_sections", "people_tables", "said"]
+__all__ = [
+    "Said",
+    "headline",
+    "one_agent_answer",
+    "people_answer",
+    "people_sections",
+    "people_tables",
+    "said",
+]

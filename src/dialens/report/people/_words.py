@@ -86,6 +86,26 @@ def people_answer(people: People) -> str | None:
     return _rest(people, first, clear, names, start="People")
 
 
+def one_agent_answer(people: People) -> str | None:
+    """What people thought of the only agent, in one sentence; None if there are several or none."""
+    rows = people.agents.drop_nulls("mean")
+    if rows["agent"].n_unique() != 1:
+        return None
+    main = headline(rows["quality"].unique(maintain_order=True).to_list())
+    row = rows.row(by_predicate=pl.col("quality") == main, named=True)
+    size = f"{counted(row['n_raters'], 'rater')}, {counted(row['n_items'], 'item')}"
+    if row["unit"] == "share":
+        ends = interval(_100(row["low"]), _100(row["high"]), 0)
+        told = f"People said yes to {main} in {number(100 * row['mean'], 0)} % of ratings of"
+        reach = f"95 % interval {ends} %; " if row["low"] is not None else ""
+        return f"{told} {row['agent']} ({reach}{size})"
+    scale = people.scales.get(main)
+    of = "" if scale is None or scale.high is None else f" of {scale.high:g}"
+    reach = f"95 % interval {interval(row['low'], row['high'], 2)}; " if row["low"] else ""
+    mean = number(row["mean"], 2)
+    return f"People rated {row['agent']} {mean}{of} on {main} ({reach}{size})"
+
+
 def headline(names: Sequence[str]) -> str:
     """The quality that stands for all: the one called overall, else the first.
 
