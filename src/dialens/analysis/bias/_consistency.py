@@ -7,7 +7,7 @@ differences between raters' levels, which normalisation takes out where no modul
 differences between conditions are given for ICC(2,1) and ICC(3,1) too, which are free of the one
 and of both. Intervals are those of the F distribution where a table is complete and of the
 likelihood where it has holes; those of differences are Student's t on the jackknife over raters
-and items.
+or over items, whichever is wider.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -314,13 +314,22 @@ def _difference(parts: Sequence[tuple[float, _Cell]], form: str, confidence: flo
         return Estimate(value, reason=why)
     raters = [(w, cell.table.raters, cell.without["raters"][form]) for w, cell in parts]
     items = [(w, cell.table.items, cell.without["items"][form]) for w, cell in parts]
-    sides = [*_pulls(raters), *_pulls(items)]
-    if not sides or not all(np.isfinite(pulls).all() for pulls in sides):
+    by_unit = [_pulls(raters), _pulls(items)]
+    if not all(np.isfinite(pulls).all() for sides in by_unit for pulls in sides):
         return Estimate(value, reason="no interval: not defined without any one of raters or items")
-    low, high, p = (float(end) for end in jackknife_t(value, 0.0, sides, confidence=confidence))
+    # What is neither rater nor item moves both: adding them would count it twice.
+    low, high, p = max(
+        (_ends(value, sides, confidence) for sides in by_unit), key=lambda ends: ends[1] - ends[0]
+    )
     if low == high:
         return Estimate(value, reason="no interval: nothing changes without any one rater or item")
     return Estimate(value, low, high, p)
+
+
+def _ends(value: float, sides: Sequence[Floats], confidence: float) -> tuple[float, float, float]:
+    """Low, high and p of Student's t on a jackknife."""
+    low, high, p = jackknife_t(value, 0.0, sides, confidence=confidence)
+    return float(low), float(high), float(p)
 
 
 def _pulls(parts: Sequence[tuple[float, Sequence[str], Floats]]) -> list[Floats]:

@@ -3,7 +3,7 @@
 All of them are looked at within raters and within items, so that neither a strict rater nor a
 weak item can pass for a bias, and the unit is the rater: each may drift in a direction of their
 own, and ratings given at one moment belong together. Each row says in one number how strong a bias
-is, with its interval (Student's t on the jackknife over raters).
+is, with its interval (Student's t on the jackknife).
 """
 
 import math
@@ -16,7 +16,7 @@ import polars as pl
 
 from dialens.analysis.bias._cells import USUAL, Resampling
 from dialens.analysis.bias._data import NONE, StudyData
-from dialens.analysis.bias._two_way import Trends, hidden_by_items, jackknifed, two_way_rest
+from dialens.analysis.bias._two_way import Trends, jackknifed, two_way_rest
 from dialens.base import Estimate
 from dialens.statistics import Floats, Ints, corrected
 
@@ -41,7 +41,7 @@ RESPONSE_BIASES = pl.Schema(
 FEWEST: Final = 5
 """Raters that a trend or a share needs for an interval."""
 FEWEST_FOR_HALO: Final = 6
-"""Raters that a correlation needs: with five, 8 of 100 studies without a halo showed one."""
+"""Raters that a correlation needs for an interval."""
 
 _FEW = f"fewer than {FEWEST} raters"
 _WIDE = 20
@@ -207,18 +207,28 @@ def _correlation(wide: pl.DataFrame, confidence: float) -> Estimate:
     if (np.square(rest).sum(axis=0) <= 1e-12 * np.square(values).sum(axis=0)).any():
         return Estimate(reason="raters and items leave nothing to correlate")
     products = np.column_stack([rest[:, 0] * rest[:, 1], np.square(rest)])
-    sums = np.zeros((int(rater.max()) + 1, 3))
-    np.add.at(sums, rater, products)
-    whole, left = sums.sum(axis=0), sums.sum(axis=0) - sums
-    with np.errstate(divide="ignore", invalid="ignore"):
-        value = np.clip(whole[0] / np.sqrt(whole[1] * whole[2]), -1, 1)
-        without = np.arctanh(np.clip(left[:, 0] / np.sqrt(left[:, 1] * left[:, 2]), -1, 1))
+    whole = products.sum(axis=0)
+    value = float(whole[0] / np.sqrt(whole[1] * whole[2]))
     if abs(value) > 1 - 1e-9:
-        return Estimate(float(value), reason="no interval: the two are the same")
-    found = jackknifed(float(np.arctanh(value)), without, confidence, hidden_by_items(item))
+        return Estimate(value, reason="no interval: the two are the same")
+    # Where ratings are skewed, single items can make a correlation as well as single raters can.
+    raters, items = (_fisher(products, unit, value, confidence) for unit in (rater, item))
+    if raters.low is None or items.low is None:
+        return raters if raters.low is None else items
+    return raters if raters.low < items.low else items  # both lie evenly around the value
+
+
+def _fisher(products: Floats, unit: Ints, value: float, confidence: float) -> Estimate:
+    """A correlation with its interval on Fisher's scale, units left out in turn."""
+    sums = np.zeros((int(unit.max()) + 1, 3))
+    np.add.at(sums, unit, products)
+    left = products.sum(axis=0) - sums
+    with np.errstate(divide="ignore", invalid="ignore"):
+        without = np.arctanh(left[:, 0] / np.sqrt(left[:, 1] * left[:, 2]))
+    found = jackknifed(math.atanh(value), without, confidence)
     if found.low is None or found.high is None:
-        return Estimate(float(value), reason=found.reason)
-    return Estimate(float(value), math.tanh(found.low), math.tanh(found.high), found.p)
+        return Estimate(value, reason=found.reason)
+    return Estimate(value, math.tanh(found.low), math.tanh(found.high), found.p)
 
 
 def _heaping(data: StudyData, confidence: float) -> Iterable[dict[str, object]]:
