@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 from scipy import stats
 
-from dialens.analysis.comparison import compare, intervals
+from dialens.analysis.comparison import compare, intervals, note_on_tests
 from dialens.base import DialensError
 from dialens.corpus import Corpus, Dialogue, Turn
 from dialens.metrics import Scores, metric, score, turn_mean
@@ -185,3 +185,10 @@ def test_distinct_is_compared_as_a_mean_of_dialogues() -> None:
     row = compare(score(Corpus.of(talks), metrics=["distinct_1"])).row(0, named=True)
     assert row["basis"] == "mean of dialogs"
     assert (row["value_a"], row["value_b"]) == (0.5, 1.0)
+
+
+def test_sides_of_very_different_size_are_remarked_on() -> None:
+    rows = {"test": ["t", "t"], "reason": [None, None], "n_a": [10, 30], "n_b": [40, 40]}
+    table = pl.DataFrame(rows | {"paired": [False, False]})
+    assert "1 row with a small side (below 20) and one 3 times as large" in note_on_tests(table)
+    assert "small side" not in note_on_tests(table.with_columns(paired=pl.lit(True)))

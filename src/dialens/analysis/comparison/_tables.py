@@ -14,6 +14,9 @@ TOO_FEW: Final = f"fewer than {FEWEST} dialogs or contexts"
 ALIKE: Final = f"fewer than {FEWEST} dialogs or contexts differ from the rest"
 CONSTANT: Final = "every dialog has the same value"
 
+_SMALL_SIDE = 20
+_TIMES = 3
+
 INTERVALS = pl.Schema(
     {
         "level": pl.String,
@@ -29,7 +32,6 @@ INTERVALS = pl.Schema(
     }
 )
 """`basis` is `pooled` (from summed features) or `mean of dialogs`."""
-
 COMPARISONS = pl.Schema(
     {
         "level": pl.String,
@@ -85,11 +87,25 @@ than 6 dialogs or contexts).'
             f"{counted(constant, 'row')} in which all dialogues of each say the same: exchanging "
             "dialogues."
         )
+    if uneven := _uneven(table):
+        said.append(
+            f"{counted(uneven, 'row')} with a small side (below {_SMALL_SIDE}) and one "
+            f"{_TIMES} times as large: where values are skewed, p is up to a half too small there."
+        )
     reasons = table.filter(pl.col("test").is_null())["reason"].value_counts(sort=True)
     untested = ", ".join(f"{count:,} ({reason})" for reason, count in reasons.iter_rows())
     if untested:
         said.append(f"Not tested: {untested}.")
     return " ".join(said)
+
+
+def _uneven(table: pl.DataFrame) -> int:
+    """Tests of unpaired sides of very different size, of which one is small."""
+    if "paired" not in table.columns:
+        return 0
+    small, large = pl.min_horizontal("n_a", "n_b"), pl.max_horizontal("n_a", "n_b")
+    uneven = (small < _SMALL_SIDE) & (large >= _TIMES * small) & ~pl.col("paired")
+    return table.filter(uneven & (pl.col("test") == T)).height
 
 
 def families_tested(table: pl.DataFrame) -> str:
