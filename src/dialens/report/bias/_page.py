@@ -143,9 +143,10 @@ class _Report:
             "Ratings by condition",
             [*self._means(), *self._folded("table2", "table3", "table4")],
         )
-        yield self._agreement()
+        yield from self._agreement()
         biases = [*self._found("pushes"), *self._folded("pushes")]
-        yield Section("biases", "What else biased ratings", biases)
+        if biases:
+            yield Section("biases", "What else biased ratings", biases)
         yield self._raters()
         yield from self._opinions()
         yield from self._rest()
@@ -174,7 +175,7 @@ class _Report:
         blocks: list[Block] = [
             Plot("effects", charts, "Quality", title="Every effect in points")
             if charts
-            else Text("The ratings carry no factor with two levels, so nothing can be compared.")
+            else Text("No factor of the design has two levels, so nothing can be compared.")
         ]
         return Section(
             "design",
@@ -187,6 +188,8 @@ class _Report:
         anchor = float(values[0]) if len(values) == 1 else None
         for figure in self.analysis.paper:
             if not figure.key.startswith("figure") or "mean" not in figure.table.columns:
+                continue
+            if not figure.table.drop_nulls("mean").height:
                 continue
             if figure.key == "figure5":
                 what = "Minutes spent by condition"
@@ -201,7 +204,7 @@ class _Report:
             else:
                 yield Fold(title, [Plot(figure.key, {"": chart})])
 
-    def _agreement(self) -> Section:
+    def _agreement(self) -> Iterator[Section]:
         plots = []
         table = self.analysis.table("table5")
         if table.drop_nulls("value").height:
@@ -218,8 +221,9 @@ class _Report:
         )
         tables = ("table5", "table6", "table7", "table8", "icc_differences")
         keys = ("categories", "labels", "label_raters", *tables)
-        blocks: list[Block] = [lead, *self._found("agreement"), *plots, *self._folded(*keys)]
-        return Section("agreement", "Agreement between raters", blocks)
+        blocks: list[Block] = [*self._found("agreement"), *plots, *self._folded(*keys)]
+        if blocks:
+            yield Section("agreement", "Agreement between raters", [lead, *blocks])
 
     def _raters(self) -> Section:
         chart = robustness_chart(self.analysis)

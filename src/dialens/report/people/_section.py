@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from dialens.analysis.people import Participants, People
-from dialens.base import counted, interval, listed, number, p_value
+from dialens.base import capitalised, counted, interval, listed, number, p_value
+from dialens.report._charts import Chart
 from dialens.report._page import Block, Finding, Findings, Fold, Plot, Section, Text, folded
 from dialens.report._table import Cell, Table, explained
 from dialens.report.people._charts import agents_chart, distribution_bars, rank, wins_chart
@@ -36,22 +37,27 @@ def _blocks(people: People, tables: dict[str, Table], names: list[str]) -> Itera
     ordered = [main, *(name for name in names if name != main)]
     if every:
         yield Findings(_findings(clear), "No difference between agents can be told from chance.")
-    means = {name: agents_chart(people, name) for name in ordered}
-    yield Plot("agents", means, "Quality" if len(means) > 1 else "", title="Agents")
+    yield _plot("agents", {name: agents_chart(people, name) for name in ordered}, "Agents")
     if "agent_differences" in tables:
         yield folded(tables["agent_differences"], open=True)
     spread = [name for name in ordered if name in people.distributions["quality"]]
     if spread:
-        charts = {name: distribution_bars(people, name) for name in spread}
-        choose = "Quality" if len(charts) > 1 else ""
-        yield Plot("answers", charts, choose, title="Answers")
+        yield _plot(
+            "answers", {name: distribution_bars(people, name) for name in spread}, "Answers"
+        )
     fought = [name for name in ordered if name in people.wins["quality"]]
     if fought:
-        charts = {name: wins_chart(people, name) for name in fought}
-        yield Plot("wins", charts, "Quality" if len(charts) > 1 else "", title="Who won")
+        yield _plot("wins", {name: wins_chart(people, name) for name in fought}, "Who won")
     yield from (folded(tables[key]) for key in ("agents", "distributions", "wins") if key in tables)
     for sentence in _methods(people):
         yield Text(sentence)
+
+
+def _plot(key: str, charts: dict[str, Chart], title: str) -> Plot:
+    """A chart for each quality; a single one needs no choice."""
+    if len(charts) > 1:
+        return Plot(key, charts, "Quality", title=title)
+    return Plot(key, {"": chart for chart in charts.values()}, title=title)
 
 
 def _findings(clear: Sequence[Said]) -> list[Finding]:
@@ -75,7 +81,7 @@ def _methods(people: People) -> Iterator[str]:
         if method:
             ways.setdefault(method, []).append(quality)
     for method, qualities in ways.items():
-        yield f"{listed(qualities).capitalize()}: {method}."
+        yield f"{capitalised(listed(qualities))}: {method}."
     for quality, note in people.notes:
         yield f"{quality}: {note}."
 
