@@ -108,9 +108,9 @@ def analyze(
 
     Means, differences and ranks of agents on every quality, from mixed models with raters and
     items both random and from models of choices; who took part. Effects of anchor, layout and
-    deadline with intervals over raters and items and corrected p-values; agreement in each condition
-    and its differences, Fleiss' kappa where ratings are labels; position, fatigue, halo, round
-    numbers; suspicious raters, and the main effects without them. Analyses whose columns are
+    deadline with intervals over raters and items and corrected p-values; agreement in each
+    condition and its differences, Fleiss' kappa where ratings are labels; position, fatigue, halo,
+    round numbers; suspicious raters, and the main effects without them. Analyses whose columns are
     missing are listed with the reason.
 
     A study is read from study.db beside its file; if nobody has taken it, from simulated.db. The

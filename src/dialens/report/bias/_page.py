@@ -262,7 +262,8 @@ class _Report:
             else []
         )
         blocks: list[Block] = [*plots, *self._folded("variance")]
-        yield Section("variance", "Where the variance lies", blocks)
+        if blocks:
+            yield Section("variance", "Where the variance lies", blocks)
         if self.analysis.notes:
             rows = [(note.part, note.reason) for note in self.analysis.notes]
             missing = Table("notes", "Parts and reasons", ("Part", "Reason"), rows)

@@ -57,7 +57,7 @@ def _plot(key: str, charts: dict[str, Chart], title: str) -> Plot:
     """A chart for each quality; a single one needs no choice."""
     if len(charts) > 1:
         return Plot(key, charts, "Quality", title=title)
-    return Plot(key, {"": chart for chart in charts.values()}, title=title)
+    return Plot(key, dict(zip([""], charts.values(), strict=True)), title=title)
 
 
 def _findings(clear: Sequence[Said]) -> list[Finding]:
