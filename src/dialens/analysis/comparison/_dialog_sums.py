@@ -78,8 +78,9 @@ class DialogSums:
         """
         totals = np.concatenate([self.total(group) for group in groups])
         rng = np.random.default_rng(0)
-        still = np.ones(len(self.metrics), dtype=bool)
         there = self.matrix(totals)
+        adding = np.array([metric.name not in self._mean_columns for metric in self.metrics])
+        still = adding & ~np.isnan(there).all(axis=1)
         for _ in range(_NUDGES):
             nudged = self.matrix(totals * (1 + _NUDGE * rng.random(totals.shape)))
             still &= np.all((nudged == there) | np.isnan(there), axis=1)
