@@ -164,3 +164,17 @@ def test_an_effect_on_one_quality_names_it():
     }  # fmt: skip
     claim = "With agent “b” instead of “a”, ratings of fluency were 0.32 points higher"
     assert _effect(row).claim == claim
+
+
+def test_ratings_that_are_all_the_same_get_a_page_that_says_so(tmp_path: Path) -> None:
+    rows = [
+        {"rater": f"r{r}", "item": f"i{i}", "agent": a, "quality": "tone", "value": 4}
+        for r in range(6)
+        for i in range(4)
+        for a in "xy"
+    ]
+    table = tmp_path / "same.csv"
+    pl.DataFrame(rows).write_csv(table)
+    done = CliRunner().invoke(app, ["analyze", str(table)], catch_exceptions=False)
+    assert "The agents cannot be compared: Every value of 'value' is 4" in done.output
+    assert "6 raters, 48 ratings of 8 responses to 4 items" in done.output

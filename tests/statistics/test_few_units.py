@@ -44,3 +44,11 @@ def test_units_that_all_say_the_same() -> None:
     assert [float(n) for n in jackknife_t(2.0, 2.0 + 1e-16, [nothing + 1e-17])][2] == 1
     assert float(jackknife_t(3.0, 2.0, [nothing])[2]) == pytest.approx(2 / 2**6)
     assert float(jackknife_t(3.0, 2.0, [nothing, nothing])[2]) == pytest.approx(2 / 924)
+
+
+def test_thousands_of_units_that_say_the_same_have_a_p() -> None:
+    """2 ** 1,100 is more than a float holds."""
+    none = np.zeros(1_100)
+    low, high, p = jackknife_t(1.0, 0.0, [none])
+    assert (float(low), float(high)) == (1.0, 1.0)
+    assert 0 <= float(p) < 1e-300

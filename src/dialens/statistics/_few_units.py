@@ -67,5 +67,5 @@ def jackknife_t(
 
 def _smallest_p(counts: Sequence[int]) -> float:
     """What exchanging units could show at best, for units that all say exactly the same."""
-    ways = 2.0 ** counts[0] if len(counts) == 1 else comb(sum(counts), counts[0])
-    return 2 / ways
+    ways = 2 ** counts[0] if len(counts) == 1 else comb(sum(counts), counts[0])
+    return 2 / ways  # of whole numbers, which never overflow

@@ -207,3 +207,16 @@ def test_what_cannot_vary_has_a_reason() -> None:
 def test_agents_of_one_name_in_two_systems_are_two_agents() -> None:
     table = ratings(crossed(13)).with_columns(system=pl.col("agent"), agent=pl.lit("bot"))
     assert what_people_said(table).agents["agent"].to_list() == ["bot0 / bot", "bot1 / bot"]
+
+
+def test_an_agent_that_hardly_anybody_judged_takes_no_test_from_the_others() -> None:
+    table = ratings(crossed(5, agents=3))
+    stray = table.head(1).with_columns(agent=pl.lit("stray"), value=pl.lit(99.0))
+    with_it, without = what_people_said(pl.concat([table, stray])), what_people_said(table)
+    kept = pl.col("first").str.starts_with("bot") & pl.col("second").str.starts_with("bot")
+    columns = ["first", "second", "difference", "low", "high", "p"]
+    both = [people.agent_differences.filter(kept).select(columns) for people in (with_it, without)]
+    assert both[0].equals(both[1])
+    alone = with_it.agents.filter(agent="stray").row(0, named=True)
+    assert (alone["mean"], alone["low"], alone["rank"]) == (99.0, None, None)
+    assert alone["reason"] == "an agent with 1 rater: at least 3 are needed"

@@ -7,6 +7,7 @@ they like an agent, and items in how well an agent does with them.
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, Final
@@ -15,7 +16,7 @@ import polars as pl
 from scipy import stats
 
 from dialens.analysis.people._ranks import ranks
-from dialens.analysis.people._ratings import RatedQuality, too_few
+from dialens.analysis.people._ratings import RatedQuality, thin_agents, too_few
 from dialens.analysis.people._scales import LIKERT, MAGNITUDE, YES_NO
 from dialens.base import DialensError, counted
 from dialens.statistics import MixedFit, fit_mixed
@@ -85,14 +86,29 @@ def judge(quality: RatedQuality, *, smallest: float | None, confidence: float) -
         notes.append(f"{counted(zeros, 'rating')} of 0 or less have no logarithm and are left out")
     if not usable.ratings.height:
         return Judged([], [], notes)
-    reason = too_few(usable)
-    if reason is not None:
-        return _without_test(usable, reason, notes)
+    thin = thin_agents(usable)
+    known = [agent for agent in usable.agents if agent not in thin]
+    if not known or len(known) < min(2, len(usable.agents)):
+        return _without_test(usable, too_few(usable) or "", notes)
+    kept = usable.only(known)
     try:
-        fit = _fitted(usable, confidence)
+        fit = _fitted(kept, confidence)
     except DialensError as error:
         return _without_test(usable, str(error), notes)
-    return _with_test(usable, fit, smallest, confidence, notes)
+    judged = _with_test(kept, fit, smallest, confidence, notes)
+    return _with_thin_agents(usable, judged, thin) if thin else judged
+
+
+def _with_thin_agents(quality: RatedQuality, judged: Judged, thin: Mapping[str, str]) -> Judged:
+    """Adds agents that too few judged: their plain means, and no test against the others."""
+    plain = _without_test(quality, "", [])
+    agents = [row | {"reason": thin[row["agent"]]} for row in plain.agents if row["agent"] in thin]
+    pairs = []
+    for row in plain.differences:
+        named = [name for name in (row["first"], row["second"]) if name in thin]
+        if named:
+            pairs.append(row | {"reason": thin[named[0]]})
+    return Judged([*judged.agents, *agents], [*judged.differences, *pairs], judged.notes)
 
 
 def _on_its_scale(quality: RatedQuality) -> tuple[RatedQuality, int]:

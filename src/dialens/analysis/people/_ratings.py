@@ -1,7 +1,7 @@
 """Ratings as the models of people's judgements take them: who, of which agent, of what."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 import polars as pl
@@ -54,6 +54,10 @@ class RatedQuality:
             if levels >= 2 and table.height >= _REPEATED * levels:
                 kept.append(term)
         return kept
+
+    def only(self, agents: Sequence[str]) -> "RatedQuality":
+        """The ratings of some agents."""
+        return replace(self, ratings=self.ratings.filter(pl.col("agent").is_in(list(agents))))
 
     def units(self) -> pl.DataFrame:
         """How many ratings, raters and items each agent has."""
@@ -173,12 +177,21 @@ def too_few(quality: RatedQuality) -> str | None:
         >>> too_few(RatedQuality("tone", "tone", scale, table.with_columns(response="dialog"), {}))
         'an agent with 1 rater: at least 3 are needed'
     """
-    units = quality.units()
-    if not units.height:
+    if not quality.units().height:
         return "no rating says which agent it is about"
-    raters, items = (int(units[name].min()) for name in ("n_raters", "n_items"))  # type: ignore[arg-type]
-    if raters < FEWEST_RATERS:
-        return f"an agent with {counted(raters, 'rater')}: at least {FEWEST_RATERS} are needed"
-    if items < FEWEST_ITEMS:
-        return f"an agent with {counted(items, 'item')}: at least {FEWEST_ITEMS} are needed"
-    return None
+    return next(iter(thin_agents(quality).values()), None)
+
+
+def thin_agents(quality: RatedQuality) -> dict[str, str]:
+    """Agents that too few raters judged, or on too few items, and the reason."""
+    found = {}
+    for row in quality.units().iter_rows(named=True):
+        raters, items = row["n_raters"], row["n_items"]
+        if raters < FEWEST_RATERS:
+            why = f"an agent with {counted(raters, 'rater')}: at least {FEWEST_RATERS} are needed"
+        elif items < FEWEST_ITEMS:
+            why = f"an agent with {counted(items, 'item')}: at least {FEWEST_ITEMS} are needed"
+        else:
+            continue
+        found[row["agent"]] = why
+    return found

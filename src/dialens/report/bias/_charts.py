@@ -136,6 +136,8 @@ def robustness_chart(analysis: StudyAnalysis) -> Chart | None:
     if "effect" not in rows.columns or rows["left_out"].n_unique() < 2:
         return None
     scopes = rows["quality"].drop_nulls().unique(maintain_order=True).to_list()
+    if not scopes:
+        return None
     scope = "all" if "all" in scopes else scopes[0]
     part = rows.filter(
         pl.col("effect").is_in(["anchor", "layout", "deadline"]), pl.col("quality") == scope

@@ -10,7 +10,7 @@ from dialens.analysis.bias import FLAGS, StudyAnalysis
 from dialens.base import capitalised, counted, listed, number, p_value
 from dialens.report._page import Finding
 from dialens.report.bias._remarks import rater_word
-from dialens.report.bias._wording import bounds, is_clear, with_family
+from dialens.report.bias._wording import bounds, is_clear, rated_things, with_family
 
 _ALL = "all"
 _FLAG_WORDS = {
@@ -288,8 +288,7 @@ def _raters(analysis: StudyAnalysis) -> Iterator[Finding]:
     ]
     flagged = flags.any_flag
     if not parts:
-        checks = "same answers throughout, speed, failed checks, round numbers, few ratings"
-        yield Finding("No rater stands out", f"looked for: {checks}", topic="raters")
+        yield Finding("No rater stands out", "by the checks that the data allow", topic="raters")
         return
     claim = f"{len(flagged)} of {counted(total, 'rater')} should be looked at twice"
     yield Finding(claim, listed(parts), topic="raters")
@@ -345,7 +344,7 @@ def scope(analysis: StudyAnalysis) -> str:
     size = (
         f"{counted(data.raters.height, rater_word(data))}, "
         f"{counted(data.ratings.height, 'rating')} of "
-        f"{counted(data.ratings['item'].n_unique(), 'item')}"
+        f"{rated_things(data.ratings)}"
     )
     if not tests and analysis.people.agent_differences.height:
         return size

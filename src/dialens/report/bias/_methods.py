@@ -3,6 +3,7 @@
 from dialens.analysis.bias import StudyAnalysis, StudyData
 from dialens.base import counted, listed
 from dialens.report.bias._remarks import rater_word
+from dialens.report.bias._wording import rated_things
 
 CODEBOOK: dict[str, str] = {
     "effect": "name of a difference or ratio; question says what it asks",
@@ -69,33 +70,70 @@ def _scale(data: StudyData) -> str:
 
 def methods(analysis: StudyAnalysis) -> list[str]:
     """How the numbers came about, in sentences for a paper."""
-    data, draws = analysis.data, analysis.draws
-    ratings = data.ratings
-    factors = [f"{name} ({', '.join(data.levels(name))})" for name in data.factors]
-    design = f"The design varied {listed(factors)}. " if factors else ""
-    scale = _scale(data)
+    parts = (_study(analysis), _people(analysis), _effects(analysis), _agreement(analysis))
     flagged = len(analysis.flags.any_flag)
-    return [
+    last = (
+        "P-values were corrected within each table (differences between agents, effects, "
+        "differences of agreement, groups of raters, other biases) after Benjamini and Hochberg "
+        "(1995); the size of the family stands beside every corrected p. No rater was removed; "
+        f"{flagged} with unusual answering behaviour were left out in a separate view of the main "
+        "effects."
+    )
+    return [part for part in (*parts, last) if part]
+
+
+def _study(analysis: StudyAnalysis) -> str:
+    data = analysis.data
+    factors = [f"{name} ({', '.join(data.levels(name))})" for name in data.factors]
+    design = f" The design varied {listed(factors)}." if factors else ""
+    return (
         f"{counted(data.raters.height, rater_word(data))} gave "
-        f"{counted(ratings.height, 'rating')} of "
-        f"{counted(ratings['item'].n_unique(), 'item')} on {listed(data.qualities)}. {design}"
+        f"{counted(data.ratings.height, 'rating')} of {rated_things(data.ratings)} on "
+        f"{listed(data.qualities)}.{design}"
+    )
+
+
+def _people(analysis: StudyAnalysis) -> str:
+    """How agents were compared, each way once."""
+    table = analysis.people.agents.drop_nulls("method")
+    if not analysis.people.agent_differences.height:
+        return ""
+    ways: dict[str, list[str]] = {}
+    for quality, method in table.select("quality", "method").unique(maintain_order=True).rows():
+        ways.setdefault(method, []).append(quality)
+    told = [f"on {listed(qualities)} by {method}" for method, qualities in ways.items()]
+    return f"Agents were compared {'; '.join(told)}."
+
+
+def _effects(analysis: StudyAnalysis) -> str:
+    draws = analysis.draws
+    effects = (
         "Effects are contrasts of a linear mixed model with crossed random effects of raters and "
         "items, and of their own response to factors that vary within them, fitted by restricted "
         "maximum likelihood, with Satterthwaite’s degrees of freedom; they average evenly over the "
-        "other factors. Means are means of participants’ means with Student’s t over participants. "
-        "Drifts are slopes within raters and items, place and progress together; their "
-        "intervals and those of correlations come from Student’s t on the jackknife over raters. "
-        f"Bootstraps drew {draws.resamples:,} times (seed {draws.seed}).",
-        "The anchor’s pull is the difference between anchored and unanchored means divided by the "
-        "distance from the unanchored mean to the anchor’s value, with Fieller’s interval. "
-        f"{scale}Agreement is the intraclass correlation ICC(2,k) with missing cells by variance "
-        "components; its interval is that of F where the table is complete and of the likelihood "
-        f"elsewhere. All six forms are in the tables. {_labels(analysis)}Because ICC(2,k) grows "
-        "with the number of raters and counts differences of level, which normalisation removes "
-        "only where no modulus was shown, conditions are compared by ICC(2,1) and ICC(3,1) as "
-        "well.",
-        "P-values were corrected within each table (effects, differences of agreement, groups of "
-        "raters, other biases) after Benjamini and Hochberg (1995); the size of the family stands "
-        f"beside every corrected p. No rater was removed; {flagged} with unusual answering "
-        "behaviour were left out in a separate view of the main effects.",
-    ]
+        "other factors. "
+    )
+    pull = (
+        " The anchor’s pull is the difference between anchored and unanchored means divided by the "
+        "distance from the unanchored mean to the anchor’s value, with Fieller’s interval."
+    )
+    return (
+        f"{effects if analysis.data.factors else ''}Means are means of participants’ means with "
+        "Student’s t over participants. Drifts are slopes within raters and items, place and "
+        "progress together; their intervals and those of correlations come from Student’s t on the "
+        f"jackknife over raters. Bootstraps drew {draws.resamples:,} times (seed {draws.seed})."
+        f"{pull if 'anchor' in analysis.data.factors else ''}"
+    )
+
+
+def _agreement(analysis: StudyAnalysis) -> str:
+    if not analysis.table("table5").height:
+        return _scale(analysis.data)
+    return (
+        f"{_scale(analysis.data)}Agreement is the intraclass correlation ICC(2,k) with missing "
+        "cells by variance components; its interval is that of F where the table is complete and "
+        "of the likelihood elsewhere. All six forms are in the tables. "
+        f"{_labels(analysis)}Because ICC(2,k) grows with the number of raters and counts "
+        "differences of level, which normalisation removes only where no modulus was shown, "
+        "conditions are compared by ICC(2,1) and ICC(3,1) as well."
+    )

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+import polars as pl
+
 from dialens.base import counted, interval, p_value
 
 ALPHA = 0.05
@@ -34,3 +36,19 @@ def bounds(row: Mapping[str, Any], *, percent: bool = False, flip: bool = False)
     if flip:
         low, high = -high, -low
     return f"95 % interval {interval(low, high, percent=percent)}"
+
+
+def rated_things(ratings: pl.DataFrame) -> str:
+    """How many items were rated; where several agents answered them, how many responses.
+
+    Examples:
+        >>> table = pl.DataFrame({"item": ["a / x", "b / x"], "dialog": ["x", "x"]})
+        >>> rated_things(table)
+        '2 responses to 1 item'
+    """
+    rated = ratings["item"].n_unique()
+    places = [name for name in ("dialog", "turn") if name in ratings.columns]
+    asked = ratings.select(places).n_unique() if places else rated
+    if asked >= rated:
+        return counted(rated, "item")
+    return f"{counted(rated, 'response')} to {counted(asked, 'item')}"

@@ -12,6 +12,7 @@ from dialens.report.people._charts import agents_chart, distribution_bars, rank,
 from dialens.report.people._words import Said, headline, said
 
 _MOST_SENTENCES = 8
+_MOST_ROWS = 40
 
 
 def people_tables(people: People) -> dict[str, Table]:
@@ -39,7 +40,8 @@ def _blocks(people: People, tables: dict[str, Table], names: list[str]) -> Itera
         yield Findings(_findings(clear), "No difference between agents can be told from chance.")
     yield _plot("agents", {name: agents_chart(people, name) for name in ordered}, "Agents")
     if "agent_differences" in tables:
-        yield folded(tables["agent_differences"], open=True)
+        table = tables["agent_differences"]
+        yield folded(table, open=len(table.rows) <= _MOST_ROWS)
     spread = [name for name in ordered if name in people.distributions["quality"]]
     if spread:
         yield _plot(

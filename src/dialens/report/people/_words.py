@@ -70,11 +70,12 @@ def people_answer(people: People) -> str | None:
     tested = [one for one in every if one.row["p_adjusted"] is not None]
     if not tested:
         reasons = people.agent_differences["reason"].drop_nulls()
-        why = f": {reasons[0]}" if len(reasons) else ""
+        why = f": {reasons[0].rstrip('.')}" if len(reasons) else ""
         return f"The agents cannot be compared{why}"
     clear = [one for one in tested if one.clear]
     if not clear:
         return _no_difference(people, tested)
+    names = list(dict.fromkeys(one.quality for one in tested))
     main = headline(names)
     first = _best(people, [one for one in clear if one.quality == main])
     if first is None:
