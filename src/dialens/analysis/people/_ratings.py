@@ -1,7 +1,7 @@
 """Ratings as the models of people's judgements take them: who, of which agent, of what."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import polars as pl
@@ -161,7 +161,8 @@ def _named(one: _Found, found: list[_Found]) -> RatedQuality:
         for column in ("agent", "rater", "value")
         if shaped[column].null_count()
     }
-    return RatedQuality(name, quality, scale, kept, left_out)
+    span = kept.select(pl.col("value").max() - pl.col("value").min()).item()
+    return RatedQuality(name, quality, replace(scale, span=span), kept, left_out)
 
 
 def too_few(quality: RatedQuality) -> str | None:
