@@ -208,7 +208,7 @@ def test_battles_of_a_study_are_choices_and_nothing_else(
 
 
 def test_battles_that_are_called_ratings_are_ratings_only(tmp_path: Path) -> None:
-    study = battles(tmp_path / "plain", PAIRS["two agents"], ties=False, item="item")
+    study = battles(tmp_path / "with_choice", PAIRS["two agents"], ties=False, item="item")
     people = what_people_said(study.ratings, scales={"better": "yes_no"})
     assert people.agents["scale"].unique().to_list() == ["yes_no"]
     assert people.wins.height == 0
