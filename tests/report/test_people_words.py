@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
@@ -105,3 +106,16 @@ def test_the_only_agent_gets_its_mean_as_the_answer() -> None:
     alone = people({"tone": {"x": 2.0}, "overall": {"x": 3.5}}, {})
     assert one_agent_answer(alone) == "People rated x 3.50 of 5 on overall (20 raters, 10 items)"
     assert one_agent_answer(people({"tone": {"x": 2.0, "y": 3.0}}, {})) is None
+
+
+@pytest.mark.parametrize(
+    ("scale", "words"),
+    [
+        (AnswerScale("slider", None, None, "", span=1.0), "0.27 points"),
+        (AnswerScale("slider", None, None, "", span=80.0), "0.3 points"),
+        (AnswerScale("slider", 0, 100, "", span=1.0), "0.3 points of 100"),
+    ],
+)
+def test_differences_on_narrow_scales_have_two_decimals(scale: AnswerScale, words: str) -> None:
+    found = people({"tone": {"x": 0.6, "y": 0.33}}, {})
+    assert said(replace(found, scales={"tone": scale}))[0].size == words

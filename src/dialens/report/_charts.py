@@ -110,11 +110,30 @@ def specification(chart: Drawing) -> dict[str, Any]:
     return made
 
 
+def drawn_interval(
+    value: float | None, low: float | None, high: float | None
+) -> dict[str, float | None]:
+    """Ends of the line to draw, `left` and `right`: no line but the dot where there is no interval.
+
+    Columns without a single number would leave the axis without an extent.
+
+    Examples:
+        >>> drawn_interval(0.5, None, None)
+        {'left': 0.5, 'right': 0.5}
+    """
+    bare = value is None or low is None or high is None
+    left, right = (value, value) if bare else (low, high)
+    return {
+        "left": None if left is None else round(left, 5),
+        "right": None if right is None else round(right, 5),
+    }
+
+
 def picked_among_all(base: alt.Chart, x: alt.X, *, height: int) -> Drawing:
     """Every agent as a quiet tick, and over them the dot and interval of the one the reader picks.
 
     Args:
-        base: Rows with the columns `small`, `number`, `low` and `high`, and the vertical axis.
+        base: Rows with the columns `small`, `number`, `left` and `right`, and the vertical axis.
         x: The horizontal axis.
         height: Of the whole chart.
     """
@@ -123,7 +142,7 @@ def picked_among_all(base: alt.Chart, x: alt.X, *, height: int) -> Drawing:
     picked = base.transform_filter("datum.number === pick")
     line = picked.mark_rule(strokeWidth=4, strokeCap="round", style="picked", opacity=0.5)
     dot = picked.mark_circle(size=110, style="picked", opacity=1)
-    layers = alt.layer(ticks, line.encode(x=alt.X("low:Q"), x2="high:Q"), dot.encode(x=x))
+    layers = alt.layer(ticks, line.encode(x=alt.X("left:Q"), x2="right:Q"), dot.encode(x=x))
     return layers.add_params(alt.param(name="pick", value=0)).properties(height=height)
 
 

@@ -7,6 +7,7 @@ from dialens.report._charts import (
     FEW_AGENTS,
     Chart,
     Drawing,
+    drawn_interval,
     named,
     picked_among_all,
     specification,
@@ -34,6 +35,7 @@ def emotion_chart(digest: Digest) -> Chart | None:
                     "x": round(estimate.value, 5),
                     "low": None if estimate.low is None else round(estimate.low, 5),
                     "high": None if estimate.high is None else round(estimate.high, 5),
+                    **drawn_interval(estimate.value, estimate.low, estimate.high),
                 }
             )
     if not rows:
@@ -105,7 +107,7 @@ def _grouped(digest: Digest, order: list[str]) -> Drawing:
     shape = alt.Shape("agent:N", sort=agents).scale(domain=agents)
     dots = base.mark_point(size=52, filled=True, opacity=1).encode(shape=shape) if several else dots
     step = max(34, 13 * len(agents) + 16)
-    return alt.layer(lines.encode(x=alt.X("low:Q"), x2="high:Q"), dots.encode(x=x)).properties(
+    return alt.layer(lines.encode(x=alt.X("left:Q"), x2="right:Q"), dots.encode(x=x)).properties(
         height=step * len(order)
     )
 

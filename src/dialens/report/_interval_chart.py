@@ -98,8 +98,8 @@ def interval_chart(
         {
             **layout.place(mark),
             "value": _short(mark.value),
-            "low": _short(mark.low),
-            "high": _short(mark.high),
+            "left": _short(mark.value if mark.low is None else mark.low),
+            "right": _short(mark.value if mark.high is None else mark.high),
             "tick": _short(mark.tick),
             "clear": mark.clear,
             "text": write(mark.value),
@@ -247,7 +247,7 @@ def _dots(
     tick = {"type": "tick", "thickness": 3, "size": 18, "color": _SOFT, "opacity": 0.9}
     dot = {"type": "point", "size": 30 if bare else 75, "strokeWidth": 2, "opacity": 1}
     layers: list[tuple[dict[str, Any], dict[str, Any]]] = [
-        (line, {"x": at("low"), "x2": {"field": "high"}, "stroke": stroke}),
+        (line, {"x": at("left"), "x2": {"field": "right"}, "stroke": stroke}),
         *([(tick, {"x": at("tick")})] if "beside" in fields else []),
         (dot, {"x": at("value"), "stroke": stroke, "fill": fill}),
     ]

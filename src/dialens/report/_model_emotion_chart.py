@@ -9,6 +9,7 @@ from dialens.report._charts import (
     FEW_AGENTS,
     Chart,
     Drawing,
+    drawn_interval,
     named,
     picked_among_all,
     specification,
@@ -49,6 +50,7 @@ def model_emotion_chart(digest: Digest) -> Chart | None:
             "x": round(estimate.value, 5),
             "low": None if estimate.low is None else round(estimate.low, 5),
             "high": None if estimate.high is None else round(estimate.high, 5),
+            **drawn_interval(estimate.value, estimate.low, estimate.high),
             "text": _percent(estimate.value),
         }
         for unit in digest.agents

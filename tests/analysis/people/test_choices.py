@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 from scipy import special
 
+from dialens.analysis.bias import StudyData, read_study
 from dialens.analysis.people import (
     AGENT_DIFFERENCES,
     AGENTS,
@@ -17,6 +18,7 @@ from dialens.analysis.people import (
     people_from_choices,
     position_effect,
     same_choice,
+    what_people_said,
 )
 from dialens.statistics import load_ratings, measure_agreement
 
@@ -162,6 +164,67 @@ def test_a_plain_table_whose_values_sum_to_one_holds_choices(tmp_path: Path) -> 
     choices = choices_of(load_ratings(path))["better"]
     assert choices.n == 9
     assert people_from_choices("better", choices)[2].row(0)[1:] == ("a", "b", 9, 6, 3, 0)
+
+
+PAIRS = {
+    "two agents": [("a", "b")],
+    "three agents": [("a", "b"), ("b", "c"), ("a", "c")],
+}
+
+
+def battles(folder: Path, pairs: list[tuple[str, str]], *, ties: bool, item: str) -> StudyData:
+    """A study from a plain table: five raters, four items; first wins 3 of 4, or ties."""
+    header = f"rater,{item},agent,quality,value"
+    lines = [header + ",choice" if "choice" in folder.name else header]
+    for n in range(20):
+        first, second = pairs[n % len(pairs)]
+        won = 0.5 if ties and n % 5 == 4 else float(n % 4 > 0)
+        for agent, value in ((first, won), (second, 1 - won)):
+            end = f",c{n}" if "choice" in folder.name else ""
+            lines.append(f"r{n // 4},i{n % 4},{agent},better,{value:g}{end}")
+    folder.mkdir()
+    (folder / "ratings.csv").write_text("\n".join(lines))
+    return read_study(folder / "ratings.csv")
+
+
+@pytest.mark.parametrize("pairs", PAIRS.values(), ids=PAIRS)
+@pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.parametrize("item", ["item", "dialog"])
+@pytest.mark.parametrize("place", ["plain", "with_choice"])
+def test_battles_of_a_study_are_choices_and_nothing_else(
+    tmp_path: Path, pairs: list[tuple[str, str]], ties: bool, item: str, place: str
+) -> None:
+    study = battles(tmp_path / place, pairs, ties=ties, item=item)
+    people = what_people_said(study.ratings)
+    assert people.wins["n"].sum() == 20
+    assert people.agents["scale"].unique().to_list() == ["pairwise"]
+    assert people.agents["n_items"].max() == 4  # an item is the same whoever is compared
+    assert people.agent_differences.height == len(pairs)
+    assert study.choices == ["better"]
+    assert study.points().ratings.height == 0
+    assert study.ratings["normalised"].null_count() == 40
+    few = study.without(["r0", "r1", "r2", "r3"])  # four pairs alone would not be recognised
+    assert few.points().ratings.height == 0
+
+
+def test_battles_that_are_called_ratings_are_ratings_only(tmp_path: Path) -> None:
+    study = battles(tmp_path / "with_choice", PAIRS["two agents"], ties=False, item="item")
+    people = what_people_said(study.ratings, scales={"better": "yes_no"})
+    assert people.agents["scale"].unique().to_list() == ["yes_no"]
+    assert people.wins.height == 0
+
+
+@pytest.mark.parametrize(("pairs", "odd"), [(5, 0), (12, 1)])
+def test_few_pairs_or_an_exception_are_no_choices(pairs: int, odd: int) -> None:
+    rows = [
+        (f"r{n}", "i", agent, "fluent", float((agent == "a") or n < odd))
+        for n in range(pairs)
+        for agent in "ab"
+    ]
+    names = ["rater", "dialog", "agent", "quality", "value"]
+    table = pl.DataFrame(rows, schema=names, orient="row")
+    assert choices_of(table) == {}
+    assert what_people_said(table).agents["scale"].unique().to_list() == ["yes_no"]
 
 
 def test_yes_and_no_about_two_agents_are_no_choices() -> None:

@@ -20,6 +20,7 @@ from dialens.analysis.bias._scales import (
     scale_notes,
     share_a_scale,
 )
+from dialens.analysis.people import name_choices
 from dialens.base import DialensError
 from dialens.statistics import LABEL, load_ratings, rated_items
 
@@ -157,7 +158,7 @@ def study_data(
         )
     notes: list[Note] = []
     table = _factors(ratings).with_columns(rated_items(ratings).alias("item"))
-    table = _usable(table, notes)
+    table = name_choices(_usable(table, notes))
     how = how_normalised(table.filter(~is_choice(table)), normalise, notes)
     table = _timed(normalised(table, how, notes))
     scale_notes(table, notes)

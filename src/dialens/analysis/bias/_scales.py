@@ -11,15 +11,13 @@ from typing import Final
 
 import polars as pl
 
+from dialens.analysis.people import choice_kinds
 from dialens.base import listed
 from dialens.statistics import parsed_scale
 from dialens.statistics.agreement import log_normalised, not_positive
 
 LOG: Final = "log"
 AS_GIVEN: Final = "none"
-CHOICES: Final = ("pairwise", "best_worst", "ranking")
-"""Instruments whose rows belong together: what one item wins another loses."""
-
 TAKEN_AS_POINTS: Final = "scale of the ratings"
 """The part of the note that says that ratings were taken as points without being told so."""
 
@@ -47,16 +45,16 @@ def scale_kind(scale: str | None) -> str:
 
 
 def is_choice(table: pl.DataFrame) -> pl.Series:
-    """For each rating, whether it is one side of a choice.
+    """For each rating of a study, whether it is one side of a choice.
+
+    Choices that only their values show are named by `study_data`, once for the whole study: what
+    is left of one when raters are taken out is still no rating.
 
     Examples:
         >>> is_choice(pl.DataFrame({"scale": ['{"kind": "pairwise"}', None]})).to_list()
         [True, False]
     """
-    if "scale" not in table.columns:
-        return pl.Series([False], dtype=pl.Boolean).new_from_index(0, table.height)
-    known = {text: scale_kind(text) in CHOICES for text in table["scale"].drop_nulls().unique()}
-    return table["scale"].replace_strict(known, default=False, return_dtype=pl.Boolean)
+    return choice_kinds(table).is_not_null()
 
 
 def share_a_scale(table: pl.DataFrame) -> bool:

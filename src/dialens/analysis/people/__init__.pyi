@@ -1,4 +1,5 @@
 from ._choice_biases import POSITION, choice_labels, position_effect, same_choice
+from ._choice_rows import choice_kinds, name_choices
 from ._choices import Choices, choices_of, people_from_choices
 from ._participants import QUESTIONS, Participants, who_took_part
 from ._said import People, what_people_said
@@ -16,8 +17,10 @@ __all__ = [
     "Choices",
     "Participants",
     "People",
+    "choice_kinds",
     "choice_labels",
     "choices_of",
+    "name_choices",
     "people_from_choices",
     "position_effect",
     "same_choice",

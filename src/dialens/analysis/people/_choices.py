@@ -7,14 +7,22 @@ together: `choices_of` puts them together, and everything here counts a choice o
 
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Final
 
 import polars as pl
 from scipy import special
 
+from dialens.analysis.people._choice_rows import (
+    ARENA,
+    choice_kinds,
+    item_columns,
+    name_choices,
+    present,
+    rows_key,
+)
+from dialens.analysis.people._ratings import agent_names
+from dialens.analysis.people._scales import BEST_WORST, CHOSEN, PAIRWISE, RANKING
 from dialens.analysis.people._tables import AGENT_DIFFERENCES, AGENTS, WINS
 from dialens.base import DialensError, counted, listed
-from dialens.statistics import parsed_scale
 from dialens.statistics.choices import (
     ChoiceFit,
     best_worst_scores,
@@ -24,13 +32,6 @@ from dialens.statistics.choices import (
     win_shares,
 )
 
-PAIRWISE: Final = "pairwise"
-BEST_WORST: Final = "best_worst"
-RANKING: Final = "ranking"
-
-_KINDS = (PAIRWISE, BEST_WORST, RANKING)
-_LEAST_PAIRS = 5  # unlabelled 1s and 0s are taken for choices if so many pairs all sum to 1
-_ARENA = ("condition", "side", "against")
 _SHOWN = ("choice", "candidate", "rank", "rater", "item", "shown_first")
 
 
@@ -70,7 +71,7 @@ def choices_of(ratings: pl.DataFrame) -> dict[str, Choices]:
     """The choices among ratings, by quality; qualities that are no choices are not there.
 
     What a choice is says the kind in the JSON of `scale`, or the battle of an Arena corpus, or the
-    values themselves: 1 and 0 or two halves of two agents, by the same rater about the same item.
+    values themselves, as `name_choices` reads them.
 
     Args:
         ratings: What `load_ratings` gives, or any table with agent, quality, value and perhaps
@@ -91,67 +92,22 @@ def choices_of(ratings: pl.DataFrame) -> dict[str, Choices]:
     found: dict[str, Choices] = {}
     if not {"agent", "quality", "value"} <= set(ratings.columns):
         return found
-    rated = ratings.filter(pl.col("value").is_not_null() & pl.col("quality").is_not_null())
-    rated = rated.with_columns(_kind=_scale_kinds(rated))
+    rated = name_choices(ratings.with_columns(agent_names(ratings)))
+    rated = rated.with_columns(_kind=choice_kinds(rated)).drop_nulls(["value", "quality", "_kind"])
     for (quality,), part in rated.group_by("quality", maintain_order=True):
-        for kind, rows in _by_kind(part):
-            choices = _choices(str(quality), kind, rows)
+        for kind in CHOSEN:
+            choices = _choices(str(quality), kind, part.filter(pl.col("_kind") == kind))
             if choices is not None:
                 name = str(quality) if str(quality) not in found else f"{quality} ({kind})"
                 found[name] = choices
     return found
 
 
-def _by_kind(part: pl.DataFrame) -> list[tuple[str, pl.DataFrame]]:
-    """The rows of each kind of choice; unlabelled ones if their values show that they are."""
-    labelled = [
-        (kind, rows) for kind in _KINDS if (rows := part.filter(pl.col("_kind") == kind)).height
-    ]
-    plain = part.filter(pl.col("_kind").is_null())
-    if plain.height and _pairs_sum_to_one(plain):
-        labelled.append((PAIRWISE, plain))
-    return labelled
-
-
-def _scale_kinds(ratings: pl.DataFrame) -> pl.Series:
-    """`kind` in the JSON of the scale; null where there is none."""
-    if "scale" not in ratings.columns:
-        return pl.Series("_kind", [None] * ratings.height, dtype=pl.String)
-    texts = ratings["scale"].cast(pl.String)
-    kinds = {text: parsed_scale(text).get("kind") for text in texts.drop_nulls().unique()}
-    return texts.replace_strict(kinds, default=None, return_dtype=pl.String).alias("_kind")
-
-
-def _pairs_sum_to_one(rows: pl.DataFrame) -> bool:
-    if not rows["value"].is_in([0.0, 0.5, 1.0]).all():
-        return False
-    groups = rows.group_by(_key(rows)).agg(
-        pl.len().alias("n"), pl.col("agent").n_unique().alias("agents"), pl.col("value").sum()
-    )
-    fits = (pl.col("n") == 2) & (pl.col("agents") == 2) & (pl.col("value") == 1)
-    battles = set(_ARENA) <= set(rows.columns)
-    return (battles or groups.height >= _LEAST_PAIRS) and bool(groups.select(fits.all()).item())
-
-
-def _key(rows: pl.DataFrame) -> list[str]:
-    """The columns that rows of one choice have in common."""
-    there = [name for name in rows.columns if rows[name].null_count() < rows.height]
-    if "choice" in there:
-        wanted: tuple[str, ...] = ("choice", "rater")
-    elif set(_ARENA) <= set(there):
-        wanted = ("condition", "rater")
-    elif "screen" in there:
-        wanted = ("study", "rater", "screen", "attempt")
-    else:
-        wanted = ("study", "rater", "dialog", "item", "turn", "condition", "order")
-    return [name for name in wanted if name in there] or ["quality"]
-
-
 def _choices(quality: str, kind: str, rows: pl.DataFrame) -> Choices | None:
     rows = rows.filter(pl.col("agent").is_not_null())
     if not rows.height:
         return None
-    key = _key(rows)
+    key = rows_key(rows)
     rows = rows.with_columns(
         choice=pl.struct(key).rank("dense").cast(pl.Int64), **_context(rows, key)
     )
@@ -195,11 +151,11 @@ def _rank(kind: str) -> pl.Expr:
 
 def _context(rows: pl.DataFrame, key: list[str]) -> dict[str, pl.Expr]:
     """Rater, item and what was shown first, as far as the rows say it."""
-    there = [name for name in rows.columns if rows[name].null_count() < rows.height]
+    there = present(rows)
     missing = pl.lit(None, pl.String)
     rater = pl.col("rater").cast(pl.String) if "rater" in there else missing
-    battles = set(_ARENA) <= set(there)
-    named = [name for name in ("dialog", "item", "turn") if name in there]
+    battles = set(ARENA) <= set(there)
+    named = item_columns(rows)
     if battles:
         item = pl.col("condition").cast(pl.String)
     elif named:

@@ -1,6 +1,10 @@
 """Ratings as the models of people's judgements take them: who, of which agent, of what."""
 
+<<<<<<< HEAD
 from collections.abc import Mapping, Sequence
+=======
+from collections.abc import Mapping
+>>>>>>> w15/fix-x
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -165,7 +169,8 @@ def _named(one: _Found, found: list[_Found]) -> RatedQuality:
         for column in ("agent", "rater", "value")
         if shaped[column].null_count()
     }
-    return RatedQuality(name, quality, scale, kept, left_out)
+    span = kept.select(pl.col("value").max() - pl.col("value").min()).item()
+    return RatedQuality(name, quality, replace(scale, span=span), kept, left_out)
 
 
 def too_few(quality: RatedQuality) -> str | None:

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from dialens.analysis.people._choice_rows import name_choices
 from dialens.analysis.people._choices import Choices, choices_of, people_from_choices
 from dialens.analysis.people._distributions import distribution
 from dialens.analysis.people._model import judge
-from dialens.analysis.people._ratings import RatedQuality, agent_names, rated_qualities
-from dialens.analysis.people._scales import RATED, YES_NO, AnswerScale, chosen_kinds
+from dialens.analysis.people._ratings import RatedQuality, rated_qualities
+from dialens.analysis.people._scales import RATED, AnswerScale, chosen_kinds
 from dialens.analysis.people._tables import AGENT_DIFFERENCES, AGENTS, DISTRIBUTIONS, WINS
 from dialens.base import DialensError, listed, one_thread
 from dialens.statistics import corrected
@@ -79,9 +80,11 @@ def what_people_said(
         True
     """
     qualities: list[str] = ratings["quality"].unique(maintain_order=True).to_list()
-    parts = rated_qualities(ratings, chosen_kinds(scales, qualities))
-    choices = choices_of(ratings.with_columns(agent_names(ratings)))
-    rated = [part for part in parts if not _chosen(part, choices, scales or {})]
+    kinds = chosen_kinds(scales, qualities)
+    ratings = name_choices(ratings)
+    parts = rated_qualities(ratings, kinds)
+    rated = [part for part in parts if part.scale.kind in RATED]
+    choices = choices_of(ratings.filter(~pl.col("quality").is_in(list(kinds))))
     wanted = _smallest(smallest, [*(part.quality for part in rated), *choices])
     with one_thread():
         found = [
@@ -110,13 +113,6 @@ class _Found:
     distribution: pl.DataFrame
     wins: pl.DataFrame
     notes: tuple[str, ...]
-
-
-def _chosen(part: RatedQuality, choices: Mapping[str, Choices], named: Mapping[str, str]) -> bool:
-    """Whether ratings are halves of choices, which are looked at as choices."""
-    if part.scale.kind not in RATED:
-        return True
-    return part.scale.kind == YES_NO and part.asked in choices and part.asked not in named
 
 
 def _rated(part: RatedQuality, smallest: float | None, confidence: float) -> _Found:

@@ -15,7 +15,10 @@ MAGNITUDE: Final = "magnitude"
 YES_NO: Final = "yes_no"
 RATED: Final = (LIKERT, SLIDER, MAGNITUDE, YES_NO)
 """Kinds of answers that rate one response at a time."""
-CHOSEN: Final = ("pairwise", "best_worst", "ranking")
+PAIRWISE: Final = "pairwise"
+BEST_WORST: Final = "best_worst"
+RANKING: Final = "ranking"
+CHOSEN: Final = (PAIRWISE, BEST_WORST, RANKING)
 """Kinds of answers that compare responses with each other."""
 UNKNOWN: Final = "unknown"
 
@@ -31,12 +34,19 @@ class AnswerScale:
         low: The smallest answer possible, where known.
         high: The largest.
         why: Where that is known from, for the method's sentence.
+        span: How far apart the smallest and the largest answer given are.
     """
 
     kind: str
     low: float | None
     high: float | None
     why: str
+    span: float | None = None
+
+    @property
+    def width(self) -> float | None:
+        """From the smallest to the largest answer: possible ones where known, else given ones."""
+        return self.span if self.low is None or self.high is None else self.high - self.low
 
     @property
     def name(self) -> str:

@@ -11,6 +11,7 @@ from dialens.base import counted, interval, listed, number, p_value
 
 _ALPHA = 0.05
 _MOST_NAMED = 4
+_NARROW = 5  # on scales below that, a tenth of a point is much
 _CHOSEN = "win probability"
 
 
@@ -153,7 +154,9 @@ def _measured(
         return f"a factor of {number(size, 2)}", interval(low, high, 2)
     scale = people.scales.get(row["quality"])
     top = None if scale is None else scale.high
-    digits = 1 if top is None or top > 20 else 2
+    width = None if scale is None else scale.width
+    narrow = width is not None and width < _NARROW
+    digits = 2 if narrow or (top is not None and top <= 20) else 1
     of = "" if top is None else f" of {top:g}"
     return f"{number(size, digits)} points{of}", interval(low, high, digits)
 
