@@ -164,3 +164,22 @@ def test_an_effect_on_one_quality_names_it():
     }  # fmt: skip
     claim = "With agent “b” instead of “a”, ratings of fluency were 0.32 points higher"
     assert _effect(row).claim == claim
+
+
+def test_ratings_left_out_are_counted_before_the_first_number():
+    ratings, answers = SimulatedStudy(raters=6, items=6).run()
+    row = pl.int_range(pl.len())
+    holes = ratings.with_columns(
+        value=pl.when(row >= 5).then("value"),
+        rater=pl.when((row < 5) | (row >= 8)).then("rater"),
+        label=pl.when(row < 2).then(pl.lit("good")),
+    )
+    data = study_data(holes, answers)
+    total = f"{ratings.height} ratings"
+    said = {remark.text for remark in how_taken(data) if remark.title == "Left out"}
+    assert said == {
+        f"2 of {total} in words, not numbers.",
+        f"3 of {total} without a value (empty or NA).",
+        f"3 of {total} that do not say who rated.",
+    }
+    assert data.ratings.height == ratings.height - 8
