@@ -178,3 +178,22 @@ def test_ratings_that_are_all_the_same_get_a_page_that_says_so(tmp_path: Path) -
     done = CliRunner().invoke(app, ["analyze", str(table)], catch_exceptions=False)
     assert "The agents cannot be compared: Every value of 'value' is 4" in done.output
     assert "6 raters, 48 ratings of 8 responses to 4 items" in done.output
+
+
+def test_ratings_left_out_are_counted_before_the_first_number():
+    ratings, answers = SimulatedStudy(raters=6, items=6).run()
+    row = pl.int_range(pl.len())
+    holes = ratings.with_columns(
+        value=pl.when(row >= 5).then("value"),
+        rater=pl.when((row < 5) | (row >= 8)).then("rater"),
+        label=pl.when(row < 2).then(pl.lit("good")),
+    )
+    data = study_data(holes, answers)
+    total = f"{ratings.height} ratings"
+    said = {remark.text for remark in how_taken(data) if remark.title == "Left out"}
+    assert said == {
+        f"2 of {total} in words, not numbers.",
+        f"3 of {total} without a value (empty or NA).",
+        f"3 of {total} that do not say who rated.",
+    }
+    assert data.ratings.height == ratings.height - 8

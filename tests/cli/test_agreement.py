@@ -9,7 +9,7 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from dialens.base import DialensError
+from dialens.base import DialensError, interval, number
 from dialens.cli._agreement import agreement
 from dialens.statistics.agreement import STATISTICS
 
@@ -19,10 +19,10 @@ CORE = (
 )  # fmt: skip
 
 
-def run(*arguments: object) -> Result:
+def run(*arguments: object, columns: int = 120) -> Result:
     app = typer.Typer()
     app.command()(agreement)
-    return CliRunner(env={"COLUMNS": "120"}).invoke(app, [str(part) for part in arguments])
+    return CliRunner(env={"COLUMNS": str(columns)}).invoke(app, [str(part) for part in arguments])
 
 
 @pytest.fixture
@@ -163,3 +163,54 @@ def test_a_number_of_raters_is_given_with_its_interval_or_not_at_all(tmp_path: P
     ran = run(path, "-o", tmp_path / "out", "--target", 0.99)
     assert ran.exit_code == 0, ran.output
     assert "needs" not in ran.output, "three items cannot tell"
+
+
+def labelled(path: Path, labels: list[str]) -> Path:
+    """Items with one letter for each of three raters."""
+    rows = [
+        (f"i{i}", f"r{j}", word) for i, word in enumerate(labels) for j, word in enumerate(word)
+    ]
+    lines = [f"{item},{rater},emotion,{word}" for item, rater, word in rows]
+    path.write_text("\n".join(["item,rater,quality,value", *lines]) + "\n")
+    return path
+
+
+def test_few_raters_are_not_said_to_agree_by_chance(tmp_path: Path) -> None:
+    """By hand: 2/3 of the pairs are the same, by chance 1/2 are: kappa is (2/3 - 1/2) / (1/2)."""
+    path = labelled(tmp_path / "r.csv", ["aaa", "bbb", "aab", "bba"] * 5)
+    ran = run(path, "-o", tmp_path / "out")
+    assert ran.exit_code == 0, ran.output
+    assert ran.output.startswith("emotion: Fleiss' kappa is 0.33, but with only 3 raters its")
+    assert "chance cannot be ruled out" in ran.output.splitlines()[0]
+
+
+def test_perfect_agreement_is_called_so(tmp_path: Path) -> None:
+    ran = run(labelled(tmp_path / "r.csv", ["aaa", "bbb", "ccc"] * 6), "-o", tmp_path / "out")
+    assert ran.output.startswith("emotion: all raters gave the same label, item by item.")
+    ran = run(labelled(tmp_path / "n.csv", ["111", "222", "333"] * 6), "-o", tmp_path / "numbers")
+    assert ran.output.startswith("emotion: all raters gave the same rating, item by item.")
+
+
+def test_ratings_without_a_value_are_counted(tmp_path: Path) -> None:
+    path = tmp_path / "r.csv"
+    values = ["1", "2", "NA", "", "3", "4", "5", "5"]
+    lines = [f"i{n // 2},r{n % 2},{value}" for n, value in enumerate(values)]
+    path.write_text("\n".join(["item,rater,value", *lines]) + "\n")
+    ran = run(path, "-o", tmp_path / "out")
+    assert "Note: Left out: 2 of 8 ratings without a value (empty or NA)." in ran.output
+    assert "2 of 8 ratings without a value" in (tmp_path / "out" / "agreement.html").read_text()
+
+
+def test_a_narrow_terminal_keeps_numbers_whole(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(30, 1)) + rng.normal(size=(30, 8))
+    lines = [f"i{i},r{j},{value:.1f}" for (i, j), value in np.ndenumerate(values)]
+    path = tmp_path / "r.csv"
+    path.write_text("\n".join(["item,rater,value", *lines]) + "\n")
+    out = tmp_path / "out"
+    ran = run(path, "-o", out, columns=60)
+    assert "…" not in ran.output.split("Not computed")[0]
+    rows = {row["statistic"]: row for row in json.loads((out / "agreement.json").read_text())}
+    for name in ("ICC(2,1)", "ICC(2,k)", "alpha_ordinal"):
+        row = rows[name]
+        assert f"{number(row['value'], 3)}  {interval(row['low'], row['high'], 3)}" in ran.output

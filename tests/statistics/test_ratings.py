@@ -109,7 +109,10 @@ def test_words_are_kept_beside_numbers(tmp_path: Path) -> None:
         ("item,turn,value\na,x,1\n", r"row 1: field `turn` cannot be understood; seen: 'x'"),
         ("item,value\na,1\nb,2,3\n", r"line 3: has 3 cells where the header has 2"),
         ("dialog,role,text\nd,agent,hello\n", "holds no ratings"),
-        ("a,b\n1,2\n", "no format that dialens recognises"),
+        ("a,b\n1,2\n", r"columns item \(or dialog\) and value.* rater, agent.*found: a and b\."),
+        ("rater,item,value\n", r"holds no ratings.*found: rater, item and value, and no row"),
+        ("", "the file is empty"),
+        ("item;value\na;1,500\nb;2,000\n", r"`value`: '1,500' may be a number with decimals"),
     ],
 )
 def test_what_cannot_be_read_is_named(tmp_path: Path, content: str, message: str) -> None:
@@ -117,6 +120,24 @@ def test_what_cannot_be_read_is_named(tmp_path: Path, content: str, message: str
     path.write_text(content)
     with pytest.raises(DialensError, match=message):
         load_ratings(path)
+
+
+@pytest.mark.parametrize("delimiter", [";", "\t"])
+def test_decimal_commas_are_numbers_where_commas_do_not_delimit(
+    tmp_path: Path, delimiter: str
+) -> None:
+    path = tmp_path / "r.csv"
+    rows = [("item", "rating"), ("a", "3,7"), ("b", "-0,125"), ("c", "4"), ("d", "NA")]
+    path.write_text("".join(f"{delimiter.join(row)}\n" for row in rows))
+    table = load_ratings(path)
+    assert table["value"].to_list() == [3.7, -0.125, 4.0, None]
+    assert LABEL not in table.columns
+
+
+def test_a_comma_in_a_comma_table_stays_what_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "r.csv"
+    path.write_text('item,value\na,"3,7"\n')
+    assert load_ratings(path)[LABEL].to_list() == ["3,7"]
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import polars as pl
 import typer
+from rich.table import Column, Table
 
 from dialens.base import (
     RUN,
@@ -213,10 +214,10 @@ def _main(part: pl.DataFrame) -> list[dict[str, Any]]:
 
 
 def _print_table(part: pl.DataFrame) -> None:
-    grid = plain_table()
-    for head in ("statistic", "value", "95 % interval", "from", "test"):
-        grid.add_column(head, no_wrap=True)
-    for row in _main(part):
+    rows = _main(part)
+    tested = any(row["f"] is not None for row in rows)
+    grid = _grid("statistic", "value", "95 % interval", "from", *(["test"] if tested else []))
+    for row in rows:
         coefficient = row["statistic"].startswith("ICC")
         test = ""
         if row["f"] is not None:
@@ -226,13 +227,20 @@ def _print_table(part: pl.DataFrame) -> None:
             number(row["value"], 3),
             interval(row["low"], row["high"], 3),
             row["interval"] or "",
-            test,
+            *([test] if tested else []),
         )
     if grid.row_count:
         plain_console().print(grid)
-    missing = [row for row in _main(part) if row["low"] is None]
+    missing = [row for row in rows if row["low"] is None]
     for reason, which in _by_reason(missing).items():
         print(f"{', '.join(which)}: {reason}.")
+
+
+def _grid(*heads: str) -> Table:
+    """A table whose numbers stay whole on a narrow terminal; names fold instead."""
+    folding = ("statistic", "effect", "from", "test")
+    columns = (Column(h, no_wrap=h not in folding, overflow="fold") for h in heads)
+    return plain_table(*columns)
 
 
 def _by_reason(rows: list[dict[str, Any]]) -> dict[str, list[str]]:
@@ -256,9 +264,7 @@ def _print_study(study: GeneralizabilityStudy) -> None:
         "quality", "group", maintain_order=True
     ):
         print(f"\nVariance of {quality}{'' if group == 'all' else f', {group}'}:")
-        grid = plain_table()
-        for head in ("effect", "variance", "share", "95 % interval"):
-            grid.add_column(head, no_wrap=True)
+        grid = _grid("effect", "variance", "share", "95 % interval")
         for row in part.filter(pl.col("variance").is_not_null()).iter_rows(named=True):
             grid.add_row(
                 row["effect"],

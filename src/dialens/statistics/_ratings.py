@@ -3,7 +3,8 @@
 A tidy table (CSV, TSV, JSONL or Parquet, packed or not) needs a column `value` and one that says
 what was rated (`dialog`, or `item`). Everything else may be missing: a table without `quality`
 holds one quality, a table without `rater` does not know who rated. Columns that are not ours are
-factors and stay as they are; the JSON in `factors` becomes columns too.
+factors and stay as they are; the JSON in `factors` becomes columns too. Where a table is delimited
+by semicolons or tabs, numbers may have decimal commas.
 """
 
 import csv
@@ -17,6 +18,13 @@ import polars as pl
 
 from dialens.base import DialensError
 from dialens.corpus import RATINGS, Corpus, Source, is_corpus_folder, json_records, read
+from dialens.statistics._rating_files import (
+    header_of,
+    is_wrong_table,
+    no_rows,
+    no_table,
+    without_decimal_commas,
+)
 
 ITEM = ("level", "system", "agent", "dialog", "turn")
 """What names an item: ratings that agree in all of these judge the same thing."""
@@ -71,13 +79,11 @@ def load_ratings(
     if table is not None:
         ratings = _checked(table, source)
     else:
-        corpus = read(source.path, format=format, on_error=on_error)
+        corpus = _corpus(source, format, on_error)
         ratings = corpus.ratings.collect()
     if not ratings.height:
-        raise DialensError(
-            f"{source.path} holds no ratings. Agreement needs a corpus with ratings, or a table "
-            "with the columns dialog (or item), rater, quality and value."
-        )
+        delimited = table is not None and not source.is_folder
+        raise DialensError(no_rows(source, table.columns if delimited else ()))
     ratings = _with_factors(ratings, factors)
     return _with_meta(ratings, corpus, factors, source)
 
@@ -136,16 +142,26 @@ def _table(source: Source) -> pl.DataFrame | None:
         if not _rates(_named(list(source.first))):
             return None
         return _from_json(source)
-    header = head.split(b"\n", 1)[0].decode(errors="replace").strip()
-    delimiter = max(",;\t", key=header.count)
-    columns = [cell.strip().strip('"') for cell in header.split(delimiter)]
+    delimiter, columns = header_of(source)
     if not _rates(_named(columns)):
         return None
     content = b"".join(source.chunks())
     try:
-        return pl.read_csv(content, separator=delimiter, infer_schema=False)
+        cells = pl.read_csv(content, separator=delimiter, infer_schema=False)
     except pl.exceptions.PolarsError as error:
         raise DialensError(_ragged(source, content, delimiter, error)) from error
+    if delimiter == ",":
+        return cells
+    return without_decimal_commas(cells, _named(cells.columns), source)
+
+
+def _corpus(source: Source, format: str | None, on_error: str) -> Corpus:
+    try:
+        return read(source.path, format=format, on_error=on_error)
+    except DialensError as error:
+        if format is None and is_wrong_table(source):
+            raise DialensError(no_table(source)) from error
+        raise
 
 
 def _from_json(source: Source) -> pl.DataFrame:

@@ -6,11 +6,12 @@ from ._effects import effects
 from ._paper import PaperTable, paper_tables, split_effects
 from ._raters import FLAGS, flag_raters, robustness
 from ._response_biases import response_biases
-from ._scales import TAKEN_AS_POINTS
+from ._scales import LEFT_OUT, TAKEN_AS_POINTS
 from ._simulation import SimulatedStudy
 
 __all__ = [
     "FLAGS",
+    "LEFT_OUT",
     "TAKEN_AS_POINTS",
     "PaperTable",
     "Resampling",

@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 
 from dialens.analysis.bias._scales import (
+    LEFT_OUT,
     Note,
     how_normalised,
     is_choice,
@@ -21,7 +22,7 @@ from dialens.analysis.bias._scales import (
     share_a_scale,
 )
 from dialens.analysis.people import name_choices
-from dialens.base import DialensError
+from dialens.base import DialensError, counted
 from dialens.statistics import LABEL, load_ratings, rated_items
 
 NONE = "none"
@@ -226,14 +227,16 @@ def _from_json(ratings: pl.DataFrame, key: str) -> pl.Series | None:
 
 
 def _usable(table: pl.DataFrame, notes: list[Note]) -> pl.DataFrame:
-    words = LABEL in table.columns and table[LABEL].is_not_null()
-    if isinstance(words, pl.Series) and words.any():
-        notes.append(
-            Note("ratings", f"{int(words.sum()):,} ratings are words, not numbers, and left out")
-        )
-    missing = table.filter(pl.col("value").is_null()).height
+    total = counted(table.height, "rating")
+    words = table[LABEL].is_not_null().sum() if LABEL in table.columns else 0
+    if words:
+        notes.append(Note(LEFT_OUT, f"{words:,} of {total} in words, not numbers"))
+    missing = table["value"].null_count() - words
     if missing:
-        notes.append(Note("ratings", f"{missing:,} ratings without a value were left out"))
+        notes.append(Note(LEFT_OUT, f"{missing:,} of {total} without a value (empty or NA)"))
+    nobody = table.filter(pl.col("value").is_not_null() & pl.col("rater").is_null()).height
+    if nobody:
+        notes.append(Note(LEFT_OUT, f"{nobody:,} of {total} that do not say who rated"))
     kept = table.filter(pl.col("value").is_not_null() & pl.col("rater").is_not_null())
     if kept.height == 0:
         raise DialensError(

@@ -21,6 +21,9 @@ AS_GIVEN: Final = "none"
 TAKEN_AS_POINTS: Final = "scale of the ratings"
 """The part of the note that says that ratings were taken as points without being told so."""
 
+LEFT_OUT: Final = "ratings left out"
+"""The part of the notes that say how many ratings were left out, and why."""
+
 _NUMBER_SHOWN = ("numerical", "both", "shown")
 _WIDE = 20
 _ALIKE = 3.0

@@ -1,10 +1,6 @@
 """Ratings as the models of people's judgements take them: who, of which agent, of what."""
 
-<<<<<<< HEAD
 from collections.abc import Mapping, Sequence
-=======
-from collections.abc import Mapping
->>>>>>> w15/fix-x
 from dataclasses import dataclass, replace
 from typing import Final
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import polars as pl
 
-from dialens.base import capitalised, counted, in_brackets, listed, number
+from dialens.base import capitalised, counted, in_brackets, interval, listed, number
 from dialens.report._page import Finding
 
 _SHARED = "ICC(2,k)", "ICC(2,1)"
@@ -14,6 +14,7 @@ _WORDS = ((0.5, "poor"), (0.75, "moderate"), (0.9, "good"))
 _TARGET = 0.8
 _MOST = 12
 _PARADOX = 0.3
+_FEW_RATERS = 5
 _FACETS = (
     "Variances of facets come from sums of squares (Henderson’s first method; in balanced designs "
     "the analysis of variance), coefficients from them as in Brennan (2001), negative variances "
@@ -108,11 +109,16 @@ def _finding(
     alpha = rows["alpha_ordinal"]
     if alpha["value"] is None:
         alpha = rows["alpha_nominal"]
+    same = _same(rows, "label" if rows["alpha_ordinal"]["value"] is None else "rating")
     if mean["value"] is None:
-        if alpha["value"] is None:
-            return Finding(f"{where}: agreement cannot be computed", capitalised(mean["reason"]))
-        numbers = f"{_coefficient(alpha['also'], alpha)}. {_prevalence(rows)}{_of(mean)}"
-        return Finding(f"{where}: raters agree {_chance(alpha)}", numbers)
+        kappa = rows["fleiss_kappa"]
+        known = [row for row in (kappa, alpha) if row["value"] is not None]
+        if not known:
+            claim = same or "agreement cannot be computed"
+            return Finding(f"{where}: {claim}", capitalised(alpha["reason"]))
+        numbers = "; ".join(_coefficient(row["also"], row) for row in known)
+        text = f"{numbers}. {_prevalence(rows)}{_of(mean)}"
+        return Finding(f"{where}: {same or _chance(known[0])}", text)
     coefficients = [_coefficient(names[0], mean), _coefficient(names[1], single)]
     if alpha["value"] is not None:
         coefficients.append(_coefficient(alpha["also"], alpha))
@@ -124,7 +130,7 @@ def _finding(
         _odd(raters),
     )
     return Finding(
-        f"{where}: {_reliability(mean, single)}",
+        f"{where}: {same or _reliability(mean, single)}",
         " ".join(part for part in parts if part),
     )
 
@@ -158,23 +164,52 @@ moderate for a single one'
     )
 
 
-def _chance(alpha: Mapping[str, Any]) -> str:
-    """What an interval of alpha says; without one, what cannot be said.
+def _same(rows: Mapping[str, Mapping[str, Any]], what: str) -> str:
+    """What to say where no two ratings of an item differ; nothing where some do.
 
     Examples:
-        >>> _chance({"low": 0.1, "high": 0.4}), _chance({"low": 0.5, "high": 0.85})
-        ('more than chance, less than the 0.67 that is usually asked for',
-         'more than chance; whether as well as is usually asked for (0.67) is open')
+        >>> _same({"percent_agreement": {"value": 1.0}}, "label")
+        'all raters gave the same label, item by item'
+        >>> _same({"percent_agreement": {"value": 0.9}}, "label")
+        ''
     """
-    low, high = alpha["low"], alpha["high"]
+    whole = rows["percent_agreement"]["value"] == 1
+    return f"all raters gave the same {what}, item by item" if whole else ""
+
+
+def _chance(row: Mapping[str, Any]) -> str:
+    """A coefficient with what its interval says; without one, what cannot be said.
+
+    Examples:
+        >>> kappa = {"also": "Fleiss' kappa", "value": 0.49, "low": -0.34, "n_raters": 3}
+        >>> _chance({**kappa, "high": 0.81})
+        "Fleiss' kappa is 0.49, but with only 3 raters its interval goes from −0.34 to 0.81: no \
+more than chance cannot be ruled out"
+        >>> _chance({**kappa, "low": 0.3, "high": 0.6})
+        "Fleiss' kappa is 0.49 (0.30 to 0.60): more than chance, less than the 0.67 that is \
+usually asked for"
+    """
+    low, high = row["low"], row["high"]
+    claim = f"{row['also']} is {number(row['value'], 2)}"
     if low is None or high is None:
-        return "to a degree that has no interval"
-    if low <= 0:
-        return "no more than chance would have them, as far as can be told"
+        return f"{claim}, and how far that holds cannot be told"
+    ends = interval(low, high, 2)
+    if low > 0:
+        return f"{claim} ({ends}): {_more_than_chance(low, high)}"
+    if row["value"] <= 0:
+        return f"{claim} ({ends}): no sign of more agreement than by chance"
+    few = row["n_raters"] is not None and row["n_raters"] <= _FEW_RATERS
+    why = f"with only {counted(row['n_raters'], 'rater')} " if few else ""
+    return (
+        f"{claim}, but {why}its interval goes from {ends}: no more than chance cannot be ruled out"
+    )
+
+
+def _more_than_chance(low: float, high: float) -> str:
     if low >= 0.8:
-        return "well"
+        return "raters agree well"
     if low >= 0.667:
-        return "well enough for tentative conclusions"
+        return "raters agree well enough for tentative conclusions"
     if high < 0.667:
         return "more than chance, less than the 0.67 that is usually asked for"
     return "more than chance; whether as well as is usually asked for (0.67) is open"

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from dialens.analysis.bias import TAKEN_AS_POINTS, StudyData
+from dialens.analysis.bias import LEFT_OUT, TAKEN_AS_POINTS, StudyData
 from dialens.base import capitalised, counted
 from dialens.report._page import Remark
 
@@ -33,11 +33,12 @@ def rater_word(data: StudyData) -> str:
 
 
 def how_taken(data: StudyData) -> list[Remark]:
-    """Says that ratings were taken as points where the table names no scale."""
+    """Says what was left out, and that ratings were taken as points where no scale is named."""
+    titles = {TAKEN_AS_POINTS: "Taken as points", LEFT_OUT: "Left out"}
     return [
-        Remark("Taken as points", f"{capitalised(note.reason)}.", warning=True)
+        Remark(titles[note.part], f"{capitalised(note.reason)}.", warning=True)
         for note in data.notes
-        if note.part == TAKEN_AS_POINTS
+        if note.part in titles
     ]
 
 

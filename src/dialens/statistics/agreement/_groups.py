@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from dialens.base import DialensError
+from dialens.base import DialensError, counted
 from dialens.statistics._ratings import LABEL, rated_items
 from dialens.statistics.agreement._magnitudes import log_normalised, not_positive
 from dialens.statistics.agreement._matrix import RatingMatrix
@@ -56,6 +56,7 @@ def divided(
             f"{', '.join(ratings.columns)}."
         )
     ratings, notes = _named(ratings, qualities)
+    notes += _not_given(ratings)
     notes += [note for name in by if (note := _one_level(ratings, name))]
     if normalise == "log":
         ratings = log_normalised(ratings, modulus=modulus)
@@ -92,6 +93,16 @@ def _named(
     if not ratings.height:
         raise DialensError("No rating says which quality it is of: fill the column `quality`.")
     return ratings, notes
+
+
+def _not_given(ratings: pl.DataFrame) -> list[str]:
+    """Says how many ratings are neither a number nor a word."""
+    given = [name for name in ("value", LABEL) if name in ratings.columns]
+    missing = ratings.filter(pl.all_horizontal(pl.col(given).is_null())).height
+    if not missing:
+        return []
+    total = counted(ratings.height, "rating")
+    return [f"Left out: {missing:,} of {total} without a value (empty or NA)."]
 
 
 def _one_level(ratings: pl.DataFrame, factor: str) -> str | None:
