@@ -66,9 +66,9 @@ COMPARISONS = pl.Schema(
 )
 """`difference` is a − b, `effect_size` the same by the pooled standard deviation of dialogues
 (Hedges' g), null beyond ±20, where dialogues do not vary to speak of. Headline metrics are one
-family of tests, the others another; `family` is how many tests `p_adjusted` was corrected over. `test` is `t` (on the jackknife, corrected for skewness),
-`t, bootstrap error` for a metric in steps, or `exchange` where all dialogues of each side say the
-same."""
+family of tests, the others another; `family` is how many tests `p_adjusted` was corrected over.
+`test` is `t` (on the jackknife, corrected for skewness), `t, bootstrap error` for a metric in
+steps, or `exchange` where all dialogues of each side say the same."""
 
 
 def note_on_tests(table: pl.DataFrame) -> str:
@@ -142,7 +142,7 @@ def cards_as_compared(
         >>> from dialens.metrics import metrics
         >>> table = pl.DataFrame({"metric": ["distinct_2"], "basis": ["mean of dialogs"]})
         >>> cards_as_compared(table, metrics())["distinct_2"].long_label
-        'Distinct 2 (mean of dialogues)'
+        'Distinct word pairs (mean of dialogues)'
     """
     means = set(table.filter(basis=MEAN_OF_DIALOGS)["metric"])
     return {

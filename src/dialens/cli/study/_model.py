@@ -125,7 +125,8 @@ def model(
         arguments["sha256"] = sha256_file(ratings)
     recorder = Recorder("study model", arguments)
     with recorder.step("read"):
-        table = _kept(_read(ratings), where or [])
+        table = _own(_read(ratings), " ".join([formula, against or "", *(where or [])]))
+        table = _kept(table, where or [])
         _one_quality(table, formula)
     with recorder.step("fit"):
         fit = _FITS[family](table, formula)
@@ -161,6 +162,19 @@ def _read(path: Path) -> pl.DataFrame:
     texts = [c for c in table.columns if table[c].dtype == pl.String and c not in ("rater", "item")]
     numbers = [c for c in texts if _is_number(table[c])]
     return table.with_columns(pl.col(c).cast(pl.Float64) for c in numbers)
+
+
+def _own(table: pl.DataFrame, named: str) -> pl.DataFrame:
+    """Without columns that reading made and nobody names: one level, items as dialogues again."""
+    made = [
+        name
+        for name, repeats in (
+            ("level", lambda: table["level"].n_unique() == 1),
+            ("dialog", lambda: table["dialog"].equals(table["item"], check_names=False)),
+        )
+        if name in table.columns and name not in named and repeats()
+    ]
+    return table.drop(made)
 
 
 def _is_number(column: pl.Series) -> bool:
