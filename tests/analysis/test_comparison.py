@@ -218,10 +218,13 @@ def share(resources):
 
 
 def test_intervals_stay_within_the_range_of_the_metric() -> None:
-    rare, often = [0.0] * 6 + [0.01] * 5 + [1.0], [1.0] * 6 + [0.99] * 5 + [0.0]
-    scores = scored({"a": rare, "b": often}, contexts=False, by=share)
-    values = intervals(scores)
+    rare = [0.0, 0.1, 0.2, 0.0, 0.1, 0.2, 0.9]
+    often = [1 - value for value in rare]
+    values = intervals(scored({"a": rare, "b": often}, contexts=False, by=share))
     assert values["low"].min() == 0
     assert values["high"].max() == 1
-    far = scored({"a": [0.0] * 6 + [0.1] * 6, "b": [1.0] * 11 + [0.0]}, contexts=False, by=share)
-    assert compare(far)["low"].item() >= -1
+    far = [0.0, 0.01, 0.02, 0.03, 0.04, 0.05, 0.3]
+    table = compare(
+        scored({"a": far, "b": [1 - value for value in far][::-1]}, contexts=False, by=share)
+    )
+    assert table["low"].item() >= -1

@@ -166,15 +166,12 @@ def _read(path: Path) -> pl.DataFrame:
 
 def _own(table: pl.DataFrame, named: str) -> pl.DataFrame:
     """Without columns that reading made and nobody names: one level, items as dialogues again."""
-    made = [
-        name
-        for name, repeats in (
-            ("level", lambda: table["level"].n_unique() == 1),
-            ("dialog", lambda: table["dialog"].equals(table["item"], check_names=False)),
-        )
-        if name in table.columns and name not in named and repeats()
-    ]
-    return table.drop(made)
+    made = []
+    if "level" in table.columns and table["level"].n_unique() == 1:
+        made.append("level")
+    if "dialog" in table.columns and table["dialog"].equals(table["item"]):
+        made.append("dialog")
+    return table.drop(name for name in made if name not in named)
 
 
 def _is_number(column: pl.Series) -> bool:
