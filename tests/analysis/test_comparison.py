@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 from scipy import stats
 
-from dialens.analysis.comparison import compare, intervals, note_on_tests
+from dialens.analysis.comparison import by_size, compare, intervals, note_on_tests
 from dialens.base import DialensError
 from dialens.corpus import Corpus, Dialogue, Turn
 from dialens.metrics import Scores, metric, score, turn_mean
@@ -16,7 +16,7 @@ def number(resources):
     return turn_mean("number", lambda batch: batch.turns["text"].cast(float).to_numpy())
 
 
-def scored(answers: dict[str, list[float]], *, contexts: bool = True) -> Scores:
+def scored(answers: dict[str, list[float]], *, contexts: bool = True, by=number) -> Scores:
     """Agents that answer numbered contexts (or all "0") with numbers."""
     talks = [
         Dialogue(
@@ -28,7 +28,7 @@ def scored(answers: dict[str, list[float]], *, contexts: bool = True) -> Scores:
         for agent, values in answers.items()
         for i, value in enumerate(values)
     ]
-    return score(Corpus.of(talks), metrics=[number])
+    return score(Corpus.of(talks), metrics=[by])
 
 
 def test_pairing_removes_what_contexts_share() -> None:
@@ -192,3 +192,39 @@ def test_sides_of_very_different_size_are_remarked_on() -> None:
     table = pl.DataFrame(rows | {"paired": [False, False]})
     assert "1 row with a small side (below 20) and one 3 times as large" in note_on_tests(table)
     assert "small side" not in note_on_tests(table.with_columns(paired=pl.lit(True)))
+
+
+def test_a_difference_beside_which_nothing_varies_has_no_size_and_comes_after() -> None:
+    rng = np.random.default_rng(5)
+    table = compare(
+        scored(
+            {
+                "a": rng.normal(0, 1e-4, 12).round(9).tolist(),
+                "b": rng.normal(1, 1e-4, 12).round(9).tolist(),
+                "c": rng.normal(0.5, 1, 12).round(9).tolist(),
+            },
+            contexts=False,
+        )
+    )
+    sizes = by_size(table)["effect_size"]
+    assert table["effect_size"].null_count() == 1
+    assert table.filter(a="a", b="b")["p"].item() < 0.001
+    assert sizes[-1] is None
+
+
+@metric("share", meaning="A share", family="test", range=(0, 1))
+def share(resources):
+    return turn_mean("share", lambda batch: batch.turns["text"].cast(float).to_numpy())
+
+
+def test_intervals_stay_within_the_range_of_the_metric() -> None:
+    rare = [0.0, 0.1, 0.2, 0.0, 0.1, 0.2, 0.9]
+    often = [1 - value for value in rare]
+    values = intervals(scored({"a": rare, "b": often}, contexts=False, by=share))
+    assert values["low"].min() == 0
+    assert values["high"].max() == 1
+    far = [0.0, 0.01, 0.02, 0.03, 0.04, 0.05, 0.3]
+    table = compare(
+        scored({"a": far, "b": [1 - value for value in far][::-1]}, contexts=False, by=share)
+    )
+    assert table["low"].item() >= -1

@@ -125,7 +125,16 @@ def test_a_study_as_it_stands(tmp_path: Path) -> None:
     assert f"Between two cells, a difference of 0.4 is seen with a power of {wanted:.2f}" in said
     assert "20 participants a cell and 18 replies each; 720 ratings a quality" in said
     assert "More raters are the cheaper way" in said
+    assert "with only 6 items the test has 5 degrees of freedom at most" in said
     assert not (tmp_path / "power").exists()
+
+
+def test_a_study_writes_no_folder_and_says_so(tmp_path: Path) -> None:
+    with pytest.raises(DialensError, match="leave -o out"):
+        run(
+            "power", "--study", study(tmp_path), "--residual-sd", 0.9, "--effect", 0.4,
+            "-o", tmp_path / "p",
+        )  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,8 @@ import typer
 from typer.testing import CliRunner, Result
 
 from dialens.base import DialensError
-from dialens.cli.study._model import model
+from dialens.cli.study._model import _degrees, model
+from dialens.statistics.mixed._effects import tested
 
 FORMULA = "value ~ agent + (1 | rater) + (1 | item)"
 
@@ -44,7 +45,7 @@ def test_the_answer_comes_first_and_tables_are_written(ratings: Path, tmp_path: 
     out = tmp_path / "out"
     ran = run(ratings, FORMULA, "--where", "quality=fluency", "-o", out)
     assert ran.exit_code == 0, ran.output
-    assert ran.output.startswith("value is higher with agent[b]: ")
+    assert ran.output.startswith("value is higher with agent[b] than with a: ")
     assert "128 ratings" in ran.output
     result = json.loads((out / "model.json").read_text())
     assert [effect["name"] for effect in result["fixed"]] == ["(intercept)", "agent[b]"]
@@ -80,6 +81,13 @@ def test_no_effect_is_said_to_be_none(ratings: Path) -> None:
     ("formula", "options", "says"),
     [
         (FORMULA, (), "--where quality=fluency"),
+        ("", (), "a formula needs ~"),
+        ("value agent", (), "a formula needs ~"),
+        (
+            "value ~ agnt + (1 | rater)",
+            ("--where", "quality=fluency"),
+            "Did you mean agent? Columns: rater, agent, quality, value, age, item.",
+        ),
         (FORMULA, ("--where", "quality=speed"), "keeps no rating"),
         (FORMULA, ("--where", "qualty=fluency"), "Did you mean quality?"),
         (FORMULA, ("--where", "quality"), "takes COLUMN=VALUE"),
@@ -93,3 +101,15 @@ def test_mistakes_are_explained(
     ran = run(ratings, formula, *options)
     assert isinstance(ran.exception, DialensError)
     assert says in str(ran.exception)
+
+
+def test_degrees_of_freedom_are_a_number_or_infinite(ratings: Path) -> None:
+    def shown(degrees: float) -> str:
+        return _degrees(tested("x", 1.0, 0.5, degrees, 0.95))
+
+    assert [shown(value) for value in (12.0, 2e6, np.inf, np.nan)] == ["12.0", "∞", "∞", "–"]
+    ran = run(ratings, "value ~ agent + (1 | agent)", "--where", "quality=fluency")
+    assert ran.exit_code == 0, ran.output
+    assert "nan" not in ran.output
+    assert "left out: agent differs in the fixed part already" in ran.output
+    assert "Linear model, without random effects" in ran.output

@@ -24,7 +24,8 @@ def test_every_claim_names_its_interval_and_family(tmp_path: Path) -> None:
     compared = table["metric"].n_unique()
     assert summary.scope.startswith(f"2 agents, 1 pair, {compared} metrics: ")
     told = (
-        f"of {first} tests of headline metrics and {rest} of others have a corrected p below 0.05"
+        f"of {first + rest} tests ({first} of headline metrics, {rest} of others) have a "
+        "corrected p below 0.05"
     )
     assert summary.scope.endswith(told)
     sentences = [finding.text for finding in summary.findings]
@@ -90,7 +91,7 @@ def test_the_page_works_in_a_browser(tmp_path: Path, visit: Visitor) -> None:
         assert page.evaluate("window.broken") is None
     page.locator("table.plain thead button", has_text="Corrected p").click()
     first = page.locator("table.plain tbody tr").first.locator("td").nth(8)
-    assert first.inner_text() == p_value(max(table["p_adjusted"].drop_nulls().to_list()))
+    assert first.inner_text() == p_value(table["p_adjusted"].drop_nulls().to_numpy().max())
 
 
 def test_too_few_dialogues_are_said_to_be_too_few(tmp_path: Path) -> None:
@@ -98,3 +99,7 @@ def test_too_few_dialogues_are_said_to_be_too_few(tmp_path: Path) -> None:
     table = compare(score(Corpus.of(few)))
     summary = write_comparison(table, tmp_path / "c.html", cards=metrics(), title="x")
     assert summary.answer == "Nothing could be tested: fewer than 6 dialogs or contexts"
+    assert summary.scope.endswith("metrics: no test")
+    page = (tmp_path / "c.html").read_text()
+    assert "over 0 tests" not in page
+    assert "Distinct word pairs (mean of dialogues)" in page

@@ -38,7 +38,9 @@ def test_what_a_formula_says(formula: str, fixed: tuple[str, ...], random: tuple
 @pytest.mark.parametrize(
     ("formula", "character", "says"),
     [
-        ("value agent", 7, "`~` should be"),
+        ("value + agent ~ x", 7, "`~` should be"),
+        ("value ~ value + (1 | rater)", 9, "cannot explain itself"),
+        ("value ~ agent + (1 | value)", 22, "cannot explain itself"),
         ("value ~ agent +", 16, "the formula ends"),
         ("value ~ agent layout", 15, "put `+` between terms"),
         ("value ~ agent + (1 | rater", 27, "close the parenthesis"),
@@ -58,6 +60,24 @@ def test_errors_name_place_and_remedy(formula: str, character: int, says: str) -
     with pytest.raises(DialensError, match=f"(?i){re.escape(says)}") as error:
         parse_formula(formula)
     assert f"character {character}:" in str(error.value)
+
+
+@pytest.mark.parametrize("formula", ["", "  ", "value", "value agent + (1 | rater)"])
+def test_a_formula_needs_a_tilde(formula: str) -> None:
+    with pytest.raises(DialensError, match=r"a formula needs ~, e\.g\. `value ~ "):
+        parse_formula(formula)
+
+
+def test_a_factor_cannot_be_fixed_and_random() -> None:
+    """Without the grouping the model is the classical one: n − p degrees of freedom."""
+    table = pl.DataFrame(
+        {"agent": list("abc") * 4, "value": [1.0, 3, 2, 2, 5, 1, 1, 4, 3, 2, 4, 2]}
+    )
+    fit = fit_mixed(table, "value ~ agent + (1 | agent)")
+    assert list(fit.dropped) == ["agent"]
+    assert fit.effect("agent[b]").degrees == pytest.approx(9, rel=1e-4)
+    assert fit.method.startswith("Linear model, without random effects")
+    assert not fit_mixed(table, "value ~ 1 + (1 | agent)").dropped
 
 
 def test_a_formula_and_terms_at_once_are_refused() -> None:

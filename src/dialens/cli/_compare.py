@@ -8,7 +8,13 @@ import polars as pl
 import typer
 from rich.table import Column
 
-from dialens.analysis.comparison import RESAMPLES, by_size, families_tested, note_on_tests
+from dialens.analysis.comparison import (
+    RESAMPLES,
+    by_size,
+    cards_as_compared,
+    families_tested,
+    note_on_tests,
+)
 from dialens.analysis.comparison import compare as compare_scores
 from dialens.base import (
     RUN,
@@ -94,7 +100,7 @@ def compare(
                 summary = _write(table, scratch, opened.cards, title)
             recorder.finish(scratch / RUN)
     print(f"{summary.answer}.\n{summary.scope}.\n")
-    _print(table, opened.cards)
+    _print(table, cards_as_compared(table, opened.cards))
     folder = output or scores
     print(
         f"\nAll {table.height:,} rows: {shown(folder / _PAGE)} (to look at), "
@@ -140,8 +146,9 @@ def _print(table: pl.DataFrame, cards: Mapping[str, MetricCard]) -> None:
     more = f"… and {rest:,} more, in the report. " if rest > 0 else ""
     paired = table.filter("paired").height
     print(
-        f"\n{more}size: by the standard deviation of dialogs (Hedges' g). p adj.: corrected over "
-        f"{families_tested(table)} (Benjamini–Hochberg). "
+        f"\n{more}size: by the standard deviation of dialogs (Hedges' g); – where they hardly "
+        f"vary. p adj.: corrected over {families_tested(table)}, family by family "
+        "(Benjamini–Hochberg). "
         f"{paired:,} of {table.height:,} rows compare answers to the same contexts."
     )
     print(note_on_tests(table))

@@ -25,6 +25,7 @@ from dialens.report import PowerPlan, write_power
 from dialens.statistics.power import SIMULATIONS, Advice, Design, cheapest
 
 POWER = "power.json"
+_FOLDER = Path("power")
 
 
 def power(
@@ -54,9 +55,10 @@ def power(
         Path | None,
         typer.Option("--study", help="A study: the power of its cells, targets and items."),
     ] = None,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write.")] = Path(
-        "power"
-    ),
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Folder to write.", show_default=str(_FOLDER)),
+    ] = None,
     quality: Annotated[
         str | None, typer.Option("--quality", "-q", help="Which quality of those ratings.")
     ] = None,
@@ -236,8 +238,14 @@ def power(
                 "--study takes raters and items from the study, for mean ratings; leave --raters, "
                 "--items, --dialogs, --each and --outcome out."
             )
+        if output is not None:
+            raise DialensError(
+                "--study prints its sentences and writes no folder; leave -o out, or send what it "
+                "prints to a file (> power.txt)."
+            )
         print_power_of_study(study, question, effects, wanted=wanted_power, price=price)
         return
+    output = output or _FOLDER
     grid = {
         "raters": counts_of(raters, "--raters") or question.default_raters,
         "items": counts_of(items, "--items") or [10, 20, 40, 80, 160, 320],

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from dialens.studies import Study
 
 _RATED = ("likert", "magnitude", "number", "slider")
+_FEW_ITEMS = 10
 Plan = Callable[[int, int], PlannedPower]
 
 
@@ -176,6 +177,12 @@ def _sentence(
         f"Between {whom}, {what} is {'seen' if question.margin is None else 'shown'} with a power "
         f"of {now.power.value:.2f} ({with_what}; {price_of(now.ratings, price)} a quality)"
     )
+    if whom == "two agents" and raters > 1 and items <= _FEW_ITEMS:
+        # Raters' tastes make a second sample, so that there may be fewer degrees of freedom yet.
+        power += (
+            f"; items are taken as a sample, and with only {counted(items, 'item')} the test has "
+            f"{counted(items - 1, 'degree')} of freedom at most"
+        )
     if now.power.value >= wanted:
         return f"{power}: enough for the {wanted:g} wanted."
     most = most_to_try(now.ratings, computed=not now.power.has_interval)

@@ -1,13 +1,12 @@
 """Agents or systems side by side: what differs, differences with intervals, and every test."""
 
-import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from dialens.analysis.comparison import by_size, families_tested, note_on_tests
+from dialens.analysis.comparison import by_size, cards_as_compared, families_tested, note_on_tests
 from dialens.base import counted, number, p_value
 from dialens.metrics import MetricCard
 from dialens.report._charts import Chart
@@ -44,6 +43,7 @@ def write_comparison(
         title: Heading of the page.
     """
     table = _short_names(table)
+    cards = cards_as_compared(table, cards)
     metrics = table["metric"].unique(maintain_order=True).to_list()
     compared = table.filter(pl.col("difference").is_not_null())["metric"]
     with_values = compared.unique(maintain_order=True).to_list() or metrics
@@ -52,7 +52,7 @@ def write_comparison(
     scales = {name: _scale(table.filter(pl.col("metric") == name), cards[name]) for name in ordered}
     differences = _findings(table, [cards[name] for name in first], scales)
     nothing = f"No difference on the headline metrics has a corrected p below {ALPHA:g}"
-    if table["p"].null_count() == table.height:
+    if not _is_tested(table):
         why = table["reason"].drop_nulls().mode(maintain_order=True)
         nothing = f"Nothing could be tested: {why[0] if len(why) else 'there are no values'}"
     sections = [
@@ -99,15 +99,21 @@ def _is_clear(row: Mapping[str, Any]) -> bool:
     return row["p_adjusted"] is not None and row["p_adjusted"] < ALPHA
 
 
+def _is_tested(table: pl.DataFrame) -> bool:
+    return table["p"].null_count() < table.height
+
+
 def _scope(table: pl.DataFrame, metrics: Sequence[str]) -> str:
     units = pl.concat([table["a"], table["b"]]).n_unique()
     level = str(table["level"][0]) if table.height else "agent"
     pairs = table.select("a", "b").n_unique()
     below = int((table["p_adjusted"] < ALPHA).sum())
+    counts = f"{counted(units, level)}, {counted(pairs, 'pair')}, {counted(len(metrics), 'metric')}"
+    if not _is_tested(table):
+        return f"{counts}: no test"
     return (
-        f"{counted(units, level)}, {counted(pairs, 'pair')}, {counted(len(metrics), 'metric')}: "
-        f"{below:,} of {families_tested(table)} {'has' if below == 1 else 'have'} a corrected p "
-        f"below {ALPHA:g}"
+        f"{counts}: {below:,} of {families_tested(table)} {'has' if below == 1 else 'have'} "
+        f"a corrected p below {ALPHA:g}"
     )
 
 
@@ -122,13 +128,15 @@ def _method(table: pl.DataFrame) -> str:
         if table["paired"].any()
         else "Dialogues are the units: no two agents answered the same contexts"
     )
+    if not _is_tested(table):
+        return f"{how}. {note_on_tests(table)}"
     return (
         f"{how}. {note_on_tests(table)} P-values are corrected after Benjamini and Hochberg over "
         f"{families_tested(table)}, headline metrics and others each as a family of their own; "
         "a corrected p below 0.05 means that among all differences of a family so marked no more "
         "than about one in twenty is expected to be chance. Effect sizes are Hedges’ g: the "
-        "difference by the pooled standard deviation of single dialogues. A difference says "
-        "nothing about which side is better."
+        "difference by the pooled standard deviation of single dialogues, and none where dialogues "
+        "hardly vary. A difference says nothing about which side is better."
     )
 
 
@@ -137,7 +145,7 @@ def _findings(
 ) -> list[Finding]:
     """For every headline metric its largest difference that survives the correction.
 
-    The largest effect size comes first.
+    The largest effect size comes first; those without one follow, the smallest p first.
     """
     rows = []
     for card in metrics:
@@ -147,7 +155,7 @@ def _findings(
         if not below.height or card.is_baseline:
             continue
         rows.append((by_size(below).row(0, named=True), card, below.height - 1))
-    rows.sort(key=lambda found: -abs(found[0]["effect_size"] or math.inf))
+    rows.sort(key=lambda found: (-abs(found[0]["effect_size"] or 0), found[0]["p"]))
     return [_finding(row, card, scales[card.name], others) for row, card, others in rows]
 
 
@@ -176,6 +184,13 @@ def _finding(row: Mapping[str, Any], card: MetricCard, scale: Scale, others: int
 def _size(row: Mapping[str, Any]) -> str:
     size = row["effect_size"]
     return "" if size is None else f"{number(abs(size), 2)} standard deviations of dialogues, "
+
+
+def _no_size(row: Mapping[str, Any]) -> str | None:
+    """Why a row that was tested has no effect size; None where it has one."""
+    if row["effect_size"] is not None or row["test"] is None:
+        return None
+    return "the dialogues of a side hardly vary, or the metric has no spread of single dialogues"
 
 
 def _plots(
@@ -242,7 +257,7 @@ def _test(row: Mapping[str, Any], label: str, scale: Scale) -> list[Cell | str]:
         Cell(scale.text(row["value_b"]), row["value_b"]),
         Cell(difference, row["difference"]),
         explained(scale.interval(row["low"], row["high"]) or "–", None, row["reason"]),
-        Cell(number(row["effect_size"], 2), row["effect_size"]),
+        explained(number(row["effect_size"], 2), row["effect_size"], _no_size(row)),
         Cell(p_value(row["p"]), row["p"]),
         Cell(p_value(row["p_adjusted"]), row["p_adjusted"]),
         counted(row["family"], "test") if row["family"] else "not tested",

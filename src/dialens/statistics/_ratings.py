@@ -82,8 +82,8 @@ def load_ratings(
         corpus = _corpus(source, format, on_error)
         ratings = corpus.ratings.collect()
     if not ratings.height:
-        delimited = table is not None and not source.is_folder
-        raise DialensError(no_rows(source, table.columns if delimited else ()))
+        columns = () if table is None or source.is_folder else table.columns
+        raise DialensError(no_rows(source, columns))
     ratings = _with_factors(ratings, factors)
     return _with_meta(ratings, corpus, factors, source)
 

@@ -15,12 +15,14 @@ from dialens.analysis.comparison._tables import (
     CONSTANT,
     EXCHANGE,
     INTERVALS,
+    LARGEST_SIZE,
+    POOLED,
     TOO_FEW,
     T,
 )
 from dialens.base import DialensError
 from dialens.metrics import Scores
-from dialens.statistics import FEWEST, TInference, corrected, hedges_g
+from dialens.statistics import FEWEST, Floats, TInference, corrected, hedges_g
 
 RESAMPLES = 2_000
 
@@ -50,6 +52,7 @@ def intervals(
     sums = DialogSums(scores)
     groups = sums.groups(level)
     statistics = GroupStatisticsOf(sums, groups, resamples, seed)
+    lowest, highest = _ranges(scores, sums)
     parts = []
     for number, group in enumerate(groups):
         alone = statistics.alone(group, number)
@@ -63,8 +66,8 @@ def intervals(
                     "agent": group.agent,
                     "metric": [metric.name for metric in sums.metrics],
                     "value": alone.jackknife.value,
-                    "low": found.low,
-                    "high": found.high,
+                    "low": np.clip(found.low, lowest, highest),
+                    "high": np.clip(found.high, lowest, highest),
                     "n_dialogs": len(group.rows),
                     "basis": [sums.basis(metric) for metric in sums.metrics],
                     "reason": _missing(sums, group),
@@ -89,7 +92,7 @@ def values_only(scores: Scores, *, level: str = "agent") -> pl.DataFrame:
         .with_columns(
             low=None,
             high=None,
-            basis=pl.lit("pooled"),
+            basis=pl.lit(POOLED),
             reason=pl.lit(scores.why_not_resampled, pl.String),
         )
         .select(pl.col(name).cast(dtype) for name, dtype in INTERVALS.items())
@@ -136,6 +139,7 @@ def compare(
     alone: dict[int, GroupStatistics] = {}
     missing = [_missing(sums, group) for group in groups]
     headline = [scores.cards[metric.name].headline is not None for metric in sums.metrics]
+    lowest, highest = _ranges(scores, sums)
     parts = []
     for a, b in pairs:
         shared = _shared_contexts(sums, groups[a], groups[b])
@@ -146,7 +150,8 @@ def compare(
                 alone[each] = alone.get(each) or statistics.alone(groups[each], each)
             first, second = alone[a], alone[b]
         found = first.compared(second, paired=shared > 0, confidence=confidence)
-        frame = _compared(sums, (groups[a], groups[b]), (first, second), found, shared)
+        sides = (first, second)
+        frame = _compared(sums, (groups[a], groups[b]), sides, found, shared, highest - lowest)
         why = [one or other for one, other in zip(missing[a], missing[b], strict=True)]
         few = min(first.jackknife.units, second.jackknife.units) < FEWEST
         parts.append(
@@ -168,8 +173,9 @@ def _compared(
     sides: tuple[GroupStatistics, GroupStatistics],
     found: TInference,
     shared: int,
+    widest: Floats,
 ) -> pl.DataFrame:
-    """The rows of one pair, a row a metric."""
+    """The rows of one pair, a row a metric; no difference is wider than its metric's range."""
     a, b = (side.jackknife for side in sides)
     test = np.full(len(sums.metrics), T, dtype=object)
     test[sides[0].steps] = BOOTSTRAP
@@ -177,6 +183,7 @@ def _compared(
     test[np.isnan(found.p)] = None
     effect = hedges_g(a, b)
     effect[sides[0].steps] = np.nan
+    effect[np.abs(effect) > LARGEST_SIZE] = np.nan  # a spread of nothing says nothing of size
     return pl.DataFrame(
         {
             "metric": [metric.name for metric in sums.metrics],
@@ -185,8 +192,8 @@ def _compared(
             "value_a": a.value,
             "value_b": b.value,
             "difference": a.value - b.value,
-            "low": found.low,
-            "high": found.high,
+            "low": np.clip(found.low, -widest, widest),
+            "high": np.clip(found.high, -widest, widest),
             "standard_error": found.error,
             "effect_size": effect,
             "p": found.p,
@@ -199,6 +206,14 @@ def _compared(
         },
         nan_to_null=True,
     )
+
+
+def _ranges(scores: Scores, sums: DialogSums) -> tuple[Floats, Floats]:
+    """The lowest and the highest value that each metric can have; infinite where it has no end."""
+    ranges = [scores.cards[metric.name].range for metric in sums.metrics]
+    lowest = [-np.inf if low is None else low for low, _ in ranges]
+    highest = [np.inf if high is None else high for _, high in ranges]
+    return np.array(lowest, dtype=np.float64), np.array(highest, dtype=np.float64)
 
 
 def _missing(sums: DialogSums, group: Group) -> list[str | None]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from dialens.analysis.comparison._tables import MEAN_OF_DIALOGS, POOLED
 from dialens.metrics import Metric, Scores, Values, state_of
 from dialens.statistics import Floats, Ints
 
@@ -107,7 +108,7 @@ class DialogSums:
 
     def basis(self, metric: Metric) -> str:
         """How a metric of a group comes about: `pooled`, or `mean of dialogs`."""
-        return "mean of dialogs" if metric.name in self._mean_columns else "pooled"
+        return MEAN_OF_DIALOGS if metric.name in self._mean_columns else POOLED
 
     def groups(self, level: str) -> list[Group]:
         """The agents or systems, in the order in which they were read."""

@@ -1,10 +1,13 @@
 """The tables of values with intervals and of differences, and what their columns mean."""
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
 import polars as pl
 
 from dialens.base import counted
+from dialens.metrics import MetricCard
 from dialens.statistics import FEWEST
 
 T: Final = "t"
@@ -13,6 +16,9 @@ EXCHANGE: Final = "exchange"
 TOO_FEW: Final = f"fewer than {FEWEST} dialogs or contexts"
 ALIKE: Final = f"fewer than {FEWEST} dialogs or contexts differ from the rest"
 CONSTANT: Final = "every dialog has the same value"
+MEAN_OF_DIALOGS: Final = "mean of dialogs"
+POOLED: Final = "pooled"
+LARGEST_SIZE: Final = 20.0
 
 _SMALL_SIDE = 20
 _TIMES = 3
@@ -59,10 +65,10 @@ COMPARISONS = pl.Schema(
     }
 )
 """`difference` is a − b, `effect_size` the same by the pooled standard deviation of dialogues
-(Hedges' g). Headline metrics are one family of tests, the others another; `family` is how many
-tests `p_adjusted` was corrected over. `test` is `t` (on the jackknife, corrected for skewness),
-`t, bootstrap error` for a metric in steps, or `exchange` where all dialogues of each side say the
-same."""
+(Hedges' g), null beyond ±20, where dialogues do not vary to speak of. Headline metrics are one
+family of tests, the others another; `family` is how many tests `p_adjusted` was corrected over.
+`test` is `t` (on the jackknife, corrected for skewness), `t, bootstrap error` for a metric in
+steps, or `exchange` where all dialogues of each side say the same."""
 
 
 def note_on_tests(table: pl.DataFrame) -> str:
@@ -114,25 +120,46 @@ def families_tested(table: pl.DataFrame) -> str:
     Examples:
         >>> table = pl.DataFrame({"headline": [True, False, False], "p": [0.1, 0.2, 0.3]})
         >>> families_tested(table)
-        '1 test of headline metrics and 2 of others'
+        '3 tests (1 of headline metrics, 2 of others)'
         >>> families_tested(table.filter("headline"))
         '1 test'
     """
     tested = table.filter(pl.col("p").is_not_null())["headline"]
     first = int(tested.sum())
     rest = len(tested) - first
-    if not (first and rest):
-        return counted(first + rest, "test")
-    return f"{counted(first, 'test')} of headline metrics and {rest:,} of others"
+    every = counted(first + rest, "test")
+    return (
+        f"{every} ({first:,} of headline metrics, {rest:,} of others)" if first and rest else every
+    )
+
+
+def cards_as_compared(
+    table: pl.DataFrame, cards: Mapping[str, MetricCard]
+) -> dict[str, MetricCard]:
+    """The cards, with names that tell a mean of dialogues from the pooled value of a score.
+
+    Examples:
+        >>> from dialens.metrics import metrics
+        >>> table = pl.DataFrame({"metric": ["distinct_2"], "basis": ["mean of dialogs"]})
+        >>> cards_as_compared(table, metrics())["distinct_2"].long_label
+        'Distinct word pairs (mean of dialogues)'
+    """
+    means = set(table.filter(basis=MEAN_OF_DIALOGS)["metric"])
+    return {
+        name: replace(card, long_label=f"{card.long_label} (mean of dialogues)")
+        if name in means
+        else card
+        for name, card in cards.items()
+    }
 
 
 def by_size(table: pl.DataFrame) -> pl.DataFrame:
-    """Rows with the largest effect size first; before them those of constant values, without one.
+    """Rows with the largest effect size first, then those without one with the smallest p first.
 
     Examples:
-        >>> sizes = {"effect_size": [0.1, -0.5, None, None], "test": ["t", "t", "exchange", None]}
-        >>> by_size(pl.DataFrame(sizes))["test"].to_list()
-        ['exchange', 't', 't', None]
+        >>> sizes = {"effect_size": [None, 0.1, -0.5, None, None], "p": [None, 0.3, 0.1, 0.2, 0.01]}
+        >>> by_size(pl.DataFrame(sizes))["p"].to_list()
+        [0.1, 0.3, 0.01, 0.2, None]
     """
-    size = pl.when(test=EXCHANGE).then(float("inf")).otherwise(pl.col("effect_size").abs())
-    return table.sort(size, descending=True, nulls_last=True, maintain_order=True)
+    size = pl.col("effect_size").abs()
+    return table.sort(size, "p", descending=[True, False], nulls_last=True, maintain_order=True)

@@ -1,6 +1,7 @@
 """`dialens study model`: a mixed model of ratings, from a formula."""
 
 import json
+import re
 from collections.abc import Callable, Sequence
 from enum import StrEnum
 from pathlib import Path
@@ -35,9 +36,12 @@ from dialens.statistics.mixed import (
     fit_mixed,
     fit_ordinal,
     likelihood_ratio,
+    parse_formula,
 )
 
 _MOST_LINES = 20
+_MANY_DEGREES = 10_000
+_LEVEL = re.compile(r"([^\[\]:]+)\[(.*)\]")
 _COLUMNS = ("value", "error", "low", "high", "degrees", "t", "p")
 _NORMAL = "intervals from the normal distribution (Wald)"
 _SATTERTHWAITE = (
@@ -108,6 +112,8 @@ def model(
       dialens study model ratings.csv 'value ~ agent + (1 | rater)' --family ordinal
         --where quality=fluency --against 'value ~ 1 + (1 | rater)'
     """
+    for written in [formula] if against is None else [formula, against]:
+        parse_formula(written)  # a slip there is told before anything about the ratings
     arguments: dict[str, Any] = {
         "ratings": ratings,
         "formula": formula,
@@ -119,14 +125,19 @@ def model(
         arguments["sha256"] = sha256_file(ratings)
     recorder = Recorder("study model", arguments)
     with recorder.step("read"):
-        table = _kept(_read(ratings), where or [])
+        table = _own(_read(ratings), " ".join([formula, against or "", *(where or [])]))
+        table = _kept(table, where or [])
         _one_quality(table, formula)
     with recorder.step("fit"):
         fit = _FITS[family](table, formula)
         other = _FITS[family](table, against) if against else None
-        test = None if other is None else _compared(fit, other)
         effects = _effects(fit)
-    print(_answer(fit, effects, formula, against, other, test))
+    if other is None or against is None:
+        test = None
+        print(_answer(fit, effects, table))
+    else:
+        test = _compared(fit, other)
+        print(_answer_of_two(fit, other, formula, against, test))
     _print(fit, effects)
     if output is not None:
         with atomic_folder(output, inputs=[ratings], force=force) as scratch:
@@ -136,16 +147,31 @@ def model(
 
 
 def _read(path: Path) -> pl.DataFrame:
-    """The ratings, with what was rated as `item` and columns of numbers as numbers."""
+    """The ratings, with what was rated as `item` and columns of numbers as numbers.
+
+    Columns that ratings may have and these have not are left out.
+    """
     table = load_ratings(path)
     if "item" not in table.columns:
         item = pl.concat_str(
             "dialog", pl.col("turn").cast(pl.String), ignore_nulls=True, separator=" / "
         )
         table = table.with_columns(item=item)
+    kept = ("value", "rater", "quality")
+    table = table.select(c for c in table if c.name in kept or c.null_count() < len(c))
     texts = [c for c in table.columns if table[c].dtype == pl.String and c not in ("rater", "item")]
     numbers = [c for c in texts if _is_number(table[c])]
     return table.with_columns(pl.col(c).cast(pl.Float64) for c in numbers)
+
+
+def _own(table: pl.DataFrame, named: str) -> pl.DataFrame:
+    """Without columns that reading made and nobody names: one level, items as dialogues again."""
+    made = []
+    if "level" in table.columns and table["level"].n_unique() == 1:
+        made.append("level")
+    if "dialog" in table.columns and table["dialog"].equals(table["item"]):
+        made.append("dialog")
+    return table.drop(name for name in made if name not in named)
 
 
 def _is_number(column: pl.Series) -> bool:
@@ -211,22 +237,23 @@ def _compared(fit: MixedFit | LatentFit, other: MixedFit | LatentFit) -> Likelih
     return likelihood_ratio(smaller, larger)
 
 
-def _answer(
+def _answer_of_two(
     fit: MixedFit | LatentFit,
-    effects: Sequence[FixedEffect],
+    other: MixedFit | LatentFit,
     formula: str,
-    against: str | None,
-    other: MixedFit | LatentFit | None,
-    test: LikelihoodRatio | None,
+    against: str,
+    test: LikelihoodRatio,
 ) -> str:
+    """Whether the larger of two models explains more, in one sentence."""
+    fits = (formula, against) if fit.parameters > other.parameters else (against, formula)
+    larger, smaller = fits
+    if test.p < 0.05:
+        return f"{larger} explains {fit.response} better than {smaller}: {test}."
+    return f"No clear gain of {larger} over {smaller}: {test}."
+
+
+def _answer(fit: MixedFit | LatentFit, effects: Sequence[FixedEffect], table: pl.DataFrame) -> str:
     """What the model says, in one sentence."""
-    if test is not None and other is not None:
-        larger, smaller = (
-            (formula, against) if fit.parameters > other.parameters else (against, formula)
-        )
-        if test.p < 0.05:
-            return f"{larger} explains {fit.response} better than {smaller}: {test}."
-        return f"No clear gain of {larger} over {smaller}: {test}."
     telling = [effect for effect in effects if effect.name != INTERCEPT and effect.error > 0]
     if not telling:
         largest = max(fit.components, key=lambda part: part.share)
@@ -238,11 +265,31 @@ def _answer(
         return f"No effect on {fit.response} is clear; the largest is {first.name}: {words}."
     way = "higher" if first.value > 0 else "lower"
     noun = "success less likely" if way == "lower" else "success more likely"
+    reference = _reference(first.name, effects, table)
     if isinstance(fit, MixedFit):
-        return f"{fit.response} is {way} with {first.name}: {_words(fit, first)}."
+        than = "" if reference is None else f" than with {reference}"
+        return f"{fit.response} is {way} with {first.name}{than}: {_words(fit, first)}."
     if fit.family == "ordinal":
         noun = f"{way} answers more likely"
-    return f"{first.name} makes {noun}: {_words(fit, first)}."
+    than = "" if reference is None else f" than {reference} does"
+    return f"{first.name} makes {noun}{than}: {_words(fit, first)}."
+
+
+def _reference(name: str, effects: Sequence[FixedEffect], table: pl.DataFrame) -> str | None:
+    """The level that a level of a factor is compared with; None for what is no such level.
+
+    Examples:
+        >>> from dialens.statistics.mixed import fit_mixed
+        >>> table = pl.DataFrame({"agent": list("ababab"), "value": [1.0, 2, 1, 3, 2, 2]})
+        >>> _reference("agent[b]", fit_mixed(table, "value ~ agent").fixed, table)
+        'a'
+    """
+    match = _LEVEL.fullmatch(name)
+    if match is None or match[1] not in table.columns:
+        return None
+    levels = table[match[1]].cast(pl.String).drop_nulls().unique().sort().to_list()
+    first = str(levels[0])
+    return None if f"{match[1]}[{first}]" in {effect.name for effect in effects} else first
 
 
 def _words(fit: MixedFit | LatentFit, effect: FixedEffect) -> str:
@@ -290,7 +337,9 @@ def _print(fit: MixedFit | LatentFit, effects: Sequence[FixedEffect]) -> None:
 
 
 def _degrees(effect: FixedEffect) -> str:
-    return "∞" if np.isinf(effect.degrees) else number(effect.degrees, 1)
+    if np.isnan(effect.degrees):
+        return "–"
+    return "∞" if effect.degrees > _MANY_DEGREES else number(effect.degrees, 1)
 
 
 def _write(

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import polars as pl
 
-from dialens.base import DialensError, one_thread
+from dialens.base import DialensError, did_you_mean, one_thread
 from dialens.statistics._bootstrap import Floats
 from dialens.statistics.mixed._effects import FixedEffect, named_effect, tested, weights_of
 from dialens.statistics.mixed._formula import Formula, parse_formula
@@ -172,7 +172,7 @@ def fit_mixed(
     columns = columns_of([term for term in model.fixed if term != "0"], model.random)
     used, missing = complete_rows(table, model.response, columns)
     design = fixed_design(used, model.fixed, coding=coding, reference=reference)
-    terms, hopeless = random_terms(used, model.random)
+    terms, hopeless = random_terms(used, model.random, fixed=design.matrix)
     y = used[model.response].cast(pl.Float64).to_numpy().astype(np.float64)
     if used.height <= len(design.names) + 1:
         raise DialensError(
@@ -262,7 +262,7 @@ def complete_rows(
         if name not in table.columns:
             raise DialensError(
                 f"The model names {name!r}, but the table has no such column. "
-                f"Columns: {', '.join(table.columns)}."
+                f"{did_you_mean(name, table.columns)}Columns: {', '.join(table.columns)}."
             )
     if numeric and not table[response].dtype.is_numeric():
         raise DialensError(
@@ -294,14 +294,17 @@ def _effect(
 def _method(
     fixed: Sequence[str], terms: Sequence[RandomTerm], *, reml: bool, satterthwaite: bool
 ) -> str:
-    groups = ", ".join(dict.fromkeys(term.name for term in terms)) or "no grouping"
-    return (
-        f"Linear mixed model fitted by {'restricted ' if reml else ''}maximum likelihood "
-        f"(profiled, Bates et al. 2015) with fixed effects {', '.join(fixed) or 'intercept only'} "
-        f"and random effects of {groups}; intervals of fixed effects from "
-        + (
-            "the t distribution with Satterthwaite’s degrees of freedom."
-            if satterthwaite
-            else "the normal distribution (Wald)."
-        )
+    groups = ", ".join(dict.fromkeys(term.name for term in terms))
+    likelihood = f"{'restricted ' if reml else ''}maximum likelihood"
+    effects = f"fixed effects {', '.join(fixed) or 'intercept only'}"
+    model = (
+        f"Linear mixed model fitted by {likelihood} (profiled, Bates et al. 2015) with {effects} "
+        f"and random effects of {groups}"
+        if terms
+        else f"Linear model, without random effects, fitted by {likelihood} with {effects}"
+    )
+    return f"{model}; intervals of fixed effects from " + (
+        "the t distribution with Satterthwaite’s degrees of freedom."
+        if satterthwaite
+        else "the normal distribution (Wald)."
     )

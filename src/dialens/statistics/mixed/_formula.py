@@ -59,9 +59,12 @@ class _Reader:
             self.tokens.append((match[1], match.start(1)))
             at = match.end()
         self.next = 0
+        self.response: str | None = None
 
     def read(self) -> Formula:
-        response = self._name("the column explained")
+        if all(token != "~" for token, _ in self.tokens):
+            raise DialensError(f"Formula {self.formula!r}: a formula needs ~, e.g. `{_EXAMPLE}`.")
+        self.response = self._name("the column explained")
         self._expect("~", "put `~` between the column explained and what explains it")
         fixed: list[str] = []
         random: list[str] = []
@@ -76,7 +79,7 @@ class _Reader:
             if self._peek() is None:
                 break
             sign = self._sign()
-        return Formula(response, tuple(dict.fromkeys(fixed)), tuple(dict.fromkeys(random)))
+        return Formula(self.response, tuple(dict.fromkeys(fixed)), tuple(dict.fromkeys(random)))
 
     def _fixed(self, sign: str, fixed: list[str]) -> None:
         """A term of the fixed part; numbers say whether there is an intercept."""
@@ -174,6 +177,10 @@ class _Reader:
         name = token.strip("`")
         if re.search(r"[:*/|+]", name):
             self._fail_here(f"the name {name!r} holds a sign of formulas", "rename the column")
+        if name == self.response:
+            self._fail_here(
+                f"{name} is explained, so it cannot explain itself", "leave it out after `~`"
+            )
         self._take()
         return name
 

@@ -268,7 +268,9 @@ def _fitted(
     confidence: float,
 ) -> LatentFit:
     single = bool((rows.trials == 1).all())
-    terms, hopeless = random_terms(used, random, residual=single)
+    # Thresholds span what an intercept would.
+    spanned = np.insert(design.matrix, 0, 1.0, axis=1) if labels else design.matrix
+    terms, hopeless = random_terms(used, random, residual=single, fixed=spanned)
     names = [*labels, *design.names]
     if used.height <= len(names) + 1:
         raise DialensError(

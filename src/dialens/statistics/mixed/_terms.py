@@ -19,6 +19,7 @@ from dialens.base import DialensError
 from dialens.statistics._bootstrap import Floats, Ints
 
 INTERCEPT = "(intercept)"
+_SPANNED = 1e-8
 
 
 @dataclass(frozen=True)
@@ -150,7 +151,11 @@ def _product(
 
 
 def random_terms(
-    table: pl.DataFrame, random: Sequence[str], *, residual: bool = True
+    table: pl.DataFrame,
+    random: Sequence[str],
+    *,
+    residual: bool = True,
+    fixed: Floats | None = None,
 ) -> tuple[list[RandomTerm], dict[str, str]]:
     """The random part, and the terms that cannot be told from others with the reason.
 
@@ -158,6 +163,7 @@ def random_terms(
         table: One row an observation, without missing values in the columns named.
         random: Terms.
         residual: Whether the model has a residual that a grouping of single observations repeats.
+        fixed: The matrix of the fixed part, which may already tell all groups of a term apart.
 
     Examples:
         >>> table = pl.DataFrame({"s": ["x", "x", "y", "y"], "d": ["1", "2", "1", "1"]})
@@ -182,7 +188,7 @@ def random_terms(
                 label = "/".join(names) if "/" in written else ":".join(names)
                 key = label if chosen == (INTERCEPT,) else f"{' + '.join(chosen)} | {label}"
                 term = _grouped(table, label, names, chosen, covariates[:, places])
-                reason = _hopeless(term, table.height if residual else None)
+                reason = _hopeless(term, table.height if residual else None, fixed)
                 if reason:
                     dropped[key] = reason
                 else:
@@ -245,10 +251,12 @@ def _grouped(
     )
 
 
-def _hopeless(term: RandomTerm, observations: int | None) -> str | None:
+def _hopeless(term: RandomTerm, observations: int | None, fixed: Floats | None) -> str | None:
     levels = term.levels.height
     if levels < 2:
         return "has one level only, so nothing can vary between levels"
+    if fixed is not None and term.effects == (INTERCEPT,) and _told_apart(term, fixed):
+        return "differs in the fixed part already, so it cannot vary at random as well"
     if observations is None:
         return None
     if levels >= observations and term.effects == (INTERCEPT,):
@@ -259,6 +267,15 @@ def _hopeless(term: RandomTerm, observations: int | None) -> str | None:
             "cannot be told from the residual"
         )
     return None
+
+
+def _told_apart(term: RandomTerm, fixed: Floats) -> bool:
+    """Whether the fixed part has an effect for every group, so that no variance is left."""
+    if term.levels.height > fixed.shape[1]:
+        return False
+    groups = np.eye(term.levels.height)[term.group]
+    rest = groups - fixed @ np.linalg.lstsq(fixed, groups, rcond=None)[0]
+    return bool(np.abs(rest).max() < _SPANNED)
 
 
 def _expanded(term: str) -> list[tuple[str, ...]]:
