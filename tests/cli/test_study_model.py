@@ -11,7 +11,7 @@ from typer.testing import CliRunner, Result
 
 from dialens.base import DialensError
 from dialens.cli.study._model import _degrees, model
-from dialens.statistics.mixed._effects import tested
+from dialens.statistics.mixed import _effects
 
 FORMULA = "value ~ agent + (1 | rater) + (1 | item)"
 
@@ -105,7 +105,7 @@ def test_mistakes_are_explained(
 
 def test_degrees_of_freedom_are_a_number_or_infinite(ratings: Path) -> None:
     def shown(degrees: float) -> str:
-        return _degrees(tested("x", 1.0, 0.5, degrees, 0.95))
+        return _degrees(_effects.tested("x", 1.0, 0.5, degrees, 0.95))
 
     assert [shown(value) for value in (12.0, 2e6, np.inf, np.nan)] == ["12.0", "∞", "∞", "–"]
     ran = run(ratings, "value ~ agent + (1 | agent)", "--where", "quality=fluency")
