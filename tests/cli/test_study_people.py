@@ -44,6 +44,7 @@ def answer(template: str, *options: object, participants: int) -> str:
         ("three-bots", "thred=30", "People preferred thred to both others on overall", 63),
         ("pairwise", "agent_b=60", "People preferred agent_b to agent_a on overall", 30),
         ("likert", "agent_a=-60", "preferred agent_b to agent_a on", 20),
+        ("best-worst", "agent_c=80", "People preferred agent_c to all 3 others on overall", 20),
     ],
 )
 def test_the_preferred_agent_is_named(template: str, prefer: str, winner: str, people: int) -> None:
@@ -52,7 +53,8 @@ def test_the_preferred_agent_is_named(template: str, prefer: str, winner: str, p
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("template", "people"), [("three-bots", 63), ("best-worst", 20), ("likert", 20)]
+    ("template", "people"),
+    [("three-bots", 63), ("best-worst", 20), ("likert", 20), ("pairwise", 30)],
 )
 def test_nobody_is_named_where_nobody_is_preferred(template: str, people: int) -> None:
     said = answer(template, participants=people)
@@ -62,7 +64,7 @@ def test_nobody_is_named_where_nobody_is_preferred(template: str, people: int) -
 @pytest.mark.slow
 def test_one_agent_alone_is_preferred_to_nobody() -> None:
     said = answer("engagement-labels", participants=6)
-    assert "referred" not in said
+    assert said.startswith("People said yes to engaging in ")
     found = json.loads(Path("s/analysis/analysis.json").read_text())
     assert [row["agent"] for row in found["agents"]] == ["reply"]
     assert found["agent_differences"] == []
