@@ -2,25 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
+import polars as pl
 
-from dialens.statistics import Floats
-
-ALPHA = 0.05
-
-
-def holm(p: Floats) -> Floats:
-    """P-values corrected so that no comparison at all is called clear by chance (Holm 1979).
-
-    Examples:
-        >>> holm(np.array([0.01, 0.04, 0.03])).tolist()
-        [0.03, 0.06, 0.06]
-    """
-    order = np.argsort(p)
-    scaled = p[order] * np.arange(len(p), 0, -1)
-    result = np.empty(len(p))
-    result[order] = np.minimum(np.maximum.accumulate(scaled), 1.0)
-    return result
+from dialens.statistics.choices import holm, rank_intervals
 
 
 def ranks(
@@ -43,20 +27,17 @@ def ranks(
         >>> ranks({"x": 4.0, "y": 2.0, "z": 1.9}, [("x", "y"), ("x", "z"), ("y", "z")], [0, 0, 0.8])
         {'x': (1, 1, 1), 'y': (2, 2, 3), 'z': (3, 2, 3)}
     """
-    tested = [at for at, value in enumerate(p) if value is not None]
-    corrected = holm(np.array([p[at] for at in tested], dtype=np.float64))
-    better = dict.fromkeys(means, 0)
-    worse = dict.fromkeys(means, 0)
-    for at, value in zip(tested, corrected, strict=True):
-        if value < ALPHA:
-            first, second = sorted(pairs[at], key=lambda name: -means[name])
-            worse[first] += 1
-            better[second] += 1
+    table = pl.DataFrame(
+        {
+            "first": [first for first, _ in pairs],
+            "second": [second for _, second in pairs],
+            "difference": [means[first] - means[second] for first, second in pairs],
+            "p_holm": holm(pl.Series(p, dtype=pl.Float64)),
+        },
+        schema_overrides={"first": pl.String, "second": pl.String, "difference": pl.Float64},
+    )
+    rows = rank_intervals(list(means), table).iter_rows()
     return {
-        name: (
-            1 + sum(other > mean for other in means.values()),
-            1 + better[name],
-            len(means) - worse[name],
-        )
-        for name, mean in means.items()
+        name: (1 + sum(other > means[name] for other in means.values()), low, high)
+        for name, low, high in rows
     }
