@@ -70,7 +70,7 @@ def test_the_anchoring_study_in_one_go() -> None:
     assert "77 completed" in said
     said = run("analyze", "s", *FEW)
     assert "Simulated data" in said
-    assert "77 simulated raters, 23,100 ratings of 150 items" in said
+    assert "77 simulated raters, 23,100 ratings of 150 responses to 50 items" in said
     pull = next(
         row
         for row in analysis()["effects"]
