@@ -82,7 +82,7 @@ def test_effects_of_the_design_are_recovered():
 def test_intervals_cover_the_truth():
     """The anchor's effect and pull lie in their 95 % intervals in about 95 of 100 studies."""
     effect = pull = 0
-    runs = 20
+    runs = 40
     for seed in range(runs):
         study = SimulatedStudy(raters=15, items=12, dropout=0.15, layouts={"a": 0.0, "b": 0.0})
         made = effects(study_data(*study.run(seed + 10)), draws=FEW)
@@ -96,7 +96,7 @@ def test_intervals_cover_the_truth():
 def test_nothing_is_found_where_nothing_is():
     study = SimulatedStudy(raters=15, items=12, anchors={"none": 0.0, "both": 0.0})
     found = 0
-    for seed in range(3):
+    for seed in range(6):
         made = effects(study_data(*study.run(seed)), draws=FEW)
         found += int((made["p_adjusted"] < 0.05).sum() > 0)
     assert found <= 1
