@@ -20,6 +20,7 @@ from dialens.corpus import demo_path
 from dialens.metrics import SCORES, _model_choice, select
 from dialens.metrics import _registry as registry
 from dialens.metrics import _scores as scores
+from dialens.metrics import _scoring as scoring
 from dialens.models import _card as model_card
 from dialens.models import _store as model_store
 from tests.metrics.tiny_models import make_model, tiny_folder
@@ -377,8 +378,8 @@ def test_one_command_makes_one_plan_and_reads_each_model_card_once(
 
         return counted
 
-    plans = counting("make_plan", scores.make_plan)
-    for module in (scores, score_command):
+    plans = counting("make_plan", scoring.make_plan)
+    for module in (scoring, score_command):
         monkeypatch.setattr(module, "make_plan", plans)
     registered = counting("metrics", registry.metrics)
     monkeypatch.setattr(registry, "metrics", registered)

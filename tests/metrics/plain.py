@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable
+from fractions import Fraction
 from functools import cache
 
 import polars as pl
@@ -28,12 +29,13 @@ def weights_of(lexicon: Lexicon, token: str) -> dict[str, float]:
 
 
 def emotion_vector(texts: Iterable[str]) -> list[float]:
-    total = dict.fromkeys(PLUTCHIK, 0.0)
+    """Exact sums of the weights as written, so that equal sums are equal."""
+    total = dict.fromkeys(PLUTCHIK, Fraction())
     for tokens in tokenise_texts(list(texts)):
         for token in tokens:
             for name, weight in weights_of(emotion_lexicon(), token).items():
-                total[name] += weight
-    return [total[name] for name in PLUTCHIK]
+                total[name] += Fraction(str(round(weight, 6)))
+    return [float(total[name]) for name in PLUTCHIK]
 
 
 def entropy(texts: Iterable[str]) -> float | None:

@@ -27,7 +27,7 @@ from dialens.metrics import (
     score_into,
     turn_mean,
 )
-from dialens.metrics import _scores as scores
+from dialens.metrics import _scoring as scoring
 from dialens.metrics._engine import score_parts
 from dialens.models import _card as model_card
 from dialens.models import _store as store
@@ -142,7 +142,7 @@ def test_one_plan_and_every_card_once(tmp_path: Path, monkeypatch: pytest.Monkey
     shutil.copytree(tiny_folder(), folder)
     read: Counter[Path] = Counter()
     plans = 0
-    read_card, plan = model_card.read_card, scores.make_plan
+    read_card, plan = model_card.read_card, scoring.make_plan
 
     def counted(place: Path):
         read[place] += 1
@@ -155,11 +155,11 @@ def test_one_plan_and_every_card_once(tmp_path: Path, monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(store, "read_card", counted)
     monkeypatch.setattr("dialens.metrics._encoders.read_card", counted)
-    monkeypatch.setattr(scores, "make_plan", counted_plan)
+    monkeypatch.setattr(scoring, "make_plan", counted_plan)
     made = score_into(
         Corpus.of(TALKS[:2]),
         tmp_path / "out",
-        scores.make_plan(None, tiny_resources(folder=folder)),
+        scoring.make_plan(None, tiny_resources(folder=folder)),
     )
     assert made.wide("agent")["engagement"].null_count() == 0
     assert read == {folder / "small": 1, folder / "base": 1}

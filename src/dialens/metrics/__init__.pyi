@@ -1,16 +1,19 @@
 from ._batch import TurnBatch
 from ._card import Definition, Metric, MetricCard, Resources, in_sentence, metric, turn_mean
-from ._engine import ScoringPlan, open_scorers, score_parts
+from ._engine import open_scorers, score_parts
 from ._family import Family, NotReadyError, Output, PoolScorer, Scorer, ScorerContext, Unit
 from ._family_cards import GROUP, cards_of
 from ._family_features import family_feature
 from ._features import DistinctNgrams, Feature, Spread, TurnValue, WordCount
 from ._forecast import Forecast, forecast
 from ._model_choice import ModelChoice
+from ._parts import ScoringPlan
 from ._registry import metrics, select
 from ._result_cache import ResultCache, default_folder
+from ._score_tables import SCORES, long, state_of
 from ._scorers import ScorerSet, check_names
-from ._scores import SCORES, Scores, long, make_plan, score, score_into, state_of
+from ._scores import Scores
+from ._scoring import make_plan, score, score_into
 from ._state import State, Values
 from .families import LABELS
 

@@ -14,8 +14,9 @@ import polars as pl
 
 from dialens.corpus import Corpus
 from dialens.metrics._batch import TurnBatch, Words
-from dialens.metrics._engine import UNITS, ScoringPlan, open_scorers
+from dialens.metrics._engine import open_scorers
 from dialens.metrics._family import Family, NamedModel
+from dialens.metrics._parts import UNITS, ScoringPlan
 from dialens.metrics._scorers import ScorerSet
 from dialens.metrics._units import Units
 

@@ -6,8 +6,7 @@ plan or asks the registry.
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
@@ -15,33 +14,15 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from polars.io.plugins import register_io_source
 
-from dialens.base import DialensError, TableSink, did_you_mean
-from dialens.corpus import LEVELS, Corpus
+from dialens.base import DialensError, did_you_mean
+from dialens.corpus import LEVELS
 from dialens.metrics._card import Definition, Metric, MetricCard, Resources
-from dialens.metrics._engine import UNITS, Part, ScoringPlan, open_scorers, score_parts
+from dialens.metrics._parts import UNITS
 from dialens.metrics._registry import metrics as installed_metrics
-from dialens.metrics._registry import named, select
-from dialens.metrics._state import Floats, State, Values
-
-SCORES = pl.Schema(
-    {
-        "metric": pl.String,
-        "level": pl.String,
-        "system": pl.String,
-        "agent": pl.String,
-        "dialog": pl.String,
-        "turn": pl.Int32,
-        "value": pl.Float64,
-        "n": pl.Int64,
-        "n_missing": pl.Int64,
-        "reason": pl.String,
-        "signature": pl.String,
-    }
-)
-"""One row a metric value of a unit. `n` counts the agent's turns behind it, `n_missing` those that
-gave none; `reason` says why."""
+from dialens.metrics._registry import named
+from dialens.metrics._score_tables import reason_column
+from dialens.metrics._state import State, Values
 
 TABLE = "scores.parquet"
 STATES = "states.parquet"
@@ -51,10 +32,6 @@ METRICS = "metrics.json"
 LAYOUT = 2
 """Raised when the files of a folder of scores change their form."""
 
-_MOST_TURNS = 100_000
-_TURNS_FOR_ENCODERS = 4_096  # encoders take minutes for what words take a second for
-_BATCH_CHARACTERS = 16_000_000
-_LOOKED_AT = 2_000
 _FUNCTIONS = ("make", "scored_by")
 
 
@@ -97,7 +74,7 @@ class ScoredMetric:
                     f"v{card.version} is installed)"
                 )
             bound = card.bind(resources)
-            if _features(bound) != self.features:
+            if features_of(bound) != self.features:
                 return f"{self.name} is computed from other features than it was scored from"
         if self.failure is None:
             return bound
@@ -151,7 +128,8 @@ class Scores:
         metrics: What was computed, in that order.
 
     Examples:
-        >>> from dialens.corpus import Dialogue, Turn
+        >>> from dialens.corpus import Corpus, Dialogue, Turn
+        >>> from dialens.metrics import score
         >>> talk = [Turn("U", "partner", "How are you?"), Turn("B", "agent", "Glad you ask!")]
         >>> scores = score(Corpus.of([Dialogue("s", "bot", "d1", talk)]), metrics=["length"])
         >>> scores.wide("agent").rows()
@@ -316,13 +294,9 @@ class Scores:
         )
 
 
-def _features(metric: Metric) -> tuple[str, ...]:
+def features_of(metric: Metric) -> tuple[str, ...]:
+    """The names of a metric's features in the states."""
     return tuple(feature.name for feature in metric.definition.features)
-
-
-def reason_column(name: str) -> str:
-    """The column of `Scores.dialogs` that says why a metric is null."""
-    return f"{name}|reason"
 
 
 def _is_table(path: Path) -> bool:
@@ -332,227 +306,3 @@ def _is_table(path: Path) -> bool:
     except (OSError, pl.exceptions.PolarsError):
         return False
     return True
-
-
-def score(
-    corpus: Corpus,
-    *,
-    metrics: Sequence[str | MetricCard] | None = None,
-    levels: Sequence[str] = LEVELS,
-    resources: Resources | None = None,
-    threads: int | None = None,
-    advance: Callable[[int], None] = lambda _: None,
-) -> Scores:
-    """Score a corpus at every level, in memory.
-
-    Args:
-        corpus: What `dialens.read` gives.
-        metrics: Names of metrics or families, or cards of your own; all if not given.
-        levels: Which of turn, dialog, agent, system to keep.
-        resources: Lexicons, models, prompt and seed, where the defaults will not do.
-        threads: How many batches are worked on at once; as many as there are cores if not given.
-        advance: Called with the number of turns just done.
-    """
-    plan = make_plan(metrics, resources or Resources())
-    references = open_scorers(corpus, plan)
-    kept = [
-        part
-        for part in _parts(corpus, plan, references, threads, advance)
-        if part.level in (*levels, "dialog", "position")
-    ]
-    scored = _scored_metrics(plan)
-    signatures = {metric.name: metric.signature for metric in scored}
-
-    def table(
-        columns: list[str] | None, predicate: pl.Expr | None, rows: int | None, _: int | None
-    ) -> Iterator[pl.DataFrame]:
-        for part in kept:
-            if part.level not in levels:
-                continue
-            frame = long(part, signatures)
-            frame = frame if predicate is None else frame.filter(predicate)
-            yield frame if columns is None else frame.select(columns)
-
-    of_dialogs = [part for part in kept if part.level == "dialog"]
-    return Scores(
-        register_io_source(table, schema=SCORES),
-        pl.concat([state_table(part) for part in of_dialogs]).lazy(),
-        pl.concat([dialog_table(part) for part in of_dialogs]).lazy(),
-        pl.concat([long(part, signatures) for part in kept if part.level == "position"]),
-        scored,
-    )
-
-
-def score_into(
-    corpus: Corpus,
-    folder: Path,
-    plan: ScoringPlan,
-    *,
-    levels: Sequence[str] = LEVELS,
-    threads: int | None = None,
-    advance: Callable[[int], None] = lambda _: None,
-) -> Scores:
-    """Score a corpus of any size into a folder, batch by batch; arguments as for `score`.
-
-    What comes back reads the folder, and computes with the plan's own metrics.
-    """
-    references = open_scorers(corpus, plan)
-    signatures = {metric.name: metric.signature for metric in plan.metrics}
-    folder.mkdir(parents=True, exist_ok=True)
-    positions = [SCORES.to_frame()]
-    states: TableSink | None = None
-    dialogs: TableSink | None = None
-    with ExitStack() as stack:
-        table = stack.enter_context(TableSink(folder / TABLE, SCORES))
-        for part in _parts(corpus, plan, references, threads, advance):
-            if part.level == "position":
-                positions.append(long(part, signatures))
-            elif part.level in levels:
-                table.write(long(part, signatures))
-            if part.level == "dialog":
-                rows, values = state_table(part), dialog_table(part)
-                if states is None or dialogs is None:
-                    states = stack.enter_context(TableSink(folder / STATES, rows.schema))
-                    dialogs = stack.enter_context(TableSink(folder / DIALOGS, values.schema))
-                states.write(rows)
-                dialogs.write(values)
-    pl.concat(positions).write_parquet(folder / POSITIONS)
-    scored = _scored_metrics(plan)
-    written = {"layout": LAYOUT, "metrics": [metric.as_json() for metric in scored]}
-    (folder / METRICS).write_text(json.dumps(written, indent=1) + "\n")
-    return replace(Scores.open(folder), metrics=scored)
-
-
-def _scored_metrics(plan: ScoringPlan) -> tuple[ScoredMetric, ...]:
-    """The metrics of a plan after its run, when it is known what failed."""
-    failures = plan.failures
-    return tuple(
-        ScoredMetric(
-            metric.card,
-            metric.signature,
-            _features(metric),
-            failures.get(metric.name),
-            metric,
-        )
-        for metric in plan.metrics
-    )
-
-
-def make_plan(names: Sequence[str | MetricCard] | None, resources: Resources) -> ScoringPlan:
-    """The metrics by those names, bound to the resources; without those of models if it has none.
-
-    Examples:
-        >>> from dialens.metrics._family import ScorerContext
-        >>> from dialens.metrics._model_choice import ModelChoice
-        >>> from dialens.metrics._scorers import ScorerSet
-        >>> scorers = ScorerSet(ScorerContext(models=ModelChoice("none")))
-        >>> plan = make_plan(["toxicity", "length"], Resources(scorers=scorers))
-        >>> [metric.name for metric in plan.metrics]
-        ['length']
-    """
-    if resources.prompt not in ("context", "last"):
-        raise DialensError(f"The prompt is `context` or `last`, not {resources.prompt!r}.")
-    cards = select(names)
-    if resources.scorers.context.models.size == "none":
-        cards = [card for card in cards if "model" not in card.needs]
-        if not cards:
-            raise DialensError(
-                "All the metrics that were asked for need models, and `--models none` leaves those "
-                "out. Choose other metrics, or --models default."
-            )
-    bound = tuple(card.bind(resources) for card in cards)
-    return ScoringPlan(bound, resources.prompt, resources.scorers)
-
-
-def _parts(
-    corpus: Corpus,
-    plan: ScoringPlan,
-    references: pl.DataFrame | None,
-    threads: int | None,
-    advance: Callable[[int], None],
-) -> Iterator[Part]:
-    wanted = [*UNITS, "role", "text"]
-    families = plan.families.values()
-    if any("background" in family.reads for family in families):
-        wanted.append("meta")  # it tells what a turn was spoken from
-    columns = corpus.turns.select(wanted)
-    size = _batch_size(corpus)
-    if any(family.kind != "words" for family in families):
-        size = min(size, _TURNS_FOR_ENCODERS)
-    batches = replace(corpus, turns=columns).batches(turns=size)
-    return score_parts(
-        batches,
-        plan,
-        references=references,
-        threads=threads or pl.thread_pool_size(),
-        advance=advance,
-    )
-
-
-def _batch_size(corpus: Corpus) -> int:
-    """Turns a batch: fewer where turns are long, so that memory follows text and not rows."""
-    looked_at = corpus.turns.select("text").head(_LOOKED_AT).collect()["text"]
-    characters = looked_at.str.len_bytes().mean()
-    if not isinstance(characters, float):
-        return _MOST_TURNS
-    return int(min(_MOST_TURNS, max(1, _BATCH_CHARACTERS // max(characters, 1.0))))
-
-
-def long(part: Part, signatures: Mapping[str, str]) -> pl.DataFrame:
-    """A part as rows of the scores table, metric by metric."""
-    frames = [
-        part.units.select(
-            pl.lit(name).alias("metric"),
-            pl.lit(part.level).alias("level"),
-            *UNITS,
-            pl.Series("value", column.values.value, nan_to_null=True),
-            pl.Series("n", column.n),
-            pl.Series("n_missing", column.n_missing),
-            column.reason(),
-            pl.lit(signatures[name]).alias("signature"),
-        )
-        for name, column in part.columns.items()
-    ]
-    return pl.concat([SCORES.to_frame(), *frames])
-
-
-def state_table(part: Part) -> pl.DataFrame:
-    """The sums behind the dialogues of a part, a column a number."""
-    state = part.state
-    assert state is not None
-    assert part.contexts is not None
-    columns = {"other_turns": state.other_turns.astype(np.float64)}
-    for side, counts in (("own", state.own), ("other", state.other)):
-        for name, rows in counts.items():
-            columns |= {
-                f"{side}|{name}|{column}": rows[:, column] for column in range(rows.shape[1])
-            }
-    return part.units.select(*UNITS[:3]).hstack(
-        [part.contexts, *(pl.Series(name, numbers) for name, numbers in columns.items())]
-    )
-
-
-def dialog_table(part: Part) -> pl.DataFrame:
-    """The values of the dialogues of a part, and the reasons of those that are missing."""
-    columns = []
-    for name, column in part.columns.items():
-        reasons = pl.Series([None, *column.values.reasons], dtype=pl.String)
-        columns += [
-            pl.Series(name, column.values.value, nan_to_null=True),
-            reasons.gather(column.values.code).alias(reason_column(name)),
-        ]
-    return part.units.select(*UNITS[:3]).hstack(columns)
-
-
-def state_of(numbers: Mapping[str, Floats]) -> State:
-    """A state back from the columns of `state_table`, or from sums of them."""
-    sides: dict[str, dict[str, list[Floats]]] = {"own": {}, "other": {}}
-    for key, column in numbers.items():
-        if "|" in key:
-            side, name, _ = key.split("|")
-            sides[side].setdefault(name, []).append(column)
-    own, other = (
-        {name: np.column_stack(columns) for name, columns in sides[side].items()}
-        for side in ("own", "other")
-    )
-    return State(own, other, numbers["other_turns"].astype(np.int64))

@@ -20,7 +20,7 @@ from dialens.metrics import (
     metrics,
 )
 from dialens.metrics._engine import open_scorers, score_parts
-from dialens.metrics._scores import long
+from dialens.metrics._score_tables import long
 from tests.metrics.automatic.tiny_weights import tiny_context
 from tests.metrics.strategies import corpora, texts
 

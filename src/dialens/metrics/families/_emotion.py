@@ -21,6 +21,7 @@ _LICENCE = "lexicon plutchik-goemotions: CC BY 4.0"
 _FAMILY = "Emotions"
 _K = len(PLUTCHIK)
 _HITS = _K
+_DIGITS = 3  # with which the weights of words are written: sums beyond them are rounding
 
 
 def _uses(resources: Resources, *, prompt: bool = False) -> dict[str, str]:
@@ -100,7 +101,8 @@ def emotion_matching(resources: Resources) -> Definition:
 
     def compute(state: State) -> Values:
         own, other = state.own[feature.name], state.other[feature.name]
-        value, spread = spearman_rows(own[:, :_K], other[:, :_K])
+        # Weights are held in 2**-20ths: sums that differ only by that rounding are ties.
+        value, spread = spearman_rows(own[:, :_K].round(_DIGITS), other[:, :_K].round(_DIGITS))
         return Values.where(
             value,
             nothing_to_answer=state.other_turns == 0,

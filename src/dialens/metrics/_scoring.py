@@ -1,0 +1,198 @@
+"""Scoring a corpus: a plan from names of metrics, then its parts into memory or into a folder."""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+
+import polars as pl
+from polars.io.plugins import register_io_source
+
+from dialens.base import DialensError, TableSink
+from dialens.corpus import LEVELS, Corpus
+from dialens.metrics._card import MetricCard, Resources
+from dialens.metrics._engine import open_scorers, score_parts
+from dialens.metrics._parts import UNITS, Part, ScoringPlan
+from dialens.metrics._registry import select
+from dialens.metrics._score_tables import SCORES, dialog_table, long, state_table
+from dialens.metrics._scores import (
+    DIALOGS,
+    LAYOUT,
+    METRICS,
+    POSITIONS,
+    STATES,
+    TABLE,
+    ScoredMetric,
+    Scores,
+    features_of,
+)
+
+_MOST_TURNS = 100_000
+_TURNS_FOR_ENCODERS = 4_096  # encoders take minutes for what words take a second for
+_BATCH_CHARACTERS = 16_000_000
+_LOOKED_AT = 2_000
+
+
+def score(
+    corpus: Corpus,
+    *,
+    metrics: Sequence[str | MetricCard] | None = None,
+    levels: Sequence[str] = LEVELS,
+    resources: Resources | None = None,
+    threads: int | None = None,
+    advance: Callable[[int], None] = lambda _: None,
+) -> Scores:
+    """Score a corpus at every level, in memory.
+
+    Args:
+        corpus: What `dialens.read` gives.
+        metrics: Names of metrics or families, or cards of your own; all if not given.
+        levels: Which of turn, dialog, agent, system to keep.
+        resources: Lexicons, models, prompt and seed, where the defaults will not do.
+        threads: How many batches are worked on at once; as many as there are cores if not given.
+        advance: Called with the number of turns just done.
+    """
+    plan = make_plan(metrics, resources or Resources())
+    references = open_scorers(corpus, plan)
+    kept = [
+        part
+        for part in _parts(corpus, plan, references, threads, advance)
+        if part.level in (*levels, "dialog", "position")
+    ]
+    scored = _scored_metrics(plan)
+    signatures = {metric.name: metric.signature for metric in scored}
+
+    def table(
+        columns: list[str] | None, predicate: pl.Expr | None, rows: int | None, _: int | None
+    ) -> Iterator[pl.DataFrame]:
+        for part in kept:
+            if part.level not in levels:
+                continue
+            frame = long(part, signatures)
+            frame = frame if predicate is None else frame.filter(predicate)
+            yield frame if columns is None else frame.select(columns)
+
+    of_dialogs = [part for part in kept if part.level == "dialog"]
+    return Scores(
+        register_io_source(table, schema=SCORES),
+        pl.concat([state_table(part) for part in of_dialogs]).lazy(),
+        pl.concat([dialog_table(part) for part in of_dialogs]).lazy(),
+        pl.concat([long(part, signatures) for part in kept if part.level == "position"]),
+        scored,
+    )
+
+
+def score_into(
+    corpus: Corpus,
+    folder: Path,
+    plan: ScoringPlan,
+    *,
+    levels: Sequence[str] = LEVELS,
+    threads: int | None = None,
+    advance: Callable[[int], None] = lambda _: None,
+) -> Scores:
+    """Score a corpus of any size into a folder, batch by batch; arguments as for `score`.
+
+    What comes back reads the folder, and computes with the plan's own metrics.
+    """
+    references = open_scorers(corpus, plan)
+    signatures = {metric.name: metric.signature for metric in plan.metrics}
+    folder.mkdir(parents=True, exist_ok=True)
+    positions = [SCORES.to_frame()]
+    states: TableSink | None = None
+    dialogs: TableSink | None = None
+    with ExitStack() as stack:
+        table = stack.enter_context(TableSink(folder / TABLE, SCORES))
+        for part in _parts(corpus, plan, references, threads, advance):
+            if part.level == "position":
+                positions.append(long(part, signatures))
+            elif part.level in levels:
+                table.write(long(part, signatures))
+            if part.level == "dialog":
+                rows, values = state_table(part), dialog_table(part)
+                if states is None or dialogs is None:
+                    states = stack.enter_context(TableSink(folder / STATES, rows.schema))
+                    dialogs = stack.enter_context(TableSink(folder / DIALOGS, values.schema))
+                states.write(rows)
+                dialogs.write(values)
+    pl.concat(positions).write_parquet(folder / POSITIONS)
+    scored = _scored_metrics(plan)
+    written = {"layout": LAYOUT, "metrics": [metric.as_json() for metric in scored]}
+    (folder / METRICS).write_text(json.dumps(written, indent=1) + "\n")
+    return replace(Scores.open(folder), metrics=scored)
+
+
+def _scored_metrics(plan: ScoringPlan) -> tuple[ScoredMetric, ...]:
+    """The metrics of a plan after its run, when it is known what failed."""
+    failures = plan.failures
+    return tuple(
+        ScoredMetric(
+            metric.card,
+            metric.signature,
+            features_of(metric),
+            failures.get(metric.name),
+            metric,
+        )
+        for metric in plan.metrics
+    )
+
+
+def make_plan(names: Sequence[str | MetricCard] | None, resources: Resources) -> ScoringPlan:
+    """The metrics by those names, bound to the resources; without those of models if it has none.
+
+    Examples:
+        >>> from dialens.metrics._family import ScorerContext
+        >>> from dialens.metrics._model_choice import ModelChoice
+        >>> from dialens.metrics._scorers import ScorerSet
+        >>> scorers = ScorerSet(ScorerContext(models=ModelChoice("none")))
+        >>> plan = make_plan(["toxicity", "length"], Resources(scorers=scorers))
+        >>> [metric.name for metric in plan.metrics]
+        ['length']
+    """
+    if resources.prompt not in ("context", "last"):
+        raise DialensError(f"The prompt is `context` or `last`, not {resources.prompt!r}.")
+    cards = select(names)
+    if resources.scorers.context.models.size == "none":
+        cards = [card for card in cards if "model" not in card.needs]
+        if not cards:
+            raise DialensError(
+                "All the metrics that were asked for need models, and `--models none` leaves those "
+                "out. Choose other metrics, or --models default."
+            )
+    bound = tuple(card.bind(resources) for card in cards)
+    return ScoringPlan(bound, resources.prompt, resources.scorers)
+
+
+def _parts(
+    corpus: Corpus,
+    plan: ScoringPlan,
+    references: pl.DataFrame | None,
+    threads: int | None,
+    advance: Callable[[int], None],
+) -> Iterator[Part]:
+    wanted = [*UNITS, "role", "text"]
+    families = plan.families.values()
+    if any("background" in family.reads for family in families):
+        wanted.append("meta")  # it tells what a turn was spoken from
+    columns = corpus.turns.select(wanted)
+    size = _batch_size(corpus)
+    if any(family.kind != "words" for family in families):
+        size = min(size, _TURNS_FOR_ENCODERS)
+    batches = replace(corpus, turns=columns).batches(turns=size)
+    return score_parts(
+        batches,
+        plan,
+        references=references,
+        threads=threads or pl.thread_pool_size(),
+        advance=advance,
+    )
+
+
+def _batch_size(corpus: Corpus) -> int:
+    """Turns a batch: fewer where turns are long, so that memory follows text and not rows."""
+    looked_at = corpus.turns.select("text").head(_LOOKED_AT).collect()["text"]
+    characters = looked_at.str.len_bytes().mean()
+    if not isinstance(characters, float):
+        return _MOST_TURNS
+    return int(min(_MOST_TURNS, max(1, _BATCH_CHARACTERS // max(characters, 1.0))))
