@@ -117,7 +117,9 @@ def test_magnitudes_are_ratios_and_zeros_are_counted() -> None:
     assert row["low"] < row["difference"] < row["high"]
     means = people.agents.sort("agent")["mean"].to_list()
     assert means == pytest.approx([math.exp(logs[:, :, at].mean()) for at in (0, 1)])
-    assert people.notes == (("tone", "2 ratings of 0 or less have no logarithm and are left out"),)
+    lost, warning = people.notes
+    assert lost == ("tone", "2 ratings of 0 or less have no logarithm and are left out")
+    assert warning[1].startswith("with 7 items of an agent, up to 8 of 100 tests")
 
 
 def test_an_unlabelled_table_is_never_logged() -> None:

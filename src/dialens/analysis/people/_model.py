@@ -16,7 +16,7 @@ import polars as pl
 from scipy import stats
 
 from dialens.analysis.people._ranks import ranks
-from dialens.analysis.people._ratings import RatedQuality, thin_agents, too_few
+from dialens.analysis.people._ratings import RatedQuality, small_design, thin_agents, too_few
 from dialens.analysis.people._scales import LIKERT, MAGNITUDE, YES_NO
 from dialens.base import DialensError, counted
 from dialens.statistics import MixedFit, fit_mixed
@@ -95,6 +95,8 @@ def judge(quality: RatedQuality, *, smallest: float | None, confidence: float) -
         fit = _fitted(kept, confidence)
     except DialensError as error:
         return _without_test(usable, str(error), notes)
+    if warning := small_design(kept):
+        notes.append(warning)
     judged = _with_test(kept, fit, smallest, confidence, notes)
     return _with_thin_agents(usable, judged, thin) if thin else judged
 

@@ -12,6 +12,8 @@ from dialens.base import counted
 FEWEST_RATERS: Final = 3
 FEWEST_ITEMS: Final = 3
 """With two raters and twenty items a tenth of all tests would be clear by chance."""
+_SMALL = 8
+"""Below so many raters or items of an agent tests err a little too often (docs/inference.md)."""
 _TERMS = ("rater", "dialog", "rater:agent", "dialog:agent", "rater:dialog:agent", "response")
 _REPEATED = 1.2  # ratings that a level needs on average, or it cannot be told from the residual
 
@@ -196,3 +198,29 @@ def thin_agents(quality: RatedQuality) -> dict[str, str]:
             continue
         found[row["agent"]] = why
     return found
+
+
+def small_design(quality: RatedQuality) -> str | None:
+    """A warning where raters or items are so few that tests err more often than they say.
+
+    Examples:
+        >>> rows = [(f"r{r}", "xy"[r % 2], f"d{d}", 1.0) for r in range(10) for d in range(9)]
+        >>> table = pl.DataFrame(rows, ["rater", "agent", "dialog", "value"], orient="row")
+        >>> scale = AnswerScale("likert", 1, 5, "")
+        >>> rated = RatedQuality("tone", "tone", scale, table.with_columns(response="dialog"), {})
+        >>> small_design(rated)
+        'with 5 raters of an agent, up to 8 of 100 tests find a difference where there is none'
+    """
+    units = quality.units().select(pl.col("n_raters", "n_items").min()).row(0, named=True)
+    few = [
+        (n, word)
+        for n, word in ((units["n_raters"], "rater"), (units["n_items"], "item"))
+        if n < _SMALL
+    ]
+    if not few or len(quality.agents) < 2:
+        return None
+    number, word = min(few)
+    return (
+        f"with {counted(number, word)} of an agent, up to 8 of 100 tests find a difference where "
+        "there is none"
+    )

@@ -11,7 +11,7 @@ import typer
 
 from dialens.analysis.bias import Resampling, analyse_study, read_study
 from dialens.analysis.people import People, who_took_part
-from dialens.base import RUN, DialensError, Recorder, atomic_folder
+from dialens.base import RUN, DialensError, Recorder, atomic_folder, listed
 from dialens.cli._options import Force, Resamples, Seed, shown
 from dialens.cli._terminal import plain_console
 from dialens.cli.study._database import DATABASE, DatabaseOption, database_of, recorded_study
@@ -324,6 +324,8 @@ def _print(summary: Summary, people: People, output: Path) -> None:
     print(f"\n{summary.answer}.\n{summary.scope}.")
     for table in people_grids(people):
         plain_console().print("", table)
+    for note, qualities in _by_note(people).items():
+        print(f"Note ({listed(qualities)}): {note}.")
     rest = [finding for finding in summary.findings if finding.topic != "people"]
     if rest:
         print("")
@@ -335,3 +337,11 @@ def _print(summary: Summary, people: People, output: Path) -> None:
         f"\n{shown(output / 'report.html')} (to look at), {shown(output / 'tables')} (CSV and "
         f"LaTeX), {shown(output / ANALYSIS)} (to compute with)"
     )
+
+
+def _by_note(people: People) -> dict[str, list[str]]:
+    """What is to be known of the numbers, each once, and the qualities it is about."""
+    found: dict[str, list[str]] = {}
+    for quality, note in people.notes:
+        found.setdefault(note, []).append(quality)
+    return found
