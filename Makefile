@@ -10,7 +10,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export NO_MKDOCS_2_WARNING := 1
 
 # Stamps: what is installed is renewed when one of these files changes, and only then.
-PINS   := pyproject.toml constraints.txt
+PINS   := pyproject.toml constraints.txt packages/dialens-models/pyproject.toml
 VENV_MADE := $(VENV)/.stamp-venv
 CORE      := $(VENV)/.stamp-core
 DEV       := $(VENV)/.stamp-dev
@@ -104,9 +104,9 @@ postgres:
 constraints: ## pin the newest versions that fit pyproject.toml
 	@rm -rf .lab/constraints
 	@$(PYTHON) -m venv .lab/constraints
-	@.lab/constraints/bin/python -m pip install --quiet '.[dev,train,spark,studies,metrics,agents]'
+	@.lab/constraints/bin/python -m pip install --quiet '.[dev,train,spark,studies,metrics,agents]' ./packages/dialens-models
 	@{ echo "# What dialens is tested with: core, train, spark, studies, metrics, agents and dev. Refreshed by 'make constraints'."; \
-		.lab/constraints/bin/python -m pip freeze --exclude dialens | sed 's/+cpu$$//'; } > .lab/constraints.txt
+		.lab/constraints/bin/python -m pip freeze --exclude dialens --exclude dialens-models | sed 's/+cpu$$//'; } > .lab/constraints.txt
 	@mv .lab/constraints.txt constraints.txt
 	@rm -rf .lab/constraints
 	@echo "constraints.txt: $$(grep -c == constraints.txt) packages"
@@ -130,10 +130,11 @@ $(VENV_MADE):
 
 $(CORE): $(PINS) | $(VENV_MADE)
 	@echo "Installing dialens into $(VENV) (a minute or two, the first time)"
-	@$(PIP) install --quiet -c constraints.txt -e .
+	@$(PIP) install --quiet -c constraints.txt -e . -e packages/dialens-models
 	@touch $@
 
 $(DEV): $(PINS) | $(VENV_MADE)
 	@echo "Installing dialens and its test tools into $(VENV) (a minute or two, the first time)"
-	@$(PIP) install --quiet -c constraints.txt -e '.[dev,train,spark,studies,metrics,agents]'
+	@$(PIP) install --quiet -c constraints.txt -e '.[dev,train,spark,studies,metrics,agents]' \
+		-e packages/dialens-models
 	@touch $(CORE) $@

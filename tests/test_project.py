@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
@@ -217,6 +219,46 @@ def test_wheel_holds_the_whole_package(repository: Path, tmp_path: Path) -> None
     assert any(name.endswith("/licenses/LICENSE") for name in shipped)
     outside = {n for n in shipped if not n.startswith("dialens/") and ".dist-info/" not in n}
     assert not outside
+
+
+@pytest.mark.slow
+def test_two_wheels_in_a_new_environment(repository: Path, tmp_path: Path) -> None:
+    """As on the day it is published: `pip install dialens`, then the larger models."""
+    wheels = {}
+    for name, source in (("dialens", "."), ("dialens_models", "packages/dialens-models")):
+        command = ["-m", "build", "--wheel", "--no-isolation", "--outdir", tmp_path / name, source]
+        run_in(repository, sys.executable, *command)
+        (wheels[name],) = (tmp_path / name).glob("*.whl")
+        assert wheels[name].stat().st_size < 100_000_000, "an index takes no larger file"
+    run_in(tmp_path, sys.executable, "-m", "venv", "new")
+    python, dialens = tmp_path / "new/bin/python", tmp_path / "new/bin/dialens"
+    constraints = repository / "constraints.txt"
+    run_in(tmp_path, python, "-m", "pip", "install", "-q", "-c", constraints, wheels["dialens"])
+    chats = tmp_path / "chats.parquet"
+    rows = [
+        {"role": role, "content": text}
+        for role, text in (
+            ("user", "I lost my cat yesterday."),
+            ("assistant", "Oh no, I am so sorry! How long have you had her?"),
+        )
+    ]
+    pl.DataFrame({"model": ["a", "b"] * 6, "messages": [rows] * 12}).write_parquet(chats)
+    first = run_in(tmp_path, dialens, "score", chats, "-o", "first")
+    assert "pip install dialens-models" in first
+    assert "base" not in run_in(tmp_path, dialens, "models")
+    run_in(tmp_path, python, "-m", "pip", "install", "-q", "--no-deps", wheels["dialens_models"])
+    second = run_in(tmp_path, dialens, "score", chats, "-o", "second", "--models", "base")
+    assert "pip install dialens-models" not in second
+    assert "engagement" in run_in(tmp_path, dialens, "compare", "second").lower()
+
+
+def run_in(folder: Path, *command: object) -> str:
+    """What a command prints; it must succeed."""
+    clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    words = [str(word) for word in command]
+    ran = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False, env=clean)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    return ran.stdout + ran.stderr
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ import pytest
 from dialens.cli import _score as score_command
 from dialens.cli import main
 from dialens.corpus import demo_path
-from dialens.metrics import SCORES, _model_choice, select
+from dialens.metrics import SCORES, select
 from dialens.metrics import _registry as registry
 from dialens.metrics import _scores as scores
 from dialens.metrics import _scoring as scoring
@@ -57,7 +57,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp
 def tiny_models(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Tiny models in the place of those that ship: what they say does not matter here."""
     if request.node.get_closest_marker("slow") is None:
-        monkeypatch.setattr(_model_choice, "SHIPPED", tiny_folder())
+        monkeypatch.setattr(model_store, "shipped_places", lambda: (tiny_folder(),))
 
 
 def lines(*records: object) -> str:

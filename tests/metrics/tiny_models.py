@@ -18,7 +18,7 @@ from safetensors.numpy import save_file
 
 from dialens.metrics import ModelChoice, Resources, ScorerContext, ScorerSet
 from dialens.metrics.families import LABELS
-from dialens.models import SHIPPED
+from dialens.models import PACKAGED
 from dialens.models.training import export
 from dialens.models.training._shape import Shape
 from tests.metrics.strategies import WORDS
@@ -45,7 +45,7 @@ def tiny_folder() -> Path:
     )
     add_facts(small, default_for=["emotion", "toxicity"])
     add_facts(base, default_for=["engagement", "relevance"], engagement_formula=FORMULA)
-    for traits in SHIPPED.glob("traits_*"):
+    for traits in PACKAGED.glob("traits_*"):
         (folder / traits.name).symlink_to(traits)
     return folder
 

@@ -15,7 +15,7 @@ from rich.text import Text
 from dialens.base import DialensError, Estimate, did_you_mean
 from dialens.cli._options import shown
 from dialens.cli._terminal import plain_table
-from dialens.models import SHIPPED, Catalogue, CatalogueEntry, FileCheck, catalogue
+from dialens.models import Catalogue, CatalogueEntry, FileCheck, catalogue, is_shipped
 from dialens.models import verify as verify_files
 
 _LOADED_BY = {
@@ -145,7 +145,7 @@ def _kind(kind: str) -> str:
 
 
 def _loaded_by(entry: CatalogueEntry) -> str:
-    ways = _LOADED_BY if entry.folder.parent == SHIPPED else _OWN_LOADED_BY
+    ways = _LOADED_BY if is_shipped(entry.folder) else _OWN_LOADED_BY
     return ways[entry.kind].format(name=entry.name, task=entry.task, folder=shown(entry.folder))
 
 

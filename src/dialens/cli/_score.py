@@ -34,6 +34,7 @@ from dialens.cli._options import (
 from dialens.cli._terminal import plain_console, plain_table
 from dialens.corpus import Intake, OnError, read, write_rejects
 from dialens.metrics import Resources, Scores, ScoringPlan, forecast, make_plan, score_into
+from dialens.models import GET_LARGER, has_larger_models
 from dialens.report import Summary, headline_metrics, run_facts, write_report
 
 _NUMBER = 6  # characters of a value
@@ -190,6 +191,8 @@ def score_to(
             write_rejects(intake, scratch / "rejects.jsonl")
         shutil.rmtree(spool, ignore_errors=True)
     _print(Scores.open(output), summary, output, intake)
+    if context.models.size == "default" and not has_larger_models():
+        print(f"Models: the small ones. Those that did better on engagement: {GET_LARGER}")
 
 
 def _print(scores: Scores, summary: Summary, output: Path, intake: Intake) -> None:

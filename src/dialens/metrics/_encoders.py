@@ -21,13 +21,13 @@ from dialens.metrics._pace import paced
 from dialens.metrics._state import Floats
 from dialens.models import (
     LOGITS,
-    SHIPPED,
     Listed,
     Model,
     TextInput,
     TorchModel,
     activated,
     check_chances,
+    is_shipped,
     list_models,
     load,
     margins,
@@ -87,7 +87,7 @@ class Encoder:
 
     def check(self) -> None:
         """Try it on made-up texts, and raise what is wrong; what ships is known by its hashes."""
-        if self.folder.parent != SHIPPED:
+        if not is_shipped(self.folder):
             self.model.check(self._outputs)
 
     def uncached(self, inputs: Sequence[TextInput]) -> list[TextInput]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from dialens.base import DialensError, did_you_mean
-from dialens.models import SHIPPED
+from dialens.models import GET_LARGER, has_larger_models
 
 TEXT_TASKS = ("emotion", "toxicity")
 PAIR_TASKS = ("engagement", "relevance")
@@ -48,12 +48,14 @@ class ModelChoice:
 
     size: str = "default"
     own: Mapping[str, str | Path] = field(default_factory=dict)
-    folder: Path = field(default_factory=lambda: SHIPPED)
+    folder: Path | None = None
     cache_size: int = 20_000
 
     def __post_init__(self) -> None:
         if self.size not in SIZES:
             raise DialensError(f"Models are {', '.join(SIZES)}; seen: {self.size!r}.")
+        if self.size == "base" and self.folder is None and not has_larger_models():
+            raise DialensError(f"The base models are not installed ({GET_LARGER}).")
         for task in self.own:
             if task not in TASKS:
                 raise DialensError(

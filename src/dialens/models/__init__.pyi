@@ -31,17 +31,26 @@ from ._folders import (
 from ._huggingface import LOGITS, TorchModel
 from ._inputs import TextInput, make_plain, special_tokens
 from ._likelihood import LanguageModel
+from ._places import (
+    GET_LARGER,
+    PACKAGED,
+    has_larger_models,
+    is_shipped,
+    shipped_folder,
+    shipped_places,
+)
 from ._runtime import Model, Precision, activated, length_sorted
-from ._store import SHIPPED, Listed, list_models, load
+from ._store import Listed, list_models, load
 
 __all__ = [
     "CONTEXT_TURNS",
     "FORMULA",
+    "GET_LARGER",
     "LOGITS",
+    "PACKAGED",
     "PICKLED_WEIGHTS",
     "POSITIVE_EMOTIONS",
     "SAFE_WEIGHTS",
-    "SHIPPED",
     "TASK",
     "TOKENIZER_FILES",
     "Catalogue",
@@ -65,7 +74,9 @@ __all__ = [
     "check_tokenizer",
     "content_words",
     "context",
+    "has_larger_models",
     "has_tokenizer",
+    "is_shipped",
     "largest",
     "length_sorted",
     "list_models",
@@ -78,6 +89,8 @@ __all__ = [
     "padded",
     "positive_label",
     "read_card",
+    "shipped_folder",
+    "shipped_places",
     "shuffled_batches",
     "sigmoid",
     "special_tokens",

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from dialens.base import DialensError, Estimate
 from dialens.models._card import check_file, check_trait_card, hashes
 from dialens.models._classifiers import CLASSIFICATION, read_config
-from dialens.models._store import SHIPPED
+from dialens.models._places import is_shipped
+from dialens.models._store import places_of, stand_ins
 
 _ENCODER, _TRAIT, _TOPICS, _CLASSIFIER = "encoder", "trait", "topics", "classifier"
 _TRAIT_FILE = "model.npz"
@@ -113,8 +114,8 @@ class Catalogue:
         return tuple(dict.fromkeys([*(one.folder for one in self.entries), *self.unreadable]))
 
 
-def catalogue(folder: Path = SHIPPED) -> Catalogue:
-    """Read the cards of all models in a folder, or of the one model that the folder is.
+def catalogue(folder: Path | None = None) -> Catalogue:
+    """Read the cards of all models that ship, or in a folder, or of the one that the folder is.
 
     A card that cannot be read does not hide the other models.
 
@@ -125,21 +126,16 @@ def catalogue(folder: Path = SHIPPED) -> Catalogue:
         >>> sorted({entry.kind for entry in catalogue().entries} & {"topics", "trait"})
         ['topics', 'trait']
     """
-    if not folder.is_dir():
-        raise DialensError(f"There is no folder {folder}.")
-    alone = (folder / "card.json").exists() or (folder / "config.json").exists()
-    places = [folder] if alone else sorted(one for one in folder.iterdir() if one.is_dir())
     entries: list[CatalogueEntry] = []
     unreadable: dict[Path, str] = {}
-    for place in places:
-        if place.name.startswith((".", "_")):
-            continue
+    for place in (place for holder in places_of(folder) for place in _model_folders(holder)):
         try:
             entries.extend(_entries(place))
         except DialensError as error:
             unreadable[place] = str(error)
     if not entries and not unreadable:
         raise DialensError(f"{folder} holds no model: neither card.json nor folders with one.")
+    entries = _with_stand_ins(folder, entries)
     order = (_ENCODER, _TRAIT, _TOPICS, _CLASSIFIER)
     # Ingredients stand below what they are part of.
     entries.sort(
@@ -155,7 +151,30 @@ def catalogue(folder: Path = SHIPPED) -> Catalogue:
     return Catalogue(tuple(entries), unreadable)
 
 
-def verify(folder: Path = SHIPPED) -> list[FileCheck]:
+def _model_folders(holder: Path) -> list[Path]:
+    """The folders of models in a folder, or the folder itself if it is one."""
+    if not holder.is_dir():
+        raise DialensError(f"There is no folder {holder}.")
+    if (holder / "card.json").exists() or (holder / "config.json").exists():
+        return [holder]
+    folders = (one for one in holder.iterdir() if one.is_dir())
+    return sorted(one for one in folders if not one.name.startswith((".", "_")))
+
+
+def _with_stand_ins(folder: Path | None, entries: list[CatalogueEntry]) -> list[CatalogueEntry]:
+    """The small models as defaults of their tasks, where the larger ones are not installed."""
+    encoders = [entry for entry in entries if entry.kind == _ENCODER]
+    declared = {entry.task for entry in encoders if entry.default}
+    tasks = stand_ins(folder, (entry.task for entry in encoders), declared)
+    return [
+        replace(entry, name=entry.task, default=True)
+        if entry.kind == _ENCODER and entry.task in tasks
+        else entry
+        for entry in entries
+    ]
+
+
+def verify(folder: Path | None = None) -> list[FileCheck]:
     """Check every file of every model of any kind by its hash.
 
     Examples:
@@ -231,7 +250,7 @@ def _trait(folder: Path, card: Mapping[str, Any]) -> CatalogueEntry:
         name=str(card["target"]),
         kind=_TRAIT,
         task=str(card["target"]),
-        default=folder.parent == SHIPPED,
+        default=is_shipped(folder),
         reads="a text" if headline == "r_text" else "a person's texts",
         labels=tuple(card.get("labels", [card["target"]])),
         figures=_figures(card.get("metrics", {}), headline),
@@ -244,7 +263,7 @@ def _topics(folder: Path, card: Mapping[str, Any]) -> CatalogueEntry:
         name=str(card["name"]),
         kind=_TOPICS,
         task=str(card.get("task", _TOPICS)),
-        default=folder.parent == SHIPPED,
+        default=is_shipped(folder),
         reads="a text",
         labels=tuple(card.get("labels", ())),
         figures=_figures(card.get("metrics", {}), card.get("headline")),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,12 +11,11 @@ from typing import TYPE_CHECKING
 from dialens.base import DialensError, did_you_mean
 from dialens.models._card import ModelCard, read_card
 from dialens.models._classifiers import CLASSIFICATION, onnx_graph, plain_onnx_card
+from dialens.models._places import GET_LARGER, has_larger_models, shipped_places
 from dialens.models._runtime import Model, Precision
 
 if TYPE_CHECKING:
     from dialens.models._huggingface import TorchModel
-
-SHIPPED = Path(__file__).parent / "data"
 
 
 @dataclass(frozen=True)
@@ -29,20 +29,23 @@ class Listed:
     card: ModelCard
 
 
-def list_models(folder: Path = SHIPPED) -> list[Listed]:
-    """Return every task of every model in a folder; reads cards only.
+def list_models(folder: Path | None = None) -> list[Listed]:
+    """Return every task of every model that ships, or of those in a folder; reads cards only.
 
     ``name`` is what :func:`load` takes: the task for its default size, ``task-size`` for another.
-    The default of a task is the size that did better on held-out data, as its card says. Topics and
-    trait models are in :func:`~dialens.models._catalogue`.
+    The default of a task is the size that did better on held-out data, as its card says; where the
+    larger models are not installed, the size that is. Topics and trait models are in
+    :func:`~dialens.models._catalogue`.
 
     Examples:
         >>> all(one.task in one.card.tasks for one in list_models())
         True
     """
     listed = []
-    for card in _cards(folder):
-        defaults = card.facts.get("default_for", [])
+    cards = [card for place in places_of(folder) for card in _cards(place)]
+    declared = {task for card in cards for task in card.facts.get("default_for", ())}
+    for card in cards:
+        defaults = {*card.facts.get("default_for", ()), *stand_ins(folder, card.tasks, declared)}
         for task in card.tasks:
             default = task in defaults
             name = task if default else f"{task}-{card.name}"
@@ -56,7 +59,7 @@ def load(
     *,
     precision: Precision = "int8",
     threads: int = 0,
-    folder: Path = SHIPPED,
+    folder: Path | None = None,
 ) -> Model | TorchModel:
     """Return a model by name (``emotion``, ``engagement-small``) or from a user's own folder.
 
@@ -71,7 +74,7 @@ def load(
         task: Of a folder with several tasks; not needed where there is one.
         precision: ``int8`` or ``fp32``.
         threads: Batches worked on at once, each on one core; 0 takes all cores.
-        folder: Where named models live.
+        folder: Where named models live; those that ship if not given.
 
     Raises:
         DialensError: If there is no such model.
@@ -93,7 +96,23 @@ def load(
     raise DialensError(
         f"no model {str(name)!r}, and no such folder. {did_you_mean(str(name), names)}"
         f"There are: {', '.join(names) or 'none'} (`dialens models` checks them)"
+        f"{larger_hint(folder)}"
     )
+
+
+def places_of(folder: Path | None) -> tuple[Path, ...]:
+    """A folder of models, or those that ship."""
+    return shipped_places() if folder is None else (folder,)
+
+
+def stand_ins(folder: Path | None, tasks: Iterable[str], declared: set[str]) -> set[str]:
+    """Tasks whose default is among the larger models, where these are not installed."""
+    return set() if folder or has_larger_models() else set(tasks) - declared
+
+
+def larger_hint(folder: Path | None = None) -> str:
+    """How to get the larger models, where they are not installed; else nothing."""
+    return "" if folder or has_larger_models() else f"; larger models: {GET_LARGER}"
 
 
 def _cards(folder: Path) -> list[ModelCard]:

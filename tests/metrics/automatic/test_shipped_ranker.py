@@ -13,7 +13,7 @@ from dialens.metrics.families._shipped_ranker import (
     ShippedUslH,
     composed,
 )
-from dialens.models import SHIPPED, LanguageModel, Model, read_card
+from dialens.models import LanguageModel, Model, read_card
 from dialens.models.training import _export as export
 from recipes.ranker import cards
 from recipes.ranker.pools import HEADS, OUTPUTS
@@ -77,13 +77,12 @@ def test_options_are_checked(monkeypatch, tmp_path):
         context = ScorerContext(options={"usl_h_dialens": {name: value}})
         with pytest.raises(DialensError, match=rf"usl_h_dialens\.{name}={value}: give"):
             USL_H.open(context)
-    monkeypatch.setattr(shipped_ranker, "SHIPPED", tmp_path)
-    assert "install the package again" in USL_H.ready(ScorerContext())
-    with pytest.raises(NotReadyError, match="install the package again"):
+    monkeypatch.setattr(shipped_ranker, "shipped_folder", lambda name: None)
+    assert "pip install dialens-models" in USL_H.ready(ScorerContext())
+    with pytest.raises(NotReadyError, match="pip install dialens-models"):
         DIALOG_RPT.open(ScorerContext())
 
 
-@pytest.mark.skipif(not (SHIPPED / "ranker").is_dir(), reason="the ranker is not built yet")
 class TestShipped:
     """What anybody would expect of the weights that ship."""
 

@@ -13,7 +13,15 @@ from dialens.base import DialensError
 from dialens.metrics._family import Family, NotReadyError, Output, ScorerContext, Unit
 from dialens.metrics._state import Floats
 from dialens.metrics._units import distinct_replies
-from dialens.models import SHIPPED, LanguageModel, Model, ModelCard, list_models, read_card
+from dialens.models import (
+    GET_LARGER,
+    LanguageModel,
+    Model,
+    ModelCard,
+    list_models,
+    read_card,
+    shipped_folder,
+)
 
 USL_H_NAME = "usl_h_dialens"
 DIALOG_RPT_NAME = "dialog_rpt_dialens"
@@ -130,19 +138,18 @@ def _pair(unit: Unit) -> tuple[str, str]:
 
 
 def ready(context: ScorerContext) -> str | None:
-    """What is missing: nothing, in a whole installation."""
+    """What is missing: the package with the larger models, or nothing."""
     del context
-    file = SHIPPED / _FOLDER / "card.json"
-    return None if file.is_file() else f"{file} is not there: install the package again"
+    return None if shipped_folder(_FOLDER) else f"its model is not installed ({GET_LARGER})"
 
 
 def _card(context: ScorerContext) -> ModelCard:
-    lacking = ready(context)
-    if lacking is not None:
-        raise NotReadyError(lacking)
-    listed = context.cached(list_models, SHIPPED)
-    card = next((entry.card for entry in listed if entry.card.folder == SHIPPED / _FOLDER), None)
-    return card or read_card(SHIPPED / _FOLDER)  # which says why it cannot be read
+    folder = shipped_folder(_FOLDER)
+    if folder is None:
+        raise NotReadyError(ready(context) or "")
+    listed = context.cached(list_models, None)
+    card = next((entry.card for entry in listed if entry.card.folder == folder), None)
+    return card or read_card(folder)  # which says why it cannot be read
 
 
 def open_usl_h(context: ScorerContext) -> ShippedUslH:

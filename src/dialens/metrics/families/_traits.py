@@ -24,6 +24,7 @@ from dialens.metrics._features import quantised
 from dialens.metrics._model_choice import TRAITS
 from dialens.metrics._state import Floats
 from dialens.metrics.families._trait_counts import TraitScorer, check_together, members
+from dialens.models import PACKAGED
 from dialens.models.traits import MODEL_FILE, TraitModel, load
 from dialens.text import VERSION
 
@@ -120,8 +121,9 @@ def open_scorer(trait: str, context: ScorerContext) -> TraitOfWords:
 
 def _folder(trait: str, context: ScorerContext) -> Path:
     choice = context.models
-    place = Path(choice.own.get(trait, choice.folder / f"traits_{trait}"))
-    shipped = choice.folder / f"traits_{place}"
+    holder = choice.folder or PACKAGED
+    place = Path(choice.own.get(trait, holder / f"traits_{trait}"))
+    shipped = holder / f"traits_{place}"
     if not place.is_dir() and shipped.is_dir():
         return shipped
     if not (place / "card.json").is_file():

@@ -32,10 +32,11 @@ from scipy import sparse
 
 from dialens.base import DialensError, atomic_file, sha256_file
 from dialens.models._card import hashes
+from dialens.models._places import PACKAGED
 from dialens.models.topics._counts import Texts, as_tokens, count_matrix, ngrams, scale_rows
 from dialens.text import read_lexicon
 
-SHIPPED = Path(__file__).parent.parent / "data" / "topics"
+SHIPPED = PACKAGED / "topics"
 """The folder of the table that comes with the package."""
 
 TABLE_FILE = "topics.npz"

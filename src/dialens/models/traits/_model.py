@@ -30,6 +30,7 @@ from scipy import sparse
 from dialens.base import DialensError, atomic_file, did_you_mean, sha256_file
 from dialens.models import topics as topic_tables
 from dialens.models._card import check_trait_card
+from dialens.models._places import PACKAGED
 from dialens.models.topics import (
     CARD_FILE,
     Texts,
@@ -41,9 +42,6 @@ from dialens.models.topics import (
     scale_rows,
 )
 from dialens.text import VERSION as TOKENISER
-
-SHIPPED = Path(__file__).parent.parent / "data"
-"""The folder in which the models that come with the package lie, as ``traits_NAME``."""
 
 MODEL_FILE = "model.npz"
 _NUMBERS = ("idf", "coefficients", "topic_coefficients", "topic_mean", "topic_spread")
@@ -228,7 +226,7 @@ def load(path: str | Path, *, topics: TopicTable | None = None) -> TraitModel:
     folder = Path(path)
     names = shipped()
     if isinstance(path, str) and path in names:
-        folder = SHIPPED / f"traits_{path}"
+        folder = PACKAGED / f"traits_{path}"
     if not folder.is_dir():
         raise DialensError(
             f"there is no trait model {str(path)!r}: neither a folder nor one of "
@@ -268,7 +266,7 @@ def shipped() -> list[str]:
         True
     """
     return sorted(
-        one.parent.name[len("traits_") :] for one in SHIPPED.glob(f"traits_*/{CARD_FILE}")
+        one.parent.name[len("traits_") :] for one in PACKAGED.glob(f"traits_*/{CARD_FILE}")
     )
 
 
