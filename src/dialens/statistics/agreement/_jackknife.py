@@ -4,7 +4,9 @@ Items and raters are both drawn from many, and few of either make an interval un
 variance of a statistic is that over items plus that over raters, minus what both hold of the
 single ratings, which would count twice (Cameron, Gelbach & Miller 2011 for regressions; Owen
 2007). Each comes from the jackknife: items left out in turn, raters left out in turn, and the
-difference that leaving out both makes. Degrees of freedom are Satterthwaite's.
+difference that leaving out both makes. Degrees of freedom are Satterthwaite's. Coefficients that
+are corrected for chance come out too low with few raters, so for them nothing is taken off: with
+8 raters and 50 items intervals hold the true value in 93 to 96 % rather than 91 %.
 
 Coefficients of agreement crowd below 1: intervals are taken on the scale −log(1 − x), shares on
 that of log odds, so that no end passes 1. Perfect agreement shows no spread and gets no interval.
@@ -80,7 +82,8 @@ class Spread:
             return items, self.n - 1.0
         if what == "raters":
             return raters, self.k - 1.0
-        variance = max(items + raters - self.ratings, items, raters)
+        shared = self.ratings if self.share else 0.0
+        variance = max(items + raters - shared, items, raters)
         squares = items**2 / (self.n - 1) + raters**2 / (self.k - 1)
         freedom = variance**2 / squares if squares > 0 else 1.0
         return variance, min(max(freedom, min(self.n, self.k) - 1.0), self.n + self.k - 2.0)
