@@ -14,7 +14,7 @@ from dialens.agents import AgentError, AgentSpec, Message, agent_kinds, make_age
 from dialens.agents import _registry as registry
 from dialens.agents.kinds import ScriptAgent
 from dialens.agents.kinds._script import read_script
-from dialens.base import DialensError
+from dialens.base import DialensError, DialensWarning
 
 QUESTION = [Message("partner", "Is it raining?")]
 
@@ -48,7 +48,7 @@ def open_parrot(spec: AgentSpec) -> ScriptAgent:
 
 def test_a_kind_that_is_taken_is_refused(installed: Install) -> None:
     installed(GROUP, "somewhere:else", "openai")
-    with pytest.raises(DialensError, match="The kind of agents 'openai' is there twice"):
+    with pytest.warns(DialensWarning, match="The kind of agents 'openai' is there twice"):
         list(agent_kinds())
 
 

@@ -39,6 +39,15 @@ def test_code_that_breaks_down_is_named(value: object, message: str) -> None:
         check_metric(broken(value))
 
 
+def test_a_value_outside_the_declared_range_is_refused() -> None:
+    @metric("loud", meaning="Says 7 of 1", family="own", range=(0.0, 1.0))
+    def card(resources):
+        return turn_mean("loud", lambda batch: np.full(batch.turns.height, 7.0))
+
+    with pytest.raises(DialensError, match="The metric loud gives 7, above the 1 that its range"):
+        score(two_agents(), metrics=[card])
+
+
 def test_a_card_that_takes_the_name_of_another_is_refused() -> None:
     mine: str | MetricCard = broken(0, "length")
     for order in ([mine, "length"], ["surface", mine]):

@@ -1,5 +1,5 @@
 from ._allocator import ALLOCATOR, keep_freed_memory
-from ._errors import DialensError, did_you_mean, first_line
+from ._errors import DialensError, DialensWarning, did_you_mean, first_line
 from ._estimate import Estimate
 from ._http import RetryPolicy, not_sent, retry_after, send_with_retry
 from ._one_thread import one_thread
@@ -27,6 +27,7 @@ __all__ = [
     "RUN",
     "Advance",
     "DialensError",
+    "DialensWarning",
     "Estimate",
     "Recorder",
     "Registry",

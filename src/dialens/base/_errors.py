@@ -13,6 +13,12 @@ class DialensError(Exception):
     __module__ = "dialens"  # where users import it from, and what a traceback says
 
 
+class DialensWarning(UserWarning):
+    """Something the user should know that stops nothing; the command line prints it as a note."""
+
+    __module__ = "dialens"
+
+
 def did_you_mean(name: str, names: Iterable[str]) -> str:
     """A hint at the known name nearest to a mistaken one, or nothing.
 

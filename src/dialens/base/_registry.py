@@ -1,10 +1,11 @@
 """Plug-ins by name: those of dialens, and those of installed packages (entry points)."""
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Generic, TypeVar
 
-from dialens.base._errors import DialensError, did_you_mean
+from dialens.base._errors import DialensError, DialensWarning, did_you_mean
 
 T = TypeVar("T")
 
@@ -13,7 +14,9 @@ class Registry(Mapping[str, T], Generic[T]):
     """All things of one kind by name: metrics, readers, agents, instruments, recruiters.
 
     Ours come first, then what other packages bring as entry points of `group`. An entry point gives
-    one thing or several. Two of one name are refused, and a name that is not known gets a hint.
+    one thing or several. What cannot be taken (it cannot be loaded, it is of another kind, its name
+    is ours) is left out with a `DialensWarning`, so that one broken package stops nobody else's;
+    asking for it by name says why. A name that is not known gets a hint.
 
     Args:
         noun: What one of them is called in messages, `metric` for instance.
@@ -50,10 +53,13 @@ class Registry(Mapping[str, T], Generic[T]):
         self._listed_by = listed_by
         self._read, self._unpack = read or self._load, unpack
         self._known: dict[str, T] | None = None
+        self._broken: dict[str, str] = {}
 
     def __getitem__(self, name: str) -> T:
         """The thing of that name; a `DialensError` with a hint if there is none."""
         entries = self._all()
+        if name not in entries and name in self._broken:
+            raise DialensError(self._broken[name])
         if name not in entries:
             where = f"`{self._listed_by}` lists them." if self._listed_by else self._names()
             hint = did_you_mean(name, entries)
@@ -78,7 +84,7 @@ class Registry(Mapping[str, T], Generic[T]):
 
     def forget(self) -> None:
         """Look for entry points again, when next asked; for tests of plug-ins."""
-        self._known = None
+        self._known, self._broken = None, {}
 
     def _names(self) -> str:
         return f"Known: {', '.join(self._all())}."
@@ -89,8 +95,12 @@ class Registry(Mapping[str, T], Generic[T]):
             for thing in self._ours():
                 self._add(entries, thing, "dialens")
             for entry in entry_points(group=self.group):
-                for thing in self._read(entry):
-                    self._add(entries, thing, entry.value)
+                try:
+                    for thing in self._read(entry):
+                        self._add(entries, thing, entry.value)
+                except DialensError as error:
+                    self._broken[entry.name] = str(error)
+                    warnings.warn(str(error), DialensWarning, stacklevel=2)
             self._known = entries
         return self._known
 

@@ -3,14 +3,16 @@
 import os
 import signal
 import sys
+import warnings
 from types import FrameType
+from typing import TextIO
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
 import dialens
-from dialens.base import DialensError, keep_freed_memory
+from dialens.base import DialensError, DialensWarning, keep_freed_memory
 from dialens.cli._lazy import lazy_app
 
 _SUMMARY = "Conversational agents through a human lens."
@@ -97,6 +99,7 @@ def main() -> None:
     """Run the command line; what the user can mend is printed without a traceback."""
     signal.signal(signal.SIGTERM, _terminated)
     keep_freed_memory(os.environ)
+    warnings.showwarning = _note
     try:
         app()
     except DialensError as error:
@@ -107,6 +110,21 @@ def main() -> None:
         sys.exit(130)
     except BrokenPipeError:
         sys.exit(141)
+
+
+def _note(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    """Show our own warnings as a person would say them, and others as Python does."""
+    if issubclass(category, DialensWarning):
+        print(f"Note: {message}", file=sys.stderr)
+    else:
+        sys.stderr.write(warnings.formatwarning(message, category, filename, lineno, line))
 
 
 def _terminated(number: int, frame: FrameType | None) -> None:

@@ -10,6 +10,8 @@ from dialens.metrics._card import Metric
 from dialens.metrics._parts import Column
 from dialens.metrics._state import State, Values
 
+_ROUNDING = 1e-6
+
 
 def broken_code(metrics: Sequence[str], error: Exception) -> DialensError:
     return DialensError(
@@ -24,11 +26,31 @@ def _values(metric: Metric, state: State, failures: Mapping[str, str]) -> Values
     if failure is not None:
         return Values.none(len(state.other_turns), failure)
     try:
-        return metric.definition.compute(state)
+        values = metric.definition.compute(state)
     except DialensError:
         raise
     except Exception as error:
         raise broken_code([metric.name], error) from error
+    _check_range(metric, values)
+    return values
+
+
+def _check_range(metric: Metric, values: Values) -> None:
+    """Refuse a value outside the range that the metric's card declares."""
+    low, high = metric.card.range
+    if (low is None and high is None) or np.isnan(values.value).all():
+        return
+    least, most = float(np.nanmin(values.value)), float(np.nanmax(values.value))
+    wrong = None
+    if low is not None and least < low - _ROUNDING:
+        wrong = f"{least:.6g}, below the {low:g}"
+    elif high is not None and most > high + _ROUNDING:
+        wrong = f"{most:.6g}, above the {high:g}"
+    if wrong:
+        raise DialensError(
+            f"The metric {metric.name} gives {wrong} that its range declares. Mend it, or leave "
+            "the metric out with --metrics; `dialens.testing.check_metric` tries it."
+        )
 
 
 def turn_column(metric: Metric, state: State, failures: Mapping[str, str]) -> Column:

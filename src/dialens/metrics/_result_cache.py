@@ -17,7 +17,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from dialens.base import DialensError
+from dialens.base import DialensError, DialensWarning
 from dialens.metrics._state import Floats
 
 T = TypeVar("T")
@@ -147,6 +147,7 @@ class ResultCache:
         warnings.warn(
             f"The cache of results {path} is damaged ({error}); it was moved to {aside.name}, and "
             "what it held is computed again.",
+            DialensWarning,
             stacklevel=4,
         )
 
