@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 
 from dialens.analysis.bias import (
+    SimulatedStudy,
     StudyData,
     consistency,
     consistency_differences,
@@ -235,3 +236,26 @@ def lines(runs: int, seed: int) -> Iterator[Line]:
         yield from agreement_lines(name, raters, runs, seed)
     for design in EFFECTS:
         yield effects_line(*design, runs=runs, seed=seed)
+    for raters in (5, 10, 20):
+        for pull in (0.0, 0.3):
+            yield pull_line(raters, pull, runs, seed)
+
+
+def pull_line(raters: int, pull: float, runs: int, seed: int) -> Line:
+    """How far an anchor of 100 draws ratings towards it, between raters."""
+    tally = Tally()
+    for run in range(runs):
+        study = SimulatedStudy(
+            raters=raters,
+            items=12,
+            means={"coherence": 55.0},
+            anchors={"none": 0.0, "both": pull},
+            layouts={"together": 0.0},
+        )
+        ratings, _ = study.run(seed=1_000_000 * seed + 1_000 * raters + run)
+        data = study_data(ratings.with_columns(scale=pl.lit(_SCALE)))
+        found = effects(data, main_only=True).filter(effect="anchor pull")
+        row = found.row(0, named=True)
+        tally.add(row["p"], row["low"], row["high"], pull)
+    what = f"pull {pull:g}" if pull else "no pull"
+    return tally.line("study analyze, anchor pull", what, f"{raters} each × 12", null=not pull)

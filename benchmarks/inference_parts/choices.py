@@ -190,8 +190,23 @@ def best_worst(design: Design, runs: int, seed: int) -> tuple[Tally, Tally]:
     return pair, score
 
 
-def _best_worst_ratings(design: Design, rng: np.random.Generator) -> pl.DataFrame:
-    """The best and the worst of all agents, by every rater about every item."""
+def orders(design: Design, runs: int, seed: int) -> Tally:
+    """First against second, from all agents put in order (Plackett–Luce)."""
+    rng = np.random.default_rng([seed, design.raters, design.items])
+    tally = Tally()
+    truth = design.abilities[0] - design.abilities[1]
+    for _ in range(runs):
+        choices = choices_of(_best_worst_ratings(design, rng, ranked=True))["better"]
+        _, found, _ = people_from_choices("better", choices)
+        row = found.filter(pl.col("first") == "0", pl.col("second") == "1").row(0, named=True)
+        tally.add(row["p"], row["low"], row["high"], truth)
+    return tally
+
+
+def _best_worst_ratings(
+    design: Design, rng: np.random.Generator, *, ranked: bool = False
+) -> pl.DataFrame:
+    """The best and the worst of all agents, or all in order, by every rater about every item."""
     k = len(design.abilities)
     taste = rng.normal(0, 1, (design.raters, 1, k)) * design.rater_sd
     suits = rng.normal(0, 1, (1, design.items, k)) * design.item_sd
@@ -203,11 +218,17 @@ def _best_worst_ratings(design: Design, rng: np.random.Generator) -> pl.DataFram
             "rater": rater.ravel().astype(str),
             "dialog": item.ravel().astype(str),
             "agent": agent.ravel().astype(str),
-            "value": (place == k - 1).ravel().astype(float) - (place == 0).ravel().astype(float),
+            "value": (
+                (k - place).ravel().astype(float)  # 1 is the best
+                if ranked
+                else (place == k - 1).ravel().astype(float) - (place == 0).ravel().astype(float)
+            ),
         }
-    ).with_columns(quality=pl.lit("better"), scale=pl.lit('{"kind": "best_worst"}'))
+    ).with_columns(quality=pl.lit("better"), scale=pl.lit(_RANKED if ranked else _BEST_WORST))
 
 
+_BEST_WORST = '{"kind": "best_worst"}'
+_RANKED = '{"kind": "ranking", "low": 1, "high": 4, "reversed": true}'
 BOTH = "raters and items differ"
 NULLS = (
     (2, 20, 0.5, 0.5, BOTH),
@@ -244,6 +265,7 @@ def lines(runs: int, seed: int) -> Iterator[Line]:
         pair, score = best_worst(four, runs, seed)
         yield pair.line("best–worst", "4 agents, null", units)
         yield score.line("best–worst score", "4 agents, null", units)
+        yield orders(four, runs, seed).line("Plackett–Luce", "orders of 4, null", units)
     for raters, items in ((5, 5), (10, 10), (20, 20)):
         units = f"{raters} × {items}"
         strong = Design(raters, items, (1.0, 0.0), 0.5, 0.5)

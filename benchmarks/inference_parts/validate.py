@@ -7,7 +7,7 @@ import numpy as np
 from scipy import special
 
 from dialens.statistics import ClusterDraws, Floats, Ints
-from dialens.statistics.correlation import correlate
+from dialens.statistics.correlation import correlate, correlation_difference
 from inference_parts.lines import Line, Tally
 
 RESAMPLES = 300
@@ -81,6 +81,28 @@ def lines(runs: int, seed: int) -> Iterator[Line]:
             if design.clusters * design.size >= 60 or kind in KINDS[:2]:
                 yield from simulated(kind, design, runs, seed, within=False)
         yield from simulated(kind, Design(60, 4, 0.3, 0.3, 0.4), runs, seed, within=True)
+        for clusters, size in ((20, 1), (60, 1), (300, 1), (60, 5)):
+            yield difference(kind, clusters, size, runs, seed)
+
+
+def difference(kind: str, clusters: int, size: int, runs: int, seed: int) -> Line:
+    """Two metrics that are equally good, r = .4 with the ratings and .5 with each other."""
+    rng = np.random.default_rng([seed, clusters, size])
+    mix = np.linalg.cholesky([[1, 0.5, 0.4], [0.5, 1, 0.4], [0.4, 0.4, 1]])
+    which = np.repeat(np.arange(clusters), size)
+    tally = Tally()
+    for _ in range(runs):
+        latent = rng.normal(size=(len(which), 3)) @ mix.T
+        if size > 1:
+            latent = (latent + (rng.normal(size=(clusters, 3)) @ mix.T)[which]) / np.sqrt(2)
+        # both metrics take the shape of the first variable, the ratings that of the second
+        first, rated = shaped(latent[:, [0, 2]], kind).T
+        second = shaped(latent[:, [1, 2]], kind)[:, 0]
+        draws = ClusterDraws.of(which, RESAMPLES, rng)
+        one = correlation_difference(first, second, rated, draws)
+        tally.add(one.p, one.low, one.high)
+    units = f"{clusters} × {size}" if size > 1 else f"{clusters}"
+    return tally.line("difference of two correlations", f"{kind}, both .4", units)
 
 
 def simulated(kind: str, design: Design, runs: int, seed: int, *, within: bool) -> Iterator[Line]:
