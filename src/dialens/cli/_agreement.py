@@ -19,11 +19,18 @@ from dialens.base import (
     progress,
     sha256_file,
 )
-from dialens.cli._options import Force, Format, OnErrorOption, Seed, names, shown
+from dialens.cli._options import Force, OnErrorOption, Seed, names, shown
+from dialens.cli._rating_options import (
+    ColumnOption,
+    ParticipantsOption,
+    RatingFormat,
+    ScaleOption,
+    ratings_from,
+    scales_given,
+)
 from dialens.cli._terminal import plain_console, plain_table
 from dialens.corpus import OnError
 from dialens.report.agreement import write_agreement
-from dialens.statistics import load_ratings
 from dialens.statistics.agreement import (
     TARGETS,
     Agreement,
@@ -79,15 +86,19 @@ def agreement(
             "within tasks.",
         ),
     ] = None,
+    column: ColumnOption = None,
+    scale: ScaleOption = None,
+    participants: ParticipantsOption = None,
     seed: Seed = 0,
-    format: Format = None,
+    format: RatingFormat = None,
     on_error: OnErrorOption = OnError.STOP,
     force: Force = False,
 ) -> None:
     """Measure how far raters agree: ICC, alpha, kappa, AC1 and W, each with an interval.
 
     A table of ratings (CSV, TSV, JSONL, Parquet) needs the columns dialog (or item) and value;
-    rater, quality and factors are used where they are there. Writes agreement.json and .csv (one
+    rater, quality and factors are used where they are there. Wide tables, matrices and exports of
+    Qualtrics, Label Studio and Potato are recognised. Writes agreement.json and .csv (one
     row a statistic), raters.json (each rater against the rest), pairs.json (every two raters),
     categories.json (each category by itself), panel.json (how many raters are enough) and
     agreement.html (to look at) into the output folder; with --facets also variances.json and
@@ -99,6 +110,8 @@ def agreement(
       dialens agreement ratings.csv --by condition --normalise log -o out
       dialens agreement units.jsonl.gz --by scale --quality fluency --target 0.85
       dialens agreement ratings.csv --facets rater,occasion -o out
+      dialens agreement survey.csv --participants prolific.csv --by Sex
+      dialens agreement ratings.csv --scale "Disagree,Neutral,Agree" --column value=Answer
     """
     factors = names(by) or []
     targets = tuple(target or TARGETS)
@@ -115,6 +128,10 @@ def agreement(
         "modulus": modulus,
         "target": targets,
         "facets": wanted,
+        "column": column,
+        "scale": scale,
+        "participants": participants,
+        "format": format,
     }
     if ratings.is_file():
         arguments["sha256"] = sha256_file(ratings)
@@ -122,7 +139,17 @@ def agreement(
     with atomic_folder(output, inputs=[ratings], force=force) as scratch:
         with recorder.step("read"):
             columns = [*factors, *(part for name in wanted for part in name.split(":"))]
-            table = load_ratings(ratings, factors=columns, format=format, on_error=str(on_error))
+            orders, _ = scales_given(scale, kinds=())
+            load = ratings_from(
+                ratings,
+                columns=column,
+                orders=orders,
+                format=format,
+                on_error=str(on_error),
+                participants=participants,
+                keep_words=True,
+            )
+            table = load(factors=columns)
         with recorder.step("measure"), progress("Measuring", unit="groups") as advance:
             result = measure_agreement(
                 table,
