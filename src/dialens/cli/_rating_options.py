@@ -8,7 +8,7 @@ import polars as pl
 import typer
 
 from dialens.analysis.people import CHOSEN, RATED
-from dialens.base import DialensError, listed
+from dialens.base import DialensError
 from dialens.statistics import load_ratings
 from dialens.statistics.rating_files import LAYOUTS, NOMINAL
 
@@ -89,11 +89,10 @@ def scales_given(
         elif words and quality and words[0] in kinds:
             said[quality] = words[0]
         else:
-            options = f"or QUALITY=KIND with {listed(list(kinds))}" if kinds else f"or {NOMINAL}"
+            first = f"QUALITY={'|'.join(kinds)}, or " if kinds else ""
             raise DialensError(
-                "--scale takes the words of a scale in their order, e.g. "
-                f'"Disagree,Neutral,Agree" or QUALITY=Disagree,Neutral,Agree, {options}; '
-                f"seen: {entry!r}."
+                f"--scale takes {first}the words of a scale in their order, e.g. "
+                f'"Disagree,Neutral,Agree" or QUALITY=Disagree,Neutral,Agree; seen: {entry!r}.'
             )
     return orders, said
 

@@ -21,6 +21,7 @@ _FACTS = ("agent", "system", "model", "condition", "turn")
 _MARKS = {"annotator", "annotation_id", "lead_time"}
 _OWN = {*_MARKS, "id", "created_at", "updated_at", "agreement", "history"}
 _KEYS = ("rating", "number", "choices", "selected", "ranker")
+_MOST_CATEGORIES = 20
 _SIDES = (
     ("left", "right"), ("a", "b"), ("1", "2"),
 )  # fmt: skip
@@ -202,8 +203,9 @@ def _is_answer(records: Sequence[Mapping[str, Any]], column: str) -> bool:
     for record in records:
         if record.get(column) not in (None, "", []):
             by_task.setdefault(record.get("id"), set()).add(json.dumps(record[column]))
+    different = len({said for several in by_task.values() for said in several})
     if any(len(said) > 1 for said in by_task.values()):
-        return True
+        return different <= _MOST_CATEGORIES and 2 * different <= len(known) + 1
     texts = pl.Series([str(value) for value in known], dtype=pl.String)
     return not any(isinstance(value, list | dict) for value in known) and readable(texts)
 

@@ -221,7 +221,7 @@ def _read(
     if words.height == part["said"].count():
         spoken = words["said"].unique(maintain_order=True).to_list()
         known = None if tuple(order or ()) == (NOMINAL,) else well_known_scale(spoken)
-        ordered = known is not None and len(known) > 2
+        ordered = known is not None and len(known) > 2 and len(spoken) > 2
         if reading.keep_words and not ordered:
             return Values(part["number"], part["said"], nothing, tuple(notes))
         if not (reading.skip and not reading.keep_words):
