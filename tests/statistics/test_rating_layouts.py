@@ -166,7 +166,7 @@ def test_qualtrics_with_one_question_of_many_statements(tmp_path: Path) -> None:
 
 def test_qualtrics_that_does_not_say_what_was_rated(tmp_path: Path) -> None:
     text = qualtrics("Q5_1,Q5_2,Q6_1,Q6_2", "A - x,A - y,B - x,B - z", "1,2,3,4", "5,6,7,8")
-    with pytest.raises(DialensError, match="--column item=question.*--column item=statement"):
+    with pytest.raises(DialensError, match=r"--column item=question.*--column item=statement"):
         read(tmp_path / "s.csv", text)
     table, _ = read(tmp_path / "s.csv", text, columns={"item": "statement", "rater": "ResponseId"})
     assert cells(table, "rater", "dialog", "quality")[("R_1", "z", "B")] == 4
@@ -207,7 +207,9 @@ def test_label_studio_tasks(tmp_path: Path) -> None:
         task(
             1,
             [
-                annotation(1, result("fluency", "rating", rating=4), result("n", "number", number=7)),
+                annotation(
+                    1, result("fluency", "rating", rating=4), result("n", "number", number=7)
+                ),
                 annotation({"id": 2, "email": "b@x"}, result("fluency", "rating", rating=2)),
                 annotation(3, result("fluency", "rating", rating=1), was_cancelled=True),
             ],

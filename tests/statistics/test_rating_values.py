@@ -1,5 +1,6 @@
 """What cells of ratings say; each file of a newcomer who lost ratings without a word."""
 
+import json
 from pathlib import Path
 
 import polars as pl
@@ -8,7 +9,7 @@ import pytest
 from dialens.base import DialensError
 from dialens.statistics import LABEL, load_ratings
 
-AGREE = "Strongly disagree,Disagree,Neutral,Agree,Strongly agree".split(",")
+AGREE = ["Strongly disagree", "Disagree", "Neutral", "Agree", "Strongly agree"]
 
 
 def table(path: Path, answers: list[str], delimiter: str = ",") -> Path:
@@ -52,7 +53,8 @@ def test_words_need_their_order(tmp_path: Path) -> None:
         load_ratings(path)
     found = load_ratings(path, scales={"": AGREE})
     assert found["value"].to_list() == [1.0, 2.0, 3.0, 4.0, 5.0, 4.0]
-    assert found["scale"][0] == '{"kind": "likert", "low": 1, "high": 5}'
+    scale = json.loads(found["scale"][0])
+    assert scale == {"kind": "likert", "low": 1, "high": 5, "labels": AGREE}
     nominal = load_ratings(path, scales={"": ["nominal"]})
     assert nominal[LABEL].to_list() == [*AGREE, "Agree"]
 
@@ -62,7 +64,7 @@ def test_two_words_are_nought_and_one(tmp_path: Path) -> None:
     assert load_ratings(path)[LABEL].to_list() == ["yes", "No", "yes"], "categories as they are"
     found = load_ratings(path, scales={"rating": ["no", "yes"]}, keep_words=False)
     assert found["value"].to_list() == [1.0, 0.0, 1.0]
-    with pytest.raises(DialensError, match='line 2.*--scale "No,Yes"'):
+    with pytest.raises(DialensError, match=r'line 2.*--scale "No,Yes"'):
         load_ratings(path, keep_words=False)
 
 
@@ -99,7 +101,7 @@ def test_columns_under_any_name(tmp_path: Path) -> None:
     mapping = {"item": "Conv", "rater": "Coder name", "value": "Stars"}
     found = load_ratings(path, columns=mapping)
     assert found.select("dialog", "rater", "value").rows() == [("c1", "anna", 4), ("c1", "ben", 5)]
-    with pytest.raises(DialensError, match="no column 'Star'. Did you mean Stars"):
+    with pytest.raises(DialensError, match=r"no column 'Star'\. Did you mean Stars"):
         load_ratings(path, columns=mapping | {"value": "Star"})
     with pytest.raises(DialensError, match="there is no 'valu' to map"):
         load_ratings(path, columns={"valu": "Stars"})

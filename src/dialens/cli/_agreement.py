@@ -30,15 +30,18 @@ from dialens.cli._rating_options import (
 )
 from dialens.cli._terminal import plain_console, plain_table
 from dialens.corpus import OnError
-from dialens.report.agreement import write_agreement
+from dialens.report import agreement_apa, paper_text, write_agreement_handover
+from dialens.report.agreement import method, write_agreement
 from dialens.statistics.agreement import (
     TARGETS,
     Agreement,
     GeneralizabilityStudy,
+    analysed_ratings,
     generalizability,
     measure_agreement,
 )
 
+PAPER = "text.md"
 _FEW_GROUPS = 2
 _RELIABILITY = (("ICC(2,1)", "ICC(2,k)"), ("ICC(1,1)", "ICC(1,k)"))
 _ALPHA = ("alpha_ordinal", "alpha_nominal")
@@ -167,6 +170,16 @@ def agreement(
             )
         with recorder.step("write"):
             _write(result, study, scratch)
+            write_agreement_handover(
+                analysed_ratings(
+                    table,
+                    by=factors,
+                    qualities=names(quality),
+                    normalise=normalise,
+                    modulus=modulus,
+                ),
+                scratch,
+            )
             name = ratings.name.split(".")[0]
             summary = write_agreement(
                 result,
@@ -175,6 +188,8 @@ def agreement(
                 study=study,
                 normalise=normalise,
             )
+            text = _for_a_paper(result, f"Agreement: {name}", normalise)
+            (scratch / PAPER).write_text(text, encoding="utf-8")
         recorder.finish(scratch / RUN)
     print(f"{summary.answer}.\n{summary.scope}.")
     _print(result)
@@ -182,7 +197,11 @@ def agreement(
         _print_study(study)
     _print_raters(result)
     print(f"\nPage: {shown(output / 'agreement.html')}   (open it in a browser)")
-    print(f"Rows: {shown(output / 'agreement.json')}   Run record: {shown(output / RUN)}")
+    print(
+        f"Rows: {shown(output / 'agreement.json')}   For a paper: {shown(output / PAPER)}   "
+        f"For R and SPSS: {shown(output / 'analysis.R')}, ratings.sps   "
+        f"Run record: {shown(output / RUN)}"
+    )
 
 
 def _write(result: Agreement, study: GeneralizabilityStudy | None, folder: Path) -> None:
@@ -195,10 +214,24 @@ def _write(result: Agreement, study: GeneralizabilityStudy | None, folder: Path)
     }
     if study is not None:
         tables |= {"variances": study.components, "decisions": study.decisions}
+    apa = [agreement_apa(r) if r["value"] is not None else None for r in result.rows.to_dicts()]
+    tables["agreement"] = result.rows.with_columns(apa=pl.Series(apa, dtype=pl.String))
     for name, table in tables.items():
         text = json.dumps(table.to_dicts(), indent=1, ensure_ascii=False, allow_nan=False)
         (folder / f"{name}.json").write_text(text + "\n", encoding="utf-8")
     result.rows.write_csv(folder / "agreement.csv")
+
+
+def _for_a_paper(result: Agreement, title: str, normalise: str | None) -> str:
+    """The main statistics of every quality and group in APA style."""
+    parts: dict[str, list[str]] = {}
+    for (quality, group), part in result.rows.group_by("quality", "group", maintain_order=True):
+        rows = {row["statistic"]: row for row in part.iter_rows(named=True)}
+        chosen = [row["statistic"] for row in _main(part)]
+        chosen += [n for n in ("kendall_w",) if rows[n]["value"] is not None]
+        head = f"{quality}" if group == "all" else f"{quality}, {group}"
+        parts[head] = [agreement_apa(rows[name]) for name in chosen]
+    return paper_text(title, parts, list(method(result.rows, normalise=normalise)))
 
 
 def _print(result: Agreement) -> None:
@@ -253,7 +286,7 @@ def _print_table(part: pl.DataFrame) -> None:
             f"{row['statistic']} {row['also']}" if coefficient else row["statistic"],
             number(row["value"], 3),
             interval(row["low"], row["high"], 3),
-            row["interval"] or "",
+            _over(row),
             *([test] if tested else []),
         )
     if grid.row_count:
@@ -261,6 +294,15 @@ def _print_table(part: pl.DataFrame) -> None:
     missing = [row for row in rows if row["low"] is None]
     for reason, which in _by_reason(missing).items():
         print(f"{', '.join(which)}: {reason}.")
+
+
+def _over(row: dict[str, Any]) -> str:
+    """What an interval comes from, and over what it is."""
+    basis = row["interval"] or ""
+    if basis not in ("F", "REML"):
+        return basis
+    raters = "items" if row["statistic"].startswith(("ICC(1", "ICC(3")) else "items and raters"
+    return f"{'F' if basis == 'F' else 'likelihood'} over {raters}"
 
 
 def _grid(*heads: str) -> Table:

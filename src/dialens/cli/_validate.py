@@ -25,7 +25,7 @@ from dialens.cli._options import Force, Format, OnErrorOption, Resamples, Seed, 
 from dialens.cli._terminal import plain_console, plain_table
 from dialens.corpus import RATER_KINDS, Intake, OnError, read
 from dialens.metrics import Scores
-from dialens.report import Summary, run_facts
+from dialens.report import Summary, correlation_apa, paper_text, run_facts
 from dialens.report.validation import (
     accuracies_latex,
     best_latex,
@@ -40,6 +40,7 @@ from dialens.report.validation import (
 from dialens.statistics import FOLDS
 
 VALIDATION = "validation.json"
+PAPER = "text.md"
 _SHOWN = 12
 _MOST_NOTES = 3
 
@@ -206,6 +207,13 @@ def _write(result: Validation, folder: Path, resamples: int, folds: int) -> Summ
     result.accuracies.write_csv(folder / "accuracies.csv")
     result.differences.write_csv(folder / "differences.csv")
     result.increments.write_csv(folder / "incremental.csv")
+    rows = result.correlations.filter("headline").drop_nulls("pearson").to_dicts()
+    parts: dict[str, list[str]] = {}
+    for row in sorted(rows, key=lambda row: -abs(row["pearson"])):
+        said = correlation_apa(row, result.labels[row["metric"]])
+        parts.setdefault(f"{row['quality']} ({row['level']})", []).append(said)
+    text = paper_text(f"Validation: {result.dataset}", parts, list(result.notes))
+    (folder / PAPER).write_text(text, encoding="utf-8")
     for name, latex in (
         ("best", best_latex),
         ("correlations", correlations_latex),
@@ -240,7 +248,8 @@ def _print(result: Validation, summary: Summary, output: Path) -> None:
         more = counted(len(result.notes) - _MOST_NOTES, "more note")
         print(f"… and {more} in the report")
     print(f"\nReport: {shown(output / 'report.html')}   (open it in a browser)")
-    print(f"Tables: {shown(output / VALIDATION)}, *.csv, *.tex   Run record: {shown(output / RUN)}")
+    tables = f"{shown(output / VALIDATION)}, *.csv, *.tex, {PAPER}"
+    print(f"Tables: {tables}   Run record: {shown(output / RUN)}")
 
 
 def _cells(row: Mapping[str, Any], result: Validation) -> list[str]:

@@ -2,6 +2,7 @@ from ._choice_biases import POSITION, choice_labels, position_effect, same_choic
 from ._choice_rows import broken_battles, choice_kinds, name_choices
 from ._choices import Choices, choices_of, people_from_choices
 from ._participants import QUESTIONS, Participants, who_took_part
+from ._ratings import RatedQuality
 from ._said import People, what_people_said
 from ._scales import CHOSEN, RATED, AnswerScale, with_kinds
 from ._tables import AGENT_DIFFERENCES, AGENTS, DISTRIBUTIONS, WINS
@@ -19,6 +20,7 @@ __all__ = [
     "Choices",
     "Participants",
     "People",
+    "RatedQuality",
     "broken_battles",
     "choice_kinds",
     "choice_labels",

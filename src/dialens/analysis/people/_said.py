@@ -35,6 +35,7 @@ class People:
         smallest: The smallest difference that matters, by quality, where it was named.
         scales: The kind of answer of each quality.
         lower: Qualities of which less is better.
+        rated: The ratings that models were fitted to, quality by quality.
     """
 
     agents: pl.DataFrame
@@ -45,6 +46,7 @@ class People:
     smallest: Mapping[str, float]
     scales: Mapping[str, AnswerScale]
     lower: frozenset[str] = frozenset()
+    rated: tuple[RatedQuality, ...] = ()
 
 
 def what_people_said(
@@ -116,6 +118,7 @@ def what_people_said(
         wanted,
         {part.quality: part.scale for part in rated},
         less,
+        tuple(rated),
     )
 
 

@@ -374,5 +374,6 @@ def _print(summary: Summary, people: People, output: Path) -> None:
         print(f"  … and {len(rest) - _MOST_SENTENCES} more in the report.")
     print(
         f"\n{shown(output / 'report.html')} (to look at), {shown(output / 'tables')} (CSV and "
-        f"LaTeX), {shown(output / ANALYSIS)} (to compute with)"
+        f"LaTeX), {shown(output / ANALYSIS)} (to compute with), text.md (for a paper), "
+        "analysis.R and ratings.sps (for R and SPSS)"
     )

@@ -72,6 +72,54 @@ def divided(
     return groups, notes
 
 
+def analysed_ratings(
+    ratings: pl.DataFrame,
+    *,
+    by: Sequence[str] = (),
+    qualities: Sequence[str] | None = None,
+    normalise: str | None = None,
+    modulus: float | None = None,
+) -> pl.DataFrame:
+    """The ratings as agreement is measured on them: one row an item and rater of each group.
+
+    Columns are quality, group, item, rater and value, and label where ratings are words. Raters
+    that are not known are numbered within their item.
+
+    Examples:
+        >>> rows = {"dialog": ["a", "b"], "rater": ["r", "r"], "quality": ["q", "q"]}
+        >>> table = pl.DataFrame({**rows, "value": [1.0, 2.0]})
+        >>> analysed_ratings(table.with_columns(scale=pl.lit(None))).rows()
+        [('q', 'all', 'a', 'r', 1.0), ('q', 'all', 'b', 'r', 2.0)]
+    """
+    groups, _ = divided(ratings, by, qualities=qualities, normalise=normalise, modulus=modulus)
+    parts = []
+    for group in groups:
+        table = group.table
+        if table is None:
+            continue
+        part = pl.DataFrame(
+            {
+                "quality": group.quality,
+                "group": group.name,
+                "item": pl.Series(table.items, dtype=pl.String).gather(table.item),
+                "value": table.value,
+            }
+        )
+        if table.rater is None:
+            numbered = pl.int_range(1, pl.len() + 1).over("item").cast(pl.String)
+            part = part.with_columns(rater=numbered)
+        else:
+            raters = pl.Series(table.raters, dtype=pl.String).gather(table.rater)
+            part = part.with_columns(rater=raters)
+        words = {float(code): word for code, word in enumerate(group.words)}
+        said = pl.col("value").replace_strict(words, default=None, return_dtype=pl.String)
+        parts.append(part.with_columns(label=said if words else pl.lit(None, pl.String)))
+    columns = ["quality", "group", "item", "rater", "value", "label"]
+    schema = dict.fromkeys(columns, pl.String) | {"value": pl.Float64}
+    whole = pl.concat([pl.DataFrame(schema=schema), *(part.select(columns) for part in parts)])
+    return whole if whole["label"].is_not_null().any() else whole.drop("label")
+
+
 def _named(
     ratings: pl.DataFrame, qualities: Sequence[str] | None
 ) -> tuple[pl.DataFrame, list[str]]:

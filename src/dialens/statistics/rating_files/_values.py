@@ -263,9 +263,9 @@ def _ordered(
             f"{quality}: {counted(wrong.height, 'answer')} of {part.height:,} not on the declared "
             f"scale (first: {_first(wrong, place)}) left out."
         )
-    kind: dict[str, object] = {"kind": "yes_no"}
+    kind: dict[str, object] = {"kind": "yes_no", "low": 0, "high": 1, "labels": list(order)}
     if len(order) > 2:
-        kind = {"kind": "likert", "low": 1, "high": len(order)}
+        kind |= {"kind": "likert", "low": 1, "high": len(order)}
     nothing = pl.Series([None], dtype=pl.String).new_from_index(0, part.height)
     scale = pl.Series([json.dumps(kind)], dtype=pl.String).new_from_index(0, part.height)
     return Values(coded, nothing, scale, tuple(notes))
