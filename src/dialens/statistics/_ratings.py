@@ -10,6 +10,7 @@ by semicolons or tabs, numbers may have decimal commas.
 import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import polars as pl
@@ -176,15 +177,15 @@ def _table(source: Source, mapping: Mapping[str, str]) -> pl.DataFrame | None:
     head = source.head
     if head.startswith(_PARQUET):
         rows = pl.scan_parquet(source.path)
-        if not _rates(_named(rows.collect_schema().names(), mapping)):
+        if not _rates(named_columns(rows.collect_schema().names(), mapping)):
             return None
         return _renamed(rows.collect(), mapping, source)
     if source.first is not None:
-        if not _rates(_named(list(source.first), mapping)):
+        if not _rates(named_columns(list(source.first), mapping)):
             return None
         return _renamed(from_json(source), mapping, source)
     delimiter, columns = header_of(source)
-    if not _rates(_named(columns, mapping)):
+    if not _rates(named_columns(columns, mapping)):
         return None
     content = b"".join(source.chunks())
     try:
@@ -199,7 +200,7 @@ def _table(source: Source, mapping: Mapping[str, str]) -> pl.DataFrame | None:
 
 def _renamed(table: pl.DataFrame, mapping: Mapping[str, str], source: Source) -> pl.DataFrame:
     check_mapping(mapping, table.columns, str(source.path))
-    names = _named(table.columns, mapping)
+    names = named_columns(table.columns, mapping)
     doubled = {ours for ours in names.values() if list(names.values()).count(ours) > 1}
     for ours in doubled:
         theirs = [c for c, name in names.items() if name == ours]
@@ -220,7 +221,9 @@ def _corpus(
         raise
 
 
-def _named(columns: Sequence[str], mapping: Mapping[str, str]) -> dict[str, str]:
+def named_columns(
+    columns: Sequence[str], mapping: Mapping[str, str] = MappingProxyType({})
+) -> dict[str, str]:
     """Our name for every column of theirs."""
     asked = renamed([column.strip() for column in columns], mapping)
     plain = {column: asked.get(column.strip(), column.strip().lower()) for column in columns}

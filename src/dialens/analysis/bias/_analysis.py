@@ -186,9 +186,7 @@ def _analysed(
     robust = robustness(data, flags, draws=draws)
     report("variance by level")
     shares = variance_shares(data, confidence=draws.confidence)
-    missing = [
-        Note(f"{table.label}: {table.title}", table.reason) for table in paper if table.reason
-    ]
+    missing = [Note(table.title, table.reason) for table in paper if table.reason]
     silent = others.filter(pl.col("value").is_null() & pl.col("reason").is_not_null())
     unknown = [Note(f"{r['bias']} ({r['of']})", r["reason"]) for r in silent.iter_rows(named=True)]
     left_out = [Note(f"quality {quality}", reason) for quality, reason in people.notes]

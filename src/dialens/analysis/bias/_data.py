@@ -28,10 +28,24 @@ from dialens.statistics import LABEL, load_ratings, rated_items
 from dialens.statistics.rating_files import line_of
 
 NONE = "none"
+SHOWN = "shown"
+"""The level of an anchor that is not told apart any further."""
+
 FACTORS = ("anchor", "layout", "deadline")
 """Factors of the design that have effects of their own; others are kept as columns."""
 
 _NOTHING_SHOWN = ("none", "no", "no anchor", "no_anchor", "without", "false", "off", "0", "absent")
+_ANCHOR_SHOWN = (
+    "anchor",
+    "anchored",
+    "an anchor",
+    "with",
+    "with anchor",
+    "with_anchor",
+    "yes",
+    "true",
+    "on",
+)
 _FIRST = ("none", "numerical", "textual", "both", "together", "both questions")
 _QUESTIONNAIRES = ("questionnaires.parquet", "questionnaires.csv")
 
@@ -219,9 +233,7 @@ def _factors(ratings: pl.DataFrame) -> pl.DataFrame:
         if words.any():  # a plain table: the column is the level
             levels_shown, numbers = shown.cast(pl.String), None
         else:
-            levels_shown = pl.Series(
-                [NONE if v is None else "shown" for v in shown], dtype=pl.String
-            )
+            levels_shown = pl.Series([NONE if v is None else SHOWN for v in shown], dtype=pl.String)
     if numbers is None:
         extra = next((n for n in ("anchor_value", "modulus") if n in ratings.columns), None)
         if extra is not None:
@@ -233,7 +245,8 @@ def _factors(ratings: pl.DataFrame) -> pl.DataFrame:
     if levels_shown is not None:
         plain = levels_shown.str.strip_chars().str.to_lowercase()
         level = plain.is_in(_NOTHING_SHOWN)
-        table = table.with_columns(anchor=plain.set(level, NONE))
+        shown_level = plain.is_in(_ANCHOR_SHOWN)
+        table = table.with_columns(anchor=plain.set(level, NONE).set(shown_level, SHOWN))
     for name in FACTORS[1:]:
         column = table[name].cast(pl.String) if name in table.columns else _from_json(table, name)
         if column is not None:

@@ -253,7 +253,7 @@ class _Report:
                 chart = means_chart(
                     figure.table, title="Mean rating", what=figure.title, anchor_value=anchor
                 )
-            title = f"{figure.label}. {figure.title}"
+            title = figure.title
             if figure.key in ("figure3", "figure4"):
                 yield Plot(figure.key, {"": chart}, title=title)
             else:
@@ -263,7 +263,8 @@ class _Report:
         plots = []
         table = self.analysis.table("table5")
         if table.drop_nulls("value").height:
-            chart = agreement_chart(table)
+            logs = set(self.analysis.data.normalise.values()) == {"log"}
+            chart = agreement_chart(table, normalised=logs)
             plots.append(Plot("agreement", {"": chart}, title="Agreement in each condition"))
         rows = self.analysis.consistency_differences.drop_nulls("value")
         forms = [form for form in ("ICC(3,1)", "ICC(2,1)", "ICC(2,k)") if form in rows["form"]]
