@@ -40,7 +40,8 @@ for (quality in unique(ratings$quality)) for (group in unique(ratings$group)) {
   cat("\\n==", quality, if (group != "all") group, "==\\n")
   table <- wide(part)
   # All six forms with F tests; cells that are empty are handled by lme4 (restricted likelihood).
-  # psych calls ICC(1,1) ... ICC(3,k) ICC1 ... ICC3k.
+  # psych calls ICC(1,1) ... ICC(3,k) ICC1 ... ICC3k. With empty cells compare the forms of a
+  # single rating: psych counts all raters as k, dialens the ratings that an item really has.
   print(psych::ICC(table, missing = FALSE, lmer = anyNA(table))$results, digits = 3)
   if (requireNamespace("irr", quietly = TRUE)) {
     for (level in c("nominal", "ordinal", "interval"))
@@ -171,8 +172,8 @@ def spss_syntax(table: pl.DataFrame, labels: Mapping[float, str]) -> str:
         if column.dtype.is_numeric():
             kinds.append("F12.4")
         else:
-            longest = column.cast(pl.String).str.len_bytes().max()
-            kinds.append(f"A{max(1, int(longest or 1))}")  # type: ignore[call-overload]
+            lengths = column.cast(pl.String).str.len_bytes().drop_nulls().to_list()
+            kinds.append(f"A{max(lengths, default=1) or 1}")
     variables = "\n".join(f"    {name} {kind}" for name, kind in zip(names, kinds, strict=True))
     told = "\n".join(
         f"  {name} {_single(_LABELS.get(column, column))}"

@@ -82,7 +82,7 @@ def broken_battles(ratings: pl.DataFrame) -> list[tuple[str, int, int, int]]:
         groups = _pairs(part)
         whole = groups.filter(pl.col("fits")).height
         broken = groups.filter(~pl.col("fits"))
-        if whole >= _LEAST_PAIRS and 0 < broken.height <= _FEW_BROKEN * groups.height:
+        if whole >= _LEAST_PAIRS and 0 < broken.height <= max(1, _FEW_BROKEN * groups.height):
             found.append((str(quality), whole, broken.height, int(broken["row"].min())))  # type: ignore[arg-type]
     return found
 

@@ -6,8 +6,9 @@ from typing import Any
 
 import polars as pl
 
-from dialens.analysis.bias import FLAGS, StudyAnalysis
+from dialens.analysis.bias import FLAGS, StudyAnalysis, StudyData
 from dialens.base import capitalised, counted, listed, number, p_value
+from dialens.corpus import RATINGS
 from dialens.report._page import Finding
 from dialens.report.bias._remarks import rater_word
 from dialens.report.bias._wording import (
@@ -32,6 +33,7 @@ _OTHERS = {
     "pushes": "biases",
 }
 _MOST_NAMED = 4
+_MOST_LEVELS = 8
 
 
 @dataclass(frozen=True)
@@ -342,6 +344,16 @@ def _cell(row: Mapping[str, Any]) -> str:
     return " and ".join(parts) or "everybody"
 
 
+def _perhaps(data: StudyData) -> str:
+    """The column that may be a factor, with the option that makes it one."""
+    known = {*RATINGS, "item", "seconds", "normalised", "anchor_value", "label"} - {"condition"}
+    for column in data.ratings:
+        levels = column.drop_nulls().n_unique()
+        if column.name not in known and column.dtype == pl.String and 2 <= levels <= _MOST_LEVELS:
+            return f"; if {column.name} is one, add --factor {column.name}={column.name}"
+    return ""
+
+
 def scope(analysis: StudyAnalysis) -> str:
     """How large the study is, and how many of the design's effects stand out."""
     data = analysis.data
@@ -356,7 +368,7 @@ def scope(analysis: StudyAnalysis) -> str:
     if not tests and analysis.people.agent_differences.height:
         return size
     if not tests:
-        return f"{size}; no factor of the design has two levels, so none was tested"
+        return f"{size}; no factor of the design has two levels, so none was tested{_perhaps(data)}"
     return (
         f"{size}: {below} of {counted(tests, 'test')} of the design’s effects "
         f"{'has' if below == 1 else 'have'} a corrected p below 0.05"
