@@ -89,6 +89,11 @@ def test_wide_answers_may_be_labelled_or_words(tmp_path: Path) -> None:
     assert table["value"].to_list() == [4, 1, 5, 4]
 
 
+def test_raters_may_give_categories(tmp_path: Path) -> None:
+    table, _ = read(tmp_path / "r.csv", "item,rater1,rater2\na,joke,fact\nb,joke,joke\n")
+    assert table["label"].to_list() == ["joke", "fact", "joke", "joke"]
+
+
 @pytest.mark.parametrize(
     ("text", "paste"),
     [

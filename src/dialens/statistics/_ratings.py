@@ -19,6 +19,7 @@ from dialens.base import DialensError
 from dialens.corpus import RATINGS, Corpus, Source, is_corpus_folder, json_records, read
 from dialens.statistics.rating_files import (
     LAYOUTS,
+    NOMINAL,
     NOT_GIVEN,
     ONLY_QUALITY,
     PLACE,
@@ -100,19 +101,18 @@ def load_ratings(
     mapping = dict(columns or {})
     reading = Reading(scales or {}, keep_words=keep_words, skip=str(on_error) == "skip")
     layout = format if format in LAYOUTS else None
-    table = (
-        _table(source, mapping) if layout in (None, "long") and format in (None, "long") else None
-    )
+    own = format is None or layout is not None  # else the name of a format of conversations
+    table = _table(source, mapping) if format in (None, "long") else None
+    if table is None and layout == "long":
+        raise DialensError(no_table(source))
+    words = [word for order in reading.scales.values() for word in order if word != NOMINAL]
+    taken = None
+    if own and table is None:
+        taken = foreign(source, layout, mapping=mapping, scale=words or None)
     corpus = None
     if table is not None:
         ratings = _checked(table, source, reading, say)
-    elif (
-        taken := foreign(
-            source, layout, mapping=mapping, scale=next(iter((scales or {}).values()), None)
-        )
-        if format is None or layout
-        else None
-    ):
+    elif taken is not None:
         for sentence in (f"{source.path.name} is taken as {taken.said}.", *taken.notes):
             say(sentence)
         ratings = _checked(taken.table, source, reading, say)

@@ -205,7 +205,7 @@ def _matched(
         wrong = rows.filter(pl.col("turn").is_not_null() & pl.col("known").is_null())
         if wrong.height:
             first = wrong.row(0, named=True)
-            last = units.filter(pl.col("dialog") == first["dialog"])["turn"].max()
+            last = max(units.filter(pl.col("dialog") == first["dialog"])["turn"].to_list())
             text = (
                 f"{counted(wrong.height, 'value')} of {path.name} "
                 f"{'is' if wrong.height == 1 else 'are'} about turns that are not there, the first "

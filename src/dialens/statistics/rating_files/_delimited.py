@@ -140,7 +140,8 @@ def no_table(source: Source) -> str:
     """What a table of ratings needs, and what was found instead."""
     columns = [name for name in header_of(source)[1] if name]
     found = f"found: {listed(columns)}" if columns else "the file is empty"
-    return f"{source.path} is no table of ratings: it needs the columns {NEEDED}; {found}."
+    remedy = " Map other names: --column item=COLUMN --column value=COLUMN." if columns else ""
+    return f"{source.path} is no table of ratings: it needs the columns {NEEDED}; {found}.{remedy}"
 
 
 def without_decimal_commas(

@@ -27,6 +27,7 @@ ONLY_QUALITY = "rating"
 """What a quality is called that nobody named."""
 
 _FEWEST = 2
+_MOST_CATEGORIES = 20
 _ROW_NAMES = ("", "unnamed:_0", "column_1", "...1", "x")
 
 
@@ -104,7 +105,13 @@ def _rated(
         return [c for c in cells.columns if c in asked]
     free = [c for c in cells.columns if c not in names and plain(c) not in _ROW_NAMES]
     free = [c for c in free if plain(c) != "id" or len(cells.given(c).unique()) < len(cells.frame)]
-    return [c for c in free if readable(cells.frame[c], scale)]
+    people = {column.column for column in raters_in(free)}
+    return [
+        c
+        for c in free
+        if readable(cells.frame[c], scale)
+        or (c in people and 0 < cells.given(c).n_unique() <= _MOST_CATEGORIES)
+    ]
 
 
 def _guessed(cells: Cells, item: str | None, rater: str | None, rated: list[str]) -> str | None:
