@@ -240,7 +240,7 @@ def test_missing_columns_are_named_and_the_rest_is_computed():
     )
     found = analyse_study(study_data(bare), draws=FEW)
     parts = " ".join(f"{note.part}: {note.reason}" for note in found.notes)
-    for word in ("questionnaires", "position", "fatigue", "speeding", "Table 4", "Figure 9"):
+    for word in ("questionnaires", "position", "fatigue", "speeding", "by time spent", "ranking"):
         assert word in parts
     assert one(found.effects, effect="anchor", quality="all")["value"] is not None
     assert found.table("table5")["value"].is_not_null().any()

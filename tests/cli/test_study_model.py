@@ -92,7 +92,8 @@ def test_no_effect_is_said_to_be_none(ratings: Path) -> None:
         (FORMULA, ("--where", "qualty=fluency"), "Did you mean quality?"),
         (FORMULA, ("--where", "quality"), "takes COLUMN=VALUE"),
         ("value ~ agent +", ("--where", "quality=fluency"), "character 16"),
-        ("value ~ bot + (1 | rater)", ("--where", "quality=fluency"), "no such column"),
+        ("value ~ bot + (1 | rater)", ("--where", "quality=fluency"), "no column 'bot'"),
+        ("value ~ agnet + (1 | rater)", (), "no column 'agnet'. Did you mean agent?"),
     ],
 )
 def test_mistakes_are_explained(

@@ -79,6 +79,7 @@ def test_validate_writes_everything(rated, tmp_path: Path) -> None:
         "incremental.tex",
         "report.html",
         "run.json",
+        "text.md",
     }
     made = json.loads((tmp_path / "v" / "validation.json").read_text())
     wanted = {"metric", "quality", "level", "n", "n_missing", "pearson", "pearson_low"}

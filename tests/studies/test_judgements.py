@@ -1,5 +1,6 @@
 """From answers to the ratings table, and from there into the analysis that is there already."""
 
+import json
 from typing import Any
 
 import numpy as np
@@ -159,3 +160,17 @@ def test_failed_checks_reach_the_analysis() -> None:
     )
     counted = study_data(table, told).raters["n_failed_checks"].to_list()
     assert counted == [1] + [0] * 7
+
+
+def test_a_quality_of_which_less_is_better_says_so_in_its_scale() -> None:
+    rude = {"definition": "How rude it is.", "instrument": "magnitude", "lower_is_better": True}
+    study = study_of({**TEA, "qualities": {**TEA["qualities"], "rude": rude}})
+    screens = plan(study, "anchor=none,layout=together", seed=1)
+    rated = [(screen, field) for screen in screens for field in screen.fields if field.quality]
+    scales = {}
+    for screen, field in rated:
+        for row in rating_rows(screen, field, 80.0):
+            scales[row["quality"]] = json.loads(str(row["scale"]))
+    assert scales["rude"]["lower_is_better"] is True
+    assert "lower_is_better" not in scales["coherence"]
+    assert "lower_is_better" not in study_of(TEA).definition, "other studies keep their hash"

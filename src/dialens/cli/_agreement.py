@@ -19,19 +19,29 @@ from dialens.base import (
     progress,
     sha256_file,
 )
-from dialens.cli._options import Force, Format, OnErrorOption, Seed, names, shown
+from dialens.cli._options import Force, OnErrorOption, Seed, names, shown
+from dialens.cli._rating_options import (
+    ColumnOption,
+    ParticipantsOption,
+    RatingFormat,
+    ScaleOption,
+    ratings_from,
+    scales_given,
+)
 from dialens.cli._terminal import plain_console, plain_table
 from dialens.corpus import OnError
-from dialens.report.agreement import write_agreement
-from dialens.statistics import load_ratings
+from dialens.report import agreement_apa, paper_text, write_agreement_handover
+from dialens.report.agreement import method, write_agreement
 from dialens.statistics.agreement import (
     TARGETS,
     Agreement,
     GeneralizabilityStudy,
+    analysed_ratings,
     generalizability,
     measure_agreement,
 )
 
+PAPER = "text.md"
 _FEW_GROUPS = 2
 _RELIABILITY = (("ICC(2,1)", "ICC(2,k)"), ("ICC(1,1)", "ICC(1,k)"))
 _ALPHA = ("alpha_ordinal", "alpha_nominal")
@@ -79,15 +89,19 @@ def agreement(
             "within tasks.",
         ),
     ] = None,
+    column: ColumnOption = None,
+    scale: ScaleOption = None,
+    participants: ParticipantsOption = None,
     seed: Seed = 0,
-    format: Format = None,
+    format: RatingFormat = None,
     on_error: OnErrorOption = OnError.STOP,
     force: Force = False,
 ) -> None:
     """Measure how far raters agree: ICC, alpha, kappa, AC1 and W, each with an interval.
 
     A table of ratings (CSV, TSV, JSONL, Parquet) needs the columns dialog (or item) and value;
-    rater, quality and factors are used where they are there. Writes agreement.json and .csv (one
+    rater, quality and factors are used where they are there. Wide tables, matrices and exports of
+    Qualtrics, Label Studio and Potato are recognised. Writes agreement.json and .csv (one
     row a statistic), raters.json (each rater against the rest), pairs.json (every two raters),
     categories.json (each category by itself), panel.json (how many raters are enough) and
     agreement.html (to look at) into the output folder; with --facets also variances.json and
@@ -99,6 +113,8 @@ def agreement(
       dialens agreement ratings.csv --by condition --normalise log -o out
       dialens agreement units.jsonl.gz --by scale --quality fluency --target 0.85
       dialens agreement ratings.csv --facets rater,occasion -o out
+      dialens agreement survey.csv --participants prolific.csv --by Sex
+      dialens agreement ratings.csv --scale "Disagree,Neutral,Agree" --column value=Answer
     """
     factors = names(by) or []
     targets = tuple(target or TARGETS)
@@ -115,6 +131,10 @@ def agreement(
         "modulus": modulus,
         "target": targets,
         "facets": wanted,
+        "column": column,
+        "scale": scale,
+        "participants": participants,
+        "format": format,
     }
     if ratings.is_file():
         arguments["sha256"] = sha256_file(ratings)
@@ -122,7 +142,17 @@ def agreement(
     with atomic_folder(output, inputs=[ratings], force=force) as scratch:
         with recorder.step("read"):
             columns = [*factors, *(part for name in wanted for part in name.split(":"))]
-            table = load_ratings(ratings, factors=columns, format=format, on_error=str(on_error))
+            orders, _ = scales_given(scale, kinds=())
+            load = ratings_from(
+                ratings,
+                columns=column,
+                orders=orders,
+                format=format,
+                on_error=str(on_error),
+                participants=participants,
+                keep_words=True,
+            )
+            table = load(factors=columns)
         with recorder.step("measure"), progress("Measuring", unit="groups") as advance:
             result = measure_agreement(
                 table,
@@ -140,6 +170,16 @@ def agreement(
             )
         with recorder.step("write"):
             _write(result, study, scratch)
+            write_agreement_handover(
+                analysed_ratings(
+                    table,
+                    by=factors,
+                    qualities=names(quality),
+                    normalise=normalise,
+                    modulus=modulus,
+                ),
+                scratch,
+            )
             name = ratings.name.split(".")[0]
             summary = write_agreement(
                 result,
@@ -148,6 +188,8 @@ def agreement(
                 study=study,
                 normalise=normalise,
             )
+            text = _for_a_paper(result, f"Agreement: {name}", normalise)
+            (scratch / PAPER).write_text(text, encoding="utf-8")
         recorder.finish(scratch / RUN)
     print(f"{summary.answer}.\n{summary.scope}.")
     _print(result)
@@ -155,7 +197,11 @@ def agreement(
         _print_study(study)
     _print_raters(result)
     print(f"\nPage: {shown(output / 'agreement.html')}   (open it in a browser)")
-    print(f"Rows: {shown(output / 'agreement.json')}   Run record: {shown(output / RUN)}")
+    print(
+        f"Rows: {shown(output / 'agreement.json')}   For a paper: {shown(output / PAPER)}   "
+        f"For R and SPSS: {shown(output / 'analysis.R')}, ratings.sps   "
+        f"Run record: {shown(output / RUN)}"
+    )
 
 
 def _write(result: Agreement, study: GeneralizabilityStudy | None, folder: Path) -> None:
@@ -168,10 +214,24 @@ def _write(result: Agreement, study: GeneralizabilityStudy | None, folder: Path)
     }
     if study is not None:
         tables |= {"variances": study.components, "decisions": study.decisions}
+    apa = [agreement_apa(r) if r["value"] is not None else None for r in result.rows.to_dicts()]
+    tables["agreement"] = result.rows.with_columns(apa=pl.Series(apa, dtype=pl.String))
     for name, table in tables.items():
         text = json.dumps(table.to_dicts(), indent=1, ensure_ascii=False, allow_nan=False)
         (folder / f"{name}.json").write_text(text + "\n", encoding="utf-8")
     result.rows.write_csv(folder / "agreement.csv")
+
+
+def _for_a_paper(result: Agreement, title: str, normalise: str | None) -> str:
+    """The main statistics of every quality and group in APA style."""
+    parts: dict[str, list[str]] = {}
+    for (quality, group), part in result.rows.group_by("quality", "group", maintain_order=True):
+        rows = {row["statistic"]: row for row in part.iter_rows(named=True)}
+        chosen = [row["statistic"] for row in _main(part)]
+        chosen += [n for n in ("kendall_w",) if rows[n]["value"] is not None]
+        head = f"{quality}" if group == "all" else f"{quality}, {group}"
+        parts[head] = [agreement_apa(rows[name]) for name in chosen]
+    return paper_text(title, parts, list(method(result.rows, normalise=normalise)))
 
 
 def _print(result: Agreement) -> None:
@@ -226,7 +286,7 @@ def _print_table(part: pl.DataFrame) -> None:
             f"{row['statistic']} {row['also']}" if coefficient else row["statistic"],
             number(row["value"], 3),
             interval(row["low"], row["high"], 3),
-            row["interval"] or "",
+            _over(row),
             *([test] if tested else []),
         )
     if grid.row_count:
@@ -234,6 +294,15 @@ def _print_table(part: pl.DataFrame) -> None:
     missing = [row for row in rows if row["low"] is None]
     for reason, which in _by_reason(missing).items():
         print(f"{', '.join(which)}: {reason}.")
+
+
+def _over(row: dict[str, Any]) -> str:
+    """What an interval comes from, and over what it is."""
+    basis = row["interval"] or ""
+    if basis not in ("F", "REML"):
+        return basis
+    raters = "items" if row["statistic"].startswith(("ICC(1", "ICC(3")) else "items and raters"
+    return f"{'F' if basis == 'F' else 'likelihood'} over {raters}"
 
 
 def _grid(*heads: str) -> Table:

@@ -9,7 +9,7 @@ import polars as pl
 import typer
 
 from dialens.analysis.comparison import RESAMPLES
-from dialens.analysis.validation import Validation
+from dialens.analysis.validation import Validation, joined, own_scores
 from dialens.analysis.validation import validate as validate_scores
 from dialens.base import (
     RUN,
@@ -25,7 +25,7 @@ from dialens.cli._options import Force, Format, OnErrorOption, Resamples, Seed, 
 from dialens.cli._terminal import plain_console, plain_table
 from dialens.corpus import RATER_KINDS, Intake, OnError, read
 from dialens.metrics import Scores
-from dialens.report import Summary, run_facts
+from dialens.report import Summary, correlation_apa, paper_text, run_facts
 from dialens.report.validation import (
     accuracies_latex,
     best_latex,
@@ -40,6 +40,7 @@ from dialens.report.validation import (
 from dialens.statistics import FOLDS
 
 VALIDATION = "validation.json"
+PAPER = "text.md"
 _SHOWN = 12
 _MOST_NOTES = 3
 
@@ -49,8 +50,12 @@ def validate(
         Path, typer.Argument(metavar="CORPUS", help="Conversations with ratings: file or folder.")
     ],
     scores: Annotated[
-        Path, typer.Argument(metavar="SCORES", help="What `dialens score` wrote for that corpus.")
-    ],
+        Path | None,
+        typer.Argument(
+            metavar="[SCORES]",
+            help="What `dialens score` wrote for that corpus; not needed with --scores.",
+        ),
+    ] = None,
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write.")] = Path(
         "validation"
     ),
@@ -80,6 +85,15 @@ def validate(
             "--automatic",
             help="Metrics or families of the group A; the automatic metrics of the field that were "
             "scored by default, or else everything not psychological.",
+        ),
+    ] = None,
+    own: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--scores",
+            metavar="FILE",
+            help="Scores of your own: a table with dialog, turn (or none, for dialogues) and a "
+            "column for each metric.",
         ),
     ] = None,
     raters: Annotated[
@@ -120,15 +134,28 @@ def validate(
       dialens validate corpus scores --psychological emotion,style --automatic surface
       dialens validate corpus scores --automatic automatic,engagement
       dialens validate corpus scores --references
+      dialens validate rated.jsonl --scores mine.csv
+      dialens validate rated.jsonl scores --scores mine.csv
     """
     kinds = names(raters) or ["human"]
     for kind in kinds:
         if kind not in RATER_KINDS:
             raise DialensError(f"--raters takes {', '.join(RATER_KINDS)}; seen: {kind!r}.")
-    opened = Scores.open(scores)
+    if scores is None and not own:
+        raise DialensError(
+            "Nothing to validate: name the folder that `dialens score` wrote for this corpus, or a "
+            "table of scores of your own with --scores FILE."
+        )
+    if scores is not None and scores.is_file() and not own:
+        raise DialensError(
+            f"{scores} is a file, not a folder that `dialens score` wrote. For a table of scores "
+            f"of your own: dialens validate {corpus} --scores {scores}"
+        )
+    ours = None if scores is None else Scores.open(scores)
     arguments = {
         "corpus": corpus,
         "scores": scores,
+        "own_scores": own,
         "quality": names(quality),
         "level": names(level),
         "metrics": names(metrics),
@@ -140,9 +167,15 @@ def validate(
         "folds": folds,
     }
     recorder = Recorder("validate", arguments, seed=seed)
-    with atomic_folder(output, inputs=[corpus, scores], force=force) as scratch:
+    inputs = [corpus, *([scores] if scores is not None else []), *(own or [])]
+    with atomic_folder(output, inputs=inputs, force=force) as scratch:
         with recorder.step("read"), progress("Reading") as advance:
             conversations = read(corpus, format=format, intake=Intake(on_error), advance=advance)
+            skip = on_error == OnError.SKIP
+            theirs = [own_scores(file, conversations, skip=skip) for file in own or []]
+            opened = joined(ours, theirs)
+        for sentence in (note for one in theirs for note in one.notes):
+            print(sentence)
         with recorder.step("validate"), progress("Validating", unit="parts") as advance:
             result = validate_scores(
                 conversations,
@@ -174,6 +207,13 @@ def _write(result: Validation, folder: Path, resamples: int, folds: int) -> Summ
     result.accuracies.write_csv(folder / "accuracies.csv")
     result.differences.write_csv(folder / "differences.csv")
     result.increments.write_csv(folder / "incremental.csv")
+    rows = result.correlations.filter("headline").drop_nulls("pearson").to_dicts()
+    parts: dict[str, list[str]] = {}
+    for row in sorted(rows, key=lambda row: -abs(row["pearson"])):
+        said = correlation_apa(row, result.labels[row["metric"]])
+        parts.setdefault(f"{row['quality']} ({row['level']})", []).append(said)
+    text = paper_text(f"Validation: {result.dataset}", parts, list(result.notes))
+    (folder / PAPER).write_text(text, encoding="utf-8")
     for name, latex in (
         ("best", best_latex),
         ("correlations", correlations_latex),
@@ -208,7 +248,8 @@ def _print(result: Validation, summary: Summary, output: Path) -> None:
         more = counted(len(result.notes) - _MOST_NOTES, "more note")
         print(f"… and {more} in the report")
     print(f"\nReport: {shown(output / 'report.html')}   (open it in a browser)")
-    print(f"Tables: {shown(output / VALIDATION)}, *.csv, *.tex   Run record: {shown(output / RUN)}")
+    tables = f"{shown(output / VALIDATION)}, *.csv, *.tex, {PAPER}"
+    print(f"Tables: {tables}   Run record: {shown(output / RUN)}")
 
 
 def _cells(row: Mapping[str, Any], result: Validation) -> list[str]:

@@ -12,7 +12,7 @@ from ._registry import metrics, select
 from ._result_cache import ResultCache, default_folder
 from ._score_tables import SCORES, long, state_of
 from ._scorers import ScorerSet, check_names
-from ._scores import Scores
+from ._scores import ScoredMetric, Scores
 from ._scoring import make_plan, score, score_into
 from ._state import State, Values
 from .families import LABELS
@@ -34,6 +34,7 @@ __all__ = [
     "PoolScorer",
     "Resources",
     "ResultCache",
+    "ScoredMetric",
     "Scorer",
     "ScorerContext",
     "ScorerSet",

@@ -1,4 +1,6 @@
+from ._apa import agreement_apa, correlation_apa, difference_apa, paper_text
 from ._comparison_page import write_comparison
+from ._handover import write_agreement_handover, write_models_handover
 from ._page import Finding, Page, Remark, Section, Summary, write_page
 from ._power_page import write_power
 from ._power_words import PowerPlan, advised
@@ -14,9 +16,15 @@ __all__ = [
     "Section",
     "Summary",
     "advised",
+    "agreement_apa",
+    "correlation_apa",
+    "difference_apa",
     "headline_metrics",
+    "paper_text",
     "run_facts",
+    "write_agreement_handover",
     "write_comparison",
+    "write_models_handover",
     "write_page",
     "write_power",
     "write_report",

@@ -1,7 +1,7 @@
 """Tables of a page: as HTML, as CSV and as LaTeX, from one description."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 from typing import ClassVar
@@ -16,6 +16,10 @@ _LATEX = {
     "−": "$-$", "×": r"$\times$", "<": "$<$", ">": "$>$", "“": "``", "”": "''", "’": "'",
     "–": "--", "²": "$^2$",
 }  # fmt: skip
+
+
+_REASONS = ("Why not", "Note")
+"""Columns that explain missing numbers: for the page and the CSV, not for a paper."""
 
 
 @dataclass(frozen=True)
@@ -127,6 +131,19 @@ class Table:
         """Whether cells are drawn as dots with intervals."""
         return any(cell.place for row in self.cells for cell in row)
 
+    def for_paper(self) -> "Table":
+        """The same without columns that say why, and without rows that hold no number."""
+        kept = [n for n, column in enumerate(self.columns) if column.title not in _REASONS]
+        rows = [
+            [row[n] for n in kept]
+            for row in self.cells
+            if not (
+                sum(cell.text in ("–", "") for cell in row) > 1
+                and not any(any(map(str.isdigit, row[n].text)) for n in kept)
+            )
+        ]
+        return replace(self, heads=[self.heads[n] for n in kept], rows=rows)
+
     def latex(self) -> str:
         r"""The table for a paper that uses `booktabs`.
 
@@ -158,7 +175,7 @@ class Table:
         )
 
     def write(self, folder: Path) -> None:
-        """Write the numbers as CSV and the table as LaTeX, where there are numbers."""
+        """Write the numbers as CSV and what of them belongs into a paper as LaTeX."""
         if self.data is None or not self.data.height:
             return
         nested = [
@@ -168,8 +185,11 @@ class Table:
         ]
         with atomic_file(folder / f"{self.key}.csv") as scratch:
             self.data.drop(nested).write_csv(scratch)
+        paper = self.for_paper()
+        if not paper.rows:
+            return
         with atomic_file(folder / f"{self.key}.tex") as scratch:
-            scratch.write_text(self.latex(), encoding="utf-8")
+            scratch.write_text(paper.latex(), encoding="utf-8")
 
 
 def latex_text(text: str) -> str:

@@ -7,22 +7,36 @@ factors and stay as they are; the JSON in `factors` becomes columns too. Where a
 by semicolons or tabs, numbers may have decimal commas.
 """
 
-import csv
-import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import polars as pl
 
 from dialens.base import DialensError
 from dialens.corpus import RATINGS, Corpus, Source, is_corpus_folder, json_records, read
-from dialens.statistics._rating_files import (
+from dialens.statistics.rating_files import (
+    LAYOUTS,
+    NOMINAL,
+    NOT_GIVEN,
+    ONLY_QUALITY,
+    PLACE,
+    Place,
+    Reading,
+    check_mapping,
+    foreign,
+    from_json,
     header_of,
     is_wrong_table,
+    line_of,
     no_rows,
     no_table,
+    ragged,
+    read_values,
+    renamed,
+    with_participants,
     without_decimal_commas,
 )
 
@@ -38,8 +52,6 @@ _ALIASES = {
     "rater": ("annotator", "participant", "worker", "judge"),
     "quality": ("question", "dimension", "criterion"),
 }
-_NOT_GIVEN = ("", "na", "n/a", "nan", "null", "none", "-")
-_ONLY_QUALITY = "rating"
 _PARQUET = b"PAR1"
 
 
@@ -49,15 +61,27 @@ def load_ratings(
     factors: Sequence[str] = (),
     format: str | None = None,
     on_error: str = "stop",
+    columns: Mapping[str, str] | None = None,
+    scales: Mapping[str, Sequence[str]] | None = None,
+    keep_words: bool = True,
+    participants: str | Path | None = None,
+    say: Callable[[str], None] = lambda _: None,
 ) -> pl.DataFrame:
-    r"""Read ratings from a corpus, any format that `dialens formats` lists, or a tidy table.
+    r"""Read ratings from a corpus, any format that `dialens formats` lists, or a table of ratings.
 
     Args:
-        path: A corpus folder, a folder with `ratings.parquet`, or a file.
+        path: A corpus folder, a folder with `ratings.parquet`, Potato's output, or a file.
         factors: Columns the caller wants to group by. Those that are neither columns nor keys of
             `factors` are looked for in the `meta` of the rated turn.
-        format: Name of the corpus format; sniffed if not given.
-        on_error: `stop` at a record that cannot be read, or `skip` it.
+        format: A shape of tables (`long`, `wide`, `matrix`, `qualities`, `qualtrics`,
+            `label_studio`, `potato`) or the name of a corpus format; recognised if not given.
+        on_error: `stop` at a record or an answer that cannot be read, or `skip` it.
+        columns: Columns under other names: `{"value": "Score", "item": "Conversation"}`.
+        scales: Words that answers are, the lowest first, by quality; under the empty name those of
+            all qualities.
+        keep_words: Whether a quality that has nothing but words is kept as categories.
+        participants: A table of facts about raters, such as Prolific's demographic export.
+        say: Called with each sentence about what was taken for what, or left out.
 
     Returns:
         The columns of `RATINGS`, then factors. Where ratings are words, `value` is null and a
@@ -74,17 +98,35 @@ def load_ratings(
     source = Source(Path(path))
     if not source.path.exists():
         raise DialensError(f"{source.path} does not exist.")
-    table = _table(source) if format is None else None
+    mapping = dict(columns or {})
+    reading = Reading(scales or {}, keep_words=keep_words, skip=str(on_error) == "skip")
+    layout = format if format in LAYOUTS else None
+    own = format is None or layout is not None  # else the name of a format of conversations
+    table = _table(source, mapping) if format in (None, "long") else None
+    if table is None and layout == "long":
+        raise DialensError(no_table(source))
+    words = [word for order in reading.scales.values() for word in order if word != NOMINAL]
+    taken = None
+    if own and table is None:
+        taken = foreign(source, layout, mapping=mapping, scale=words or None)
     corpus = None
     if table is not None:
-        ratings = _checked(table, source)
+        ratings = _checked(table, source, reading, say)
+    elif taken is not None:
+        for sentence in (f"{source.path.name} is taken as {taken.said}.", *taken.notes):
+            say(sentence)
+        ratings = _checked(taken.table, source, reading, say)
     else:
-        corpus = _corpus(source, format, on_error)
+        corpus = _corpus(source, None if layout else format, on_error, mapping)
         ratings = corpus.ratings.collect()
     if not ratings.height:
-        columns = () if table is None or source.is_folder else table.columns
-        raise DialensError(no_rows(source, columns))
+        found = () if table is None or source.is_folder else header_of(source)[1]
+        raise DialensError(no_rows(source, found))
     ratings = _with_factors(ratings, factors)
+    if participants is not None:
+        ratings, notes = with_participants(ratings, participants)
+        for sentence in notes:
+            say(sentence)
     return _with_meta(ratings, corpus, factors, source)
 
 
@@ -124,65 +166,67 @@ def parsed_scale(text: str | None) -> dict[str, Any]:
     return {"kind": str(scale)}
 
 
-def _table(source: Source) -> pl.DataFrame | None:
-    """The file as a tidy table of ratings, with line numbers; None if it is something else."""
+def _table(source: Source, mapping: Mapping[str, str]) -> pl.DataFrame | None:
+    """The file as a tidy table of ratings; None if it is something else."""
     if source.is_folder:
         inside = source.path / "ratings.parquet"
         if is_corpus_folder(source.path):
             corpus = Corpus.open(source.path)
             return None if corpus.ratings.limit(1).collect().height else RATINGS.to_frame()
-        return _table(Source(inside)) if inside.exists() else None
+        return _table(Source(inside), mapping) if inside.exists() else None
     head = source.head
     if head.startswith(_PARQUET):
         rows = pl.scan_parquet(source.path)
-        if not _rates(_named(rows.collect_schema().names())):
+        if not _rates(named_columns(rows.collect_schema().names(), mapping)):
             return None
-        return rows.collect()
+        return _renamed(rows.collect(), mapping, source)
     if source.first is not None:
-        if not _rates(_named(list(source.first))):
+        if not _rates(named_columns(list(source.first), mapping)):
             return None
-        return _from_json(source)
+        return _renamed(from_json(source), mapping, source)
     delimiter, columns = header_of(source)
-    if not _rates(_named(columns)):
+    if not _rates(named_columns(columns, mapping)):
         return None
     content = b"".join(source.chunks())
     try:
         cells = pl.read_csv(content, separator=delimiter, infer_schema=False)
     except pl.exceptions.PolarsError as error:
-        raise DialensError(_ragged(source, content, delimiter, error)) from error
+        raise DialensError(ragged(source, content, delimiter, error)) from error
+    cells = _renamed(cells.rename({c: c.strip() for c in cells.columns}), mapping, source)
     if delimiter == ",":
         return cells
-    return without_decimal_commas(cells, _named(cells.columns), source)
+    return without_decimal_commas(cells, {c: c for c in cells.columns}, source)
 
 
-def _corpus(source: Source, format: str | None, on_error: str) -> Corpus:
+def _renamed(table: pl.DataFrame, mapping: Mapping[str, str], source: Source) -> pl.DataFrame:
+    check_mapping(mapping, table.columns, str(source.path))
+    names = named_columns(table.columns, mapping)
+    doubled = {ours for ours in names.values() if list(names.values()).count(ours) > 1}
+    for ours in doubled:
+        theirs = [c for c, name in names.items() if name == ours]
+        kept = mapping.get("item" if ours == "dialog" else ours, theirs[0])
+        names |= {c: f"{c} (not used)" for c in theirs if c != kept}
+    return table.rename(names)
+
+
+def _corpus(
+    source: Source, format: str | None, on_error: str, mapping: Mapping[str, str]
+) -> Corpus:
     try:
         return read(source.path, format=format, on_error=on_error)
     except DialensError as error:
         if format is None and is_wrong_table(source):
+            check_mapping(mapping, header_of(source)[1], str(source.path))
             raise DialensError(no_table(source)) from error
         raise
 
 
-def _from_json(source: Source) -> pl.DataFrame:
-    content = b"".join(source.chunks())
-    read_rows = pl.read_json if content.lstrip()[:1] == b"[" else pl.read_ndjson
-    try:
-        return read_rows(io.BytesIO(content), infer_schema_length=None)
-    except pl.exceptions.PolarsError as error:
-        for record in json_records(source):
-            try:
-                json.loads(record.raw)
-            except ValueError:
-                line = f"{source.path}, line {record.line} is not JSON"
-                seen = record.raw[:80].decode(errors="replace")
-                raise DialensError(f"{line}; seen: {seen}. Mend it or leave it out.") from error
-        raise DialensError(f"{source.path} is not a whole table of ratings: {error}.") from error
-
-
-def _named(columns: Sequence[str]) -> dict[str, str]:
+def named_columns(
+    columns: Sequence[str], mapping: Mapping[str, str] = MappingProxyType({})
+) -> dict[str, str]:
     """Our name for every column of theirs."""
-    plain = {column: column.strip().lower() for column in columns}
+    asked = renamed([column.strip() for column in columns], mapping)
+    plain = {column: asked.get(column.strip(), column.strip().lower()) for column in columns}
     names = dict(plain)
     for ours, others in _ALIASES.items():
         if ours in plain.values():
@@ -196,12 +240,14 @@ def _named(columns: Sequence[str]) -> dict[str, str]:
 def _rates(names: Mapping[str, str]) -> bool:
     """Whether columns are those of ratings, and not of turns."""
     ours = set(names.values())
-    return "value" in ours and "dialog" in ours and not {"text", "context"} & ours
+    turns = "context" in ours or ("text" in ours and bool({"role", "speaker"} & ours))
+    return "value" in ours and "dialog" in ours and not turns
 
 
-def _checked(table: pl.DataFrame, source: Source) -> pl.DataFrame:
+def _checked(
+    table: pl.DataFrame, source: Source, reading: Reading, say: Callable[[str], None]
+) -> pl.DataFrame:
     """A tidy table in our columns and types."""
-    table = table.rename(_named(table.columns))
     nameless = table["dialog"].cast(pl.String).fill_null("").str.strip_chars() == ""
     if nameless.any():
         raise DialensError(
@@ -209,16 +255,38 @@ def _checked(table: pl.DataFrame, source: Source) -> pl.DataFrame:
             "the id of what was rated."
         )
     if "quality" not in table.columns:
-        table = table.with_columns(quality=pl.lit(_ONLY_QUALITY))
+        table = table.with_columns(quality=pl.lit(ONLY_QUALITY))
+    words = pl.Series(LABEL, [None], pl.String).new_from_index(0, table.height)
+    if table["value"].dtype == pl.String:
+        read_as = read_values(table, reading, str(source.path), _place(table, source))
+        for sentence in read_as.notes:
+            say(sentence)
+        words = read_as.label.alias(LABEL)
+        scale = table["scale"].cast(pl.String) if "scale" in table.columns else None
+        if read_as.scale.is_not_null().any():
+            table = table.with_columns(scale=pl.coalesce(read_as.scale, scale))
+        table = table.with_columns(read_as.value.alias("value"))
     columns = [_typed(table, name, dtype, source) for name, dtype in RATINGS.items()]
-    words = _words(table["value"])
-    extra = [name for name in table.columns if name not in RATINGS and name != LABEL]
+    extra = [name for name in table.columns if name not in RATINGS and name not in (LABEL, PLACE)]
     shaped = pl.DataFrame(columns).hstack(table.select(extra))
     if "level" not in table.columns:
         turn = pl.col("turn").is_null()
         level = pl.when(turn).then(pl.lit("dialog")).otherwise(pl.lit("turn"))
         shaped = shaped.with_columns(level=level)
-    return shaped.with_columns(words.alias(LABEL)) if words.is_not_null().any() else shaped
+    return shaped.with_columns(words) if words.is_not_null().any() else shaped
+
+
+def _place(table: pl.DataFrame, source: Source) -> Place:
+    """Says on which line of the file a row stands."""
+    if PLACE in table.columns:
+        return lambda row: str(table[PLACE][row])
+    if source.is_folder or source.head.startswith(_PARQUET):
+        return lambda row: f"row {row + 1}"
+    if source.first is not None:
+        return lambda row: (
+            f"line {next(r.line for n, r in enumerate(json_records(source)) if n == row)}"
+        )
+    return lambda row: f"line {line_of(source, row)}"
 
 
 def _typed(table: pl.DataFrame, name: str, dtype: pl.DataType, source: Source) -> pl.Series:
@@ -229,7 +297,7 @@ def _typed(table: pl.DataFrame, name: str, dtype: pl.DataType, source: Source) -
         return column.struct.json_encode().alias(name)
     if column.dtype == pl.String:
         plain = column.str.strip_chars()
-        missing = plain.str.to_lowercase().is_in(_NOT_GIVEN if name == "value" else ("",))
+        missing = plain.str.to_lowercase().is_in(NOT_GIVEN if name == "value" else ("",))
         column = plain.set(missing, None)
     if isinstance(dtype, pl.Datetime):
         return _time(column, dtype, name)
@@ -255,30 +323,9 @@ def _time(column: pl.Series, dtype: pl.Datetime, name: str) -> pl.Series:
     return column.cast(dtype, strict=False).alias(name)
 
 
-def _words(values: pl.Series) -> pl.Series:
-    """Ratings that are words rather than numbers."""
-    if values.dtype != pl.String:
-        return pl.Series(LABEL, [None], pl.String).new_from_index(0, len(values))
-    plain = values.str.strip_chars()
-    missing = plain.str.to_lowercase().is_in(_NOT_GIVEN)
-    return plain.set(missing | plain.cast(pl.Float64, strict=False).is_not_null(), None)
-
-
 def _first(mask: pl.Series) -> int:
     """The first marked row, counted from 1."""
     return int(mask.arg_true()[0]) + 1
-
-
-def _ragged(source: Source, content: bytes, delimiter: str, error: Exception) -> str:
-    rows = csv.reader(io.StringIO(content.decode(errors="replace")), delimiter=delimiter)
-    width = len(next(rows, []))
-    for cells in rows:
-        if cells and len(cells) != width:
-            return (
-                f"{source.path}, line {rows.line_num}: has {len(cells)} cells where the header "
-                f"has {width}. Put quotes around cells that hold the delimiter."
-            )
-    return f"{source.path} cannot be read as a table: {error}."
 
 
 def _with_factors(ratings: pl.DataFrame, wanted: Sequence[str]) -> pl.DataFrame:

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping
 
-from dialens.studies._types import JSON, Answer, Field, Screen
+from dialens.studies._types import JSON, LOWER, Answer, Field, Screen
 from dialens.studies.instruments import instrument
 
 PASSED, FAILED = "passed", "failed"
@@ -34,9 +34,10 @@ def rating_rows(screen: Screen, field: Field, value: JSON) -> list[dict[str, JSO
     if screen.kind != "rating" or field.quality is None or value is None:
         return []
     used = instrument(field.instrument)
+    lower = any(target.get(LOWER) for target in field.targets.values())
     shared = {
         "quality": field.quality,
-        "scale": _json(used.scale(field)),
+        "scale": _json({**used.scale(field), LOWER: True} if lower else used.scale(field)),
         "condition": screen.state.get("condition"),
         "factors": _json(factor_levels(screen)),
         "order": screen.state.get("order"),

@@ -74,6 +74,10 @@ class Cell:
         return cls(",".join(f"{name}={level}" for name, level in levels.items()) or "all", levels)
 
 
+LOWER = "lower_is_better"
+"""Key of a field's targets, and of the scale of its ratings: less of the quality is better."""
+
+
 @dataclass(frozen=True)
 class Field:
     """One question of a screen: whom it asks about, and how it may be answered.

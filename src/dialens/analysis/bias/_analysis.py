@@ -97,6 +97,7 @@ class StudyAnalysis:
                 "normalise": dict(self.data.normalise),
             },
             "agents": self.people.agents.to_dicts(),
+            "lower_is_better": sorted(self.people.lower),
             "agent_differences": self.people.agent_differences.to_dicts(),
             "distributions": self.people.distributions.to_dicts(),
             "wins": self.people.wins.to_dicts(),
@@ -133,6 +134,7 @@ def analyse_study(
     draws: Resampling = USUAL,
     smallest: float | Mapping[str, float] | None = None,
     scales: Mapping[str, str] | None = None,
+    lower: Sequence[str] = (),
     progress: Callable[[str], None] | None = None,
 ) -> StudyAnalysis:
     """Analyse a study: what people said of agents, effects of the design, agreement, biases.
@@ -142,6 +144,7 @@ def analyse_study(
         draws: How participants are drawn.
         smallest: The smallest difference between agents that matters, as in `what_people_said`.
         scales: The kind of answer of a quality, as in `what_people_said`.
+        lower: Qualities of which less is better.
         progress: Called with the name of each step before it begins.
 
     Examples:
@@ -156,7 +159,11 @@ def analyse_study(
     with one_thread():
         report("what people said")
         people = what_people_said(
-            data.ratings, smallest=smallest, scales=scales, confidence=draws.confidence
+            data.ratings,
+            smallest=smallest,
+            scales=scales,
+            lower=lower,
+            confidence=draws.confidence,
         )
         return _analysed(data, people, draws, report)
 
@@ -179,9 +186,7 @@ def _analysed(
     robust = robustness(data, flags, draws=draws)
     report("variance by level")
     shares = variance_shares(data, confidence=draws.confidence)
-    missing = [
-        Note(f"{table.label}: {table.title}", table.reason) for table in paper if table.reason
-    ]
+    missing = [Note(table.title, table.reason) for table in paper if table.reason]
     silent = others.filter(pl.col("value").is_null() & pl.col("reason").is_not_null())
     unknown = [Note(f"{r['bias']} ({r['of']})", r["reason"]) for r in silent.iter_rows(named=True)]
     left_out = [Note(f"quality {quality}", reason) for quality, reason in people.notes]

@@ -5,7 +5,7 @@ Reads what `dialens study export` writes (a folder with `ratings.parquet` and pe
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -21,15 +21,31 @@ from dialens.analysis.bias._scales import (
     scale_notes,
     share_a_scale,
 )
-from dialens.analysis.people import name_choices
+from dialens.analysis.people import broken_battles, name_choices, with_kinds
 from dialens.base import DialensError, counted
+from dialens.corpus import Source
 from dialens.statistics import LABEL, load_ratings, rated_items
+from dialens.statistics.rating_files import line_of
 
 NONE = "none"
+SHOWN = "shown"
+"""The level of an anchor that is not told apart any further."""
+
 FACTORS = ("anchor", "layout", "deadline")
 """Factors of the design that have effects of their own; others are kept as columns."""
 
 _NOTHING_SHOWN = ("none", "no", "no anchor", "no_anchor", "without", "false", "off", "0", "absent")
+_ANCHOR_SHOWN = (
+    "anchor",
+    "anchored",
+    "an anchor",
+    "with",
+    "with anchor",
+    "with_anchor",
+    "yes",
+    "true",
+    "on",
+)
 _FIRST = ("none", "numerical", "textual", "both", "together", "both questions")
 _QUESTIONNAIRES = ("questionnaires.parquet", "questionnaires.csv")
 
@@ -96,6 +112,9 @@ def read_study(
     factors: Mapping[str, str] | None = None,
     where: Mapping[str, str] | None = None,
     normalise: str = "auto",
+    kinds: Mapping[str, str] | None = None,
+    load: Callable[..., pl.DataFrame] = load_ratings,
+    say: Callable[[str], None] = lambda _: None,
 ) -> StudyData:
     """Read an export or a table of ratings.
 
@@ -106,10 +125,16 @@ def read_study(
         where: Keep only ratings with these values: `{"method": "plainME"}`.
         normalise: `log` for magnitudes, `none` for bounded scales, `auto` for what the scale of
             each quality says.
+        kinds: The kind of answer of a quality, where the table does not say it.
+        load: What reads the ratings: `load_ratings`, or the same with options.
+        say: Called with each sentence that a reader should hear at once.
     """
     source = Path(path)
     named, kept = dict(factors or {}), dict(where or {})
-    ratings = load_ratings(source, factors=[*named.values(), *kept])
+    ratings = with_kinds(load(source, factors=[*named.values(), *kept]), kinds or {})
+    broken = _broken_battles(ratings, source)
+    for note in broken:
+        say(f"{note.part}: {note.reason}.")
     for column, value in kept.items():
         present = ratings[column].cast(pl.String)
         if not (present == value).any():
@@ -125,7 +150,27 @@ def read_study(
         if file.exists():
             answers = pl.read_parquet(file) if file.suffix == ".parquet" else pl.read_csv(file)
             break
-    return study_data(ratings, answers, factors=list(named), normalise=normalise)
+    data = study_data(ratings, answers, factors=list(named), normalise=normalise)
+    return replace(data, notes=(*broken, *data.notes))
+
+
+def _broken_battles(ratings: pl.DataFrame, source: Path) -> list[Note]:
+    """Says which pair keeps a table of battles from being read as such."""
+    notes = []
+    for quality, whole, broken, row in broken_battles(ratings):
+        place = f"row {row + 1}"
+        if source.is_file() and ".csv" in source.suffixes and not {".gz"} & set(source.suffixes):
+            place = f"line {line_of(Source(source), row)}"
+        notes.append(
+            Note(
+                quality,
+                f"{whole:,} pairs of rows are battles (one 1 and one 0, or two halves), but "
+                f"{counted(broken, 'pair')} {'is' if broken == 1 else 'are'} not whole, the first "
+                f"at {place}: read as ratings. Complete it, or leave it out with "
+                f"--scale {quality}=pairwise",
+            )
+        )
+    return notes
 
 
 def study_data(
@@ -188,9 +233,7 @@ def _factors(ratings: pl.DataFrame) -> pl.DataFrame:
         if words.any():  # a plain table: the column is the level
             levels_shown, numbers = shown.cast(pl.String), None
         else:
-            levels_shown = pl.Series(
-                [NONE if v is None else "shown" for v in shown], dtype=pl.String
-            )
+            levels_shown = pl.Series([NONE if v is None else SHOWN for v in shown], dtype=pl.String)
     if numbers is None:
         extra = next((n for n in ("anchor_value", "modulus") if n in ratings.columns), None)
         if extra is not None:
@@ -202,7 +245,8 @@ def _factors(ratings: pl.DataFrame) -> pl.DataFrame:
     if levels_shown is not None:
         plain = levels_shown.str.strip_chars().str.to_lowercase()
         level = plain.is_in(_NOTHING_SHOWN)
-        table = table.with_columns(anchor=plain.set(level, NONE))
+        shown_level = plain.is_in(_ANCHOR_SHOWN)
+        table = table.with_columns(anchor=plain.set(level, NONE).set(shown_level, SHOWN))
     for name in FACTORS[1:]:
         column = table[name].cast(pl.String) if name in table.columns else _from_json(table, name)
         if column is not None:

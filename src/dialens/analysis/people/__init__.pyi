@@ -1,22 +1,27 @@
 from ._choice_biases import POSITION, choice_labels, position_effect, same_choice
-from ._choice_rows import choice_kinds, name_choices
+from ._choice_rows import broken_battles, choice_kinds, name_choices
 from ._choices import Choices, choices_of, people_from_choices
 from ._participants import QUESTIONS, Participants, who_took_part
+from ._ratings import RatedQuality
 from ._said import People, what_people_said
-from ._scales import AnswerScale
+from ._scales import CHOSEN, RATED, AnswerScale, with_kinds
 from ._tables import AGENT_DIFFERENCES, AGENTS, DISTRIBUTIONS, WINS
 
 __all__ = [
     "AGENTS",
     "AGENT_DIFFERENCES",
+    "CHOSEN",
     "DISTRIBUTIONS",
     "POSITION",
     "QUESTIONS",
+    "RATED",
     "WINS",
     "AnswerScale",
     "Choices",
     "Participants",
     "People",
+    "RatedQuality",
+    "broken_battles",
     "choice_kinds",
     "choice_labels",
     "choices_of",
@@ -26,4 +31,5 @@ __all__ = [
     "same_choice",
     "what_people_said",
     "who_took_part",
+    "with_kinds",
 ]

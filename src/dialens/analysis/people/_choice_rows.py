@@ -12,6 +12,7 @@ ARENA = ("condition", "side", "against")
 """The columns that the battles of an Arena corpus have."""
 
 _LEAST_PAIRS = 6  # unlabelled 1s and 0s are taken for choices if so many pairs all sum to 1
+_FEW_BROKEN = 0.1
 _NAMED = json.dumps({"kind": PAIRWISE})
 
 
@@ -52,6 +53,40 @@ def name_choices(ratings: pl.DataFrame) -> pl.DataFrame:
     return ratings.with_columns(scale=pl.when(named).then(pl.lit(_NAMED)).otherwise(before))
 
 
+def broken_battles(ratings: pl.DataFrame) -> list[tuple[str, int, int, int]]:
+    """Qualities whose rows are battles but for a few pairs that are not whole.
+
+    One row that is missing or written wrongly makes a table of battles look like yes and no; who
+    reads it should hear of that.
+
+    Returns:
+        For each such quality its name, how many pairs are whole, how many are not, and the row of
+        the table (from 0) with the first that is not.
+
+    Examples:
+        >>> rows = [
+        ...     (f"d{i}", agent, "better", float(agent == "a")) for i in range(9) for agent in "ab"
+        ... ]
+        >>> table = pl.DataFrame(rows, schema=["dialog", "agent", "quality", "value"], orient="row")
+        >>> broken_battles(table.head(17))
+        [('better', 8, 1, 16)]
+    """
+    if not {"agent", "quality", "value"} <= set(ratings.columns):
+        return []
+    table = ratings.with_columns(
+        agent_names(ratings), _kind=choice_kinds(ratings, others=True)
+    ).with_row_index("_row")
+    plain = table.drop_nulls(["value", "quality"]).filter(pl.col("_kind").is_null())
+    found = []
+    for (quality,), part in plain.group_by("quality", maintain_order=True):
+        groups = _pairs(part)
+        whole = groups.filter(pl.col("fits")).height
+        broken = groups.filter(~pl.col("fits"))
+        if whole >= _LEAST_PAIRS and 0 < broken.height <= max(1, _FEW_BROKEN * groups.height):
+            found.append((str(quality), whole, broken.height, int(broken["row"].min())))  # type: ignore[arg-type]
+    return found
+
+
 def choice_kinds(ratings: pl.DataFrame, *, others: bool = False) -> pl.Series:
     """The kind of choice that `scale` names for each row; null for what is no choice.
 
@@ -74,12 +109,22 @@ def choice_kinds(ratings: pl.DataFrame, *, others: bool = False) -> pl.Series:
 def _pairs_sum_to_one(rows: pl.DataFrame) -> bool:
     if not rows["value"].is_in([0.0, 0.5, 1.0]).all():
         return False
-    groups = rows.group_by(rows_key(rows)).agg(
-        pl.len().alias("n"), pl.col("agent").n_unique().alias("agents"), pl.col("value").sum()
+    groups = _pairs(rows.with_row_index("_row"))
+    battles = set(ARENA) <= set(rows.columns)
+    return (battles or groups.height >= _LEAST_PAIRS) and bool(groups["fits"].all())
+
+
+def _pairs(rows: pl.DataFrame) -> pl.DataFrame:
+    """Rows of one rater and item together: whether they are a battle, and where they begin."""
+    groups = rows.group_by(rows_key(rows.drop("_row"))).agg(
+        pl.len().alias("n"),
+        pl.col("agent").n_unique().alias("agents"),
+        pl.col("value").sum(),
+        pl.col("value").is_in([0.0, 0.5, 1.0]).all().alias("of_battles"),
+        pl.col("_row").min().alias("row"),
     )
     fits = (pl.col("n") == 2) & (pl.col("agents") == 2) & (pl.col("value") == 1)
-    battles = set(ARENA) <= set(rows.columns)
-    return (battles or groups.height >= _LEAST_PAIRS) and bool(groups.select(fits.all()).item())
+    return groups.with_columns(fits=fits & pl.col("of_battles"))
 
 
 def rows_key(rows: pl.DataFrame) -> list[str]:

@@ -1,6 +1,6 @@
 """What people said of agents, from any table of ratings."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -10,7 +10,13 @@ from dialens.analysis.people._choices import Choices, choices_of, people_from_ch
 from dialens.analysis.people._distributions import distribution
 from dialens.analysis.people._model import judge
 from dialens.analysis.people._ratings import RatedQuality, rated_qualities
-from dialens.analysis.people._scales import RATED, AnswerScale, chosen_kinds
+from dialens.analysis.people._scales import (
+    RATED,
+    AnswerScale,
+    chosen_kinds,
+    lower_qualities,
+    with_kinds,
+)
 from dialens.analysis.people._tables import AGENT_DIFFERENCES, AGENTS, DISTRIBUTIONS, WINS
 from dialens.base import DialensError, listed, one_thread
 from dialens.statistics import corrected
@@ -28,6 +34,8 @@ class People:
         notes: What was left out, by quality.
         smallest: The smallest difference that matters, by quality, where it was named.
         scales: The kind of answer of each quality.
+        lower: Qualities of which less is better.
+        rated: The ratings that models were fitted to, quality by quality.
     """
 
     agents: pl.DataFrame
@@ -37,6 +45,8 @@ class People:
     notes: tuple[tuple[str, str], ...]
     smallest: Mapping[str, float]
     scales: Mapping[str, AnswerScale]
+    lower: frozenset[str] = frozenset()
+    rated: tuple[RatedQuality, ...] = ()
 
 
 def what_people_said(
@@ -44,6 +54,7 @@ def what_people_said(
     *,
     smallest: float | Mapping[str, float] | None = None,
     scales: Mapping[str, str] | None = None,
+    lower: Sequence[str] = (),
     confidence: float = 0.95,
 ) -> People:
     """Which agent people preferred, on what, and by how much.
@@ -55,7 +66,8 @@ def what_people_said(
             for magnitudes): one for all qualities, or by quality. Differences are then tested for
             being smaller.
         scales: The kind of answer of a quality, where the column `scale` does not say it:
-            `likert`, `slider`, `magnitude` or `yes_no`.
+            `likert`, `slider`, `magnitude`, `yes_no`, `pairwise`, `best_worst` or `ranking`.
+        lower: Qualities of which less is better, besides those whose `scale` says so.
         confidence: Of all intervals.
 
     Examples:
@@ -81,10 +93,15 @@ def what_people_said(
     """
     qualities: list[str] = ratings["quality"].unique(maintain_order=True).to_list()
     kinds = chosen_kinds(scales, qualities)
-    ratings = name_choices(ratings)
+    ratings = name_choices(with_kinds(ratings, kinds))
     parts = rated_qualities(ratings, kinds)
     rated = [part for part in parts if part.scale.kind in RATED]
-    choices = choices_of(ratings.filter(~pl.col("quality").is_in(list(kinds))))
+    choices = choices_of(ratings)
+    less = lower_qualities(ratings, lower)
+    names = {part.quality: part.asked for part in rated} | {
+        n: c.quality for n, c in choices.items()
+    }
+    less = frozenset(name for name, asked in names.items() if asked in less)
     wanted = _smallest(smallest, [*(part.quality for part in rated), *choices])
     with one_thread():
         found = [
@@ -93,14 +110,31 @@ def what_people_said(
         ]
     differences = pl.concat([AGENT_DIFFERENCES.to_frame(), *(one.differences for one in found)])
     return People(
-        pl.concat([AGENTS.to_frame(), *(one.agents for one in found)]),
+        _ranked(pl.concat([AGENTS.to_frame(), *(one.agents for one in found)]), less),
         corrected(differences).select(AGENT_DIFFERENCES.names()),
         pl.concat([DISTRIBUTIONS.to_frame(), *(one.distribution for one in found)]),
         pl.concat([WINS.to_frame(), *(one.wins for one in found)]),
         tuple((one.quality, note) for one in found for note in one.notes),
         wanted,
         {part.quality: part.scale for part in rated},
+        less,
+        tuple(rated),
     )
+
+
+def _ranked(agents: pl.DataFrame, lower: frozenset[str]) -> pl.DataFrame:
+    """Ranks counted from the other end where less is better."""
+    less = pl.col("quality").is_in(list(lower)) & pl.col("rank").is_not_null()
+    count = pl.col("rank").count().over("quality")
+    fewest = pl.col("rank").rank("min", descending=True).over("quality").cast(pl.Int64)
+    return agents.with_columns(
+        pl.when(less).then(fewest).otherwise("rank").alias("rank"),
+        pl.when(less).then(count + 1 - pl.col("rank_high")).otherwise("rank_low").alias("rank_low"),
+        pl.when(less)
+        .then(count + 1 - pl.col("rank_low"))
+        .otherwise("rank_high")
+        .alias("rank_high"),
+    ).cast({"rank_low": pl.Int64, "rank_high": pl.Int64})
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """Which kind of answer a rating is: by what the table says of its scale, else by the numbers."""
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -76,8 +77,9 @@ def answer_scale(part: pl.DataFrame, given: str | None = None) -> AnswerScale:
     said = _said(part)
     low, high = _number(said.get("low")), _number(said.get("high"))
     if given is not None:
-        if given not in RATED:
-            raise DialensError(f"--scale takes QUALITY={'|'.join(RATED)}; seen: {given!r}.")
+        if given not in (*RATED, *CHOSEN):
+            kinds = "|".join((*RATED, *CHOSEN))
+            raise DialensError(f"--scale takes QUALITY={kinds}; seen: {given!r}.")
         return AnswerScale(given, low, high, "as asked for")
     kind = str(said.get("kind", ""))
     if kind in RATED or kind in CHOSEN or kind == "choice":
@@ -99,6 +101,52 @@ def chosen_kinds(entries: Mapping[str, str] | None, qualities: list[str]) -> dic
                 f"{listed(qualities)}."
             )
     return dict(entries or {})
+
+
+def with_kinds(ratings: pl.DataFrame, kinds: Mapping[str, str]) -> pl.DataFrame:
+    """Ratings whose `scale` names the kinds of answers that somebody asked for.
+
+    Examples:
+        >>> table = pl.DataFrame({"quality": ["a", "b"], "value": [1.0, 0.0]})
+        >>> with_kinds(table, {"a": "yes_no"})["scale"].to_list()
+        ['{"kind": "yes_no"}', None]
+    """
+    if not kinds:
+        return ratings
+    before = (
+        ratings["scale"].cast(pl.String)
+        if "scale" in ratings.columns
+        else pl.Series([None], dtype=pl.String).new_from_index(0, ratings.height)
+    )
+    texts = []
+    for quality, text in zip(ratings["quality"], before, strict=True):
+        kind = kinds.get(quality)
+        texts.append(text if kind is None else json.dumps({**parsed_scale(text), "kind": kind}))
+    return ratings.with_columns(scale=pl.Series(texts, dtype=pl.String))
+
+
+def lower_qualities(ratings: pl.DataFrame, asked: Sequence[str] = ()) -> frozenset[str]:
+    """Qualities of which less is better: those asked for, and those whose `scale` says so.
+
+    Examples:
+        >>> table = pl.DataFrame(
+        ...     {"quality": ["a", "b"], "scale": ['{"lower_is_better": true}', ""]}
+        ... )
+        >>> sorted(lower_qualities(table)), sorted(lower_qualities(table, ["b"]))
+        (['a'], ['a', 'b'])
+    """
+    qualities = ratings["quality"].drop_nulls().unique(maintain_order=True).to_list()
+    for name in asked:
+        if name not in qualities:
+            raise DialensError(
+                f"--lower-is-better names {name!r}, and no rating has that quality. Qualities: "
+                f"{listed(qualities)}."
+            )
+    if "scale" not in ratings.columns:
+        return frozenset(asked)
+    rows = ratings.select("quality", pl.col("scale").cast(pl.String)).drop_nulls().unique()
+    declared = {q for q, text in rows.iter_rows() if parsed_scale(text).get("lower_is_better")}
+    return frozenset({*asked, *declared})
 
 
 def _said(part: pl.DataFrame) -> dict[str, Any]:

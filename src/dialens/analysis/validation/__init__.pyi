@@ -1,5 +1,6 @@
 from ._best import APART, beside
 from ._matrix import MetricMatrix
+from ._own_scores import OwnScores, joined, own_scores
 from ._rows import ALL_AUTOMATIC, ALL_PSYCHOLOGICAL
 from ._units import RatedUnits, human_ratings, rated_units
 from ._validate import Validation, validate
@@ -9,10 +10,13 @@ __all__ = [
     "ALL_PSYCHOLOGICAL",
     "APART",
     "MetricMatrix",
+    "OwnScores",
     "RatedUnits",
     "Validation",
     "beside",
     "human_ratings",
+    "joined",
+    "own_scores",
     "rated_units",
     "validate",
 ]

@@ -12,12 +12,20 @@ import typer
 from dialens.analysis.bias import Resampling, analyse_study, read_study
 from dialens.analysis.people import People, who_took_part
 from dialens.base import RUN, DialensError, Recorder, atomic_folder, listed
-from dialens.cli._options import Force, Resamples, Seed, shown
+from dialens.cli._options import Force, OnErrorOption, Resamples, Seed, names, shown
+from dialens.cli._rating_options import (
+    ColumnOption,
+    ParticipantsOption,
+    RatingFormat,
+    ratings_from,
+    scales_given,
+)
 from dialens.cli._terminal import plain_console
 from dialens.cli.study._database import DATABASE, DatabaseOption, database_of, recorded_study
 from dialens.cli.study._extra import studies_extra
 from dialens.cli.study._people_grids import people_grids
 from dialens.cli.study._simulate import put_in, simulated_database
+from dialens.corpus import OnError
 from dialens.report import Remark, Summary
 from dialens.report.bias import ANALYSIS, write_study
 
@@ -88,11 +96,23 @@ def analyze(
     scale: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="QUALITY=KIND",
+            metavar="QUALITY=KIND | [QUALITY=]WORD,…,WORD",
             help="What kind of answer a quality has, where the table does not say it: likert, "
-            "slider, magnitude or yes_no.",
+            "slider, magnitude, yes_no, pairwise, best_worst or ranking; or the words that answers "
+            "are, the lowest first.",
         ),
     ] = None,
+    lower_is_better: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--lower-is-better",
+            metavar="QUALITY",
+            help="A quality of which less is better, such as insulting: the agent with the lowest "
+            "ratings is the best.",
+        ),
+    ] = None,
+    column: ColumnOption = None,
+    participants: ParticipantsOption = None,
     preregistration: Annotated[
         Path | None,
         typer.Option(
@@ -102,6 +122,8 @@ def analyze(
     db: DatabaseOption = None,
     resamples: Resamples = 2_000,
     seed: Seed = 0,
+    format: RatingFormat = None,
+    on_error: OnErrorOption = OnError.STOP,
     force: Force = False,
 ) -> None:
     """Analyse a study: which agent people preferred, and how the questionnaire biased them.
@@ -123,24 +145,43 @@ def analyze(
       dialens study analyze export -o analysis
       dialens study analyze ratings.csv --scale tone=slider --smallest tone=5
       dialens study analyze ratings.csv --factor layout=setup --where method=likert
+      dialens study analyze survey.csv --scale "Disagree,Neutral,Agree" --lower-is-better rude
     """
     factors, kept = _pairs(factor, "--factor"), _pairs(where, "--where")
-    matters, kinds = _smallest(smallest), _pairs(scale, "--scale")
+    matters, (orders, kinds) = _smallest(smallest), scales_given(scale)
+    lower = names(lower_is_better) or []
     arguments = {"export": source, "factor": factors, "where": kept, "normalise": normalise}
-    arguments |= {"smallest": matters, "scale": kinds}
+    arguments |= {"smallest": matters, "scale": scale, "lower_is_better": lower}
+    arguments |= {"column": column, "participants": participants, "format": format}
     target = output or _beside(source)
     recorder = Recorder("study analyze", arguments | {"resamples": resamples}, seed=seed)
     draws = Resampling(resamples=resamples, seed=seed)
     with atomic_folder(target, inputs=[source], force=force) as scratch:
         with recorder.step("read"):
             opened = _opened(source, scratch, preregistration, db)
-            data = read_study(opened.folder, factors=factors, where=kept, normalise=normalise)
+            data = read_study(
+                opened.folder,
+                factors=factors,
+                where=kept,
+                normalise=normalise,
+                kinds=kinds,
+                load=ratings_from(
+                    opened.folder,
+                    columns=column,
+                    orders=orders,
+                    format=format,
+                    on_error=str(on_error),
+                    participants=participants,
+                ),
+                say=print,
+            )
         with recorder.step("analyse"):
             analysis = analyse_study(
                 data,
                 draws=draws,
                 smallest=matters,
                 scales=kinds,
+                lower=lower,
                 progress=lambda step: print(f"… {step}"),
             )
         with recorder.step("report"):
@@ -335,7 +376,8 @@ def _print(summary: Summary, people: People, output: Path) -> None:
         print(f"  … and {len(rest) - _MOST_SENTENCES} more in the report.")
     print(
         f"\n{shown(output / 'report.html')} (to look at), {shown(output / 'tables')} (CSV and "
-        f"LaTeX), {shown(output / ANALYSIS)} (to compute with)"
+        f"LaTeX), {shown(output / ANALYSIS)} (to compute with), text.md (for a paper), "
+        "analysis.R and ratings.sps (for R and SPSS)"
     )
 
 

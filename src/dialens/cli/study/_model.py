@@ -24,8 +24,16 @@ from dialens.base import (
     p_value,
     sha256_file,
 )
-from dialens.cli._options import Force, shown
-from dialens.statistics import load_ratings
+from dialens.cli._options import Force, OnErrorOption, shown
+from dialens.cli._rating_options import (
+    ColumnOption,
+    ParticipantsOption,
+    RatingFormat,
+    ScaleOption,
+    ratings_from,
+    scales_given,
+)
+from dialens.corpus import OnError
 from dialens.statistics.mixed import (
     INTERCEPT,
     FixedEffect,
@@ -41,6 +49,7 @@ from dialens.statistics.mixed import (
 
 _MOST_LINES = 20
 _MANY_DEGREES = 10_000
+_NAME = re.compile(r"`([^`]+)`|([^\W\d][\w.]*)")
 _LEVEL = re.compile(r"([^\[\]:]+)\[(.*)\]")
 _COLUMNS = ("value", "error", "low", "high", "degrees", "t", "p")
 _NORMAL = "intervals from the normal distribution (Wald)"
@@ -94,6 +103,11 @@ def model(
             metavar="FORMULA", help="Another formula; a likelihood-ratio test compares the two."
         ),
     ] = None,
+    column: ColumnOption = None,
+    scale: ScaleOption = None,
+    participants: ParticipantsOption = None,
+    format: RatingFormat = None,
+    on_error: OnErrorOption = OnError.STOP,
     force: Force = False,
 ) -> None:
     """Fit a mixed model to ratings: fixed effects, variance components, likelihood ratios.
@@ -112,7 +126,8 @@ def model(
       dialens study model ratings.csv 'value ~ agent + (1 | rater)' --family ordinal
         --where quality=fluency --against 'value ~ 1 + (1 | rater)'
     """
-    for written in [formula] if against is None else [formula, against]:
+    formulas = [formula] if against is None else [formula, against]
+    for written in formulas:
         parse_formula(written)  # a slip there is told before anything about the ratings
     arguments: dict[str, Any] = {
         "ratings": ratings,
@@ -120,13 +135,27 @@ def model(
         "family": str(family),
         "where": where or [],
         "against": against,
+        "column": column,
+        "scale": scale,
+        "participants": participants,
+        "format": format,
     }
     if ratings.is_file():
         arguments["sha256"] = sha256_file(ratings)
     recorder = Recorder("study model", arguments)
     with recorder.step("read"):
-        table = _own(_read(ratings), " ".join([formula, against or "", *(where or [])]))
+        load = ratings_from(
+            ratings,
+            columns=column,
+            orders=scales_given(scale, kinds=())[0],
+            format=format,
+            on_error=str(on_error),
+            participants=participants,
+        )
+        table = _own(_read(load()), " ".join([formula, against or "", *(where or [])]))
         table = _kept(table, where or [])
+        for written in formulas:
+            _known(written, table)
         _one_quality(table, formula)
     with recorder.step("fit"):
         fit = _FITS[family](table, formula)
@@ -146,12 +175,29 @@ def model(
         print(f"\n{shown(output)}: fixed.csv, variance.csv, model.json, {RUN}")
 
 
-def _read(path: Path) -> pl.DataFrame:
+def _known(formula: str, table: pl.DataFrame) -> None:
+    """Refuse a name that is no column, before anything is asked about qualities.
+
+    Examples:
+        >>> _known("value ~ agnet", pl.DataFrame({"value": [1], "agent": ["a"]}))
+        Traceback (most recent call last):
+        ...
+        dialens.DialensError: There is no column 'agnet'. Did you mean agent? Columns: value, agent.
+    """
+    for quoted, plain in _NAME.findall(formula):
+        name = quoted or plain
+        if name not in table.columns:
+            raise DialensError(
+                f"There is no column {name!r}. {did_you_mean(name, table.columns)}"
+                f"Columns: {', '.join(table.columns)}."
+            )
+
+
+def _read(table: pl.DataFrame) -> pl.DataFrame:
     """The ratings, with what was rated as `item` and columns of numbers as numbers.
 
     Columns that ratings may have and these have not are left out.
     """
-    table = load_ratings(path)
     if "item" not in table.columns:
         item = pl.concat_str(
             "dialog", pl.col("turn").cast(pl.String), ignore_nulls=True, separator=" / "

@@ -7,7 +7,7 @@ import polars as pl
 from rich.table import Column, Table
 
 from dialens.analysis.people import People
-from dialens.base import interval, number, p_value
+from dialens.base import interval, listed, number, p_value
 from dialens.cli._terminal import plain_table
 from dialens.report.people import headline, said
 
@@ -22,7 +22,7 @@ def people_grids(people: People) -> Iterator[Table]:
         return
     agents = rows["agent"].unique().sort().to_list()
     if len(agents) <= _MOST_COLUMNS:
-        yield _wide(rows, agents)
+        yield _wide(people, rows, agents)
     else:
         yield _long(rows)
     clear = sorted((one for one in said(people) if one.clear), key=lambda one: -one.strength)
@@ -39,20 +39,21 @@ def people_grids(people: People) -> Iterator[Table]:
     yield grid
 
 
-def _wide(rows: pl.DataFrame, agents: list[str]) -> Table:
+def _wide(people: People, rows: pl.DataFrame, agents: list[str]) -> Table:
     """A row a quality, a column an agent."""
     grid = plain_table(Column("quality", overflow="fold"), numbers=agents)
     for (quality,), part in rows.group_by(["quality"], maintain_order=True):
         cells = {row["agent"]: _cell(row) for row in part.iter_rows(named=True)}
         grid.add_row(str(quality), *(cells.get(agent, "–") for agent in agents))
-    grid.caption = "mean (95 % interval)"
+    less = sorted(set(rows["quality"]) & people.lower)
+    grid.caption = "mean (95 % interval)" + (f"; less is better of {listed(less)}" if less else "")
     return grid
 
 
 def _long(rows: pl.DataFrame) -> Table:
     """A row an agent, best first, of the headline quality; the report has the others."""
     quality = headline(rows["quality"].unique(maintain_order=True).to_list())
-    part = rows.filter(pl.col("quality") == quality).sort("mean", descending=True)
+    part = rows.filter(pl.col("quality") == quality).sort("rank", nulls_last=True)
     grid = plain_table("agent", numbers=[f"{quality}: mean, 95 % interval, rank"])
     for row in part.head(_MOST_ROWS).iter_rows(named=True):
         place = "" if row["rank"] is None else f" #{row['rank']}"

@@ -7,6 +7,7 @@ from typing import Any
 import polars as pl
 
 from dialens.base import interval, number, p_value
+from dialens.report._apa import concordance_square
 from dialens.report._page import (
     Block,
     Findings,
@@ -120,7 +121,8 @@ def _row(row: Mapping[str, Any]) -> list[Cell | str]:
     if row["f"] is not None:
         test = f"F({row['df1']:g}, {row['df2']:g}) = {row['f']:.2f}"
     elif row["p"] is not None:
-        test = f"χ², {row['df1']:g} df"
+        square = concordance_square(row)
+        test = f"χ²({row['df1']:g}) = {number(square, 2)}"
     p = row["p_adjusted"]
     group = "" if row["group"] == "all" else row["group"]
     icc = row["statistic"].startswith("ICC")

@@ -47,8 +47,10 @@ def means_chart(
     )
 
 
-def agreement_chart(table: pl.DataFrame, form: str = "ICC(2,k)") -> Chart:
-    """Agreement per condition and quality."""
+def agreement_chart(
+    table: pl.DataFrame, form: str = "ICC(2,k)", *, normalised: bool = False
+) -> Chart:
+    """Agreement per condition and quality; `normalised` says that ratings are logarithms."""
     marks = []
     for row in table.filter(pl.col("form") == form).drop_nulls("value").iter_rows(named=True):
         parts = [row["quality"], *(row[k] for k in ("layout", "group") if row[k])]
@@ -64,7 +66,7 @@ def agreement_chart(table: pl.DataFrame, form: str = "ICC(2,k)") -> Chart:
         )
     return interval_chart(
         marks,
-        axis=f"{form} of normalised ratings",
+        axis=f"{form} of normalised ratings" if normalised else form,
         row="Condition",
         value=form,
         alt_text=f"Agreement, {form}, per condition and quality.",

@@ -6,11 +6,18 @@ from typing import Any
 
 import polars as pl
 
-from dialens.analysis.bias import FLAGS, StudyAnalysis
+from dialens.analysis.bias import FLAGS, StudyAnalysis, StudyData
 from dialens.base import capitalised, counted, listed, number, p_value
+from dialens.corpus import RATINGS
 from dialens.report._page import Finding
 from dialens.report.bias._remarks import rater_word
-from dialens.report.bias._wording import bounds, is_clear, rated_things, with_family
+from dialens.report.bias._wording import (
+    answers_counted,
+    bounds,
+    is_clear,
+    rated_things,
+    with_family,
+)
 
 _ALL = "all"
 _FLAG_WORDS = {
@@ -26,6 +33,7 @@ _OTHERS = {
     "pushes": "biases",
 }
 _MOST_NAMED = 4
+_MOST_LEVELS = 8
 
 
 @dataclass(frozen=True)
@@ -172,7 +180,8 @@ def _agreement(analysis: StudyAnalysis) -> Iterator[Finding]:
             least, most = (number(row["value"], 2) for row in (low, high))
             if part.height == 1:
                 claim = f"Agreement on {quality} is {least}"
-                yield Finding(claim, f"ICC(2,k), {bounds(low)}", topic="agreement")
+                reach = f"ICC(2,k), {bounds(low)} for other raters and items"
+                yield Finding(claim, reach, topic="agreement")
                 continue
             if least == most:
                 claim = f"Agreement on {quality} is {least} in every condition"
@@ -200,7 +209,7 @@ def _agreement_differences(analysis: StudyAnalysis) -> Iterator[_Tested]:
             doubt = f"No clear difference in agreement between {a} and {b}"
             name = f"{a} against {b}"
         elif b == "none":
-            which = "an anchor" if a == "anchor" else f"a {a}"
+            which = "an anchor" if a in ("anchor", "shown anchor") else f"a {a}"
             claim = f"With {which} raters agree {word} on {quality}"
             doubt = f"No clear difference in agreement on {quality} between {which} and none"
             name = f"{which} on {quality}"
@@ -326,13 +335,23 @@ def _opinions(analysis: StudyAnalysis) -> Iterator[Finding]:
 
 
 def _cell(row: Mapping[str, Any]) -> str:
-    anchor = {"none": "no anchor", "both": "the anchor"}.get(
+    anchor = {"none": "no anchor", "both": "the anchor", "shown": "the anchor"}.get(
         row["anchor"], f"{row['anchor']} anchor"
     )
     parts = [anchor] if row["anchor"] else []
     if row["layout"]:
         parts.append(f"layout “{row['layout']}”")
     return " and ".join(parts) or "everybody"
+
+
+def _perhaps(data: StudyData) -> str:
+    """The column that may be a factor, with the option that makes it one."""
+    known = {*RATINGS, "item", "seconds", "normalised", "anchor_value", "label"} - {"condition"}
+    for column in data.ratings:
+        levels = column.drop_nulls().n_unique()
+        if column.name not in known and column.dtype == pl.String and 2 <= levels <= _MOST_LEVELS:
+            return f"; if {column.name} is one, add --factor {column.name}={column.name}"
+    return ""
 
 
 def scope(analysis: StudyAnalysis) -> str:
@@ -343,13 +362,13 @@ def scope(analysis: StudyAnalysis) -> str:
     below = int((rows["p_adjusted"] < 0.05).sum())
     size = (
         f"{counted(data.raters.height, rater_word(data))}, "
-        f"{counted(data.ratings.height, 'rating')} of "
+        f"{answers_counted(analysis)} of "
         f"{rated_things(data.ratings)}"
     )
     if not tests and analysis.people.agent_differences.height:
         return size
     if not tests:
-        return f"{size}; no factor of the design has two levels, so none was tested"
+        return f"{size}; no factor of the design has two levels, so none was tested{_perhaps(data)}"
     return (
         f"{size}: {below} of {counted(tests, 'test')} of the design’s effects "
         f"{'has' if below == 1 else 'have'} a corrected p below 0.05"

@@ -3,7 +3,7 @@
 from dialens.analysis.bias import StudyAnalysis, StudyData
 from dialens.base import counted, listed
 from dialens.report.bias._remarks import rater_word
-from dialens.report.bias._wording import rated_things
+from dialens.report.bias._wording import answers_counted, rated_things
 
 CODEBOOK: dict[str, str] = {
     "effect": "name of a difference or ratio; question says what it asks",
@@ -88,7 +88,7 @@ def _study(analysis: StudyAnalysis) -> str:
     design = f" The design varied {listed(factors)}." if factors else ""
     return (
         f"{counted(data.raters.height, rater_word(data))} gave "
-        f"{counted(data.ratings.height, 'rating')} of {rated_things(data.ratings)} on "
+        f"{answers_counted(analysis)} of {rated_things(data.ratings)} on "
         f"{listed(data.qualities)}.{design}"
     )
 

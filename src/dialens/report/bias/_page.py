@@ -9,8 +9,10 @@ from typing import Any
 import polars as pl
 
 from dialens.analysis.bias import StudyAnalysis
-from dialens.analysis.people import Participants
+from dialens.analysis.people import Participants, RatedQuality
 from dialens.base import atomic_file, counted
+from dialens.report._apa import agreement_apa, difference_apa, paper_text
+from dialens.report._handover import scale_labels, write_models_handover
 from dialens.report._page import (
     Block,
     Fact,
@@ -44,6 +46,7 @@ from dialens.report.bias._tables import study_tables
 from dialens.report.people import one_agent_answer, people_answer, people_sections, people_tables
 
 ANALYSIS = "analysis.json"
+PAPER = "text.md"
 _FEW = 5
 
 
@@ -77,7 +80,53 @@ def write_study(
     _write_json(analysis, page, report.findings, folder / ANALYSIS)
     for table in report.tables.values():
         table.write(folder / "tables")
+    _hand_over(analysis, page, folder)
     return write_page(page, folder / "report.html")
+
+
+def _hand_over(analysis: StudyAnalysis, page: Page, folder: Path) -> None:
+    """Sentences for a paper, and the ratings with scripts for R and SPSS."""
+    differences = analysis.people.agent_differences.to_dicts()
+    agreement = analysis.table("table5")
+    forms = []
+    if agreement.height:
+        main = agreement.filter(pl.col("form") == "ICC(2,k)").drop_nulls("value")
+        for row in main.iter_rows(named=True):
+            where = ", ".join([row["quality"], *(row[k] for k in ("anchor", "layout") if row[k])])
+            forms.append(f"{where}: {agreement_apa({**row, 'statistic': row['form']})}")
+    parts = {
+        "Differences between agents": [
+            text for row in differences if (text := difference_apa(row))
+        ],
+        "Agreement": forms,
+    }
+    text = paper_text(page.title, parts, [f"{page.answer}.", *methods(analysis)])
+    (folder / PAPER).write_text(text, encoding="utf-8")
+    rated = [one for one in analysis.people.rated if one.ratings.height]
+    if rated:
+        table = pl.concat(
+            one.ratings.select(
+                pl.lit(one.quality).alias("quality"),
+                "rater",
+                pl.col("dialog").alias("item"),
+                "response",
+                "agent",
+                "value",
+            )
+            for one in rated
+        )
+        designs = {one.quality: (one.scale.kind, _terms(one)) for one in rated}
+        scales = analysis.data.ratings
+        told = scales["scale"].unique().to_list() if "scale" in scales.columns else []
+        write_models_handover(table, designs, folder, scale_labels(told))
+
+
+def _terms(quality: RatedQuality) -> list[str]:
+    """Random terms of a model as R names them; a response that is its item and agent comes once."""
+    table = quality.ratings
+    same = table.select("dialog", "agent").n_unique() == table["response"].n_unique()
+    kept = [term for term in quality.random if term != "response" or not same]
+    return [term.replace("dialog", "item") for term in kept]
 
 
 def _answer(analysis: StudyAnalysis, findings: Sequence[Finding]) -> str:
@@ -100,13 +149,19 @@ def _write_json(
             {"topic": f.topic, "claim": f.claim, "numbers": f.numbers, "clear": f.clear}
             for f in findings
         ],
-        **analysis.to_dict(),
+        **_with_apa(analysis.to_dict()),
         "methods": methods(analysis),
         "codebook": CODEBOOK,
     }
     with atomic_file(path) as scratch:
         text = json.dumps(_finite(content), ensure_ascii=False, indent=1, default=str)
         scratch.write_text(text + "\n", encoding="utf-8")
+
+
+def _with_apa(content: dict[str, Any]) -> dict[str, Any]:
+    """The same, every difference between agents also as it stands in a paper."""
+    rows = [row | {"apa": difference_apa(row) or None} for row in content["agent_differences"]]
+    return content | {"agent_differences": rows}
 
 
 def _finite(value: Any) -> Any:
@@ -198,7 +253,7 @@ class _Report:
                 chart = means_chart(
                     figure.table, title="Mean rating", what=figure.title, anchor_value=anchor
                 )
-            title = f"{figure.label}. {figure.title}"
+            title = figure.title
             if figure.key in ("figure3", "figure4"):
                 yield Plot(figure.key, {"": chart}, title=title)
             else:
@@ -208,7 +263,8 @@ class _Report:
         plots = []
         table = self.analysis.table("table5")
         if table.drop_nulls("value").height:
-            chart = agreement_chart(table)
+            logs = set(self.analysis.data.normalise.values()) == {"log"}
+            chart = agreement_chart(table, normalised=logs)
             plots.append(Plot("agreement", {"": chart}, title="Agreement in each condition"))
         rows = self.analysis.consistency_differences.drop_nulls("value")
         forms = [form for form in ("ICC(3,1)", "ICC(2,1)", "ICC(2,k)") if form in rows["form"]]

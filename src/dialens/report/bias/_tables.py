@@ -139,7 +139,7 @@ def _family(table: pl.DataFrame) -> str:
 
 def _paper(paper: Sequence[PaperTable]) -> Iterator[Table]:
     for paper_table in paper:
-        title = f"{paper_table.label}: {paper_table.title}"
+        title = paper_table.title
         if paper_table.reason or not paper_table.table.height:
             note = f"Could not be made: {paper_table.reason or 'no data'}."
             yield Table(paper_table.key, title, ("",), [], note, paper_table.table)

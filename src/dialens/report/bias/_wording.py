@@ -5,6 +5,8 @@ from typing import Any
 
 import polars as pl
 
+from dialens.analysis.bias import StudyAnalysis
+from dialens.analysis.people import choices_of
 from dialens.base import counted, interval, p_value
 
 ALPHA = 0.05
@@ -36,6 +38,30 @@ def bounds(row: Mapping[str, Any], *, percent: bool = False, flip: bool = False)
     if flip:
         low, high = -high, -low
     return f"95 % interval {interval(low, high, percent=percent)}"
+
+
+def answers_counted(analysis: StudyAnalysis) -> str:
+    """How many ratings and how many choices: the rows of one choice are one answer.
+
+    Examples:
+        >>> from dialens.analysis.bias import analyse_study, study_data
+        >>> rows = [
+        ...     (f"r{r}", f"d{d}", agent, "better", float((agent == "a") == (r != d)))
+        ...     for r in range(4)
+        ...     for d in range(4)
+        ...     for agent in "ab"
+        ... ]
+        >>> names = ["rater", "dialog", "agent", "quality", "value"]
+        >>> from dialens.corpus import RATINGS
+        >>> table = pl.DataFrame([dict(zip(names, row)) for row in rows], schema=RATINGS)
+        >>> answers_counted(analyse_study(study_data(table)))
+        '16 choices'
+    """
+    points = analysis.data.points().ratings.height
+    choices = sum(one.n for one in choices_of(analysis.data.ratings).values())
+    parts = [counted(points, "rating")] if points or not choices else []
+    parts += [counted(choices, "choice")] if choices else []
+    return " and ".join(parts)
 
 
 def rated_things(ratings: pl.DataFrame) -> str:

@@ -18,7 +18,7 @@ _ROW = 34
 def agents_chart(people: People, quality: str) -> Chart:
     """Means of agents with their intervals, the best first."""
     rows = people.agents.filter(pl.col("quality") == quality).drop_nulls("mean")
-    rows = rows.sort("mean", descending=True)
+    rows = rows.sort("mean", descending=quality not in people.lower)
     unit = str(rows["unit"][0])
     marks = [
         Mark(
@@ -185,7 +185,9 @@ def wins_chart(people: People, quality: str) -> Chart:
 
 
 def _ordered(people: People, quality: str, rows: pl.DataFrame) -> Sequence[str]:
-    ranked = people.agents.filter(pl.col("quality") == quality).sort("mean", descending=True)
+    ranked = people.agents.filter(pl.col("quality") == quality).sort(
+        "mean", descending=quality not in people.lower
+    )
     names: list[str] = ranked["agent"].to_list()
     also = pl.concat([rows["first"], rows["second"]]).unique().sort().to_list()
     return [*names, *(name for name in also if name not in names)]

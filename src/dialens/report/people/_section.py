@@ -109,6 +109,8 @@ def _agents(people: People) -> Table:
         "Quality", "Agent", "Mean", "95 % interval", "Rank", "Judgements", "Raters", "Items",
     )  # fmt: skip
     note = "Rank 1 is best; in brackets the ranks that comparing all pairs at once leaves open."
+    if people.lower:
+        note += f" Less is better of {listed(sorted(people.lower))}."
     return Table("agents", "Agents by quality", heads, rows, note, people.agents)
 
 

@@ -21,7 +21,7 @@ class Said:
 
     Attributes:
         quality: On what.
-        better: The agent with the higher value.
+        better: The agent with the higher value; with the lower one where less is better.
         worse: The other.
         size: By how much, in words: `0.62 points of 5`.
         ends: The 95 % interval in words; empty if there is none.
@@ -43,7 +43,7 @@ class Said:
     def effect(self) -> tuple[float | None, float | None, float | None]:
         """The effect size with its interval, from the same side."""
         size, low, high = (self.row[f"effect_{part}"] for part in ("size", "low", "high"))
-        if self.better == self.row["first"]:
+        if self.better == self.row["first"]:  # also where less is better: then it is negative
             return size, low, high
         whole = 1.0 if self.row["effect"] == _CHOSEN else 0.0
         turned = (None if x is None else whole - x for x in (size, high, low))
@@ -123,10 +123,13 @@ def _said(people: People, row: Mapping[str, Any]) -> Said:
     better, worse = row["first"], row["second"]
     middle = 1.0 if row["unit"] == "ratio" else 0.0
     turned = size < middle
+    lower = row["quality"] in people.lower
     if row["effect"] == _CHOSEN:
         chance = (row["effect_size"], row["effect_low"], row["effect_high"])
         size, low, high = chance
         if turned:
+            size, low, high = (None if x is None else 1 - x for x in (size, high, low))
+        if lower:
             size, low, high = (None if x is None else 1 - x for x in (size, high, low))
         words, ends = number(size, percent=True), interval(low, high, percent=True)
     else:
@@ -135,7 +138,8 @@ def _said(people: People, row: Mapping[str, Any]) -> Said:
         elif turned:
             size, low, high = (None if x is None else -x for x in (size, high, low))
         words, ends = _measured(people, row, size, low, high)
-    if turned:
+        words = f"{words} less" if lower else words
+    if turned != lower:
         better, worse = worse, better
     clear = row["p_adjusted"] is not None and row["p_adjusted"] < _ALPHA
     strength = abs(row["effect_size"] or 0.0)
@@ -169,8 +173,9 @@ def _best(people: People, clear: Sequence[Said]) -> list[Said] | None:
     """The clear wins of the best agent that has any, the smallest first."""
     if not clear:
         return None
-    ranked = people.agents.filter(pl.col("quality") == clear[0].quality).sort(
-        "mean", descending=True
+    quality = clear[0].quality
+    ranked = people.agents.filter(pl.col("quality") == quality).sort(
+        "mean", descending=quality not in people.lower
     )
     for agent in ranked["agent"]:
         wins = [one for one in clear if one.better == agent]
@@ -190,7 +195,10 @@ def _rest(
     against = [n for n in others if n not in same and any(one.quality == n for one in clear)]
     none = [n for n in others if n not in same and n not in against]
     parts = [f"also on {_some(same)}"] if same else []
-    parts += [f"another agent was rated higher on {_some(against)}"] if against else []
+    above = [name for name in against if name not in people.lower]
+    below = [name for name in against if name in people.lower]
+    parts += [f"another agent was rated higher on {_some(above)}"] if above else []
+    parts += [f"another agent was rated lower, which is better, on {_some(below)}"] if below else []
     parts += [f"no clear difference on {_some(none)}"] if none else []
     return "; ".join([text, *parts])
 

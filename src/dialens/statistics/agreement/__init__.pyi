@@ -8,6 +8,7 @@ from ._generalizability import (
     GeneralizabilityStudy,
     generalizability,
 )
+from ._groups import analysed_ratings
 from ._intraclass import FORMS, Icc, icc, icc_replicates, variance_parts, why_not
 from ._magnitudes import log_normalised, not_positive
 from ._matrix import RatingMatrix, Weights
@@ -33,6 +34,7 @@ __all__ = [
     "Icc",
     "RatingMatrix",
     "Weights",
+    "analysed_ratings",
     "cohen_kappa",
     "disagreeing_raters",
     "fleiss_kappa",

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from dialens.base import DialensError, counted
-from dialens.statistics._ratings import LABEL, rated_items
+from dialens.base import DialensError, counted, listed
+from dialens.statistics._ratings import LABEL, named_columns, rated_items
 from dialens.statistics.agreement._magnitudes import log_normalised, not_positive
 from dialens.statistics.agreement._matrix import RatingMatrix
 
+_OURS = ("dialog", "value", "rater", "quality")
 EVERYTHING = "all"
 """Name of the group where ratings are not divided."""
 
@@ -47,6 +48,7 @@ def divided(
     modulus: float | None = None,
 ) -> tuple[list[Group], list[str]]:
     """Ratings by quality and group, and notes about the table as a whole."""
+    ratings = _in_our_columns(ratings)
     if normalise not in (None, "log"):
         raise DialensError(f"Ratings can be normalised by `log`, not {normalise!r}.")
     missing = [name for name in by if name not in ratings.columns]
@@ -72,6 +74,54 @@ def divided(
     return groups, notes
 
 
+def analysed_ratings(
+    ratings: pl.DataFrame,
+    *,
+    by: Sequence[str] = (),
+    qualities: Sequence[str] | None = None,
+    normalise: str | None = None,
+    modulus: float | None = None,
+) -> pl.DataFrame:
+    """The ratings as agreement is measured on them: one row an item and rater of each group.
+
+    Columns are quality, group, item, rater and value, and label where ratings are words. Raters
+    that are not known are numbered within their item.
+
+    Examples:
+        >>> rows = {"dialog": ["a", "b"], "rater": ["r", "r"], "quality": ["q", "q"]}
+        >>> table = pl.DataFrame({**rows, "value": [1.0, 2.0]})
+        >>> analysed_ratings(table.with_columns(scale=pl.lit(None))).rows()
+        [('q', 'all', 'a', 'r', 1.0), ('q', 'all', 'b', 'r', 2.0)]
+    """
+    groups, _ = divided(ratings, by, qualities=qualities, normalise=normalise, modulus=modulus)
+    parts = []
+    for group in groups:
+        table = group.table
+        if table is None:
+            continue
+        part = pl.DataFrame(
+            {
+                "quality": group.quality,
+                "group": group.name,
+                "item": pl.Series(table.items, dtype=pl.String).gather(table.item),
+                "value": table.value,
+            }
+        )
+        if table.rater is None:
+            numbered = pl.int_range(1, pl.len() + 1).over("item").cast(pl.String)
+            part = part.with_columns(rater=numbered)
+        else:
+            raters = pl.Series(table.raters, dtype=pl.String).gather(table.rater)
+            part = part.with_columns(rater=raters)
+        words = {float(code): word for code, word in enumerate(group.words)}
+        said = pl.col("value").replace_strict(words, default=None, return_dtype=pl.String)
+        parts.append(part.with_columns(label=said if words else pl.lit(None, pl.String)))
+    columns = ["quality", "group", "item", "rater", "value", "label"]
+    schema = dict.fromkeys(columns, pl.String) | {"value": pl.Float64}
+    whole = pl.concat([pl.DataFrame(schema=schema), *(part.select(columns) for part in parts)])
+    return whole if whole["label"].is_not_null().any() else whole.drop("label")
+
+
 def _named(
     ratings: pl.DataFrame, qualities: Sequence[str] | None
 ) -> tuple[pl.DataFrame, list[str]]:
@@ -93,6 +143,32 @@ def _named(
     if not ratings.height:
         raise DialensError("No rating says which quality it is of: fill the column `quality`.")
     return ratings, notes
+
+
+def _in_our_columns(ratings: pl.DataFrame) -> pl.DataFrame:
+    """A frame of one's own under our names, null where it says nothing."""
+    names = named_columns(ratings.columns)
+    given = set(names.values())
+    if not {"dialog", "value"} <= given:
+        missing = [n for n in ("item (or dialog)", "value") if n.split(" ")[0] not in given]
+        missing = [n for n in missing if not (n.startswith("item") and "dialog" in given)]
+        raise DialensError(
+            f"A table of ratings needs the columns item (or dialog), value, and for most questions "
+            f"rater and quality; {listed(missing)} {'is' if len(missing) == 1 else 'are'} not "
+            f"there. Columns: {listed(ratings.columns)}. Rename them: "
+            'frame.rename({"their_name": "value"}).'
+        )
+    if not ratings[next(c for c, n in names.items() if n == "value")].dtype.is_numeric():
+        raise DialensError(
+            "The column `value` of these ratings holds text, not numbers: cast it, or read the "
+            "file with dialens.load_ratings."
+        )
+    renamed = ratings.rename({c: n for c, n in names.items() if n in _OURS and c != n})
+    empty = [n for n in ("rater", "quality", "scale") if n not in renamed.columns]
+    renamed = renamed.with_columns(
+        pl.lit("rating" if name == "quality" else None, pl.String).alias(name) for name in empty
+    )
+    return renamed.with_columns(pl.col("dialog", "rater", "quality").cast(pl.String))
 
 
 def _not_given(ratings: pl.DataFrame) -> list[str]:

@@ -59,6 +59,8 @@ class Quality(Section):
     """How it is judged."""
     required: bool = True
     """Whether it has to be answered."""
+    lower_is_better: bool = False
+    """Whether less of it is better, as of insulting: the agent with the lowest ratings is best."""
     level: Literal["turn", "dialogue"] | None = None
     """Of conversations: whether each reply is judged, or the whole conversation at its end."""
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from dialens.studies._factors import Condition
 from dialens.studies._items import Candidate, Item, Utterance
 from dialens.studies._study import quality_label
-from dialens.studies._types import JSON, Field, Screen
+from dialens.studies._types import JSON, LOWER, Field, Screen
 from dialens.studies.design import Design
 from dialens.studies.instruments import instrument
 
@@ -193,6 +193,7 @@ def _fields(
             required=declared.required,
             targets={
                 name: _target(candidate, int(name) - 1 + first)
+                | ({LOWER: True} if declared.lower_is_better else {})
                 for name, candidate in judged.items()
             },
             expected={"check": f"check_gold_{item.id}", "rules": rules} if rules else None,
