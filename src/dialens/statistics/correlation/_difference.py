@@ -3,7 +3,8 @@
 Both correlations come from the same units and share the judgement, so they depend on each other.
 Williams' t (1959) is the test Steiger (1980) recommends; Steiger's own z works on Fisher's scale.
 Both take units for independent. Where units share contexts, the difference is bootstrapped over
-clusters, and that p-value is the one to be corrected and reported.
+clusters, with an error no smaller than the jackknife's, and that p-value is the one to be
+corrected and reported.
 """
 
 from dataclasses import dataclass
@@ -11,13 +12,14 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from dialens.statistics._bootstrap import ClusterDraws, Floats
+from dialens.statistics._bootstrap import ClusterDraws, Floats, Mask
 from dialens.statistics.correlation._correlation import (
     FEWEST_CLUSTERS,
     FEWEST_UNITS,
     pearson_replicates,
     standard_scores,
 )
+from dialens.statistics.correlation._permutation import FEWEST_RARE, rare
 
 
 @dataclass(frozen=True)
@@ -150,6 +152,9 @@ def correlation_difference(
     turned = (abs(first), abs(second), r_ab * sign_a * sign_b, n)
     w, z = williams(*turned), steiger(*turned)
     known = Difference(n, clusters, first, second, r_ab, gap, williams=w, steiger=z)
+    scarce = min(rare(column) for column in (a[present], b[present], y[present]))
+    if scarce < min(FEWEST_RARE, n / 2):
+        return _without(known, f"all but {scarce} of {n:,} units share a value: no test")
     if clusters < FEWEST_CLUSTERS:
         return _without(known, f"only {clusters} clusters: too few for an interval")
     if replicates is None:
@@ -157,6 +162,9 @@ def correlation_difference(
     drawn = replicates[:, 0] * sign_a - replicates[:, 1] * sign_b
     drawn = drawn[~np.isnan(drawn)]
     error = float(drawn.std(ddof=1)) if len(drawn) > 1 else 0.0
+    # Values with long tails: a resample without the largest looks surer than it is.
+    signs = np.array([sign_a, -sign_b])
+    error = max(error, _jackknife_error(pair, judged, present, draws, signs))
     if error <= 1e-9:
         return _without(known, "the two order the units in the same way")
     # Resamples that miss a rare value say nothing about error: see `correlate`.
@@ -165,6 +173,20 @@ def correlation_difference(
     reach = float(stats.t.ppf((1 + confidence) / 2, clusters - 1)) * error
     p = 2 * float(stats.t.sf(abs(gap) / error, clusters - 1))
     return Difference(n, clusters, first, second, r_ab, gap, gap - reach, gap + reach, p, w, z)
+
+
+def _jackknife_error(
+    pair: Floats, judged: Floats, present: Mask, draws: ClusterDraws, signs: Floats
+) -> float:
+    """The standard error from leaving out one cluster at a time; 0 where it is not defined."""
+    groups = draws.counts.shape[1]
+    each_left_out = ClusterDraws(
+        draws.place, 1 - np.eye(groups, dtype=draws.counts.dtype), draws.own
+    )
+    left = pearson_replicates(pair, judged, present, each_left_out)[:, :, 0] @ signs
+    if np.isnan(left).any():
+        return 0.0
+    return float(np.sqrt((groups - 1) / groups * ((left - left.mean()) ** 2).sum()))
 
 
 def _without(known: Difference, reason: str) -> Difference:
