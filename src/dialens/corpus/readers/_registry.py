@@ -9,6 +9,7 @@ from dialens.corpus.readers._delimited import CSV, TSV
 from dialens.corpus.readers._dstc10 import DSTC10_DIALOG, DSTC10_TURN
 from dialens.corpus.readers._fed import FED
 from dialens.corpus.readers._files import FilesReader
+from dialens.corpus.readers._inspect import INSPECT
 from dialens.corpus.readers._openai import OPENAI
 from dialens.corpus.readers._parlai import PARLAI
 from dialens.corpus.readers._parquet import PARQUET
@@ -37,6 +38,7 @@ _FILES = FilesReader(readers)
 _OURS: tuple[Reader, ...] = (
     CORPUS,
     CONVOKIT,
+    INSPECT,
     PARQUET,
     RATED_UNITS,
     ARENA,

@@ -1,0 +1,352 @@
+"""What tools log as the input and output of a model, as one list of OpenAI's messages.
+
+A trace holds whatever a program gave to its model: a text, a list of messages, an object with one
+of them under some key, all of that as JSON in a string; in the words of OpenAI, Anthropic, Gemini,
+LangChain, OpenTelemetry or OpenInference. `messages_in` finds the messages and says under which
+path, so that an error can name the place. Messages themselves are put into OpenAI's words and left
+to `_messages`, which knows which of them are turns.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import msgspec
+
+from dialens.corpus._dialogue import Turn
+from dialens.corpus._intake import RecordError
+from dialens.corpus.readers._messages import Message, turns_of
+from dialens.corpus.readers._openai import ROLES, SPEAKERS
+
+_ROLE_WORDS = {
+    "human": "user",
+    "humanmessage": "user",
+    "humanmessagechunk": "user",
+    "ai": "assistant",
+    "aimessage": "assistant",
+    "aimessagechunk": "assistant",
+    "model": "assistant",
+    "systemmessage": "system",
+    "systemmessagechunk": "system",
+    "toolmessage": "tool",
+    "toolmessagechunk": "tool",
+    "functionmessage": "function",
+    "functionmessagechunk": "function",
+}
+_LISTS = ("messages", "input_messages", "contents", "turns")
+_HISTORY = ("chat_history", "history")
+_ASKED = ("input", "prompt", "question", "query", "user_input", "user_message", "message", "text")
+_REPLIED = (
+    "choices",
+    "candidates",
+    "generations",
+    "output",
+    "response",
+    "answer",
+    "completion",
+    "result",
+    "message",
+    "text",
+    "content",
+    "output_text",
+    "return",
+)
+_WRAPPERS = ("kwargs", "inputs", "outputs", "body")
+_SAID = ("content", "parts", "tool_calls", "refusal")
+_ITEM_WITHOUT_ROLE = re.compile(r"_call(_output)?$|^(reasoning|item_reference)$")
+_DEEPEST = 8
+
+
+@dataclass(frozen=True)
+class Found:
+    """Messages in OpenAI's words, the path at which they stood, and instructions beside them."""
+
+    messages: list[Message]
+    path: str
+    instructions: Message | None = None
+    alone: bool = False
+    """Whether one message stood there by itself, not in a list."""
+
+
+def decoded(value: object) -> object:
+    """A value that may be JSON in a string, as the value; other text stays text.
+
+    Examples:
+        >>> decoded('{"a": 1}'), decoded("[sic] a note"), decoded(3)
+        ({'a': 1}, '[sic] a note', 3)
+    """
+    if isinstance(value, str) and value.lstrip()[:1] in ("{", "[", '"'):
+        try:
+            return msgspec.json.decode(value)
+        except (msgspec.DecodeError, RecursionError):
+            return value
+    return value
+
+
+def messages_in(value: object, *, role: str, path: str, depth: int = 0) -> Found | None:
+    """The messages in what was logged, or None if nothing in it is one.
+
+    Args:
+        value: As logged.
+        role: Who says a bare text: `user` in an input, `assistant` in an output.
+        path: Where the value stands, for errors.
+        depth: How many objects were opened on the way.
+
+    Examples:
+        >>> messages_in("Hello!", role="user", path="input").messages
+        [{'role': 'user', 'content': 'Hello!'}]
+        >>> messages_in({"args": [1]}, role="user", path="input") is None
+        True
+    """
+    value = decoded(value)
+    if depth > _DEEPEST:
+        return None
+    if isinstance(value, str):
+        return Found([{"role": role, "content": value}], path, alone=True)
+    if isinstance(value, list):
+        return _in_list(value, role, path, depth)
+    if not isinstance(value, dict):
+        return None
+    if looks_like_message(value):
+        return Found([message_of(value, role)], path, alone=True)
+    return _in_object(value, role, path, depth)
+
+
+def _in_list(value: list[Any], role: str, path: str, depth: int) -> Found | None:
+    items = [decoded(item) for item in value]
+    if items and all(isinstance(item, dict) and looks_like_message(item) for item in items):
+        return Found([message_of(item, role) for item in items], path)
+    if items and all(_is_pair(item) for item in items):
+        return Found([_said(item[0], item[1]) for item in items], path)
+    if items and isinstance(items[0], list | dict):
+        # LangChain's batches of one, OpenAI's choices, Gemini's candidates: the first counts.
+        return messages_in(items[0], role=role, path=f"{path}[0]", depth=depth + 1)
+    return None
+
+
+def _in_object(value: dict[str, Any], role: str, path: str, depth: int) -> Found | None:
+    def under(key: str) -> Found | None:
+        return messages_in(value[key], role=role, path=f"{path}.{key}", depth=depth + 1)
+
+    lists = (under(key) for key in _LISTS if value.get(key))
+    found = next((one for one in lists if one is not None), None)
+    if found is not None:
+        return _with_instructions(found, value)
+    keys = _ASKED if role == "user" else _REPLIED
+    for key in (*keys, *_WRAPPERS):
+        if value.get(key) is None or (value[key] == "" and role == "user"):
+            continue
+        found = under(key)
+        if found is not None:
+            history = _history(value, path, depth) if role == "user" else []
+            messages = [*history, *found.messages]
+            joined = replace(found, messages=messages, alone=found.alone and not history)
+            return _with_instructions(joined, value)
+    return None
+
+
+def _history(value: dict[str, Any], path: str, depth: int) -> list[Message]:
+    """What a chain was given beside its question."""
+    for key in _HISTORY:
+        if isinstance(value.get(key), list) and value[key]:
+            found = messages_in(value[key], role="user", path=f"{path}.{key}", depth=depth + 1)
+            if found is not None:
+                return found.messages
+    return []
+
+
+def _with_instructions(found: Found, value: Mapping[str, Any]) -> Found:
+    """Anthropic's `system` and the Responses API's `instructions` stand beside the messages."""
+    for key in ("system", "instructions", "system_instructions"):
+        prompt = value.get(key)
+        if isinstance(prompt, str | list) and prompt:
+            return replace(found, instructions={"role": "system", "content": prompt})
+    return found
+
+
+def looks_like_message(value: Mapping[str, Any]) -> bool:
+    """Whether an object is one message in the words of any provider.
+
+    Examples:
+        >>> looks_like_message({"role": "user", "content": "Hi"}), looks_like_message({"role": 1})
+        (True, False)
+    """
+    if isinstance(value.get("role"), str):
+        return any(key in value for key in _SAID)
+    kind = value.get("type")
+    if is_langchain(value):
+        return True
+    if isinstance(kind, str) and _ITEM_WITHOUT_ROLE.search(kind):
+        return True
+    inner = value.get("message")
+    return isinstance(inner, dict) and looks_like_message(inner)
+
+
+def is_langchain(value: Mapping[str, Any]) -> bool:
+    """Whether an object is a message of LangChain, in any of its three encodings."""
+    kind = value.get("type")
+    if value.get("lc") == 1 and kind == "constructor":
+        names = value.get("id")
+        return isinstance(names, list) and bool(names) and _is_message_class(names[-1])
+    if not isinstance(kind, str) or ("role" in value and kind != "chat"):
+        return False
+    known = kind in _LANGCHAIN_TYPES or _is_message_class(kind)
+    return known and (isinstance(value.get("data"), dict) or "content" in value)
+
+
+_LANGCHAIN_TYPES = ("human", "ai", "system", "tool", "function", "chat", "remove")
+
+
+def _is_message_class(name: object) -> bool:
+    return isinstance(name, str) and name.removesuffix("Chunk").endswith("Message")
+
+
+def message_of(value: dict[str, Any], role: str) -> Message:
+    """One message in OpenAI's words.
+
+    Examples:
+        >>> message_of({"type": "human", "data": {"content": "Hi"}}, "user")
+        {'role': 'user', 'content': 'Hi'}
+        >>> message_of({"role": "model", "parts": [{"text": "Hi"}]}, "user")
+        {'role': 'assistant', 'content': [{'type': 'text', 'text': 'Hi'}]}
+    """
+    if is_langchain(value):
+        return _from_langchain(value)
+    if "role" not in value:
+        inner = value.get("message")
+        return message_of(inner, role) if isinstance(inner, dict) else value
+    message = {key: part for key, part in value.items() if part is not None or key == "content"}
+    if "parts" in message and "content" not in message:
+        message["content"] = _parts(message.pop("parts"))
+    message["role"] = _word(message["role"])
+    return message
+
+
+def _from_langchain(value: dict[str, Any]) -> Message:
+    if value.get("lc") == 1:
+        word, inside = value["id"][-1], value.get("kwargs") or {}
+    else:
+        word, inside = value["type"], value.get("data", value)
+    if not isinstance(inside, dict):
+        inside = {}
+    word = inside.get("role", "user") if word in ("chat", "ChatMessage") else word
+    dropped = ("type", "role", "content", "example", "lc", "data")
+    rest = {key: part for key, part in inside.items() if key not in dropped and part}
+    content = {"content": inside["content"]} if "content" in inside else {}
+    return {"role": _word(word), **content, **rest}
+
+
+def _said(role: str, text: object) -> Message:
+    return {"role": _word(role), "content": text}
+
+
+def _is_pair(value: object) -> bool:
+    """Whether it is `["human", "Hello!"]`, LangChain's short form."""
+    return (
+        isinstance(value, list)
+        and len(value) == 2
+        and all(isinstance(part, str) for part in value)
+        and _word(value[0]) in ROLES
+    )
+
+
+def _word(role: Any) -> Any:
+    if not isinstance(role, str):
+        return role
+    return _ROLE_WORDS.get(role.lower(), role.lower())
+
+
+def _parts(parts: object) -> object:
+    """Gemini's and OpenTelemetry's parts as OpenAI's: text under `text`, calls under a type."""
+    if not isinstance(parts, list):
+        return parts
+    return [_part(part) if isinstance(part, dict) else part for part in parts]
+
+
+def _part(part: dict[str, Any]) -> dict[str, Any]:
+    kind = part.get("type")
+    if kind == "text" and "text" not in part and "content" in part:
+        return {"type": "text", "text": part["content"]}
+    if kind is None and "text" in part:
+        if part.get("thought") is True:
+            return {"type": "reasoning", "reasoning": part["text"]}
+        return {"type": "text", **part}
+    if kind is None:
+        called = next((key for key in part if "function" in key.lower()), None)
+        return {"type": "function_call", **part} if called else part
+    return part
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """The turns of one call of a model, and how many of them stood in its input."""
+
+    turns: list[Turn]
+    given: int
+
+
+def exchange_of(asked: Found | None, replied: Found | None) -> Exchange:
+    """The turns of an input and an output; an output that repeats its input is not doubled.
+
+    Raises:
+        RecordError: If neither holds a message of a user or an assistant.
+    """
+    given = _turns(asked) if asked else []
+    said = _turns(replied) if replied else []
+    if given and said and starts_with(said, given):
+        return Exchange(said, len(given))
+    if not given and not said:
+        path = (asked or replied or Found([], "")).path
+        raise RecordError("holds no message of a user or an assistant", field=path)
+    if given:
+        meta = given[-1].meta or {}
+        waiting = meta.pop("after", [])
+        given[-1].meta = meta or None
+        if said:
+            put_before(said[0], waiting)
+        elif replied:
+            waiting = [*waiting, *replied.messages]
+        if waiting and not said:
+            given[-1].meta = {**meta, "after": waiting}
+    return Exchange([*given, *said], len(given))
+
+
+def put_before(turn: Turn, messages: object) -> None:
+    """Keep messages that are no turns before this one."""
+    if isinstance(messages, list) and messages:
+        meta = turn.meta or {}
+        old = meta.get("before")
+        turn.meta = {**meta, "before": [*messages, *(old if isinstance(old, list) else [])]}
+
+
+def _turns(found: Found) -> list[Turn]:
+    try:
+        turns = turns_of(found.messages, roles=ROLES, field=found.path, speaker_of=SPEAKERS)
+    except RecordError as error:
+        if found.alone:
+            error.field = error.field.replace(f"{found.path}[0]", found.path, 1)
+        raise
+    if found.instructions and turns:
+        put_before(turns[0], [found.instructions])
+    return turns
+
+
+def starts_with(turns: Sequence[Turn], beginning: Sequence[Turn]) -> bool:
+    """Whether these turns are the beginning of those, but for space around texts."""
+    if len(beginning) > len(turns):
+        return False
+    return all(_same(one, other) for one, other in zip(turns, beginning, strict=False))
+
+
+def _same(one: Turn, other: Turn) -> bool:
+    return _side(one) == _side(other) and one.text.strip() == other.text.strip()
+
+
+def _side(turn: Turn) -> str:
+    """Who spoke; a repeated reply was the agent's, though its role is now the partner's."""
+    return "agent" if turn.meta and turn.meta.get(REPEATED) else turn.role
+
+
+REPEATED = "repeated"
+"""The key of `meta` that marks a reply which is the agent's in another dialogue."""
