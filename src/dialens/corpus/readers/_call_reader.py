@@ -35,6 +35,7 @@ class CallReader:
     example: str
     recognises_file: Callable[[Source], bool]
     parse: Callable[[Row, Source], Iterable[Item]]
+    rows: Callable[[Source], Iterator[Row]] = rows
     complete: Callable[[list[Call], list[Source]], list[Call]] | None = None
     """Joins what stands in different records, when all of them were read."""
 
@@ -68,6 +69,8 @@ class CallReader:
         for talk in talks_of(calls, source.stem):
             path = next((places[id(c)] for c in talk.calls if id(c) in places), source.path)
             try:
+                if not talk.turns:
+                    raise _nothing_said(talk.calls[0])
                 found = dialogue(talk, source.stem)
                 check(found)
                 intake.claim(found.dialog, path, talk.line)
@@ -78,7 +81,7 @@ class CallReader:
 
     def _calls(self, source: Source, intake: Intake) -> Iterator[Call]:
         known: dict[str, int] = {}
-        for row in rows(source):
+        for row in self.rows(source):
             try:
                 if row.problem:
                     raise row.problem
@@ -104,6 +107,16 @@ class CallReader:
 def _again(name: str, line: int) -> RecordError:
     return RecordError(
         f"is a duplicate: the same call already stands in line {line}", field="id", seen=name
+    )
+
+
+def _nothing_said(call: Call) -> RecordError:
+    return RecordError(
+        "holds no message that can be read, neither in itself nor in other records of its trace",
+        field="input" if not call.ratings else "traceId",
+        seen=call.kept or call.trace,
+        remedy="A text, or a list of messages with roles, is read. Leave other records out with "
+        "--on-error skip.",
     )
 
 

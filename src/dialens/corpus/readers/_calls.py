@@ -21,16 +21,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from dialens.corpus._dialogue import Dialogue, Rating, Turn
+from dialens.corpus._dialogue import Dialogue, Rating, Reference, Turn
 from dialens.corpus.readers._payloads import REPEATED, starts_with
-
-ASSISTANT = "assistant"
-"""The agent's name where the log names neither model nor agent."""
 
 
 @dataclass(slots=True)
 class Call:
     """One logged call: what was given to the model, and what it replied.
+
+    A record that only knows something about a trace (its session, a score) is a call without turns.
 
     Attributes:
         turns: What was given, then the reply.
@@ -47,6 +46,8 @@ class Call:
         ended: When the reply was there.
         kept: What else the log knew; it goes to `meta.call` of the call's last turn.
         ratings: Judgements of the reply.
+        reference: A reference response to it.
+        whole: Whether it is the trace's own input and output, which count before its steps.
     """
 
     turns: list[Turn]
@@ -63,6 +64,8 @@ class Call:
     ended: datetime | None = None
     kept: dict[str, object] = field(default_factory=dict)
     ratings: list[Rating] = field(default_factory=list)
+    reference: str | None = None
+    whole: bool = False
 
 
 @dataclass(slots=True)
@@ -74,10 +77,13 @@ class Talk:
     name: str
     calls: list[Call]
     ratings: list[Rating] = field(default_factory=list)
+    references: list[Reference] = field(default_factory=list)
 
 
 def talks_of(calls: Iterable[Call], stem: str) -> list[Talk]:
     """The dialogues that these calls were part of, in the order in which they begin in the file.
+
+    A talk without turns is one of which the log has only records about it.
 
     Examples:
         >>> def call(*texts):
@@ -95,6 +101,8 @@ def talks_of(calls: Iterable[Call], stem: str) -> list[Talk]:
         if call.trace is None and call.thread is None:
             call.trace = call.id or f"{stem}-{number}"
     exchanges = [_exchange(steps) for steps in _grouped(numbered)]
+    silent = [Talk([], call.line, "", [call]) for call in exchanges if not call.turns]
+    exchanges = [call for call in exchanges if call.turns]
     threads: dict[str, list[Call]] = defaultdict(list)
     alone: list[Call] = []
     _resolve(exchanges)
@@ -106,21 +114,22 @@ def talks_of(calls: Iterable[Call], stem: str) -> list[Talk]:
     talks = [
         talk for name, members in threads.items() for talk in _of_thread(name, _in_order(members))
     ]
-    talks += _by_prefix(_in_order(alone), stem)
+    talks += [*_by_prefix(_in_order(alone), stem), *silent]
     return sorted(talks, key=lambda talk: talk.line)
 
 
 def dialogue(talk: Talk, stem: str) -> Dialogue:
-    """A talk as readers hand it over, named by what most of its calls name."""
+    """A talk as readers hand it over; the agent is the model of most calls, else the file."""
     models = Counter(call.model for call in talk.calls if call.model)
     names = (call.name for call in talk.calls if call.name)
     systems = (call.system for call in talk.calls if call.system)
     return Dialogue(
         system=next(systems, stem),
-        agent=max(models, key=lambda name: models[name]) if models else next(names, ASSISTANT),
+        agent=max(models, key=lambda name: models[name]) if models else next(names, stem),
         dialog=talk.name,
         turns=talk.turns,
         ratings=talk.ratings,
+        references=talk.references,
     )
 
 
@@ -139,6 +148,8 @@ def _share_texts(calls: Sequence[Call]) -> None:
 
 def _stamp(call: Call) -> None:
     """Put the call's times and the rest of its record on what it brought."""
+    if not call.turns:
+        return
     if call.given and call.turns[call.given - 1].created_at is None:
         call.turns[call.given - 1].created_at = call.began
     for turn in call.turns[call.given :]:
@@ -161,8 +172,35 @@ def _exchange(steps: list[Call]) -> Call:
     """The one line that counts among the calls of a trace."""
     if len(steps) == 1:
         return steps[0]
+    lines = _lines([step for step in _in_order(steps) if step.turns])
+    if not lines:
+        return steps[0]
+    longest = max(range(len(lines)), key=lambda place: (_weight(lines[place]), place))
+    main = lines.pop(longest)
+    joined = main[0]
+    for step in main[1:]:
+        fresh = step.turns[len(joined.turns) :]
+        if fresh:
+            _forget_after(joined.turns[-1])
+        joined.turns = [*joined.turns, *fresh]
+        joined.ended = step.ended or joined.ended
+    joined.given = min(step.given for step in main)
+    joined.line = min(step.line for step in steps)
+    joined.ratings = [rating for step in steps for rating in step.ratings]
+    for key in ("thread", "model", "name", "system", "follows"):
+        values = (getattr(step, key) for step in [*reversed(main), *reversed(steps)])
+        setattr(joined, key, next((value for value in values if value is not None), None))
+    if lines:
+        last = joined.turns[-1]
+        others = [_summary(line[-1]) for line in lines]
+        last.meta = {**(last.meta or {}), "other_calls": others}
+    return joined
+
+
+def _lines(steps: Iterable[Call]) -> list[list[Call]]:
+    """Steps of which each goes on from the one before."""
     lines: list[list[Call]] = []
-    for step in _in_order(steps):
+    for step in steps:
         for line in lines:
             if starts_with(step.turns, line[-1].turns):
                 line.append(step)
@@ -172,36 +210,19 @@ def _exchange(steps: list[Call]) -> Call:
                 break
         else:
             lines.append([step])
-    longest = max(range(len(lines)), key=lambda place: (_replies(lines[place][-1]), place))
-    main = lines.pop(longest)
-    joined = main[0]
-    for step in main[1:]:
-        fresh = step.turns[len(joined.turns) :]
-        if fresh:
-            _forget_after(joined.turns[-1])
-        joined.turns = [*joined.turns, *fresh]
-        joined.ratings += step.ratings
-        joined.ended = step.ended or joined.ended
-    joined.given = min(step.given for step in main)
-    joined.line = min(step.line for step in steps)
-    for key in ("thread", "model", "name", "system", "follows"):
-        values = (getattr(step, key) for step in [*reversed(main), *steps])
-        setattr(joined, key, next((value for value in values if value is not None), None))
-    if lines:
-        last = joined.turns[-1]
-        others = [_summary(line[-1]) for line in lines]
-        last.meta = {**(last.meta or {}), "other_calls": others}
-    return joined
+    return lines
+
+
+def _weight(line: list[Call]) -> tuple[bool, int, int]:
+    turns = line[-1].turns
+    replies = sum(turn.role == "agent" and bool(turn.text) for turn in turns)
+    return any(step.whole for step in line), replies, len(turns)
 
 
 def _forget_after(turn: Turn) -> None:
     """What came after the last turn stands before the next one, now that there is one."""
     if turn.meta and "after" in turn.meta:
         turn.meta = {key: value for key, value in turn.meta.items() if key != "after"} or None
-
-
-def _replies(call: Call) -> tuple[int, int]:
-    return sum(turn.role == "agent" and bool(turn.text) for turn in call.turns), len(call.turns)
 
 
 def _summary(call: Call) -> dict[str, object]:
@@ -304,6 +325,8 @@ def _rate(talk: Talk, call: Call) -> None:
     """A call's ratings are of its reply, the last thing that the agent has said so far."""
     replies = [place for place, turn in enumerate(talk.turns) if turn.role == "agent"]
     replied = any(turn.role == "agent" for turn in call.turns[call.given :])
+    if call.reference and replied:
+        talk.references.append(Reference(replies[-1], call.reference))
     for rating in call.ratings:
         if rating.level == "turn" and rating.turn is None:
             if replied and replies:
@@ -320,7 +343,7 @@ def _by_prefix(calls: list[Call], stem: str) -> list[Talk]:
     for call in calls:
         path = list(_path(call.turns))
         talk = None
-        for known in range(call.given, 0, -1):
+        for known in range(min(call.given, len(path) - 1), 0, -1):
             talk = _latest(ends.get(path[known - 1], []), call.model)
             if talk is not None:
                 ends[path[known - 1]].remove(talk)

@@ -24,9 +24,10 @@ from dialens.corpus._reading import UNREADABLE, as_record_error, check
 from dialens.corpus._source import Record, Source
 from dialens.corpus._tables import Tables
 from dialens.corpus.readers._archive import MAGIC, opened
-from dialens.corpus.readers._calls import ASSISTANT, moment
+from dialens.corpus.readers._calls import moment
 from dialens.corpus.readers._messages import turns_of
 from dialens.corpus.readers._openai import ROLES, SPEAKERS
+from dialens.corpus.readers._payloads import mark_given
 from dialens.corpus.readers._rows import documents
 
 _LETTERS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
@@ -189,7 +190,7 @@ def _dialogue(sample: _Sample, source: Source) -> Dialogue:
     study = task if isinstance(task, str) and task else source.stem
     return Dialogue(
         system=study,
-        agent=model if isinstance(model, str) and model else ASSISTANT,
+        agent=model if isinstance(model, str) and model else source.stem,
         dialog=f"{source.label}/{name}" if source.label else name,
         turns=turns,
         ratings=[
@@ -210,8 +211,8 @@ def _dialogue(sample: _Sample, source: Source) -> Dialogue:
 
 def _keep_given_apart(turn: Turn) -> None:
     message = (turn.meta or {}).get("message")
-    if turn.role == "agent" and isinstance(message, dict) and message.get("source") == "input":
-        turn.role = "partner"
+    if isinstance(message, dict) and message.get("source") == "input":
+        mark_given([turn])
 
 
 def _resolved(value: Any, attached: dict[str, Any]) -> Any:

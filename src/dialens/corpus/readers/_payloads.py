@@ -8,7 +8,7 @@ to `_messages`, which knows which of them are turns.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -52,9 +52,10 @@ _REPLIED = (
     "output_text",
     "return",
 )
+_ENCODED = (*_LISTS, "choices", "generations", "candidates")
 _WRAPPERS = ("kwargs", "inputs", "outputs", "body")
 _SAID = ("content", "parts", "tool_calls", "refusal")
-_ITEM_WITHOUT_ROLE = re.compile(r"_call(_output)?$|^(reasoning|item_reference)$")
+_ITEM_WITHOUT_ROLE = re.compile(r"_call(_output)?$|^mcp_|^(reasoning|item_reference|compaction)$")
 _DEEPEST = 8
 
 
@@ -99,11 +100,13 @@ def messages_in(value: object, *, role: str, path: str, depth: int = 0) -> Found
         >>> messages_in({"args": [1]}, role="user", path="input") is None
         True
     """
-    value = decoded(value)
     if depth > _DEEPEST:
         return None
     if isinstance(value, str):
-        return Found([{"role": role, "content": value}], path, alone=True)
+        inside = decoded(value)
+        if not isinstance(inside, str) and _is_encoded(inside):
+            return messages_in(inside, role=role, path=path, depth=depth + 1)
+        return text_as_message(value, role=role, path=path)
     if isinstance(value, list):
         return _in_list(value, role, path, depth)
     if not isinstance(value, dict):
@@ -113,12 +116,33 @@ def messages_in(value: object, *, role: str, path: str, depth: int = 0) -> Found
     return _in_object(value, role, path, depth)
 
 
+def text_as_message(text: str, *, role: str, path: str) -> Found:
+    """A text that is one message, whatever stands in it: a reply may be JSON."""
+    return Found([{"role": role, "content": text}], path, alone=True)
+
+
+def _is_encoded(value: object) -> bool:
+    """Whether JSON that stood in a string is messages, and not a reply that happens to be JSON."""
+    if isinstance(value, list):
+        return bool(value) and all(_could_be_message(item) or _is_pair(item) for item in value)
+    if not isinstance(value, dict):
+        return False
+    return looks_like_message(value) or any(isinstance(value.get(key), list) for key in _ENCODED)
+
+
 def _in_list(value: list[Any], role: str, path: str, depth: int) -> Found | None:
     items = [decoded(item) for item in value]
-    if items and all(isinstance(item, dict) and looks_like_message(item) for item in items):
+    if items and all(_could_be_message(item) for item in items):
         return Found([message_of(item, role) for item in items], path)
     if items and all(_is_pair(item) for item in items):
         return Found([_said(item[0], item[1]) for item in items], path)
+    if any(_could_be_message(item) for item in items):
+        odd = next(n for n, item in enumerate(items) if not _could_be_message(item))
+        raise RecordError(
+            "is no message: it has neither a role nor a known type",
+            field=f"{path}[{odd}]",
+            seen=items[odd],
+        )
     if items and isinstance(items[0], list | dict):
         # LangChain's batches of one, OpenAI's choices, Gemini's candidates: the first counts.
         return messages_in(items[0], role=role, path=f"{path}[0]", depth=depth + 1)
@@ -132,18 +156,24 @@ def _in_object(value: dict[str, Any], role: str, path: str, depth: int) -> Found
     lists = (under(key) for key in _LISTS if value.get(key))
     found = next((one for one in lists if one is not None), None)
     if found is not None:
-        return _with_instructions(found, value)
+        return _with_instructions(found, value) if role == "user" else found
     keys = _ASKED if role == "user" else _REPLIED
     for key in (*keys, *_WRAPPERS):
         if value.get(key) is None or (value[key] == "" and role == "user"):
             continue
         found = under(key)
         if found is not None:
-            history = _history(value, path, depth) if role == "user" else []
+            if role != "user":
+                return found
+            history = _history(value, path, depth)
             messages = [*history, *found.messages]
             joined = replace(found, messages=messages, alone=found.alone and not history)
             return _with_instructions(joined, value)
     return None
+
+
+def _could_be_message(item: object) -> bool:
+    return isinstance(item, dict) and looks_like_message(item)
 
 
 def _history(value: dict[str, Any], path: str, depth: int) -> list[Message]:
@@ -215,12 +245,24 @@ def message_of(value: dict[str, Any], role: str) -> Message:
         return _from_langchain(value)
     if "role" not in value:
         inner = value.get("message")
-        return message_of(inner, role) if isinstance(inner, dict) else value
+        return message_of(inner, role) if isinstance(inner, dict) else _from_item(value)
     message = {key: part for key, part in value.items() if part is not None or key == "content"}
     if "parts" in message and "content" not in message:
         message["content"] = _parts(message.pop("parts"))
     message["role"] = _word(message["role"])
     return message
+
+
+def _from_item(item: dict[str, Any]) -> Message:
+    """An item of the Responses API that nobody says, as the message that does the same."""
+    if item["type"] == "function_call":
+        called = {"name": item.get("name"), "arguments": item.get("arguments")}
+        call = {"id": item.get("call_id"), "type": "function", "function": called}
+        return {"role": "assistant", "content": None, "tool_calls": [call]}
+    if item["type"] == "function_call_output":
+        answered = {"tool_call_id": item.get("call_id"), "content": item.get("output")}
+        return {"role": "tool", **answered}
+    return {"role": "tool", "content": None, "item": item}
 
 
 def _from_langchain(value: dict[str, Any]) -> Message:
@@ -310,6 +352,13 @@ def exchange_of(asked: Found | None, replied: Found | None) -> Exchange:
         if waiting and not said:
             given[-1].meta = {**meta, "after": waiting}
     return Exchange([*given, *said], len(given))
+
+
+def mark_given(turns: Iterable[Turn]) -> None:
+    """Replies that stood in a prompt were given to the agent, not said by it."""
+    for turn in turns:
+        if turn.role == "agent":
+            turn.role = "partner"
 
 
 def put_before(turn: Turn, messages: object) -> None:

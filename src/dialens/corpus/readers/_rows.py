@@ -94,11 +94,23 @@ def documents(source: Source) -> Iterator[Record]:
 
 
 def _csv_rows(source: Source) -> Iterator[Row]:
+    names: list[str] | None = None
+    number = 0
+    for line, cells, problem in csv_cells(source):
+        if names is None:
+            names = [cell.strip() for cell in cells]
+            continue
+        number += 1
+        if problem is None and len(cells) != len(names):
+            problem = RecordError(f"has {len(cells)} cells where the header has {len(names)}")
+        yield Row(line, dict(zip(names, cells, strict=False)), problem, number)
+
+
+def csv_cells(source: Source) -> Iterator[tuple[int, list[str], RecordError | None]]:
+    """The line on which each row of a CSV begins, its cells, and what is wrong with it."""
     met: dict[int, RecordError] = {}
     reader = csv.reader(_texts(source, met), strict=True)
     limit = csv.field_size_limit(MAX_RECORD_BYTES)
-    names: list[str] | None = None
-    number = 0
     try:
         while True:
             line = reader.line_num + 1
@@ -111,16 +123,8 @@ def _csv_rows(source: Source) -> Iterator[Row]:
                 cells, problem = [], RecordError(f"cannot be taken apart ({error})")
             while met:
                 problem = met.pop(next(iter(met)))
-            if names is None:
-                names = [cell.strip() for cell in cells]
-                continue
-            if not cells and problem is None:
-                continue
-            number += 1
-            if problem is None and len(cells) != len(names):
-                problem = RecordError(f"has {len(cells)} cells where the header has {len(names)}")
-            content = dict(zip(names, cells, strict=False))
-            yield Row(line, content, problem, number)
+            if cells or problem is not None:
+                yield line, cells, problem
     finally:
         csv.field_size_limit(limit)
 
