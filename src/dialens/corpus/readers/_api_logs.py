@@ -32,9 +32,7 @@ _SMALL = 2048
 
 
 def _recognises(source: Source) -> bool:
-    first = source.first
-    if source.is_folder or first is None:
-        return False
+    first = source.first or {}
     if first.get("object") in _OBJECTS or _is_anthropic(first):
         return True
     if "custom_id" in first and any(key in first for key in (*_REQUEST, *_RESPONSE)):

@@ -113,7 +113,6 @@ def _again(name: str, line: int) -> RecordError:
 def _nothing_said(call: Call) -> RecordError:
     return RecordError(
         "holds no message that can be read, neither in itself nor in other records of its trace",
-        field="input" if not call.ratings else "traceId",
         seen=call.kept or call.trace,
         remedy="A text, or a list of messages with roles, is read. Leave other records out with "
         "--on-error skip.",

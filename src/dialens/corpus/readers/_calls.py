@@ -370,7 +370,8 @@ def _path(turns: Sequence[Turn]) -> Iterator[int]:
 def _latest(talks: list[Talk], model: str | None) -> Talk | None:
     """The last talk that ends here, one with the same model if there is any."""
     same = [talk for talk in talks if talk.calls[-1].model == model]
-    return (same or talks or [None])[-1]
+    fitting = same or talks
+    return fitting[-1] if fitting else None
 
 
 def moment(value: object) -> datetime | None:

@@ -9,7 +9,7 @@ Scores are ratings of the reply. Those of people's annotations have their author
 `langfuse:SOURCE`. What Langfuse calls `API` may have come from anyone: it is taken for a machine's.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from typing import Any
 
 from dialens.corpus._dialogue import Rating
@@ -32,7 +32,8 @@ def _flat(key: str) -> str:
 
 def _plain(content: dict[str, Any]) -> dict[str, Any]:
     """A record under keys without case and underscores, as exports differ in them."""
-    return {_flat(key): None if value == "" else value for key, value in content.items()}
+    is_csv = all(isinstance(value, str) for value in content.values())
+    return {_flat(key): None if is_csv and value == "" else value for key, value in content.items()}
 
 
 def _recognises(source: Source) -> bool:
@@ -46,11 +47,11 @@ def _recognises(source: Source) -> bool:
     return _is_one({_flat(name) for name in columns(source)})
 
 
-def _is_one(keys: set[str]) -> bool:
+def _is_one(keys: Set[str]) -> bool:
     return _is_trace(keys) or _is_observation(keys) or _is_score(keys)
 
 
-def _is_trace(keys: set[str]) -> bool:
+def _is_trace(keys: Set[str]) -> bool:
     return (
         {"id", "input", "output"} <= keys
         and bool(_TRACE_ONLY & keys)
@@ -58,11 +59,11 @@ def _is_trace(keys: set[str]) -> bool:
     )
 
 
-def _is_observation(keys: set[str]) -> bool:
+def _is_observation(keys: Set[str]) -> bool:
     return {"id", "traceid", "type", "starttime", "input"} <= keys
 
 
-def _is_score(keys: set[str]) -> bool:
+def _is_score(keys: Set[str]) -> bool:
     return {"traceid", "name", "value", "source"} <= keys and "input" not in keys
 
 

@@ -7,6 +7,7 @@ its project in LangSmith, not a conversation.) The model is the agent, the proje
 Feedback is kept as ratings of the reply, with the average that LangSmith gives.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -15,12 +16,21 @@ from dialens.corpus._intake import RecordError
 from dialens.corpus._source import Source
 from dialens.corpus.readers._call_reader import CallReader, Item
 from dialens.corpus.readers._calls import Call, moment
-from dialens.corpus.readers._payloads import decoded, exchange_of, messages_in
+from dialens.corpus.readers._payloads import (
+    Found,
+    decoded,
+    exchange_of,
+    messages_in,
+    text_as_message,
+)
 from dialens.corpus.readers._rows import Row, columns
 
 _THREADS = ("thread_id", "session_id", "conversation_id")
 _MODELS = ("ls_model_name", "model", "model_name", "deployment", "azure_deployment")
-_TALKING = ("llm", "chat", "chain", "agent", "prompt", "")
+_MODEL_RUNS = ("llm", "chat_model")
+_TALKING = (*_MODEL_RUNS, "chain", "agent", "")
+_SPEAKERS = {"Human": "user", "AI": "assistant", "System": "system", "Tool": "tool"}
+_SPEAKER = re.compile(rf"^({'|'.join(_SPEAKERS)}):", re.MULTILINE)
 _KEPT = ("name", "run_type", "tags", "error", "status", "total_tokens", "total_cost")
 
 
@@ -69,10 +79,10 @@ def _run(run: dict[str, Any], place: str) -> Iterator[Item]:
         },
         "ratings": list(_ratings(run)),
     }
-    if kind not in _TALKING or (kind not in ("llm", "chat") and not root):
-        yield Call([], 0, **{**about, "trace": about["trace"]})
+    if kind not in _TALKING or (kind not in _MODEL_RUNS and not root):
+        yield Call([], 0, **about)
         return
-    asked = messages_in(decoded(run["inputs"]), role="user", path=f"{place}inputs")
+    asked = _asked(decoded(run["inputs"]), f"{place}inputs")
     replied = messages_in(outputs, role="assistant", path=f"{place}outputs")
     if asked is None and replied is None:
         yield Call([], 0, **about)
@@ -83,8 +93,25 @@ def _run(run: dict[str, Any], place: str) -> Iterator[Item]:
         found.given,
         began=moment(run.get("start_time")),
         ended=moment(run.get("end_time")),
-        whole=root and kind not in ("llm", "chat"),
+        whole=root and kind not in _MODEL_RUNS,
         **about,
+    )
+
+
+def _asked(inputs: object, path: str) -> Found | None:
+    prompts = inputs.get("prompts") if isinstance(inputs, dict) else None
+    if not isinstance(prompts, list) or not prompts or not isinstance(prompts[0], str):
+        return messages_in(inputs, role="user", path=path)
+    parts = _SPEAKER.split(prompts[0])  # messages in one text, as older tracers noted them
+    if parts[0].strip() or len(parts) == 1:
+        return text_as_message(prompts[0], role="user", path=f"{path}.prompts[0]")
+    said = zip(parts[1::2], parts[2::2], strict=True)
+    return Found(
+        [
+            {"role": _SPEAKERS[name], "content": text.removesuffix("\n").removeprefix(" ")}
+            for name, text in said
+        ],
+        f"{path}.prompts",
     )
 
 

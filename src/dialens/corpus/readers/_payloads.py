@@ -7,10 +7,11 @@ path, so that an error can name the place. Messages themselves are put into Open
 to `_messages`, which knows which of them are turns.
 """
 
+import ast
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeGuard
 
 import msgspec
 
@@ -56,6 +57,7 @@ _ENCODED = (*_LISTS, "choices", "generations", "candidates")
 _WRAPPERS = ("kwargs", "inputs", "outputs", "body")
 _SAID = ("content", "parts", "tool_calls", "refusal")
 _ITEM_WITHOUT_ROLE = re.compile(r"_call(_output)?$|^mcp_|^(reasoning|item_reference|compaction)$")
+_PYTHON = re.compile(r"\s*\[?\s*\{'")
 _DEEPEST = 8
 
 
@@ -77,12 +79,18 @@ def decoded(value: object) -> object:
         >>> decoded('{"a": 1}'), decoded("[sic] a note"), decoded(3)
         ({'a': 1}, '[sic] a note', 3)
     """
-    if isinstance(value, str) and value.lstrip()[:1] in ("{", "[", '"'):
-        try:
-            return msgspec.json.decode(value)
-        except (msgspec.DecodeError, RecursionError):
-            return value
-    return value
+    if not isinstance(value, str) or value.lstrip()[:1] not in ("{", "[", '"'):
+        return value
+    try:
+        return msgspec.json.decode(value)
+    except (msgspec.DecodeError, RecursionError):
+        pass
+    if not _PYTHON.match(value):
+        return value
+    try:  # how pandas writes a nested column into a CSV
+        return ast.literal_eval(value)
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        return value
 
 
 def messages_in(value: object, *, role: str, path: str, depth: int = 0) -> Found | None:
@@ -132,11 +140,13 @@ def _is_encoded(value: object) -> bool:
 
 def _in_list(value: list[Any], role: str, path: str, depth: int) -> Found | None:
     items = [decoded(item) for item in value]
-    if items and all(_could_be_message(item) for item in items):
-        return Found([message_of(item, role) for item in items], path)
-    if items and all(_is_pair(item) for item in items):
-        return Found([_said(item[0], item[1]) for item in items], path)
-    if any(_could_be_message(item) for item in items):
+    messages = [message_of(item, role) for item in items if _could_be_message(item)]
+    if items and len(messages) == len(items):
+        return Found(messages, path)
+    pairs = [_said(item[0], item[1]) for item in items if _is_pair(item)]
+    if items and len(pairs) == len(items):
+        return Found(pairs, path)
+    if messages:
         odd = next(n for n, item in enumerate(items) if not _could_be_message(item))
         raise RecordError(
             "is no message: it has neither a role nor a known type",
@@ -172,7 +182,7 @@ def _in_object(value: dict[str, Any], role: str, path: str, depth: int) -> Found
     return None
 
 
-def _could_be_message(item: object) -> bool:
+def _could_be_message(item: object) -> TypeGuard[dict[str, Any]]:
     return isinstance(item, dict) and looks_like_message(item)
 
 
@@ -202,8 +212,9 @@ def looks_like_message(value: Mapping[str, Any]) -> bool:
         >>> looks_like_message({"role": "user", "content": "Hi"}), looks_like_message({"role": 1})
         (True, False)
     """
-    if isinstance(value.get("role"), str):
-        return any(key in value for key in _SAID)
+    role = value.get("role")
+    if isinstance(role, str):
+        return any(key in value for key in _SAID) or _word(role) in ROLES
     kind = value.get("type")
     if is_langchain(value):
         return True
@@ -283,7 +294,7 @@ def _said(role: str, text: object) -> Message:
     return {"role": _word(role), "content": text}
 
 
-def _is_pair(value: object) -> bool:
+def _is_pair(value: object) -> TypeGuard[list[str]]:
     """Whether it is `["human", "Hello!"]`, LangChain's short form."""
     return (
         isinstance(value, list)
@@ -343,7 +354,8 @@ def exchange_of(asked: Found | None, replied: Found | None) -> Exchange:
         raise RecordError("holds no message of a user or an assistant", field=path)
     if given:
         meta = given[-1].meta or {}
-        waiting = meta.pop("after", [])
+        after = meta.pop("after", None)
+        waiting = after if isinstance(after, list) else []
         given[-1].meta = meta or None
         if said:
             put_before(said[0], waiting)

@@ -62,7 +62,8 @@ def _recognises(source: Source) -> bool:
 
 
 def _rows(source: Source) -> Iterator[Row]:
-    return rows(source) if source.first is not None else _table(source)
+    is_json = source.head.lstrip()[:1] in (b"{", b"[") or source.first is not None
+    return rows(source) if is_json else _table(source)
 
 
 def _parse(row: Row, source: Source) -> Iterable[Item]:

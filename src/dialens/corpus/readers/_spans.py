@@ -152,10 +152,23 @@ def _messages(tree: dict[str, Any], paths: Iterable[str], role: str, place: str)
         value = unnested(tree, path)
         if value is None:
             continue
+        value = decoded(value) if path.endswith("messages") else value
+        if path.endswith("messages") and isinstance(value, str):
+            raise RecordError(
+                "is no list of messages", field=f"{place}attributes.{path}", seen=value
+            )
+        value = _opened(value)
         found = messages_in(value, role=role, path=f"{place}attributes.{path}")
         if found is not None:
             return found
     return None
+
+
+def _opened(value: object) -> object:
+    """Messages that stood in a string may have dotted names inside."""
+    if isinstance(value, list):
+        return [nested(item) if isinstance(item, dict) else item for item in value]
+    return value
 
 
 def _events(span: dict[str, Any], place: str) -> tuple[Found | None, Found | None]:
