@@ -176,11 +176,11 @@ def _text(record: Mapping[str, Any], *keys: str) -> str | None:
     )
 
 
-def _complete(calls: list[Call], sources: list[Source]) -> list[Call]:
+def _complete(calls: list[Call], sources: list[Source]) -> list[Item]:
     """Join the requests of batches with their responses."""
     asked = {call.trace: call for call in calls if _is_request(call)}
     if not asked and not any(_needs_request(call) for call in calls):
-        return calls
+        return list(calls)
     replies = [call for call in calls if not _is_request(call)]
     if not replies:
         return _only_requests(list(asked.values()), sources)
@@ -207,7 +207,7 @@ def _needs_request(call: Call) -> bool:
     return "custom_id" in call.kept and call.id is not None and call.given == 0
 
 
-def _only_requests(requests: list[Call], sources: list[Source]) -> list[Call]:
+def _only_requests(requests: list[Call], sources: list[Source]) -> list[Item]:
     path = sources[0].path
     outputs = [other.path.name for other in _beside(sources) if _is_output(other)]
     if outputs and sources[0].label is not None:

@@ -36,13 +36,17 @@ class CallReader:
     recognises_file: Callable[[Source], bool]
     parse: Callable[[Row, Source], Iterable[Item]]
     rows: Callable[[Source], Iterator[Row]] = rows
-    complete: Callable[[list[Call], list[Source]], list[Call]] | None = None
+    complete: Callable[[list[Call], list[Source]], list[Item]] | None = None
     """Joins what stands in different records, when all of them were read."""
+    joint: bool = True
+    """Whether the files of a folder may belong together; else each is read by itself."""
 
     def recognises(self, source: Source) -> bool:
         """Whether it is such a file, or a folder of nothing else."""
         if not source.is_folder:
             return self.recognises_file(source)
+        if not self.joint:
+            return False
         found = False
         for path in _files(source.path):
             if not self.recognises_file(Source(path)):
@@ -57,7 +61,7 @@ class CallReader:
     def _dialogues(self, source: Source, intake: Intake) -> Iterator[Dialogue]:
         parts = [source]
         if source.is_folder:
-            parts = [Source(path) for path in _files(source.path)]
+            parts = [Source(path, _label(path, source.path)) for path in _files(source.path)]
         calls: list[Call] = []
         places: dict[int, Path] = {}
         for part in parts:
@@ -65,7 +69,11 @@ class CallReader:
                 calls.append(call)
                 places[id(call)] = part.path
         if self.complete:
-            calls = self.complete(calls, parts)
+            items = self.complete(calls, parts)
+            calls = [item for item in items if isinstance(item, Call)]
+            for item in items:
+                if isinstance(item, RecordError):
+                    intake.reject(parts[0].path, 0, item)
         for talk in talks_of(calls, source.stem):
             path = next((places[id(c)] for c in talk.calls if id(c) in places), source.path)
             try:
@@ -120,7 +128,16 @@ def _nothing_said(call: Call) -> RecordError:
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    for path in sorted(folder.rglob("*")):
-        hidden = any(_NOT_LOGS.match(part) for part in path.relative_to(folder).parts)
-        if path.is_file() and not hidden and path.stat().st_size:
+    for path in sorted(folder.iterdir()):
+        if _NOT_LOGS.match(path.name):
+            continue
+        if path.is_dir():
+            yield from _files(path)
+        elif path.is_file() and path.stat().st_size:
             yield path
+
+
+def _label(path: Path, root: Path) -> str:
+    """A name for a file that no other file of the folder has."""
+    inside = path.relative_to(root)
+    return (inside.parent / inside.name.split(".")[0]).as_posix()

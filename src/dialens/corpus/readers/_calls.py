@@ -25,7 +25,7 @@ from dialens.corpus._dialogue import Dialogue, Rating, Reference, Turn
 from dialens.corpus.readers._payloads import REPEATED, starts_with
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Call:
     """One logged call: what was given to the model, and what it replied.
 
@@ -48,6 +48,7 @@ class Call:
         ratings: Judgements of the reply.
         reference: A reference response to it.
         whole: Whether it is the trace's own input and output, which count before its steps.
+        expected: Whether it is a mistake if no turn can be read of its trace.
     """
 
     turns: list[Turn]
@@ -66,9 +67,10 @@ class Call:
     ratings: list[Rating] = field(default_factory=list)
     reference: str | None = None
     whole: bool = False
+    expected: bool = True
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Talk:
     """A dialogue in the making."""
 
@@ -101,7 +103,9 @@ def talks_of(calls: Iterable[Call], stem: str) -> list[Talk]:
         if call.trace is None and call.thread is None:
             call.trace = call.id or f"{stem}-{number}"
     exchanges = [_exchange(steps) for steps in _grouped(numbered)]
-    silent = [Talk([], call.line, "", [call]) for call in exchanges if not call.turns]
+    silent = [
+        Talk([], call.line, "", [call]) for call in exchanges if not call.turns and call.expected
+    ]
     exchanges = [call for call in exchanges if call.turns]
     threads: dict[str, list[Call]] = defaultdict(list)
     alone: list[Call] = []
@@ -174,7 +178,7 @@ def _exchange(steps: list[Call]) -> Call:
         return steps[0]
     lines = _lines([step for step in _in_order(steps) if step.turns])
     if not lines:
-        return steps[0]
+        return next((step for step in steps if step.expected), steps[0])
     longest = max(range(len(lines)), key=lambda place: (_weight(lines[place]), place))
     main = lines.pop(longest)
     joined = main[0]
@@ -338,15 +342,14 @@ def _rate(talk: Talk, call: Call) -> None:
 
 def _by_prefix(calls: list[Call], stem: str) -> list[Talk]:
     talks: list[Talk] = []
-    ends: dict[int, list[Talk]] = defaultdict(list)
+    ends: dict[int, dict[str | None, list[Talk]]] = {}
     passed: set[int] = set()
     for call in calls:
         path = list(_path(call.turns))
         talk = None
         for known in range(min(call.given, len(path) - 1), 0, -1):
-            talk = _latest(ends.get(path[known - 1], []), call.model)
+            talk = _taken(ends.get(path[known - 1], {}), call.model)
             if talk is not None:
-                ends[path[known - 1]].remove(talk)
                 _append(talk, call, known)
                 break
         if talk is None:
@@ -355,7 +358,7 @@ def _by_prefix(calls: list[Call], stem: str) -> list[Talk]:
             talk = _begin(call, call.trace or call.id or stem)
             talks.append(talk)
         passed.update(path)
-        ends[path[-1]].append(talk)
+        ends.setdefault(path[-1], {}).setdefault(call.model, []).append(talk)
     return talks
 
 
@@ -367,11 +370,12 @@ def _path(turns: Sequence[Turn]) -> Iterator[int]:
         yield value
 
 
-def _latest(talks: list[Talk], model: str | None) -> Talk | None:
-    """The last talk that ends here, one with the same model if there is any."""
-    same = [talk for talk in talks if talk.calls[-1].model == model]
-    fitting = same or talks
-    return fitting[-1] if fitting else None
+def _taken(ending: dict[str | None, list[Talk]], model: str | None) -> Talk | None:
+    """Take the last talk that ends here, one with the same model if there is any."""
+    for waiting in (ending.get(model, []), *ending.values()):
+        if waiting:
+            return waiting.pop()
+    return None
 
 
 def moment(value: object) -> datetime | None:

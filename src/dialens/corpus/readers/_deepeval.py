@@ -124,4 +124,5 @@ DEEPEVAL = CallReader(
     ),
     recognises_file=_recognises,
     parse=_parse,
+    joint=False,
 )

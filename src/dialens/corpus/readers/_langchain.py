@@ -151,4 +151,5 @@ LANGCHAIN = CallReader(
     recognises_file=_recognises,
     parse=_parse,
     rows=_rows,
+    joint=False,
 )

@@ -143,6 +143,10 @@ def _observation(record: dict[str, Any], place: str, trace: dict[str, Any]) -> I
         return
     if call is not None:
         yield call
+    elif root and not trace:
+        session, name = _text(record, "sessionid"), _text(record, "tracename", "name")
+        owner = _text(record, "traceid")
+        yield Call([], 0, trace=owner, thread=session, name=name, expected=kind == "GENERATION")
 
 
 def _call(record: dict[str, Any], place: str, **known: Any) -> Call | None:

@@ -80,7 +80,7 @@ def _run(run: dict[str, Any], place: str) -> Iterator[Item]:
         "ratings": list(_ratings(run)),
     }
     if kind not in _TALKING or (kind not in _MODEL_RUNS and not root):
-        yield Call([], 0, **about)
+        yield Call([], 0, expected=False, **about)
         return
     asked = _asked(decoded(run["inputs"]), f"{place}inputs")
     replied = messages_in(outputs, role="assistant", path=f"{place}outputs")

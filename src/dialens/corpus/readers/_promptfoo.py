@@ -220,4 +220,5 @@ PROMPTFOO = CallReader(
     recognises_file=_recognises,
     parse=_parse,
     rows=_rows,
+    joint=False,
 )

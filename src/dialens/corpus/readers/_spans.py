@@ -50,7 +50,6 @@ _REPLIED = (
     "llm.completions",
     "ai.response.text",
 )
-_MARKS = ("gen_ai", "llm", "ai", "openinference")
 _EVENT = "gen_ai."
 
 
@@ -137,7 +136,7 @@ def _calls(span: dict[str, Any], place: str, shared: dict[str, Any]) -> Iterator
         replied = _messages(tree, ("output.value",), "assistant", place)
     if asked is None and replied is None:
         if _is_call(found) or root:
-            yield Call([], 0, **about)
+            yield Call([], 0, expected=_is_call(found), **about)
         return
     told = exchange_of(asked, replied)
     prompt = unnested(tree, "gen_ai.system_instructions")
@@ -238,10 +237,11 @@ def _logged(
     )
 
 
-def _complete(calls: list[Call], sources: list[Source]) -> list[Call]:
+def _complete(calls: list[Call], sources: list[Source]) -> list[Item]:
     """Log records of one span become the turns of that span's call."""
     notes: dict[tuple[str | None, object], list[Call]] = {}
     rest: list[Call] = []
+    wrong: list[Item] = []
     for call in calls:
         if not call.turns and "message" in call.kept:
             notes.setdefault((call.trace, call.kept["span"]), []).append(call)
@@ -251,17 +251,21 @@ def _complete(calls: list[Call], sources: list[Source]) -> list[Call]:
     for (trace, span), group in notes.items():
         asked = [note.kept["message"] for note in group if not note.kept["reply"]]
         replied = [note.kept["message"] for note in group if note.kept["reply"]]
-        told = exchange_of(
-            messages_in(asked, role="user", path="body") if asked else None,
-            messages_in(replied, role="assistant", path="body") if replied else None,
-        )
+        try:
+            told = exchange_of(
+                messages_in(asked, role="user", path="body") if asked else None,
+                messages_in(replied, role="assistant", path="body") if replied else None,
+            )
+        except RecordError as error:
+            wrong.append(error)
+            continue
         known = spans.get((trace, str(span)))
         if known is None:
             known = Call([], 0, line=group[0].line, trace=trace, began=group[0].began)
             rest.append(known)
         if not known.turns:
             known.turns, known.given = told.turns, told.given
-    return rest
+    return [*rest, *wrong]
 
 
 def _is_call(found: Mapping[str, Any]) -> bool:
