@@ -698,6 +698,25 @@ def test_spans_of_every_convention_read_alike(tmp_path: Path) -> None:
     assert spoken(corpus) == {"t1": GO}
 
 
+def test_attributes_may_be_nested_and_texts_in_parts(tmp_path: Path) -> None:
+    def message(role: str, **more: Any) -> dict[str, Any]:
+        return {"message": {"role": role, **more}}
+
+    asked = message(
+        "user", contents=[{"message_content": {"type": "text", "text": "Is it raining?"}}]
+    )
+    looks = message("assistant", tool_calls=[{"tool_call": {"function": {"name": "look"}}}])
+    inner = {
+        "model_name": "bot-1",
+        "input_messages": [asked, looks, message("tool", content="drops")],
+        "output_messages": [message("assistant", content="A little.")],
+    }
+    facts = {"llm": inner, "session": {"id": "s"}, "openinference": {"span": {"kind": "LLM"}}}
+    corpus = told(tmp_path / "spans.jsonl", [span(facts)])
+    assert spoken(corpus) == {"s": RAIN}
+    assert agents(corpus) == ["bot-1"]
+
+
 def test_messages_in_log_records_belong_to_their_span(tmp_path: Path) -> None:
     def record(name: str, body: dict[str, Any]) -> dict[str, Any]:
         pairs = [{"key": key, "value": {"stringValue": value}} for key, value in body.items()]
@@ -805,6 +824,17 @@ def test_promptfoo_conversations_and_the_tables_of_older_versions(tmp_path: Path
         [("partner", "Kindly: Is it raining?"), ("agent", "A little.")],
         [("partner", "Kindly: Shall we go?"), ("agent", "Yes: now.")],
     ]
+
+
+def test_an_output_that_is_an_object_is_its_json(tmp_path: Path) -> None:
+    record = {
+        "prompt": {"raw": "Hi", "label": "p"},
+        "provider": "bot-1",
+        "response": {"output": {"answer": "yes", "sure": 1}},
+        "vars": {},
+    }
+    (talk,) = spoken(told(tmp_path / "out.jsonl", [record])).values()
+    assert talk[1] == ("agent", '{"answer":"yes","sure":1}')
 
 
 def test_a_golden_without_output_is_named(tmp_path: Path) -> None:

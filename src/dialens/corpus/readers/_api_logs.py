@@ -61,6 +61,15 @@ def _replies(response: object) -> bool:
         or isinstance(response.get("choices"), list)
         or _is_anthropic(response)
         or isinstance(response.get("candidates"), list)
+        or _is_output_of_responses(response)
+    )
+
+
+def _is_output_of_responses(record: Mapping[str, Any]) -> bool:
+    items = record.get("output")
+    return isinstance(items, list) and any(
+        isinstance(item, dict) and item.get("type") == "message" and item.get("role") == "assistant"
+        for item in items
     )
 
 
@@ -80,7 +89,8 @@ def _request(record: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def _response(record: dict[str, Any]) -> object:
-    if record.get("object") in _OBJECTS or _is_anthropic(record) or "choices" in record:
+    known = record.get("object") in _OBJECTS or _is_anthropic(record)
+    if known or "choices" in record or _is_output_of_responses(record):
         return {key: value for key, value in record.items() if key not in _GIVEN}
     body = _body(record, _RESPONSE)
     if isinstance(body, dict) and isinstance(body.get("message"), dict) and "type" in body:

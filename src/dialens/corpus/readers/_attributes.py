@@ -91,6 +91,23 @@ def _with_lists(tree: Any) -> Any:
     return {key: _with_lists(value) for key, value in tree.items()}
 
 
+def flattened(tree: Mapping[str, Any], before: str = "") -> dict[str, Any]:
+    """A tree by dotted names again; lists stay as they are.
+
+    Examples:
+        >>> flattened({"a": {"b": 1, "c": {"d": [2]}}})
+        {'a.b': 1, 'a.c.d': [2]}
+    """
+    flat: dict[str, Any] = {}
+    for key, value in tree.items():
+        name = f"{before}.{key}" if before and key else before or key
+        if isinstance(value, dict):
+            flat |= flattened(value, name)
+        else:
+            flat[name] = value
+    return flat
+
+
 def unnested(tree: Mapping[str, Any], path: str) -> Any:
     """What stands at a dotted path of a tree, or None.
 

@@ -57,6 +57,8 @@ _ENCODED = (*_LISTS, "choices", "generations", "candidates")
 _WRAPPERS = ("kwargs", "inputs", "outputs", "body")
 _SAID = ("content", "parts", "tool_calls", "refusal")
 _ITEM_WITHOUT_ROLE = re.compile(r"_call(_output)?$|^mcp_|^(reasoning|item_reference|compaction)$")
+_PLAIN = {"role", "content"}
+_PLAIN_ROLES = ("user", "assistant", "system")
 _PYTHON = re.compile(r"\s*\[?\s*\{'")
 _DEEPEST = 8
 
@@ -112,7 +114,7 @@ def messages_in(value: object, *, role: str, path: str, depth: int = 0) -> Found
         return None
     if isinstance(value, str):
         inside = decoded(value)
-        if not isinstance(inside, str) and _is_encoded(inside):
+        if not isinstance(inside, str) and holds_messages(inside):
             return messages_in(inside, role=role, path=path, depth=depth + 1)
         return text_as_message(value, role=role, path=path)
     if isinstance(value, list):
@@ -129,8 +131,8 @@ def text_as_message(text: str, *, role: str, path: str) -> Found:
     return Found([{"role": role, "content": text}], path, alone=True)
 
 
-def _is_encoded(value: object) -> bool:
-    """Whether JSON that stood in a string is messages, and not a reply that happens to be JSON."""
+def holds_messages(value: object) -> bool:
+    """Whether an object or a list is messages, and not a reply that happens to be JSON."""
     if isinstance(value, list):
         return bool(value) and all(_could_be_message(item) or _is_pair(item) for item in value)
     if not isinstance(value, dict):
@@ -139,6 +141,8 @@ def _is_encoded(value: object) -> bool:
 
 
 def _in_list(value: list[Any], role: str, path: str, depth: int) -> Found | None:
+    if value and all(_is_plain(item) for item in value):
+        return Found(value, path)
     items = [decoded(item) for item in value]
     messages = [message_of(item, role) for item in items if _could_be_message(item)]
     if items and len(messages) == len(items):
@@ -180,6 +184,11 @@ def _in_object(value: dict[str, Any], role: str, path: str, depth: int) -> Found
             joined = replace(found, messages=messages, alone=found.alone and not history)
             return _with_instructions(joined, value)
     return None
+
+
+def _is_plain(item: object) -> bool:
+    """Whether it is a message in OpenAI's words already. Only for speed: nearly all are."""
+    return isinstance(item, dict) and item.keys() == _PLAIN and item["role"] in _PLAIN_ROLES
 
 
 def _could_be_message(item: object) -> TypeGuard[dict[str, Any]]:
@@ -260,6 +269,12 @@ def message_of(value: dict[str, Any], role: str) -> Message:
     message = {key: part for key, part in value.items() if part is not None or key == "content"}
     if "parts" in message and "content" not in message:
         message["content"] = _parts(message.pop("parts"))
+    if "contents" in message and "content" not in message:  # how OpenInference has parts
+        inside = message.pop("contents")
+        message["content"] = [
+            part.get("message_content", part) if isinstance(part, dict) else part
+            for part in (inside if isinstance(inside, list) else [])
+        ]
     message["role"] = _word(message["role"])
     return message
 

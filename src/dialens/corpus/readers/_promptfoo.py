@@ -13,6 +13,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+import msgspec
+
 from dialens.corpus._dialogue import Rating
 from dialens.corpus._intake import RecordError
 from dialens.corpus._source import Source
@@ -21,6 +23,7 @@ from dialens.corpus.readers._calls import Call
 from dialens.corpus.readers._payloads import (
     Exchange,
     exchange_of,
+    holds_messages,
     mark_given,
     messages_in,
     text_as_message,
@@ -120,6 +123,8 @@ def _said(prompt: dict[str, Any], response: object, place: str) -> Exchange:
         output = response.get("output")
     asked = messages_in(prompt["raw"], role="user", path=f"{place}prompt.raw")
     path = f"{place}response.output"
+    if isinstance(output, dict | list) and not holds_messages(output):
+        output = msgspec.json.encode(output).decode()  # a reply that was to be JSON
     if isinstance(output, str):
         return exchange_of(asked, text_as_message(output, role="assistant", path=path))
     replied = messages_in(output, role="assistant", path=path)

@@ -16,7 +16,7 @@ from typing import Any
 
 from dialens.corpus._intake import RecordError
 from dialens.corpus._source import Source
-from dialens.corpus.readers._attributes import attributes_of, nested, unnested
+from dialens.corpus.readers._attributes import attributes_of, flattened, nested, unnested
 from dialens.corpus.readers._call_reader import CallReader, Item
 from dialens.corpus.readers._calls import Call, moment
 from dialens.corpus.readers._payloads import Found, decoded, exchange_of, messages_in
@@ -102,7 +102,7 @@ def _calls(span: dict[str, Any], place: str, shared: dict[str, Any]) -> Iterator
     if not isinstance(span, dict):
         raise RecordError("is wrong: expected an object", field=place[:-1], seen=span)
     context = _object(span.get("context"))
-    found = attributes_of(span)
+    found = flattened(nested(attributes_of(span)))
     about: dict[str, Any] = {
         "id": _first(span, _IDS) or _first(context, ("span_id",)),
         "trace": _first(span, _TRACES) or _first(context, ("trace_id",)),
