@@ -1,58 +1,34 @@
-"""Traces, evaluation logs and logs of APIs: what becomes a dialogue, an agent, a rating.
-
-The files in `files/` were written by the packages themselves: inspect_ai 0.3.285, promptfoo
-0.123.1, langchain-core 1.7.2 (its tracer's runs too), deepeval, the clients of openai 3.49 with
-the instrumentations of OpenLLMetry and OpenInference, against a server that echoes.
-"""
+"""Traces, spans and test cases: what becomes a dialogue, an agent, a rating."""
 
 import csv
 import json
-import struct
-import zlib
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
-import zstandard
 
 from dialens.base import DialensError
-from dialens.corpus import Corpus, Intake, OnError, Source, read
+from dialens.corpus import Corpus, Source, read
 from dialens.corpus._reading import choose
 from dialens.corpus.readers import readers
-from dialens.corpus.readers._archive import opened
 from tests.corpus.samples import lines_of
-from tests.corpus.trace_samples import constructed, langchain, otlp, parts
-
-FILES = Path(__file__).parent / "files"
-RAIN = [("partner", "Is it raining?"), ("agent", "A little.")]
-GO = [*RAIN, ("partner", "Shall we go?"), ("agent", "Yes: now.")]
-
-
-def user(text: str) -> dict[str, Any]:
-    return {"role": "user", "content": text}
-
-
-def bot(text: str) -> dict[str, Any]:
-    return {"role": "assistant", "content": text}
-
-
-def spoken(corpus: Corpus) -> dict[str, list[tuple[str, str]]]:
-    """Role and text of each turn, by dialogue."""
-    talks: dict[str, list[tuple[str, str]]] = {}
-    for dialog, role, text in corpus.turns.select("dialog", "role", "text").collect().rows():
-        talks.setdefault(dialog, []).append((role, text))
-    return talks
-
-
-def agents(corpus: Corpus) -> list[str]:
-    return corpus.turns.collect()["agent"].unique().sort().to_list()
-
-
-def told(path: Path, records: list[dict[str, Any]]) -> Corpus:
-    path.write_bytes(lines_of(records))
-    return read(path)
-
+from tests.corpus.trace_samples import (
+    FILES,
+    GO,
+    MESSAGES,
+    RAIN,
+    SECOND,
+    agents,
+    bot,
+    constructed,
+    langchain,
+    otlp,
+    parts,
+    spoken,
+    told,
+    user,
+)
 
 # --- files that the packages wrote
 
@@ -142,342 +118,6 @@ def test_deepeval_run_has_ratings_and_references() -> None:
     assert (rating["quality"], rating["value"], rating["turn"]) == ("Kindness", 0.8, 1)
     assert rating["rater"] == "deepeval:judge-1"
     assert corpus.references.collect()["text"].to_list() == ["Yes."]
-
-
-# --- Inspect
-
-
-def zipped(path: Path, members: dict[str, bytes], *, frames: int = 1, crc: int = 0) -> Path:
-    """A zip file whose members are packed with Zstandard, written byte by byte."""
-    body, directory = b"", b""
-    for name, content in members.items():
-        size = len(content) // frames + 1
-        pieces = [content[at : at + size] for at in range(0, len(content), size)]
-        packed = b"".join(zstandard.compress(piece) for piece in pieces)
-        check = zlib.crc32(content) ^ crc
-        shared = (63, 0, 93, 0, 33, check, len(packed), len(content), len(name), 0)
-        place = len(body)
-        body += struct.pack("<4s5HIIIHH", b"PK\x03\x04", *shared) + name.encode() + packed
-        directory += (
-            struct.pack("<4sH5HIIIHHHHHII", b"PK\x01\x02", 63, *shared, 0, 0, 0, 0, place)
-            + name.encode()
-        )
-    count = len(members)
-    end = (0, 0, count, count, len(directory), len(body), 0)
-    path.write_bytes(body + directory + struct.pack("<4s4HIIH", b"PK\x05\x06", *end))
-    return path
-
-
-def log(model: str = "bot-1", **sample: Any) -> dict[str, bytes]:
-    content = {"id": "s1", "epoch": 1, "messages": [user("Hi"), bot("Hello!")], **sample}
-    header = {"version": 2, "status": "success", "eval": {"task": "greet", "model": model}}
-    return {
-        "header.json": json.dumps(header).encode(),
-        "samples/s1_epoch_1.json": json.dumps(content).encode(),
-    }
-
-
-def test_inspect_keeps_what_the_data_set_gave_apart_from_what_the_model_said() -> None:
-    corpus = read(FILES / "inspect.eval")
-    talks = spoken(corpus)
-    answers = [("agent", "It is a dog."), ("partner", "Thank you"), ("agent", "You are welcome.")]
-    assert talks["s1-1"] == talks["s1-2"] == [("partner", "What is it?"), *answers]
-    given = [("partner", "Hello"), ("partner", "Hi!"), ("partner", "What?")]
-    assert talks["s2-1"] == [*given, *answers]
-    assert corpus.turns.collect()["system"].unique().to_list() == ["dogs"]
-
-
-def test_inspect_scores_are_ratings_of_the_dialogue() -> None:
-    """`includes` found none of the targets in the last message: I, which Inspect counts as 0."""
-    rows = read(FILES / "inspect.eval").ratings.collect().filter(dialog="s1-1")
-    assert rows.select("rater", "quality", "value", "level").rows() == [
-        ("inspect:includes", "includes", 0.0, "dialog"),
-        ("inspect:multi", "multi.warm", 0.5, "dialog"),
-        ("inspect:multi", "multi.kind", 1.0, "dialog"),
-    ]
-
-
-def test_inspect_json_reads_as_eval_does(tmp_path: Path) -> None:
-    with opened(FILES / "inspect.eval") as archive:
-        whole = json.loads(archive.read("header.json"))
-        samples = [name for name in archive.names if name.startswith("samples/")]
-        whole["samples"] = [json.loads(archive.read(name)) for name in samples]
-    path = tmp_path / "inspect.json"
-    path.write_text(json.dumps(whole, indent=2))
-    assert choose(Source(path), None, readers()).name == "inspect"
-    assert spoken(read(path)) == spoken(read(FILES / "inspect.eval"))
-
-
-def test_members_may_be_packed_in_several_frames(tmp_path: Path) -> None:
-    path = zipped(tmp_path / "a.eval", log(), frames=3)
-    assert spoken(read(path)) == {"s1": [("partner", "Hi"), ("agent", "Hello!")]}
-    assert agents(read(path)) == ["bot-1"]
-
-
-def test_a_log_that_is_not_finished_is_read_from_its_journal(tmp_path: Path) -> None:
-    members = log()
-    members["_journal/start.json"] = members.pop("header.json")
-    assert agents(read(zipped(tmp_path / "a.eval", members))) == ["bot-1"]
-
-
-def test_attachments_are_put_back(tmp_path: Path) -> None:
-    long = "Hello, " + "dear " * 40
-    members = log(messages=[user("Hi"), bot("attachment://abc")], attachments={"abc": long})
-    assert spoken(read(zipped(tmp_path / "a.eval", members)))["s1"][1] == ("agent", long)
-
-
-def test_a_sample_that_failed_at_once_keeps_its_input(tmp_path: Path) -> None:
-    members = log(messages=[], input="Hi", error={"message": "timeout"})
-    assert spoken(read(zipped(tmp_path / "a.eval", members))) == {"s1": [("partner", "Hi")]}
-
-
-def test_a_folder_of_logs_has_one_task_and_two_models(tmp_path: Path) -> None:
-    for model in ("bot-1", "bot-2"):
-        zipped(tmp_path / f"{model}.eval", log(model))
-    corpus = read(tmp_path)
-    assert agents(corpus) == ["bot-1", "bot-2"]
-    assert sorted(spoken(corpus)) == ["bot-1/s1", "bot-2/s1"]
-    assert corpus.turns.collect()["system"].unique().to_list() == ["greet"]
-
-
-def test_a_damaged_log_is_named(tmp_path: Path) -> None:
-    path = zipped(tmp_path / "a.eval", log(), crc=1)
-    with pytest.raises(DialensError, match=r"a\.eval is damaged: its member header\.json"):
-        read(path)
-    path.write_bytes(path.read_bytes()[:-30])
-    with pytest.raises(DialensError, match=r"a\.eval is not a whole zip file"):
-        read(path)
-
-
-def test_a_sample_that_cannot_be_read_is_named_and_others_are_read(tmp_path: Path) -> None:
-    members = log()
-    members["samples/s2_epoch_1.json"] = b'{"id": "s2", "messages": [{"role": "user"}]}'
-    path = zipped(tmp_path / "a.eval", members)
-    with pytest.raises(DialensError, match=r"field `samples/s2_epoch_1\.json: messages\[0\]"):
-        read(path)
-    intake = Intake(OnError.SKIP)
-    assert list(spoken(read(path, intake=intake))) == ["s1"]
-    assert intake.rejected == 1
-
-
-def test_another_zip_is_no_log(tmp_path: Path) -> None:
-    path = zipped(tmp_path / "photos.zip", {"cat.jpg": b"meow"})
-    with pytest.raises(DialensError, match="in no format that dialens recognises"):
-        read(path)
-
-
-# --- calls that belong together
-
-
-def request(given: list[dict[str, Any]], reply: str, name: str, **more: Any) -> dict[str, Any]:
-    answer = {"id": name, "object": "chat.completion", "model": "bot-1"}
-    answer["choices"] = [{"index": 0, "message": bot(reply)}]  # type: ignore[assignment]
-    return {"request": {"model": "bot-1", "messages": given}, "response": answer, **more}
-
-
-FIRST = request([user("Is it raining?")], "A little.", "r1")
-SECOND = request(
-    [user("Is it raining?"), bot("A little."), user("Shall we go?")], "Yes: now.", "r2"
-)
-
-
-@pytest.mark.parametrize("order", [(0, 1), (1, 0)], ids=["oldest first", "newest first"])
-def test_growing_requests_are_one_dialogue(order: tuple[int, int], tmp_path: Path) -> None:
-    corpus = told(tmp_path / "log.jsonl", [(FIRST, SECOND)[place] for place in order])
-    assert list(spoken(corpus).values()) == [GO]
-
-
-def test_equal_calls_of_different_people_are_different_dialogues(tmp_path: Path) -> None:
-    """Two people began alike; each conversation goes on once, and each reply counts once."""
-    other = request([user("Is it raining?"), bot("A little."), user("Bye")], "Bye!", "r4")
-    again = {**FIRST, "response": {**FIRST["response"], "id": "r3"}}
-    talks = list(spoken(told(tmp_path / "log.jsonl", [FIRST, again, SECOND, other])).values())
-    assert sorted(talks) == sorted([GO, [*RAIN, ("partner", "Bye"), ("agent", "Bye!")]])
-
-
-def test_what_two_branches_share_is_the_agents_in_one_of_them_only(tmp_path: Path) -> None:
-    other = request([user("Is it raining?"), bot("A little."), user("Bye")], "Bye!", "r3")
-    corpus = told(tmp_path / "log.jsonl", [FIRST, SECOND, other])
-    first, second = spoken(corpus).values()
-    assert first == GO
-    assert [role for role, _ in second] == ["partner", "partner", "partner", "agent"]
-    replies = corpus.turns.filter(pl.col("role") == "agent").collect()["text"].to_list()
-    assert sorted(replies) == ["A little.", "Bye!", "Yes: now."]
-
-
-def test_few_shot_examples_are_not_counted_again_and_again(tmp_path: Path) -> None:
-    shown = [user("What is 1 + 1?"), bot("2")]
-    records = [request([*shown, user(f"Question {n}?")], f"Answer {n}.", f"r{n}") for n in range(4)]
-    corpus = told(tmp_path / "log.jsonl", records)
-    replies = corpus.turns.filter(pl.col("role") == "agent").collect()["text"].to_list()
-    assert replies.count("2") == 1
-    assert len(spoken(corpus)) == 4
-
-
-def test_a_call_that_failed_is_followed_by_its_retry(tmp_path: Path) -> None:
-    failed = {"request": FIRST["request"], "response": {"error": {"message": "overloaded"}}}
-    assert list(spoken(told(tmp_path / "log.jsonl", [failed, FIRST])).values()) == [RAIN]
-
-
-@pytest.mark.parametrize(
-    "kept", [0, 1, 2], ids=["without history", "the last message", "the last two"]
-)
-def test_a_session_is_one_dialogue_however_much_each_call_repeats(
-    kept: int, tmp_path: Path
-) -> None:
-    texts = [user("Hi"), bot("Hello!"), user("Tea?"), bot("Please."), user("Milk?"), bot("No.")]
-    records = []
-    for place in (0, 2, 4):
-        given = texts[max(0, place - kept) : place + 1]
-        name = f"r{place}"
-        records.append(
-            request(given, texts[place + 1]["content"], name, session_id="s", timestamp=place + 1)
-        )
-    corpus = told(tmp_path / "log.jsonl", records[::-1])
-    assert [text for _, text in spoken(corpus)["s"]] == [turn["content"] for turn in texts]
-
-
-def test_another_reply_to_the_same_words_is_a_dialogue_of_its_own(tmp_path: Path) -> None:
-    again = request(SECOND["request"]["messages"], "No.", "r3")
-    records = [{**record, "session_id": "s"} for record in (FIRST, SECOND, again)]
-    talks = spoken(told(tmp_path / "log.jsonl", records))
-    assert talks["s"] == GO
-    assert talks["s-2"][-1] == ("agent", "No.")
-    assert [role for role, _ in talks["s-2"]].count("agent") == 1
-
-
-def test_the_log_of_a_session_may_go_on_in_another_file(tmp_path: Path) -> None:
-    for number, record in enumerate((FIRST, SECOND)):
-        (tmp_path / f"day{number}.jsonl").write_bytes(lines_of([{**record, "session_id": "s"}]))
-    assert spoken(read(tmp_path)) == {"s": GO}
-
-
-def test_a_model_that_changes_is_named_by_most_calls(tmp_path: Path) -> None:
-    third = request([*SECOND["request"]["messages"], bot("Yes: now."), user("Bye")], "Bye!", "r3")
-    third["response"]["model"] = "bot-2"
-    corpus = told(tmp_path / "log.jsonl", [FIRST, SECOND, third])
-    assert agents(corpus) == ["bot-1"]
-    assert '"model":"bot-2"' in corpus.turns.collect()["meta"][-1]
-
-
-def test_a_call_met_twice_is_named(tmp_path: Path) -> None:
-    with pytest.raises(DialensError, match=r"line 2: field `id` is a duplicate.*seen: r1"):
-        told(tmp_path / "log.jsonl", [FIRST, FIRST])
-
-
-# --- APIs
-
-LOOKED_UP = [("partner", "What is it?"), ("agent", "A dog.")]
-
-
-def test_a_tool_is_no_turn_in_any_api(tmp_path: Path) -> None:
-    asked = user("What is it?")
-    call = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
-    calls = {"role": "assistant", "content": None, "tool_calls": [call]}
-    result = {"role": "tool", "tool_call_id": "c1", "content": "dog"}
-    first = request([asked], "", "o1")
-    first["response"]["choices"][0]["message"] = calls
-    second = request([asked, calls, result], "A dog.", "o2")
-    openai = told(tmp_path / "openai.jsonl", [first, second])
-    used = {"type": "tool_use", "id": "c1", "name": "look", "input": {}}
-    found = {"type": "tool_result", "tool_use_id": "c1", "content": "dog"}
-    given = [asked, {"role": "assistant", "content": [used]}, {"role": "user", "content": [found]}]
-
-    def claude(name: str, *content: dict[str, Any]) -> dict[str, Any]:
-        parts = list(content)
-        about = {"id": name, "type": "message", "role": "assistant", "model": "claude"}
-        return {**about, "content": parts, "stop_reason": "end_turn"}
-
-    anthropic = told(
-        tmp_path / "anthropic.jsonl",
-        [
-            {
-                "request": {"system": "Be kind.", "messages": given[:1]},
-                "response": claude("a", used),
-            },
-            {
-                "request": {"system": "Be kind.", "messages": given},
-                "response": claude("b", {"type": "text", "text": "A dog."}),
-            },
-        ],
-    )
-    items = [
-        {"type": "function_call", "call_id": "c1", "name": "look", "arguments": "{}"},
-        {"type": "function_call_output", "call_id": "c1", "output": "dog"},
-    ]
-    spoke = {"type": "message", "role": "assistant"}
-    said = {**spoke, "content": [{"type": "output_text", "text": "A dog."}]}
-    responses = told(
-        tmp_path / "responses.jsonl",
-        [
-            {
-                "request": {"model": "bot-1", "input": [asked, *items]},
-                "response": {"id": "x", "object": "response", "model": "bot-1", "output": [said]},
-            }
-        ],
-    )
-    for corpus in (openai, anthropic, responses):
-        assert list(spoken(corpus).values()) == [LOOKED_UP]
-    kept = json.loads(anthropic.turns.collect()["meta"][0])
-    assert kept["before"] == [{"role": "system", "content": "Be kind."}]
-
-
-def test_responses_go_on_from_the_one_before() -> None:
-    (talk,) = spoken(read(FILES / "openai_responses.jsonl")).values()
-    assert [text for _, text in talk] == [
-        "Is it raining?",
-        "R: Is it raining?",
-        "Shall we go?",
-        "R: Shall we go?",
-    ]
-
-
-def batch(folder: Path) -> tuple[Path, Path]:
-    asked = [user("Is it raining?")]
-    body = {"model": "bot-1", "messages": asked}
-    sent = {"custom_id": "c1", "method": "POST", "url": "/v1/chat/completions", "body": body}
-    reply = request(asked, "A little.", "x")["response"]
-    answer = {"status_code": 200, "request_id": "q", "body": reply}
-    got = {"id": "batch_req_1", "custom_id": "c1", "response": answer, "error": None}
-    (folder / "input.jsonl").write_bytes(lines_of([sent]))
-    (folder / "output.jsonl").write_bytes(lines_of([got]))
-    return folder / "input.jsonl", folder / "output.jsonl"
-
-
-def test_a_batch_is_joined_with_its_requests(tmp_path: Path) -> None:
-    sent, got = batch(tmp_path)
-    assert spoken(read(tmp_path)) == spoken(read(got)) == {"c1": RAIN}
-    with pytest.raises(DialensError, match=r"no reply to any of them\. Read output\.jsonl"):
-        read(sent)
-    (tmp_path / "talk.txt").write_text("Ann: hello\nBot: hello to you\n")
-    assert spoken(read(tmp_path))["c1"] == RAIN
-    sent.unlink()
-    assert spoken(read(got)) == {"c1": RAIN[1:]}
-
-
-def test_requests_of_a_batch_alone_are_refused(tmp_path: Path) -> None:
-    sent, got = batch(tmp_path)
-    got.unlink()
-    with pytest.raises(DialensError, match="Put the batch's output file beside it"):
-        read(sent)
-
-
-def test_anthropics_batches(tmp_path: Path) -> None:
-    params = {"model": "claude", "max_tokens": 9, "messages": [user("Is it raining?")]}
-    (tmp_path / "in.jsonl").write_bytes(lines_of([{"custom_id": "c1", "params": params}]))
-    text = {"type": "text", "text": "A little."}
-    message = {"id": "m", "type": "message", "role": "assistant", "model": "claude"}
-    result = {"type": "succeeded", "message": {**message, "content": [text]}}
-    (tmp_path / "out.jsonl").write_bytes(lines_of([{"custom_id": "c1", "result": result}]))
-    corpus = read(tmp_path)
-    assert spoken(corpus) == {"c1": RAIN}
-    assert agents(corpus) == ["claude"]
-
-
-def test_a_reply_that_is_json_stays_as_it_is(tmp_path: Path) -> None:
-    reply = '{"answer": "A little.", "messages": 3}'
-    (talk,) = spoken(told(tmp_path / "log.jsonl", [request([user("Hi")], reply, "r")])).values()
-    assert talk[1] == ("agent", reply)
 
 
 # --- Langfuse
@@ -615,9 +255,6 @@ def test_a_project_is_no_thread(tmp_path: Path) -> None:
         for name, text in (("a", "Hi"), ("b", "Ho"))
     ]
     assert sorted(spoken(told(tmp_path / "runs.jsonl", runs))) == ["a", "b"]
-
-
-MESSAGES = [user("Is it raining?"), bot("A little."), user("Shall we go?"), bot("Yes: now.")]
 
 
 def test_langchain_in_every_shape_of_file(tmp_path: Path) -> None:

@@ -1,10 +1,17 @@
-"""The conversations of `samples` as tools for traces and evaluation log them."""
+"""The conversations of `samples` as tools for traces and evaluation log them.
+
+The files in `files/` were written by the packages themselves: inspect_ai 0.3.285, promptfoo
+0.123.1, langchain-core 1.7.2 (its tracer's runs too), deepeval, the clients of openai 3.49 with
+the instrumentations of OpenLLMetry and OpenInference, against a server that echoes.
+"""
 
 import copy
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+from dialens.corpus import Corpus, read
 from tests.corpus.samples import ODD, TALKS, Break, Path_, Record, Sample, Talk, lines_of
 
 BROKEN = {"no": "text"}
@@ -266,4 +273,48 @@ TRACE_SAMPLES = (
             "missing field": (("request", "messages", 0, "content"), None, "request.messages[0]"),
         },
     ),
+)
+
+FILES = Path(__file__).parent / "files"
+RAIN = [("partner", "Is it raining?"), ("agent", "A little.")]
+GO = [*RAIN, ("partner", "Shall we go?"), ("agent", "Yes: now.")]
+
+
+def user(text: str) -> dict[str, Any]:
+    return {"role": "user", "content": text}
+
+
+def bot(text: str) -> dict[str, Any]:
+    return {"role": "assistant", "content": text}
+
+
+def spoken(corpus: Corpus) -> dict[str, list[tuple[str, str]]]:
+    """Role and text of each turn, by dialogue."""
+    talks: dict[str, list[tuple[str, str]]] = {}
+    for dialog, role, text in corpus.turns.select("dialog", "role", "text").collect().rows():
+        talks.setdefault(dialog, []).append((role, text))
+    return talks
+
+
+def agents(corpus: Corpus) -> list[str]:
+    return corpus.turns.collect()["agent"].unique().sort().to_list()
+
+
+def told(path: Path, records: list[dict[str, Any]]) -> Corpus:
+    path.write_bytes(lines_of(records))
+    return read(path)
+
+
+MESSAGES = [user("Is it raining?"), bot("A little."), user("Shall we go?"), bot("Yes: now.")]
+
+
+def request(given: list[dict[str, Any]], reply: str, name: str, **more: Any) -> dict[str, Any]:
+    answer = {"id": name, "object": "chat.completion", "model": "bot-1"}
+    answer["choices"] = [{"index": 0, "message": bot(reply)}]  # type: ignore[assignment]
+    return {"request": {"model": "bot-1", "messages": given}, "response": answer, **more}
+
+
+FIRST = request([user("Is it raining?")], "A little.", "r1")
+SECOND = request(
+    [user("Is it raining?"), bot("A little."), user("Shall we go?")], "Yes: now.", "r2"
 )

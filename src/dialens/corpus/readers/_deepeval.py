@@ -14,7 +14,8 @@ from dialens.corpus._intake import RecordError
 from dialens.corpus._source import Source
 from dialens.corpus.readers._call_reader import CallReader, Item
 from dialens.corpus.readers._calls import Call
-from dialens.corpus.readers._payloads import exchange_of, messages_in, text_as_message
+from dialens.corpus.readers._exchanges import exchange_of
+from dialens.corpus.readers._payloads import messages_in, text_as_message
 from dialens.corpus.readers._rows import Row, columns
 
 _RUN = ("testCases", "conversationalTestCases")

@@ -16,8 +16,9 @@ from dialens.corpus._reading import UNREADABLE, as_record_error
 from dialens.corpus._source import Record, Source, json_records, lines
 from dialens.corpus.readers._call_reader import CallReader, Item
 from dialens.corpus.readers._calls import Call
+from dialens.corpus.readers._exchanges import exchange_of
 from dialens.corpus.readers._messages import name_in
-from dialens.corpus.readers._payloads import decoded, exchange_of, is_langchain, messages_in
+from dialens.corpus.readers._payloads import decoded, is_langchain, messages_in
 from dialens.corpus.readers._rows import Row, columns, rows
 
 _LIST = "messages"

@@ -16,8 +16,10 @@ from dialens.corpus._dialogue import Rating
 from dialens.corpus._intake import RecordError
 from dialens.corpus._source import Source
 from dialens.corpus.readers._call_reader import CallReader, Item
-from dialens.corpus.readers._calls import Call, moment
-from dialens.corpus.readers._payloads import decoded, exchange_of, messages_in
+from dialens.corpus.readers._calls import Call
+from dialens.corpus.readers._exchanges import exchange_of
+from dialens.corpus.readers._moments import moment
+from dialens.corpus.readers._payloads import decoded, messages_in
 from dialens.corpus.readers._rows import Row, columns
 
 _TRACE_ONLY = {"sessionid", "userid", "bookmarked", "htmlpath", "observations", "release", "public"}

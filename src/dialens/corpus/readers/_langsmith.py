@@ -15,14 +15,10 @@ from dialens.corpus._dialogue import Rating
 from dialens.corpus._intake import RecordError
 from dialens.corpus._source import Source
 from dialens.corpus.readers._call_reader import CallReader, Item
-from dialens.corpus.readers._calls import Call, moment
-from dialens.corpus.readers._payloads import (
-    Found,
-    decoded,
-    exchange_of,
-    messages_in,
-    text_as_message,
-)
+from dialens.corpus.readers._calls import Call
+from dialens.corpus.readers._exchanges import exchange_of
+from dialens.corpus.readers._moments import moment
+from dialens.corpus.readers._payloads import Found, decoded, messages_in, text_as_message
 from dialens.corpus.readers._rows import Row, columns
 
 _THREADS = ("thread_id", "session_id", "conversation_id")

@@ -20,14 +20,8 @@ from dialens.corpus._intake import RecordError
 from dialens.corpus._source import Source
 from dialens.corpus.readers._call_reader import CallReader, Item
 from dialens.corpus.readers._calls import Call
-from dialens.corpus.readers._payloads import (
-    Exchange,
-    exchange_of,
-    holds_messages,
-    mark_given,
-    messages_in,
-    text_as_message,
-)
+from dialens.corpus.readers._exchanges import Exchange, exchange_of, mark_given
+from dialens.corpus.readers._payloads import holds_messages, messages_in, text_as_message
 from dialens.corpus.readers._rows import Row, csv_cells, header, rows
 
 _OUTPUT = re.compile(r"\[(?P<provider>[^\]]+)\] (?P<label>.+)", re.DOTALL)
