@@ -17,7 +17,12 @@ from dialens.corpus import Corpus, Intake, OnError, Source, convert, formats, js
 from dialens.corpus._reading import Reader, choose
 from dialens.corpus.readers import READERS, readers
 from dialens.testing import check_reader
-from tests.corpus.samples import PARQUET, SAMPLES, TALKS, TEXT_SAMPLES, Break, Sample, corpus_folder
+from tests.corpus import samples
+from tests.corpus.samples import PARQUET, TALKS, Break, Sample, corpus_folder
+from tests.corpus.trace_samples import TRACE_SAMPLES
+
+SAMPLES = (*samples.SAMPLES, *TRACE_SAMPLES)
+TEXT_SAMPLES = (*samples.TEXT_SAMPLES, *TRACE_SAMPLES)
 
 NO_TEXT_FILE = ("corpus", "convokit", "parquet", "files")
 PACKINGS: dict[str, Callable[[bytes], bytes]] = {

@@ -42,8 +42,9 @@ def test_every_level(talks: list[Dialogue]) -> None:
                 row = at["turn"][talk.system, talk.agent, talk.dialog, number]
                 before = [earlier.text for earlier in talk.turns[:number]]
                 check(row, [turn.text], before)
-                same(row["specificity"], plain.specificity(turn.text))
-                same(row["question"], float("?" in turn.text))
+                says = bool(turn.text.strip())
+                same(row["specificity"], plain.specificity(turn.text) if says else None)
+                same(row["question"], float("?" in turn.text) if says else None)
     groups: dict[tuple[str | int, ...], list[Dialogue]] = {}
     for talk in talks:
         groups.setdefault((talk.system, talk.agent, talk.dialog), []).append(talk)

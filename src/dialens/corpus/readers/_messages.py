@@ -8,8 +8,13 @@ in the `meta` of the turn they precede, so that a writer can put them back:
 - `message`: the message's other keys (`name`, `tool_calls`, `weight` …);
 - `content`: the content as it was, where it is a list of parts; the turn's text is what can be
   read in it.
+
+A message that says nothing and only calls a tool, or only brings a tool's result, is no turn
+however it is written: `content` null, `""` or `[]` beside `tool_calls` (OpenAI and gateways),
+`tool_use` and `tool_result` parts (Anthropic), `function_call` items without a role (Responses).
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -19,6 +24,9 @@ from dialens.corpus._intake import RecordError
 Message = dict[str, Any]
 _READABLE = ("text", "refusal")
 _CALLS = ("tool_calls", "function_call")
+_TOOL_TYPE = re.compile(r"tool|function|_call(_output)?$")
+_SILENT_TYPES = ("thinking", "redacted_thinking", "reasoning", "item_reference", "compaction")
+_BLANK_TYPES = ("text", "input_text", "output_text", "refusal")
 
 
 def turns_of(
@@ -91,6 +99,9 @@ def _turn(
     """The turn of any message, or None when it is no turn and was put `aside`."""
     if not isinstance(message, dict):
         raise _wrong(place, "an object", message)
+    if _is_item_without_role(message, role_keys):
+        aside.append(message)
+        return None
     role_key = _present(message, role_keys, place)
     text_key = _present(message, text_keys, place, required=False)
     word = message[role_key]
@@ -106,7 +117,11 @@ def _turn(
         )
     role = roles[word.lower()]
     content = message.get(text_key)
-    if role is None or (content is None and any(message.get(key) for key in _CALLS)):
+    if role is None:
+        aside.append(_plain(message, role_key, text_key))
+        return None
+    text = _text(content, message, f"{place}.{text_key}")
+    if not text.strip() and _only_uses_tools(message, content):
         aside.append(_plain(message, role_key, text_key))
         return None
     if content is None and text_key not in message and "refusal" not in message:
@@ -115,9 +130,32 @@ def _turn(
     return Turn(
         speaker=name if isinstance(name, str) and name else speaker_of[role],
         role=role,
-        text=_text(content, message, f"{place}.{text_key}"),
+        text=text,
         meta=_meta(message, role_key, text_key, aside),
     )
+
+
+def _is_item_without_role(message: Message, role_keys: Sequence[str]) -> bool:
+    """Whether it is an item of the Responses API that nobody says: a call, its output, reasoning."""
+    if any(key in message for key in role_keys):
+        return False
+    kind = message.get("type")
+    return isinstance(kind, str) and (kind in _SILENT_TYPES or _uses_tool(kind))
+
+
+def _only_uses_tools(message: Message, content: object) -> bool:
+    """Whether a message without text is there for a tool: it calls one, or brings its result."""
+    parts = content if isinstance(content, list) else []
+    kinds = [part.get("type") for part in parts if isinstance(part, dict)]
+    named = [kind for kind in kinds if isinstance(kind, str)]
+    shown = [kind for kind in named if kind not in (*_SILENT_TYPES, *_BLANK_TYPES)]
+    if shown and not all(_uses_tool(kind) for kind in shown):
+        return False  # a picture, say
+    return bool(shown) or any(message.get(key) for key in _CALLS)
+
+
+def _uses_tool(kind: str) -> bool:
+    return _TOOL_TYPE.search(kind) is not None
 
 
 def _present(message: Message, keys: Sequence[str], place: str, *, required: bool = True) -> str:

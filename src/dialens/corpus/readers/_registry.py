@@ -2,18 +2,26 @@
 
 from dialens.base import Registry
 from dialens.corpus._reading import Reader
+from dialens.corpus.readers._api_logs import API_LOGS
 from dialens.corpus.readers._arena import ARENA
 from dialens.corpus.readers._convokit import CONVOKIT
 from dialens.corpus.readers._corpus_folder import CORPUS
+from dialens.corpus.readers._deepeval import DEEPEVAL
 from dialens.corpus.readers._delimited import CSV, TSV
 from dialens.corpus.readers._dstc10 import DSTC10_DIALOG, DSTC10_TURN
 from dialens.corpus.readers._fed import FED
 from dialens.corpus.readers._files import FilesReader
+from dialens.corpus.readers._inspect import INSPECT
+from dialens.corpus.readers._langchain import LANGCHAIN
+from dialens.corpus.readers._langfuse import LANGFUSE
+from dialens.corpus.readers._langsmith import LANGSMITH
 from dialens.corpus.readers._openai import OPENAI
 from dialens.corpus.readers._parlai import PARLAI
 from dialens.corpus.readers._parquet import PARQUET
+from dialens.corpus.readers._promptfoo import PROMPTFOO
 from dialens.corpus.readers._rated_units import RATED_UNITS
 from dialens.corpus.readers._sharegpt import SHAREGPT
+from dialens.corpus.readers._spans import SPANS
 from dialens.corpus.readers._transcript import TRANSCRIPT
 from dialens.corpus.readers._usr import USR
 
@@ -37,6 +45,14 @@ _FILES = FilesReader(readers)
 _OURS: tuple[Reader, ...] = (
     CORPUS,
     CONVOKIT,
+    INSPECT,
+    SPANS,
+    LANGFUSE,
+    LANGSMITH,
+    PROMPTFOO,
+    DEEPEVAL,
+    API_LOGS,
+    LANGCHAIN,
     PARQUET,
     RATED_UNITS,
     ARENA,

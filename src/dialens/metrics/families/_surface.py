@@ -19,6 +19,14 @@ _ENDEX = "Xu et al. 2022 (EnDex), doi:10.18653/v1/2022.findings-emnlp.359"
 _SURFACE = "Words and phrases"
 
 
+_NO_TEXT = "no text"
+
+
+def _of_said(batch: TurnBatch, values: Floats) -> Floats:
+    """Values of turns, missing where nothing was said: an empty turn is no short one."""
+    return np.where(batch.says, values, np.nan)
+
+
 def _words(words: pl.Series) -> Floats:
     return words.to_frame("w").select(is_word("w").cast(pl.Float64)).to_numpy()
 
@@ -47,9 +55,9 @@ def length(resources: Resources) -> Definition:
     """Tokens that are words and not punctuation."""
 
     def value(batch: TurnBatch) -> Floats:
-        return batch.word_sums(WORDS.name)[:, 0]
+        return _of_said(batch, batch.word_sums(WORDS.name)[:, 0])
 
-    return turn_mean("length", value, features=(WORDS,), uses={"tok": VERSION})
+    return turn_mean("length", value, features=(WORDS,), missing=_NO_TEXT, uses={"tok": VERSION})
 
 
 @metric(
@@ -77,10 +85,14 @@ def specificity(resources: Resources) -> Definition:
     counted = WordCount("content words", content)
 
     def value(batch: TurnBatch) -> Floats:
-        return batch.word_sums(counted.name)[:, 0]
+        return _of_said(batch, batch.word_sums(counted.name)[:, 0])
 
     return turn_mean(
-        "specificity", value, features=(counted,), uses={"tok": VERSION, "lex": lexicon}
+        "specificity",
+        value,
+        features=(counted,),
+        missing=_NO_TEXT,
+        uses={"tok": VERSION, "lex": lexicon},
     )
 
 
@@ -101,9 +113,12 @@ def question(resources: Resources) -> Definition:
     """1 for a turn with a question mark (one inside an address does not count)."""
 
     def value(batch: TurnBatch) -> Floats:
-        return (batch.word_sums(QUESTION_MARKS.name)[:, 0] > 0).astype(np.float64)
+        asks = batch.word_sums(QUESTION_MARKS.name)[:, 0] > 0
+        return _of_said(batch, asks.astype(np.float64))
 
-    return turn_mean("question", value, features=(QUESTION_MARKS,), uses={"tok": VERSION})
+    return turn_mean(
+        "question", value, features=(QUESTION_MARKS,), missing=_NO_TEXT, uses={"tok": VERSION}
+    )
 
 
 def _distinct(n: int, what: str, headline: int | None) -> MetricCard:
