@@ -34,6 +34,16 @@ def sounds_like_agent(name: str) -> bool:
     return any(word in _AGENT_WORDS or _BOT.search(word) for word in words)
 
 
+def sounds_like_partner(name: str) -> bool:
+    """Whether a speaker's name says that they are the other side.
+
+    Examples:
+        >>> sounds_like_partner("Customer 7"), sounds_like_partner("Ada")
+        (True, False)
+    """
+    return any(word.lower() in _PARTNER_WORDS for word in _WORD.findall(name))
+
+
 def agent_among(speakers: Iterable[str]) -> str:
     """The speaker under study: the first whose name says so, else the second to speak.
 
@@ -45,11 +55,7 @@ def agent_among(speakers: Iterable[str]) -> str:
     """
     names = list(dict.fromkeys(speakers))
     named = [name for name in names if sounds_like_agent(name)]
-    others = [
-        name
-        for name in names
-        if not any(word.lower() in _PARTNER_WORDS for word in _WORD.findall(name))
-    ]
+    others = [name for name in names if not sounds_like_partner(name)]
     if named:
         return named[0]
     if len(others) < len(names) and others:

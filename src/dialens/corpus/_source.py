@@ -158,7 +158,7 @@ def json_records(source: Source) -> Iterator[Record]:
     if _STRAY_BRACKET.match(start):
         return lines(source)
     if start.startswith(b"[") or (start.startswith(b"{") and _spread_over_lines(start)):
-        return _json_values(source, base=1 if start.startswith(b"[") else 0)
+        return json_values(source, depth=1 if start.startswith(b"[") else 0)
     return lines(source)
 
 
@@ -190,9 +190,13 @@ _STRUCTURE = re.compile(rb'["\[\]{}]')
 _IN_STRING = re.compile(rb'"|\\.', re.DOTALL)
 
 
-def _json_values(source: Source, *, base: int) -> Iterator[Record]:
-    """Split at the brackets that close a value at nesting depth `base`, without decoding."""
-    depth = 0
+def json_values(source: Source, *, depth: int) -> Iterator[Record]:
+    """The objects and arrays at a nesting depth, cut out without decoding what is around them.
+
+    At depth 1 these are the elements of an array at the top, at depth 2 those of an array in an
+    object (and whatever else stands as deep), so that one long array need not fit into memory.
+    """
+    base, depth = depth, 0
     in_string = False
     line = 1
     count = 0
