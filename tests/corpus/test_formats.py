@@ -157,9 +157,9 @@ def test_dstc10_dialogs_and_sets_without_annotations(tmp_path: Path) -> None:
     bare = read(test_set)
     assert bare.ratings.collect().height == 0
     assert told(bare, "system", "agent", "role") == [
-        ("jsalt", "unknown", "partner"),
-        ("jsalt", "unknown", "partner"),
-        ("jsalt", "unknown", "agent"),
+        ("jsalt", "jsalt_eval", "partner"),
+        ("jsalt", "jsalt_eval", "partner"),
+        ("jsalt", "jsalt_eval", "agent"),
     ]
 
 
@@ -342,8 +342,8 @@ def test_convokit_of_old_in_one_array_sorted_by_time(tmp_path: Path) -> None:
     (tmp_path / "users.json").write_text("{}")
     corpus = read(tmp_path)
     assert told(corpus, "text", "speaker", "agent", "reply_to") == [
-        ("one", "Bob", "unknown", None),
-        ("two", "Eve", "unknown", "a"),
+        ("one", "Bob", tmp_path.name, None),
+        ("two", "Eve", tmp_path.name, "a"),
     ]
     (tmp_path / "utterances.json").write_text(json.dumps([*old, {**old[0], "text": 3}]))
     with pytest.raises(DialensError, match=r"utterances\.json, record 3: field `text`"):

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from dialens.base import DialensError
-from dialens.corpus import LEVELS, OnError
+from dialens.corpus import LEVELS, OnError, ReadOptions
 from dialens.metrics import (
     Family,
     ModelChoice,
@@ -33,6 +33,35 @@ OnErrorOption = Annotated[
     OnError,
     typer.Option(
         "--on-error", help="At a record that cannot be read: stop, or skip it, count and list it."
+    ),
+]
+AgentName = Annotated[
+    str | None,
+    typer.Option(
+        "--agent", metavar="NAME", help="Call the agent so, whatever the input says or leaves open."
+    ),
+]
+SystemName = Annotated[
+    str | None,
+    typer.Option(
+        "--system", metavar="NAME", help="Call the system so: all inputs count as one system."
+    ),
+]
+ColumnNames = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--column",
+        metavar="OURS=THEIRS",
+        help="Which column of a table is which: text=Message, dialog='Conversation ID', "
+        "speaker=Who; also role, turn, created_at, agent, system, prompt, response.",
+    ),
+]
+RoleNames = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--role",
+        metavar="ROLE=NAME",
+        help="Who speaks as what in a table or transcript: agent=Bot, user=Customer.",
     ),
 ]
 Force = Annotated[
@@ -122,6 +151,25 @@ def level_names(entries: list[str] | None) -> list[str]:
         if level not in LEVELS:
             raise DialensError(f"There is no level {level!r}. Levels: {', '.join(LEVELS)}.")
     return chosen
+
+
+def read_options(
+    agent: str | None = None,
+    system: str | None = None,
+    columns: list[str] | None = None,
+    roles: list[str] | None = None,
+) -> ReadOptions:
+    """What `--agent`, `--system`, `--column` and `--role` say of the input.
+
+    Examples:
+        >>> options = read_options(columns=["text=Message"], roles=["agent=Bot", "user=Ann"])
+        >>> options.columns, options.roles
+        ({'text': 'Message'}, {'Bot': 'agent', 'Ann': 'partner'})
+    """
+    for option, name in (("--agent", agent), ("--system", system)):
+        if name is not None and not name.strip():
+            raise DialensError(f"{option} takes a name; seen: {name!r}.")
+    return ReadOptions(system, agent).with_columns(columns or ()).with_roles(roles or ())
 
 
 def make_resources(
