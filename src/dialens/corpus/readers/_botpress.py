@@ -1,8 +1,9 @@
 """Botpress messages: pages of the messages API, lists of messages, or a CSV of them.
 
 `{"messages": [{conversationId, direction, payload, userId, createdAt}]}` is what the API of
-Botpress Cloud answers, newest first; version 12 keeps `{conversationId, authorId, sentOn, payload}`,
-where the bot's messages have no author. A conversation is a dialogue, in the order of the times.
+Botpress Cloud answers, newest first; version 12 keeps `{conversationId, authorId, sentOn,
+payload}`, where the bot's messages have no author. A conversation is a dialogue, in the order of
+the times.
 What the bot sends (`outgoing`) is the agent's. Messages without words are no turns.
 """
 
@@ -16,7 +17,7 @@ from dialens.corpus._reading import UNREADABLE, as_record_error
 from dialens.corpus._roles import UNKNOWN
 from dialens.corpus._source import Source, json_records
 from dialens.corpus.readers._cells import header_of, table_rows
-from dialens.corpus.readers._moments import moment
+from dialens.corpus.readers._fields import moment
 from dialens.corpus.readers._posts import ChatReader, Post, in_time
 
 _DECODER = msgspec.json.Decoder(dict[str, Any])
@@ -42,7 +43,9 @@ def _is_message(message: object) -> bool:
 
 
 def _posts(source: Source, intake: Intake) -> Iterator[Post]:
-    return iter(in_time(_tabled(source, intake) if source.first is None else _listed(source, intake)))
+    return iter(
+        in_time(_tabled(source, intake) if source.first is None else _listed(source, intake))
+    )
 
 
 def _listed(source: Source, intake: Intake) -> Iterator[Post]:

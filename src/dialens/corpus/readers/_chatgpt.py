@@ -22,7 +22,7 @@ from dialens.corpus._intake import RecordError
 from dialens.corpus._reading import RecordReader
 from dialens.corpus._source import Record, Source
 from dialens.corpus.readers._bundles import BundledReader
-from dialens.corpus.readers._moments import moment
+from dialens.corpus.readers._fields import moment, object_in
 
 _ROLES = {"user": "partner", "assistant": "agent", "system": None, "tool": None}
 _SPOKEN = ("text", "multimodal_text")
@@ -56,7 +56,7 @@ def _parse(record: Record, source: Source) -> Iterable[Dialogue]:
             continue
         if turn.role == "agent":
             _drop_blank_answer(turns, aside)
-            models.extend(filter(None, [_metadata(message).get("model_slug")]))
+            models.extend(filter(None, [object_in(message, "metadata").get("model_slug")]))
         if aside:
             turn.meta = {"before": aside, **(turn.meta or {})}
             aside = []
@@ -76,7 +76,9 @@ def _parse(record: Record, source: Source) -> Iterable[Dialogue]:
     yield Dialogue(
         system=source.stem,
         agent=str(agent or "ChatGPT"),
-        dialog=str(content.get("conversation_id") or content.get("id") or f"{source.stem}-{record.number}"),
+        dialog=str(
+            content.get("conversation_id") or content.get("id") or f"{source.stem}-{record.number}"
+        ),
         turns=turns,
     )
 
@@ -113,7 +115,7 @@ def _turn(message: Any, place: str, aside: list[dict[str, object]]) -> Turn | No
     if not isinstance(content, dict):
         raise RecordError("is missing", field=f"{place}.content", seen=content)
     kind = content.get("content_type", "text")
-    hidden = _metadata(message).get("is_visually_hidden_from_conversation")
+    hidden = object_in(message, "metadata").get("is_visually_hidden_from_conversation")
     inward = message.get("recipient") not in (None, "all") or message.get("channel") == "analysis"
     if role is None or hidden or inward or kind not in _SPOKEN:
         if role is not None or any(map(bool, content.get("parts") or [content])):
@@ -125,7 +127,7 @@ def _turn(message: Any, place: str, aside: list[dict[str, object]]) -> Turn | No
         return None
     plain = _CITATION.sub("", text)
     meta: dict[str, object] = {"content": content} if other or plain != text else {}
-    slug = _metadata(message).get("model_slug")
+    slug = object_in(message, "metadata").get("model_slug")
     if role == "agent" and slug:
         meta["message"] = {"model_slug": slug}
     return Turn(
@@ -135,11 +137,6 @@ def _turn(message: Any, place: str, aside: list[dict[str, object]]) -> Turn | No
         created_at=moment(message.get("create_time")),
         meta=meta or None,
     )
-
-
-def _metadata(message: Mapping[str, Any]) -> Mapping[str, Any]:
-    metadata = message.get("metadata")
-    return metadata if isinstance(metadata, dict) else {}
 
 
 def _text(content: Mapping[str, Any], place: str) -> tuple[str, bool]:

@@ -16,7 +16,7 @@ from dialens.corpus._intake import RecordError
 from dialens.corpus._reading import RecordReader
 from dialens.corpus._source import Record, Source
 from dialens.corpus.readers._bundles import BundledReader
-from dialens.corpus.readers._moments import moment
+from dialens.corpus.readers._fields import moment
 
 _ROLES = {"human": "partner", "assistant": "agent"}
 _ABOUT = ("name", "summary", "model")

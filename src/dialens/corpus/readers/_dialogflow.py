@@ -20,7 +20,7 @@ from dialens.corpus._reading import UNREADABLE, as_record_error
 from dialens.corpus._roles import UNKNOWN
 from dialens.corpus._source import Source, json_records
 from dialens.corpus.readers._cells import header_of, table_rows
-from dialens.corpus.readers._moments import moment
+from dialens.corpus.readers._fields import moment
 from dialens.corpus.readers._posts import ChatReader, Post
 
 _DECODER = msgspec.json.Decoder(dict[str, Any])
@@ -132,7 +132,8 @@ def _history(content: dict[str, Any], line: int) -> Iterator[Exchange]:
 def _row(content: Mapping[str, Any], line: int) -> Exchange:
     dialog = _last(content.get("conversation_name"), "conversation_name")
     request, response = (
-        _DECODER.decode(content[key]) if isinstance(content.get(key), str) and content[key]
+        _DECODER.decode(content[key])
+        if isinstance(content.get(key), str) and content[key]
         else content.get(key)
         for key in ("request", "response")
     )

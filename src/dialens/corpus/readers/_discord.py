@@ -11,11 +11,11 @@ from typing import Any
 
 import msgspec
 
-from dialens.corpus._intake import Intake, RecordError
+from dialens.corpus._intake import Intake
 from dialens.corpus._reading import UNREADABLE, as_record_error
 from dialens.corpus._source import Source, json_values
 from dialens.corpus.readers._cells import header_of, table_rows
-from dialens.corpus.readers._moments import moment
+from dialens.corpus.readers._fields import moment
 from dialens.corpus.readers._posts import ChatReader, Post
 
 _SPOKEN = ("Default", "Reply", "ChatInputCommand", "ContextMenuCommand", "0", "19", "20", "23")
@@ -83,9 +83,7 @@ def _posts(source: Source, intake: Intake) -> Iterator[Post]:
         try:
             if record.problem:
                 raise record.problem
-            if b'"author"' not in record.raw:
-                if b'"content"' in record.raw:
-                    raise RecordError("is missing", field="author", seen=record.raw.decode())
+            if b'"author"' not in record.raw and b'"content"' not in record.raw:
                 continue  # part of what is said of the server
             yield _post(_MESSAGE.decode(record.raw), name, record.line)
         except UNREADABLE as error:
@@ -143,13 +141,15 @@ DISCORD = ChatReader(
   "channel": {"id": "2", "type": "GuildTextChat", "name": "help"},
   "exportedAt": "2024-05-02T08:00:00+00:00",
   "messages": [
+    {"id": "9", "type": "Default", "timestamp": "2024-05-01T10:29:00+00:00",
+     "content": "Good morning!", "author": {"id": "7", "name": "cloud", "isBot": true}},
     {"id": "10", "type": "Default", "timestamp": "2024-05-01T10:30:00+00:00",
      "content": "Is it raining?", "author": {"id": "42", "name": "ann", "isBot": false}},
     {"id": "11", "type": "Reply", "timestamp": "2024-05-01T10:30:05+00:00",
      "content": "A little, I hear.", "author": {"id": "7", "name": "cloud", "isBot": true},
      "reference": {"messageId": "10"}}
   ],
-  "messageCount": 2
+  "messageCount": 3
 }
 """,
     recognises=_recognises,

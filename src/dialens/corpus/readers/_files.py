@@ -77,7 +77,7 @@ class FilesReader:
         return source.stem if seen else None
 
     def _folders(self) -> list[Reader]:
-        return [reader for reader in self.readers() if reader.name in ("corpus", "convokit")]
+        return [reader for reader in self.readers() if reader.name != self.name]
 
 
 def _dialogs_without_system(part: Source, reader: Reader) -> set[str] | None:

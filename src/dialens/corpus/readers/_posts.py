@@ -141,9 +141,7 @@ def _chosen(counts: Counter[str], source: Source) -> frozenset[str]:
     """Those whom `--role agent=…` names, however they are capitalised."""
     wanted = [name for name, role in source.options.roles.items() if role == "agent"]
     folded = {name.casefold(): name for name in counts}
-    chosen = frozenset(
-        folded[name.casefold()] for name in wanted if name.casefold() in folded
-    )
+    chosen = frozenset(folded[name.casefold()] for name in wanted if name.casefold() in folded)
     if wanted and not chosen:
         raise DialensError(
             f"{source.path}: nobody called {' or '.join(map(repr, wanted))} writes in it. "

@@ -25,7 +25,7 @@ from dialens.corpus._reading import UNREADABLE, as_record_error, check
 from dialens.corpus._roles import UNKNOWN
 from dialens.corpus._source import Record, Source, json_records
 from dialens.corpus._tables import Tables
-from dialens.corpus.readers._moments import moment
+from dialens.corpus.readers._fields import moment, object_in
 
 _ROLES = {"user": "partner", "bot": "agent"}
 _DECODER = msgspec.json.Decoder(dict[str, Any])
@@ -146,7 +146,7 @@ def _talks(sender: str, events: list[Any], source: Source) -> list[Dialogue]:
         if not isinstance(event, dict):
             raise RecordError("is wrong: expected an object", field=place, seen=event)
         kind = event.get("event")
-        metadata = event.get("metadata") if isinstance(event.get("metadata"), dict) else {}
+        metadata = object_in(event, "metadata")
         agent = str(metadata.get("assistant_id") or agent)
         if kind == "session_started" and sessions[-1]:
             sessions.append([])
@@ -179,11 +179,10 @@ def _turn(event: dict[str, Any], place: str, metadata: dict[str, Any]) -> Turn |
         return None
     if not isinstance(text, str):
         raise RecordError("is missing or no text", field=f"{place}.text", seen=text)
-    parsed = event.get("parse_data") if isinstance(event.get("parse_data"), dict) else {}
-    intent = parsed.get("intent") if isinstance(parsed.get("intent"), dict) else {}
+    intent = object_in(object_in(event, "parse_data"), "intent")
     if kind == "user" and _INTENT.fullmatch(text):
         return None  # a button or a channel sent the intent itself, nobody wrote it
-    shown = {key: value for key, value in (event.get("data") or {}).items() if value}
+    shown = {key: value for key, value in object_in(event, "data").items() if value}
     meta: dict[str, object] = {
         **({"intent": intent["name"]} if intent.get("name") else {}),
         **({"utter_action": metadata["utter_action"]} if metadata.get("utter_action") else {}),

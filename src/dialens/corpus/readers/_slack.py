@@ -1,4 +1,4 @@
-"""A Slack workspace's export: the zip or its folder, with `users.json` and a file a channel and day.
+"""A Slack workspace's export: zip or folder, with `users.json` and a file a channel and day.
 
 A thread is a dialogue; what was written outside threads is one for each channel and day. Authors
 with a `bot_id`, and users whom the workspace marks as bots, are agents. Names stand in place of
@@ -19,7 +19,7 @@ from dialens.corpus._intake import Intake, RecordError
 from dialens.corpus._reading import UNREADABLE, as_record_error
 from dialens.corpus._source import Source, json_records
 from dialens.corpus.readers._bundles import Bundle, bundle_of
-from dialens.corpus.readers._moments import moment
+from dialens.corpus.readers._fields import moment, object_in
 from dialens.corpus.readers._posts import ChatReader, Post
 
 _CONVERSATIONS = ("channels.json", "groups.json", "dms.json", "mpims.json")
@@ -83,7 +83,7 @@ def _people(bundle: Bundle, intake: Intake) -> _People:
             except UNREADABLE as error:
                 intake.reject(part.path, record.line, as_record_error(error, record))
                 continue
-            profile = user.get("profile") if isinstance(user.get("profile"), dict) else {}
+            profile = object_in(user, "profile")
             shown = (profile.get("display_name"), profile.get("real_name"), user.get("real_name"))
             who = str(user.get("id"))
             people.names[who] = str(next(filter(None, (*shown, user.get("name"))), who))
@@ -126,12 +126,12 @@ def _post(
 def _speaker(message: Mapping[str, Any], people: _People) -> tuple[str, bool]:
     """Who wrote it, and whether that is a bot."""
     user, bot = message.get("user"), message.get("bot_id")
-    profile = message.get("bot_profile") or {}
+    profile = object_in(message, "bot_profile")
     if bot:
         known = people.names.get(str(user)) if user else None
         name = profile.get("name") or message.get("username") or known
         return str(name or people.names.get(str(bot)) or bot), True
-    inside = message.get("user_profile") or {}
+    inside = object_in(message, "user_profile")
     name = people.names.get(str(user)) or inside.get("display_name") or inside.get("real_name")
     return str(name or user or message.get("username") or "Slack"), str(user) in people.bots
 

@@ -15,7 +15,7 @@ from dialens.corpus._intake import Intake, RecordError
 from dialens.corpus._reading import UNREADABLE, as_record_error
 from dialens.corpus._source import Record, Source, json_values
 from dialens.corpus.readers._bundles import files_of
-from dialens.corpus.readers._moments import moment
+from dialens.corpus.readers._fields import moment
 from dialens.corpus.readers._posts import ChatReader, Post
 
 _CHAT_TYPES = (
@@ -31,8 +31,11 @@ _CHAT_TYPES = (
     "public_channel",
 )
 _TYPE = re.compile(rb'"type"\s*:\s*"(%s)"' % "|".join(_CHAT_TYPES).encode())
-_ONE_CHAT = re.compile(rb'\A\s*\{[^\[\]{}]*"messages"\s*:\s*\[')
-_ALL_CHATS = re.compile(rb'"(?:chats|left_chats)"\s*:\s*\{[^\[\]{}]*"list"\s*:\s*\[')
+_ONE_CHAT = re.compile(rb'\A\s*\{.*?"messages"\s*:\s*\[', re.DOTALL)
+_ALL_CHATS = re.compile(
+    rb'\A\s*\{.*("chats"\s*:\s*\{.{0,2000}?"list"\s*:\s*\[\s*[{\]]|"personal_information"\s*:\s*\{)',
+    re.DOTALL,
+)
 _OBJECT = msgspec.json.Decoder(dict[str, Any])
 _RAW = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _FILES = r"result\.json"
@@ -43,16 +46,29 @@ def _recognises(source: Source) -> bool:
 
 
 def _recognises_file(source: Source) -> bool:
-    head = source.head
-    begins = head.lstrip()[:1] == b"{" and _TYPE.search(head) is not None
-    return begins and (_ONE_CHAT.match(head) is not None or _ALL_CHATS.search(head) is not None)
+    if _one_chat(source) is not None:
+        return True
+    return _ALL_CHATS.match(source.head) is not None and (
+        _TYPE.search(source.head) is not None or b'"contacts"' in source.head
+    )
+
+
+def _one_chat(source: Source) -> dict[str, Any] | None:
+    """What the export of a single chat says of it, before the messages."""
+    opening = _ONE_CHAT.match(source.head)
+    if opening is None:
+        return None
+    try:
+        about = _OBJECT.decode(opening.group() + b"]}")
+    except msgspec.MsgspecError:
+        return None
+    return about if about.get("type") in _CHAT_TYPES else None
 
 
 def _posts(source: Source, intake: Intake) -> Iterator[Post]:
     for file in files_of(source, _FILES):
-        opening = _ONE_CHAT.match(file.head)
-        if opening is not None:
-            about = _OBJECT.decode(opening.group() + b"]}")
+        about = _one_chat(file)
+        if about is not None:
             yield from _chat(about, json_values(file, depth=2), file, intake)
         else:
             yield from _all_chats(file, intake)
@@ -67,7 +83,7 @@ def _all_chats(source: Source, intake: Intake) -> Iterator[Post]:
                 continue  # contacts and sessions stand in lists of their own
             chat = _RAW.decode(record.raw)
             messages = msgspec.json.decode(chat["messages"], type=list[msgspec.Raw])
-            about = {
+            about: dict[str, Any] = {
                 key: msgspec.json.decode(chat[key]) for key in ("name", "type", "id") if key in chat
             }
         except UNREADABLE as error:
@@ -115,8 +131,11 @@ def _post(message: dict[str, Any], chat: str, bot: str | None, bot_name: str, li
         raise RecordError("is missing", field="text", seen=message.get("id"))
     text = _text(message["text"])
     media = message.get("media_type") or next(
-        (kind for kind in ("photo", "file", "poll", "location_information", "contact_information")
-         if kind in message),
+        (
+            kind
+            for kind in ("photo", "file", "poll", "location_information", "contact_information")
+            if kind in message
+        ),
         None,
     )
     speaker = str(message.get("from") or message.get("from_id") or "Deleted Account")
@@ -164,9 +183,11 @@ TELEGRAM = ChatReader(
  "type": "bot_chat",
  "id": 7001,
  "messages": [
-  {"id": 1, "type": "message", "date": "2024-05-01T10:30:00", "date_unixtime": "1714559400",
+  {"id": 1, "type": "message", "date": "2024-05-01T10:29:00", "date_unixtime": "1714559340",
+   "from": "Weather", "from_id": "user7001", "text": "Good morning!"},
+  {"id": 2, "type": "message", "date": "2024-05-01T10:30:00", "date_unixtime": "1714559400",
    "from": "Ann", "from_id": "user42", "text": "Is it raining?"},
-  {"id": 2, "type": "message", "date": "2024-05-01T10:30:05", "date_unixtime": "1714559405",
+  {"id": 3, "type": "message", "date": "2024-05-01T10:30:05", "date_unixtime": "1714559405",
    "from": "Weather", "from_id": "user7001", "text": "A little, I hear."}
  ]
 }

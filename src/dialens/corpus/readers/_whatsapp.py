@@ -223,6 +223,7 @@ WHATSAPP = ChatReader(
     summary="WhatsApp's chat export from Android or iOS: the text file, its folder or the zip",
     example=(
         "12/31/23, 9:41 PM - Messages and calls are end-to-end encrypted.\n"
+        "12/31/23, 9:41 PM - Weather Bot: Good evening!\n"
         "12/31/23, 9:41 PM - Ann: Is it raining?\n"
         "12/31/23, 9:42 PM - Weather Bot: A little, I hear.\n"
     ),

@@ -1,10 +1,12 @@
-"""Times as exports write them: ISO text, or seconds since 1970 as a number or as text."""
+"""What exports write in their fields: times, and objects that may be missing."""
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
+from typing import Any
 
 
 def moment(stamp: object) -> datetime | None:
-    """The time, in UTC where the source names no zone; None where it makes no sense.
+    """A time that is ISO text or seconds since 1970; UTC without a zone, None if it is neither.
 
     Examples:
         >>> moment("2024-05-01T10:30:00Z") == moment("1714559400") == moment(1714559400.0)
@@ -23,3 +25,14 @@ def moment(stamp: object) -> datetime | None:
     except ValueError:
         return None
     return parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)
+
+
+def object_in(record: Mapping[str, Any], key: str) -> dict[str, Any]:
+    """The object under a key; an empty one where there is none.
+
+    Examples:
+        >>> object_in({"a": {"b": 1}}, "a"), object_in({"a": None}, "a")
+        ({'b': 1}, {})
+    """
+    value = record.get(key)
+    return value if isinstance(value, dict) else {}
