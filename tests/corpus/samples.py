@@ -56,6 +56,8 @@ class Sample:
     encode: Callable[[tuple[Talk, ...]], bytes]
     only_response: bool = False
     has_ids: bool = True
+    ids: tuple[str, ...] | None = None
+    twice: bool = False
     folder: str | None = None
     beside: dict[str, str] = field(default_factory=dict)
     breaks: dict[str, Callable[[], Break]] = field(default_factory=dict)
@@ -71,6 +73,7 @@ class Sample:
         for name, text in self.beside.items():
             (home / name).write_text(text)
         path = home / self.file
+        path.parent.mkdir(exist_ok=True)
         path.write_bytes(data)
         return (home if self.folder else path), path
 
@@ -406,6 +409,7 @@ TEXT_SAMPLES = (
         text=("conversation_b", 1, "content"),
         role=("conversation_a", 0, "role"),
         array=True,
+        twice=True,
     ),
     json_sample(
         "rated-units", "units.jsonl", _rated, text=("context", 0, "text"), only_response=True

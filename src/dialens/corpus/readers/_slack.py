@@ -100,16 +100,19 @@ def _post(
         seconds = float(stamp or "")
     except (TypeError, ValueError):
         raise RecordError("is not a time", field="ts", seen=stamp) from None
-    text = message.get("text", "")
+    attached = [key for key in ("files", "attachments", "blocks") if message.get(key)]
+    event = message.get("subtype") not in _SPOKEN
+    text = message.get("text", "" if attached or event else None)
     if not isinstance(text, str):
-        raise RecordError("is wrong: expected text", field="text", seen=text)
+        raise RecordError("is missing or no text", field="text", seen=text)
+    text = text or "\n".join(_inside([message[key] for key in attached if key != "files"]))
     thread = message.get("thread_ts")
     speaker, bot = _speaker(message, people)
-    attached = [key for key in ("files", "attachments") if message.get(key)]
-    silent = not text and bool(attached)
-    meta: dict[str, object] = {"ts": stamp, **{key: message[key] for key in attached}}
-    if message.get("reactions"):
-        meta["reactions"] = message["reactions"]
+    kept = ("files", "attachments", "reactions")
+    meta: dict[str, object] = {
+        "ts": stamp,
+        **{key: message[key] for key in kept if message.get(key)},
+    }
     return seconds, Post(
         dialog=f"{channel}-{thread}" if thread else f"{channel}-{day}",
         line=line,
@@ -117,10 +120,23 @@ def _post(
         text=_plain(text, people),
         created_at=moment(stamp),
         bot=bot,
-        aside=silent or message.get("subtype") not in _SPOKEN,
+        aside=event or (not text and bool(attached)),
         reply_to=str(thread) if thread and thread != stamp else None,
         meta=meta,
     )
+
+
+def _inside(value: object) -> Iterator[str]:
+    """The words in blocks and attachments, where bots that send no plain text have them."""
+    if isinstance(value, list):
+        for item in value:
+            yield from _inside(item)
+    elif isinstance(value, dict) and isinstance(value.get("text"), str):
+        yield value["text"]
+    elif isinstance(value, dict):
+        for key in ("text", "fields", "elements"):
+            if value.get(key):
+                yield from _inside(value[key])
 
 
 def _speaker(message: Mapping[str, Any], people: _People) -> tuple[str, bool]:
