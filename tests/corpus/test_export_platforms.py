@@ -63,7 +63,7 @@ def test_rasa_sessions_are_dialogues(kind: str, tmp_path: Path) -> None:
     "text",
     [
         'version: "3.1"\nstories:\n- story: a\n  steps:\n  - intent: ask\n  - action: utter_a\n',
-        "stories:\n- story: a\n  steps:\n  - user: |\n      rain?\n    intent: ask\n  - action: b\n",
+        "stories:\n- story: a\n  steps:\n  - user: |\n      rain\n    intent: ask\n  - action: b\n",
         "## rain\n* ask\n  - utter_yes\n",
     ],
 )

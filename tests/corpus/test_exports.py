@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from dialens.base import DialensError
-from dialens.corpus import read
+from dialens.corpus import Intake, read
 from tests.corpus.exports import agents, meta, put, ratings, said, zipped
 
 # ChatGPT and Claude
@@ -206,6 +206,15 @@ def test_an_export_is_read_as_it_was_fetched(kind: str, tmp_path: Path) -> None:
     assert corpus.turns.collect()["system"].unique().to_list() == ["export"]
     claude = zipped(tmp_path / "claude.zip", {"conversations.json": [CLAUDE], "users.json": []})
     assert list(said(read(claude))) == ["k1"]
+
+
+def test_what_stands_beside_an_export_and_is_not_read_is_noted(tmp_path: Path) -> None:
+    put(tmp_path / "export" / "conversations.json", [chatgpt()])
+    put(tmp_path / "export" / "user.json", {"id": "u"})
+    put(tmp_path / "export" / "monday.txt", "User: hi\nBot: ho\n")
+    intake = Intake()
+    assert list(said(read(tmp_path / "export", intake=intake))) == ["c1"]
+    assert "not read: monday.txt." in intake.notes[0]
 
 
 def test_a_damaged_zip_is_said_to_be_damaged(tmp_path: Path) -> None:

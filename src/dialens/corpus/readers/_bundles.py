@@ -18,6 +18,13 @@ from dialens.corpus._unpacking import DAMAGE
 _ZIP = b"PK\x03\x04"
 _DAMAGED = (*DAMAGE, zipfile.BadZipFile, NotImplementedError, RuntimeError)
 _PIECE = 1 << 20
+_CHATS = r"[^._].*\.(json|jsonl|csv|tsv|txt|parquet)(\.gz)?"
+_COMPANIONS = re.compile(
+    r"(user|message_feedback|shared_conversations|model_comparisons|group_chats|projects|memories|"
+    r"export_manifest|readme|sora|tasks)",
+    re.IGNORECASE,
+)
+"""What exports of assistants hold beside the conversations."""
 
 
 @dataclass(frozen=True)
@@ -143,13 +150,26 @@ class BundledReader:
 
     def read(self, source: Source, intake: Intake) -> Iterator[Tables]:
         """Whole dialogues in batches, file after file."""
-        for file in files_of(source, self.pattern):
+        for file in files_of(source, self.pattern, intake):
             yield from self.records.read(file, intake)
 
 
-def files_of(source: Source, pattern: str) -> list[Source]:
-    """The source itself if it is a plain file, else those of its files whose name matches."""
+def files_of(source: Source, pattern: str, intake: Intake | None = None) -> list[Source]:
+    """The source itself if it is a plain file, else those of its files whose name matches.
+
+    With an `intake`, other files of a folder that might hold conversations are noted there.
+    """
     bundle = bundle_of(source)
     if bundle is None:
         return [source]
-    return [bundle.file(name) for name in bundle.names(pattern)]
+    names = bundle.names(pattern)
+    if intake is not None and source.is_folder:
+        others = [name for name in bundle.names(_CHATS) if name not in names]
+        others = [name for name in others if not _COMPANIONS.match(name)]
+        if others:
+            more = f" and {len(others) - 3:,} more" if len(others) > 3 else ""
+            intake.note(
+                f"{source.path.name} was read as one export ({', '.join(names)}); not read: "
+                f"{', '.join(others[:3])}{more}. Give those as inputs of their own."
+            )
+    return [bundle.file(name) for name in names]

@@ -66,7 +66,7 @@ def _one_chat(source: Source) -> dict[str, Any] | None:
 
 
 def _posts(source: Source, intake: Intake) -> Iterator[Post]:
-    for file in files_of(source, _FILES):
+    for file in files_of(source, _FILES, intake):
         about = _one_chat(file)
         if about is not None:
             yield from _chat(about, json_values(file, depth=2), file, intake)

@@ -4,16 +4,16 @@ r"""WhatsApp's text exports, from Android and iOS: `_chat.txt`, `WhatsApp Chat w
     [31.12.23, 21:41:07] Ann: Hello       (iOS)
 
 Dates and clocks stand as the phone's region writes them. Whether day or month comes first is seen
-from the whole file: a number above 12, else the order in which time does not run backwards, else
-the clock (`PM` is the American one). Lines without a time go on with the message before. Lines
-of the app itself, pictures and other media, deleted messages are no turns. A day of a chat is a
-dialogue; times are kept as if they were UTC, because the file names no zone.
+from the whole file: every date must be one, time runs forwards, a clock with `PM` is American, and
+of what is left, the order in which the least time passes. Lines without a time go on with the
+message before. Lines of the app itself, pictures and other media, deleted messages are no turns. A
+day of a chat is a dialogue; times are kept as if they were UTC, because the file names no zone.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
 from dialens.corpus._intake import Intake, RecordError, not_utf8
@@ -62,10 +62,11 @@ class _Line:
 
 def _header(line: str) -> re.Match[str] | None:
     match = _HEADER.match(line.translate(_MARKS).translate(_SPACES))
-    if match is None or (match["open"] and not match["second"]):
-        return None  # iOS always writes seconds
-    iso = len(match["one"]) == 4 and match["sep"] == "-"
-    return None if match["open"] and iso and "," not in match["comma"] else match
+    if match is None or not match["open"]:
+        return match
+    # In brackets that is how transcripts and logs write times.
+    iso = len(match["one"]) == 4 and match["sep"] == "-" and "," not in match["comma"]
+    return None if iso else match
 
 
 def _recognises_file(source: Source) -> bool:
@@ -82,7 +83,7 @@ def _recognises(source: Source) -> bool:
 
 
 def _posts(source: Source, intake: Intake) -> Iterator[Post]:
-    for file in files_of(source, _FILES):
+    for file in files_of(source, _FILES, intake):
         if file is source or _recognises_file(file):
             name = source.stem if file is source else file.path.name.split(".")[0].strip("_")
             chat = name if file is source or name != "chat" else source.stem
@@ -189,24 +190,18 @@ def _said(said: str) -> tuple[str, bool, dict[str, object] | None]:
     return text, False, None
 
 
-def _order(lines: Iterable[_Line]) -> str:
+def _order(lines: list[_Line]) -> str:
     """Which of the three numbers is which: `dmy`, `mdy` or `ymd`."""
-    lines = list(lines)
-    if not lines or lines[0].date[0] > 31:
-        return "ymd"
-    if lines[0].separator != "/" or any(line.date[0] > 12 for line in lines):
-        return "dmy"
-    if any(line.date[1] > 12 for line in lines):
-        return "mdy"
-    backwards = {order: _backwards(lines, order) for order in ("dmy", "mdy")}
-    if backwards["dmy"] != backwards["mdy"]:
-        return min(backwards, key=backwards.__getitem__)
-    return "mdy" if any(line.american for line in lines) else "dmy"
+    american = any(line.american and line.separator == "/" for line in lines)
 
+    def unlikely(order: str) -> tuple[object, ...]:
+        times = [_moment(line, order) for line in lines]
+        known = [when for when in times if when is not None]
+        backwards = sum(later < earlier for earlier, later in pairwise(known))
+        passed = max(known) - min(known) if known else timedelta()
+        return len(times) - len(known), backwards, american and order != "mdy", passed
 
-def _backwards(lines: list[_Line], order: str) -> int:
-    times = [when for line in lines if (when := _moment(line, order)) is not None]
-    return sum(later < earlier for earlier, later in pairwise(times))
+    return min(("dmy", "mdy", "ymd"), key=unlikely)
 
 
 def _moment(line: _Line, order: str) -> datetime | None:
