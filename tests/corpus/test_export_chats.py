@@ -155,8 +155,7 @@ def test_the_agent_can_be_named(option: str, tmp_path: Path) -> None:
         "partner",
     ]
     assert intake.notes == [
-        "chat.txt: 1 of 2 conversations were left out, because +49 170 1234567 does not speak "
-        "in them."
+        "chat.txt: left out 1 of 2 conversations, in which +49 170 1234567 does not speak."
     ]
 
 
@@ -239,7 +238,7 @@ def test_slack_threads_and_days_are_dialogues(kind: str, tmp_path: Path) -> None
         ],
     }
     assert agents(corpus) == {"help-1714559400.1": "Helper", "help-2024-05-01": "Deploys"}
-    assert "1 of 3 conversations were left out" in intake.notes[0]
+    assert "left out 1 of 3 conversations" in intake.notes[0]
     options = ReadOptions().with_roles(["agent=Helper"])
     assert list(said(read(source, options=options))) == ["help-1714559400.1"]
 
@@ -334,7 +333,7 @@ def test_telegrams_export_of_everything(tmp_path: Path) -> None:
     assert said(corpus) == {
         "Sky-2024-05-01": [("Ann", "partner", "Ann says 0"), ("Sky", "agent", "Sky says 1")]
     }
-    assert "1 of 2 conversations were left out" in intake.notes[0]
+    assert "left out 1 of 2 conversations" in intake.notes[0]
 
 
 def discord(name: str, text: str, **more: Any) -> dict[str, Any]:

@@ -9,7 +9,8 @@ import polars as pl
 import pytest
 
 from dialens.base import DialensError
-from dialens.corpus import read
+from dialens.corpus import Source, read
+from dialens.corpus.readers._rasa import RASA
 from tests.corpus.exports import agents, meta, put, said
 
 # Rasa, Botpress, Dialogflow
@@ -70,6 +71,14 @@ def test_rasa_sessions_are_dialogues(kind: str, tmp_path: Path) -> None:
 def test_rasa_stories_are_refused_with_the_reason(text: str, tmp_path: Path) -> None:
     with pytest.raises(DialensError, match=r"(?s)stories\.yml holds Rasa stories.*Give trackers"):
         read(put(tmp_path / "stories.yml", text))
+
+
+def test_notes_in_markdown_are_no_stories(tmp_path: Path) -> None:
+    for name, text in {
+        "notes.md": "## Rain\n* ask about it\n  - at noon\n",
+        "ci.yml": "rules:\n- alert: a\njobs:\n  steps:\n  - run: b\n",
+    }.items():
+        assert not RASA.recognises(Source(put(tmp_path / name, text)))
 
 
 BOTPRESS = [

@@ -351,6 +351,14 @@ def test_an_oasst_reply_below_the_top_shows_what_was_given(tmp_path: Path) -> No
     ]
 
 
+def test_prompts_that_nobody_answered_are_counted(tmp_path: Path) -> None:
+    alone = {"message_tree_id": "p", "prompt": oasst("p", "prompter", "Hello?")}
+    lines = "".join(json.dumps(tree) + "\n" for tree in (alone, TREE))
+    intake = Intake()
+    assert list(said(read(put(tmp_path / "a.jsonl", lines), intake=intake))) == ["t", "t-2"]
+    assert intake.notes == ["a.jsonl: left out 1 prompt without a reply."]
+
+
 def test_an_oasst_message_without_its_parent_is_named(tmp_path: Path) -> None:
     rows = [row for row in flat(TREE) if row["message_id"] != "more"]
     path = put(tmp_path / "a.jsonl", "".join(json.dumps(one) + "\n" for one in rows))

@@ -21,7 +21,7 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from dialens.base import DialensError
+from dialens.base import DialensError, counted
 from dialens.corpus._dialogue import Dialogue, Rating, Turn, batches
 from dialens.corpus._intake import Intake, RecordError
 from dialens.corpus._reading import UNREADABLE, as_record_error
@@ -91,6 +91,7 @@ def _columns(source: Source) -> set[str]:
 
 def _dialogues(source: Source, intake: Intake) -> Iterator[Dialogue]:
     loose: dict[str, dict[str, _Message]] = {}
+    unanswered = 0
     for record, content in _records(source, intake):
         try:
             if "prompt" not in content:
@@ -102,6 +103,7 @@ def _dialogues(source: Source, intake: Intake) -> Iterator[Dialogue]:
                 continue
             root = _tree(content["prompt"], "prompt", record.line)
             talks = list(_talks(root, source)) if root else []
+            unanswered += not talks
             for talk in talks:
                 intake.claim(talk.dialog, source.path, record.line)
         except UNREADABLE as error:
@@ -112,13 +114,18 @@ def _dialogues(source: Source, intake: Intake) -> Iterator[Dialogue]:
         yield from talks
     for messages in loose.values():
         for root in _roots(messages, source, intake):
-            for talk in _talks(root, source):
+            talks = list(_talks(root, source))
+            unanswered += not talks
+            for talk in talks:
                 try:
                     intake.claim(talk.dialog, source.path, root.line)
                 except RecordError as error:
                     intake.reject(source.path, root.line, error)
                     continue
                 yield talk
+    if unanswered:
+        prompts = counted(unanswered, "prompt")
+        intake.note(f"{source.path.name}: left out {prompts} without a reply.")
 
 
 def _records(source: Source, intake: Intake) -> Iterator[tuple[Record, dict[str, Any]]]:

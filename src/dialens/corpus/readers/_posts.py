@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from dialens.base import DialensError, did_you_mean
+from dialens.base import DialensError, counted, did_you_mean
 from dialens.corpus._dialogue import Dialogue, Turn, batches
 from dialens.corpus._intake import Intake, RecordError
 from dialens.corpus._roles import sounds_like_agent, sounds_like_partner
@@ -85,8 +85,8 @@ def _dialogues(
     if without:
         who = " or ".join(sorted(agents))
         intake.note(
-            f"{source.path.name}: {without:,} of {len(talks):,} conversations were left out, "
-            f"because {who} does not speak in them."
+            f"{source.path.name}: left out {without:,} of {counted(len(talks), 'conversation')}, "
+            f"in which {who} does not speak."
         )
 
 
@@ -132,7 +132,7 @@ def agents_of(posts: Iterable[Post], source: Source) -> frozenset[str]:
     if not found:
         raise DialensError(
             f"{source.path} does not say who the agent is. {_speakers(counts)}\n"
-            f"Name the agent: --role agent={_quoted(counts.most_common(1)[0][0])}"
+            f"Name the agent, for example: --role agent={_quoted(counts.most_common(1)[0][0])}"
         )
     return frozenset(found)
 
@@ -146,7 +146,7 @@ def _chosen(counts: Counter[str], source: Source) -> frozenset[str]:
         raise DialensError(
             f"{source.path}: nobody called {' or '.join(map(repr, wanted))} writes in it. "
             f"{did_you_mean(wanted[0], list(counts))}{_speakers(counts)}\n"
-            f"Name the agent: --role agent={_quoted(counts.most_common(1)[0][0])}"
+            f"Name the agent, for example: --role agent={_quoted(counts.most_common(1)[0][0])}"
         )
     return chosen
 

@@ -29,9 +29,14 @@ from dialens.corpus.readers._fields import moment, object_in
 
 _ROLES = {"user": "partner", "bot": "agent"}
 _DECODER = msgspec.json.Decoder(dict[str, Any])
-_STORIES = re.compile(rb"^(stories|rules|nlu|responses)\s*:|^\s*-\s*(story|rule)\s*:", re.MULTILINE)
-_STORY = re.compile(rb"^\s*-?\s*(story|steps|intent|rule|utter_\w+)\s*:", re.MULTILINE)
-_MARKDOWN_STORY = re.compile(rb"\A\s*##[^\n]*\n\s*\*\s*\w")
+_STORIES = re.compile(
+    rb"""^\s*-\s*(story|rule)\s*:.*^\s*-?\s*steps\s*:   # stories, rules, tests
+    | ^nlu\s*:\s*$.*^\s*-\s*(intent|lookup|synonym|regex)\s*:
+    | ^responses\s*:\s*$.*^\s*utter_\w+\s*:
+    | \A\s*\#\#[^\n]*\n\s*\*[^\n]*\n\s*-\s*(utter|action)_\w+   # the Markdown of older versions
+    """,
+    re.MULTILINE | re.DOTALL | re.VERBOSE,
+)
 _INTENT = re.compile(r"/[\w-]+(\{.*\})?", re.DOTALL)
 _UNSAID = ("action_listen", "action_session_start")
 
@@ -106,10 +111,7 @@ class RasaReader:
 
 
 def _is_stories(source: Source) -> bool:
-    head = source.head
-    if _MARKDOWN_STORY.match(head):
-        return True
-    return _STORIES.search(head) is not None and _STORY.search(head) is not None
+    return _STORIES.search(source.head) is not None
 
 
 def _is_row(first: dict[str, Any]) -> bool:

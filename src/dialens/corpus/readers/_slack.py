@@ -23,6 +23,7 @@ from dialens.corpus.readers._fields import moment, object_in
 from dialens.corpus.readers._posts import ChatReader, Post
 
 _CONVERSATIONS = ("channels.json", "groups.json", "dms.json", "mpims.json")
+_USERS = r"(org_)?users\.json"
 _DAYS = r"[^/]+/\d{4}-\d\d-\d\d\.json"
 _SPOKEN = (None, "bot_message", "me_message", "thread_broadcast", "file_share", "file_comment")
 _OBJECT = msgspec.json.Decoder(dict[str, Any])
@@ -41,7 +42,7 @@ def _recognises(source: Source) -> bool:
     bundle = bundle_of(source)
     return (
         bundle is not None
-        and bool(bundle.names(r"users\.json"))
+        and bool(bundle.names(_USERS))
         and bool(bundle.names("|".join(map(re.escape, _CONVERSATIONS))))
         and bool(bundle.names(_DAYS))
     )
@@ -75,7 +76,7 @@ def _posts(source: Source, intake: Intake) -> Iterator[Post]:
 
 def _people(bundle: Bundle, intake: Intake) -> _People:
     people = _People()
-    for name in bundle.names(r"users\.json"):
+    for name in bundle.names(_USERS):
         part = bundle.file(name)
         for record in json_records(part):
             try:
