@@ -10,6 +10,7 @@ import pytest
 
 from dialens.base import DialensError
 from dialens.corpus import Source, read
+from dialens.corpus.readers._botpress import BOTPRESS as BOTPRESS_READER
 from dialens.corpus.readers._rasa import RASA
 from tests.corpus.exports import agents, meta, put, said
 
@@ -110,7 +111,7 @@ BOTPRESS = [
 ]
 
 
-@pytest.mark.parametrize("kind", ["page", "list", "csv", "version 12"])
+@pytest.mark.parametrize("kind", ["page", "list", "conversation", "csv", "plain csv", "version 12"])
 def test_botpress_messages_in_any_order(kind: str, tmp_path: Path) -> None:
     if kind == "csv":
         frame = pl.DataFrame(
@@ -134,12 +135,26 @@ def test_botpress_messages_in_any_order(kind: str, tmp_path: Path) -> None:
             for row in BOTPRESS
         ]
         path = put(tmp_path / "weather.json", rows)
+    elif kind == "plain csv":
+        text = (
+            "conversationId,direction,userId,text,createdAt\n"
+            "c,outgoing,,Yes.,2024-05-01T10:00:02Z\nc,incoming,u1,Rain?,2024-05-01T10:00:01Z\n"
+        )
+        path = put(tmp_path / "weather.csv", text)
+    elif kind == "conversation":
+        inside = [{k: v for k, v in row.items() if k != "conversationId"} for row in BOTPRESS]
+        path = put(tmp_path / "weather.json", [{"id": "c", "messages": inside}])
     else:
         content = {"messages": BOTPRESS, "meta": {}} if kind == "page" else BOTPRESS
         path = put(tmp_path / "weather.json", content)
     corpus = read(path)
     assert said(corpus) == {"c": [("u1", "partner", "Rain?"), ("bot", "agent", "Yes.")]}
     assert agents(corpus) == {"c": "weather"}
+
+
+def test_a_sheet_of_another_platform_is_not_taken_for_botpress(tmp_path: Path) -> None:
+    text = "conversationId,direction,text\nc,inbound,Rain?\n"
+    assert not BOTPRESS_READER.recognises(Source(put(tmp_path / "sheet.csv", text)))
 
 
 REQUEST = {

@@ -16,29 +16,35 @@ from dialens.corpus._intake import Intake, RecordError
 from dialens.corpus._reading import UNREADABLE, as_record_error
 from dialens.corpus._roles import UNKNOWN
 from dialens.corpus._source import Source, json_records
-from dialens.corpus.readers._cells import header_of, table_rows
+from dialens.corpus.readers._cells import first_row, table_rows
 from dialens.corpus.readers._fields import moment
 from dialens.corpus.readers._posts import ChatReader, Post, in_time
 
 _DECODER = msgspec.json.Decoder(dict[str, Any])
 _PAYLOAD = msgspec.json.Decoder(dict[str, Any] | str)
+_DIRECTIONS = ("incoming", "outgoing")
 _WORDS = ("text", "markdown", "title", "subtitle", "body")
 
 
 def _recognises(source: Source) -> bool:
     first = source.first
     if first is None:
-        return _is_message(dict.fromkeys(header_of(source), ""))
+        return _is_message(first_row(source))
     messages = first.get("messages")
     if isinstance(messages, list):
-        return bool(messages) and all(map(_is_message, messages[:5]))
+        whole = {"conversationId": first["id"]} if "id" in first else {}
+        return bool(messages) and all(
+            isinstance(message, dict) and _is_message({**whole, **message})
+            for message in messages[:5]
+        )
     return _is_message(first)
 
 
-def _is_message(message: object) -> bool:
-    return isinstance(message, dict) and (
-        {"conversationId", "payload", "direction"} <= message.keys()
-        or {"conversationId", "payload", "sentOn"} <= message.keys()
+def _is_message(message: Mapping[str, Any]) -> bool:
+    return (
+        "conversationId" in message
+        and ("payload" in message or "text" in message)
+        and ("sentOn" in message or message.get("direction") in _DIRECTIONS)
     )
 
 
@@ -59,7 +65,7 @@ def _listed(source: Source, intake: Intake) -> Iterator[Post]:
                 raise RecordError("is wrong: expected a list", field="messages", seen=page)
             inside = "messages" in content
             posts = [
-                _post(message, f"messages[{number}]." if inside else "", record.line)
+                _post(message, f"messages[{number}]." if inside else "", record.line, content)
                 for number, message in enumerate(page)
             ]
         except UNREADABLE as error:
@@ -72,9 +78,9 @@ def _tabled(source: Source, intake: Intake) -> Iterator[Post]:
     for line, row in table_rows(source, intake):
         message: dict[str, Any] = {key: value or None for key, value in row.items()}
         try:
-            if row["payload"].lstrip()[:1] in ("{", '"'):
+            if row.get("payload", "").lstrip()[:1] in ("{", '"'):
                 message["payload"] = _PAYLOAD.decode(row["payload"])
-            yield _post(message, "", line)
+            yield _post(message, "", line, {})
         except msgspec.MsgspecError:
             wrong = RecordError("is not valid JSON", field="payload", seen=row["payload"])
             intake.reject(source.path, line, wrong)
@@ -82,14 +88,15 @@ def _tabled(source: Source, intake: Intake) -> Iterator[Post]:
             intake.reject(source.path, line, error)
 
 
-def _post(message: Any, place: str, line: int) -> Post:
+def _post(message: Any, place: str, line: int, page: Mapping[str, Any]) -> Post:
+    """A message; what it lacks is taken from its page, which may be a whole conversation."""
     if not isinstance(message, dict):
         raise RecordError("is wrong: expected an object", field=place.rstrip("."), seen=message)
-    dialog = message.get("conversationId")
+    dialog = message.get("conversationId", page.get("id") if place else None)
     if not isinstance(dialog, str | int) or dialog == "":
         raise RecordError("is missing", field=f"{place}conversationId", seen=dialog)
     bot = _is_bot(message, place)
-    payload = message.get("payload")
+    payload = message.get("payload", message.get("text"))
     if payload is None:
         raise RecordError("is missing", field=f"{place}payload", seen=message.get("id"))
     text = _text(payload, f"{place}payload")
@@ -111,7 +118,7 @@ def _is_bot(message: Mapping[str, Any], place: str) -> bool:
     direction = message.get("direction")
     if direction is None:
         return not message.get("authorId")
-    if direction not in ("incoming", "outgoing"):
+    if direction not in _DIRECTIONS:
         raise RecordError(
             "is neither `incoming` nor `outgoing`", field=f"{place}direction", seen=direction
         )

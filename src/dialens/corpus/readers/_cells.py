@@ -2,6 +2,7 @@
 
 import csv
 from collections.abc import Iterator
+from itertools import islice
 
 from dialens.corpus._intake import Intake, RecordError, not_utf8
 from dialens.corpus._source import MAX_RECORD_BYTES, Source, all_lines
@@ -14,6 +15,16 @@ def header_of(source: Source) -> list[str]:
         return next(csv.reader([line.decode()], strict=True), [])
     except (csv.Error, UnicodeDecodeError):
         return []
+
+
+def first_row(source: Source) -> dict[str, str]:
+    """The first row below the header, as far as the file's first piece shows it."""
+    text = source.head.decode(errors="replace").replace("\r\n", "\n")
+    try:
+        rows = list(islice(csv.reader(text.splitlines(keepends=True)), 2))
+    except csv.Error:
+        return {}
+    return dict(zip(*rows, strict=False)) if len(rows) == 2 else {}
 
 
 def table_rows(source: Source, intake: Intake) -> Iterator[tuple[int, dict[str, str]]]:

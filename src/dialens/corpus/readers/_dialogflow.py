@@ -46,7 +46,13 @@ def _recognises(source: Source) -> bool:
 
 def _is_history(record: Mapping[str, Any]) -> bool:
     interactions = record.get("interactions")
-    return isinstance(interactions, list) and "/conversations/" in str(record.get("name"))
+    return (
+        isinstance(interactions, list)
+        and bool(interactions)
+        and isinstance(interactions[0], dict)
+        and isinstance(interactions[0].get("response"), dict)
+        and "queryResult" in interactions[0]["response"]
+    )
 
 
 def _is_entry(record: Mapping[str, Any]) -> bool:
@@ -88,19 +94,20 @@ def _listed(source: Source, intake: Intake) -> Iterator[Exchange]:
         try:
             if record.problem:
                 raise record.problem
-            exchanges = list(_record(_DECODER.decode(record.raw), record.line))
+            content = _DECODER.decode(record.raw)
+            exchanges = list(_record(content, record.line, f"{source.stem}-{record.number}"))
         except UNREADABLE as error:
             intake.reject(source.path, record.line, as_record_error(error, record))
             continue
         yield from exchanges
 
 
-def _record(content: dict[str, Any], line: int) -> Iterator[Exchange]:
+def _record(content: dict[str, Any], line: int, nameless: str) -> Iterator[Exchange]:
     if isinstance(content.get("conversations"), list):
-        for one in content["conversations"]:
-            yield from _record(one, line)
+        for number, one in enumerate(content["conversations"], 1):
+            yield from _record(one, line, f"{nameless}.{number}")
     elif "interactions" in content:
-        yield from _history(content, line)
+        yield from _history(content, line, nameless)
     elif "conversation_name" in content:
         yield _row(content, line)
     elif "jsonPayload" in content:
@@ -111,8 +118,8 @@ def _record(content: dict[str, Any], line: int) -> Iterator[Exchange]:
         raise RecordError("is missing", field="interactions", seen=sorted(content))
 
 
-def _history(content: dict[str, Any], line: int) -> Iterator[Exchange]:
-    dialog = _last(content.get("name"), "name")
+def _history(content: dict[str, Any], line: int, nameless: str) -> Iterator[Exchange]:
+    dialog = _last(content.get("name") or nameless, "name")
     interactions = content["interactions"]
     if not isinstance(interactions, list):
         raise RecordError("is wrong: expected a list", field="interactions", seen=interactions)
