@@ -9,16 +9,36 @@ UNKNOWN = "unknown"
 _AGENT_WORDS = frozenset(
     {"agent", "ai", "assistant", "bot", "chatbot", "chatgpt", "gpt", "model", "system"}
 )
-_PARTNER_WORDS = frozenset({"customer", "human", "partner", "patient", "person", "user", "worker"})
+_PARTNER_WORDS = frozenset(
+    {
+        "caller",
+        "client",
+        "customer",
+        "guest",
+        "human",
+        "partner",
+        "patient",
+        "person",
+        "user",
+        "visitor",
+        "worker",
+    }
+)
 _BOT = re.compile(r"(?<!^ab)(?<!^tal)bot$")
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _ROLES = {
     "agent": "agent",
+    "ai": "agent",
     "assistant": "agent",
     "bot": "agent",
+    "chatbot": "agent",
+    "model": "agent",
     "partner": "partner",
     "user": "partner",
     "human": "partner",
+    "customer": "partner",
+    "client": "partner",
+    "visitor": "partner",
 }
 ROLE_NAMES = tuple(_ROLES)
 
@@ -34,6 +54,16 @@ def sounds_like_agent(name: str) -> bool:
     return any(word in _AGENT_WORDS or _BOT.search(word) for word in words)
 
 
+def sounds_like_partner(name: str) -> bool:
+    """Whether a speaker's name says that it is plainly the other side.
+
+    Examples:
+        >>> [sounds_like_partner(name) for name in ("Customer 7", "user", "Ann")]
+        [True, True, False]
+    """
+    return any(word.lower() in _PARTNER_WORDS for word in _WORD.findall(name))
+
+
 def agent_among(speakers: Iterable[str]) -> str:
     """The speaker under study: the first whose name says so, else the second to speak.
 
@@ -45,11 +75,7 @@ def agent_among(speakers: Iterable[str]) -> str:
     """
     names = list(dict.fromkeys(speakers))
     named = [name for name in names if sounds_like_agent(name)]
-    others = [
-        name
-        for name in names
-        if not any(word.lower() in _PARTNER_WORDS for word in _WORD.findall(name))
-    ]
+    others = [name for name in names if not sounds_like_partner(name)]
     if named:
         return named[0]
     if len(others) < len(names) and others:

@@ -15,6 +15,7 @@ from dialens.corpus.readers._parquet import PARQUET
 from dialens.corpus.readers._rated_units import RATED_UNITS
 from dialens.corpus.readers._sharegpt import SHAREGPT
 from dialens.corpus.readers._transcript import TRANSCRIPT
+from dialens.corpus.readers._turn_records import TURN_RECORDS
 from dialens.corpus.readers._usr import USR
 
 
@@ -47,6 +48,7 @@ _OURS: tuple[Reader, ...] = (
     PARLAI,
     OPENAI,
     SHAREGPT,
+    TURN_RECORDS,
     TSV,
     CSV,
     TRANSCRIPT,
