@@ -423,7 +423,6 @@ TEXT_SAMPLES = (
         "turns",
         "talks.jsonl",
         _turn_records,
-        has_ids=False,  # rows of one id belong together wherever they stand
         breaks={
             "odd role": lambda: Break(_turn_records(TALKS, ODD), 4, "role", len(TALKS) - 1),
         },

@@ -56,5 +56,5 @@ def test_beyond_the_first_piece(tmp_path: Path) -> None:
 def test_one_damaged_record_does_not_change_the_encoding(tmp_path: Path) -> None:
     path = tmp_path / "chats.csv"
     path.write_bytes("dialog,role,text\nd,user,Grüße\ne,user,caf".encode() + b"\xe9\n")
-    with pytest.raises(DialensError, match="line 3: .*UTF-8"):
+    with pytest.raises(DialensError, match=r"line 3: .*UTF-8"):
         read(path)

@@ -554,5 +554,5 @@ def test_a_folder_with_a_file_that_is_no_chat(tmp_path: Path) -> None:
     assert intake.rejected == 1
     assert intake.rejects[0].file.endswith("b.bin")
     (tmp_path / "c").mkdir()
-    with pytest.raises(DialensError, match="c is in no format"):
+    with pytest.raises(DialensError, match="c holds no file with conversations"):
         read(tmp_path / "c")

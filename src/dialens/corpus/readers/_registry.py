@@ -14,6 +14,7 @@ from dialens.corpus.readers._parlai import PARLAI
 from dialens.corpus.readers._parquet import PARQUET
 from dialens.corpus.readers._rated_units import RATED_UNITS
 from dialens.corpus.readers._sharegpt import SHAREGPT
+from dialens.corpus.readers._subtitles import SUBTITLES
 from dialens.corpus.readers._transcript import TRANSCRIPT
 from dialens.corpus.readers._turn_records import TURN_RECORDS
 from dialens.corpus.readers._usr import USR
@@ -49,6 +50,7 @@ _OURS: tuple[Reader, ...] = (
     OPENAI,
     SHAREGPT,
     TURN_RECORDS,
+    SUBTITLES,
     TSV,
     CSV,
     TRANSCRIPT,
