@@ -114,3 +114,12 @@ def test_standard_input_to_commands(tmp_path: Path, name: str) -> None:
     assert done.returncode != 0
     assert b"Traceback" not in done.stderr
     assert b"dialens-" not in done.stderr
+
+
+def test_ratings_through_a_pipe(tmp_path: Path) -> None:
+    rows = "".join(f"i{i},r{r},{i % 5 + r % 2}\n" for i in range(6) for r in range(3))
+    shell = f"{sys.executable} -m dialens agreement - -o {tmp_path / 'out'}"
+    table = f"item,rater,value\n{rows}".encode()
+    done = subprocess.run(["bash", "-c", shell], input=table, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr.decode()
+    assert b"18 ratings" in done.stdout
