@@ -66,6 +66,13 @@ RoleNames = Annotated[
         help="Who speaks as what in a table or transcript: agent=Bot, user=Customer.",
     ),
 ]
+AnyLanguage = Annotated[
+    bool,
+    typer.Option(
+        "--any-language",
+        help="Compute metrics that only know English although an agent speaks another language.",
+    ),
+]
 Force = Annotated[
     bool,
     typer.Option("--force", help="Write into a folder that holds other files; those are kept."),
