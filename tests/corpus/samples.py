@@ -318,6 +318,15 @@ def _delimited(name: str, delimiter: str) -> Sample:
     )
 
 
+def _turn_records(talks: tuple[Talk, ...], odd: str | None = None) -> bytes:
+    keys = ("session_id", "role", "content")
+    rows = [(row[0], row[2], row[-1]) for row in _rows(talks)]
+    if odd is not None:
+        rows[3] = (rows[3][0], odd, rows[3][2])
+    records = (json.dumps(dict(zip(keys, row, strict=True)), ensure_ascii=False) for row in rows)
+    return "".join(record + "\n" for record in records).encode()
+
+
 def _transcript(talks: tuple[Talk, ...]) -> bytes:
     names = {"partner": "Ann", "agent": "Bot"}
     blocks = [
@@ -413,6 +422,14 @@ TEXT_SAMPLES = (
     ),
     json_sample(
         "rated-units", "units.jsonl", _rated, text=("context", 0, "text"), only_response=True
+    ),
+    Sample(
+        "turns",
+        "talks.jsonl",
+        _turn_records,
+        breaks={
+            "odd role": lambda: Break(_turn_records(TALKS, ODD), 4, "role", len(TALKS) - 1),
+        },
     ),
     _delimited("csv", ","),
     _delimited("tsv", "\t"),

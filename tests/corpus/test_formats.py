@@ -387,7 +387,6 @@ def test_csv_agent_may_stand_on_its_own_rows_only(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "line", "said"),
     [
-        ("dialog,text\nd,hi\n", 1, "`role or speaker` is missing; seen: dialog, text"),
         ("dialog,role,text,role\nd,user,hi,user\n", 1, "`role` stands twice"),
         ("dialog,role,text,agent\nd,user,hi,a\nd,agent,ho,b\n", 3, "`agent` changes.*b after a"),
         ("dialog,role,text,system\nd,user,hi,a\nd,agent,ho,b\n", 3, "`system` changes"),
@@ -548,12 +547,12 @@ def test_a_folder_of_logs_names_conversations_by_their_files(tmp_path: Path) -> 
 def test_a_folder_with_a_file_that_is_no_chat(tmp_path: Path) -> None:
     write(tmp_path / "a.txt", "User: hi\nBot: ho\n")
     write(tmp_path / "b.bin", "\x00\x01 nothing")
-    with pytest.raises(DialensError, match=r"b\.bin is in no format"):
+    with pytest.raises(DialensError, match=r"b\.bin is a binary file in no format"):
         read(tmp_path)
     intake = Intake(OnError.SKIP)
     assert read(tmp_path, intake=intake).turns.collect().height == 2
     assert intake.rejected == 1
     assert intake.rejects[0].file.endswith("b.bin")
     (tmp_path / "c").mkdir()
-    with pytest.raises(DialensError, match="c is in no format"):
+    with pytest.raises(DialensError, match="c holds no file with conversations"):
         read(tmp_path / "c")

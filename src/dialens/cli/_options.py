@@ -1,15 +1,16 @@
 """Options that several commands share, and how their values are read."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import wraps
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, ParamSpec
 
 import typer
 
 from dialens.base import DialensError
-from dialens.corpus import LEVELS, OnError, ReadOptions
+from dialens.corpus import LEVELS, OnError, ReadOptions, local_file
 from dialens.metrics import (
     Family,
     ModelChoice,
@@ -23,6 +24,7 @@ from dialens.metrics import (
 from dialens.metrics import metrics as all_metrics
 from dialens.text import Lexicon, read_emotion_lexicon, read_lexicon
 
+P = ParamSpec("P")
 _DEVICES = ("auto", "cpu", "cuda")
 
 Format = Annotated[
@@ -62,6 +64,13 @@ RoleNames = Annotated[
         "--role",
         metavar="ROLE=NAME",
         help="Who speaks as what in a table or transcript: agent=Bot, user=Customer.",
+    ),
+]
+AnyLanguage = Annotated[
+    bool,
+    typer.Option(
+        "--any-language",
+        help="Compute metrics that only know English although an agent speaks another language.",
     ),
 ]
 Force = Annotated[
@@ -170,6 +179,33 @@ def read_options(
         if name is not None and not name.strip():
             raise DialensError(f"{option} takes a name; seen: {name!r}.")
     return ReadOptions(system, agent).with_columns(columns or ()).with_roles(roles or ())
+
+
+def reads_anything(
+    parameter: str, *, result: str | None = None
+) -> Callable[[Callable[P, None]], Callable[P, None]]:
+    """Let a command read `-`, pipes and addresses: for it, they are files until it ends.
+
+    Args:
+        parameter: The parameter with the path to read.
+        result: Names the output (`stdin-RESULT`) of a command that else writes beside its input.
+    """
+
+    def decorate(command: Callable[P, None]) -> Callable[P, None]:
+        @wraps(command)
+        def with_files(*positional: P.args, **options: P.kwargs) -> None:
+            path = options[parameter]
+            if not isinstance(path, Path):
+                raise TypeError(f"{parameter} is no path: {path!r}")
+            with local_file(path) as here:
+                options[parameter] = here.path
+                if result is not None and here.path != path and options.get("output") is None:
+                    options["output"] = Path(f"{here.path.name.split('.')[0]}-{result}")
+                command(*positional, **options)
+
+        return with_files
+
+    return decorate
 
 
 def make_resources(

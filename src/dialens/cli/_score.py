@@ -16,6 +16,7 @@ from dialens.base import RUN, Recorder, atomic_folder, counted, progress
 from dialens.cli._options import (
     AgentName,
     AllowPickle,
+    AnyLanguage,
     Cache,
     ColumnNames,
     Device,
@@ -39,8 +40,17 @@ from dialens.cli._options import (
 )
 from dialens.cli._terminal import plain_console, plain_table
 from dialens.corpus import Intake, OnError, ReadOptions, agent_labels, read, write_rejects
-from dialens.metrics import Resources, Scores, ScoringPlan, forecast, make_plan, score_into
-from dialens.report import Summary, headline_metrics, run_facts, write_report
+from dialens.metrics import (
+    OtherLanguage,
+    Resources,
+    Scores,
+    ScoringPlan,
+    fit_to_language,
+    forecast,
+    make_plan,
+    score_into,
+)
+from dialens.report import Remark, Summary, headline_metrics, run_facts, write_report
 
 _NUMBER = 6  # characters of a value
 _GAP = 2
@@ -98,6 +108,7 @@ def score(
     system: SystemName = None,
     column: ColumnNames = None,
     role: RoleNames = None,
+    any_language: AnyLanguage = False,
     on_error: OnErrorOption = OnError.STOP,
     force: Force = False,
 ) -> None:
@@ -147,6 +158,7 @@ def score(
         threads=threads,
         format=format,
         options=read_options(agent, system, column, role),
+        any_language=any_language,
         on_error=on_error,
         force=force,
     )
@@ -162,6 +174,7 @@ def score_to(
     threads: int | None = None,
     format: str | None = None,
     options: ReadOptions | None = None,
+    any_language: bool = False,
     on_error: OnError = OnError.STOP,
     force: bool = False,
 ) -> None:
@@ -181,6 +194,7 @@ def score_to(
         "own_models": {task: str(place) for task, place in context.models.own.items()},
         "weights": dict(context.weights),
         "metric_options": {k: dict(v) for k, v in context.options.items()},
+        "any_language": any_language,
         "on_error": on_error,
     }
     recorder = Recorder("score", arguments, seed=resources.seed)
@@ -196,6 +210,8 @@ def score_to(
                 advance=advance,
             )
         turns = int(corpus.manifest["counts"]["turns"])
+        with recorder.step("language"):
+            plan, language = fit_to_language(plan, corpus, resources, any_language=any_language)
         with recorder.step("load models"):
             expected = forecast(corpus, plan)
         if expected is not None:
@@ -217,6 +233,7 @@ def score_to(
                 run=recorder.record(),
                 resources=resources,
                 seed=resources.seed,
+                remarks=_remarks(language),
             )
         recorder.finish(scratch / RUN)
         if intake.rejects:
@@ -225,8 +242,14 @@ def score_to(
     _print(Scores.open(output), summary, output, intake)
 
 
+def _remarks(language: OtherLanguage | None) -> list[Remark]:
+    return [] if language is None else [Remark("Not in English", language.text, warning=True)]
+
+
 def _print(scores: Scores, summary: Summary, output: Path, intake: Intake) -> None:
     """A few lines on what was scored, what stands out and where to look."""
+    for remark in summary.remarks:
+        print(f"{remark.title}: {remark.text}")
     print(f"{summary.answer}.\n{summary.scope}.")
     for sentence in intake.notes:
         print(sentence)

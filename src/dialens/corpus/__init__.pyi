@@ -3,6 +3,7 @@ from ._converting import Format, Summary, convert, formats
 from ._corpus import Corpus, is_corpus_folder, write_corpus, write_rejects
 from ._demo import demo_path
 from ._dialogue import Dialogue, Rating, Reference, Turn, batches, tables
+from ._fetching import local_file, remote_address
 from ._intake import Intake, OnError, RecordError, message
 from ._names import agent_labels
 from ._opening import read
@@ -44,9 +45,11 @@ __all__ = [
     "formats",
     "is_corpus_folder",
     "json_records",
+    "local_file",
     "message",
     "packing_of",
     "read",
+    "remote_address",
     "tables",
     "unpacked_pieces",
     "write_corpus",

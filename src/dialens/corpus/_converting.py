@@ -5,7 +5,7 @@ from pathlib import Path
 
 from dialens.base import Advance, refuse_inputs_in
 from dialens.corpus._intake import Intake, OnError
-from dialens.corpus._opening import all_parts, describe, sources_of
+from dialens.corpus._opening import all_parts, describe, opened
 from dialens.corpus._reading import choose
 from dialens.corpus._source import ReadOptions
 from dialens.corpus._writing import WRITERS, writer_for
@@ -85,19 +85,19 @@ def convert(
         >>> convert(folder / "talk.txt", folder / "talk.jsonl").turns
         2
     """
-    (source,) = sources_of([source_path], options or ReadOptions())
     target = Path(target_path)
-    refuse_inputs_in(target, [source.path])
     writer = writer_for(target, to)
-    reader = choose(source, format, readers())
     intake = intake or Intake(OnError(on_error))
-    parts = all_parts([(source, reader)], intake, advance)
-    written = writer.write(
-        parts, target, source=describe(source, reader), intake=intake, force=force
-    )
+    with opened([source_path], options or ReadOptions(), intake) as (source,):
+        refuse_inputs_in(target, [source.path])
+        reader = choose(source, format, readers())
+        parts = all_parts([(source, reader)], intake, advance)
+        written = writer.write(
+            parts, target, source=describe(source, reader), intake=intake, force=force
+        )
     left_out = [f"{count:,} {kind}" for kind, count in written.left_out.items() if count]
     return Summary(
-        source=source.path,
+        source=Path(source_path),
         target=target,
         format=reader.name,
         to=writer.name,

@@ -2,13 +2,16 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from dialens.base import Advance, DialensError, sha256_file
 from dialens.corpus._corpus import Corpus, write_corpus
+from dialens.corpus._fetching import LocalFile, local_file
 from dialens.corpus._intake import Intake, OnError
-from dialens.corpus._names import named
+from dialens.corpus._names import PIPED, named
 from dialens.corpus._reading import Reader, choose
 from dialens.corpus._source import ReadOptions, Source
 from dialens.corpus._tables import Tables
@@ -48,27 +51,48 @@ def read(
     """
     intake = intake or Intake(OnError(on_error))
     options = options or ReadOptions()
-    sources = sources_of([path, *more], options)
-    chosen = [(source, choose(source, format, readers())) for source in sources]
-    if len(chosen) == 1 and chosen[0][1].name == "corpus" and options == ReadOptions():
-        return Corpus.open(sources[0].path)
-    parts = all_parts(chosen, intake, advance if spool is None else None)
-    origin = describe_all(chosen)
-    if spool is not None:
-        return write_corpus(parts, spool, source=origin, intake=intake, advance=advance)
-    tables = list(parts)
+    with opened([path, *more], options, intake) as sources:
+        chosen = [(source, choose(source, format, readers())) for source in sources]
+        if len(chosen) == 1 and chosen[0][1].name == "corpus" and options == ReadOptions():
+            return Corpus.open(sources[0].path)
+        parts = all_parts(chosen, intake, advance if spool is None else None)
+        origin = describe_all(chosen)
+        if spool is not None:
+            return write_corpus(parts, spool, source=origin, intake=intake, advance=advance)
+        tables = list(parts)
     return Corpus.from_tables(tables, {"source": origin, "counts": {"rejected": intake.rejected}})
 
 
-def sources_of(paths: Sequence[str | Path], options: ReadOptions) -> list[Source]:
-    """The sources at some paths, told apart by as much of each path as it takes.
+@contextmanager
+def opened(
+    paths: Sequence[str | Path], options: ReadOptions, intake: Intake
+) -> Iterator[list[Source]]:
+    """The sources at some paths, pipes and remote ones as files for as long as the block takes."""
+    with ExitStack() as stack:
+        files = [stack.enter_context(local_file(path)) for path in paths]
+        try:
+            yield sources_of(files, options)
+        finally:
+            shown = {str(file.path): file.shown for file in files}
+            intake.rejects = [
+                replace(reject, file=shown.get(reject.file, reject.file))
+                for reject in intake.rejects
+            ]
+
+
+def sources_of(files: Sequence[LocalFile], options: ReadOptions) -> list[Source]:
+    """Files as sources, told apart by as much of each path as it takes.
 
     Examples:
-        >>> some = sources_of(["a/chats.jsonl", "b/chats.jsonl", "c/v2.jsonl"], ReadOptions())
+        >>> paths = ["a/chats.jsonl", "b/chats.jsonl", "c/v2.jsonl"]
+        >>> some = sources_of([LocalFile(Path(path), path) for path in paths], ReadOptions())
         >>> [source.stem for source in some]
         ['a/chats', 'b/chats', 'v2']
     """
-    plain = [Source(Path(path), options=options) for path in paths]
+    plain = [
+        Source(file.path, file.label, agent=PIPED if file.piped else None, options=options)
+        for file in files
+    ]
     places = [source.path.resolve() for source in plain]
     for place, count in Counter(places).items():
         if count > 1:
@@ -83,7 +107,7 @@ def sources_of(paths: Sequence[str | Path], options: ReadOptions) -> list[Source
             for label, place, source in zip(labels, places, plain, strict=True)
         ]
     return [
-        source if label == source.stem else Source(source.path, label, options=options)
+        source if label == source.stem else replace(source, label=label)
         for source, label in zip(plain, labels, strict=True)
     ]
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 
 from dialens.base import DialensError
+from dialens.corpus._encoding import UTF8, as_utf8, encoding_of
 from dialens.corpus._intake import RecordError
 from dialens.corpus._roles import role_of
 from dialens.corpus._unpacking import DAMAGE, MAGIC_BYTES, packing_of, unpacked_pieces
@@ -158,8 +159,16 @@ class Source:
         objects = [row for row in rows if row]
         return objects[0] if 2 * len(objects) >= len(rows) > 0 else None
 
+    @cached_property
+    def encoding(self) -> str:
+        """How its text is encoded."""
+        return UTF8 if self.is_folder else encoding_of(self._bytes())
+
     def chunks(self) -> Iterator[bytes]:
-        """The unpacked bytes in pieces; a damaged archive is an error that says how far it got."""
+        """The unpacked text as UTF-8 in pieces; a damaged archive is an error that says where."""
+        return as_utf8(self._bytes(), self.encoding)
+
+    def _bytes(self) -> Iterator[bytes]:
         try:
             stream = self.path.open("rb")
         except OSError as error:
@@ -179,8 +188,6 @@ class Source:
                     ) from error
                 if chunk is None:
                     return
-                if not done:
-                    chunk = chunk.removeprefix(b"\xef\xbb\xbf")
                 done += len(chunk) or 1
                 yield chunk
 

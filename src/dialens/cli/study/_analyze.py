@@ -12,7 +12,7 @@ import typer
 from dialens.analysis.bias import Resampling, analyse_study, read_study
 from dialens.analysis.people import People, who_took_part
 from dialens.base import RUN, DialensError, Recorder, atomic_folder
-from dialens.cli._options import Force, Resamples, Seed, shown
+from dialens.cli._options import Force, Resamples, Seed, reads_anything, shown
 from dialens.cli._terminal import plain_console
 from dialens.cli.study._database import DATABASE, DatabaseOption, database_of, recorded_study
 from dialens.cli.study._extra import studies_extra
@@ -48,6 +48,7 @@ class _Source:
     put_in: Sequence[str] = field(default=())
 
 
+@reads_anything("source", result=_ANALYSIS)
 def analyze(
     source: Annotated[
         Path,

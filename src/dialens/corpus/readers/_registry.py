@@ -24,7 +24,9 @@ from dialens.corpus.readers._rated_units import RATED_UNITS
 from dialens.corpus.readers._sharegpt import SHAREGPT
 from dialens.corpus.readers._slack import SLACK
 from dialens.corpus.readers._telegram import TELEGRAM
+from dialens.corpus.readers._subtitles import SUBTITLES
 from dialens.corpus.readers._transcript import TRANSCRIPT
+from dialens.corpus.readers._turn_records import TURN_RECORDS
 from dialens.corpus.readers._usr import USR
 from dialens.corpus.readers._whatsapp import WHATSAPP
 
@@ -69,6 +71,8 @@ _OURS: tuple[Reader, ...] = (
     PARLAI,
     OPENAI,
     SHAREGPT,
+    TURN_RECORDS,
+    SUBTITLES,
     TSV,
     CSV,
     TRANSCRIPT,
