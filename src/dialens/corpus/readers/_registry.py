@@ -23,8 +23,8 @@ from dialens.corpus.readers._rasa import RASA
 from dialens.corpus.readers._rated_units import RATED_UNITS
 from dialens.corpus.readers._sharegpt import SHAREGPT
 from dialens.corpus.readers._slack import SLACK
-from dialens.corpus.readers._telegram import TELEGRAM
 from dialens.corpus.readers._subtitles import SUBTITLES
+from dialens.corpus.readers._telegram import TELEGRAM
 from dialens.corpus.readers._transcript import TRANSCRIPT
 from dialens.corpus.readers._turn_records import TURN_RECORDS
 from dialens.corpus.readers._usr import USR
