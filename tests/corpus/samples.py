@@ -56,6 +56,8 @@ class Sample:
     encode: Callable[[tuple[Talk, ...]], bytes]
     only_response: bool = False
     has_ids: bool = True
+    ids: tuple[str, ...] | None = None
+    twice: bool = False
     folder: str | None = None
     beside: dict[str, str] = field(default_factory=dict)
     breaks: dict[str, Callable[[], Break]] = field(default_factory=dict)
@@ -71,6 +73,7 @@ class Sample:
         for name, text in self.beside.items():
             (home / name).write_text(text)
         path = home / self.file
+        path.parent.mkdir(exist_ok=True)
         path.write_bytes(data)
         return (home if self.folder else path), path
 
@@ -315,6 +318,15 @@ def _delimited(name: str, delimiter: str) -> Sample:
     )
 
 
+def _turn_records(talks: tuple[Talk, ...], odd: str | None = None) -> bytes:
+    keys = ("session_id", "role", "content")
+    rows = [(row[0], row[2], row[-1]) for row in _rows(talks)]
+    if odd is not None:
+        rows[3] = (rows[3][0], odd, rows[3][2])
+    records = (json.dumps(dict(zip(keys, row, strict=True)), ensure_ascii=False) for row in rows)
+    return "".join(record + "\n" for record in records).encode()
+
+
 def _transcript(talks: tuple[Talk, ...]) -> bytes:
     names = {"partner": "Ann", "agent": "Bot"}
     blocks = [
@@ -406,9 +418,18 @@ TEXT_SAMPLES = (
         text=("conversation_b", 1, "content"),
         role=("conversation_a", 0, "role"),
         array=True,
+        twice=True,
     ),
     json_sample(
         "rated-units", "units.jsonl", _rated, text=("context", 0, "text"), only_response=True
+    ),
+    Sample(
+        "turns",
+        "talks.jsonl",
+        _turn_records,
+        breaks={
+            "odd role": lambda: Break(_turn_records(TALKS, ODD), 4, "role", len(TALKS) - 1),
+        },
     ),
     _delimited("csv", ","),
     _delimited("tsv", "\t"),

@@ -157,9 +157,9 @@ def test_dstc10_dialogs_and_sets_without_annotations(tmp_path: Path) -> None:
     bare = read(test_set)
     assert bare.ratings.collect().height == 0
     assert told(bare, "system", "agent", "role") == [
-        ("jsalt", "unknown", "partner"),
-        ("jsalt", "unknown", "partner"),
-        ("jsalt", "unknown", "agent"),
+        ("jsalt", "jsalt_eval", "partner"),
+        ("jsalt", "jsalt_eval", "partner"),
+        ("jsalt", "jsalt_eval", "agent"),
     ]
 
 
@@ -342,8 +342,8 @@ def test_convokit_of_old_in_one_array_sorted_by_time(tmp_path: Path) -> None:
     (tmp_path / "users.json").write_text("{}")
     corpus = read(tmp_path)
     assert told(corpus, "text", "speaker", "agent", "reply_to") == [
-        ("one", "Bob", "unknown", None),
-        ("two", "Eve", "unknown", "a"),
+        ("one", "Bob", tmp_path.name, None),
+        ("two", "Eve", tmp_path.name, "a"),
     ]
     (tmp_path / "utterances.json").write_text(json.dumps([*old, {**old[0], "text": 3}]))
     with pytest.raises(DialensError, match=r"utterances\.json, record 3: field `text`"):
@@ -387,7 +387,6 @@ def test_csv_agent_may_stand_on_its_own_rows_only(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "line", "said"),
     [
-        ("dialog,text\nd,hi\n", 1, "`role or speaker` is missing; seen: dialog, text"),
         ("dialog,role,text,role\nd,user,hi,user\n", 1, "`role` stands twice"),
         ("dialog,role,text,agent\nd,user,hi,a\nd,agent,ho,b\n", 3, "`agent` changes.*b after a"),
         ("dialog,role,text,system\nd,user,hi,a\nd,agent,ho,b\n", 3, "`system` changes"),
@@ -548,12 +547,12 @@ def test_a_folder_of_logs_names_conversations_by_their_files(tmp_path: Path) -> 
 def test_a_folder_with_a_file_that_is_no_chat(tmp_path: Path) -> None:
     write(tmp_path / "a.txt", "User: hi\nBot: ho\n")
     write(tmp_path / "b.bin", "\x00\x01 nothing")
-    with pytest.raises(DialensError, match=r"b\.bin is in no format"):
+    with pytest.raises(DialensError, match=r"b\.bin is a binary file in no format"):
         read(tmp_path)
     intake = Intake(OnError.SKIP)
     assert read(tmp_path, intake=intake).turns.collect().height == 2
     assert intake.rejected == 1
     assert intake.rejects[0].file.endswith("b.bin")
     (tmp_path / "c").mkdir()
-    with pytest.raises(DialensError, match="c is in no format"):
+    with pytest.raises(DialensError, match="c holds no file with conversations"):
         read(tmp_path / "c")

@@ -19,7 +19,7 @@ from dialens.base import (
     progress,
     sha256_file,
 )
-from dialens.cli._options import Force, OnErrorOption, Seed, names, shown
+from dialens.cli._options import Force, OnErrorOption, Seed, names, reads_anything, shown
 from dialens.cli._rating_options import (
     ColumnOption,
     ParticipantsOption,
@@ -49,6 +49,7 @@ _LABELS = ("percent_agreement", "gwet_ac1", "fleiss_kappa", "light_kappa", "cohe
 _MOST_GROUPS = 30
 
 
+@reads_anything("ratings")
 def agreement(
     ratings: Annotated[
         Path, typer.Argument(metavar="RATINGS", help="A corpus, rated units, or a table.")

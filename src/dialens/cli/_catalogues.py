@@ -103,6 +103,7 @@ def _show(card: MetricCard, resources: Resources, lacking: str | None) -> None:
         "family": card.family,
         "levels": ", ".join(card.levels),
         "needs": ", ".join(card.needs) or "the agent's words only",
+        "language": {"en": "English only", "": "any"}.get(card.language, card.language),
         "range": f"{low} to {high}; {better[card.higher_is_better]}",
         "citation": card.citation or "none",
         "licence": card.licence,

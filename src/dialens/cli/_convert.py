@@ -6,7 +6,17 @@ from typing import Annotated
 import typer
 
 from dialens.base import progress
-from dialens.cli._options import Force, Format, OnErrorOption, shown
+from dialens.cli._options import (
+    AgentName,
+    ColumnNames,
+    Force,
+    Format,
+    OnErrorOption,
+    RoleNames,
+    SystemName,
+    read_options,
+    shown,
+)
 from dialens.corpus import Intake, OnError, write_rejects
 from dialens.corpus import convert as convert_corpus
 
@@ -19,6 +29,10 @@ def convert(
         str | None,
         typer.Option("--to", help="Format to write; from the ending of OUT if not given."),
     ] = None,
+    agent: AgentName = None,
+    system: SystemName = None,
+    column: ColumnNames = None,
+    role: RoleNames = None,
     on_error: OnErrorOption = OnError.STOP,
     force: Force = False,
 ) -> None:
@@ -34,12 +48,21 @@ def convert(
     intake = Intake(on_error)
     with progress("Converting") as advance:
         done = convert_corpus(
-            source, target, format=format, to=to, force=force, intake=intake, advance=advance
+            source,
+            target,
+            format=format,
+            to=to,
+            options=read_options(agent, system, column, role),
+            force=force,
+            intake=intake,
+            advance=advance,
         )
     print(
         f"{done.dialogs:,} dialogs, {done.turns:,} turns: {shown(source)} ({done.format}) → "
         f"{shown(target)} ({done.to})"
     )
+    for sentence in intake.notes:
+        print(sentence)
     if intake.rejected:
         rejects = target.with_name(f"{target.name}.rejects.jsonl")
         write_rejects(intake, rejects)

@@ -29,7 +29,7 @@ def demo(
     scorers = ScorerSet(ScorerContext(models=ModelChoice("small")))
     resources = Resources(scorers=scorers)
     score_to(
-        demo_path(),
+        [demo_path()],
         output,
         plan=make_plan(None, resources),
         levels=list(LEVELS),

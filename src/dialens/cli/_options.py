@@ -1,15 +1,16 @@
 """Options that several commands share, and how their values are read."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import wraps
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, ParamSpec
 
 import typer
 
 from dialens.base import DialensError
-from dialens.corpus import LEVELS, OnError
+from dialens.corpus import LEVELS, OnError, ReadOptions, local_file
 from dialens.metrics import (
     Family,
     ModelChoice,
@@ -23,6 +24,7 @@ from dialens.metrics import (
 from dialens.metrics import metrics as all_metrics
 from dialens.text import Lexicon, read_emotion_lexicon, read_lexicon
 
+P = ParamSpec("P")
 _DEVICES = ("auto", "cpu", "cuda")
 
 Format = Annotated[
@@ -33,6 +35,42 @@ OnErrorOption = Annotated[
     OnError,
     typer.Option(
         "--on-error", help="At a record that cannot be read: stop, or skip it, count and list it."
+    ),
+]
+AgentName = Annotated[
+    str | None,
+    typer.Option(
+        "--agent", metavar="NAME", help="Call the agent so, whatever the input says or leaves open."
+    ),
+]
+SystemName = Annotated[
+    str | None,
+    typer.Option(
+        "--system", metavar="NAME", help="Call the system so: all inputs count as one system."
+    ),
+]
+ColumnNames = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--column",
+        metavar="OURS=THEIRS",
+        help="Which column of a table is which: text=Message, dialog='Conversation ID', "
+        "speaker=Who; also role, turn, created_at, agent, system, prompt, response.",
+    ),
+]
+RoleNames = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--role",
+        metavar="ROLE=NAME",
+        help="Who speaks as what in a table or transcript: agent=Bot, user=Customer.",
+    ),
+]
+AnyLanguage = Annotated[
+    bool,
+    typer.Option(
+        "--any-language",
+        help="Compute metrics that only know English although an agent speaks another language.",
     ),
 ]
 Force = Annotated[
@@ -122,6 +160,52 @@ def level_names(entries: list[str] | None) -> list[str]:
         if level not in LEVELS:
             raise DialensError(f"There is no level {level!r}. Levels: {', '.join(LEVELS)}.")
     return chosen
+
+
+def read_options(
+    agent: str | None = None,
+    system: str | None = None,
+    columns: list[str] | None = None,
+    roles: list[str] | None = None,
+) -> ReadOptions:
+    """What `--agent`, `--system`, `--column` and `--role` say of the input.
+
+    Examples:
+        >>> options = read_options(columns=["text=Message"], roles=["agent=Bot", "user=Ann"])
+        >>> options.columns, options.roles
+        ({'text': 'Message'}, {'Bot': 'agent', 'Ann': 'partner'})
+    """
+    for option, name in (("--agent", agent), ("--system", system)):
+        if name is not None and not name.strip():
+            raise DialensError(f"{option} takes a name; seen: {name!r}.")
+    return ReadOptions(system, agent).with_columns(columns or ()).with_roles(roles or ())
+
+
+def reads_anything(
+    parameter: str, *, result: str | None = None
+) -> Callable[[Callable[P, None]], Callable[P, None]]:
+    """Let a command read `-`, pipes and addresses: for it, they are files until it ends.
+
+    Args:
+        parameter: The parameter with the path to read.
+        result: Names the output (`stdin-RESULT`) of a command that else writes beside its input.
+    """
+
+    def decorate(command: Callable[P, None]) -> Callable[P, None]:
+        @wraps(command)
+        def with_files(*positional: P.args, **options: P.kwargs) -> None:
+            path = options[parameter]
+            if not isinstance(path, Path):
+                raise TypeError(f"{parameter} is no path: {path!r}")
+            with local_file(path) as here:
+                options[parameter] = here.path
+                if result is not None and here.path != path and options.get("output") is None:
+                    options["output"] = Path(f"{here.path.name.split('.')[0]}-{result}")
+                command(*positional, **options)
+
+        return with_files
+
+    return decorate
 
 
 def make_resources(

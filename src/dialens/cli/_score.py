@@ -2,6 +2,7 @@
 
 import shutil
 import sys
+from collections.abc import Sequence
 from itertools import accumulate
 from pathlib import Path
 from typing import Annotated
@@ -13,8 +14,11 @@ from rich.table import Column
 from dialens.analysis.profiles import write_trait_profile
 from dialens.base import RUN, Recorder, atomic_folder, counted, progress
 from dialens.cli._options import (
+    AgentName,
     AllowPickle,
+    AnyLanguage,
     Cache,
+    ColumnNames,
     Device,
     Force,
     Format,
@@ -23,19 +27,31 @@ from dialens.cli._options import (
     NoCache,
     OnErrorOption,
     OwnModels,
+    RoleNames,
     Seed,
+    SystemName,
     Weights,
     level_names,
     make_resources,
     make_scorers,
     names,
+    read_options,
     shown,
 )
 from dialens.cli._terminal import plain_console, plain_table
-from dialens.corpus import Intake, OnError, read, write_rejects
-from dialens.metrics import Resources, Scores, ScoringPlan, forecast, make_plan, score_into
+from dialens.corpus import Intake, OnError, ReadOptions, agent_labels, read, write_rejects
+from dialens.metrics import (
+    OtherLanguage,
+    Resources,
+    Scores,
+    ScoringPlan,
+    fit_to_language,
+    forecast,
+    make_plan,
+    score_into,
+)
 from dialens.models import GET_LARGER, has_larger_models
-from dialens.report import Summary, headline_metrics, run_facts, write_report
+from dialens.report import Remark, Summary, headline_metrics, run_facts, write_report
 
 _NUMBER = 6  # characters of a value
 _GAP = 2
@@ -43,7 +59,13 @@ _MOST_AGENTS = 12
 
 
 def score(
-    corpus: Annotated[Path, typer.Argument(metavar="CORPUS", help="File or folder to read.")],
+    corpus: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="CORPUS...",
+            help="Files or folders to read; several are several systems, to be compared.",
+        ),
+    ],
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write.")] = Path("out"),
     metrics: Annotated[
         list[str] | None,
@@ -83,6 +105,11 @@ def score(
         int | None, typer.Option(min=1, help="Batches worked on at once; one a core by default.")
     ] = None,
     format: Format = None,
+    agent: AgentName = None,
+    system: SystemName = None,
+    column: ColumnNames = None,
+    role: RoleNames = None,
+    any_language: AnyLanguage = False,
     on_error: OnErrorOption = OnError.STOP,
     force: Force = False,
 ) -> None:
@@ -94,7 +121,10 @@ def score(
     [bold]Examples[/]
 
       dialens score chats.jsonl -o out
+      dialens score v1.jsonl v2.jsonl -o out
       dialens score logs/ -o out --on-error skip
+      dialens score logs/ -o out --agent my-bot
+      dialens score chats.csv -o out --column text=Message --column dialog="Conversation ID"
       dialens score corpus -o out --metrics emotion,language_style_matching --levels agent,system
       dialens score corpus -o out --models none
       dialens score corpus -o out --lexicon emotion=NRC-Hashtag-Emotion-Lexicon-v0.2.txt
@@ -128,13 +158,15 @@ def score(
         resources=resources,
         threads=threads,
         format=format,
+        options=read_options(agent, system, column, role),
+        any_language=any_language,
         on_error=on_error,
         force=force,
     )
 
 
 def score_to(
-    source: Path,
+    sources: Sequence[Path],
     output: Path,
     *,
     plan: ScoringPlan,
@@ -142,28 +174,45 @@ def score_to(
     resources: Resources,
     threads: int | None = None,
     format: str | None = None,
+    options: ReadOptions | None = None,
+    any_language: bool = False,
     on_error: OnError = OnError.STOP,
     force: bool = False,
 ) -> None:
     """Read, score, report; the output folder appears when all of it is done."""
     intake = Intake(on_error)
+    options = options or ReadOptions()
     context = resources.scorers.context
     arguments = {
-        "corpus": source,
+        "corpus": sources[0] if len(sources) == 1 else list(sources),
+        "agent": options.agent,
+        "system": options.system,
+        "columns": dict(options.columns),
+        "roles": dict(options.roles),
         "metrics": [metric.name for metric in plan.metrics],
         "levels": levels,
         "models": context.models.size,
         "own_models": {task: str(place) for task, place in context.models.own.items()},
         "weights": dict(context.weights),
         "metric_options": {k: dict(v) for k, v in context.options.items()},
+        "any_language": any_language,
         "on_error": on_error,
     }
     recorder = Recorder("score", arguments, seed=resources.seed)
-    with atomic_folder(output, inputs=[source], force=force) as scratch:
+    with atomic_folder(output, inputs=sources, force=force) as scratch:
         spool = scratch / ".spool"
         with recorder.step("read"), progress("Reading") as advance:
-            corpus = read(source, format=format, intake=intake, spool=spool, advance=advance)
+            corpus = read(
+                *sources,
+                format=format,
+                options=options,
+                intake=intake,
+                spool=spool,
+                advance=advance,
+            )
         turns = int(corpus.manifest["counts"]["turns"])
+        with recorder.step("language"):
+            plan, language = fit_to_language(plan, corpus, resources, any_language=any_language)
         with recorder.step("load models"):
             expected = forecast(corpus, plan)
         if expected is not None:
@@ -185,6 +234,7 @@ def score_to(
                 run=recorder.record(),
                 resources=resources,
                 seed=resources.seed,
+                remarks=_remarks(language),
             )
         recorder.finish(scratch / RUN)
         if intake.rejects:
@@ -195,9 +245,17 @@ def score_to(
         print(f"Models: the small ones. Those that did better on engagement: {GET_LARGER}")
 
 
+def _remarks(language: OtherLanguage | None) -> list[Remark]:
+    return [] if language is None else [Remark("Not in English", language.text, warning=True)]
+
+
 def _print(scores: Scores, summary: Summary, output: Path, intake: Intake) -> None:
     """A few lines on what was scored, what stands out and where to look."""
+    for remark in summary.remarks:
+        print(f"{remark.title}: {remark.text}")
     print(f"{summary.answer}.\n{summary.scope}.")
+    for sentence in intake.notes:
+        print(sentence)
     if intake.rejected:
         print(
             f"Left out {counted(intake.rejected, 'record')}: see {shown(output / 'rejects.jsonl')}."
@@ -228,15 +286,17 @@ def _print_agents(scores: Scores) -> int:
     present = present if len(present) else rows["metric"].unique()
     shown_metrics = headline_metrics({name: scores.cards[name] for name in sorted(present)})
     wide = scores.wide("agent")
-    names_take = max(map(len, wide["agent"].head(_MOST_AGENTS).to_list()), default=0)
+    labels_of_agents = agent_labels(wide.select("system", "agent").rows())
+    names_take = max(map(len, labels_of_agents[:_MOST_AGENTS]), default=0)
     shown_metrics = _fitting(shown_metrics, console.width - max(names_take, len("agent")))
     labels = [name.replace("_", " ") for name in shown_metrics]
     table = plain_table(Column("agent", overflow="fold"))
     for text in labels:
         table.add_column(text, min_width=max(map(len, text.split())))
-    for row in wide.head(_MOST_AGENTS).iter_rows(named=True):
+    first = wide.head(_MOST_AGENTS).iter_rows(named=True)
+    for row, name_of_agent in zip(first, labels_of_agents, strict=False):
         values = [row[name] for name in shown_metrics]
-        table.add_row(row["agent"], *("–" if v is None else f"{v:.3f}" for v in values))
+        table.add_row(name_of_agent, *("–" if v is None else f"{v:.3f}" for v in values))
     console.print("", table)
     if wide.height > _MOST_AGENTS:
         print(f"… and {wide.height - _MOST_AGENTS:,} more agents")

@@ -3,10 +3,12 @@ from ._converting import Format, Summary, convert, formats
 from ._corpus import Corpus, is_corpus_folder, write_corpus, write_rejects
 from ._demo import demo_path
 from ._dialogue import Dialogue, Rating, Reference, Turn, batches, tables
+from ._fetching import local_file, remote_address
 from ._intake import Intake, OnError, RecordError, message
+from ._names import agent_labels
 from ._opening import read
 from ._reading import Reader, RecordReader
-from ._source import Record, Source, json_records
+from ._source import ReadOptions, Record, Source, json_records
 from ._tables import LEVELS, RATER_KINDS, RATINGS, REFERENCES, TURNS, Tables
 from ._unpacking import DAMAGE, MAGIC_BYTES, packing_of, unpacked_pieces
 
@@ -24,6 +26,7 @@ __all__ = [
     "Intake",
     "OnError",
     "Rating",
+    "ReadOptions",
     "Reader",
     "Record",
     "RecordError",
@@ -33,6 +36,7 @@ __all__ = [
     "Summary",
     "Tables",
     "Turn",
+    "agent_labels",
     "background",
     "backgrounds",
     "batches",
@@ -41,9 +45,11 @@ __all__ = [
     "formats",
     "is_corpus_folder",
     "json_records",
+    "local_file",
     "message",
     "packing_of",
     "read",
+    "remote_address",
     "tables",
     "unpacked_pieces",
     "write_corpus",

@@ -69,7 +69,8 @@ ROWS = (
         pl.col("role").is_null() | ~pl.col("role").is_in(ROLES),
         pl.coalesce(SEEN + "role", pl.lit("nothing")),
         "Use `agent` for the one under study and `partner` for the other side (`assistant`, "
-        f"`bot`, `user` and `human` are understood too), {_SKIP}",
+        "`bot`, `user` and `human` are understood too), say who is who with --role agent=NAME, "
+        + _SKIP,
     ),
 )
 """Rules about a row by itself."""

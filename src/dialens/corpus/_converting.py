@@ -5,9 +5,9 @@ from pathlib import Path
 
 from dialens.base import Advance, refuse_inputs_in
 from dialens.corpus._intake import Intake, OnError
-from dialens.corpus._opening import describe, filled
+from dialens.corpus._opening import all_parts, describe, opened
 from dialens.corpus._reading import choose
-from dialens.corpus._source import Source
+from dialens.corpus._source import ReadOptions
 from dialens.corpus._writing import WRITERS, writer_for
 from dialens.corpus.readers import readers
 
@@ -59,6 +59,7 @@ def convert(
     format: str | None = None,
     to: str | None = None,
     on_error: str = "stop",
+    options: ReadOptions | None = None,
     force: bool = False,
     intake: Intake | None = None,
     advance: Advance | None = None,
@@ -72,6 +73,7 @@ def convert(
         to: The target's format; from its name if not given: `.jsonl` is openai, `.csv` is csv,
             anything else a corpus folder.
         on_error: `stop` at the first record that cannot be read, or `skip` it and count.
+        options: Names for agents and systems, and what the columns of a table mean.
         force: Replace a file, or write into a folder with files of others, which are kept.
         intake: Keeps account of what was left out, when the caller wants to see it.
         advance: Called with the number of turns just read.
@@ -83,18 +85,19 @@ def convert(
         >>> convert(folder / "talk.txt", folder / "talk.jsonl").turns
         2
     """
-    source, target = Source(Path(source_path)), Path(target_path)
-    refuse_inputs_in(target, [source.path])
+    target = Path(target_path)
     writer = writer_for(target, to)
-    reader = choose(source, format, readers())
     intake = intake or Intake(OnError(on_error))
-    parts = filled(reader.read(source, intake), source, intake, advance)
-    written = writer.write(
-        parts, target, source=describe(source, reader), intake=intake, force=force
-    )
+    with opened([source_path], options or ReadOptions(), intake) as (source,):
+        refuse_inputs_in(target, [source.path])
+        reader = choose(source, format, readers())
+        parts = all_parts([(source, reader)], intake, advance)
+        written = writer.write(
+            parts, target, source=describe(source, reader), intake=intake, force=force
+        )
     left_out = [f"{count:,} {kind}" for kind, count in written.left_out.items() if count]
     return Summary(
-        source=source.path,
+        source=Path(source_path),
         target=target,
         format=reader.name,
         to=writer.name,

@@ -1,4 +1,4 @@
-"""The account of reading: dialog ids that are taken, and records that were rejected."""
+"""The account of reading: ids that are taken, records that were rejected, what was assumed."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -67,6 +67,21 @@ class Intake:
     rejected: int = 0
     rejects: list[Reject] = field(default_factory=list)
     dialogs: dict[str, tuple[Path, int]] = field(default_factory=dict)
+    renamed: dict[str, str] = field(default_factory=dict)
+    """Ids of the current source that an earlier one has used, and what they become."""
+    source: str | None = None
+    notes: list[str] = field(default_factory=list)
+    """What was taken for granted in reading, in sentences for the user."""
+
+    def begin(self, source: str) -> None:
+        """Turn to the next source, whose name goes before ids that were used already."""
+        self.source = source
+        self.renamed = {}
+
+    def note(self, sentence: str) -> None:
+        """Keep a sentence that the user should read, once."""
+        if sentence not in self.notes:
+            self.notes.append(sentence)
 
     def reject(self, file: Path, line: int, error: RecordError) -> None:
         """Raise, or count the record and keep its reason."""
@@ -78,18 +93,27 @@ class Intake:
             self.rejects.append(Reject(str(file), line, error.field, error.what, seen))
 
     def claim(self, dialog: str, file: Path, line: int) -> None:
-        """Take a dialog's id; a second claim is an error that names the first."""
-        if dialog in self.dialogs:
-            first, where = self.dialogs[dialog]
+        """Take a dialog's id; a second claim in the same file is an error that names the first.
+
+        An id that another file has used is qualified with this one's name (see `renamed`).
+        """
+        taken = self.dialogs.get(dialog)
+        if taken is not None and taken[0] == file:
             raise RecordError(
-                f"is a duplicate: that dialog already stands in {first}"
-                + (f", line {where}" if where else ""),
+                "is a duplicate: that dialog already stands in "
+                f"{file}" + (f", line {taken[1]}" if taken[1] else ""),
                 field="dialog",
                 seen=dialog,
                 remedy="Give every conversation an id of its own, or leave the later one out "
                 "with --on-error skip.",
             )
         self.dialogs[dialog] = (file, line)
+        if taken is not None:
+            name = f"{self.source or file.name.split('.')[0]}/{dialog}"
+            while name in self.dialogs:
+                name += "'"
+            self.renamed[dialog] = name
+            self.dialogs[name] = (file, line)
 
 
 def message(file: Path, line: int, error: RecordError) -> str:

@@ -1,33 +1,41 @@
 """From whatever a user has to a corpus: in memory, or spooled through a folder when it is large."""
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from dialens.base import Advance, DialensError, sha256_file
 from dialens.corpus._corpus import Corpus, write_corpus
+from dialens.corpus._fetching import LocalFile, local_file
 from dialens.corpus._intake import Intake, OnError
+from dialens.corpus._names import PIPED, named
 from dialens.corpus._reading import Reader, choose
-from dialens.corpus._source import Source
+from dialens.corpus._source import ReadOptions, Source
 from dialens.corpus._tables import Tables
 from dialens.corpus.readers import readers
 
 
 def read(
     path: str | Path,
-    *,
+    *more: str | Path,
     format: str | None = None,
     on_error: str = "stop",
+    options: ReadOptions | None = None,
     spool: Path | None = None,
     intake: Intake | None = None,
     advance: Advance | None = None,
 ) -> Corpus:
-    r"""Read conversations from a file or a folder, in any format that `dialens formats` lists.
+    r"""Read conversations from files or folders, in any format that `dialens formats` lists.
 
     Args:
         path: A file (packed with gzip, bzip2, xz or zstandard, or plain) or a folder.
+        more: Further ones. Each is a system of its own where it does not say otherwise.
         format: The format's name; sniffed from the content if not given.
         on_error: `stop` at the first record that cannot be read, or `skip` it and count.
+        options: Names for agents and systems, and what the columns of a table mean.
         spool: An empty folder through which the data is streamed, for sources larger than memory.
         intake: Keeps account of what was left out, when the caller wants to see it.
         advance: Called with the number of turns just read.
@@ -38,18 +46,92 @@ def read(
         >>> _ = path.write_text("A: hello\nB: hello to you\n")
         >>> read(path).turns.collect()["text"].to_list()
         ['hello', 'hello to you']
+        >>> read(path, options=ReadOptions(agent="Ada")).turns.collect()["agent"].unique().item()
+        'Ada'
     """
-    source = Source(Path(path))
-    reader = choose(source, format, readers())
-    if reader.name == "corpus":
-        return Corpus.open(source.path)
     intake = intake or Intake(OnError(on_error))
-    parts = filled(reader.read(source, intake), source, intake, advance if spool is None else None)
-    origin = describe(source, reader)
-    if spool is not None:
-        return write_corpus(parts, spool, source=origin, intake=intake, advance=advance)
-    tables = list(parts)
+    options = options or ReadOptions()
+    with opened([path, *more], options, intake) as sources:
+        chosen = [(source, choose(source, format, readers())) for source in sources]
+        if len(chosen) == 1 and chosen[0][1].name == "corpus" and options == ReadOptions():
+            return Corpus.open(sources[0].path)
+        parts = all_parts(chosen, intake, advance if spool is None else None)
+        origin = describe_all(chosen)
+        if spool is not None:
+            return write_corpus(parts, spool, source=origin, intake=intake, advance=advance)
+        tables = list(parts)
     return Corpus.from_tables(tables, {"source": origin, "counts": {"rejected": intake.rejected}})
+
+
+@contextmanager
+def opened(
+    paths: Sequence[str | Path], options: ReadOptions, intake: Intake
+) -> Iterator[list[Source]]:
+    """The sources at some paths, pipes and remote ones as files for as long as the block takes."""
+    with ExitStack() as stack:
+        files = [stack.enter_context(local_file(path)) for path in paths]
+        try:
+            yield sources_of(files, options)
+        finally:
+            shown = {str(file.path): file.shown for file in files}
+            intake.rejects = [
+                replace(reject, file=shown.get(reject.file, reject.file))
+                for reject in intake.rejects
+            ]
+
+
+def sources_of(files: Sequence[LocalFile], options: ReadOptions) -> list[Source]:
+    """Files as sources, told apart by as much of each path as it takes.
+
+    Examples:
+        >>> paths = ["a/chats.jsonl", "b/chats.jsonl", "c/v2.jsonl"]
+        >>> some = sources_of([LocalFile(Path(path), path) for path in paths], ReadOptions())
+        >>> [source.stem for source in some]
+        ['a/chats', 'b/chats', 'v2']
+    """
+    plain = [
+        Source(file.path, file.label, agent=PIPED if file.piped else None, options=options)
+        for file in files
+    ]
+    places = [source.path.resolve() for source in plain]
+    for place, count in Counter(places).items():
+        if count > 1:
+            raise DialensError(f"{place} is named twice. Name every input once.")
+    labels = [source.stem for source in plain]
+    for depth in range(1, max(len(place.parts) for place in places)):
+        counts = Counter(labels)
+        if max(counts.values()) == 1:
+            break
+        labels = [
+            "/".join([*place.parts[-1 - depth : -1], source.stem]) if counts[label] > 1 else label
+            for label, place, source in zip(labels, places, plain, strict=True)
+        ]
+    return [
+        source if label == source.stem else replace(source, label=label)
+        for source, label in zip(plain, labels, strict=True)
+    ]
+
+
+def all_parts(
+    chosen: Sequence[tuple[Source, Reader]], intake: Intake, advance: Advance | None
+) -> Iterator[Tables]:
+    """The batches of all sources, one source after the other; each must hold a conversation."""
+    for source, reader in chosen:
+        yield from filled(
+            named(reader.read(source, intake), source, intake), source, intake, advance
+        )
+
+
+def describe_all(chosen: Sequence[tuple[Source, Reader]]) -> dict[str, Any]:
+    """What a manifest says of the sources."""
+    entries = [describe(source, reader) for source, reader in chosen]
+    if len(entries) == 1:
+        return entries[0]
+    return {
+        "name": ", ".join(entry["name"] for entry in entries),
+        "format": ", ".join(dict.fromkeys(entry["format"] for entry in entries)),
+        "inputs": entries,
+    }
 
 
 def describe(source: Source, reader: Reader) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from dialens.corpus._dialogue import Dialogue, batches
 from dialens.corpus._intake import Intake, RecordError, message, not_utf8
 from dialens.corpus._source import Record, Source, json_records
 from dialens.corpus._tables import ROLES, Tables
+from dialens.corpus._unrecognised import unrecognised
 
 _MISSING = re.compile(r"missing required field `(.+)`")
 _STEP = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
@@ -239,8 +240,4 @@ def choose(source: Source, name: str | None, readers: Iterable[Reader]) -> Reade
         if reader.recognises(source):
             return reader
     _refuse_broken_json(source)
-    raise DialensError(
-        f"{source.path} is in no format that dialens recognises. It begins with: "
-        f"{source.head[:80].decode(errors='replace')!r}.\n"
-        "Name the format with --format; `dialens formats` lists them with examples."
-    )
+    raise DialensError(unrecognised(source))

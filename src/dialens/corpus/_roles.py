@@ -1,7 +1,7 @@
 """Who is the agent? What the names of speakers and roles say, the same for every format."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 UNKNOWN = "unknown"
 """The agent's name where the source gives none."""
@@ -9,16 +9,36 @@ UNKNOWN = "unknown"
 _AGENT_WORDS = frozenset(
     {"agent", "ai", "assistant", "bot", "chatbot", "chatgpt", "gpt", "model", "system"}
 )
-_PARTNER_WORDS = frozenset({"customer", "human", "partner", "patient", "person", "user", "worker"})
+_PARTNER_WORDS = frozenset(
+    {
+        "caller",
+        "client",
+        "customer",
+        "guest",
+        "human",
+        "partner",
+        "patient",
+        "person",
+        "user",
+        "visitor",
+        "worker",
+    }
+)
 _BOT = re.compile(r"(?<!^ab)(?<!^tal)bot$")
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _ROLES = {
     "agent": "agent",
+    "ai": "agent",
     "assistant": "agent",
     "bot": "agent",
+    "chatbot": "agent",
+    "model": "agent",
     "partner": "partner",
     "user": "partner",
     "human": "partner",
+    "customer": "partner",
+    "client": "partner",
+    "visitor": "partner",
 }
 ROLE_NAMES = tuple(_ROLES)
 
@@ -34,6 +54,16 @@ def sounds_like_agent(name: str) -> bool:
     return any(word in _AGENT_WORDS or _BOT.search(word) for word in words)
 
 
+def sounds_like_partner(name: str) -> bool:
+    """Whether a speaker's name says that it is plainly the other side.
+
+    Examples:
+        >>> [sounds_like_partner(name) for name in ("Customer 7", "user", "Ann")]
+        [True, True, False]
+    """
+    return any(word.lower() in _PARTNER_WORDS for word in _WORD.findall(name))
+
+
 def agent_among(speakers: Iterable[str]) -> str:
     """The speaker under study: the first whose name says so, else the second to speak.
 
@@ -45,16 +75,38 @@ def agent_among(speakers: Iterable[str]) -> str:
     """
     names = list(dict.fromkeys(speakers))
     named = [name for name in names if sounds_like_agent(name)]
-    others = [
-        name
-        for name in names
-        if not any(word.lower() in _PARTNER_WORDS for word in _WORD.findall(name))
-    ]
+    others = [name for name in names if not sounds_like_partner(name)]
     if named:
         return named[0]
     if len(others) < len(names) and others:
         return others[0]
     return names[min(1, len(names) - 1)]
+
+
+def roles_of_speakers(
+    speakers: Iterable[str], told: Mapping[str, str]
+) -> tuple[str, dict[str, str]]:
+    """The agent's name and everybody's role, by what the user has told or else by the names.
+
+    Args:
+        speakers: In the order in which they speak.
+        told: The role of some, as `ReadOptions.roles` has it. Of the others, those are agents
+            where only partners are told.
+
+    Examples:
+        >>> roles_of_speakers(["Ann", "Bot"], {})
+        ('Bot', {'Ann': 'partner', 'Bot': 'agent'})
+        >>> roles_of_speakers(["Ann", "Bob", "Cid"], {"ann": "agent"})[1]
+        {'Ann': 'agent', 'Bob': 'partner', 'Cid': 'partner'}
+    """
+    names = list(dict.fromkeys(speakers))
+    known = {name.strip().lower(): role for name, role in told.items()}
+    if any(name.lower() in known for name in names):
+        rest = "partner" if "agent" in known.values() else "agent"
+        roles = {name: known.get(name.lower(), rest) for name in names}
+        return next((name for name in names if roles[name] == "agent"), UNKNOWN), roles
+    agent = agent_among(names)
+    return agent, {name: "agent" if name == agent else "partner" for name in names}
 
 
 def role_of(name: str) -> str | None:

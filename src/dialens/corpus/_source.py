@@ -1,8 +1,8 @@
 """Bytes of a source, whatever it is packed in, and the records in them with their line numbers."""
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -10,10 +10,25 @@ from pathlib import Path
 import msgspec
 
 from dialens.base import DialensError
+from dialens.corpus._encoding import UTF8, as_utf8, encoding_of
 from dialens.corpus._intake import RecordError
+from dialens.corpus._roles import role_of
 from dialens.corpus._unpacking import DAMAGE, MAGIC_BYTES, packing_of, unpacked_pieces
 
 MAX_RECORD_BYTES = 64 * 1024 * 1024
+COLUMNS = (
+    "dialog",
+    "text",
+    "speaker",
+    "role",
+    "turn",
+    "created_at",
+    "agent",
+    "system",
+    "prompt",
+    "response",
+)
+"""What `--column` can name; `prompt` and `response` are for tables with a row an exchange."""
 _HEAD = 1 << 16
 _SNIFFED = 20
 
@@ -30,14 +45,75 @@ class Record:
 
 
 @dataclass(frozen=True)
+class ReadOptions:
+    """What a user says of a source.
+
+    Attributes:
+        system: What its systems are called, whatever it says itself.
+        agent: What its agents are called, whatever it says itself.
+        columns: Of a table, its names for our columns: `{"text": "Message"}`.
+        roles: Of a table or transcript, who speaks as what: `{"Bot": "agent"}`.
+    """
+
+    system: str | None = None
+    agent: str | None = None
+    columns: Mapping[str, str] = field(default_factory=dict)
+    roles: Mapping[str, str] = field(default_factory=dict)
+
+    def with_columns(self, entries: Iterable[str]) -> "ReadOptions":
+        """The same with columns as `--column` takes them: `text=Message`.
+
+        Examples:
+            >>> ReadOptions().with_columns(["dialog=Conversation ID"]).columns
+            {'dialog': 'Conversation ID'}
+        """
+        columns = dict(self.columns)
+        for entry in entries:
+            ours, equals, theirs = (part.strip() for part in entry.partition("="))
+            if not equals or not theirs or ours not in COLUMNS:
+                raise DialensError(
+                    f"--column takes OURS=THEIRS with OURS one of {', '.join(COLUMNS)}; "
+                    f"seen: {entry!r}. For example: --column text=Message"
+                )
+            if ours in columns:
+                raise DialensError(f"--column {ours}=… is given twice; give it once.")
+            columns[ours] = theirs
+        return replace(self, columns=columns)
+
+    def with_roles(self, entries: Iterable[str]) -> "ReadOptions":
+        """The same with roles as `--role` takes them: `agent=Bot`, `user=Customer`."""
+        roles = dict(self.roles)
+        for entry in entries:
+            word, equals, speaker = (part.strip() for part in entry.partition("="))
+            role = role_of(word)
+            if not equals or not speaker or role is None:
+                raise DialensError(
+                    f"--role takes ROLE=NAME with ROLE agent or user; seen: {entry!r}. "
+                    "For example: --role agent=Bot --role user=Customer"
+                )
+            if roles.get(speaker, role) != role:
+                raise DialensError(f"--role gives {speaker!r} two roles; give it one.")
+            roles[speaker] = role
+        return replace(self, roles=roles)
+
+
+@dataclass(frozen=True)
 class Source:
     """A file or folder to read conversations from.
 
-    `label` replaces the stem where files of the same name are read from several folders.
+    Attributes:
+        path: Where it is.
+        label: Replaces the stem where files of the same name are read from several folders.
+        system: The name of its system where the source gives none; the stem if not given.
+        agent: The name of its agent where the source gives none; that of the system if not given.
+        options: What the user says of it.
     """
 
     path: Path
     label: str | None = None
+    system: str | None = None
+    agent: str | None = None
+    options: ReadOptions = field(default_factory=ReadOptions)
 
     @cached_property
     def is_folder(self) -> bool:
@@ -46,8 +122,18 @@ class Source:
 
     @cached_property
     def stem(self) -> str:
-        """The name without its endings, the fallback for ids and systems."""
+        """The name without its endings, which ids and systems get where the source has none."""
         return self.label or self.path.name.split(".")[0] or self.path.name
+
+    @property
+    def fallback_system(self) -> str:
+        """The system's name where the source gives none."""
+        return self.system or self.stem
+
+    @property
+    def fallback_agent(self) -> str:
+        """The agent's name where the source gives none."""
+        return self.agent or self.options.system or self.fallback_system
 
     @cached_property
     def head(self) -> bytes:
@@ -73,8 +159,16 @@ class Source:
         objects = [row for row in rows if row]
         return objects[0] if 2 * len(objects) >= len(rows) > 0 else None
 
+    @cached_property
+    def encoding(self) -> str:
+        """How its text is encoded."""
+        return UTF8 if self.is_folder else encoding_of(self._bytes())
+
     def chunks(self) -> Iterator[bytes]:
-        """The unpacked bytes in pieces; a damaged archive is an error that says how far it got."""
+        """The unpacked text as UTF-8 in pieces; a damaged archive is an error that says where."""
+        return as_utf8(self._bytes(), self.encoding)
+
+    def _bytes(self) -> Iterator[bytes]:
         try:
             stream = self.path.open("rb")
         except OSError as error:
@@ -94,8 +188,6 @@ class Source:
                     ) from error
                 if chunk is None:
                     return
-                if not done:
-                    chunk = chunk.removeprefix(b"\xef\xbb\xbf")
                 done += len(chunk) or 1
                 yield chunk
 
@@ -158,7 +250,7 @@ def json_records(source: Source) -> Iterator[Record]:
     if _STRAY_BRACKET.match(start):
         return lines(source)
     if start.startswith(b"[") or (start.startswith(b"{") and _spread_over_lines(start)):
-        return _json_values(source, base=1 if start.startswith(b"[") else 0)
+        return json_values(source, depth=1 if start.startswith(b"[") else 0)
     return lines(source)
 
 
@@ -190,9 +282,13 @@ _STRUCTURE = re.compile(rb'["\[\]{}]')
 _IN_STRING = re.compile(rb'"|\\.', re.DOTALL)
 
 
-def _json_values(source: Source, *, base: int) -> Iterator[Record]:
-    """Split at the brackets that close a value at nesting depth `base`, without decoding."""
-    depth = 0
+def json_values(source: Source, *, depth: int) -> Iterator[Record]:
+    """The objects and arrays at a nesting depth, cut out without decoding what is around them.
+
+    At depth 1 these are the elements of an array at the top, at depth 2 those of an array in an
+    object (and whatever else stands as deep), so that one long array need not fit into memory.
+    """
+    base, depth = depth, 0
     in_string = False
     line = 1
     count = 0

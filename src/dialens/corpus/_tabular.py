@@ -6,7 +6,7 @@ reading the table in as many shares as memory asks for.
 """
 
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,33 +14,21 @@ from pathlib import Path
 import msgspec
 import polars as pl
 
-from dialens.base import DialensError, TableSink
+from dialens.base import DialensError, TableSink, listed
 from dialens.corpus._checks import DIALOGS, FLAW, LINE, ROWS, SEEN, Check, problems
+from dialens.corpus._columns import ColumnNames, turn_columns
 from dialens.corpus._intake import Intake, RecordError, message
-from dialens.corpus._roles import ROLE_NAMES, UNKNOWN, agent_among, role_of
+from dialens.corpus._roles import UNKNOWN, agent_among
 from dialens.corpus._source import Source
+from dialens.corpus._table_roles import TableRoles, roles_by_word
 from dialens.corpus._tables import TURNS, Tables, whole_dialogs
 
 _BATCH = 65_536
 _SHARE = 1_000_000
 _IN_MEMORY_BYTES = 64 * 1024 * 1024
+_TEXT = (pl.String, pl.Categorical, pl.Enum, pl.Null)
 _NAMES = ("system", "agent", "speaker", "role", "reply_to")
-_ROLES = {name: role_of(name) for name in ROLE_NAMES}
 _JSON_OBJECT = msgspec.json.Decoder(dict[str, object])
-
-
-def require_columns(header: list[str], source: Source) -> None:
-    """Refuse a table that cannot be turns, naming the column that is missing."""
-    for wanted in (("dialog",), ("text",), ("role", "speaker")):
-        if not any(name in header for name in wanted):
-            error = RecordError(
-                "is missing",
-                field=" or ".join(wanted),
-                seen=", ".join(header),
-                remedy="A table of turns needs the columns dialog, text, and role or speaker. "
-                "Rename the columns, or see `dialens formats csv`.",
-            )
-            raise DialensError(message(source.path, 1, error))
 
 
 @contextmanager
@@ -76,20 +64,96 @@ def read_rows(
         intake: Keeps account of what is left out.
         unit: What `checks.LINE` counts.
         flaws: What is wrong with the rows that `checks.FLAW` marks, by line.
-        by_time: Whether turns without numbers follow their times rather than their lines.
+        by_time: Whether turns without numbers follow their times rather than their lines; where
+            the columns are not called as ours are, they do.
     """
     header = [name for name in rows.collect_schema().names() if name not in (LINE, FLAW)]
-    require_columns(header, source)
-    rows = rows.with_columns(pl.col("dialog").cast(pl.String))
+    columns = turn_columns(header, source, intake)
+    rows = _in_our_names(rows, header, columns, source)
+    kind = rows.collect_schema()["text"]
+    if kind not in _TEXT:
+        wrong = RecordError("is not text", field="text", seen=f"a column of type {kind}", unit=unit)
+        raise DialensError(message(source.path, 0, wrong))
     if FLAW not in rows.collect_schema():
         rows = rows.with_columns(pl.lit(value=False).alias(FLAW))
+    if columns.foreign:
+        rows, by_time = _by_guessed_time(rows, columns, source, intake)
+    roles = _roles(rows, columns, source)
+    if roles is not None and roles.aside:
+        rows = _without(rows, roles.aside, source, intake)
     gate = _Gate(source, intake, unit, flaws or {})
+    renumber = columns.foreign or (roles is not None and bool(roles.aside))
     for batch in _whole(rows):
-        turns = gate.let_through(_understood(batch), ROWS)
-        turns = _filled(turns, source, by_time=by_time)
+        turns = gate.let_through(_understood(batch, roles), ROWS)
+        turns = _filled(turns, source, by_time=by_time, renumber=renumber)
         turns = gate.claim(gate.let_through(turns, DIALOGS))
         if turns.height:
             yield Tables.of(turns.select(TURNS.names()))
+
+
+def _in_our_names(
+    rows: pl.LazyFrame, header: Sequence[str], columns: ColumnNames, source: Source
+) -> pl.LazyFrame:
+    """The table with our names; a column that is called as one of ours and is not gets another."""
+    ours = set(columns.ours.values())
+    names = {}
+    for name in header:
+        plain = name.strip().lower()
+        names[name] = columns.ours.get(name) or (f"{plain} (other)" if plain in ours else plain)
+    rows = rows.rename(names)
+    if "dialog" not in ours:
+        return rows.with_columns(pl.lit(source.stem).alias("dialog"))
+    return rows.with_columns(pl.col("dialog").cast(pl.String))
+
+
+def _by_guessed_time(
+    rows: pl.LazyFrame, columns: ColumnNames, source: Source, intake: Intake
+) -> tuple[pl.LazyFrame, bool]:
+    """Whether turns follow a time; a column that was guessed to be one and is not goes to `meta`.
+
+    Somebody's `date` may well be a day of the week.
+    """
+    theirs = next((name for name, ours in columns.ours.items() if ours == "created_at"), None)
+    if theirs is None:
+        return rows, False
+    if theirs in columns.guessed:
+        there = pl.col("created_at").cast(pl.String).fill_null("") != ""
+        time = _time(rows.collect_schema()["created_at"])
+        odd = rows.select((there & time.is_null()).sum()).collect().item()
+        if odd:
+            intake.note(
+                f"{source.path.name}: {theirs.strip()!r} holds times that cannot be read, so turns "
+                "stand in the order of the rows."
+            )
+            return rows.rename({"created_at": theirs.strip().lower() + " (not read)"}), False
+    return rows, True
+
+
+def _roles(rows: pl.LazyFrame, columns: ColumnNames, source: Source) -> TableRoles | None:
+    """What the table's words for roles mean, or None where each dialogue's names tell."""
+    are_roles = columns.has("role")
+    if not are_roles and not columns.foreign and not source.options.roles:
+        return None
+    name = "role" if are_roles else "speaker"
+    words = rows.select(pl.col(name).cast(pl.String).drop_nulls().unique(maintain_order=True))
+    return roles_by_word(words.collect()[name], source, are_roles=are_roles)
+
+
+def _word(name: str) -> pl.Expr:
+    return pl.col(name).cast(pl.String).str.strip_chars().str.to_lowercase()
+
+
+def _without(
+    rows: pl.LazyFrame, aside: Sequence[str], source: Source, intake: Intake
+) -> pl.LazyFrame:
+    """The rows that are turns; how many others there were is noted."""
+    no_turns = _word("role").is_in(list(aside)).fill_null(value=False)
+    count = rows.select(no_turns.sum()).collect().item()
+    intake.note(
+        f"{source.path.name}: left out {count:,} rows of the role {listed(aside)}, which are no "
+        "turns of the dialogue."
+    )
+    return rows.filter(~no_turns)
 
 
 @dataclass(frozen=True)
@@ -151,7 +215,7 @@ def _whole(rows: pl.LazyFrame) -> Iterator[pl.DataFrame]:
         yield part.sort(first, LINE)
 
 
-def _understood(batch: pl.DataFrame) -> pl.DataFrame:
+def _understood(batch: pl.DataFrame, roles: TableRoles | None) -> pl.DataFrame:
     """Every column of the turns in its type, null where the file's value makes no sense."""
     columns = set(batch.columns)
     frame = batch.with_columns(
@@ -160,7 +224,7 @@ def _understood(batch: pl.DataFrame) -> pl.DataFrame:
         _whole_number(batch.schema.get("turn")),
         *(_name(name, columns) for name in _NAMES),
     ).with_columns(_seen(batch, "turn"), _seen(batch, "created_at"))
-    frame = _with_roles(frame, has_role="role" in columns)
+    frame = _with_roles(frame, roles, has_role="role" in columns)
     return _with_meta(frame, columns)
 
 
@@ -198,6 +262,9 @@ def _time(dtype: pl.DataType | None) -> pl.Expr:
     if dtype.is_numeric():
         return pl.from_epoch(value, "s").dt.replace_time_zone("UTC").cast(TURNS["created_at"])
     text = value.cast(pl.String).str.strip_chars().str.replace(r"^(\d{4}-\d\d-\d\d) ", "${1}T")
+    seconds = pl.when(text.str.contains(r"^\d{10}(\.\d+)?$")).then(text).cast(pl.Float64)
+    milliseconds = pl.when(text.str.contains(r"^\d{13}$")).then(text).cast(pl.Float64)
+    epoch = pl.coalesce(seconds * 1e6, milliseconds * 1e3).cast(pl.Int64)
     zoned = text.str.replace(r"Z$", "+00:00")
     forms = [
         zoned.str.to_datetime(form, time_unit="us", strict=False)
@@ -207,30 +274,27 @@ def _time(dtype: pl.DataType | None) -> pl.Expr:
         text.str.to_datetime(form, time_unit="us", strict=False).dt.replace_time_zone("UTC")
         for form in ("%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%dT%H:%M", "%Y-%m-%d")
     ]
-    return pl.coalesce(*forms, *naive).alias("created_at")
+    counted = pl.from_epoch(epoch, "us").dt.replace_time_zone("UTC")
+    return pl.coalesce(*forms, *naive, counted).alias("created_at")
 
 
-def _with_roles(frame: pl.DataFrame, *, has_role: bool) -> pl.DataFrame:
+def _with_roles(frame: pl.DataFrame, roles: TableRoles | None, *, has_role: bool) -> pl.DataFrame:
     """Roles in our words; where the file has none, from the names of the speakers."""
     kept = pl.col("role").alias(SEEN + "role")
-    if has_role:
-        word = pl.col("role").str.strip_chars().str.to_lowercase()
-        ours = word.replace_strict(_ROLES, default=None, return_dtype=pl.String)
-        frame = frame.with_columns(ours.alias("role"), kept)
-    else:
-        speakers = frame.group_by("dialog", maintain_order=True).agg(
-            pl.col("speaker").drop_nulls().unique(maintain_order=True)
-        )
-        agents = {
-            dialog: agent_among(names) if names else None for dialog, names in speakers.iter_rows()
-        }
-        agent = pl.col("dialog").replace_strict(agents, default=None, return_dtype=pl.String)
-        role = (
-            pl.when(pl.col("speaker") == agent).then(pl.lit("agent")).otherwise(pl.lit("partner"))
-        )
-        named = pl.col("speaker").is_not_null()
-        frame = frame.with_columns(pl.when(named).then(role).alias("role"), kept)
-    return frame
+    if roles is not None:
+        word = _word("role" if has_role else "speaker")
+        ours = word.replace_strict(dict(roles.roles), default=None, return_dtype=pl.String)
+        return frame.with_columns(ours.alias("role"), kept)
+    speakers = frame.group_by("dialog", maintain_order=True).agg(
+        pl.col("speaker").drop_nulls().unique(maintain_order=True)
+    )
+    agents = {
+        dialog: agent_among(names) if names else None for dialog, names in speakers.iter_rows()
+    }
+    agent = pl.col("dialog").replace_strict(agents, default=None, return_dtype=pl.String)
+    role = pl.when(pl.col("speaker") == agent).then(pl.lit("agent")).otherwise(pl.lit("partner"))
+    named = pl.col("speaker").is_not_null()
+    return frame.with_columns(pl.when(named).then(role).alias("role"), kept)
 
 
 def _with_meta(frame: pl.DataFrame, columns: set[str]) -> pl.DataFrame:
@@ -260,13 +324,14 @@ def _is_object(value: str | None) -> bool:
     return True
 
 
-def _filled(turns: pl.DataFrame, source: Source, *, by_time: bool) -> pl.DataFrame:
+def _filled(turns: pl.DataFrame, source: Source, *, by_time: bool, renumber: bool) -> pl.DataFrame:
     """Rows in the order of their turns, and every column that the file leaves to us."""
     first = pl.col(LINE).min().over("dialog")
-    if turns["turn"].is_not_null().any():
+    numbered = turns["turn"].is_not_null().any()
+    if numbered:
         turns = turns.sort(first, "turn", LINE, nulls_last=True)
-    else:
-        if by_time:
+    if not numbered or renumber:
+        if by_time and not numbered:
             timed = pl.col("created_at").is_not_null().all().over("dialog")
             turns = turns.sort(first, pl.when(timed).then("created_at"), LINE)
         turns = turns.with_columns(

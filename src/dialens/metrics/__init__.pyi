@@ -6,6 +6,7 @@ from ._family_cards import GROUP, cards_of
 from ._family_features import family_feature
 from ._features import DistinctNgrams, Feature, Spread, TurnValue, WordCount
 from ._forecast import Forecast, forecast
+from ._language import OtherLanguage, english_only, fit_to_language
 from ._model_choice import ModelChoice
 from ._parts import ScoringPlan
 from ._registry import metrics, select
@@ -30,6 +31,7 @@ __all__ = [
     "MetricCard",
     "ModelChoice",
     "NotReadyError",
+    "OtherLanguage",
     "Output",
     "PoolScorer",
     "Resources",
@@ -50,7 +52,9 @@ __all__ = [
     "cards_of",
     "check_names",
     "default_folder",
+    "english_only",
     "family_feature",
+    "fit_to_language",
     "forecast",
     "in_sentence",
     "long",

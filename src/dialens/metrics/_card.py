@@ -89,6 +89,8 @@ class MetricCard:
         matches: For a metric that holds an agent against its partner, what is matched.
         part_of: What it is one part of, together with its like.
         lens: Whose words are marked in the report: `emotion`, `style`, `content` or `question`.
+        language: The only language that it knows by default, as `en`; empty if it takes any. The
+            models that ship know English.
     """
 
     name: str
@@ -115,9 +117,10 @@ class MetricCard:
     matches: str = ""
     part_of: str = ""
     lens: str = ""
+    language: str = ""
 
     def __post_init__(self) -> None:
-        """Fill in the wording that was not given."""
+        """Fill in what was not given."""
         label = self.label or _heading(self.name)
         long_label = self.long_label or label
         defaults = {
@@ -125,6 +128,7 @@ class MetricCard:
             "long_label": long_label,
             "higher_reads": f"has a higher {in_sentence(long_label)}",
             "family_label": _heading(self.family),
+            "language": "en" if "model" in self.needs else "",
         }
         for field_name, text in defaults.items():
             if not getattr(self, field_name):
@@ -209,6 +213,7 @@ def metric(
     matches: str = "",
     part_of: str = "",
     lens: str = "",
+    language: str = "",
 ) -> Callable[[Callable[[Resources], Definition]], MetricCard]:
     """Declare a metric over the function that binds it to a run's resources; see `MetricCard`.
 
@@ -250,6 +255,7 @@ def metric(
             matches=matches,
             part_of=part_of,
             lens=lens,
+            language=language,
         )
 
     return declare

@@ -206,6 +206,7 @@ class Family:
         model: The model behind it, for the forecast of a run, once it is open.
         label: Its heading; made from the name if not given.
         side: Whether its metrics look at a speaker as at a person, or not (see `MetricCard`).
+        language: The only language that it knows (see `MetricCard`).
     """
 
     name: str
@@ -231,6 +232,7 @@ class Family:
     model: Callable[[ScorerContext], NamedModel] | None = None
     label: str = ""
     side: Side = "automatic"
+    language: str = ""
 
     def __post_init__(self) -> None:
         last = "too few replies" if self.kind == "pool" else "no value"

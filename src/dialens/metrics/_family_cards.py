@@ -49,6 +49,7 @@ def cards_of(family: Family) -> tuple[MetricCard, ...]:
             percent=output.percent,
             describes=output.describes,
             part_of=output.part_of,
+            language=family.language,
         )
         for number, output in enumerate(family.outputs)
     )

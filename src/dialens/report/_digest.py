@@ -11,6 +11,7 @@ import polars as pl
 
 from dialens.analysis.comparison import intervals, values_only
 from dialens.base import Estimate
+from dialens.corpus import agent_labels
 from dialens.metrics import MetricCard, Scores
 from dialens.report._wording import Scale, headline_metrics
 
@@ -129,12 +130,15 @@ def _units(scores: Scores, level: str, seed: int) -> list[Unit]:
         .collect(engine="streaming")
     )
     joined = table.join(turns, on=[*keys, "metric"], how="left", maintain_order="left")
-    several = table["system"].n_unique() > 1
+    parts = list(joined.group_by(keys, maintain_order=True))
+    if level == "agent":
+        names = agent_labels([(str(key[0]), str(key[1])) for key, _ in parts])
+    else:
+        names = [str(key[0]) for key, _ in parts]
     units = []
-    for number, (key, rows) in enumerate(joined.group_by(keys, maintain_order=True)):
+    for number, (name, (key, rows)) in enumerate(zip(names, parts, strict=True)):
         agent = str(key[1]) if level == "agent" else None
         system = str(key[0])
-        name = system if agent is None else f"{system} / {agent}" if several else agent
         estimates = {row["metric"]: _estimate(row) for row in rows.iter_rows(named=True)}
         behind = [e.n + (e.n_missing or 0) for e in estimates.values() if e.n is not None]
         units.append(

@@ -23,6 +23,7 @@ from dialens.report._page import (
     Fold,
     Page,
     Plot,
+    Remark,
     Section,
     Summary,
     Text,
@@ -48,6 +49,7 @@ def write_report(
     title: str | None = None,
     max_dialogs: int = 150,
     seed: int = 0,
+    remarks: Sequence[Remark] = (),
 ) -> Summary:
     """Write the report of a run into one HTML file that needs nothing else.
 
@@ -60,6 +62,7 @@ def write_report(
         title: Heading of the report; made from the source's name if not given.
         max_dialogs: How many dialogues can be opened at most; a sample is drawn if there are more.
         seed: Of the sample and the intervals.
+        remarks: What has to be known before the first number.
 
     Examples:
         >>> import tempfile
@@ -102,6 +105,7 @@ def write_report(
         _answer(digest, apart),
         headline(digest),
         sections,
+        remarks=remarks,
         agents=_names(digest),
         data={"talks": talks, "formats": _formats(digest)},
     )

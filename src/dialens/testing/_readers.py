@@ -158,7 +158,9 @@ def _is_text(data: bytes) -> bool:
 def _only_once(data: bytes, said: list[str]) -> list[int]:
     """The turns whose text stands in the file as it is, and nowhere else."""
     return [
-        place for place, text in enumerate(said) if len(text) > 3 and data.count(text.encode()) == 1
+        place
+        for place, text in enumerate(said)
+        if len(text) > 3 and data.count(text.encode()) == 1 == said.count(text)
     ]
 
 

@@ -1,4 +1,5 @@
 from ._defaults import FUNCTION_WORD_CATEGORIES, card, emotion_lexicon, function_words, stop_words
+from ._language import ENGLISH, OTHER, UNCLEAR, languages
 from ._lexicon import Lexicon
 from ._lexicon_files import PLUTCHIK, as_emotion_lexicon, read_emotion_lexicon, read_lexicon
 from ._tokens import VERSION, is_word, normalise, spans, spans_of_texts, tokenise, tokenise_texts
@@ -6,8 +7,11 @@ from ._vocabulary import Vocabulary
 from ._word_features import WordTable
 
 __all__ = [
+    "ENGLISH",
     "FUNCTION_WORD_CATEGORIES",
+    "OTHER",
     "PLUTCHIK",
+    "UNCLEAR",
     "VERSION",
     "Lexicon",
     "Vocabulary",
@@ -17,6 +21,7 @@ __all__ = [
     "emotion_lexicon",
     "function_words",
     "is_word",
+    "languages",
     "normalise",
     "read_emotion_lexicon",
     "read_lexicon",

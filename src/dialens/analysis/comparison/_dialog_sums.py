@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 
 from dialens.analysis.comparison._tables import MEAN_OF_DIALOGS, POOLED
+from dialens.corpus import agent_labels
 from dialens.metrics import Metric, Scores, Values, state_of
 from dialens.statistics import Floats, Ints
 
@@ -113,15 +114,17 @@ class DialogSums:
     def groups(self, level: str) -> list[Group]:
         """The agents or systems, in the order in which they were read."""
         keys = ["system"] if level == "system" else ["system", "agent"]
-        names = ["agent"] if level == "agent" and self.frame["system"].n_unique() == 1 else keys
         frame = self.frame.select(*keys).with_row_index("row")
-        groups = []
-        for _, part in frame.group_by(keys, maintain_order=True):
-            who = part.row(0, named=True)
-            name = " / ".join(who[key] for key in names)
-            rows = part["row"].to_numpy().astype(np.int64)
-            groups.append(Group(who["system"], who.get("agent"), name, rows))
-        return groups
+        parts = [part for _, part in frame.group_by(keys, maintain_order=True)]
+        members = [part.row(0, named=True) for part in parts]
+        if level == "agent":
+            names = agent_labels([(who["system"], who["agent"]) for who in members])
+        else:
+            names = [who["system"] for who in members]
+        return [
+            Group(who["system"], who.get("agent"), name, part["row"].to_numpy().astype(np.int64))
+            for who, name, part in zip(members, names, parts, strict=True)
+        ]
 
     def keyed(self, rows: Ints) -> bool:
         """Whether contexts tell these dialogues apart, so that they can be drawn by context.

@@ -12,7 +12,7 @@ import typer
 from dialens.analysis.bias import Resampling, analyse_study, read_study
 from dialens.analysis.people import People, who_took_part
 from dialens.base import RUN, DialensError, Recorder, atomic_folder, listed
-from dialens.cli._options import Force, OnErrorOption, Resamples, Seed, names, shown
+from dialens.cli._options import Force, OnErrorOption, Resamples, Seed, names, reads_anything, shown
 from dialens.cli._rating_options import (
     ColumnOption,
     ParticipantsOption,
@@ -56,6 +56,7 @@ class _Source:
     put_in: Sequence[str] = field(default=())
 
 
+@reads_anything("source", result=_ANALYSIS)
 def analyze(
     source: Annotated[
         Path,

@@ -5,8 +5,11 @@ of the file otherwise. `reply_to` keeps the id of the utterance answered, `meta`
 own id (`utterance_id`) and metadata; a conversation's metadata stands with its first turn. Old
 folders, with `user`, `root` and `reply-to`, read alike.
 
-ConvoKit knows no agent. Its speaker is found as in a transcript, and named as the agent only if
-the name says that a machine speaks. A folder that our own writer made says all that itself, under
+Since version 5 ConvoKit marks speakers that are machines (`is_ai`). The agent is the one of them
+who assists (`ai_meta.role`), else the first to speak, and is called by its model where `ai_meta`
+names one. What private assistants sent stays in `meta`, since it was no part of the conversation.
+Where nobody is marked, the agent is found as in a transcript, and named only if the name says that
+a machine speaks. A folder that our own writer made says all that itself, under
 `dialens` in the metadata, and brings `ratings.jsonl` and `references.jsonl`.
 """
 
@@ -28,6 +31,7 @@ from dialens.corpus._roles import UNKNOWN, sounds_like_agent
 from dialens.corpus._source import Record, Source, json_records, lines
 from dialens.corpus._tables import RATINGS, REFERENCES, TURNS, Tables
 from dialens.corpus._tabular import gathered, read_rows
+from dialens.corpus.readers._fields import object_in
 
 OURS = "dialens"
 """The key of the metadata under which our writer keeps what ConvoKit has no place for."""
@@ -98,8 +102,10 @@ class ConvoKitReader:
             rows = _without_repeated_ids(rows, flaws)
             unit = "line" if _has_lines(utterances) else "record"
             parts = read_rows(rows, utterances, intake, unit=unit, flaws=flaws, by_time=not own)
+            machines = {} if own else _machines(_json(source.path / "speakers.json"))
             for part in parts:
-                yield Tables.of(_with_conversations(part.turns, conversations, own=own))
+                turns = _with_conversations(part.turns, conversations, own=own)
+                yield Tables.of(_with_machines(turns, machines))
         if own:
             yield from _beside(source.path, intake)
 
@@ -229,6 +235,50 @@ def _with_conversations(
     ]
     return turns.with_columns(
         pl.col("agent").replace_strict(agents), pl.Series("meta", metas, pl.String)
+    )
+
+
+@dataclass(frozen=True)
+class _Machine:
+    """A speaker whom ConvoKit marks as a machine."""
+
+    name: str
+    assists: bool
+
+
+def _machines(speakers: Mapping[str, Any]) -> dict[str, _Machine]:
+    """The marked speakers by id, each with its model's name where that is known."""
+    machines: dict[str, _Machine] = {}
+    for speaker, entry in speakers.items():
+        meta = entry.get("meta", entry) if isinstance(entry, dict) else {}
+        if not isinstance(meta, dict) or not meta.get("is_ai"):
+            continue
+        about = object_in(meta, "ai_meta")
+        role = str(about.get("role") or meta.get("role") or "")
+        model = object_in(about, "config").get("model")
+        machines[speaker] = _Machine(str(model or speaker), "assistant" in role.lower())
+    return machines
+
+
+def _with_machines(turns: pl.DataFrame, machines: Mapping[str, _Machine]) -> pl.DataFrame:
+    """Roles and agents of the dialogues in which a marked speaker speaks."""
+    if not machines:
+        return turns
+    agent_of: dict[str, str] = {}
+    for dialog, speaker in turns.select("dialog", "speaker").iter_rows():
+        if speaker not in machines:
+            continue
+        known = agent_of.get(dialog)
+        if known is None or (machines[speaker].assists and not machines[known].assists):
+            agent_of[dialog] = speaker
+    agent = pl.col("dialog").replace_strict(agent_of, default=None, return_dtype=pl.String)
+    names = {speaker: machine.name for speaker, machine in machines.items()}
+    own = pl.when(pl.col("speaker") == agent).then(pl.lit("agent")).otherwise(pl.lit("partner"))
+    return turns.with_columns(
+        pl.when(agent.is_not_null()).then(own).otherwise("role").alias("role"),
+        agent.replace_strict(names, default=None, return_dtype=pl.String)
+        .fill_null(pl.col("agent"))
+        .alias("agent"),
     )
 
 

@@ -18,10 +18,11 @@ import polars as pl
 
 from dialens.base import DialensError
 from dialens.corpus._checks import FLAW, LINE
+from dialens.corpus._columns import column_names, turn_columns
 from dialens.corpus._intake import Intake, RecordError, message, not_utf8
 from dialens.corpus._source import MAX_RECORD_BYTES, Source, all_lines
 from dialens.corpus._tables import RATINGS, REFERENCES, TURNS, Tables
-from dialens.corpus._tabular import gathered, read_rows, require_columns
+from dialens.corpus._tabular import gathered, read_rows
 
 _ROWS = 50_000
 _BESIDE = {"ratings": RATINGS, "references": REFERENCES}
@@ -38,16 +39,21 @@ class DelimitedReader:
     delimiters: str
 
     def recognises(self, source: Source) -> bool:
-        """Whether the first line names columns of ours."""
+        """Whether the first line names columns of ours, or such as can be taken for them."""
+        if {"prompt", "response"} & source.options.columns.keys():
+            return False
         header = _header(source, self._delimiter(source))
-        ours = [name for name in header if name in TURNS]
-        return len(ours) > 1 and ("dialog" in ours or "text" in ours)
+        if len(header) < 2:
+            return False
+        ours = [name for name in header if name.lower() in TURNS]
+        known = len(ours) > 1 and any(name.lower() in ("dialog", "text") for name in ours)
+        return known or column_names(header, source.options).is_turns
 
     def read(self, source: Source, intake: Intake) -> Iterator[Tables]:
         """Whole dialogues in batches, then the ratings and references beside the file."""
         delimiter = self._delimiter(source)
         header = _header(source, delimiter)
-        require_columns(header, source)
+        turn_columns(header, source, intake)
         flaws: dict[int, RecordError] = {}
         frames = _frames(source, delimiter, flaws)
         size = source.path.stat().st_size
@@ -59,8 +65,9 @@ class DelimitedReader:
                 yield from _read_beside(Source(path), kind, schema, delimiter, intake)
 
     def _delimiter(self, source: Source) -> str:
-        def matching(delimiter: str) -> int:
-            return sum(name in TURNS for name in _header(source, delimiter))
+        def matching(delimiter: str) -> tuple[int, int]:
+            header = _header(source, delimiter)
+            return sum(name.lower() in TURNS for name in header), len(header)
 
         return max(self.delimiters, key=matching)
 
@@ -84,7 +91,7 @@ def _header(source: Source, delimiter: str) -> list[str]:
         cells = next(csv.reader([line.rstrip("\r")], delimiter=delimiter), [])
     except csv.Error:
         return []
-    return [cell.strip().lower() for cell in cells]
+    return [cell.strip() for cell in cells]
 
 
 def _schema(header: list[str]) -> pl.Schema:
@@ -96,8 +103,9 @@ def _frames(
 ) -> Iterator[pl.DataFrame]:
     """The rows as text; what is wrong with a row comes into `flaws`, by its line."""
     rows = _rows(source, delimiter, flaws)
-    header = [cell.strip().lower() for cell in next(rows, (1, []))[1]]
-    repeated = next((name for name in header if header.count(name) > 1), None)
+    header = [cell.strip() for cell in next(rows, (1, []))[1]]
+    plain = [name.lower() for name in header]
+    repeated = next((name for name in plain if plain.count(name) > 1), None)
     if repeated is not None:
         error = RecordError("stands twice in the header", field=repeated, seen=", ".join(header))
         raise DialensError(message(source.path, 1, error))
@@ -174,6 +182,7 @@ def _read_beside(
     flaws: dict[int, RecordError] = {}
     dialogs = pl.Series(list(intake.dialogs), dtype=pl.String).implode()
     for frame in _frames(source, delimiter, flaws):
+        frame = frame.rename(str.lower)
         for column in _NEEDED[kind]:
             if column not in frame.columns:
                 error = RecordError("is missing", field=column, seen=", ".join(frame.columns))

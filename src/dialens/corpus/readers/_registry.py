@@ -4,10 +4,16 @@ from dialens.base import Registry
 from dialens.corpus._reading import Reader
 from dialens.corpus.readers._api_logs import API_LOGS
 from dialens.corpus.readers._arena import ARENA
+from dialens.corpus.readers._arena_table import ARENA_TABLE
+from dialens.corpus.readers._botpress import BOTPRESS
+from dialens.corpus.readers._chatgpt import CHATGPT
+from dialens.corpus.readers._claude import CLAUDE
 from dialens.corpus.readers._convokit import CONVOKIT
 from dialens.corpus.readers._corpus_folder import CORPUS
 from dialens.corpus.readers._deepeval import DEEPEVAL
 from dialens.corpus.readers._delimited import CSV, TSV
+from dialens.corpus.readers._dialogflow import DIALOGFLOW
+from dialens.corpus.readers._discord import DISCORD
 from dialens.corpus.readers._dstc10 import DSTC10_DIALOG, DSTC10_TURN
 from dialens.corpus.readers._fed import FED
 from dialens.corpus.readers._files import FilesReader
@@ -15,15 +21,22 @@ from dialens.corpus.readers._inspect import INSPECT
 from dialens.corpus.readers._langchain import LANGCHAIN
 from dialens.corpus.readers._langfuse import LANGFUSE
 from dialens.corpus.readers._langsmith import LANGSMITH
+from dialens.corpus.readers._oasst import OASST
 from dialens.corpus.readers._openai import OPENAI
 from dialens.corpus.readers._parlai import PARLAI
 from dialens.corpus.readers._parquet import PARQUET
 from dialens.corpus.readers._promptfoo import PROMPTFOO
+from dialens.corpus.readers._rasa import RASA
 from dialens.corpus.readers._rated_units import RATED_UNITS
 from dialens.corpus.readers._sharegpt import SHAREGPT
+from dialens.corpus.readers._slack import SLACK
 from dialens.corpus.readers._spans import SPANS
+from dialens.corpus.readers._subtitles import SUBTITLES
+from dialens.corpus.readers._telegram import TELEGRAM
 from dialens.corpus.readers._transcript import TRANSCRIPT
+from dialens.corpus.readers._turn_records import TURN_RECORDS
 from dialens.corpus.readers._usr import USR
+from dialens.corpus.readers._whatsapp import WHATSAPP
 
 
 def readers() -> tuple[Reader, ...]:
@@ -53,6 +66,17 @@ _OURS: tuple[Reader, ...] = (
     DEEPEVAL,
     API_LOGS,
     LANGCHAIN,
+    SLACK,
+    CHATGPT,
+    CLAUDE,
+    TELEGRAM,
+    DISCORD,
+    WHATSAPP,
+    RASA,
+    BOTPRESS,
+    DIALOGFLOW,
+    OASST,
+    ARENA_TABLE,
     PARQUET,
     RATED_UNITS,
     ARENA,
@@ -63,6 +87,8 @@ _OURS: tuple[Reader, ...] = (
     PARLAI,
     OPENAI,
     SHAREGPT,
+    TURN_RECORDS,
+    SUBTITLES,
     TSV,
     CSV,
     TRANSCRIPT,

@@ -7,16 +7,22 @@ kept: as `created_at` if it has a date, in `meta` otherwise.
 
 The agent is the first speaker with a name like Bot, Assistant, System, Agent, AI or Model; else
 the first who is not called User, Human or the like, where someone is; else the second to speak.
+What the user says with `--role agent=NAME` comes before all of that.
+
+Settings and logs have colons too. A file is a transcript if most of its lines name a speaker and
+the speakers come again; YAML and lines of a log (`INFO: …`) are none. `--format transcript`
+overrides that.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 
 from dialens.corpus._dialogue import Dialogue, Turn
 from dialens.corpus._intake import RecordError
 from dialens.corpus._reading import RecordReader
-from dialens.corpus._roles import agent_among
+from dialens.corpus._roles import roles_of_speakers, sounds_like_agent, sounds_like_partner
 from dialens.corpus._source import MAX_RECORD_BYTES, Record, Source, lines, too_long
 
 _TIME = r"""
@@ -32,18 +38,47 @@ _SAID = re.compile(
 )
 _RULE = re.compile(rb"^\s*([-=*_])\1{2,}\s*$")
 _SNIFFED_LINES = 60
+_ENOUGH = 4
+_SETTINGS = frozenset({".yml", ".yaml", ".toml", ".ini", ".cfg", ".conf", ".properties", ".env"})
+_YAML_ITEM = re.compile(r"^\s*-\s+[\w-]+:(\s|$)")
+_LOG_WORD = re.compile(
+    r"\b(?:TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|CRITICAL|FATAL|Traceback|Exception)\b"
+    r"|^(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)\s+\d"
+)
 
 
 def _recognises(source: Source) -> bool:
-    if b"\x00" in source.head:
+    """Whether most lines are someone's words, by speakers who speak again."""
+    if b"\x00" in source.head or source.path.suffix.lower() in _SETTINGS:
         return False
     texts = [
         row.decode(errors="replace")
         for row in source.head.split(b"\n")[:_SNIFFED_LINES]
         if row.strip() and not _RULE.match(row)
     ]
-    spoken = [line for line in texts if _SAID.match(line)]
-    return bool(texts) and _SAID.match(texts[0]) is not None and 2 * len(spoken) >= len(texts)
+    if not texts or _SAID.match(texts[0]) is None or any(map(_YAML_ITEM.match, texts)):
+        return False
+    speakers = [match.group("speaker").strip() for text in texts if (match := _SAID.match(text))]
+    if 2 * len(speakers) < len(texts) or any(map(_LOG_WORD.search, speakers)):
+        return False
+    return _are_people(speakers, logged=source.path.suffix.lower() == ".log")
+
+
+def _are_people(speakers: Sequence[str], *, logged: bool) -> bool:
+    """Whether names before colons are those of speakers, and not keys of settings or a log.
+
+    Speakers come again, keys seldom do; where there is too little to tell, names are written with
+    a capital letter or are words such as user and bot.
+    """
+    counts = Counter(speakers)
+    first_two = list(counts)[:2]
+    if any(map(sounds_like_agent, first_two)) and any(map(sounds_like_partner, first_two)):
+        return True
+    capital = 2 * sum(not name.islower() for name in counts) >= len(counts)
+    if len(speakers) < _ENOUGH:
+        return capital
+    again = sum(count for count in counts.values() if count > 1)
+    return len(counts) > 1 and 3 * again >= 2 * len(speakers) and (capital or not logged)
 
 
 def _blocks(source: Source) -> Iterator[Record]:
@@ -104,9 +139,9 @@ def _parse(record: Record, source: Source) -> Iterable[Dialogue]:
                 remedy="Begin every turn with `Name: `; a line without a name continues the turn "
                 "before it. Or leave such conversations out with --on-error skip.",
             )
-    agent = agent_among(turn.speaker for turn in turns)
+    agent, roles = roles_of_speakers((turn.speaker for turn in turns), source.options.roles)
     for turn in turns:
-        turn.role = "agent" if turn.speaker == agent else "partner"
+        turn.role = roles[turn.speaker]
     yield Dialogue(source.stem, agent, f"{source.stem}-{record.number}", turns)
 
 

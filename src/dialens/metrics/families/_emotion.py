@@ -67,6 +67,7 @@ def entropy(share: Floats) -> Floats:
     side="psychological",
     describes="state",
     lens="emotion",
+    language="en",
 )
 def emotional_entropy(resources: Resources) -> Definition:
     """Entropy of the normalised emotion vector; missing without an emotion word."""
@@ -94,6 +95,7 @@ def emotional_entropy(resources: Resources) -> Definition:
     side="psychological",
     matches="emotion words",
     lens="emotion",
+    language="en",
 )
 def emotion_matching(resources: Resources) -> Definition:
     """Rank correlation of the two emotion vectors; missing where one side has no order."""
@@ -176,6 +178,7 @@ SHARES = tuple(
         describes="state",
         part_of="emotions",
         lens="emotion",
+        language="en",
     )(_share(column))
     for column, emotion in enumerate(PLUTCHIK)
 )
@@ -197,6 +200,7 @@ def _variation_card(base: str, of_turns: Callable[[Floats], Floats]) -> MetricCa
         headline=None,
         side="psychological",
         lens="emotion",
+        language="en",
     )(_variation(base, of_turns))
 
 

@@ -173,6 +173,7 @@ def _wordnet(*, needed: bool) -> Any | None:
 FAMILY = Family(
     name="meteor",
     label="METEOR",
+    language="en",
     outputs=(
         Output(
             "meteor",

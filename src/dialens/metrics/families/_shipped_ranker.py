@@ -175,6 +175,7 @@ _OWN = "weights trained here on Reddit threads and open chats"
 USL_H = Family(
     name=USL_H_NAME,
     label="USL-H, trained for dialens",
+    language="en",
     outputs=(
         Output(
             USL_H_NAME,
@@ -218,6 +219,7 @@ USL_H = Family(
 DIALOG_RPT = Family(
     name=DIALOG_RPT_NAME,
     label="DialogRPT, trained for dialens",
+    language="en",
     outputs=tuple(
         Output(
             f"{DIALOG_RPT_NAME}_{name}",

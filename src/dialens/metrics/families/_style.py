@@ -97,6 +97,7 @@ def _card(
         matches=matches,
         part_of=part_of,
         lens="style",
+        language="en",
     )(_make(columns))
 
 

@@ -17,6 +17,7 @@ from dialens.text import VERSION, is_word
 
 _ENDEX = "Xu et al. 2022 (EnDex), doi:10.18653/v1/2022.findings-emnlp.359"
 _SURFACE = "Words and phrases"
+_QUESTION_MARK = "[?？؟]"  # of Latin, Chinese and Japanese, Arabic
 
 
 _NO_TEXT = "no text"
@@ -32,7 +33,7 @@ def _words(words: pl.Series) -> Floats:
 
 
 def _question_marks(words: pl.Series) -> Floats:
-    marks = pl.col("w").str.contains("?", literal=True) & ~is_word("w")
+    marks = pl.col("w").str.contains(_QUESTION_MARK) & ~is_word("w")
     return words.to_frame("w").select(marks.cast(pl.Float64)).to_numpy()
 
 
@@ -72,6 +73,7 @@ def length(resources: Resources) -> Definition:
     family_label=_SURFACE,
     headline=8,
     lens="content",
+    language="en",
 )
 def specificity(resources: Resources) -> Definition:
     """Words that carry content, as EnDex counts them."""

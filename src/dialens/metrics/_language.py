@@ -1,0 +1,113 @@
+"""Conversations that are not in English: whose, and which metrics do not know their words."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from dialens.base import DialensError, counted, listed
+from dialens.corpus import Corpus, agent_labels
+from dialens.metrics._card import Metric, Resources
+from dialens.metrics._parts import ScoringPlan
+from dialens.text import OTHER, languages
+
+_ENGLISH = "en"
+_MOST_NAMED = 3
+_LEXICONS = {"emotion": "emotion", "style": "style", "content": "stop"}
+
+
+@dataclass(frozen=True)
+class OtherLanguage:
+    """What was noticed: who speaks another language than English, and what follows.
+
+    Attributes:
+        agents: Labels of those who do.
+        metrics: Names of the metrics that only know English.
+        left_out: Whether those were left out.
+    """
+
+    agents: tuple[str, ...]
+    metrics: tuple[str, ...]
+    left_out: bool
+
+    @property
+    def text(self) -> str:
+        """The sentences for people."""
+        more = len(self.agents) - _MOST_NAMED
+        names = [*self.agents[:_MOST_NAMED], *([f"{more:,} more agents"] if more > 0 else [])]
+        speak = "does not seem to speak" if len(self.agents) == 1 else "do not seem to speak"
+        who = f"{listed(names)} {speak} English."
+        if not self.metrics:
+            return f"{who} None of these metrics depends on it."
+        known = counted(len(self.metrics), "metric")
+        one = len(self.metrics) == 1
+        if self.left_out:
+            return (
+                f"{who} {known} that only {'knows' if one else 'know'} English "
+                f"{'was' if one else 'were'} left out; --any-language computes "
+                f"{'it' if one else 'them'} all the same."
+            )
+        return (
+            f"{who} {known} that only {'knows' if one else 'know'} English "
+            f"{'was' if one else 'were'} computed all the same, as --any-language asks: "
+            "those values say nothing."
+        )
+
+
+def fit_to_language(
+    plan: ScoringPlan, corpus: Corpus, resources: Resources, *, any_language: bool = False
+) -> tuple[ScoringPlan, OtherLanguage | None]:
+    """The plan without metrics that do not know the corpus's language, and what was noticed.
+
+    Metrics that run on a lexicon or a model of the user's own are kept: those may know it.
+
+    Args:
+        plan: What was asked for.
+        corpus: What is to be scored.
+        resources: Those the plan's metrics were bound to.
+        any_language: Leave nothing out.
+
+    Raises:
+        DialensError: Every metric that was asked for only knows English.
+    """
+    found = languages(corpus.turns)
+    labels = agent_labels(found.select("system", "agent").rows())
+    agents = [
+        label for label, verdict in zip(labels, found["verdict"], strict=True) if verdict == OTHER
+    ]
+    if not agents:
+        return plan, None
+    bound = english_only(plan.metrics, resources)
+    noticed = OtherLanguage(tuple(agents), tuple(bound), left_out=not any_language)
+    if any_language or not bound:
+        return plan, noticed
+    kept = tuple(metric for metric in plan.metrics if metric.name not in bound)
+    if not kept:
+        raise DialensError(
+            f"{noticed.text.partition('English.')[0]}English, and all the metrics that were asked "
+            "for only know English. Choose others (length, question, distinct_1), or add "
+            "--any-language to compute them all the same."
+        )
+    return replace(plan, metrics=kept), noticed
+
+
+def english_only(metrics: Sequence[Metric], resources: Resources) -> list[str]:
+    """The metrics that only know English, with what the run gives them.
+
+    Examples:
+        >>> from dialens.metrics._registry import select
+        >>> resources = Resources()
+        >>> cards = select(["length", "emotional_entropy"])
+        >>> english_only([card.bind(resources) for card in cards], resources)
+        ['emotional_entropy']
+    """
+    plain = Resources()
+    own_models = resources.scorers.context.models.own
+    own_lexicons = {
+        lens for lens, name in _LEXICONS.items() if getattr(resources, name) != getattr(plain, name)
+    }
+    return [
+        metric.name
+        for metric in metrics
+        if metric.card.language == _ENGLISH
+        and not (metric.card.lens in own_lexicons and not metric.families)
+        and not any(family.name in own_models for family in metric.families)
+    ]

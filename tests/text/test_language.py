@@ -1,0 +1,64 @@
+"""Whether texts are English: never said of English ones, always of others."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+from dialens.corpus import demo_path, read
+from dialens.text import ENGLISH, OTHER, UNCLEAR, languages
+from tests.text.other_languages import LANGUAGES
+
+SHORT = ["ok", "lol", "Thanks!", "yep", "brb", "no idea", "haha nice", "gg", "k", "sounds good"]
+
+
+def verdict(texts: list[str], partner: list[str] | None = None) -> str:
+    rows = [("s", "a", "agent", text) for text in texts]
+    rows += [("s", "a", "partner", text) for text in partner or []]
+    table = pl.DataFrame(rows, schema=["system", "agent", "role", "text"], orient="row")
+    found: str = languages(table.lazy())["verdict"].item()
+    return found
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_ten_turns_of_another_language_are_noticed(language: str) -> None:
+    assert verdict(LANGUAGES[language]) == OTHER
+
+
+def test_the_demo_is_english() -> None:
+    found = languages(read(demo_path()).turns)
+    assert found["verdict"].to_list() == [ENGLISH] * 3
+    assert found["known"].min() > 0.7  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        SHORT,
+        SHORT * 100,
+        ["Nein."] * 500,  # one text says no more by being repeated
+        ["42", "https://example.org/a", "@ann #1", "!!!", ""],
+        ["```python\nimport os\nfor pfad in os.scandir('.'): print(pfad.name)\n```"] * 3,
+    ],
+)
+def test_short_or_repeated_texts_are_not_accused(texts: list[str]) -> None:
+    assert verdict(texts) != OTHER
+
+
+def test_who_says_too_little_is_judged_by_the_conversation() -> None:
+    assert verdict(["Nein."], LANGUAGES["German"]) == OTHER
+    assert verdict(["Nein."]) == UNCLEAR
+
+
+def test_agents_are_told_apart_and_nobody_is_left_out() -> None:
+    rows = [("s", "de", "agent", text) for text in LANGUAGES["German"]]
+    rows += [("s", "en", "agent", f"I think that this is number {n} of them.") for n in range(9)]
+    rows += [("s", "mute", "partner", "")]
+    table = pl.DataFrame(rows, schema=["system", "agent", "role", "text"], orient="row")
+    found = languages(table.lazy())
+    assert found.select("agent", "verdict").rows() == [
+        ("de", OTHER),
+        ("en", ENGLISH),
+        ("mute", UNCLEAR),
+    ]
+    assert languages(table.clear().lazy()).height == 0
