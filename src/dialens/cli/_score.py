@@ -39,7 +39,15 @@ from dialens.cli._options import (
     shown,
 )
 from dialens.cli._terminal import plain_console, plain_table
-from dialens.corpus import Intake, OnError, ReadOptions, agent_labels, read, write_rejects
+from dialens.corpus import (
+    Intake,
+    OnError,
+    ReadOptions,
+    agent_labels,
+    read,
+    remote_address,
+    write_rejects,
+)
 from dialens.metrics import (
     OtherLanguage,
     Resources,
@@ -182,9 +190,10 @@ def score_to(
     """Read, score, report; the output folder appears when all of it is done."""
     intake = Intake(on_error)
     options = options or ReadOptions()
+    read_from = [remote_address(source) or str(source) for source in sources]
     context = resources.scorers.context
     arguments = {
-        "corpus": sources[0] if len(sources) == 1 else list(sources),
+        "corpus": read_from[0] if len(read_from) == 1 else read_from,
         "agent": options.agent,
         "system": options.system,
         "columns": dict(options.columns),

@@ -83,8 +83,8 @@ def column_names(header: Sequence[str], options: ReadOptions) -> ColumnNames:
 
     Examples:
         >>> found = column_names(["Conversation ID", "Who", "Message"], ReadOptions())
-        >>> found.ours
-        {'Conversation ID': 'dialog', 'Who': 'speaker', 'Message': 'text'}
+        >>> found.ours == {"Conversation ID": "dialog", "Who": "speaker", "Message": "text"}
+        True
     """
     plain = {name: name.strip().lower() for name in header}
     ours = {theirs: name for name, theirs in chosen_columns(header, options).items()}

@@ -24,7 +24,7 @@ from dialens.base import DialensError, first_line
 STANDARD_INPUT = ("-", "/dev/stdin")
 _REMOTE = re.compile(r"^(https?|s3|gs|gcs|hf|az|azure|adl|abfss?):/{1,2}(?=[^/])", re.IGNORECASE)
 _LINES = (".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".txt", ".vtt", ".srt")
-_PACKED = (".gz", ".zst", ".bz2", ".xz")
+_PACKED = (".gz", ".zst")  # what Polars unpacks by itself
 _PIECE = 1 << 20
 
 
@@ -166,7 +166,12 @@ def _by_polars(address: str, target: Path) -> None:
             pl.scan_parquet(address).sink_parquet(target)
         else:
             pl.scan_lines(address).sink_csv(
-                target, include_header=False, quote_style="never", separator="\x1f"
+                target,
+                include_header=False,
+                quote_style="never",
+                separator="\x1f",
+                check_extension=False,
             )
     except (pl.exceptions.PolarsError, OSError, ValueError) as error:
-        raise DialensError(f"{address} cannot be read: {first_line(error)}.") from error
+        reason = first_line(error).partition(": Error performing")[0]
+        raise DialensError(f"{address} cannot be read: {reason}.") from error

@@ -88,20 +88,18 @@ def _said(cue: _Cue) -> Iterator[tuple[str | None, str]]:
 
 
 def _plain(text: str) -> str:
-    return " ".join(html.unescape(_TAG.sub("", text)).split())
+    return html.unescape(_TAG.sub("", text)).strip()
 
 
 def _parse(record: Record, source: Source) -> Iterable[Dialogue]:
     turns: list[Turn] = []
     for cue in _cues(record.raw.decode()):
         for speaker, text in _said(cue):
-            if not text:
-                continue
             if turns and speaker in (None, turns[-1].speaker):
-                turns[-1].text += f" {text.removeprefix('- ')}"
+                turns[-1].text = f"{turns[-1].text} {text.removeprefix('- ')}".strip()
             elif speaker is not None:
                 turns.append(Turn(speaker, "", text, meta={"start": cue.start}))
-            else:
+            elif text:
                 raise RecordError(
                     f"names no speaker in line {cue.line}",
                     field="speaker",
@@ -110,7 +108,7 @@ def _parse(record: Record, source: Source) -> Iterable[Dialogue]:
                     "Without them there is no dialogue to score.",
                 )
     if not turns:
-        raise RecordError("holds no cue with words")
+        raise RecordError("holds no cue with a speaker")
     agent, roles = roles_of_speakers((turn.speaker for turn in turns), source.options.roles)
     for turn in turns:
         turn.role = roles[turn.speaker]
