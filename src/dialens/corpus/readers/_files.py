@@ -18,6 +18,7 @@ from dialens.corpus._tables import Tables
 from dialens.corpus.readers._delimited import beside
 
 _NOT_CHATS = re.compile(r"^[._]|^(readme|licen[cs]e|notice|changelog)\b", re.IGNORECASE)
+_FOLDERS = ("corpus", "convokit", "dataset")
 _COMPANIONS = (".ratings.csv", ".references.csv", ".ratings.tsv", ".references.tsv", ".metadata")
 
 
@@ -48,7 +49,7 @@ class FilesReader:
                 intake.reject(part.path, 0, RecordError(what))
 
     def _folders(self) -> list[Reader]:
-        return [reader for reader in self.readers() if reader.name in ("corpus", "convokit")]
+        return [reader for reader in self.readers() if reader.name in _FOLDERS]
 
 
 def _sources(source: Source, folders: Sequence[Reader]) -> Iterator[Source]:

@@ -11,6 +11,7 @@ from dialens.corpus._intake import Intake, RecordError, message
 from dialens.corpus._source import Source
 from dialens.corpus._tables import Tables
 from dialens.corpus._tabular import read_rows
+from dialens.corpus.readers._dataset import no_conversations
 
 _MAGIC = b"PAR1"
 _TEXT = (pl.String, pl.Categorical, pl.Enum, pl.Null)
@@ -39,6 +40,8 @@ class ParquetReader:
                 "It was probably cut off while copying: fetch it again."
             ) from error
         names = {name: name.strip().lower() for name in schema}
+        if not {"dialog", "text"} & set(names.values()):
+            raise no_conversations(source.path, list(schema))
         for name, dtype in schema.items():
             if names[name] == "text" and dtype not in _TEXT:
                 wrong = RecordError("is not text", field="text", seen=f"a column of type {dtype}")

@@ -5,6 +5,7 @@ from dialens.corpus._reading import Reader
 from dialens.corpus.readers._arena import ARENA
 from dialens.corpus.readers._convokit import CONVOKIT
 from dialens.corpus.readers._corpus_folder import CORPUS
+from dialens.corpus.readers._dataset import DATASET
 from dialens.corpus.readers._delimited import CSV, TSV
 from dialens.corpus.readers._dstc10 import DSTC10_DIALOG, DSTC10_TURN
 from dialens.corpus.readers._fed import FED
@@ -37,7 +38,6 @@ _FILES = FilesReader(readers)
 _OURS: tuple[Reader, ...] = (
     CORPUS,
     CONVOKIT,
-    PARQUET,
     RATED_UNITS,
     ARENA,
     USR,
@@ -47,6 +47,8 @@ _OURS: tuple[Reader, ...] = (
     PARLAI,
     OPENAI,
     SHAREGPT,
+    DATASET,
+    PARQUET,
     TSV,
     CSV,
     TRANSCRIPT,
