@@ -74,7 +74,7 @@ _PANDAS = ("columns", "itertuples", "to_dict")
 
 
 def _table(data: Any, source: Source, intake: Intake, prefix: str) -> Iterator[Tables]:
-    if all(hasattr(data, name) for name in _PANDAS):
+    if not isinstance(data, pl.LazyFrame) and all(hasattr(data, name) for name in _PANDAS):
         records = (_plain(record) for record in data.to_dict("records"))
         return _rows(records, source, intake, prefix, columns=[str(name) for name in data.columns])
     return _frames(_frames_of(data), source, intake, prefix)
@@ -88,7 +88,7 @@ def _frames_of(data: Any) -> Callable[[], Iterator[pl.DataFrame]]:
         pieces = data.with_format("arrow")
         return lambda: (pl.DataFrame(piece) for piece in pieces.iter(batch_size=_BATCH))
     frame = pl.DataFrame(data)
-    return lambda: frame.iter_slices(_BATCH)
+    return lambda: frame.iter_slices(_BATCH) if frame.height else iter([frame])
 
 
 def _frames(
@@ -194,4 +194,6 @@ def _plain(value: Any) -> Any:
         return _plain(value.tolist())
     if type(value).__name__ in ("NAType", "NaTType"):
         return None
+    if hasattr(value, "to_pydatetime"):  # pandas
+        return value.to_pydatetime()
     return value

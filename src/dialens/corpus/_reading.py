@@ -219,6 +219,19 @@ def _refuse_broken_json(source: Source) -> None:
         raise DialensError(message(source.path, record.line, problem)) from error
 
 
+def _columns_of(source: Source) -> str:
+    """What the columns of a table are, and what they would have to be; nothing for other files."""
+    from dialens.corpus.readers import WANTED  # readers are built on this module
+
+    columns = list(source.first or ())
+    line = source.head.split(b"\n", 1)[0].decode(errors="replace").strip()
+    if not columns and source.path.name.lower().split(".")[1:2] in (["csv"], ["tsv"]):
+        columns = [cell.strip(' "') for cell in re.split(r"[,;\t]", line)]
+    if not columns:
+        return ""
+    return f"No column holds a conversation; seen: {', '.join(columns)}. Needed is {WANTED}.\n"
+
+
 def choose(source: Source, name: str | None, readers: Iterable[Reader]) -> Reader:
     """The reader called `name`, or the first that recognises the content."""
     readers = list(readers)
@@ -241,6 +254,6 @@ def choose(source: Source, name: str | None, readers: Iterable[Reader]) -> Reade
     _refuse_broken_json(source)
     raise DialensError(
         f"{source.path} is in no format that dialens recognises. It begins with: "
-        f"{source.head[:80].decode(errors='replace')!r}.\n"
+        f"{source.head[:80].decode(errors='replace')!r}.\n{_columns_of(source)}"
         "Name the format with --format; `dialens formats` lists them with examples."
     )

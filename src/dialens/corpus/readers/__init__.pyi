@@ -4,12 +4,13 @@ from ._delimited import beside
 from ._messages import SPEAKERS
 from ._registry import READERS, readers
 from ._row_files import plain_columns
-from ._shapes import Row, shape_of
+from ._shapes import WANTED, Row, shape_of
 
 __all__ = [
     "OURS",
     "READERS",
     "SPEAKERS",
+    "WANTED",
     "Row",
     "RowIntake",
     "beside",

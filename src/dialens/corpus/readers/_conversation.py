@@ -66,7 +66,7 @@ def turns_in(value: object, field: str) -> list[Turn]:
         raise RecordError("holds no message", field=field)
     if all(isinstance(item, str) for item in value):
         return alternating(value)
-    pairs = _pairs(value)
+    pairs = None if is_list_of_messages(value[:1]) else _pairs(value)
     if pairs is not None:
         return alternating([text for pair in pairs for text in pair])
     turns = _turns_of_messages(value, field)
@@ -96,6 +96,15 @@ def holds_conversation(value: object) -> bool:
         or holds_records(value)
         or _pairs(value) is not None
         or all(isinstance(item, dict) and _looks_like_message(item) for item in value)
+    )
+
+
+def is_list_of_messages(value: object) -> bool:
+    """Whether it is a list of objects with a role."""
+    return (
+        isinstance(value, list)
+        and bool(value)
+        and all(isinstance(item, dict) and ("role" in item or "from" in item) for item in value)
     )
 
 
@@ -203,7 +212,7 @@ def _turns_of_messages(items: list[object], field: str) -> list[Turn]:
     first = messages[0] if isinstance(messages[0], dict) else {}
     role_keys = sorted(_ROLE_KEYS, key=lambda key: key not in first)
     text_keys = sorted(_TEXT_KEYS, key=lambda key: key not in first)
-    names = [_name_of(message) for message in messages]
+    names = [] if first.keys() & set(_ROLE_KEYS) else map(_name_of, messages)
     known = [name for name in names if name is not None]
     if len(known) < len(messages):
         return turns_of(messages, field=field, role_keys=role_keys, text_keys=text_keys)
@@ -230,7 +239,7 @@ def _name_of(message: object) -> str | None:
 
 def _without_nulls(item: object) -> object:
     """A message without the keys that are null, which every row of a table has."""
-    if not isinstance(item, dict):
+    if not isinstance(item, dict) or None not in item.values():
         return item
     message: Message = {key: value for key, value in item.items() if value is not None}
     if not any(key in message for key in _TEXT_KEYS):

@@ -80,14 +80,13 @@ def no_conversations(name: Path, columns: Sequence[str]) -> DialensError:
         a.parquet: no column holds a conversation; seen: x, y.
         Needed is a conversation (messages, conversation, conversations, dialog, turns, chat …), a \
 prompt with a response (prompt, question, instruction, query with response, answer, output, \
-completion), or chosen and rejected responses; or one turn a row, with the columns dialog, text, \
-and role or speaker.
+completion), chosen and rejected responses, or one turn a row with the columns dialog, text, and \
+role or speaker.
     """
     error = RecordError(
         "no column holds a conversation",
         seen=", ".join(columns) or "no column",
-        remedy=f"Needed is {WANTED}; or one turn a row, with the columns dialog, text, and role "
-        "or speaker.",
+        remedy=f"Needed is {WANTED}.",
     )
     return DialensError(message(name, 0, error))
 

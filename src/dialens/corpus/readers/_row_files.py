@@ -1,19 +1,15 @@
 """Files of rows: Parquet, Arrow, CSV and JSON as a sample and a stream of rows, all alike.
 
-Nothing is read as a whole. Parquet comes through DuckDB, which gives out rows while it decodes a
-row group; Polars would hold the whole group, and many files have only one. Of Parquet and Arrow
-only the columns of the shape and plain columns are read: an image or an embedding beside a
-conversation is not carried along.
+Nothing is read as a whole. Of Parquet and Arrow only the columns of the shape and plain columns are
+read: an image or an embedding beside a conversation is not carried along.
 """
 
-import re
 import struct
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 
-import duckdb
 import msgspec
 import polars as pl
 
@@ -26,10 +22,6 @@ from dialens.corpus.readers._delimited import delimited_rows
 from dialens.corpus.readers._shapes import Row, Shape, may_hold_conversations, shape_of
 
 _SAMPLED = 20
-_FETCHED = 1_000
-_THREADS = 2  # each decodes a row group of its own, which is what takes memory
-_NESTED = ("STRUCT(", "MAP(", "UNION(", "BLOB", "BIT", "VARIANT")
-_ZONED = "TIMESTAMP WITH TIME ZONE"
 _DELIMITERS = ",;\t"
 
 
@@ -68,52 +60,22 @@ def row_file(source: Source) -> RowFile | None:
 
 
 def _parquet(source: Source) -> RowFile:
+    from dialens.corpus.readers._parquet_rows import is_plain, parquet_rows, parquet_types
+
     try:
-        described = _query(source, "DESCRIBE SELECT * FROM read_parquet($path)").fetchall()
-        types = {str(name): str(kind) for name, kind, *_ in described}
-        sample = list(islice(_parquet_rows(source, types, list(types), limit=_SAMPLED), _SAMPLED))
-    except duckdb.Error as error:
+        types = parquet_types(source.path)
+        sample = tuple(parquet_rows(source.path, types, list(types), limit=_SAMPLED))
+    except ValueError as error:
         raise _damaged(source, "Parquet", error) from error
 
     def rows(used: Sequence[str]) -> Iterator[tuple[int, Row | RecordError]]:
-        plain = [
-            name
-            for name, kind in types.items()
-            if name in used or not (kind.endswith("]") or kind.startswith(_NESTED))
-        ]
+        plain = [name for name, kind in types.items() if name in used or is_plain(kind)]
         try:
-            yield from enumerate(_parquet_rows(source, types, plain), start=1)
-        except duckdb.Error as error:
+            yield from enumerate(parquet_rows(source.path, types, plain), start=1)
+        except ValueError as error:
             raise _damaged(source, "Parquet", error) from error
 
-    return RowFile(tuple(types), tuple(sample), rows, "row")
-
-
-def _query(source: Source, query: str) -> duckdb.DuckDBPyConnection:
-    # In a pattern a bracket around a character takes it as it is.
-    path = re.sub(r"[*?\[]", r"[\g<0>]", str(source.path))
-    return duckdb.connect(config={"threads": _THREADS}).execute(query, {"path": path})
-
-
-def _parquet_rows(
-    source: Source, types: Mapping[str, str], columns: Sequence[str], limit: int | None = None
-) -> Iterator[Row]:
-    # Times with a zone would ask for another package: they come as text.
-    chosen = ", ".join(
-        f"CAST({_quoted(name)} AS {types[name].replace(_ZONED, 'VARCHAR')})"
-        if _ZONED in types[name]
-        else _quoted(name)
-        for name in columns
-    )
-    ending = "" if limit is None else f" LIMIT {limit}"
-    cursor = _query(source, f"SELECT {chosen} FROM read_parquet($path){ending}")
-    while rows := cursor.fetchmany(_FETCHED):
-        for row in rows:
-            yield dict(zip(columns, row, strict=True))
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
+    return RowFile(tuple(types), sample, rows, "row")
 
 
 def _arrow(source: Source) -> RowFile:

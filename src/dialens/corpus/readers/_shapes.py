@@ -19,6 +19,7 @@ from dialens.corpus.readers._conversation import (
     RESPONSES,
     holds_conversation,
     holds_records,
+    is_list_of_messages,
     marked_turns,
     turns_in,
     unwrapped,
@@ -38,7 +39,8 @@ SIDES = ("chosen", "rejected")
 
 WANTED = (
     f"a conversation ({', '.join(LISTS[:3])}, dialog, turns, chat …), a prompt with a response "
-    f"({', '.join(PROMPTS)} with {', '.join(RESPONSES[:4])}), or chosen and rejected responses"
+    f"({', '.join(PROMPTS)} with {', '.join(RESPONSES[:4])}), chosen and rejected responses, or "
+    "one turn a row with the columns dialog, text, and role or speaker"
 )
 """What a table of conversations needs, for messages."""
 
@@ -102,7 +104,10 @@ def shape_of(columns: Iterable[str], sample: Sequence[Row]) -> Shape | None:
     response = column((*RESPONSES, *_SEVERAL_RESPONSES))
     more = by_name.get("input")
     if response is None or (prompt is None and more is None):
-        return None
+        listed = (by_name[name] for name in LISTS if name in by_name)
+        odd = next((n for n in listed if any(isinstance(row.get(n), list) for row in sample)), None)
+        # Its rows will say what is wrong with them.
+        return None if odd is None else _shape("conversation", {"conversation": odd, **labels})
     parts = {"prompt": prompt or more, "input": more if prompt else None, "response": response}
     return _shape("reply", {**parts, "earlier": conversation_in(_EARLIER), **labels})
 
@@ -154,12 +159,13 @@ class RowParser:
         value = unwrapped(self._needed(row, "conversation"), column)
         agent = self._label(row, "model") or self.agent
         name = self._name(row, number, agent)
-        if isinstance(value, list) and value and holds_records(value):
-            for place, item in enumerate(value, start=1):
+        several = value if isinstance(value, list) else []
+        if holds_records(several[:1]) and several:
+            for place, item in enumerate(several, start=1):
                 yield from self._record(item, f"{number}-{place}", f"{column}[{place - 1}]")
             return
-        if isinstance(value, list) and value and all(_is_list_of_messages(item) for item in value):
-            for place, item in enumerate(value, start=1):
+        if is_list_of_messages(several[0] if several else None):
+            for place, item in enumerate(several, start=1):
                 turns = turns_in(item, f"{column}[{place - 1}]")
                 yield self._dialogue(turns, row, agent, f"{name}-{place}")
             return
@@ -167,9 +173,9 @@ class RowParser:
 
     def _record(self, record: Row, number: str, column: str) -> Iterator[Dialogue]:
         """The dialogues of a record that stands with others in one cell."""
-        shape = shape_of(record, [record])
+        shape = shape_of(record, [record]) if isinstance(record, dict) else None
         if shape is None:
-            raise RecordError("holds no conversation", field=column, seen=", ".join(record))
+            raise RecordError("holds no conversation", field=column, seen=record)
         inner = RowParser(shape, self.source, self.agent, self.prefix, self._named)
         yield from inner.dialogues(record, number)
 
@@ -178,7 +184,7 @@ class RowParser:
         asked = self._asked(row)
         value = unwrapped(self._needed(row, "response"), columns["response"])
         agent = self._label(row, "model") or self.agent
-        replies = value if isinstance(value, list) and not _is_list_of_messages(value) else [value]
+        replies = value if isinstance(value, list) and not is_list_of_messages(value) else [value]
         for place, reply in enumerate(replies, start=1):
             at = columns["response"] + (f"[{place - 1}]" if isinstance(value, list) else "")
             said, by, rest = _reply(reply, at)
@@ -306,14 +312,6 @@ def _reply(value: object, at: str) -> tuple[list[Turn], str | None, dict[str, ob
 def _copied(turns: Sequence[Turn]) -> list[Turn]:
     """The same turns for another dialogue: what is kept with one is not kept with the other."""
     return [Turn(turn.speaker, turn.role, turn.text, meta=turn.meta) for turn in turns]
-
-
-def _is_list_of_messages(value: object) -> bool:
-    return (
-        isinstance(value, list)
-        and bool(value)
-        and all(isinstance(item, dict) and ("role" in item or "from" in item) for item in value)
-    )
 
 
 def _label(row: Row, columns: Sequence[str]) -> str | None:
