@@ -66,14 +66,14 @@ def _parquet(source: Source) -> RowFile:
         types = parquet_types(source.path)
         sample = tuple(parquet_rows(source.path, types, list(types), limit=_SAMPLED))
     except ValueError as error:
-        raise _damaged(source, "Parquet", error) from error
+        raise damaged(source, "Parquet", error) from error
 
     def rows(used: Sequence[str]) -> Iterator[tuple[int, Row | RecordError]]:
         plain = [name for name, kind in types.items() if name in used or is_plain(kind)]
         try:
             yield from enumerate(parquet_rows(source.path, types, plain), start=1)
         except ValueError as error:
-            raise _damaged(source, "Parquet", error) from error
+            raise damaged(source, "Parquet", error) from error
 
     return RowFile(tuple(types), sample, rows, "row")
 
@@ -96,7 +96,7 @@ def _arrow_frames(source: Source) -> Iterator[pl.DataFrame]:
     try:
         yield from arrow_batches(source.path)
     except (ValueError, struct.error, pl.exceptions.PolarsError) as error:
-        raise _damaged(source, "Arrow", error) from error
+        raise damaged(source, "Arrow", error) from error
 
 
 def plain_columns(frame: pl.DataFrame, used: Sequence[str]) -> pl.DataFrame:
@@ -109,7 +109,8 @@ def plain_columns(frame: pl.DataFrame, used: Sequence[str]) -> pl.DataFrame:
     return frame.select(plain)
 
 
-def _damaged(source: Source, what: str, error: Exception) -> DialensError:
+def damaged(source: Source, what: str, error: Exception) -> DialensError:
+    """The message about a file that is not whole."""
     reason = str(error).splitlines()[0] if str(error) else type(error).__name__
     return DialensError(
         f"{source.path} is not a whole {what} file ({reason}). "
