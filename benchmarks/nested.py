@@ -11,6 +11,7 @@ another, whose largest resident size counts. Nothing here asserts anything.
 
 import argparse
 import json
+import random
 import resource
 import subprocess
 import sys
@@ -24,20 +25,24 @@ from dialens.corpus import read
 
 MODELS = 8
 TURNS = 4
-WORDS = (20, 110)
-"""Words in a turn of the user and of the assistant, about those of LMSYS-Chat-1M."""
+LETTERS = (100, 600)
+"""In a turn of the user and of the assistant, about as in LMSYS-Chat-1M."""
+POOL = 20_000
 
 
 def generate(path: Path, conversations: int, row_group: int) -> None:
-    """Random words; DuckDB writes them without holding them all."""
-    turn = """{{'content': array_to_string([
-        substr(md5(concat(i, '-', {turn}, '-', k)), 1, 1 + (hash(i + k) % 9)::INT)
-        for k in range({words})], ' '), 'role': '{role}'}}"""
+    """Pieces of one long random text; DuckDB writes them without holding them all."""
+    drawn = random.Random(0)
+    letters = "abcdefghijklmnopqrstuvwxyz      "
+    pool = "".join(drawn.choices(letters, k=POOL + max(LETTERS)))
     turns = ", ".join(
-        turn.format(words=WORDS[n % 2], turn=n, role=("user", "assistant")[n % 2])
+        f"""{{'content': substr((SELECT text FROM pool), 1 + (hash(i, {n}) % {POOL})::INT,
+            {LETTERS[n % 2]}), 'role': '{("user", "assistant")[n % 2]}'}}"""
         for n in range(TURNS)
     )
-    duckdb.sql(
+    connection = duckdb.connect()
+    connection.execute("CREATE TABLE pool AS SELECT ? AS text", [pool])
+    connection.execute(
         f"""COPY (
             SELECT md5(i::VARCHAR) AS conversation_id, 'model-' || i % {MODELS} AS model,
                 [{turns}] AS conversation, {TURNS // 2} AS turn, 'English' AS language,
