@@ -162,6 +162,11 @@ def _sharegpt(talk: Talk) -> Record:
     return {"id": talk.id, "conversations": _messages(talk, "human", "gpt", "from", "value")}
 
 
+def _dataset(talk: Talk) -> Record:
+    said = _messages(talk, "user", "assistant", "role", "content")
+    return {"conversation_id": talk.id, "model": "bot-1", "conversation": said, "turn": 1}
+
+
 def _dstc10_turn(talk: Talk) -> Record:
     return {
         "dialogue_id": talk.id,
@@ -378,6 +383,13 @@ TEXT_SAMPLES = (
         text=("conversations", 1, "value"),
         role=("conversations", 0, "from"),
         array=True,
+    ),
+    json_sample(
+        "dataset",
+        "talks.jsonl",
+        _dataset,
+        text=("conversation", 1, "content"),
+        role=("conversation", 0, "role"),
     ),
     json_sample(
         "dstc10-turn",

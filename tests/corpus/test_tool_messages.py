@@ -20,7 +20,7 @@ CALL: dict[str, Any] = {
 }
 RESULT = {"role": "tool", "tool_call_id": "call_1", "content": "sunny, 21"}
 USE = {"type": "tool_use", "id": "call_1", "name": "weather", "input": {"city": "Bern"}}
-USED = {"type": "tool_result", "tool_use_id": "call_1", "content": "sunny, 21"}
+USED: dict[str, Any] = {"type": "tool_result", "tool_use_id": "call_1", "content": "sunny, 21"}
 
 
 def openai(content: object, **call: object) -> list[dict[str, Any]]:
@@ -43,7 +43,7 @@ def anthropic(use: list[dict[str, Any]], used: list[dict[str, Any]]) -> list[dic
     ]
 
 
-RESPONSES = [
+RESPONSES: list[dict[str, Any]] = [
     {"role": "user", "content": [{"type": "input_text", "text": ASKED}]},
     {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": FIRST}]},
     {"type": "reasoning", "id": "rs_1", "summary": []},
@@ -51,7 +51,7 @@ RESPONSES = [
     {"type": "function_call_output", "call_id": "call_1", "output": "sunny, 21"},
     {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": LAST}]},
 ]
-ENCODINGS = {
+ENCODINGS: dict[str, list[dict[str, Any]]] = {
     "null": openai(None),
     "empty": openai(""),
     "blank": openai(" \n"),
@@ -97,7 +97,10 @@ def test_every_encoding_scores_alike(tmp_path: Path) -> None:
 
 
 def test_a_picture_beside_a_result_is_something_shown(tmp_path: Path) -> None:
-    shown = [USED, {"type": "image", "source": {"type": "url", "url": "https://example.org/a.png"}}]
+    shown: list[dict[str, Any]] = [
+        USED,
+        {"type": "image", "source": {"type": "url", "url": "https://example.org/a.png"}},
+    ]
     corpus = read(written(anthropic([USE], shown), tmp_path))
     assert corpus.turns.select("role", "text").collect().rows()[2] == ("partner", "")
 

@@ -1,5 +1,6 @@
 """From whatever a user has to a corpus: in memory, or spooled through a folder when it is large."""
 
+import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -10,6 +11,7 @@ from typing import Any
 from dialens.base import Advance, DialensError, sha256_file
 from dialens.corpus._corpus import Corpus, write_corpus
 from dialens.corpus._fetching import LocalFile, local_file
+from dialens.corpus._in_memory import read_in_memory, source_of
 from dialens.corpus._intake import Intake, OnError
 from dialens.corpus._names import PIPED, named
 from dialens.corpus._reading import Reader, choose
@@ -19,7 +21,7 @@ from dialens.corpus.readers import readers
 
 
 def read(
-    path: str | Path,
+    source: object,
     *more: str | Path,
     format: str | None = None,
     on_error: str = "stop",
@@ -28,12 +30,14 @@ def read(
     intake: Intake | None = None,
     advance: Advance | None = None,
 ) -> Corpus:
-    r"""Read conversations from files or folders, in any format that `dialens formats` lists.
+    r"""Read conversations from files or folders, or take what is already in Python.
 
     Args:
-        path: A file (packed with gzip, bzip2, xz or zstandard, or plain) or a folder.
-        more: Further ones. Each is a system of its own where it does not say otherwise.
-        format: The format's name; sniffed from the content if not given.
+        source: A path to a file (packed with gzip, bzip2, xz or zstandard, or plain) or a folder,
+            in any format that `dialens formats` lists; or a list of messages, a list of such
+            lists, a list of rows, a data frame of Polars or pandas, or a data set of `datasets`.
+        more: Further paths. Each is a system of its own where it does not say otherwise.
+        format: The format's name; sniffed from the content if not given. Of files only.
         on_error: `stop` at the first record that cannot be read, or `skip` it and count.
         options: Names for agents and systems, and what the columns of a table mean.
         spool: An empty folder through which the data is streamed, for sources larger than memory.
@@ -48,11 +52,18 @@ def read(
         ['hello', 'hello to you']
         >>> read(path, options=ReadOptions(agent="Ada")).turns.collect()["agent"].unique().item()
         'Ada'
+        >>> chat = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]
+        >>> read(chat).turns.select("role", "text").collect().rows()
+        [('partner', 'hi'), ('agent', 'hello')]
     """
     intake = intake or Intake(OnError(on_error))
     options = options or ReadOptions()
-    with opened([path, *more], options, intake) as sources:
-        chosen = [(source, choose(source, format, readers())) for source in sources]
+    if not isinstance(source, str | os.PathLike):
+        return _from_memory(source, more, format, options, spool, intake, advance)
+    with opened(
+        [Path(source) if isinstance(source, os.PathLike) else source, *more], options, intake
+    ) as sources:
+        chosen = [(one, choose(one, format, readers())) for one in sources]
         if len(chosen) == 1 and chosen[0][1].name == "corpus" and options == ReadOptions():
             return Corpus.open(sources[0].path)
         parts = all_parts(chosen, intake, advance if spool is None else None)
@@ -60,6 +71,29 @@ def read(
         if spool is not None:
             return write_corpus(parts, spool, source=origin, intake=intake, advance=advance)
         tables = list(parts)
+    return Corpus.from_tables(tables, {"source": origin, "counts": {"rejected": intake.rejected}})
+
+
+def _from_memory(
+    data: object,
+    more: Sequence[str | Path],
+    format: str | None,
+    options: ReadOptions,
+    spool: Path | None,
+    intake: Intake,
+    advance: Advance | None,
+) -> Corpus:
+    if format is not None:
+        raise DialensError(f"A format ({format}) is of files; {type(data).__name__} has none.")
+    if more:
+        raise DialensError(f"{type(data).__name__} cannot be read together with files.")
+    source = replace(source_of(data), options=options)
+    origin = {"name": str(source.path), "format": "memory"}
+    found = named(read_in_memory(data, intake), source, intake)
+    parts = filled(found, source, intake, advance if spool is None else None)
+    if spool is not None:
+        return write_corpus(parts, spool, source=origin, intake=intake, advance=advance)
+    tables = list(parts)
     return Corpus.from_tables(tables, {"source": origin, "counts": {"rejected": intake.rejected}})
 
 

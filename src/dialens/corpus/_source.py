@@ -247,7 +247,7 @@ def json_records(source: Source) -> Iterator[Record]:
         [(1, b'{"a": 1}'), (2, b'{"a": "]"}')]
     """
     start = source.head.lstrip()
-    if _STRAY_BRACKET.match(start):
+    if _STRAY_BRACKET.match(start) or _a_list_a_line(start):
         return lines(source)
     if start.startswith(b"[") or (start.startswith(b"{") and _spread_over_lines(start)):
         return json_values(source, depth=1 if start.startswith(b"[") else 0)
@@ -276,6 +276,18 @@ def _spread_over_lines(start: bytes) -> bool:
     except (msgspec.DecodeError, UnicodeDecodeError):
         return first.rstrip()[-1:] in (b"{", b"[", b",")
     return False
+
+
+def _a_list_a_line(start: bytes) -> bool:
+    """Whether the first line is a whole list and another begins after it."""
+    first, _, rest = start.partition(b"\n")
+    if not (first.startswith(b"[") and rest.lstrip().startswith(b"[")):
+        return False
+    try:
+        msgspec.json.decode(first)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return False
+    return True
 
 
 _STRUCTURE = re.compile(rb'["\[\]{}]')

@@ -8,7 +8,7 @@ words («tie (bothbad)» is a tie). A battle is named by a `question_id` that is
 MT-Bench's questions, which return in many battles, and are kept in `meta`.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 
 import msgspec
@@ -18,7 +18,6 @@ from dialens.corpus._intake import RecordError
 from dialens.corpus._reading import RecordReader
 from dialens.corpus._source import Record, Source
 from dialens.corpus.readers._messages import turns_of
-from dialens.corpus.readers._openai import ROLES, SPEAKERS
 
 _VERDICTS = {
     "model_a": (1.0, 0.0),
@@ -57,10 +56,18 @@ def _recognises(source: Source) -> bool:
 
 
 def _parse(record: Record, source: Source) -> Iterable[Dialogue]:
-    battle = _DECODER.decode(record.raw)
+    return _sides(_DECODER.decode(record.raw), record.number, source)
+
+
+def battle_in(row: Mapping[str, object], number: int | str, source: Source) -> Iterable[Dialogue]:
+    """The two dialogues of a battle that is a row of a table; in a CSV numbers are text."""
+    return _sides(msgspec.convert(row, _Battle, strict=False), number, source)
+
+
+def _sides(battle: _Battle, number: int | str, source: Source) -> Iterator[Dialogue]:
     name = battle.question_id
     if not isinstance(name, str):
-        name = f"{source.stem}-{record.number}"
+        name = f"{source.stem}-{number}"
     if battle.winner is not None and battle.winner not in _VERDICTS:
         raise RecordError(
             "is not a verdict",
@@ -70,9 +77,9 @@ def _parse(record: Record, source: Source) -> Iterable[Dialogue]:
             "records out with --on-error skip.",
         )
     sides = (("a", battle.model_a, battle.model_b), ("b", battle.model_b, battle.model_a))
-    for number, (side, model, other) in enumerate(sides):
+    for place, (side, model, other) in enumerate(sides):
         field = f"conversation_{side}"
-        turns = turns_of(getattr(battle, field), roles=ROLES, field=field, speaker_of=SPEAKERS)
+        turns = turns_of(getattr(battle, field), field=field)
         kept = {key: getattr(battle, key) for key in _KEPT if getattr(battle, key) is not None}
         if turns:
             turns[0].meta = {**(turns[0].meta or {}), "battle": {"side": side, **kept}}
@@ -81,18 +88,18 @@ def _parse(record: Record, source: Source) -> Iterable[Dialogue]:
             agent=model,
             dialog=f"{name}-{side}",
             turns=turns,
-            ratings=list(_preference(battle, name, side, other, number)),
+            ratings=list(_preference(battle, name, side, other, place)),
         )
 
 
-def _preference(battle: _Battle, name: str, side: str, other: str, number: int) -> Iterator[Rating]:
+def _preference(battle: _Battle, name: str, side: str, other: str, place: int) -> Iterator[Rating]:
     if battle.winner is None:
         return
     judge = "/".join(battle.judge) if isinstance(battle.judge, list) else battle.judge
     factors: dict[str, object] = {"side": side, "against": other, "verdict": battle.winner}
     yield Rating(
         quality="preference",
-        value=_VERDICTS[battle.winner][number],
+        value=_VERDICTS[battle.winner][place],
         level="dialog",
         rater=judge,
         rater_kind="llm" if judge and judge.lower().startswith(_MACHINES) else "human",

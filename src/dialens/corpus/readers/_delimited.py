@@ -234,3 +234,10 @@ TSV = DelimitedReader(
     example="".join("\t".join(row) + "\n" for row in _EXAMPLE),
     delimiters="\t",
 )
+
+
+def delimited_rows(
+    source: Source, delimiter: str, flaws: dict[int, RecordError]
+) -> Iterator[tuple[int, list[str]]]:
+    """The line and the cells of each row, the header's first; what is wrong comes into `flaws`."""
+    return _rows(source, delimiter, flaws)

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 from dialens.corpus._dialogue import Turn
 from dialens.corpus._intake import RecordError
-from dialens.corpus.readers._messages import turns_of
-from dialens.corpus.readers._openai import ROLES, SPEAKERS
+from dialens.corpus.readers._messages import ROLES, SPEAKERS, turns_of
 from dialens.corpus.readers._payloads import Found
 
 

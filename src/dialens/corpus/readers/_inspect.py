@@ -25,9 +25,8 @@ from dialens.corpus._source import Record, Source
 from dialens.corpus._tables import Tables
 from dialens.corpus.readers._archive import MAGIC, opened
 from dialens.corpus.readers._exchanges import mark_given
-from dialens.corpus.readers._messages import turns_of
+from dialens.corpus.readers._messages import ROLES, SPEAKERS, turns_of
 from dialens.corpus.readers._moments import moment
-from dialens.corpus.readers._openai import ROLES, SPEAKERS
 from dialens.corpus.readers._rows import documents
 
 _LETTERS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}

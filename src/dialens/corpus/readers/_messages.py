@@ -22,6 +22,30 @@ from dialens.corpus._dialogue import Turn
 from dialens.corpus._intake import RecordError
 
 Message = dict[str, Any]
+_PARTNERS = ("user", "human", "prompter", "customer", "client")
+_AGENTS = ("assistant", "gpt", "model", "bot", "ai", "chatbot", "chatgpt", "bing", "bard", "agent")
+_ASIDE = (
+    "system",
+    "developer",
+    "tool",
+    "function",
+    "tool_call",
+    "tool_response",
+    "function_call",
+    "function_response",
+    "observation",
+    "ipython",
+)
+ROLES: dict[str, str | None] = {
+    **dict.fromkeys(_PARTNERS, "partner"),
+    **dict.fromkeys(_AGENTS, "agent"),
+    **dict.fromkeys(_ASIDE),
+}
+"""What sources call those who speak, and what each means here; None is kept beside the turns."""
+
+SPEAKERS = {"partner": "user", "agent": "assistant"}
+"""How those who speak are called where a message has no name."""
+
 _READABLE = ("text", "refusal")
 _CALLS = ("tool_calls", "function_call")
 _TOOL_TYPE = re.compile(r"tool|function|_call(_output)?$")
@@ -32,9 +56,9 @@ _BLANK_TYPES = ("text", "input_text", "output_text", "refusal")
 def turns_of(
     messages: object,
     *,
-    roles: Mapping[str, str | None],
     field: str,
-    speaker_of: Mapping[str, str],
+    roles: Mapping[str, str | None] = ROLES,
+    speaker_of: Mapping[str, str] = SPEAKERS,
     role_keys: Sequence[str] = ("role",),
     text_keys: Sequence[str] = ("content",),
 ) -> list[Turn]:
@@ -42,8 +66,8 @@ def turns_of(
 
     Args:
         messages: What stands under `field`, still unchecked.
-        roles: The source's words for who speaks, and what each means here; None is kept aside.
         field: The name of the list, for error messages.
+        roles: The source's words for who speaks, and what each means here; None is kept aside.
         speaker_of: The speaker's name for `agent` and for `partner`, if a message has no `name`.
         role_keys: The keys that may hold the role.
         text_keys: The keys that may hold the text.
@@ -136,7 +160,7 @@ def _turn(
 
 
 def _is_item_without_role(message: Message, role_keys: Sequence[str]) -> bool:
-    """Whether it is an item of the Responses API that nobody says: a call, its output, reasoning."""
+    """Whether it is an item of the Responses API that nobody says: a call, say, or its output."""
     if any(key in message for key in role_keys):
         return False
     kind = message.get("type")

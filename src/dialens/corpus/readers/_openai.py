@@ -1,8 +1,9 @@
 """OpenAI messages: one conversation a line, `{"messages": [{"role": …, "content": …}]}`.
 
-Fine-tuning files, logged requests and the releases that call the list `conversation` (LMSYS-Chat,
-WildChat) read alike. `user` is the partner, `assistant` the agent; `system`, `developer`, `tool`
-and `function` messages are kept beside the turns (see `_messages`).
+Fine-tuning files and logged requests read alike, and so do messages without a record around them:
+a list of messages is one conversation, a list of such lists are several. `user` is the partner,
+`assistant` the agent; `system`, `developer`, `tool` and `function` messages are kept beside the
+turns (see `_messages`).
 
 Optional keys name the conversation: `id` (or `dialog`, `conversation_id` …), `model` (or `agent`)
 and `system`, the latter also within `metadata`, where our own writer puts it. Since others keep a
@@ -10,7 +11,7 @@ prompt under `system`, at the top it is taken for a name only if it is one short
 that has an id and a model as well.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
@@ -18,45 +19,99 @@ from dialens.corpus._dialogue import Dialogue
 from dialens.corpus._intake import RecordError
 from dialens.corpus._reading import RecordReader
 from dialens.corpus._roles import UNKNOWN
-from dialens.corpus._source import Record, Source
-from dialens.corpus.readers._messages import keep_record, name_in, turns_of
+from dialens.corpus._source import (
+    MAX_RECORD_BYTES,
+    Record,
+    Source,
+    json_records,
+    lines,
+    too_long,
+)
+from dialens.corpus.readers._conversation import holds_conversation, turns_in
+from dialens.corpus.readers._messages import ROLES, SPEAKERS, keep_record, name_in, turns_of
 
-ROLES: dict[str, str | None] = {
-    "user": "partner",
-    "assistant": "agent",
-    "system": None,
-    "developer": None,
-    "tool": None,
-    "function": None,
-}
-SPEAKERS = {"partner": "user", "agent": "assistant"}
-_LISTS = ("messages", "conversation")
-_IDS = ("id", "dialog", "dialog_id", "conversation_id", "conversation_hash")
+_IDS = ("id", "dialog", "dialog_id", "conversation_id")
 _AGENTS = ("model", "agent")
 _LONGEST_NAME = 100
-_DECODER = msgspec.json.Decoder(dict[str, object])
+_BELONGS_TO = ("message_id", "parent_id", "dialog", "dialog_id", "conversation_id")
 
 
 def _recognises(source: Source) -> bool:
     first = source.first or {}
-    conversation = first.get("conversation")
-    return "messages" in first or (
-        isinstance(conversation, list)
-        and any(isinstance(item, dict) and "role" in item for item in conversation)
+    if "chosen" in first and "rejected" in first:
+        return False  # two conversations of the same prompt
+    return (
+        _holds_messages(first.get("messages", []))
+        or _is_bare(source)
+        or _first_list(source) is not None
     )
 
 
+def _holds_messages(value: object) -> bool:
+    """Whether it is a list of messages, or something that should have been one."""
+    if not isinstance(value, list):
+        return not isinstance(value, str | dict)
+    return any(isinstance(item, dict) for item in value)
+
+
+def _is_bare(source: Source) -> bool:
+    """Whether the file is a list of messages: one conversation, without a record around it."""
+    first = source.first or {}
+    said = {"role", "content"} <= first.keys() or {"from", "value"} <= first.keys()
+    return said and first.keys().isdisjoint(_BELONGS_TO)
+
+
+def _first_list(source: Source) -> list[object] | None:
+    """The first record, if it is a list that holds a conversation."""
+    if source.is_folder or source.head.lstrip()[:1] != b"[":
+        return None
+    record = next(json_records(source), None)
+    try:
+        value = msgspec.json.decode(record.raw) if record else None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    return value if isinstance(value, list) and holds_conversation(value) else None
+
+
+def _records(source: Source) -> Iterator[Record]:
+    """The conversations of a file; messages without a record around them are one."""
+    if not _is_bare(source):
+        yield from json_records(source)
+        return
+    whole = source.head.lstrip().startswith(b"[")
+    pieces = list(source.chunks()) if whole else [record.raw for record in lines(source)]
+    size = sum(map(len, pieces))
+    raw = b"".join(pieces) if whole else b"[" + b",".join(pieces) + b"]"
+    yield Record(1, raw, too_long(size) if size > MAX_RECORD_BYTES else None, 1)
+
+
 def _parse(record: Record, source: Source) -> Iterable[Dialogue]:
-    content = _DECODER.decode(record.raw)
-    field = next((key for key in _LISTS if key in content), None)
-    if field is None:
+    content = msgspec.json.decode(record.raw)
+    if isinstance(content, list):
+        yield Dialogue(
+            system=source.stem,
+            agent=UNKNOWN,
+            dialog=f"{source.stem}-{record.number}",
+            turns=turns_in(content, "messages"),
+        )
+        return
+    if not isinstance(content, dict):
+        raise RecordError("is wrong: expected an object", seen=content)
+    if "messages" not in content:
         raise RecordError("is missing", field="messages", seen=sorted(content))
-    turns = turns_of(content[field], roles=ROLES, field=field, speaker_of=SPEAKERS)
+    turns = turns_of(
+        content["messages"],
+        roles=ROLES,
+        field="messages",
+        speaker_of=SPEAKERS,
+        role_keys=("role", "from"),
+        text_keys=("content", "text", "value"),
+    )
     if not turns:
-        raise RecordError("holds no message of a user or an assistant", field=field)
+        raise RecordError("holds no message of a user or an assistant", field="messages")
     dialog, agent = name_in(content, _IDS), name_in(content, _AGENTS)
     system = _system(content, labelled=dialog is not None and agent is not None)
-    keep_record(turns, content, (field, *_IDS, *_AGENTS))
+    keep_record(turns, content, ("messages", *_IDS, *_AGENTS))
     yield Dialogue(
         system=system or source.stem,
         agent=agent or UNKNOWN,
@@ -89,4 +144,5 @@ OPENAI = RecordReader(
     ),
     recognises=_recognises,
     parse=_parse,
+    records=_records,
 )

@@ -1,4 +1,4 @@
-"""Parquet in our columns, with the same rules as CSV; errors name the row."""
+"""Parquet and Arrow in our columns, with the same rules as CSV; errors name the row."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,6 +11,9 @@ from dialens.corpus._intake import Intake, RecordError, message
 from dialens.corpus._source import Source
 from dialens.corpus._tables import Tables
 from dialens.corpus._tabular import read_rows
+from dialens.corpus.readers._arrow_stream import arrow_batches, is_arrow_stream
+from dialens.corpus.readers._dataset import no_conversations
+from dialens.corpus.readers._row_files import damaged
 
 _MAGIC = b"PAR1"
 _TEXT = (pl.String, pl.Categorical, pl.Enum, pl.Null)
@@ -18,27 +21,32 @@ _TEXT = (pl.String, pl.Categorical, pl.Enum, pl.Null)
 
 @dataclass(frozen=True)
 class ParquetReader:
-    """Reads one Parquet file."""
+    """Reads one Parquet or Arrow file."""
 
     name: str = "parquet"
-    summary: str = "Parquet in our columns: dialog, text, role or speaker; others are filled in"
+    summary: str = (
+        "Parquet or Arrow in our columns: dialog, text, role or speaker; others are filled in"
+    )
     example: str = "(a Parquet file with the columns of the csv example)\n"
 
     def recognises(self, source: Source) -> bool:
-        """Whether the file begins as Parquet does."""
-        return source.head.startswith(_MAGIC)
+        """Whether the file begins as Parquet or Arrow does."""
+        return source.head.startswith(_MAGIC) or is_arrow_stream(source.head)
 
     def read(self, source: Source, intake: Intake) -> Iterator[Tables]:
         """Whole dialogues in batches."""
-        rows = pl.scan_parquet(source.path)
+        kind = "Parquet" if source.head.startswith(_MAGIC) else "Arrow"
         try:
+            if kind == "Parquet":
+                rows = pl.scan_parquet(source.path)
+            else:
+                rows = pl.concat(arrow_batches(source.path)).lazy()
             schema = rows.collect_schema()
-        except (pl.exceptions.PolarsError, OSError) as error:
-            raise DialensError(
-                f"{source.path} is not a whole Parquet file ({error}). "
-                "It was probably cut off while copying: fetch it again."
-            ) from error
+        except (pl.exceptions.PolarsError, OSError, ValueError) as error:
+            raise damaged(source, kind, error) from error
         names = {name: name.strip().lower() for name in schema}
+        if not {"dialog", "text"} & set(names.values()):
+            raise no_conversations(source.path, list(schema))
         for name, dtype in schema.items():
             if names[name] == "text" and dtype not in _TEXT:
                 wrong = RecordError("is not text", field="text", seen=f"a column of type {dtype}")

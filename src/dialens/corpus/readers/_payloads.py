@@ -16,8 +16,7 @@ from typing import Any, TypeGuard
 import msgspec
 
 from dialens.corpus._intake import RecordError
-from dialens.corpus.readers._messages import Message
-from dialens.corpus.readers._openai import ROLES
+from dialens.corpus.readers._messages import ROLES, Message
 
 _ROLE_WORDS = {
     "human": "user",

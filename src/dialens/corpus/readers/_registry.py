@@ -10,6 +10,7 @@ from dialens.corpus.readers._chatgpt import CHATGPT
 from dialens.corpus.readers._claude import CLAUDE
 from dialens.corpus.readers._convokit import CONVOKIT
 from dialens.corpus.readers._corpus_folder import CORPUS
+from dialens.corpus.readers._dataset import DATASET
 from dialens.corpus.readers._deepeval import DEEPEVAL
 from dialens.corpus.readers._delimited import CSV, TSV
 from dialens.corpus.readers._dialogflow import DIALOGFLOW
@@ -77,7 +78,6 @@ _OURS: tuple[Reader, ...] = (
     DIALOGFLOW,
     OASST,
     ARENA_TABLE,
-    PARQUET,
     RATED_UNITS,
     ARENA,
     USR,
@@ -89,6 +89,8 @@ _OURS: tuple[Reader, ...] = (
     SHAREGPT,
     TURN_RECORDS,
     SUBTITLES,
+    DATASET,
+    PARQUET,
     TSV,
     CSV,
     TRANSCRIPT,

@@ -15,23 +15,17 @@ from dialens.corpus._reading import RecordReader
 from dialens.corpus._roles import UNKNOWN
 from dialens.corpus._source import Record, Source
 from dialens.corpus.readers._messages import keep_record, name_in, turns_of
-from dialens.corpus.readers._openai import SPEAKERS
 
-_PARTNERS = ("human", "user")
-_AGENTS = ("gpt", "assistant", "chatgpt", "bing", "bard", "model", "bot")
-_ASIDE = ("system", "tool", "observation", "function_call", "function_response")
-_ROLES: dict[str, str | None] = {
-    **dict.fromkeys(_PARTNERS, "partner"),
-    **dict.fromkeys(_AGENTS, "agent"),
-    **dict.fromkeys(_ASIDE),
-}
 _IDS = ("id",)
 _MODELS = ("model",)
 _DECODER = msgspec.json.Decoder(dict[str, object])
 
 
 def _recognises(source: Source) -> bool:
-    return "conversations" in (source.first or {})
+    listed = (source.first or {}).get("conversations")
+    return isinstance(listed, list) and any(
+        isinstance(item, dict) and ("from" in item or "role" in item) for item in listed
+    )
 
 
 def _parse(record: Record, source: Source) -> Iterable[Dialogue]:
@@ -40,9 +34,7 @@ def _parse(record: Record, source: Source) -> Iterable[Dialogue]:
         raise RecordError("is missing", field="conversations", seen=sorted(content))
     turns = turns_of(
         content["conversations"],
-        roles=_ROLES,
         field="conversations",
-        speaker_of=SPEAKERS,
         role_keys=("from", "role"),
         text_keys=("value", "content", "text"),
     )

@@ -1,0 +1,141 @@
+"""Data sets with one conversation a row, in the files and folders of Hugging Face and beyond.
+
+Parquet, Arrow, CSV, TSV, JSON and JSONL; and folders: what `datasets` saves, a snapshot of the
+hub, a folder of shards (`_dataset_folder`). A data set is one system, called by its file or
+folder; where no column names the model, its agent is called the same. With several splits, the
+ids of dialogues begin with their split.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+
+from dialens.base import DialensError
+from dialens.corpus._dialogue import Dialogue, batches
+from dialens.corpus._intake import Intake, RecordError, message
+from dialens.corpus._reading import check
+from dialens.corpus._source import Source
+from dialens.corpus._tables import Tables
+from dialens.corpus.readers._conversation import LISTS
+from dialens.corpus.readers._dataset_folder import dataset_name, splits_of
+from dialens.corpus.readers._row_files import row_file
+from dialens.corpus.readers._shapes import WANTED, Row, RowParser, Shape
+
+
+@dataclass
+class RowIntake:
+    """Takes in the rows of a table, or of several that belong together.
+
+    Attributes:
+        source: Names the system, and conversations without an id.
+        intake: Keeps account of what is left out.
+        agent: The agent's name where no column tells it; the source's if not given.
+        prefix: Before the id of every dialogue, such as the name of a split.
+    """
+
+    source: Source
+    intake: Intake
+    agent: str = ""
+    prefix: str = ""
+    _count: int = 0
+    _parsers: dict[str, RowParser] = field(default_factory=dict)
+
+    def dialogues(
+        self,
+        rows: Iterable[tuple[int, Row | RecordError]],
+        shape: Shape,
+        file: Path,
+        unit: str = "row",
+    ) -> Iterator[Dialogue]:
+        """The dialogues of rows, each with its place in `file`; a bad row goes to the intake."""
+        agent = self.agent or self.source.stem
+        parser = self._parsers.setdefault(
+            repr(shape), RowParser(shape, self.source, agent, self.prefix)
+        )
+        for place, row in rows:
+            self._count += 1
+            try:
+                if isinstance(row, RecordError):
+                    raise row
+                talks = parser.dialogues(row, self._count)
+                for talk in talks:
+                    check(talk)
+                for talk in talks:
+                    self.intake.claim(talk.dialog, file, place)
+            except (RecordError, msgspec.ValidationError) as error:
+                problem = error if isinstance(error, RecordError) else RecordError(str(error))
+                problem.unit = unit
+                self.intake.reject(file, place, problem)
+                continue
+            yield from talks
+
+
+def no_conversations(name: Path, columns: Sequence[str]) -> DialensError:
+    """The message about a table whose columns hold no conversation.
+
+    Examples:
+        >>> print(no_conversations(Path("a.parquet"), ["x", "y"]))
+        a.parquet: no column holds a conversation; seen: x, y.
+        Needed is a conversation (messages, conversation, conversations, dialog, turns, chat …), a \
+prompt with a response (prompt, question, instruction, query with response, answer, output, \
+completion), chosen and rejected responses, or one turn a row with the columns dialog, text, and \
+role or speaker.
+    """
+    error = RecordError(
+        "no column holds a conversation",
+        seen=", ".join(columns) or "no column",
+        remedy=f"Needed is {WANTED}.",
+    )
+    return DialensError(message(name, 0, error))
+
+
+@dataclass(frozen=True)
+class DatasetReader:
+    """Reads one table, or the tables of a folder."""
+
+    name: str = "dataset"
+    summary: str = (
+        "A conversation a row, as on Hugging Face: Parquet, Arrow, CSV, JSON, saved data sets; "
+        "columns such as conversations, prompt and response, chosen and rejected"
+    )
+    example: str = (
+        '{"id": "d1", "model": "bot-1", "prompt": "Hello!", "response": "Hello, how are you?"}\n'
+    )
+
+    def recognises(self, source: Source) -> bool:
+        """Whether columns hold conversations, in a file or in the first file of a folder."""
+        if source.is_folder:
+            files = next(iter(splits_of(source.path).values()), [])
+            return bool(files) and self.recognises(Source(files[0]))
+        rows = row_file(source)
+        return rows is not None and rows.shape is not None
+
+    def read(self, source: Source, intake: Intake) -> Iterator[Tables]:
+        """Whole dialogues in batches, split after split."""
+        return batches(self._dialogues(source, intake))
+
+    def _dialogues(self, source: Source, intake: Intake) -> Iterator[Dialogue]:
+        if not source.is_folder:
+            yield from _of_file(source, RowIntake(source, intake))
+            return
+        named = Source(source.path, source.label or dataset_name(source.path))
+        splits = splits_of(source.path)
+        for split, files in splits.items():
+            rows = RowIntake(named, intake, prefix=f"{split}/" if len(splits) > 1 else "")
+            for file in files:
+                yield from _of_file(Source(file), rows)
+
+
+def _of_file(source: Source, into: RowIntake) -> Iterator[Dialogue]:
+    file = row_file(source)
+    shape = file.shape if file is not None else None
+    if file is not None and not file.columns:
+        shape = Shape("conversation", {"conversation": LISTS[0]})  # no row can be read: say why
+    if file is None or shape is None:
+        raise no_conversations(source.path, file.columns if file is not None else ())
+    yield from into.dialogues(file.rows(shape.used), shape, source.path, file.unit)
+
+
+DATASET = DatasetReader()
