@@ -31,12 +31,12 @@ POOL = 20_000
 
 
 def generate(path: Path, conversations: int, row_group: int) -> None:
-    """Pieces of one long random text; DuckDB writes them without holding them all."""
+    """Pieces of one long random text, numbered so that no two are alike."""
     drawn = random.Random(0)
     letters = "abcdefghijklmnopqrstuvwxyz      "
     pool = "".join(drawn.choices(letters, k=POOL + max(LETTERS)))
     turns = ", ".join(
-        f"""{{'content': substr((SELECT text FROM pool), 1 + (hash(i, {n}) % {POOL})::INT,
+        f"""{{'content': i || substr((SELECT text FROM pool), 1 + (hash(i, {n}) % {POOL})::INT,
             {LETTERS[n % 2]}), 'role': '{("user", "assistant")[n % 2]}'}}"""
         for n in range(TURNS)
     )
