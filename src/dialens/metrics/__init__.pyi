@@ -8,11 +8,11 @@ from ._features import DistinctNgrams, Feature, Spread, TurnValue, WordCount
 from ._forecast import Forecast, forecast
 from ._model_choice import ModelChoice
 from ._parts import ScoringPlan
-from ._registry import metrics, select
+from ._registry import metrics, named, select
 from ._result_cache import ResultCache, default_folder
 from ._score_tables import SCORES, long, state_of
 from ._scorers import ScorerSet, check_names
-from ._scores import Scores
+from ._scores import LAYOUT, Scores
 from ._scoring import make_plan, score, score_into
 from ._state import State, Values
 from .families import LABELS
@@ -20,6 +20,7 @@ from .families import LABELS
 __all__ = [
     "GROUP",
     "LABELS",
+    "LAYOUT",
     "SCORES",
     "Definition",
     "DistinctNgrams",
@@ -56,6 +57,7 @@ __all__ = [
     "make_plan",
     "metric",
     "metrics",
+    "named",
     "open_scorers",
     "score",
     "score_into",

@@ -1,4 +1,5 @@
 from ._comparison_page import write_comparison
+from ._comparison_words import comparison_lines
 from ._page import Finding, Page, Remark, Section, Summary, write_page
 from ._power_page import write_power
 from ._power_words import PowerPlan, advised
@@ -14,6 +15,7 @@ __all__ = [
     "Section",
     "Summary",
     "advised",
+    "comparison_lines",
     "headline_metrics",
     "run_facts",
     "write_comparison",
