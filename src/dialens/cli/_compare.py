@@ -95,7 +95,7 @@ def compare(
     seed: Seed = 0,
     force: Force = False,
 ) -> None:
-    """Compare agents, systems or runs: difference, interval over dialogs, corrected p-value.
+    """Compare agents, systems or runs: differences, intervals, corrected p-values.
 
     Where two agents answered the same prompts the comparison is paired. All rows go to
     comparison.parquet and comparison.html; the terminal says what differs, the largest differences

@@ -1,5 +1,6 @@
 from ._comparison_page import write_comparison
 from ._comparison_words import comparison_lines
+from ._gate_files import gate_json, gate_junit, gate_markdown, write_gate
 from ._page import Finding, Page, Remark, Section, Summary, write_page
 from ._power_page import write_power
 from ._power_words import PowerPlan, advised
@@ -16,9 +17,13 @@ __all__ = [
     "Summary",
     "advised",
     "comparison_lines",
+    "gate_json",
+    "gate_junit",
+    "gate_markdown",
     "headline_metrics",
     "run_facts",
     "write_comparison",
+    "write_gate",
     "write_page",
     "write_power",
     "write_report",

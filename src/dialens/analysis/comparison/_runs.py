@@ -107,14 +107,15 @@ class JoinedRuns:
         return pairs.select(pl.col("system").replace_strict(self.run_of).alias("run"), "agent")
 
 
-def join_runs(runs: Mapping[str, Scores]) -> JoinedRuns:
+def join_runs(runs: Mapping[str, Scores], *, required: bool = True) -> JoinedRuns:
     """Put several runs side by side; metrics that were scored in different ways are left out.
 
     Args:
         runs: Scores by name, in the order in which they were made.
+        required: Whether there must be a metric that may be compared.
 
     Raises:
-        DialensError: There are fewer than two runs, or no metric that they share.
+        DialensError: There are fewer than two runs, or no metric where one is required.
     """
     if len(runs) < 2:
         raise DialensError("To compare runs, name two or more.")
@@ -122,7 +123,7 @@ def join_runs(runs: Mapping[str, Scores]) -> JoinedRuns:
     shared = [name for name, having in every.items() if len(having) == len(runs)]
     different = {name: why for name in shared if (why := _why_not(name, runs)) is not None}
     kept = [name for name in shared if name not in different]
-    if not kept:
+    if not kept and required:
         raise DialensError(f"{listed(list(runs))} share no metric{_told(different)}.")
     columns = [set(scores.state_columns(kept)) for scores in runs.values()]
     common = set.intersection(*columns)
