@@ -33,7 +33,8 @@ class Sides:
         shared = self._shared_contexts(self.groups[a], self.groups[b])
         if not shared:
             return self.alone(a), self.alone(b), 0
-        return *self._made.together(self.groups[a], self.groups[b], (a, b)), shared
+        first, second = self._made.together(self.groups[a], self.groups[b], (a, b))
+        return first, second, shared
 
     def missing(self, number: int) -> list[str | None]:
         """Why a group has no value, a metric after the other; None where it has one."""

@@ -1,7 +1,7 @@
 """One rule held against one agent: the effect, its interval, and what that says."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -22,17 +22,15 @@ _SAME = "both have the same value in every dialogue"
 _SAME_PAIRED = "both have the same value for every shared prompt"
 
 
-@dataclass(frozen=True)
 class Judge:
-    """Judges rules on the agents of one run, or of a run and its baseline.
+    """Judges rules on the agents of one run, or of a run and its baseline."""
 
-    Attributes:
-        sides: The agents, with the metrics that rules speak of.
-        confidence: Of the intervals.
-    """
-
-    sides: Sides
-    confidence: float
+    def __init__(self, sides: Sides, confidence: float) -> None:
+        """Take the agents with the metrics that rules speak of, and the intervals' confidence."""
+        self.sides = sides
+        self.confidence = confidence
+        self._pairs: dict[tuple[int, int], tuple[GroupStatistics, GroupStatistics, int]] = {}
+        self._inferred: dict[tuple[int, int | None], TInference] = {}
 
     def value(self, rule: Rule, card: MetricCard, agent: str, number: int) -> Check:
         """A rule on a value."""
@@ -50,7 +48,7 @@ class Judge:
         check = replace(check, value=value, effect=value)
         if alone.jackknife.units < FEWEST:
             return replace(check, reason=TOO_FEW)
-        found = alone.compared(None, paired=False, confidence=self.confidence)
+        found = self._found(number, None)
         lowest, highest = (float(ends[at]) for ends in self.sides.ranges())
         low, high = float(found.low[at]), float(found.high[at])
         if np.isnan(low):
@@ -61,7 +59,7 @@ class Judge:
         """A rule on a change; `pair` is the run's agent and the baseline's."""
         run, baseline = pair
         at = self._place(rule)
-        own, other, shared = self.sides.pair(run, baseline)
+        own, other, shared = self._pair(run, baseline)
         check = Check(
             rule,
             card,
@@ -84,8 +82,8 @@ class Judge:
             return replace(check, outcome=Outcome.PASSED, reason=reason)
 
         def contrast(factor: float) -> TInference:
-            by = np.full(len(self.sides.sums.metrics), factor)
-            return own.compared(other.times(by), paired=shared > 0, confidence=self.confidence)
+            other_side = other.times(np.full(len(self.sides.sums.metrics), factor))
+            return own.compared(other_side, paired=shared > 0, confidence=self.confidence)
 
         if rule.relative:
             if values[1] == 0 or effect is None:
@@ -99,7 +97,7 @@ class Judge:
             signs = [_effect(rule, end * values[1], values[1]) for end in ends]
             low, high = sorted(np.nan if end is None else end for end in signs)
             return decided(check, low, high)
-        found = contrast(1.0)
+        found = self._found(run, baseline)
         low, high = float(found.low[at]), float(found.high[at])
         if np.isnan(low) and found.constant[at] and found.p[at] < 1 - self.confidence:
             low = high = values[0] - values[1]  # no dialogue says anything else
@@ -109,6 +107,24 @@ class Judge:
         if rule.kind == "drop":
             low, high = -high, -low
         return decided(check, low, high)
+
+    def _pair(self, run: int, baseline: int) -> tuple[GroupStatistics, GroupStatistics, int]:
+        if (run, baseline) not in self._pairs:
+            self._pairs[run, baseline] = self.sides.pair(run, baseline)
+        return self._pairs[run, baseline]
+
+    def _found(self, run: int, baseline: int | None) -> TInference:
+        """The inference on all metrics at once, of values or of differences."""
+        if (run, baseline) not in self._inferred:
+            other, paired = None, False
+            if baseline is None:
+                own = self.sides.alone(run)
+            else:
+                own, other, shared = self._pair(run, baseline)
+                paired = shared > 0
+            found = own.compared(other, paired=paired, confidence=self.confidence)
+            self._inferred[run, baseline] = found
+        return self._inferred[run, baseline]
 
     def _place(self, rule: Rule) -> int:
         return [metric.name for metric in self.sides.sums.metrics].index(rule.metric)
