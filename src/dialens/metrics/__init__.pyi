@@ -12,7 +12,7 @@ from ._registry import metrics, named, select
 from ._result_cache import ResultCache, default_folder
 from ._score_tables import SCORES, long, state_of
 from ._scorers import ScorerSet, check_names
-from ._scores import LAYOUT, Scores
+from ._scores import LAYOUT, ScoredMetric, Scores
 from ._scoring import make_plan, score, score_into
 from ._state import State, Values
 from .families import LABELS
@@ -35,6 +35,7 @@ __all__ = [
     "PoolScorer",
     "Resources",
     "ResultCache",
+    "ScoredMetric",
     "Scorer",
     "ScorerContext",
     "ScorerSet",

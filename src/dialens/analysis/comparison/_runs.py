@@ -9,7 +9,7 @@ import polars as pl
 
 from dialens.analysis.comparison._dialog_sums import Group
 from dialens.base import DialensError, did_you_mean, listed
-from dialens.metrics import MetricCard, Scores, named
+from dialens.metrics import MetricCard, ScoredMetric, Scores, named
 from dialens.statistics import FEWEST
 
 _PACKED = (".gz", ".bz2", ".xz", ".zst")
@@ -121,7 +121,12 @@ def join_runs(runs: Mapping[str, Scores], *, required: bool = True) -> JoinedRun
         raise DialensError("To compare runs, name two or more.")
     every = {name: [run for run in runs if name in runs[run].cards] for name in _all_names(runs)}
     shared = [name for name, having in every.items() if len(having) == len(runs)]
-    different = {name: why for name in shared if (why := _why_not(name, runs)) is not None}
+    scored = {run: {m.name: m for m in scores.metrics} for run, scores in runs.items()}
+    different = {
+        name: why
+        for name in shared
+        if (why := _why_not({run: scored[run][name] for run in runs})) is not None
+    }
     kept = [name for name in shared if name not in different]
     if not kept and required:
         raise DialensError(f"{listed(list(runs))} share no metric{_told(different)}.")
@@ -185,11 +190,8 @@ def _all_names(runs: Mapping[str, Scores]) -> list[str]:
     return list(dict.fromkeys(name for scores in runs.values() for name in scores.names))
 
 
-def _why_not(name: str, runs: Mapping[str, Scores]) -> str | None:
-    """Why a metric of all runs may not be compared between them."""
-    metrics = {
-        run: metric for run, s in runs.items() for metric in s.metrics if metric.name == name
-    }
+def _why_not(metrics: Mapping[str, ScoredMetric]) -> str | None:
+    """Why a metric, given as each run scored it, may not be compared between them."""
     for run, metric in metrics.items():
         if metric.failure is not None:
             return f"has no values in {run}: {metric.failure}"

@@ -107,8 +107,9 @@ def gate_runs(
     """The same for scores by name: the run first, then the baseline if there is one."""
     name, *rest = runs
     scores = runs[name]
+    known = {metric: card.selected_by for metric, card in scores.cards.items()}
     for rule in rules:
-        about_metric(rule, {n: card.selected_by for n, card in scores.cards.items()})
+        about_metric(rule, known)
     planned = _planned(runs, rules)
     level = confidence if decide == "excluded" else 1 - (1 - confidence) / len(planned)
     judges = _Judges(runs, planned, level, resamples, seed)

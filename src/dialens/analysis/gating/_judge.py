@@ -29,12 +29,14 @@ class Judge:
         """Take the agents with the metrics that rules speak of, and the intervals' confidence."""
         self.sides = sides
         self.confidence = confidence
+        names = [metric.name for metric in sides.sums.metrics]
+        self._places = {name: place for place, name in enumerate(names)}
         self._pairs: dict[tuple[int, int], tuple[GroupStatistics, GroupStatistics, int]] = {}
         self._inferred: dict[tuple[int, int | None], TInference] = {}
 
     def value(self, rule: Rule, card: MetricCard, agent: str, number: int) -> Check:
         """A rule on a value."""
-        alone, at = self.sides.alone(number), self._place(rule)
+        alone, at = self.sides.alone(number), self._places[rule.metric]
         check = Check(
             rule,
             card,
@@ -58,7 +60,7 @@ class Judge:
     def change(self, rule: Rule, card: MetricCard, agent: str, pair: tuple[int, int]) -> Check:
         """A rule on a change; `pair` is the run's agent and the baseline's."""
         run, baseline = pair
-        at = self._place(rule)
+        at = self._places[rule.metric]
         own, other, shared = self._pair(run, baseline)
         check = Check(
             rule,
@@ -125,9 +127,6 @@ class Judge:
             found = own.compared(other, paired=paired, confidence=self.confidence)
             self._inferred[run, baseline] = found
         return self._inferred[run, baseline]
-
-    def _place(self, rule: Rule) -> int:
-        return [metric.name for metric in self.sides.sums.metrics].index(rule.metric)
 
 
 def decided(check: Check, low: float, high: float) -> Check:
