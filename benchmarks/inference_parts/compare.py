@@ -14,7 +14,16 @@ from scipy import special
 
 from dialens.analysis.comparison import compare, intervals
 from dialens.corpus import Corpus, Dialogue, Turn
-from dialens.metrics import Definition, MetricCard, Resources, Scores, State, TurnValue, Values
+from dialens.metrics import (
+    SCORES,
+    Definition,
+    MetricCard,
+    Resources,
+    Scores,
+    State,
+    TurnValue,
+    Values,
+)
 from dialens.metrics import score as score_corpus
 from dialens.metrics._scores import ScoredMetric
 from dialens.statistics import Floats, spearman_rows
@@ -148,7 +157,7 @@ def scores_of(sides: dict[str, Floats], statistic: Statistic, *, contexts: bool)
         states.append(pl.DataFrame(who | contents))
     metrics = tuple(_metric(name, statistic) for name in names)
     nothing = pl.LazyFrame()
-    return Scores(nothing, pl.concat(states).lazy(), nothing, pl.DataFrame(), metrics)
+    return Scores(nothing, pl.concat(states).lazy(), nothing, SCORES.to_frame(), metrics)
 
 
 def _metric(name: str, statistic: Statistic) -> ScoredMetric:

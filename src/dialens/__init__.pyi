@@ -8,7 +8,7 @@ from . import report as report
 from . import statistics as statistics
 from . import studies as studies
 from . import text as text
-from .analysis import compare, intervals, validate
+from .analysis import compare, gate, intervals, validate
 from .base import DialensError
 from .corpus import Corpus, read
 from .metrics import Resources, Scores, score
@@ -24,6 +24,7 @@ __all__ = [
     "__version__",
     "compare",
     "fit_mixed",
+    "gate",
     "intervals",
     "load_ratings",
     "measure_agreement",

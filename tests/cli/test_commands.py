@@ -73,7 +73,7 @@ GOOD = talk("d1", ("user", "How are you?"), ("assistant", "Happy, thanks! And yo
 
 
 COMMANDS = (
-    *("demo", "score", "compare", "validate", "agreement", "power"),
+    *("demo", "score", "compare", "gate", "validate", "agreement", "power"),
     *("convert", "metrics", "formats", "models"),
 )
 
@@ -261,7 +261,7 @@ def test_bad_records_can_be_left_out(run, tmp_path: Path, case: str) -> None:
         (["score", "a.jsonl", "--model", "x"], "TASK=FOLDER"),
         (["score", "a.jsonl", "--model", "toxic=x"], "Did you mean toxicity"),
         (["score", "a.jsonl", "--format", "word"], "no format 'word'"),
-        (["compare", "nowhere"], "holds no scores"),
+        (["compare", "nowhere"], "nowhere does not exist"),
         (["metrics", "beauty"], "no metric or family 'beauty'"),
         (["formats", "word"], "no format 'word'"),
     ],

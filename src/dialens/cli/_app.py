@@ -31,7 +31,11 @@ app = lazy_app(
         ),
         "compare": (
             "dialens.cli._compare:compare",
-            "Compare agents or systems: difference, interval over dialogs, corrected p-value.",
+            "Compare agents, systems or runs: differences, intervals, corrected p-values.",
+        ),
+        "gate": (
+            "dialens.cli._gate:gate",
+            "Stop a build when an agent got worse: rules, decided on intervals.",
         ),
         "validate": (
             "dialens.cli._validate:validate",
@@ -81,7 +85,8 @@ app = lazy_app(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Start with [bold]dialens demo[/], or "
-    "[bold]dialens score chats.jsonl -o out[/] and open out/report.html.",
+    "[bold]dialens score chats.jsonl -o out[/] and open out/report.html. Exit status: 0 done, "
+    "1 a gate or a verification failed, 2 something to mend, which is said.",
 )
 
 

@@ -1,4 +1,4 @@
-"""`dialens compare`: agents and systems side by side."""
+"""`dialens compare`: agents, systems or runs side by side."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -6,15 +6,8 @@ from typing import Annotated
 
 import polars as pl
 import typer
-from rich.table import Column
 
-from dialens.analysis.comparison import (
-    RESAMPLES,
-    by_size,
-    cards_as_compared,
-    families_tested,
-    note_on_tests,
-)
+from dialens.analysis.comparison import RESAMPLES, JoinedRuns, is_score_folder, join_runs
 from dialens.analysis.comparison import compare as compare_scores
 from dialens.base import (
     RUN,
@@ -22,133 +15,214 @@ from dialens.base import (
     Recorder,
     atomic_file,
     atomic_folder,
-    interval,
+    counted,
     list_files,
-    number,
-    p_value,
+    listed,
 )
-from dialens.cli._options import Force, Resamples, Seed, names, shown
-from dialens.cli._terminal import plain_console, plain_table
+from dialens.cli._options import (
+    AllowPickle,
+    Cache,
+    Device,
+    Force,
+    Format,
+    MetricOptions,
+    Models,
+    NoCache,
+    OnErrorOption,
+    OwnModels,
+    Resamples,
+    Seed,
+    Weights,
+    names,
+    shown,
+)
+from dialens.cli._runs import Lexicons, NoReport, Prompt, Quiet, ScoringOptions, open_runs
+from dialens.corpus import OnError
 from dialens.metrics import MetricCard, Scores
-from dialens.report import Summary, run_facts, write_comparison
+from dialens.report import comparison_lines, run_facts, write_comparison
 
-_SHOWN = 10
-_FINE = 0.1
 _TABLE = "comparison.parquet"
 _PAGE = "comparison.html"
+_SEVERAL = Path("comparison")
+_NAMED = 4
 
 
 def compare(
-    scores: Annotated[Path, typer.Argument(metavar="DIR", help="What `dialens score` wrote.")],
+    runs: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="RUN…",
+            help="Score folders (what `dialens score` wrote), or conversations to score on the "
+            "way; the agents of one, or two and more from run to run, oldest first.",
+        ),
+    ],
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", metavar="OUT", help="Folder to write, with a run record; DIR if none."
+            "--output",
+            "-o",
+            metavar="OUT",
+            help="Folder to write, with a run record. For one score folder that folder by "
+            "default, else `comparison`.",
         ),
     ] = None,
     level: Annotated[str, typer.Option(help="Compare each `agent` or each `system`.")] = "agent",
     baseline: Annotated[
-        str | None, typer.Option(help="Compare all with this one; every pair if not given.")
+        str | None,
+        typer.Option(help="Compare all with this agent or run; every pair if not given."),
     ] = None,
     metrics: Annotated[
         list[str] | None, typer.Option("--metrics", "-m", help="Only these metrics or families.")
     ] = None,
+    no_report: NoReport = False,
+    quiet: Quiet = False,
+    lexicon: Lexicons = None,
+    models: Models = "default",
+    model: OwnModels = None,
+    weights: Weights = None,
+    metric_option: MetricOptions = None,
+    device: Device = "auto",
+    allow_pickle: AllowPickle = False,
+    cache: Cache = None,
+    no_cache: NoCache = False,
+    prompt: Prompt = "context",
+    threads: Annotated[
+        int | None, typer.Option(min=1, help="Batches worked on at once; one a core by default.")
+    ] = None,
+    format: Format = None,
+    on_error: OnErrorOption = OnError.STOP,
     resamples: Resamples = RESAMPLES,
     seed: Seed = 0,
     force: Force = False,
 ) -> None:
-    """Compare agents or systems: difference, interval over dialogs, corrected p-value.
+    """Compare agents, systems or runs: differences, intervals, corrected p-values.
 
-    Where two agents answered the same contexts the comparison is paired. All rows go to
-    comparison.parquet and comparison.html, in DIR or in the folder named with -o; the terminal
-    shows the largest differences, by the standard deviation of dialogs.
+    Where two agents answered the same prompts the comparison is paired. All rows go to
+    comparison.parquet and comparison.html; the terminal says what differs, the largest differences
+    first, by the standard deviation of dialogs. Options on models apply to conversations that are
+    scored on the way.
 
     [bold]Examples[/]
 
       dialens compare out
+      dialens compare v1 v2
+      dialens compare v1.jsonl v2.jsonl --models small -m engagement,question
+      dialens compare v1 v2 v3 --baseline v1 -o versions
       dialens compare out --baseline gpt-small --metrics emotion,style
       dialens compare out --level system -o systems
     """
     if level not in ("agent", "system"):
         raise DialensError(f"--level is `agent` or `system`, not {level!r}.")
+    chosen = names(metrics)
+    options = ScoringOptions(
+        lexicon=lexicon,
+        models=models,
+        model=model,
+        weights=weights,
+        metric_option=metric_option,
+        device=device,
+        allow_pickle=allow_pickle,
+        cache=cache,
+        no_cache=no_cache,
+        prompt=prompt,
+        seed=seed,
+        threads=threads,
+        format=format,
+        on_error=on_error,
+    )
     arguments = {
-        "scores": scores,
+        "runs": runs,
         "level": level,
         "baseline": baseline,
-        "metrics": names(metrics),
+        "metrics": chosen,
         "resamples": resamples,
     }
     recorder = Recorder("compare", arguments, seed=seed)
-    opened = Scores.open(scores)
+    with recorder.step("open"):
+        opened = open_runs(runs, options, metrics=chosen, quiet=quiet)
+    joined = join_runs(opened) if len(opened) > 1 else None
+    (name, first), *_ = opened.items()
+    if joined is None:
+        _refuse_one(first, runs[0], level)
     with recorder.step("compare"):
         table = compare_scores(
-            opened,
+            opened if joined else first,
             level=level,
             baseline=baseline,
-            metrics=names(metrics),
+            metrics=chosen,
             resamples=resamples,
             seed=seed,
         )
-    title = f"Comparison: {scores.name}"
-    if output is None:
-        summary = _write(table, scores, opened.cards, title)
-        list_files(scores, [_TABLE, _PAGE])
+    cards = joined.cards if joined else first.cards
+    title = f"Comparison: {listed(list(opened))}" if joined else f"Comparison: {name}"
+    inside = output is None and joined is None and is_score_folder(runs[0])
+    folder = runs[0] if inside else output or _SEVERAL
+    if inside:
+        _write(table, folder, None if no_report else cards, title)
+        list_files(folder, [_TABLE] if no_report else [_TABLE, _PAGE])
     else:
-        with atomic_folder(output, inputs=[scores], force=force) as scratch:
-            recorder.observe(**run_facts(scores=opened))
+        with atomic_folder(folder, inputs=runs, force=force) as scratch:
+            recorder.observe(**run_facts(scores=joined.scores if joined else first))
             with recorder.step("report"):
-                summary = _write(table, scratch, opened.cards, title)
+                _write(table, scratch, None if no_report else cards, title)
             recorder.finish(scratch / RUN)
-    print(f"{summary.answer}.\n{summary.scope}.\n")
-    _print(table, cards_as_compared(table, opened.cards))
-    folder = output or scores
-    print(
-        f"\nAll {table.height:,} rows: {shown(folder / _PAGE)} (to look at), "
-        f"{shown(folder / _TABLE)} (to compute with)"
-    )
-    if output is not None:
-        print(f"Run record: {shown(output / RUN)}")
+    if quiet:
+        return
+    print(*comparison_lines(table, cards), sep="\n")
+    if joined:
+        for note in _notes(joined, level):
+            print(note)
+    page = "" if no_report else f"{shown(folder / _PAGE)} (to look at), "
+    print(f"\nAll {table.height:,} rows: {page}{shown(folder / _TABLE)} (to compute with)")
+    if not inside:
+        print(f"Run record: {shown(folder / RUN)}")
 
 
 def _write(
-    table: pl.DataFrame, folder: Path, cards: Mapping[str, MetricCard], title: str
-) -> Summary:
+    table: pl.DataFrame, folder: Path, cards: Mapping[str, MetricCard] | None, title: str
+) -> None:
+    """The table and, with cards, the page."""
     with atomic_file(folder / _TABLE) as scratch:
         table.write_parquet(scratch)
-    return write_comparison(table, folder / _PAGE, cards=cards, title=title)
+    if cards is not None:
+        write_comparison(table, folder / _PAGE, cards=cards, title=title)
 
 
-def _print(table: pl.DataFrame, cards: Mapping[str, MetricCard]) -> None:
-    """The largest differences as a table in which names are folded, never cut."""
-    tested = by_size(table.drop_nulls("p"))
-    if not tested.height:
-        print(note_on_tests(table))
+def _refuse_one(scores: Scores, place: Path, level: str) -> None:
+    """With one agent there is nothing to compare; say what there is to do."""
+    keys = ["system"] if level == "system" else ["system", "agent"]
+    units = scores.states.select(keys).unique().collect()
+    if units.height > 1:
         return
-    heads = [Column(head, overflow="fold") for head in ("metric", "a", "b")]
-    grid = plain_table(*heads, numbers=["a − b", "95 % interval", "size", "p adj."])
-    for column in grid.columns[3:]:
-        column.no_wrap = True
-    for row in tested.head(_SHOWN).iter_rows(named=True):
-        card = cards[row["metric"]]
-        fine = row["low"] is not None and row["high"] - row["low"] < _FINE
-        digits = 1 if card.percent else 3 if fine else 2
-        grid.add_row(
-            card.long_label,
-            row["a"],
-            row["b"],
-            number(row["difference"], digits, percent=card.percent),
-            interval(row["low"], row["high"], digits, percent=card.percent),
-            number(row["effect_size"], 2),
-            p_value(row["p_adjusted"]),
-        )
-    plain_console().print(grid)
-    rest = tested.height - _SHOWN
-    more = f"… and {rest:,} more, in the report. " if rest > 0 else ""
-    paired = table.filter("paired").height
-    print(
-        f"\n{more}size: by the standard deviation of dialogs (Hedges' g); – where they hardly "
-        f"vary. p adj.: corrected over {families_tested(table)}, family by family "
-        "(Benjamini–Hochberg). "
-        f"{paired:,} of {table.height:,} rows compare answers to the same contexts."
+    name = units[keys[-1]][0]
+    report = place / "report.html"
+    look = f"\n  its values by themselves:   {shown(report)}" if report.exists() else ""
+    raise DialensError(
+        f"{shown(place)} holds one {level} only ({name}), so there is nothing to compare within "
+        "it. What you can do next:\n"
+        f"  hold it against another run: dialens compare {shown(place)} OTHER\n"
+        "      (OTHER is a score folder, or a file or folder of conversations)\n"
+        f"  fail a build when it drops:  dialens gate {shown(place)} --baseline OTHER "
+        f"--rule 'engagement drop > 0.02'{look}"
     )
-    print(note_on_tests(table))
+
+
+def _notes(joined: JoinedRuns, level: str) -> list[str]:
+    """What was left out of a comparison of runs, and the remedy."""
+    notes = []
+    if joined.different:
+        notes.append(
+            f"Not compared: {counted(len(joined.different), 'metric')} scored in different ways, "
+            "or without values in a run. Score the runs again with the same options and the same "
+            "version of dialens."
+        )
+    for having in dict.fromkeys(joined.not_everywhere.values()):
+        single = [name for name, runs in joined.not_everywhere.items() if runs == having]
+        more = [f"{len(single) - _NAMED:,} more"] if len(single) > _NAMED else []
+        notes.append(
+            f"Scored in {listed(having)} only, so not compared: "
+            f"{listed([*single[:_NAMED], *more])}."
+        )
+    if level == "agent" and (lone := joined.unmatched()):
+        notes.append(f"In one run only, so compared with nobody: {listed(lone)}.")
+    return notes

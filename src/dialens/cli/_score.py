@@ -13,6 +13,7 @@ from rich.table import Column
 
 from dialens.analysis.profiles import write_trait_profile
 from dialens.base import RUN, Recorder, atomic_folder, counted, progress
+from dialens.cli._asked import asked_for, refuse_unavailable, selection_lines, why_missing
 from dialens.cli._options import (
     AgentName,
     AllowPickle,
@@ -38,6 +39,7 @@ from dialens.cli._options import (
     read_options,
     shown,
 )
+from dialens.cli._runs import NoReport, Quiet
 from dialens.cli._terminal import plain_console, plain_table
 from dialens.corpus import (
     Intake,
@@ -119,6 +121,8 @@ def score(
     role: RoleNames = None,
     any_language: AnyLanguage = False,
     on_error: OnErrorOption = OnError.STOP,
+    no_report: NoReport = False,
+    quiet: Quiet = False,
     force: Force = False,
 ) -> None:
     """Score conversations at every level and write a report.
@@ -134,7 +138,7 @@ def score(
       dialens score logs/ -o out --agent my-bot
       dialens score chats.csv -o out --column text=Message --column dialog="Conversation ID"
       dialens score corpus -o out --metrics emotion,language_style_matching --levels agent,system
-      dialens score corpus -o out --models none
+      dialens score corpus -o out --models none --no-report --quiet
       dialens score corpus -o out --lexicon emotion=NRC-Hashtag-Emotion-Lexicon-v0.2.txt
       dialens score corpus -o out --model toxicity=my-classifier/
       dialens score corpus -o out --metrics all --weights bert_score=roberta-large/
@@ -158,6 +162,8 @@ def score(
         ),
     )
     plan = make_plan(names(metrics), resources)
+    if not quiet:
+        print(*(f"{line}\n" for line in selection_lines(names(metrics))), sep="", end="")
     score_to(
         corpus,
         output,
@@ -169,6 +175,9 @@ def score(
         options=read_options(agent, system, column, role),
         any_language=any_language,
         on_error=on_error,
+        asked=asked_for(names(metrics), plan),
+        with_report=not no_report,
+        quiet=quiet,
         force=force,
     )
 
@@ -185,6 +194,9 @@ def score_to(
     options: ReadOptions | None = None,
     any_language: bool = False,
     on_error: OnError = OnError.STOP,
+    asked: Sequence[str] = (),
+    with_report: bool = True,
+    quiet: bool = False,
     force: bool = False,
 ) -> None:
     """Read, score, report; the output folder appears when all of it is done."""
@@ -224,7 +236,8 @@ def score_to(
             plan, language = fit_to_language(plan, corpus, resources, any_language=any_language)
         with recorder.step("load models"):
             expected = forecast(corpus, plan)
-        if expected is not None:
+        refuse_unavailable(plan)
+        if expected is not None and not quiet:
             print(*expected.lines(), sep="\n", file=sys.stderr, flush=True)
         with recorder.step("score"), progress("Scoring", total=turns) as advance:
             scores = score_into(
@@ -235,78 +248,104 @@ def score_to(
         reasons = [reject.reason for reject in intake.rejects]
         facts = run_facts(corpus=corpus, scores=scores, resources=resources)
         recorder.observe(**facts, rejected=reasons)
-        with recorder.step("report"), progress("Writing the report", unit="parts"):
-            summary = write_report(
-                scores,
-                corpus,
-                scratch / "report.html",
-                run=recorder.record(),
-                resources=resources,
-                seed=resources.seed,
-                remarks=_remarks(language),
-            )
+        summary = None
+        if with_report:
+            with recorder.step("report"), progress("Writing the report", unit="parts"):
+                summary = write_report(
+                    scores,
+                    corpus,
+                    scratch / "report.html",
+                    run=recorder.record(),
+                    resources=resources,
+                    seed=resources.seed,
+                    remarks=_remarks(language),
+                )
         recorder.finish(scratch / RUN)
         if intake.rejects:
             write_rejects(intake, scratch / "rejects.jsonl")
         shutil.rmtree(spool, ignore_errors=True)
-    _print(Scores.open(output), summary, output, intake)
-    if context.models.size == "default" and not has_larger_models():
-        print(f"Models: the small ones. Those that did better on engagement: {GET_LARGER}")
+    if not quiet:
+        _print(Scores.open(output), summary, output, intake, asked, _remarks(language))
+        if context.models.size == "default" and not has_larger_models():
+            print(f"Models: the small ones. Those that did better on engagement: {GET_LARGER}")
 
 
 def _remarks(language: OtherLanguage | None) -> list[Remark]:
     return [] if language is None else [Remark("Not in English", language.text, warning=True)]
 
 
-def _print(scores: Scores, summary: Summary, output: Path, intake: Intake) -> None:
+def _print(
+    scores: Scores,
+    summary: Summary | None,
+    output: Path,
+    intake: Intake,
+    asked: Sequence[str],
+    remarks: Sequence[Remark],
+) -> None:
     """A few lines on what was scored, what stands out and where to look."""
-    for remark in summary.remarks:
+    for remark in remarks:
         print(f"{remark.title}: {remark.text}")
-    print(f"{summary.answer}.\n{summary.scope}.")
+    if summary is not None:
+        print(f"{summary.answer}.\n{summary.scope}.")
+    else:
+        dialogs = scores.states.select(pl.len()).collect().item()
+        print(f"Scored {counted(dialogs, 'dialogue')} on {counted(len(scores.names), 'metric')}.")
     for sentence in intake.notes:
         print(sentence)
     if intake.rejected:
         print(
             f"Left out {counted(intake.rejected, 'record')}: see {shown(output / 'rejects.jsonl')}."
         )
-    agents = _print_agents(scores)
-    if summary.findings:
+    agents = _print_agents(scores, asked)
+    if summary is not None and summary.findings:
         print("\nWhat stands out (95 % intervals over dialogues):")
         for finding in summary.findings:
             print(f"  {finding.text}")
-    print(f"\nReport: {shown(output / 'report.html')}   (open it in a browser)")
+    print()
+    if summary is not None:
+        print(f"Report: {shown(output / 'report.html')}   (open it in a browser)")
     print(f"Scores: {shown(output / 'scores.parquet')}   Run record: {shown(output / RUN)}")
     if agents > 1:
         print(f"Next:   dialens compare {shown(output)}")
 
 
-def _print_agents(scores: Scores) -> int:
-    """A table of agents and headline metrics; how many agents there are."""
-    rows = scores.table.filter(pl.col("level") == "agent").collect()
-    if not rows.height:
+def _print_agents(scores: Scores, asked: Sequence[str] = ()) -> int:
+    """Tables of agents and metrics: those asked for, else headline ones; how many agents."""
+    values = scores.table.filter(pl.col("level") == "agent").collect()
+    if not values.height:
         return 0
-    if not (rows["n"] + rows["n_missing"]).sum():
+    if not (values["n"] + values["n_missing"]).sum():
         print(
             "No turn in this corpus is an agent's, so every value is missing. Name the roles "
             "(assistant, bot, agent) in the data, or choose the format with --format."
         )
     console = plain_console()
-    present = rows.filter(pl.col("value").is_not_null())["metric"].unique()
-    present = present if len(present) else rows["metric"].unique()
+    present = values.filter(pl.col("value").is_not_null())["metric"].unique()
+    present = present if len(present) else values["metric"].unique()
     shown_metrics = headline_metrics({name: scores.cards[name] for name in sorted(present)})
     wide = scores.wide("agent")
-    labels_of_agents = agent_labels(wide.select("system", "agent").rows())
-    names_take = max(map(len, labels_of_agents[:_MOST_AGENTS]), default=0)
-    shown_metrics = _fitting(shown_metrics, console.width - max(names_take, len("agent")))
-    labels = [name.replace("_", " ") for name in shown_metrics]
-    table = plain_table(Column("agent", overflow="fold"))
-    for text in labels:
-        table.add_column(text, min_width=max(map(len, text.split())))
-    first = wide.head(_MOST_AGENTS).iter_rows(named=True)
-    for row, name_of_agent in zip(first, labels_of_agents, strict=False):
-        values = [row[name] for name in shown_metrics]
-        table.add_row(name_of_agent, *("–" if v is None else f"{v:.3f}" for v in values))
-    console.print("", table)
+    labels = agent_labels(wide.select("system", "agent").rows())
+    names_take = max(map(len, labels[:_MOST_AGENTS]), default=0)
+    room = console.width - max(names_take, len("agent"))
+    left = list(asked) or _fitting(shown_metrics, room)
+    while left:
+        fitting = _fitting(left, room)
+        left = left[len(fitting) :]
+        rows = [
+            ["–" if row.get(name) is None else f"{row[name]:.3f}" for name in fitting]
+            for row in wide.head(_MOST_AGENTS).iter_rows(named=True)
+        ]
+        table = plain_table(Column("agent", overflow="fold"))
+        for name, column in zip(fitting, zip(*rows, strict=True), strict=True):
+            # A fixed width: rich would widen some columns beyond the room and cut the last.
+            table.add_column(
+                name.replace("_", " "), width=max(map(len, [*name.split("_"), *column]))
+            )
+        for agent, row in zip(labels, rows, strict=False):
+            table.add_row(agent, *row)
+        console.print("", table)
+    for line in why_missing(scores, asked):
+        print(line)
     if wide.height > _MOST_AGENTS:
         print(f"… and {wide.height - _MOST_AGENTS:,} more agents")
     return wide.height

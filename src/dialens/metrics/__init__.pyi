@@ -9,11 +9,11 @@ from ._forecast import Forecast, forecast
 from ._language import OtherLanguage, english_only, fit_to_language
 from ._model_choice import ModelChoice
 from ._parts import ScoringPlan
-from ._registry import metrics, select
+from ._registry import metrics, named, select
 from ._result_cache import ResultCache, default_folder
 from ._score_tables import SCORES, long, state_of
 from ._scorers import ScorerSet, check_names
-from ._scores import ScoredMetric, Scores
+from ._scores import LAYOUT, ScoredMetric, Scores
 from ._scoring import make_plan, score, score_into
 from ._state import State, Values
 from .families import LABELS
@@ -21,6 +21,7 @@ from .families import LABELS
 __all__ = [
     "GROUP",
     "LABELS",
+    "LAYOUT",
     "SCORES",
     "Definition",
     "DistinctNgrams",
@@ -61,6 +62,7 @@ __all__ = [
     "make_plan",
     "metric",
     "metrics",
+    "named",
     "open_scorers",
     "score",
     "score_into",

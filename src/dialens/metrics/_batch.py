@@ -1,5 +1,6 @@
 """A batch of whole dialogues, tokenised once for every feature."""
 
+import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -153,7 +154,8 @@ class TurnBatch:
     def opening_keys(self) -> pl.Series:
         """For each dialogue a hash of what was said before the agent's first turn, or null.
 
-        Dialogues with the same key answered the same context and can be compared in pairs.
+        Dialogues with the same key answered the same context and can be compared in pairs, also
+        with those of a run from another year: Polars' own hash changes with its version.
         """
         spoken: Ints = np.cumsum(self.is_agent)
         first: Ints = spoken[self.dialog_starts] - self.is_agent[self.dialog_starts]
@@ -162,10 +164,13 @@ class TurnBatch:
         keys = (
             texts.filter(pl.Series(opening))
             .group_by("dialog_number")
-            .agg(pl.col("text").str.join("\x1f").hash().alias("context"))
+            .agg(pl.col("text").str.join("\x1f"))
         )
+        hashed = pl.Series("context", map(_hash, keys["text"]), pl.UInt64)
         numbers = pl.DataFrame({"dialog_number": np.arange(len(self.dialog_starts))})
-        return numbers.join(keys, on="dialog_number", how="left", maintain_order="left")["context"]
+        return numbers.join(
+            keys.with_columns(hashed), on="dialog_number", how="left", maintain_order="left"
+        )["context"]
 
     def by_dialog(self, rows: Floats) -> Floats:
         """Sums over the turns of each dialogue."""
@@ -204,3 +209,8 @@ def group_sums(rows: Floats, groups: Ints, count: int) -> Floats:
     ones = np.ones(len(groups))
     member = sparse.csr_array((ones, (groups, np.arange(len(groups)))), shape=(count, len(groups)))
     return np.asarray(member @ rows)
+
+
+def _hash(text: str | None) -> int:
+    digest = hashlib.blake2b((text or "").encode(), digest_size=8)
+    return int.from_bytes(digest.digest(), "little")

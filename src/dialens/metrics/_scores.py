@@ -29,7 +29,7 @@ STATES = "states.parquet"
 DIALOGS = "dialogs.parquet"
 POSITIONS = "positions.parquet"
 METRICS = "metrics.json"
-LAYOUT = 2
+LAYOUT = 3
 """Raised when the files of a folder of scores change their form."""
 
 _FUNCTIONS = ("make", "scored_by")

@@ -1,5 +1,7 @@
 from ._apa import agreement_apa, correlation_apa, difference_apa, paper_text
 from ._comparison_page import write_comparison
+from ._comparison_words import comparison_lines
+from ._gate_files import gate_json, gate_junit, gate_markdown, write_gate
 from ._handover import write_agreement_handover, write_models_handover
 from ._page import Finding, Page, Remark, Section, Summary, write_page
 from ._power_page import write_power
@@ -17,13 +19,18 @@ __all__ = [
     "Summary",
     "advised",
     "agreement_apa",
+    "comparison_lines",
     "correlation_apa",
     "difference_apa",
+    "gate_json",
+    "gate_junit",
+    "gate_markdown",
     "headline_metrics",
     "paper_text",
     "run_facts",
     "write_agreement_handover",
     "write_comparison",
+    "write_gate",
     "write_models_handover",
     "write_page",
     "write_power",

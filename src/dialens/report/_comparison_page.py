@@ -10,10 +10,21 @@ from dialens.analysis.comparison import by_size, cards_as_compared, families_tes
 from dialens.base import counted, number, p_value
 from dialens.metrics import MetricCard
 from dialens.report._charts import Chart
+from dialens.report._comparison_words import (
+    ALPHA,
+    answer_of,
+    find_differences,
+    headlines,
+    is_clear,
+    is_tested,
+    nothing_found,
+    scale_of,
+    scope_of,
+    short_names,
+)
 from dialens.report._interval_chart import Mark, interval_chart
 from dialens.report._page import (
     Block,
-    Finding,
     Findings,
     Fold,
     Page,
@@ -24,9 +35,8 @@ from dialens.report._page import (
     write_page,
 )
 from dialens.report._table import Cell, Column, Table, explained
-from dialens.report._wording import Scale, headline_metrics
+from dialens.report._wording import Scale
 
-ALPHA = 0.05
 _MOST_ROWS = 30
 _OPEN = 3
 
@@ -42,19 +52,16 @@ def write_comparison(
         cards: Of the metrics (`Scores.cards`).
         title: Heading of the page.
     """
-    table = _short_names(table)
+    table = short_names(table)
     cards = cards_as_compared(table, cards)
     metrics = table["metric"].unique(maintain_order=True).to_list()
-    compared = table.filter(pl.col("difference").is_not_null())["metric"]
-    with_values = compared.unique(maintain_order=True).to_list() or metrics
-    first = headline_metrics({name: cards[name] for name in with_values})
+    first = headlines(table, cards)
     ordered = [*first, *(name for name in metrics if name not in first)]
-    scales = {name: _scale(table.filter(pl.col("metric") == name), cards[name]) for name in ordered}
-    differences = _findings(table, [cards[name] for name in first], scales)
-    nothing = f"No difference on the headline metrics has a corrected p below {ALPHA:g}"
-    if not _is_tested(table):
-        why = table["reason"].drop_nulls().mode(maintain_order=True)
-        nothing = f"Nothing could be tested: {why[0] if len(why) else 'there are no values'}"
+    scales = {
+        name: scale_of(table.filter(pl.col("metric") == name), cards[name]) for name in ordered
+    }
+    differences = find_differences(table, [cards[name] for name in first], scales)
+    nothing = nothing_found(table)
     sections = [
         Section(
             "differences",
@@ -70,56 +77,8 @@ def write_comparison(
         ),
         Section("tests", "Every test", [_tests(table, cards, scales)]),
     ]
-    answer = _answer(differences[0]) if differences else nothing
-    return write_page(Page(title, answer, _scope(table, metrics), sections), path)
-
-
-def _short_names(table: pl.DataFrame) -> pl.DataFrame:
-    """Without the system's name where all share it.
-
-    Examples:
-        >>> names = pl.DataFrame({"a": ["s / x"], "b": ["s / y"], "level": ["agent"]})
-        >>> _short_names(names).select("a", "b").row(0)
-        ('x', 'y')
-    """
-    names = pl.concat([table["a"], table["b"]])
-    if not table.height or table["level"][0] != "agent":
-        return table
-    prefix = names[0].split(" / ")[0] + " / "
-    if not names.str.starts_with(prefix).all():
-        return table
-    return table.with_columns(pl.col("a", "b").str.strip_prefix(prefix))
-
-
-def _scale(rows: pl.DataFrame, card: MetricCard) -> Scale:
-    return Scale.of(card, rows.select("difference", "low", "high").iter_rows())
-
-
-def _is_clear(row: Mapping[str, Any]) -> bool:
-    return row["p_adjusted"] is not None and row["p_adjusted"] < ALPHA
-
-
-def _is_tested(table: pl.DataFrame) -> bool:
-    return table["p"].null_count() < table.height
-
-
-def _scope(table: pl.DataFrame, metrics: Sequence[str]) -> str:
-    units = pl.concat([table["a"], table["b"]]).n_unique()
-    level = str(table["level"][0]) if table.height else "agent"
-    pairs = table.select("a", "b").n_unique()
-    below = int((table["p_adjusted"] < ALPHA).sum())
-    counts = f"{counted(units, level)}, {counted(pairs, 'pair')}, {counted(len(metrics), 'metric')}"
-    if not _is_tested(table):
-        return f"{counts}: no test"
-    return (
-        f"{counts}: {below:,} of {families_tested(table)} {'has' if below == 1 else 'have'} "
-        f"a corrected p below {ALPHA:g}"
-    )
-
-
-def _answer(finding: Finding) -> str:
-    """The first finding with its size, without the tests behind it."""
-    return f"{finding.claim}: {finding.numbers.split('), ')[0]})"
+    answer = answer_of(differences[0]) if differences else nothing
+    return write_page(Page(title, answer, scope_of(table, metrics), sections), path)
 
 
 def _method(table: pl.DataFrame) -> str:
@@ -128,7 +87,7 @@ def _method(table: pl.DataFrame) -> str:
         if table["paired"].any()
         else "Dialogues are the units: no two agents answered the same contexts"
     )
-    if not _is_tested(table):
+    if not is_tested(table):
         return f"{how}. {note_on_tests(table)}"
     return (
         f"{how}. {note_on_tests(table)} P-values are corrected after Benjamini and Hochberg over "
@@ -138,52 +97,6 @@ def _method(table: pl.DataFrame) -> str:
         "difference by the pooled standard deviation of single dialogues, and none where dialogues "
         "hardly vary. A difference says nothing about which side is better."
     )
-
-
-def _findings(
-    table: pl.DataFrame, metrics: Sequence[MetricCard], scales: Mapping[str, Scale]
-) -> list[Finding]:
-    """For every headline metric its largest difference that survives the correction.
-
-    The largest effect size comes first; those without one follow, the smallest p first.
-    """
-    rows = []
-    for card in metrics:
-        below = table.filter(
-            pl.col("metric") == card.name, pl.col("p_adjusted") < ALPHA, pl.col("difference") != 0
-        )
-        if not below.height or card.is_baseline:
-            continue
-        rows.append((by_size(below).row(0, named=True), card, below.height - 1))
-    rows.sort(key=lambda found: (-abs(found[0]["effect_size"] or 0), found[0]["p"]))
-    return [_finding(row, card, scales[card.name], others) for row, card, others in rows]
-
-
-def _finding(row: Mapping[str, Any], card: MetricCard, scale: Scale, others: int) -> Finding:
-    """A difference told from its higher side; `others` pairs are clear as well."""
-    up = row["difference"] > 0
-    a, b = (row["a"], row["b"]) if up else (row["b"], row["a"])
-    values = (row["value_a"], row["value_b"]) if up else (row["value_b"], row["value_a"])
-    low, high = row["low"], row["high"]
-    if not up and low is not None:
-        low, high = -high, -low
-    points = " points" if scale.percent else ""
-    interval = scale.interval(low, high)
-    held = f"95 % interval {interval}" if interval else "no interval, all dialogues say the same"
-    more = f". {counted(others, 'other pair has', 'other pairs have')} such a p here"
-    return Finding(
-        f"{a} {card.higher_reads} than {b}",
-        f"{scale.text(values[0])} against "
-        f"{scale.text(values[1])}, difference {scale.number(abs(row['difference']))}{points} "
-        f"({held}), {_size(row)}corrected p "
-        f"{p_value(row['p_adjusted'], equals=True)}, family of {counted(row['family'], 'test')}"
-        f"{more if others else ''}",
-    )
-
-
-def _size(row: Mapping[str, Any]) -> str:
-    size = row["effect_size"]
-    return "" if size is None else f"{number(abs(size), 2)} standard deviations of dialogues, "
 
 
 def _no_size(row: Mapping[str, Any]) -> str | None:
@@ -282,7 +195,7 @@ def _forest(table: pl.DataFrame, card: MetricCard, scale: Scale) -> Chart:
             row["difference"],
             row["difference"] if bare else row["low"],
             row["difference"] if bare else row["high"],
-            clear=_is_clear(row),
+            clear=is_clear(row),
             details={
                 "Corrected p": p_value(row["p_adjusted"]),
                 "Family": counted(row["family"], "test") if row["family"] else "not tested",

@@ -1,14 +1,38 @@
 from ._compare import RESAMPLES, compare, intervals, values_only
-from ._tables import COMPARISONS, by_size, cards_as_compared, families_tested, note_on_tests
+from ._dialog_sums import DialogSums, Group
+from ._group_statistics import GroupStatistics
+from ._opening import is_score_folder, open_run
+from ._runs import JoinedRuns, join_runs, run_names
+from ._sides import Sides
+from ._tables import (
+    ALIKE,
+    COMPARISONS,
+    TOO_FEW,
+    by_size,
+    cards_as_compared,
+    families_tested,
+    note_on_tests,
+)
 
 __all__ = [
+    "ALIKE",
     "COMPARISONS",
     "RESAMPLES",
+    "TOO_FEW",
+    "DialogSums",
+    "Group",
+    "GroupStatistics",
+    "JoinedRuns",
+    "Sides",
     "by_size",
     "cards_as_compared",
     "compare",
     "families_tested",
     "intervals",
+    "is_score_folder",
+    "join_runs",
     "note_on_tests",
+    "open_run",
+    "run_names",
     "values_only",
 ]

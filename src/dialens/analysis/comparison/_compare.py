@@ -1,13 +1,15 @@
 """Agents and systems side by side: values, differences, intervals, corrected tests."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 
 import numpy as np
 import polars as pl
 
 from dialens.analysis.comparison._dialog_sums import DialogSums, Group
-from dialens.analysis.comparison._group_statistics import GroupStatistics, GroupStatisticsOf
+from dialens.analysis.comparison._group_statistics import GroupStatistics
+from dialens.analysis.comparison._runs import join_runs
+from dialens.analysis.comparison._sides import Sides
 from dialens.analysis.comparison._tables import (
     ALIKE,
     BOOTSTRAP,
@@ -21,8 +23,8 @@ from dialens.analysis.comparison._tables import (
     T,
 )
 from dialens.base import DialensError
-from dialens.metrics import Scores
-from dialens.statistics import FEWEST, Floats, TInference, corrected, hedges_g
+from dialens.metrics import MetricCard, Scores
+from dialens.statistics import FEWEST, TInference, corrected, hedges_g
 
 RESAMPLES = 2_000
 
@@ -50,12 +52,11 @@ def intervals(
         confidence: Of the intervals.
     """
     sums = DialogSums(scores)
-    groups = sums.groups(level)
-    statistics = GroupStatisticsOf(sums, groups, resamples, seed)
-    lowest, highest = _ranges(scores, sums)
+    sides = Sides(sums, sums.groups(level), resamples=resamples, seed=seed)
+    lowest, highest = sides.ranges()
     parts = []
-    for number, group in enumerate(groups):
-        alone = statistics.alone(group, number)
+    for number, group in enumerate(sides.groups):
+        alone = sides.alone(number)
         found = alone.compared(None, paired=False, confidence=confidence)
         few = alone.jackknife.units < FEWEST
         parts.append(
@@ -70,7 +71,7 @@ def intervals(
                     "high": np.clip(found.high, lowest, highest),
                     "n_dialogs": len(group.rows),
                     "basis": [sums.basis(metric) for metric in sums.metrics],
-                    "reason": _missing(sums, group),
+                    "reason": sides.missing(number),
                 },
                 schema=INTERVALS,
                 nan_to_null=True,
@@ -100,7 +101,7 @@ def values_only(scores: Scores, *, level: str = "agent") -> pl.DataFrame:
 
 
 def compare(
-    scores: Scores,
+    scores: Scores | Mapping[str, Scores],
     *,
     level: str = "agent",
     baseline: str | None = None,
@@ -118,9 +119,11 @@ def compare(
     after Benjamini & Hochberg (1995), headline metrics as one family and the others as another.
 
     Args:
-        scores: What `dialens.score` or `Scores.open` gives.
+        scores: What `dialens.score` or `Scores.open` gives; or several runs by name, oldest first,
+            whose agents are compared from run to run. A metric that was not scored in the same way
+            in all of them has rows without values, and the reason.
         level: `agent` or `system`.
-        baseline: Compare everyone with this one only.
+        baseline: Compare everyone with this one only; of several runs also the name of a run.
         metrics: Names of metrics or families among those scored; if not given, all without
             baselines, which would only widen the family that is corrected for.
         resamples: How many times dialogues are drawn, for metrics in steps such as rank
@@ -128,61 +131,70 @@ def compare(
         seed: Of the draw.
         confidence: Of the intervals.
     """
-    if metrics:
-        chosen = scores.select(metrics)
+    if isinstance(scores, Scores):
+        left_out: Mapping[str, str] = {}
+        cards: Mapping[str, MetricCard] = scores.cards
+        if metrics:
+            chosen = scores.select(metrics)
+        else:
+            chosen = [name for name, card in cards.items() if not card.is_baseline]
+        sums = DialogSums(scores, chosen)
+        groups = sums.groups(level)
+        pairs = _pairs(groups, baseline, level)
     else:
-        chosen = [name for name, card in scores.cards.items() if not card.is_baseline]
-    sums = DialogSums(scores, chosen)
-    groups = sums.groups(level)
-    pairs = _pairs(groups, baseline, level)
-    statistics = GroupStatisticsOf(sums, groups, resamples, seed)
-    alone: dict[int, GroupStatistics] = {}
-    missing = [_missing(sums, group) for group in groups]
-    headline = [scores.cards[metric.name].headline is not None for metric in sums.metrics]
-    lowest, highest = _ranges(scores, sums)
+        joined = join_runs(scores)
+        left_out, cards = joined.different, joined.cards
+        chosen = joined.select(metrics)
+        sums = DialogSums(joined.scores, _comparable(chosen, left_out))
+        groups = joined.called(sums.groups(level))
+        pairs = joined.pairs(groups, baseline)
+    sides = Sides(sums, groups, resamples=resamples, seed=seed)
+    headline = [cards[metric.name].headline is not None for metric in sums.metrics]
     parts = []
     for a, b in pairs:
-        shared = _shared_contexts(sums, groups[a], groups[b])
-        if shared:
-            first, second = statistics.together(groups[a], groups[b], (a, b))
-        else:
-            for each in (a, b):
-                alone[each] = alone.get(each) or statistics.alone(groups[each], each)
-            first, second = alone[a], alone[b]
+        first, second, shared = sides.pair(a, b)
         found = first.compared(second, paired=shared > 0, confidence=confidence)
-        sides = (first, second)
-        frame = _compared(sums, (groups[a], groups[b]), sides, found, shared, highest - lowest)
-        why = [one or other for one, other in zip(missing[a], missing[b], strict=True)]
+        frame = _compared(sides, (a, b), (first, second), found, shared)
+        reasons = zip(sides.missing(a), sides.missing(b), strict=True)
         few = min(first.jackknife.units, second.jackknife.units) < FEWEST
         parts.append(
             frame.with_columns(
-                pl.lit(level).alias("level"),
                 pl.Series("headline", headline),
-                pl.Series("reason", why, pl.String),
+                pl.Series("reason", [one or other for one, other in reasons], pl.String),
             )
             .with_columns(reason=pl.when(test=EXCHANGE).then(pl.lit(CONSTANT)).otherwise("reason"))
             .with_columns(_why("p", few=few))
         )
-    table = corrected(pl.concat(parts), by=["headline"])
-    return table.select(pl.col(name).cast(dtype) for name, dtype in COMPARISONS.items())
+        parts.append(
+            _not_compared(parts[-1], [n for n in chosen if n in left_out], left_out, cards)
+        )
+    table = corrected(pl.concat(parts, how="diagonal_relaxed"), by=["headline"])
+    return table.select(
+        pl.lit(level).cast(dtype).alias(name) if name == "level" else pl.col(name).cast(dtype)
+        for name, dtype in COMPARISONS.items()
+    )
 
 
 def _compared(
-    sums: DialogSums,
-    groups: tuple[Group, Group],
-    sides: tuple[GroupStatistics, GroupStatistics],
+    sides: Sides,
+    numbers: tuple[int, int],
+    statistics: tuple[GroupStatistics, GroupStatistics],
     found: TInference,
     shared: int,
-    widest: Floats,
 ) -> pl.DataFrame:
     """The rows of one pair, a row a metric; no difference is wider than its metric's range."""
-    a, b = (side.jackknife for side in sides)
+    sums = sides.sums
+    lowest, highest = sides.ranges()
+    widest = highest - lowest
+    groups = [sides.groups[number] for number in numbers]
+    steps = statistics[0].steps
+    a, b = (side.jackknife for side in statistics)
     test = np.full(len(sums.metrics), T, dtype=object)
-    test[sides[0].steps] = BOOTSTRAP
+    test[steps] = BOOTSTRAP
     test[found.constant] = EXCHANGE
     test[np.isnan(found.p)] = None
     effect = hedges_g(a, b)
-    effect[sides[0].steps] = np.nan
+    effect[steps] = np.nan
     effect[np.abs(effect) > LARGEST_SIZE] = np.nan  # a spread of nothing says nothing of size
     return pl.DataFrame(
         {
@@ -208,21 +220,36 @@ def _compared(
     )
 
 
-def _ranges(scores: Scores, sums: DialogSums) -> tuple[Floats, Floats]:
-    """The lowest and the highest value that each metric can have; infinite where it has no end."""
-    ranges = [scores.cards[metric.name].range for metric in sums.metrics]
-    lowest = [-np.inf if low is None else low for low, _ in ranges]
-    highest = [np.inf if high is None else high for _, high in ranges]
-    return np.array(lowest, dtype=np.float64), np.array(highest, dtype=np.float64)
+def _comparable(chosen: Sequence[str], left_out: Mapping[str, str]) -> list[str]:
+    """Those of the metrics that may be compared.
+
+    Raises:
+        DialensError: None may.
+    """
+    kept = [name for name in chosen if name not in left_out]
+    if not kept:
+        raise DialensError(
+            f"Nothing is left to compare: {chosen[0]} {left_out[chosen[0]]}. "
+            "Score the runs again with the same options."
+        )
+    return kept
 
 
-def _missing(sums: DialogSums, group: Group) -> list[str | None]:
-    """Why a group has no value, a metric after the other; None where it has one."""
-    values = sums.values(sums.total(group))
-    return [
-        each.reasons[each.code[0] - 1] if each.code[0] else None
-        for each in (values[metric.name] for metric in sums.metrics)
-    ]
+def _not_compared(
+    rows: pl.DataFrame,
+    names: Sequence[str],
+    why: Mapping[str, str],
+    cards: Mapping[str, MetricCard],
+) -> pl.DataFrame:
+    """Rows without values for metrics that may not be compared between these runs."""
+    same = rows.select("a", "b", "n_a", "n_b", "paired", "n_shared").head(1)
+    left_out = {
+        "metric": list(names),
+        "headline": [cards[name].headline is not None for name in names],
+        "reason": [why[name] for name in names],
+    }
+    schema = {"metric": pl.String, "headline": pl.Boolean, "reason": pl.String}
+    return pl.DataFrame(left_out, schema=schema).join(same, how="cross")
 
 
 def _why(column: str, *, few: bool) -> pl.Expr:
@@ -236,7 +263,7 @@ def _pairs(groups: list[Group], baseline: str | None, level: str) -> list[tuple[
     if len(groups) < 2:
         raise DialensError(
             f"There is only one {level} in these scores ({groups[0].name}): nothing to compare. "
-            "Score a corpus with several, or choose another --level."
+            "Name a second run beside it, or score a corpus with several."
         )
     if baseline is None:
         return list(combinations(range(len(groups)), 2))
@@ -245,13 +272,3 @@ def _pairs(groups: list[Group], baseline: str | None, level: str) -> list[tuple[
         names = ", ".join(group.name for group in groups)
         raise DialensError(f"The baseline {baseline!r} must name one {level} of: {names}.")
     return [(i, matching[0]) for i in range(len(groups)) if i != matching[0]]
-
-
-def _shared_contexts(sums: DialogSums, a: Group, b: Group) -> int:
-    """How many contexts both answered; 0 if they are not the better part of either's dialogues."""
-    if not (sums.keyed(a.rows) and sums.keyed(b.rows)):
-        return 0
-    keys_a = sums.frame["context"].gather(a.rows).unique()
-    keys_b = sums.frame["context"].gather(b.rows).unique()
-    shared = int(keys_a.is_in(keys_b.implode()).sum())
-    return shared if 2 * shared >= max(len(keys_a), len(keys_b)) and shared > 1 else 0

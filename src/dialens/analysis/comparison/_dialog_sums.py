@@ -10,7 +10,7 @@ import polars as pl
 from dialens.analysis.comparison._tables import MEAN_OF_DIALOGS, POOLED
 from dialens.corpus import agent_labels
 from dialens.metrics import Metric, Scores, Values, state_of
-from dialens.statistics import Floats, Ints
+from dialens.statistics import FEWEST, Floats, Ints
 
 _NUDGES = 3
 _NUDGE = 1e-7
@@ -130,10 +130,15 @@ class DialogSums:
         """Whether contexts tell these dialogues apart, so that they can be drawn by context.
 
         Chat logs that all begin with "hi" share an opening but not a context: keys count only if
-        there are at least half as many as dialogues.
+        there are at least half as many as dialogues, or each of several stands there equally often,
+        as where every prompt was answered five times.
         """
         keys = self.frame["context"].gather(rows)
-        return not keys.null_count() and keys.n_unique() * 2 >= len(rows)
+        if keys.null_count():
+            return False
+        times = keys.value_counts(name="times")["times"]
+        designed = len(times) >= FEWEST and times.n_unique() == 1
+        return designed or len(times) * 2 >= len(rows)
 
     def clusters(self, rows: Ints, *, by_context: bool) -> Ints:
         """A number for each dialogue; those with the same number are drawn together."""

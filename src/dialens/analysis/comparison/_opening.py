@@ -1,0 +1,109 @@
+"""A run by its place: a score folder is opened, conversations are scored once and remembered."""
+
+import os
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from dialens.base import DialensError, atomic_folder, progress, step_key
+from dialens.corpus import Corpus, Intake, read
+from dialens.metrics import (
+    LAYOUT,
+    Resources,
+    Scores,
+    make_plan,
+    open_scorers,
+    score,
+    score_into,
+)
+from dialens.metrics.families import shipped
+
+_MARK = "metrics.json"
+_RUNS = "runs"
+_KEPT = 20
+"""Runs that are remembered, those used last."""
+
+
+def open_run(
+    run: "str | Path | Corpus | Scores",
+    *,
+    metrics: Sequence[str] | None = None,
+    resources: Resources | None = None,
+    threads: int | None = None,
+    format: str | None = None,
+    intake: Intake | None = None,
+    cache: Path | None = None,
+    say: Callable[[str], None] = lambda _: None,
+) -> Scores:
+    """The scores of a run.
+
+    A score folder is opened as it is. Conversations are read and scored, all metrics but the
+    automatic ones unless `metrics` names others; what comes out is kept in the cache under a key
+    of the conversations and the signatures of the metrics.
+
+    Args:
+        run: A score folder, a file or folder of conversations, a corpus, or scores.
+        metrics: Names of metrics or families, for conversations.
+        resources: Lexicons, models, prompt and seed, for conversations.
+        threads: Batches that are scored at once.
+        format: Of the conversations; detected if not given.
+        intake: Keeps account of records that cannot be read.
+        cache: A folder in which scores are kept; None keeps none.
+        say: Takes a sentence on what is done.
+
+    Raises:
+        DialensError: There is nothing at that place, or it cannot be read.
+    """
+    if isinstance(run, Scores):
+        return run
+    resources = resources or Resources()
+    if isinstance(run, Corpus):
+        return score(run, metrics=metrics, resources=resources, threads=threads)
+    place = Path(run)
+    if is_score_folder(place):
+        return Scores.open(place)
+    if not place.exists():
+        raise DialensError(
+            f"{place} does not exist. Name a score folder (what `dialens score` wrote), "
+            "or a file or folder of conversations."
+        )
+    with progress(f"Reading {place.name}") as advance:
+        corpus = read(place, format=format, intake=intake, advance=advance)
+    plan = make_plan(metrics, resources)
+    open_scorers(corpus, plan)
+    signatures = [metric.signature for metric in plan.metrics]
+    ours = {card.name for card in shipped()} >= {metric.name for metric in plan.metrics}
+    if cache is None or not ours:  # what others write may change without a new version
+        say(f"{place} holds conversations: scoring them on {len(signatures)} metrics.")
+        return score(corpus, metrics=metrics, resources=resources, threads=threads)
+    key = step_key([LAYOUT, corpus.manifest, resources.prompt, resources.seed, sorted(signatures)])
+    kept = cache / _RUNS / key
+    if is_score_folder(kept):
+        say(f"{place} holds conversations that were scored before: those scores are used.")
+        os.utime(kept)
+        return Scores.open(kept)
+    say(f"{place} holds conversations: scoring them on {len(signatures)} metrics.")
+    total = corpus.turns.select("turn").collect().height
+    with (
+        atomic_folder(kept) as scratch,
+        progress(f"Scoring {place.name}", total=total) as advance,
+    ):
+        score_into(corpus, scratch, plan, threads=threads, advance=advance)
+    _forget_oldest(kept.parent)
+    return Scores.open(kept)
+
+
+def is_score_folder(place: Path) -> bool:
+    """Whether a place is a folder that `dialens score` wrote.
+
+    Examples:
+        >>> is_score_folder(Path("nowhere"))
+        False
+    """
+    return (place / _MARK).exists()
+
+
+def _forget_oldest(folder: Path) -> None:
+    runs = sorted(folder.iterdir(), key=lambda place: place.stat().st_mtime, reverse=True)
+    for run in runs[_KEPT:]:
+        shutil.rmtree(run, ignore_errors=True)
