@@ -37,6 +37,7 @@ def test_the_demo_is_english() -> None:
         SHORT,
         SHORT * 100,
         ["Nein."] * 500,  # one text says no more by being repeated
+        ["jazz " * 60, "india " * 40, "jobs jobs jobs"],  # agents that loop
         ["42", "https://example.org/a", "@ann #1", "!!!", ""],
         ["```python\nimport os\nfor pfad in os.scandir('.'): print(pfad.name)\n```"] * 3,
     ],

@@ -3,7 +3,8 @@
 Of the words of English conversations, tweets and forums 55 to 93 % stand in the lists that dialens
 ships (function words, stop words, words of emotion); of those of other languages, 0 to 25 %. Each
 word counts for the one or the other by the ratio of these shares, and a verdict is given when the
-evidence is a thousand to one. A text that an agent repeats counts once.
+evidence is a thousand to one. A text that an agent repeats counts once, and so does a word that is
+repeated within a turn: agents that loop ("jazz jazz jazz") speak no other language for that.
 """
 
 from functools import cache
@@ -88,7 +89,7 @@ def _counted(turns: pl.DataFrame) -> pl.DataFrame:
     return (
         turns.select(*_AGENT, plain)
         .unique(maintain_order=True)
-        .select(*_AGENT, token=tokenise("text"))
+        .select(*_AGENT, token=tokenise("text").list.unique())
         .explode("token", empty_as_null=False)
         .filter(pl.col("token").str.contains(_WORD))
         .group_by(_AGENT, maintain_order=True)
