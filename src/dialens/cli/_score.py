@@ -31,9 +31,18 @@ from dialens.cli._options import (
     names,
     shown,
 )
+from dialens.cli._standing import print_one_agent, print_places
 from dialens.cli._terminal import plain_console, plain_table
 from dialens.corpus import Intake, OnError, read, write_rejects
-from dialens.metrics import Resources, Scores, ScoringPlan, forecast, make_plan, score_into
+from dialens.metrics import (
+    Resources,
+    Scores,
+    ScoringPlan,
+    forecast,
+    make_plan,
+    score_into,
+    write_places,
+)
 from dialens.report import Summary, headline_metrics, run_facts, write_report
 
 _NUMBER = 6  # characters of a value
@@ -173,6 +182,7 @@ def score_to(
             )
         with recorder.step("trait profile"):
             write_trait_profile(scores, scratch, seed=resources.seed)
+            write_places(scores, scratch)
         reasons = [reject.reason for reject in intake.rejects]
         facts = run_facts(corpus=corpus, scores=scores, resources=resources)
         recorder.observe(**facts, rejected=reasons)
@@ -201,7 +211,8 @@ def _print(scores: Scores, summary: Summary, output: Path, intake: Intake) -> No
         )
     agents = _print_agents(scores)
     if summary.findings:
-        print("\nWhat stands out (95 % intervals over dialogues):")
+        heading = "How it comes across" if agents == 1 else "What stands out"
+        print(f"\n{heading} (95 % intervals over dialogues):")
         for finding in summary.findings:
             print(f"  {finding.text}")
     print(f"\nReport: {shown(output / 'report.html')}   (open it in a browser)")
@@ -225,6 +236,9 @@ def _print_agents(scores: Scores) -> int:
     present = present if len(present) else rows["metric"].unique()
     shown_metrics = headline_metrics({name: scores.cards[name] for name in sorted(present)})
     wide = scores.wide("agent")
+    if wide.height == 1:
+        print_one_agent(console, scores, shown_metrics)
+        return 1
     names_take = max(map(len, wide["agent"].head(_MOST_AGENTS).to_list()), default=0)
     shown_metrics = _fitting(shown_metrics, console.width - max(names_take, len("agent")))
     labels = [name.replace("_", " ") for name in shown_metrics]
@@ -237,6 +251,7 @@ def _print_agents(scores: Scores) -> int:
     console.print("", table)
     if wide.height > _MOST_AGENTS:
         print(f"… and {wide.height - _MOST_AGENTS:,} more agents")
+    print_places(console, scores, shown_metrics, _MOST_AGENTS)
     return wide.height
 
 

@@ -8,6 +8,8 @@ from ._features import DistinctNgrams, Feature, Spread, TurnValue, WordCount
 from ._forecast import Forecast, forecast
 from ._model_choice import ModelChoice
 from ._parts import ScoringPlan
+from ._placing import PLACES, PlaceAmong, place_agents, place_values, write_places
+from ._reference import PEOPLE, REFERENCE, SYSTEMS, References, bands_of, reference_values
 from ._registry import metrics, select
 from ._result_cache import ResultCache, default_folder
 from ._score_tables import SCORES, long, state_of
@@ -20,7 +22,11 @@ from .families import LABELS
 __all__ = [
     "GROUP",
     "LABELS",
+    "PEOPLE",
+    "PLACES",
+    "REFERENCE",
     "SCORES",
+    "SYSTEMS",
     "Definition",
     "DistinctNgrams",
     "Family",
@@ -31,7 +37,9 @@ __all__ = [
     "ModelChoice",
     "NotReadyError",
     "Output",
+    "PlaceAmong",
     "PoolScorer",
+    "References",
     "Resources",
     "ResultCache",
     "Scorer",
@@ -46,6 +54,7 @@ __all__ = [
     "Unit",
     "Values",
     "WordCount",
+    "bands_of",
     "cards_of",
     "check_names",
     "default_folder",
@@ -57,10 +66,14 @@ __all__ = [
     "metric",
     "metrics",
     "open_scorers",
+    "place_agents",
+    "place_values",
+    "reference_values",
     "score",
     "score_into",
     "score_parts",
     "select",
     "state_of",
     "turn_mean",
+    "write_places",
 ]

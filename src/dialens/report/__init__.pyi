@@ -1,3 +1,4 @@
+from ._among import place_words
 from ._comparison_page import write_comparison
 from ._page import Finding, Page, Remark, Section, Summary, write_page
 from ._power_page import write_power
@@ -15,6 +16,7 @@ __all__ = [
     "Summary",
     "advised",
     "headline_metrics",
+    "place_words",
     "run_facts",
     "write_comparison",
     "write_page",

@@ -54,7 +54,7 @@ function numbers(figure, chart) {
   const details = figure.querySelector(".behind");
   const fill = () => {
     if (!details.open) return;
-    const head = make("tr", null, ...chart.columns.map((text) => make("th", { scope: "col" }, text)));
+    const head = make("tr", null, ...chart.columns.map((text) => text ? make("th", { scope: "col" }, text) : make("td")));
     const rows = chart.rows.map((row) => make("tr", null, ...row.map((value, column) =>
       column ? make("td", null, String(value)) : make("th", { scope: "row" }, String(value)))));
     details.querySelector(".scroller").replaceChildren(
