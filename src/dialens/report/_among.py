@@ -16,6 +16,7 @@ from dialens.report._wording import Scale
 
 _MIDDLE = 50.0
 _MOST_UNLIKE = 2
+_FAR = 30.0
 _LONG = 95.0
 _GROUPS = {PEOPLE: "people", SYSTEMS: "public systems"}
 
@@ -180,10 +181,11 @@ def _goodness(digest: Digest, unit: Unit, name: str) -> float:
 
 
 def _apart(place: PlaceAmong) -> bool:
-    """Whether its interval leaves out the middle of people."""
-    if place.low is None or place.high is None:
+    """Whether it is unlike four of five people, and its interval leaves out their middle."""
+    if place.percentile is None or place.low is None or place.high is None:
         return False
-    return not place.low <= _MIDDLE <= place.high
+    far = abs(place.percentile - _MIDDLE) >= _FAR
+    return far and not place.low <= _MIDDLE <= place.high
 
 
 def _finding(digest: Digest, unit: Unit, name: str, heading: str) -> Finding:
@@ -191,7 +193,7 @@ def _finding(digest: Digest, unit: Unit, name: str, heading: str) -> Finding:
     scale = digest.scales[name]
     numbers = (
         f"{card.meaning}: {scale.text(place.value)} in a typical dialogue, where the middle 90 % "
-        f"of people have {scale.interval(place.quantiles[0], place.quantiles[-1])}"
+        f"of people have {_middle(scale, place.quantiles)}"
     )
     return Finding(
         claim(card, unit.name, place), numbers, heading=f"{heading}: {card.label.lower()}"
@@ -254,9 +256,14 @@ def _quality(digest: Digest, name: str) -> Quality:
         tuple(scale.place(q) for q in quantiles),
         dots,
         (scale.text(scale.low), scale.text(scale.high)),
-        scale.interval(quantiles[0], quantiles[-1]),
+        _middle(scale, quantiles),
         _lines(digest, card, placed),
     )
+
+
+def _middle(scale: Scale, quantiles: Sequence[float]) -> str:
+    """Between which values the middle 90 % lie, with their unit."""
+    return f"{scale.number(quantiles[0])} to {scale.text(quantiles[-1])}"
 
 
 def _lines(
@@ -274,7 +281,7 @@ def _lines(
             f"{place_words(first, brief=True)}."
         ]
     parts = [f"{unit.name} {place_words(place, brief=True)}" for unit, place in ordered]
-    return [f"Higher than people: {listed(parts)}."]
+    return [f"Higher than this share of people: {listed(parts)}."]
 
 
 def _cautions(digest: Digest, names: Sequence[str]) -> list[str]:

@@ -58,7 +58,7 @@ def movement_chart(digest: Digest, name: str) -> Chart | None:
     x = alt.X(
         "turn:Q",
         axis=alt.Axis(
-            title=["Turn of the agent,", "and how many dialogues have one"],
+            title="Turn of the agent, and how many dialogues have one",
             values=list(range(1, last + 1)),
             labelExpr="[datum.value, format(counts[datum.value], ',')]",
             grid=False,

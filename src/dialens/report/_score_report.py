@@ -93,7 +93,7 @@ def write_report(
     sections = [
         _standing_out(digest, apart),
         *([_among(standing)] if (standing := among(digest)) else []),
-        *([_examples(examples)] if examples else []),
+        *([_examples(examples, alone=len(digest.agents) == 1)] if examples else []),
         _agents(digest),
         _profile(profile),
         *([_character(traits)] if traits else []),
@@ -165,13 +165,14 @@ def _among(standing: Among) -> Section:
     return Section("people", "Among people", blocks)
 
 
-def _examples(examples: Examples) -> Section:
+def _examples(examples: Examples, *, alone: bool) -> Section:
     lead = Text(
         f"The replies that score highest and lowest on {examples.label.lower()}: "
         f"{examples.meaning[0].lower()}{examples.meaning[1:]}. A score has an error: read the "
         "replies before you believe it."
     )
-    return Section("examples", "In their own words", [lead, View("examples", examples)], "Examples")
+    title = "In its own words" if alone else "In their own words"
+    return Section("examples", title, [lead, View("examples", examples)], "Examples")
 
 
 def _agents(digest: Digest) -> Section:
