@@ -13,6 +13,7 @@ from dialens.report._digest import Digest, Unit
 from dialens.report._page import Finding
 from dialens.report._table import Place
 from dialens.report._wording import Scale
+from dialens.statistics import FEWEST
 
 _MIDDLE = 50.0
 _MOST_UNLIKE = 2
@@ -121,7 +122,7 @@ def _reversed(place: PlaceAmong) -> PlaceAmong:
 def standing_findings(digest: Digest) -> list[Finding]:
     """For one agent: its strongest and weakest quality, and what is most unlike people."""
     (unit,) = digest.agents
-    known = _known(digest, unit)
+    known = _known(digest, unit) if unit.dialogs >= FEWEST else []
     judged = sorted(
         (name for name in known if digest.cards[name].higher_is_better is not None),
         key=lambda name: -_goodness(digest, unit, name),
@@ -146,6 +147,11 @@ def standing_answer(digest: Digest) -> str:
     known = _known(digest, unit)
     if not known:
         return ""
+    if unit.dialogs < FEWEST:
+        return (
+            f"{unit.name} has {counted(unit.dialogs, 'dialogue')} here, too few to say how it "
+            f"comes across: it takes {FEWEST}"
+        )
     judged = [name for name in known if digest.cards[name].higher_is_better is not None]
     first = (judged or known)[0]
     place, systems = (digest.place(unit.number, first, group) for group in (PEOPLE, SYSTEMS))
@@ -195,9 +201,9 @@ def _finding(digest: Digest, unit: Unit, name: str, heading: str) -> Finding:
         f"{card.meaning}: {scale.text(place.value)} in a typical dialogue, where the middle 90 % "
         f"of people have {_middle(scale, place.quantiles)}"
     )
-    return Finding(
-        claim(card, unit.name, place), numbers, heading=f"{heading}: {card.label.lower()}"
-    )
+    low = card.higher_is_better is False and (place.percentile or 0.0) <= _MIDDLE
+    topic = f"low {card.label.lower()}" if low else card.label.lower()
+    return Finding(claim(card, unit.name, place), numbers, heading=f"{heading}: {topic}")
 
 
 def among(digest: Digest) -> Among | None:
