@@ -192,7 +192,7 @@ def test_the_default_models_are_those_of_the_table() -> None:
 def test_what_ships_is_figures_and_their_sources() -> None:
     shipped = reference_values()
     assert shipped.table.schema == REFERENCE
-    assert shipped.table["n"].min() >= 60  # type: ignore[operator]
+    assert shipped.table["n"].min() >= 60
     names = {source["name"] for source in shipped.card["sources"]}
     assert set(shipped.table["group"]) == names | {PEOPLE, SYSTEMS}
     for source in shipped.card["sources"]:

@@ -25,21 +25,20 @@ DIGITS: Final = 4
 """Significant digits of the quantiles; a value is rounded alike before it is looked up, so that
 values that many speakers share (0, 1/2) are found again."""
 
-REFERENCE = pl.Schema(
-    {
-        "metric": pl.String,
-        "signature": pl.String,
-        "level": pl.String,
-        "group": pl.String,
-        "band": pl.String,
-        "least_words": pl.Int64,
-        "most_words": pl.Int64,
-        "n": pl.Int64,
-        "n_sources": pl.Int64,
-        "mean": pl.Float64,
-        "quantiles": pl.List(pl.Float32),
-    }
-)
+_COLUMNS: dict[str, pl.DataType | type[pl.DataType]] = {
+    "metric": pl.String,
+    "signature": pl.String,
+    "level": pl.String,
+    "group": pl.String,
+    "band": pl.String,
+    "least_words": pl.Int64,
+    "most_words": pl.Int64,
+    "n": pl.Int64,
+    "n_sources": pl.Int64,
+    "mean": pl.Float64,
+    "quantiles": pl.List(pl.Float32),
+}
+REFERENCE = pl.Schema(_COLUMNS)
 """One row a distribution. `group` is `people`, `systems` or the name of a source; `band` is `all`
 or how many words a unit has, from `least_words` to `most_words`; `n` counts units."""
 

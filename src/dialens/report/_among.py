@@ -187,11 +187,15 @@ def _goodness(digest: Digest, unit: Unit, name: str) -> float:
 
 
 def _apart(place: PlaceAmong) -> bool:
-    """Whether it is unlike four of five people, and its interval leaves out their middle."""
-    if place.percentile is None or place.low is None or place.high is None:
+    """Whether it is unlike four of five people, and its interval leaves out their middle.
+
+    Where all of enough dialogues have the same place there is no interval, and no doubt either.
+    """
+    if place.percentile is None or abs(place.percentile - _MIDDLE) < _FAR:
         return False
-    far = abs(place.percentile - _MIDDLE) >= _FAR
-    return far and not place.low <= _MIDDLE <= place.high
+    if place.low is None or place.high is None:
+        return True
+    return not place.low <= _MIDDLE <= place.high
 
 
 def _finding(digest: Digest, unit: Unit, name: str, heading: str) -> Finding:

@@ -113,10 +113,9 @@ def _gap(digest: Digest, name: str, top: Unit, bottom: Unit) -> Gap:
 
 def _end(digest: Digest, name: str, unit: Unit) -> End:
     scale, estimate = digest.scales[name], unit.estimates[name]
-    place = Place(
-        *(scale.place(_known(x)) for x in (estimate.value, estimate.low, estimate.high)),
-        tuple(scale.place(quantile) for quantile in digest.band(name)),
-    )
+    at, low, high = (scale.place(_known(x)) for x in (estimate.value, estimate.low, estimate.high))
+    band = tuple(scale.place(quantile) for quantile in digest.band(name))
+    place = Place(at, low, high, band)
     interval = scale.interval(estimate.low, estimate.high)
     return End(unit.name, scale.text(estimate.value), interval, place)
 
