@@ -39,11 +39,6 @@ class Sample:
     dialogs: Sequence[str]
     total: int
 
-    def including(self, dialogs: Sequence[str]) -> "Sample":
-        """The sample with these dialogues as well."""
-        more = [name for name in dict.fromkeys(dialogs) if name not in self.dialogs]
-        return Sample([*self.dialogs, *more], self.total)
-
     @property
     def whole(self) -> bool:
         """Whether nothing was left out."""

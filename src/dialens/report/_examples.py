@@ -58,11 +58,6 @@ class Examples:
     worst: Sequence[Example]
     heads: tuple[str, str]
 
-    @property
-    def dialogs(self) -> list[str]:
-        """The dialogues they are taken from."""
-        return [example.dialog for example in (*self.best, *self.worst)]
-
 
 def find_examples(digest: Digest, scores: Scores, corpus: Corpus) -> Examples | None:
     """Examples for the first quality of which a higher or lower value is better.

@@ -81,7 +81,6 @@ def write_report(
     digest = Digest.of(scores, seed=seed)
     examples = find_examples(digest, scores, corpus)
     sample = sample_dialogs(digest.dialogs, max_dialogs, seed)
-    sample = sample.including(examples.dialogs if examples else [])
     numbers = {(unit.system, str(unit.agent)): unit.number for unit in digest.agents}
     talks = drilldown(
         scores, corpus, sample, numbers, headline=digest.headline, resources=resources
@@ -93,7 +92,7 @@ def write_report(
     sections = [
         _standing_out(digest, apart),
         *([_among(standing)] if (standing := among(digest)) else []),
-        *([_examples(examples, alone=len(digest.agents) == 1)] if examples else []),
+        *([_examples(examples, sample, alone=len(digest.agents) == 1)] if examples else []),
         _agents(digest),
         _profile(profile),
         *([_character(traits)] if traits else []),
@@ -165,14 +164,15 @@ def _among(standing: Among) -> Section:
     return Section("people", "Among people", blocks)
 
 
-def _examples(examples: Examples, *, alone: bool) -> Section:
+def _examples(examples: Examples, sample: Sample, *, alone: bool) -> Section:
     lead = Text(
         f"The replies that score highest and lowest on {examples.label.lower()}: "
         f"{examples.meaning[0].lower()}{examples.meaning[1:]}. A score has an error: read the "
         "replies before you believe it."
     )
+    content = {"examples": examples, "opened": frozenset(sample.dialogs)}
     title = "In its own words" if alone else "In their own words"
-    return Section("examples", title, [lead, View("examples", examples)], "Examples")
+    return Section("examples", title, [lead, View("examples", content)], "Examples")
 
 
 def _agents(digest: Digest) -> Section:
