@@ -188,6 +188,82 @@ def test_phone(two_agents_report: Path, visit: Visitor) -> None:
     assert seen.wide() <= 0
 
 
+def test_going_back_on_a_phone_leads_to_the_list(two_agents_report: Path, visit: Visitor) -> None:
+    page = visit(two_agents_report, width=390, height=844).page
+    before = page.evaluate("history.length")
+    page.locator(".item").nth(1).click()
+    assert page.evaluate("history.length") == before + 1
+    page.go_back()
+    page.locator(".list").wait_for()
+    assert not page.locator(".talk").is_visible()
+    assert page.title() == "Two · dialens"
+    page.locator(".item").nth(2).click()
+    page.get_by_role("button", name="All dialogues").click()
+    page.locator(".list").wait_for()
+    assert page.evaluate("history.state") is None
+
+
+def test_a_wide_table_says_that_it_goes_on(two_agents_report: Path, visit: Visitor) -> None:
+    page = visit(two_agents_report, width=390, height=844).page
+    scroller = page.locator(".scroller:has(#table-agents)")
+    cue = page.locator(".cue:has(+ .scroller > #table-agents)")
+    assert cue.is_visible()
+    assert "scroll" in cue.inner_text()
+    assert "more-right" in (scroller.get_attribute("class") or "")
+    scroller.evaluate("(element) => { element.scrollLeft = element.scrollWidth; }")
+    page.wait_for_function(
+        "!document.querySelector('.scroller:has(#table-agents)').classList.contains('more-right')"
+    )
+
+
+def test_titles_of_axes_fit_a_phone(two_agents_report: Path, visit: Visitor) -> None:
+    seen = visit(two_agents_report, width=390, height=844)
+    seen.drawn()
+    cut = seen.page.evaluate(
+        """() => [...document.querySelectorAll('.drawing svg')].flatMap((svg) => {
+          const box = svg.getBoundingClientRect();
+          return [...svg.querySelectorAll('.role-axis-title text, .role-axis-title tspan')]
+            .filter((text) => text.textContent.includes('…') ||
+              text.getBoundingClientRect().right > box.right + 1 ||
+              text.getBoundingClientRect().left < box.left - 1)
+            .map((text) => text.textContent);
+        })"""
+    )
+    assert cut == []
+
+
+def test_only_words_that_weigh_something_are_marked(make: Make, visit: Visitor) -> None:
+    line = "On Monday the people were afraid."
+    talks = [talk("bot", n, (line, line)) for n in range(3)]
+    page = visit(make(Corpus.of(talks)).path).page
+    page.locator(".item").first.click()
+    own = page.locator(".turn.own").first
+    assert own.locator("mark").all_inner_texts() == ["afraid"]
+    own.locator("summary").click()
+    counted = own.locator(".deep p", has_text="Counted:")
+    counted.wait_for()
+    assert "people: anger" in counted.inner_text()
+
+
+def test_an_example_leads_to_its_dialogue(two_agents_report: Path, visit: Visitor) -> None:
+    page = visit(two_agents_report).page
+    link = page.locator("a[data-dialog]").first
+    name = link.get_attribute("data-dialog")
+    link.click()
+    assert page.locator(".talk h3").inner_text() == name
+
+
+def test_on_paper_hints_are_gone_and_colours_stay(two_agents_report: Path, visit: Visitor) -> None:
+    page = visit(two_agents_report).page
+    page.evaluate("document.getElementById('hint').hidden = false")
+    page.evaluate("document.getElementById('hint').textContent = 'open when printed'")
+    assert page.locator("#hint").is_visible()
+    page.emulate_media(media="print")
+    assert not page.locator("#hint").is_visible()
+    adjust = "getComputedStyle(document.querySelector('.band i')).printColorAdjust"
+    assert page.evaluate(adjust) == "exact"
+
+
 def test_hostile_text_does_nothing(make: Make, visit: Visitor) -> None:
     bad = [talk(f"{HOSTILE}{a}", n, (HOSTILE, "Happy?")) for a in range(2) for n in range(3)]
     long = Dialogue("s", "x" * 300, "y" * 300, [Turn("z" * 300, "agent", "w" * 3000)])

@@ -40,6 +40,7 @@ from dialens.cli._options import (
     shown,
 )
 from dialens.cli._runs import NoReport, Quiet
+from dialens.cli._standing import print_one_agent, print_places
 from dialens.cli._terminal import plain_console, plain_table
 from dialens.corpus import (
     Intake,
@@ -59,6 +60,7 @@ from dialens.metrics import (
     forecast,
     make_plan,
     score_into,
+    write_places,
 )
 from dialens.models import GET_LARGER, has_larger_models
 from dialens.report import Remark, Summary, headline_metrics, run_facts, write_report
@@ -245,6 +247,7 @@ def score_to(
             )
         with recorder.step("trait profile"):
             write_trait_profile(scores, scratch, seed=resources.seed)
+            write_places(scores, scratch)
         reasons = [reject.reason for reject in intake.rejects]
         facts = run_facts(corpus=corpus, scores=scores, resources=resources)
         recorder.observe(**facts, rejected=reasons)
@@ -298,7 +301,8 @@ def _print(
         )
     agents = _print_agents(scores, asked)
     if summary is not None and summary.findings:
-        print("\nWhat stands out (95 % intervals over dialogues):")
+        heading = "How it comes across" if agents == 1 else "What stands out"
+        print(f"\n{heading} (95 % intervals over dialogues):")
         for finding in summary.findings:
             print(f"  {finding.text}")
     print()
@@ -324,6 +328,9 @@ def _print_agents(scores: Scores, asked: Sequence[str] = ()) -> int:
     present = present if len(present) else values["metric"].unique()
     shown_metrics = headline_metrics({name: scores.cards[name] for name in sorted(present)})
     wide = scores.wide("agent")
+    if wide.height == 1 and not asked:
+        print_one_agent(console, scores, shown_metrics)
+        return 1
     labels = agent_labels(wide.select("system", "agent").rows())
     names_take = max(map(len, labels[:_MOST_AGENTS]), default=0)
     room = console.width - max(names_take, len("agent"))
@@ -348,6 +355,7 @@ def _print_agents(scores: Scores, asked: Sequence[str] = ()) -> int:
         print(line)
     if wide.height > _MOST_AGENTS:
         print(f"… and {wide.height - _MOST_AGENTS:,} more agents")
+    print_places(console, scores, shown_metrics, _MOST_AGENTS)
     return wide.height
 
 

@@ -9,6 +9,8 @@ from ._forecast import Forecast, forecast
 from ._language import OtherLanguage, english_only, fit_to_language
 from ._model_choice import ModelChoice
 from ._parts import ScoringPlan
+from ._placing import PLACES, PlaceAmong, place_agents, place_values, write_places
+from ._reference import PEOPLE, REFERENCE, SYSTEMS, References, bands_of, reference_values
 from ._registry import metrics, named, select
 from ._result_cache import ResultCache, default_folder
 from ._score_tables import SCORES, long, state_of
@@ -22,7 +24,11 @@ __all__ = [
     "GROUP",
     "LABELS",
     "LAYOUT",
+    "PEOPLE",
+    "PLACES",
+    "REFERENCE",
     "SCORES",
+    "SYSTEMS",
     "Definition",
     "DistinctNgrams",
     "Family",
@@ -34,7 +40,9 @@ __all__ = [
     "NotReadyError",
     "OtherLanguage",
     "Output",
+    "PlaceAmong",
     "PoolScorer",
+    "References",
     "Resources",
     "ResultCache",
     "ScoredMetric",
@@ -50,6 +58,7 @@ __all__ = [
     "Unit",
     "Values",
     "WordCount",
+    "bands_of",
     "cards_of",
     "check_names",
     "default_folder",
@@ -64,10 +73,14 @@ __all__ = [
     "metrics",
     "named",
     "open_scorers",
+    "place_agents",
+    "place_values",
+    "reference_values",
     "score",
     "score_into",
     "score_parts",
     "select",
     "state_of",
     "turn_mean",
+    "write_places",
 ]

@@ -19,6 +19,8 @@ from dialens.base import DialensError, did_you_mean
 from dialens.corpus import LEVELS
 from dialens.metrics._card import Definition, Metric, MetricCard, Resources
 from dialens.metrics._parts import UNITS
+from dialens.metrics._placing import place_agents
+from dialens.metrics._reference import PEOPLE, SYSTEMS
 from dialens.metrics._registry import metrics as installed_metrics
 from dialens.metrics._registry import named
 from dialens.metrics._score_tables import reason_column
@@ -271,6 +273,27 @@ class Scores:
             for name in names
         ]
         return self.dialogs.select(reasons).collect(engine="streaming")
+
+    def reference(self, groups: Sequence[str] = (PEOPLE, SYSTEMS)) -> pl.DataFrame:
+        """Where each agent stands among people and public systems on each metric.
+
+        `percentile` is how many of a hundred dialogues of people (of like length) score lower than
+        the agent's do on average, with its interval; `reason` says why there is none.
+
+        Args:
+            groups: `people`, `systems`, or sources by their names on the card of the reference
+                values.
+
+        Examples:
+            >>> from dialens.corpus import Corpus, Dialogue, Turn
+            >>> from dialens.metrics import score
+            >>> talk = [Turn("U", "partner", "How are you?"), Turn("B", "agent", "Glad you ask!")]
+            >>> scores = score(Corpus.of([Dialogue("s", "bot", "d1", talk)]), metrics=["length"])
+            >>> place = scores.reference(["people"]).row(0, named=True)
+            >>> place["percentile"] < 20, place["reason"]
+            (True, 'fewer than 6 dialogs, so the place has no interval')
+        """
+        return place_agents(self, groups=groups)
 
     def state_columns(self, names: Sequence[str]) -> list[str]:
         """The columns of the states that these metrics compute from."""

@@ -1,3 +1,4 @@
+from ._among import place_words
 from ._apa import agreement_apa, correlation_apa, difference_apa, paper_text
 from ._comparison_page import write_comparison
 from ._comparison_words import comparison_lines
@@ -27,6 +28,7 @@ __all__ = [
     "gate_markdown",
     "headline_metrics",
     "paper_text",
+    "place_words",
     "run_facts",
     "write_agreement_handover",
     "write_comparison",

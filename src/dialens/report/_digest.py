@@ -12,10 +12,13 @@ import polars as pl
 from dialens.analysis.comparison import intervals, values_only
 from dialens.base import Estimate
 from dialens.corpus import agent_labels
-from dialens.metrics import MetricCard, Scores
+from dialens.metrics import PEOPLE, SYSTEMS, MetricCard, PlaceAmong, Scores
 from dialens.report._wording import Scale, headline_metrics
 
 _AGENT = ["system", "agent"]
+_NOWHERE = PlaceAmong()
+_ALIKE = 0.15
+"""How far, as a share of people's spread, a pooled value may lie from the mean of dialogues."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,8 @@ class Digest:
         silent: Those that would, had any agent one.
         dialogs: One row a dialogue: `agent` (its number), `dialog`, and the headline metrics.
         positions: Values by the agent's n-th turn, from 0.
+        places: Where agents stand among people and public systems: by number of the agent, metric
+            and group.
     """
 
     agents: Sequence[Unit]
@@ -52,6 +57,7 @@ class Digest:
     silent: Sequence[str]
     dialogs: pl.DataFrame
     positions: pl.DataFrame
+    places: Mapping[tuple[int, str, str], PlaceAmong]
 
     @classmethod
     def of(cls, scores: Scores, *, seed: int = 0) -> "Digest":
@@ -74,7 +80,8 @@ class Digest:
             numbers, on=_AGENT, how="left", maintain_order="left"
         ).select("metric", "turn", "value", "n", "n_missing", agent="number")
         kept = dialogs.select("dialog", *headline, agent="number")
-        return cls(agents, systems, scores.cards, headline, silent, kept, positions)
+        places = _places(scores, agents)
+        return cls(agents, systems, scores.cards, headline, silent, kept, positions, places)
 
     @property
     def metrics(self) -> Sequence[str]:
@@ -99,9 +106,33 @@ class Digest:
                     )
                     for unit in self.agents
                 ],
+                self.band(name),
             )
             for name, card in self.cards.items()
         }
+
+    def place(self, number: int, name: str, group: str = PEOPLE) -> PlaceAmong:
+        """Where an agent stands among a group on a metric; without a percentile where unknown."""
+        return self.places.get((number, name, group), _NOWHERE)
+
+    def band(self, name: str) -> tuple[float, ...]:
+        """Five quantiles of people's dialogues that agents' values can be seen among, or nothing.
+
+        Nothing where an agent's value is another thing than that of its dialogues (distinct word
+        pairs get fewer, and emotions more mixed, the more is pooled).
+        """
+        bands = []
+        for unit in self.agents:
+            place, value = self.place(unit.number, name), unit.estimates[name].value
+            if place.value is None or value is None:
+                continue
+            width = place.quantiles[-1] - place.quantiles[0]
+            if abs(place.value - value) > _ALIKE * width:
+                return ()
+            bands.append(place.quantiles)
+        if not bands:
+            return ()
+        return tuple(sum(each) / len(bands) for each in zip(*bands, strict=True))
 
     @cached_property
     def spread(self) -> dict[str, float | None]:
@@ -170,3 +201,12 @@ def _estimate(row: Mapping[str, object]) -> Estimate:
 
 def _float(value: object) -> float | None:
     return float(value) if isinstance(value, float) else None
+
+
+def _places(scores: Scores, agents: Sequence[Unit]) -> dict[tuple[int, str, str], PlaceAmong]:
+    numbers = {(unit.system, unit.agent): unit.number for unit in agents}
+    return {
+        (numbers[row["system"], row["agent"]], row["metric"], row["group"]): PlaceAmong.of(row)
+        for row in scores.reference((PEOPLE, SYSTEMS)).iter_rows(named=True)
+        if (row["system"], row["agent"]) in numbers
+    }

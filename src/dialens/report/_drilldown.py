@@ -18,6 +18,7 @@ from dialens.corpus import Corpus
 from dialens.metrics import MetricCard, Resources, Scores
 from dialens.text import is_word, spans_of_texts
 
+_OF_FUNCTION_WORDS = 0.9
 _MOST_TURNS = 200
 _MOST_CHARACTERS = 6_000
 _MOST_UNFOLDED = 12
@@ -129,6 +130,7 @@ def drilldown(
         "dialogs": dialogs,
         "words": words.table(),
         "emotions": list(resources.emotion.categories),
+        "least": round(marked_from(resources), 3),
         "styles": [name.replace("_", " ") for name in resources.style.categories],
         "turnMetrics": _turn_metrics(per_turn, headline),
         "sortMetrics": [{"name": n, "label": scores.cards[n].label} for n in headline],
@@ -136,6 +138,28 @@ def drilldown(
         "prompt": resources.prompt,
         "lenses": _lenses(list(scores.cards.values()), per_turn),
     }
+
+
+def marked_from(resources: Resources) -> float:
+    """The weight from which an emotion word is marked: what function words hardly reach.
+
+    A lexicon learned from text gives small weights to nearly every word, "the" included. What nine
+    of ten function words stay below says nothing of an emotion, whatever the word; such words still
+    count towards the scores. Where function words weigh as much as any, nothing is left out.
+
+    Examples:
+        >>> weights = Resources().emotion.weights(pl.Series(["the", "monday", "afraid"]))
+        >>> (weights.max(axis=1) >= marked_from(Resources())).tolist()
+        [False, False, True]
+    """
+    function_words = resources.stop.entries["term"].unique().sort()
+    weights = np.abs(resources.emotion.weights(function_words)).max(axis=1, initial=0.0)
+    weighing = weights[weights > 0]
+    if not len(weighing):
+        return 0.0
+    bound = float(np.quantile(weighing, _OF_FUNCTION_WORDS))
+    heaviest = float(resources.emotion.entries["weight"].abs().max() or 0.0)  # type: ignore[arg-type]
+    return bound if bound < heaviest else 0.0
 
 
 def _turn_rows(scores: Scores, sample: Sample) -> pl.DataFrame:

@@ -24,6 +24,8 @@ class Gap:
         higher: The agent with the highest value.
         lower: The one with the lowest.
         dialogs: How many dialogues they rest on, in words.
+        meaning: What was measured.
+        axis: What the drawing spans.
     """
 
     metric: str
@@ -31,13 +33,22 @@ class Gap:
     higher: End
     lower: End
     dialogs: str
+    meaning: str
+    axis: tuple[str, str]
 
     @property
     def finding(self) -> Finding:
         """As a page shows it."""
         a, b = self.higher, self.lower
         claim = f"{a.name} {a.value} ({a.interval}) differs from {b.name} {b.value} ({b.interval})"
-        return Finding(claim, self.dialogs, heading=self.label, ends=(b, a))
+        return Finding(
+            claim,
+            self.dialogs,
+            heading=self.label,
+            ends=(b, a),
+            meaning=self.meaning,
+            axis=self.axis,
+        )
 
 
 def headline(digest: Digest, agent_turns: int | None = None) -> str:
@@ -94,12 +105,17 @@ def _gap(digest: Digest, name: str, top: Unit, bottom: Unit) -> Gap:
         else f"{top.dialogs:,} and {counted(bottom.dialogs, 'dialogue')}"
     )
     higher, lower = (_end(digest, name, unit) for unit in (top, bottom))
-    return Gap(name, digest.label(name), higher, lower, dialogs)
+    scale = digest.scales[name]
+    axis = (scale.text(scale.low), scale.text(scale.high))
+    meaning = digest.cards[name].meaning
+    return Gap(name, digest.label(name), higher, lower, dialogs, meaning, axis)
 
 
 def _end(digest: Digest, name: str, unit: Unit) -> End:
     scale, estimate = digest.scales[name], unit.estimates[name]
-    place = Place(*(scale.place(_known(x)) for x in (estimate.value, estimate.low, estimate.high)))
+    at, low, high = (scale.place(_known(x)) for x in (estimate.value, estimate.low, estimate.high))
+    band = tuple(scale.place(quantile) for quantile in digest.band(name))
+    place = Place(at, low, high, band)
     interval = scale.interval(estimate.low, estimate.high)
     return End(unit.name, scale.text(estimate.value), interval, place)
 
@@ -107,7 +123,7 @@ def _end(digest: Digest, name: str, unit: Unit) -> End:
 def caution(digest: Digest, found: Sequence[Gap]) -> str:
     """How the differences were picked, and what that means."""
     if len(digest.agents) < 2:
-        return "With one agent there is nothing to compare; its values stand in the table below."
+        return ""
     looked_at = counted(len(_looked_at(digest)), "headline metric")
     agents = counted(len(digest.agents), "agent")
     if not found:

@@ -52,9 +52,7 @@ def movement_chart(digest: Digest, name: str) -> Chart | None:
     for row in rows:
         totals[row["turn"]] = totals.get(row["turn"], 0) + row["n"]
     few = len(digest.agents) <= FEW_AGENTS
-    # A scale over solid values only: one odd long dialogue must not squeeze the rest.
-    solid = [row["y"] for row in rows if not row["faint"]] or [row["y"] for row in rows]
-    low, high = min(solid), max(solid)
+    low, high = min(row["y"] for row in rows), max(row["y"] for row in rows)
     margin = (high - low) * 0.12 or abs(high) * 0.1 or 0.1
     last = max(totals)
     x = alt.X(

@@ -36,6 +36,8 @@ class Finding:
         topic: The section it belongs to.
         heading: A word or two above it.
         ends: The two values it compares, the lower first, where they are drawn.
+        meaning: What was measured, in a line, where it needs saying.
+        axis: What the drawing spans, from its left to its right end.
     """
 
     claim: str
@@ -44,6 +46,8 @@ class Finding:
     topic: str = ""
     heading: str = ""
     ends: tuple[End, End] | None = None
+    meaning: str = ""
+    axis: tuple[str, str] | None = None
 
     @property
     def support(self) -> str:
@@ -178,7 +182,7 @@ class View:
     """A part with a layout of its own in the template.
 
     Attributes:
-        name: Of the layout: `profile`, `character` or `dialogues`.
+        name: Of the layout: `among`, `examples`, `profile`, `character` or `dialogues`.
         content: What it shows.
         charts: By place, and within it by choice.
     """

@@ -7,11 +7,13 @@ from typing import Any
 from dialens.base import RunRecord, counted, listed
 from dialens.corpus import Corpus
 from dialens.metrics import Resources, Scores
+from dialens.report._among import Among, among, standing_answer, standing_findings
 from dialens.report._charts import Chart
 from dialens.report._digest import Digest
 from dialens.report._distribution_chart import distribution_chart
 from dialens.report._drilldown import Sample, drilldown, sample_dialogs
 from dialens.report._emotion_chart import emotion_chart
+from dialens.report._examples import Examples, find_examples
 from dialens.report._findings import Gap, caution, gaps, headline, missing_values
 from dialens.report._model_emotion_chart import model_emotion_chart
 from dialens.report._movement_chart import longest, movement_chart, moving_metrics
@@ -80,6 +82,7 @@ def write_report(
         'bot, 1 turn of its own in 1 dialogue, scored on 2 metrics'
     """
     digest = Digest.of(scores, seed=seed)
+    examples = find_examples(digest, scores, corpus)
     sample = sample_dialogs(digest.dialogs, max_dialogs, seed)
     numbers = {(unit.system, str(unit.agent)): unit.number for unit in digest.agents}
     talks = drilldown(
@@ -91,6 +94,8 @@ def write_report(
     apart = gaps(digest)
     sections = [
         _standing_out(digest, apart),
+        *([_among(standing)] if (standing := among(digest)) else []),
+        *([_examples(examples, sample, alone=len(digest.agents) == 1)] if examples else []),
         _agents(digest),
         _profile(profile),
         *([_character(traits)] if traits else []),
@@ -128,7 +133,11 @@ def _answer(digest: Digest, apart: Sequence[Gap]) -> str:
     if not digest.agents:
         return "No agent speaks here, so there is nothing to score"
     if len(digest.agents) == 1:
-        return f"{digest.agents[0].name} is the only agent, so its values stand by themselves"
+        name = digest.agents[0].name
+        return standing_answer(digest) or (
+            f"{name} is the only agent, and none of its metrics has reference values of people, so "
+            "its values stand by themselves"
+        )
     if sum(unit.dialogs >= FEWEST for unit in digest.agents) < 2:
         return (
             f"Too few dialogues to tell {counted(len(digest.agents), 'agent')} apart: it takes "
@@ -146,18 +155,35 @@ def _answer(digest: Digest, apart: Sequence[Gap]) -> str:
 
 def _standing_out(digest: Digest, apart: Sequence[Gap]) -> Section:
     notes = [caution(digest, apart), missing_values(digest)]
-    blocks: list[Block] = [
-        Findings([gap.finding for gap in apart]),
-        *(Text(note) for note in notes if note),
-    ]
-    return Section("standing-out", "What stands out", blocks)
+    alone = len(digest.agents) == 1
+    found = standing_findings(digest) if alone else [gap.finding for gap in apart]
+    blocks: list[Block] = [Findings(found), *(Text(note) for note in notes if note)]
+    title = "How it comes across" if alone else "What stands out"
+    return Section("standing-out", title, blocks)
+
+
+def _among(standing: Among) -> Section:
+    lead, *rest = standing.cautions
+    blocks: list[Block] = [Text(lead), View("among", standing), *(Text(each) for each in rest)]
+    return Section("people", "Among people", blocks)
+
+
+def _examples(examples: Examples, sample: Sample, *, alone: bool) -> Section:
+    lead = Text(
+        f"The replies that score highest and lowest on {examples.label.lower()}: "
+        f"{examples.meaning[0].lower()}{examples.meaning[1:]}. A score has an error: read the "
+        "replies before you believe it."
+    )
+    content = {"examples": examples, "opened": frozenset(sample.dialogs)}
+    title = "In its own words" if alone else "In their own words"
+    return Section("examples", title, [lead, View("examples", content)], "Examples")
 
 
 def _agents(digest: Digest) -> Section:
     lead = Text(
-        "Values with 95 % intervals over dialogues; the dot and line show where an agent lies "
-        "between the lowest and the highest of its column. Sort by a column’s head; an agent’s "
-        "name leads to its dialogues."
+        "Values with 95 % intervals over dialogues. The dot and line show where an agent lies; the "
+        "grey band behind them holds the middle 90 % of people, where their values are known. Sort "
+        "by a column’s head; an agent’s name leads to its dialogues."
     )
     blocks: list[Block] = [lead, headline_table(digest)]
     systems = system_table(digest)
@@ -229,7 +255,10 @@ def _drawn(charts: Mapping[str, Chart | None]) -> dict[str, Chart]:
 
 
 def _dialogues(sample: Sample) -> Section:
-    lead = Text(f"{_sampled(sample)} The words that made each score are marked.")
+    lead = Text(
+        f"{_sampled(sample)} The words that made each score are marked; emotion words that weigh "
+        "no more than function words do count, but are left plain."
+    )
     blocks: list[Block] = [lead, View("dialogues", None)]
     return Section("dialogues", "Dialogues, turn by turn", blocks, "Dialogues")
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 from typing import ClassVar
+from urllib.parse import quote
 
 import polars as pl
 
@@ -41,11 +42,19 @@ class Column:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a value and its interval lie along their column, in percent of its width."""
+    """Where a value and its interval lie along their column, in percent of its width.
+
+    Attributes:
+        at: The value.
+        low: Low end of the interval.
+        high: High end.
+        band: What it is seen among: the 5th, 25th, 50th, 75th and 95th of a hundred.
+    """
 
     at: float
     low: float | None = None
     high: float | None = None
+    band: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -144,6 +153,13 @@ class Table:
         ]
         return replace(self, heads=[self.heads[n] for n in kept], rows=rows)
 
+    @property
+    def download(self) -> str:
+        """The numbers as a link that holds them; empty where there are none."""
+        if self.data is None or not self.data.height:
+            return ""
+        return f"data:text/csv;charset=utf-8,{quote(self.data.drop(self._nested).write_csv())}"
+
     def latex(self) -> str:
         r"""The table for a paper that uses `booktabs`.
 
@@ -174,17 +190,17 @@ class Table:
             ]
         )
 
+    @property
+    def _nested(self) -> list[str]:
+        schema = {} if self.data is None else self.data.schema
+        return [name for name, kind in schema.items() if isinstance(kind, pl.List | pl.Struct)]
+
     def write(self, folder: Path) -> None:
         """Write the numbers as CSV and what of them belongs into a paper as LaTeX."""
         if self.data is None or not self.data.height:
             return
-        nested = [
-            name
-            for name, dtype in self.data.schema.items()
-            if isinstance(dtype, pl.List | pl.Struct)
-        ]
         with atomic_file(folder / f"{self.key}.csv") as scratch:
-            self.data.drop(nested).write_csv(scratch)
+            self.data.drop(self._nested).write_csv(scratch)
         paper = self.for_paper()
         if not paper.rows:
             return

@@ -2,10 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 
+import polars as pl
+
 from dialens.base import counted
+from dialens.metrics import PEOPLE, SYSTEMS, PlaceAmong
+from dialens.report._among import place_words
 from dialens.report._digest import Digest, Unit
 from dialens.report._table import Cell, Column, Place, Table
-from dialens.report._wording import Scale
 
 _FIRST = 2
 """Columns before the metrics: who, and how many dialogues."""
@@ -57,15 +60,17 @@ def _table(
                 u.dialogs,
                 "" if u.turns is None else counted(u.turns, "turn"),
             ),
-            *(_cell(u, name, digest.scales[name]) for name in names),
+            *(_cell(u, name, digest) for name in names),
         ]
         for u in units
     ]
-    return Table(key, title, heads, rows)
+    return Table(key, title, heads, rows, data=_numbers(units, names, digest))
 
 
-def _cell(unit: Unit, name: str, scale: Scale) -> Cell:
-    estimate = unit.estimates[name]
+def _cell(unit: Unit, name: str, digest: Digest) -> Cell:
+    scale = digest.scales[name]
+    estimate, band = unit.estimates[name], digest.band(name)
+    among = "" if unit.agent is None else _among(digest.place(unit.number, name))
     sure, missing = estimate.has_interval, estimate.n_missing or 0
     total = (estimate.n or 0) + missing
     why = estimate.reason or ""
@@ -82,12 +87,50 @@ def _cell(unit: Unit, name: str, scale: Scale) -> Cell:
             scale.place(estimate.value),
             None if estimate.low is None else scale.place(estimate.low),
             None if estimate.high is None else scale.place(estimate.high),
+            tuple(scale.place(quantile) for quantile in band),
         )
     return Cell(
         scale.text(estimate.value),
         estimate.value,
-        scale.interval(estimate.low, estimate.high),
+        " · ".join(part for part in (scale.interval(estimate.low, estimate.high), among) if part),
         f"{why}." if why and not why.endswith(".") else why,
         short if why else "",
         place,
     )
+
+
+def _among(place: PlaceAmong) -> str:
+    """The place among people, as it stands below a value."""
+    if place.percentile is None:
+        return ""
+    share = place_words(PlaceAmong(place.percentile), brief=True)
+    return f"above {share} of people"
+
+
+def _numbers(units: Sequence[Unit], names: Sequence[str], digest: Digest) -> pl.DataFrame:
+    """The numbers of a table, a row a value, for those who want to go on with them."""
+    rows = []
+    for unit in units:
+        for name in names:
+            estimate = unit.estimates[name]
+            people, systems = (
+                PlaceAmong() if unit.agent is None else digest.place(unit.number, name, group)
+                for group in (PEOPLE, SYSTEMS)
+            )
+            rows.append(
+                {
+                    "system": unit.system,
+                    "agent": unit.agent,
+                    "metric": name,
+                    "value": estimate.value,
+                    "low": estimate.low,
+                    "high": estimate.high,
+                    "n_dialogs": unit.dialogs,
+                    "percentile_people": people.percentile,
+                    "percentile_low": people.low,
+                    "percentile_high": people.high,
+                    "percentile_systems": systems.percentile,
+                    "reason": estimate.reason,
+                }
+            )
+    return pl.DataFrame(rows, infer_schema_length=None)

@@ -13,6 +13,7 @@ function make(tag, attributes, ...children) {
 
 const narrow = matchMedia("(max-width: 560px)");
 const drawn = new Map();
+const WIDEST_TITLE = 30;
 
 async function draw(figure) {
   const choice = figure.querySelector("[data-choice]");
@@ -29,7 +30,7 @@ async function draw(figure) {
   numbers(figure, chart);
   const axisY = { ...page.config.axisY, labelLimit: narrow.matches ? 96 : 210 };
   const legend = { ...page.config.legend, columns: narrow.matches ? 2 : 6 };
-  const spec = { ...chart.spec, datasets: unpacked(chart.data) };
+  const spec = { ...(narrow.matches ? broken(chart.spec) : chart.spec), datasets: unpacked(chart.data) };
   const made = await vegaEmbed(canvas, spec, {
     actions: false, renderer: "svg", ast: true, config: { ...page.config, axisY, legend },
     tooltip: { disableDefaultStyle: false },
@@ -39,6 +40,20 @@ async function draw(figure) {
   made.view.addEventListener("click", (event, item) => {
     const dialog = item && item.datum && item.datum.dialog;
     if (dialog !== undefined) document.dispatchEvent(new CustomEvent("dialens:open", { detail: dialog }));
+  });
+}
+
+/* On a phone, long titles of axes go on in a second line instead of being cut. */
+function broken(spec) {
+  return JSON.parse(JSON.stringify(spec), (key, value) => {
+    if (key !== "axis" || !value || typeof value.title !== "string" || value.title.length <= WIDEST_TITLE) return value;
+    const lines = [""];
+    for (const word of value.title.split(" ")) {
+      const last = lines[lines.length - 1];
+      if (last && last.length + word.length >= WIDEST_TITLE) lines.push(word);
+      else lines[lines.length - 1] = last ? `${last} ${word}` : word;
+    }
+    return { ...value, title: lines };
   });
 }
 
@@ -54,7 +69,7 @@ function numbers(figure, chart) {
   const details = figure.querySelector(".behind");
   const fill = () => {
     if (!details.open) return;
-    const head = make("tr", null, ...chart.columns.map((text) => make("th", { scope: "col" }, text)));
+    const head = make("tr", null, ...chart.columns.map((text) => text ? make("th", { scope: "col" }, text) : make("td")));
     const rows = chart.rows.map((row) => make("tr", null, ...row.map((value, column) =>
       column ? make("td", null, String(value)) : make("th", { scope: "row" }, String(value)))));
     details.querySelector(".scroller").replaceChildren(

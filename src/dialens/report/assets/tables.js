@@ -19,6 +19,7 @@ function startTables() {
       });
     });
   }
+  startScrollers();
   startHints();
 }
 
@@ -41,7 +42,7 @@ function fold(table, body) {
   const rows = [...body.rows];
   const all = table.dataset.all === "yes" || rows.length <= SHOWN_ROWS + 3;
   rows.forEach((row, number) => { row.hidden = !all && number >= SHOWN_ROWS; });
-  const scroller = table.parentElement;
+  const scroller = table.closest(".scroller");
   let more = scroller.nextElementSibling;
   if (rows.length <= SHOWN_ROWS + 3) return;
   if (!more || !more.classList.contains("more")) {
@@ -53,6 +54,22 @@ function fold(table, body) {
     });
   }
   more.firstChild.textContent = all ? `Show the first ${SHOWN_ROWS} only` : `Show all ${rows.length} rows`;
+}
+
+/* A table that goes on to the right says so, and fades there until its end is reached. */
+function startScrollers() {
+  for (const scroller of document.querySelectorAll(".scroller:has(> table[id])")) {
+    const cue = make("p", { class: "cue", "aria-hidden": "true" }, "There is more: scroll the table sideways \u2192");
+    scroller.before(cue);
+    const look = () => {
+      const beyond = scroller.scrollWidth - scroller.clientWidth;
+      cue.hidden = beyond < 4;
+      scroller.classList.toggle("more-right", beyond - scroller.scrollLeft > 4);
+    };
+    scroller.addEventListener("scroll", look, { passive: true });
+    new ResizeObserver(look).observe(scroller);
+    look();
+  }
 }
 
 function startHints() {

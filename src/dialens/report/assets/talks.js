@@ -3,6 +3,7 @@ const LENSES = {
   emotion: "Emotion words", style: "Function words", content: "Content words", question: "Questions",
 };
 const CONTENT = 2, QUESTION = 4;
+const phone = matchMedia("(max-width: 760px)");
 
 function startTalks() {
   const place = document.querySelector(".talks");
@@ -95,6 +96,8 @@ function startTalks() {
 
   /* One dialogue */
   function enter() {
+    /* On a phone the dialogue takes the list's place: going back has to lead to the list. */
+    if (phone.matches && !place.classList.contains("reading")) history.pushState({ reading: true }, "");
     place.classList.add("reading");
     const heading = article.querySelector("h3");
     if (heading) { heading.focus({ preventScroll: true }); }
@@ -102,6 +105,13 @@ function startTalks() {
     if (top < 0 || top > innerHeight * 0.6) article.scrollIntoView({ block: "start" });
   }
   function leave() {
+    if (history.state && history.state.reading) { history.back(); return; }
+    close();
+  }
+  addEventListener("popstate", (event) => {
+    if (place.classList.contains("reading") && !(event.state && event.state.reading)) close();
+  });
+  function close() {
     place.classList.remove("reading");
     const button = buttonOf(state.open);
     if (button) button.focus();
@@ -130,7 +140,7 @@ function startTalks() {
     ].filter(Boolean));
     turns();
     mark();
-    history.replaceState(null, "", `#dialogue=${encodeURIComponent(dialog.id)}`);
+    history.replaceState(history.state, "", `#dialogue=${encodeURIComponent(dialog.id)}`);
   }
 
   function lensChooser() {
@@ -169,12 +179,13 @@ function startTalks() {
   }
 
   /* What a word is under the lens that is chosen: a colour, a strength, a tag, a title; or nothing. */
-  function look(word, own) {
+  function look(word, own, all) {
     const [token, emotions, styles, flags] = word;
     const lens = talks.lenses[state.lens];
     if (!lens || (!own && !lens.partner)) return null;
     if (state.lens === "emotion") {
-      const felt = Object.entries(emotions).map(([index, weight]) => [Number(index), weight]);
+      const felt = Object.entries(emotions).map(([index, weight]) => [Number(index), weight])
+        .filter(([, weight]) => all || Math.abs(weight) >= talks.least);
       if (!felt.length) return null;
       felt.sort((a, b) => Math.abs(b[1]) - Math.abs(a[1]));
       const [main, weight] = state.only === null ? felt[0] : felt.find(([index]) => index === state.only) || [];
@@ -269,7 +280,7 @@ function startTalks() {
       make("summary", null, `${name} · ${rows.length}`), make("dl", null, ...rows)));
     const words = new Set();
     for (let i = 2; i < turn.tokens.length; i += 3) {
-      const seen = look(talks.words[turn.tokens[i]], turn.own);
+      const seen = look(talks.words[turn.tokens[i]], turn.own, true);
       if (seen) words.add(seen.title);
     }
     const counted = words.size ? make("p", { dir: "auto" }, `Counted: ${[...words].slice(0, 60).join("; ")}.`) : null;
@@ -291,6 +302,12 @@ function startTalks() {
       fill();
       if (state.shown.length) open(state.shown[0]);
       setTimeout(() => (list.querySelector(".item") || filters.agent).focus({ preventScroll: true }), 0);
+    });
+  }
+  for (const link of document.querySelectorAll("a[data-dialog]")) {
+    link.addEventListener("click", (event) => {
+      event.preventDefault();
+      document.dispatchEvent(new CustomEvent("dialens:open", { detail: link.dataset.dialog }));
     });
   }
   document.addEventListener("dialens:open", (event) => {

@@ -100,9 +100,9 @@ def _share(row: Mapping[str, Any], *, one: bool) -> str:
         )
     whose = "the agent’s" if one else "an agent’s"
     return (
-        f"Of what differs in emotion between {whose} turns, "
-        f"{percent(row['share'], row['share_low'], row['share_high'])} lies within dialogues, the "
-        f"rest between them ({counts})."
+        f"How {whose} emotions change: turns within a dialogue account for "
+        f"{percent(row['share'], row['share_low'], row['share_high'])} of the changes, one "
+        f"dialogue unlike another for the rest ({counts})."
     )
 
 
@@ -147,7 +147,7 @@ def _second(row: Mapping[str, Any]) -> str:
     if row["share"] is None:
         return ""
     share = percent(row["share"], row["share_low"], row["share_high"])
-    return f"By a classifier that reads whole turns, {share} lies within dialogues."
+    return f"By a classifier that reads whole turns, those within a dialogue account for {share}."
 
 
 def _charts(digest: Digest, table: pl.DataFrame, shown: Sequence[str]) -> dict[str, Chart]:

@@ -101,9 +101,9 @@ def _most(digest: Digest, profile: TraitProfile, row: Mapping[str, Any], *, seve
     place = f" of {row['system']}" if several and row["system"] else ""
     trait = digest.label(row["trait"]).lower()
     return (
-        f"Most in {trait}{place}, from {ends}: {share} of what differs "
-        f"between dialogues lies between the agents ({counted(row['n_agents'], 'agent')}, "
-        f"{counted(row['n_dialogs'], 'dialogue')})."
+        f"They differ most in {trait}{place}, from {ends}. Which agent is talking accounts for "
+        f"{share} of the differences between dialogues there, the dialogue itself for the rest "
+        f"({counted(row['n_agents'], 'agent')}, {counted(row['n_dialogs'], 'dialogue')})."
     )
 
 

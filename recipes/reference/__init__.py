@@ -1,0 +1,1 @@
+"""How the reference values that ship were made: what people and public systems score."""

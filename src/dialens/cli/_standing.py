@@ -1,0 +1,84 @@
+"""Where agents stand among people, on the terminal."""
+
+from typing import Any
+
+import polars as pl
+from rich.console import Console
+from rich.table import Column
+
+from dialens.base import interval, number
+from dialens.cli._terminal import plain_table
+from dialens.metrics import PEOPLE, SYSTEMS, MetricCard, PlaceAmong, Scores
+from dialens.report import place_words
+
+_MISSING = "–"
+
+
+def print_one_agent(console: Console, scores: Scores, names: list[str]) -> None:
+    """One agent: a row a metric, with its place among people and systems.
+
+    Values are means of dialogues, as those of people are: an agent's own pool of words is larger,
+    and what is pooled is more mixed and less diverse.
+
+    Args:
+        console: Where to.
+        scores: What was scored.
+        names: The metrics to show.
+    """
+    values = scores.wide("agent").row(0, named=True)
+    places = {
+        (row["metric"], row["group"]): row for row in scores.reference().iter_rows(named=True)
+    }
+    heads = ["a dialogue", "people 5–95 %", "above people", "above systems"]
+    table = plain_table(Column("metric", no_wrap=True), numbers=heads)
+    whys: dict[str, list[str]] = {}
+    for name in names:
+        card, people = scores.cards[name], places[name, PEOPLE]
+        band = interval(people["p05"], people["p95"], None, percent=card.percent)
+        table.add_row(
+            card.label,
+            _value(card, values[name] if people["value"] is None else people["value"]),
+            band,
+            _place(people),
+            _place(places[name, SYSTEMS]),
+        )
+        if people["percentile"] is None and people["reason"]:
+            whys.setdefault(people["reason"], []).append(card.label)
+    console.print("", table)
+    for why, labels in whys.items():
+        console.print(f"{', '.join(labels)}: {why}.", soft_wrap=True)
+    console.print(
+        "Above people: the share of dialogues of people, with about as many words, that score "
+        "lower (95 % interval). They talk of other things; unlike people is not worse.",
+        soft_wrap=True,
+    )
+
+
+def print_places(console: Console, scores: Scores, names: list[str], most: int) -> None:
+    """Several agents: the share of people each scores higher than, a column a metric."""
+    table = scores.reference([PEOPLE]).filter(pl.col("metric").is_in(names))
+    known = table.filter(pl.col("percentile").is_not_null())
+    shown = [name for name in names if name in known["metric"]]
+    if not shown:
+        return
+    console.print("\nHigher than so many of 100 people, in dialogues of about as many words:")
+    grid = plain_table(Column("agent", overflow="fold"))
+    for name in shown:
+        text = name.replace("_", " ")
+        grid.add_column(text, min_width=max(map(len, text.split())), justify="left")
+    for (_, agent), rows in list(table.group_by("system", "agent", maintain_order=True))[:most]:
+        by_metric = dict(rows.select("metric", "percentile").iter_rows())
+        places = (by_metric.get(name) for name in shown)
+        grid.add_row(str(agent), *(_MISSING if p is None else f"{p:.0f}" for p in places))
+    console.print(grid)
+
+
+def _value(card: MetricCard, value: float | None) -> str:
+    digits = 1 if card.percent else None
+    return number(value, digits, percent=card.percent)
+
+
+def _place(row: dict[str, Any]) -> str:
+    if row["percentile"] is None:
+        return _MISSING
+    return place_words(PlaceAmong.of(row), brief=True)
