@@ -236,9 +236,9 @@ def lines(runs: int, seed: int) -> Iterator[Line]:
         yield from agreement_lines(name, raters, runs, seed)
     for design in EFFECTS:
         yield effects_line(*design, runs=runs, seed=seed)
-    for raters in (5, 10, 20):
+    for number in (5, 10, 20):
         for pull in (0.0, 0.3):
-            yield pull_line(raters, pull, runs, seed)
+            yield pull_line(number, pull, runs, seed)
 
 
 def pull_line(raters: int, pull: float, runs: int, seed: int) -> Line:

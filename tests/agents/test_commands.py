@@ -56,7 +56,7 @@ def test_collect_then_score(tmp_path: Path) -> None:
     )
     assert "6 dialogs, 36 turns → talks" in shown
     assert "Next: dialens score talks -o out" in shown
-    score(Path("talks"), Path("out"), models="none")
+    score([Path("talks")], Path("out"), models="none")
     table = pl.read_parquet("out/scores.parquet")
     found = table.filter(pl.col("level") == "agent", pl.col("metric") == "question")
     assert set(found["agent"]) == {"ann", "bob"}

@@ -6,6 +6,7 @@ import csv
 import io
 import re
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 
 import polars as pl
@@ -23,7 +24,7 @@ SAID = [
 
 
 def sheet(
-    path: Path, header: list[str], rows: list[tuple[object, ...]], delimiter: str = ","
+    path: Path, header: list[str], rows: Sequence[tuple[object, ...]], delimiter: str = ","
 ) -> Path:
     text = io.StringIO(newline="")
     writer = csv.writer(text, delimiter=delimiter)

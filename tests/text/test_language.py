@@ -28,7 +28,7 @@ def test_ten_turns_of_another_language_are_noticed(language: str) -> None:
 def test_the_demo_is_english() -> None:
     found = languages(read(demo_path()).turns)
     assert found["verdict"].to_list() == [ENGLISH] * 3
-    assert found["known"].min() > 0.7  # type: ignore[operator]
+    assert found["known"].min() > 0.7
 
 
 @pytest.mark.parametrize(
