@@ -118,9 +118,7 @@ def test_what_was_put_in_is_said() -> None:
         r"drift by 0\.\d\d \(0\.00 to 0\.\d\d\); the agents differ by 1\.[45]", stable.sentences[1]
     )
     assert (states.tone, states.verdict) == ("yes", "Yes")
-    assert re.search(
-        r"(9\d|100) % \(\d\d to (9\d|100)\) lies within dialogues", states.sentences[0]
-    )
+    assert re.search(r"(9\d|100) % \(\d\d to (9\d|100)\) of the changes", states.sentences[0])
     assert match.tone == "yes"
     assert match.verdict == "Their own partners"
     assert re.search(

@@ -17,7 +17,9 @@ _AGENTS = "agents"
 
 def headline_table(digest: Digest) -> Table:
     """Agents by headline metrics."""
-    return _table(_AGENTS, "Agents", "Agent", digest.agents, digest.headline, digest)
+    return _table(
+        _AGENTS, "Agents by headline metrics", "Agent", digest.agents, digest.headline, digest
+    )
 
 
 def system_table(digest: Digest) -> Table | None:
