@@ -58,8 +58,8 @@ def test_plain_names_are_guessed_and_the_guess_is_said(
     tmp_path: Path, header: list[str], delimiter: str, speakers: dict[str, str]
 ) -> None:
     if delimiter == "|":
-        rows = pl.DataFrame(SAID, schema=header, orient="row")
-        rows.write_parquet(path := tmp_path / "chats.parquet")
+        path = tmp_path / "chats.parquet"
+        pl.DataFrame(SAID, schema=header, orient="row").write_parquet(path)
     else:
         rows = [(d, speakers.get(who, who), text) for d, who, text in SAID]
         path = sheet(tmp_path / "chats.csv", header, rows, delimiter)
