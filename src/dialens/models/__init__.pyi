@@ -2,6 +2,7 @@ from ._batches import padded, shuffled_batches, token_batches
 from ._card import ModelCard, Task, read_card
 from ._catalogue import Catalogue, CatalogueEntry, FileCheck, catalogue, verify
 from ._emotions import POSITIVE_EMOTIONS
+from ._empathy import EMPATHY, WARM, EmpathyInputs, EmpathyScorer
 from ._engagement import (
     CONTEXT_TURNS,
     FORMULA,
@@ -36,6 +37,7 @@ from ._store import SHIPPED, Listed, list_models, load
 
 __all__ = [
     "CONTEXT_TURNS",
+    "EMPATHY",
     "FORMULA",
     "LOGITS",
     "PICKLED_WEIGHTS",
@@ -44,8 +46,11 @@ __all__ = [
     "SHIPPED",
     "TASK",
     "TOKENIZER_FILES",
+    "WARM",
     "Catalogue",
     "CatalogueEntry",
+    "EmpathyInputs",
+    "EmpathyScorer",
     "EngagementScorer",
     "FileCheck",
     "FolderError",

@@ -33,7 +33,8 @@ _EMPATHY = {
     "empathic_concern": "Empathic concern (Interpersonal Reactivity Index, 1 to 5)",
     "state_empathy": "Empathy felt while writing (Batson's scale, 1 to 7)",
 }
-_HEADLINES = {"empathic_concern": 2, "agreeableness": 3}
+_HEADLINES = {"agreeableness": 3}
+_OF_THE_PAPER = ("empathic_concern", "agreeableness")
 _HIGHER = {
     "agreeableness": "writes like more agreeable people",
     "openness": "writes like more open people",
@@ -153,9 +154,9 @@ def _family(trait: str) -> Family:
         whole=True,
         citation=_GIORGI,
         licence=_LICENCE,
-        groups=("giorgi2023",) if trait in _HEADLINES else (),
+        groups=("giorgi2023",) if trait in _OF_THE_PAPER else (),
         side="psychological",
-        listed="empathy" if trait in _EMPATHY else "personality",
+        listed="personality",
         by_default=True,
         cached=False,
         uses={"tok": VERSION},
