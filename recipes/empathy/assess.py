@@ -3,11 +3,11 @@
 python -m recipes.empathy.assess --data DATA --size small --out small.json
 
 ``DATA`` holds ``traits/epitome_*`` (Sharma et al. 2020: support replies with levels 0 to 2 of
-emotional reaction, interpretation and exploration) and ``human_judgements/ieval.jsonl.gz`` (Svikhnushina
-et al. 2022: chats of four bots with people who told of something good or bad). Neither was trained
-on. Choices (how the parts are put together, and what else to write into ``written.txt``) were made
-on one half of each, by a hash of the seeker's post or of the rater; figures are of the other half,
-read once.
+emotional reaction, interpretation and exploration) and ``human_judgements/ieval.jsonl.gz``
+(Svikhnushina et al. 2022: chats of four bots with people who told of something good or bad).
+Neither was trained on. Choices (how the parts are put together, and what else to write into
+``written.txt``) were made on one half of each, by a hash of the seeker's post or of the rater;
+figures are of the other half, read once.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ MECHANISMS = {
     "explorations": "explorations",
 }
 QUALITIES = ("polite", "attentive", "understood emotions", "responded to emotions", "likable")
-DRAWS = 2000
+DRAWS = 500
 
 
 def main() -> None:

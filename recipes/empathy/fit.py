@@ -30,8 +30,12 @@ from recipes.empathy.written import Written, read
 LABELS = ("warm", "celebrates", "bad", "good")
 WARMTH_OF_LEVEL = {5: 1.0, 4: 1.0, 3: 0.3, 2: 0.2, 1: 0.05, 0: 0.0}
 WARMTH_OF_KIND = {
-    **{"console": 1.0, "celebrate": 1.0, "warm": 1.0},
-    **{"understanding": 0.3, "other": 0.05, "cold": 0.0},
+    "console": 1.0,
+    "celebrate": 1.0,
+    "warm": 1.0,
+    "understanding": 0.3,
+    "other": 0.05,
+    "cold": 0.0,
 }
 WARM_LEVEL = 4
 ENCODER_PENALTY = 0.03  # scikit-learn's C, the inverse of the penalty
@@ -48,11 +52,12 @@ INTENDED_USE = (
     "joy; means over many turns, to compare agents and versions."
 )
 LIMITS = (
-    "Research-grade: it was learned from sentences that one hand wrote, and held against two rated "
-    "sets (support replies on Reddit, chats with four bots). It reads words, not help: advice alone "
-    "scores low however useful, understanding without warmth in between, and a warm phrase scores "
-    "high whether it is meant or not. The warmest of the first forty sentences counts. English "
-    "only. Not for judging people, nor for anything that touches someone's safety."
+    "Research-grade: it was learned from sentences that one hand wrote, and held against two "
+    "rated sets (support replies on Reddit, chats with four bots). It reads words, not help: "
+    "advice alone scores low however useful, understanding without warmth in between, and a warm phrase "
+    "scores high whether it is meant or not, politeness ('I hope that helps') in between. It does "
+    "not tell advice from a dismissal: both are near 0. The warmest of the first forty sentences "
+    "counts. English only. Not for judging people, nor for anything that touches someone's safety."
 )
 
 
@@ -83,7 +88,9 @@ def fit(folder: Path, figures: dict[str, Any], *, default: bool) -> None:
     warm = said_states @ heads[0][0] + heads[1][0]
     spread = Phrases.load(folder / PHRASES_FILE).logits(said).std()
     formula = {"warm": round(float(warm.std()), 4), "phrases": round(float(spread), 4)}
-    _write_card(folder, {**formula, "misfit": MISFIT, "relevance": RELEVANCE}, figures, default=default)
+    _write_card(
+        folder, {**formula, "misfit": MISFIT, "relevance": RELEVANCE}, figures, default=default
+    )
 
 
 def _warmth(written: Written) -> np.ndarray:
@@ -93,9 +100,7 @@ def _warmth(written: Written) -> np.ndarray:
     )
 
 
-def _heads(
-    written: Written, told: np.ndarray, said: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+def _heads(written: Written, told: np.ndarray, said: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Weights and biases over the encoder's states, a row a label."""
     both = np.vstack([told, said])
     center, spread = both.mean(axis=0), both.std(axis=0)

@@ -207,7 +207,9 @@ class Encoders:
     def sibling(self, reader: TaskReader, task: str) -> TaskReader:
         """Another task of the model that a reader uses, whatever model was chosen for that task."""
         if not isinstance(reader.model, Model):
-            raise DialensError(f"the model {reader.encoder.folder} has no task {task!r} beside its own")
+            raise DialensError(
+                f"the model {reader.encoder.folder} has no task {task!r} beside its own"
+            )
         own = reader.model
         model = Model(own.card, task, precision=own.precision, threads=own.threads)
         return self._reader(model, task)

@@ -33,6 +33,11 @@ _EMPATHY = {
     "empathic_concern": "Empathic concern (Interpersonal Reactivity Index, 1 to 5)",
     "state_empathy": "Empathy felt while writing (Batson's scale, 1 to 7)",
 }
+_LABELS = {
+    "empathic_concern": "Empathic concern (writing style)",
+    "state_empathy": "State empathy (writing style)",
+}
+"""What a reply says to a feeling is the metric `empathy`; these say whose writing it resembles."""
 _HEADLINES = {"agreeableness": 3}
 _OF_THE_PAPER = ("empathic_concern", "agreeableness")
 _HIGHER = {
@@ -139,6 +144,7 @@ def _family(trait: str) -> Family:
         trait,
         f"{meaning}, predicted from the agent's words",
         higher_is_better=None,
+        label=_LABELS.get(trait, ""),
         higher_reads=_HIGHER[trait],
         headline=_HEADLINES.get(trait),
         describes="momentary trait" if trait == "state_empathy" else "trait",
