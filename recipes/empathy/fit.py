@@ -1,10 +1,11 @@
 """Fits the empathy heads on a shipped encoder, frozen, and adds them to its folder.
 
+python -m recipes.empathy.fit src/dialens/models/data/small --default
 python -m recipes.empathy.fit src/dialens/models/data/small --figures small.json
 
-Everything is learned from ``written.txt``. Four linear heads read the mean of the encoder's last
+Everything is learned from ``written.txt``. Five linear heads read the mean of the encoder's last
 states of a text: *warm* (does the sentence show the speaker's own warmth, concern or joy for the
-other?), *celebrates* (rather than consoles), *bad* and *good* (how it stands with who said it). A
+other?), *celebrates*, *consoles*, *bad* and *good* (how it stands with who said it). A
 linear model over n-grams learns *warm* a second time, because one word may decide ("sorry") that a
 mean over words passes over. The folder's graphs get one more output, its weights stay as they are.
 Nothing is drawn at random, so a second run gives the same files.
@@ -27,7 +28,7 @@ from dialens.models import EMPATHY, Model, read_card
 from dialens.models._empathy import EMPATHY_FORMULA, PHRASES_FILE, Phrases, ngrams
 from recipes.empathy.written import Written, read
 
-LABELS = ("warm", "celebrates", "bad", "good")
+LABELS = ("warm", "celebrates", "consoles", "bad", "good")
 WARMTH_OF_LEVEL = {5: 1.0, 4: 1.0, 3: 0.3, 2: 0.2, 1: 0.05, 0: 0.0}
 WARMTH_OF_KIND = {
     "console": 1.0,
@@ -40,8 +41,10 @@ WARMTH_OF_KIND = {
 WARM_LEVEL = 4
 ENCODER_PENALTY = 0.03  # scikit-learn's C, the inverse of the penalty
 PHRASES_PENALTY = 10.0
-MISFIT = 2.0
-RELEVANCE = 0.5
+SHARPNESS = 3.0  # of what is done and how it stands: a doubtful misfit should cost little
+CELEBRATING = 6.0
+CONSOLING = 2.0
+RELEVANCE = 0.25
 DATA = {
     "name": "Replies, sentences and openings written for dialens (recipes/empathy/written.txt)",
     "use": "empathy",
@@ -54,10 +57,11 @@ INTENDED_USE = (
 LIMITS = (
     "Research-grade: it was learned from sentences that one hand wrote, and held against two "
     "rated sets (support replies on Reddit, chats with four bots). It reads words, not help: "
-    "advice alone scores low however useful, understanding without warmth in between, and a warm phrase "
-    "scores high whether it is meant or not, politeness ('I hope that helps') in between. It does "
-    "not tell advice from a dismissal: both are near 0. The warmest of the first forty sentences "
-    "counts. English only. Not for judging people, nor for anything that touches someone's safety."
+    "advice alone scores low however useful, understanding without warmth in between, and a "
+    "warm phrase scores high whether it is meant or not, politeness ('I hope that helps') in "
+    "between. It does not tell advice from a dismissal: both are near 0. The warmest of the "
+    "first forty sentences counts. English only. Not for judging people, nor for anything that "
+    "touches someone's safety."
 )
 
 
@@ -65,14 +69,20 @@ def main() -> None:
     """Fit, and write into the folder."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("folder", type=Path, help="a shipped encoder's: gets the heads")
-    parser.add_argument("--figures", type=Path, help="of recipes.empathy.assess, for the card")
+    parser.add_argument(
+        "--figures", type=Path, help="of recipes.empathy.assess: put them into the card"
+    )
     parser.add_argument("--default", action="store_true", help="make it the default for empathy")
     options = parser.parse_args()
-    figures = json.loads(options.figures.read_text("utf-8")) if options.figures else {}
-    fit(options.folder, figures, default=options.default)
+    if options.figures is None:
+        fit(options.folder, default=options.default)
+        return
+    card = json.loads((options.folder / "card.json").read_text("utf-8"))
+    card["tasks"][EMPATHY]["metrics"] = json.loads(options.figures.read_text("utf-8"))
+    _write_json(options.folder / "card.json", card)
 
 
-def fit(folder: Path, figures: dict[str, Any], *, default: bool) -> None:
+def fit(folder: Path, *, default: bool) -> None:
     """Fit the heads of one encoder and add them to its graphs, files and card."""
     written = read()
     card = read_card(folder)
@@ -87,10 +97,14 @@ def fit(folder: Path, figures: dict[str, Any], *, default: bool) -> None:
         add_head(folder / graph, EMPATHY, *heads)
     warm = said_states @ heads[0][0] + heads[1][0]
     spread = Phrases.load(folder / PHRASES_FILE).logits(said).std()
-    formula = {"warm": round(float(warm.std()), 4), "phrases": round(float(spread), 4)}
-    _write_card(
-        folder, {**formula, "misfit": MISFIT, "relevance": RELEVANCE}, figures, default=default
-    )
+    formula = {
+        "warm": round(float(warm.std()), 4),
+        "phrases": round(float(spread), 4),
+        "celebrating": CELEBRATING,
+        "consoling": CONSOLING,
+        "relevance": RELEVANCE,
+    }
+    _write_card(folder, formula, default=default)
 
 
 def _warmth(written: Written) -> np.ndarray:
@@ -106,21 +120,21 @@ def _heads(written: Written, told: np.ndarray, said: np.ndarray) -> tuple[np.nda
     center, spread = both.mean(axis=0), both.std(axis=0)
     told, said = (told - center) / spread, (said - center) / spread
     warm = _soft_fit(said, _warmth(written), ENCODER_PENALTY)
-    does = [
-        {"good": True, "bad": False}.get(mood) if level >= WARM_LEVEL else None
-        for mood, level, _ in written.replies
-    ]
-    does += [{"celebrate": True, "console": False}.get(kind) for kind, _ in written.sentences]
-    known = [row for row, one in enumerate(does) if one is not None]
+    does = [mood if level >= WARM_LEVEL else "" for mood, level, _ in written.replies]
+    does += [{"celebrate": "good", "console": "bad"}.get(kind, "") for kind, _ in written.sentences]
+    answers = np.array(does)
     moods = np.array([mood for mood, _ in written.told])
     fits = [
         warm,
-        _balanced_fit(said[known], np.array([does[row] for row in known], dtype=bool)),
+        _balanced_fit(said, answers == "good"),
+        _balanced_fit(said, answers == "bad"),
         _balanced_fit(told, moods == "bad"),
         _balanced_fit(told, moods == "good"),
     ]
     weights = np.vstack([one.coef_[0] / spread for one in fits])
     biases = np.array([one.intercept_[0] for one in fits]) - weights @ center
+    weights[1:] *= SHARPNESS
+    biases[1:] *= SHARPNESS
     return weights.astype(np.float32), biases.astype(np.float32)
 
 
@@ -184,9 +198,7 @@ def add_head(graph: Path, name: str, weights: np.ndarray, biases: np.ndarray) ->
     graph.write_bytes(model.SerializeToString())
 
 
-def _write_card(
-    folder: Path, formula: dict[str, float], figures: dict[str, Any], *, default: bool
-) -> None:
+def _write_card(folder: Path, formula: dict[str, float], *, default: bool) -> None:
     file = folder / "card.json"
     card = json.loads(file.read_text("utf-8"))
     card["tasks"][EMPATHY] = {
@@ -197,7 +209,7 @@ def _write_card(
         "limits": LIMITS,
         "activation": "sigmoid",
         "command": f"python -m recipes.empathy.fit {folder.name}",
-        "metrics": figures or card["tasks"].get(EMPATHY, {}).get("metrics", {}),
+        "metrics": {},
     }
     if default and EMPATHY not in card["default_for"]:
         card["default_for"].append(EMPATHY)
@@ -206,6 +218,10 @@ def _write_card(
     for name in [*card["files"], PHRASES_FILE]:
         digest = hashlib.sha256((folder / name).read_bytes()).hexdigest()
         card["files"][name] = {"sha256": digest}
+    _write_json(file, card)
+
+
+def _write_json(file: Path, card: dict[str, Any]) -> None:
     file.write_text(json.dumps(card, indent=1, ensure_ascii=False) + "\n", "utf-8")
 
 

@@ -50,7 +50,7 @@ WARM = ("warm", "empathic")
 """What the label may be called that the task is about."""
 
 PHRASES_FILE = "empathy.npz"
-_CELEBRATES, _BAD, _GOOD = "celebrates", "bad", "good"
+_CELEBRATES, _CONSOLES, _BAD, _GOOD = "celebrates", "consoles", "bad", "good"
 _RELEVANCE = "relevance"
 _LONGEST_NGRAM = 3
 _IGNORED = frozenset({".", ","})
@@ -65,13 +65,15 @@ class EmpathyFormula:
     Attributes:
         warm: Spread of the encoder's logit.
         phrases: Spread of the n-grams' logit.
-        misfit: What celebrating bad news, or consoling over good news, takes off.
+        celebrating: What celebrating bad news takes off.
+        consoling: What consoling over good news takes off.
         relevance: Weight of the logarithm of the probability of relevance.
     """
 
     warm: float
     phrases: float
-    misfit: float
+    celebrating: float
+    consoling: float
     relevance: float
 
     @classmethod
@@ -239,7 +241,8 @@ class EmpathyScorer:
         self.formula = EmpathyFormula.of(model.card)
         if self.formula is None:
             return
-        lacking = [one for one in (_CELEBRATES, _BAD, _GOOD) if one not in model.labels]
+        parts = (_CELEBRATES, _CONSOLES, _BAD, _GOOD)
+        lacking = [one for one in parts if one not in model.labels]
         files = [one for one in (PHRASES_FILE,) if one not in model.card.files]
         tasks = [one for one in (_RELEVANCE,) if one not in model.card.tasks]
         if lacking or files or tasks:
@@ -310,16 +313,18 @@ class EmpathyScorer:
             return sigmoid(largest(warm[inputs.sentence_rows], inputs.reply_of, count))
         phrases = self._read_phrases().logits(inputs.texts)
         each = (warm / self.formula.warm + phrases / self.formula.phrases)[inputs.sentence_rows]
-        celebrates, bad, good = (
-            sigmoid(raw[:, self.model.labels.index(name)]) for name in (_CELEBRATES, _BAD, _GOOD)
+        celebrates, consoles, bad, good = (
+            sigmoid(raw[:, self.model.labels.index(name)])
+            for name in (_CELEBRATES, _CONSOLES, _BAD, _GOOD)
         )
         # A turn of which no word is known stands neither well nor badly.
         worse = np.nan_to_num(bad * (1 - good))[inputs.answered_rows][inputs.reply_of]
         better = np.nan_to_num(good * (1 - bad))[inputs.answered_rows][inputs.reply_of]
-        glad = celebrates[inputs.sentence_rows]
-        each = each - self.formula.misfit * (glad * worse + (1 - glad) * better)
+        each = each - self.formula.celebrating * celebrates[inputs.sentence_rows] * worse
+        each = each - self.formula.consoling * consoles[inputs.sentence_rows] * better
         best = largest(each, inputs.reply_of, count)
-        belongs = -np.logaddexp(0.0, -relevance)  # ln sigmoid, also of very low logits
+        with np.errstate(invalid="ignore"):  # NaN where no word of a pair is known
+            belongs = -np.logaddexp(0.0, -relevance)
         return sigmoid(best + self.formula.relevance * belongs)
 
     def _read_phrases(self) -> Phrases:
