@@ -38,10 +38,10 @@ def test_a_turn_has_what_the_model_says_of_it_in_its_context() -> None:
 
 
 def test_without_a_formula_the_warmest_sentence_counts() -> None:
-    talk = Dialogue("s", "a", "d", said("partner: i love it", "agent: the cat. i hate it. hope."))
+    talk = Dialogue("s", "a", "d", said("partner: i love it", "agent: the cat . i hate it . hope"))
     made = score(Corpus.of([talk]), metrics=["empathy"], resources=tiny_resources())
     model = load("empathy", folder=tiny_folder())
-    chances = model.predict(["the cat.", "i hate it.", "hope."])[:, 0]
+    chances = model.predict(["the cat .", "i hate it .", "hope"])[:, 0]
     same(values(made, "turn", "empathy")["s", "a", "d", 1], float(chances.max()))
 
 
