@@ -78,7 +78,11 @@ def main() -> None:
         fit(options.folder, default=options.default)
         return
     card = json.loads((options.folder / "card.json").read_text("utf-8"))
-    card["tasks"][EMPATHY]["metrics"] = json.loads(options.figures.read_text("utf-8"))
+    figures = json.loads(options.figures.read_text("utf-8"))
+    card["tasks"][EMPATHY]["metrics"] = {
+        name: {quality: metrics[EMPATHY] for quality, metrics in one.items()}
+        for name, one in figures.items()
+    }
     _write_json(options.folder / "card.json", card)
 
 

@@ -14,6 +14,7 @@ SIZES = [
     pytest.param("small"),
     pytest.param("base", marks=pytest.mark.skipif(not (SHIPPED / "base").is_dir(), reason="base")),
 ]
+DOCS = (Path(__file__).parents[2] / "docs/models.md").read_text("utf-8").splitlines()
 # What somebody said; a warm answer; advice alone; a cold answer. None of it was learned from.
 ANSWERS = [
     (
@@ -108,8 +109,11 @@ def test_the_card_says_what_it_was_measured_on() -> None:
         task = card["tasks"]["empathy"]
         assert task["research_grade"] is True
         assert "Research-grade" in task["limits"]
-        figures = task["metrics"]["EPITOME, held-out half"]["emotional reactions"]["empathy"]
+        figures = task["metrics"]["EPITOME, held-out half"]["emotional reactions"]
         assert figures["low"] < figures["value"] < figures["high"]
+        told = [f"{figures[name]:.2f}".removeprefix("0") for name in ("value", "low", "high")]
+        row = next(line for line in DOCS if line.startswith(f"| `empathy`, {size} |"))
+        assert "{} [{}, {}]".format(*told) in row
         assert any(one["use"] == "empathy" for one in card["data"])
         assert "EPITOME" not in json.dumps(card["data"])
     assert {check.problem for check in verify()} == {None}
