@@ -72,7 +72,9 @@ def epitome(data: Path) -> tuple[str, list[dict[str, Any]], Judged]:
     dialogs: dict[str, dict[str, Any]] = {}
     judged: Judged = {}
     for mechanism, part in MECHANISMS.items():
-        with gzip.open(data / f"traits/epitome_{part}-reddit.csv.gz", "rt", "utf-8") as lines:
+        with gzip.open(
+            data / f"traits/epitome_{part}-reddit.csv.gz", "rt", encoding="utf-8"
+        ) as lines:
             for row in csv.DictReader(lines):
                 if not held_out(row["sp_id"]):
                     continue
@@ -86,7 +88,7 @@ def epitome(data: Path) -> tuple[str, list[dict[str, Any]], Judged]:
 def ieval(data: Path) -> tuple[str, list[dict[str, Any]], Judged]:
     """The chats of iEval's held-out raters, and what they said of them."""
     dialogs, judged = [], {}
-    with gzip.open(data / "human_judgements/ieval.jsonl.gz", "rt", "utf-8") as lines:
+    with gzip.open(data / "human_judgements/ieval.jsonl.gz", "rt", encoding="utf-8") as lines:
         for row in map(json.loads, lines):
             if not held_out(row["raters"][0]):
                 continue

@@ -96,7 +96,7 @@ def fit(folder: Path, *, default: bool) -> None:
     told_states, said_states = encoder.embed(told), encoder.embed(said)
     heads = _heads(written, told_states.astype(np.float64), said_states.astype(np.float64))
     phrases = _phrases(said, _warmth(written))
-    np.savez_compressed(folder / PHRASES_FILE, **phrases)
+    np.savez_compressed(folder / PHRASES_FILE, allow_pickle=False, **phrases)
     for graph in card.graphs.values():
         add_head(folder / graph, EMPATHY, *heads)
     warm = said_states @ heads[0][0] + heads[1][0]

@@ -1,7 +1,7 @@
 """Tiny encoders with random weights, exported like those that ship: for what depends on no meaning.
 
-`small` reads texts (emotion, toxicity, empathy) and pairs (engagement), `base` pairs (engagement, relevance)
-with a formula. The trait models beside them are the shipped ones.
+`small` reads texts (emotion, toxicity, empathy) and pairs (engagement), `base` pairs (engagement,
+relevance) with a formula. The trait models beside them are the shipped ones.
 """
 
 import json

@@ -121,7 +121,7 @@ def test_the_card_says_what_it_was_measured_on() -> None:
 
 def test_a_formula_that_lacks_something_is_refused(tmp_path: Path) -> None:
     model = load("empathy-small")
-    facts = dict(model.card.facts) | {EMPATHY_FORMULA: {"warm": 1.0}}  # type: ignore[union-attr]
-    object.__setattr__(model.card, "facts", facts)  # type: ignore[union-attr]
+    facts = dict(model.card.facts) | {EMPATHY_FORMULA: {"warm": 1.0}}
+    object.__setattr__(model.card, "facts", facts)
     with pytest.raises(DialensError, match=r"empathy_formula cannot be read .*phrases"):
         EmpathyScorer(model)

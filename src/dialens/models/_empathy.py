@@ -18,6 +18,7 @@ the probability of its warmest sentence.
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -133,7 +134,7 @@ class Phrases:
 
     def _logit(self, found: Sequence[str]) -> float:
         known = [self._weights[ngram] for ngram in found if ngram in self._weights]
-        length = sum(rarity**2 for rarity, _ in known) ** 0.5
+        length = math.hypot(*(rarity for rarity, _ in known))
         if length == 0:
             return self._bias
         return self._bias + sum(rarity * weight for rarity, weight in known) / length
