@@ -143,7 +143,8 @@ def test_models_are_announced_and_all_metrics_have_values(run, tmp_path: Path) -
     done = run("score", demo_path(), "-o", "out")
     assert done.status == 0, done.error
     assert (
-        "Models: emotion and toxicity (small, int8), engagement and relevance (base" in done.error
+        "Models: emotion, empathy and toxicity (small, int8), engagement and relevance (base"
+        in done.error
     )
     assert "7 traits (linear); a few seconds for" in done.error
     assert "No values" not in done.error
