@@ -143,11 +143,12 @@ def test_models_are_announced_and_all_metrics_have_values(run, tmp_path: Path) -
     done = run("score", demo_path(), "-o", "out")
     assert done.status == 0, done.error
     assert (
-        "Models: emotion and toxicity (small, int8), engagement and relevance (base" in done.error
+        "Models: emotion, empathy and toxicity (small, int8), engagement and relevance (base"
+        in done.error
     )
     assert "7 traits (linear); a few seconds for" in done.error
     assert "No values" not in done.error
-    for column in ("engagement", "empathic", "agreeableness", "toxicity"):
+    for column in ("empathy", "engagement", "agreeableness", "toxicity"):
         assert column in done.out
     table = pl.read_parquet(tmp_path / "out/scores.parquet")
     empty = table.filter(level="agent").group_by("metric").agg(pl.col("value").null_count() > 0)

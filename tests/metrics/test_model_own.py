@@ -19,7 +19,7 @@ from dialens.models.traits import save as save_trait
 from tests.metrics.model_talks import TALKS, same, values
 from tests.metrics.tiny_models import add_facts, make_model, tiny_resources
 
-TEXT_TASKS = ("emotion", "toxicity")
+TEXT_TASKS = ("emotion", "toxicity", "empathy")
 NONE = np.zeros(0)
 KINDNESS = TraitModel(
     "kindness", pl.Series(["love"]), np.ones(1), np.ones(1), 1, NONE, NONE, NONE, 3.0
@@ -67,6 +67,7 @@ def with_tokenizer(folder: Path, words: list[str]) -> Path:
     [
         ("toxicity", "toxic", "toxicity"),
         ("emotion", "joy", "emotion_joy"),
+        ("empathy", "warm", "empathy"),
         ("engagement", "engaging", "engagement"),
         ("relevance", "relevant", "relevance"),
     ],

@@ -1,7 +1,7 @@
 """Tiny encoders with random weights, exported like those that ship: for what depends on no meaning.
 
-`small` reads texts (emotion, toxicity) and pairs (engagement), `base` pairs (engagement, relevance)
-with a formula. The trait models beside them are the shipped ones.
+`small` reads texts (emotion, toxicity, empathy) and pairs (engagement), `base` pairs (engagement,
+relevance) with a formula. The trait models beside them are the shipped ones.
 """
 
 import json
@@ -38,12 +38,12 @@ def tiny_folder() -> Path:
     holder = tempfile.TemporaryDirectory(prefix="tiny-models-")
     _kept.append(holder)
     folder = Path(holder.name)
-    text = {"emotion": list(LABELS), "toxicity": ["toxic"]}
+    text = {"emotion": list(LABELS), "toxicity": ["toxic"], "empathy": ["warm"]}
     small = make_model(folder / "small", text, {"engagement": ["engaging"]}, seed=1)
     base = make_model(
         folder / "base", {}, {"engagement": ["engaging"], "relevance": ["relevant"]}, seed=2
     )
-    add_facts(small, default_for=["emotion", "toxicity"])
+    add_facts(small, default_for=["emotion", "toxicity", "empathy"])
     add_facts(base, default_for=["engagement", "relevance"], engagement_formula=FORMULA)
     for traits in PACKAGED.glob("traits_*"):
         (folder / traits.name).symlink_to(traits)

@@ -22,7 +22,7 @@ from dialens.report.profile import character
 from tests.report.conftest import Make, Visitor
 from tests.report.material import two_agents
 
-TRAITS = ["personality", "empathy"]
+TRAITS = ["personality"]
 
 
 def said(metric: str, part: int) -> Definition:

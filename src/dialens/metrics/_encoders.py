@@ -202,7 +202,19 @@ class Encoders:
         Raises:
             DialensError: There is no model for it.
         """
-        model = self._model(task, beside)
+        return self._reader(self._model(task, beside), task)
+
+    def sibling(self, reader: TaskReader, task: str) -> TaskReader:
+        """Another task of the model that a reader uses, whatever model was chosen for that task."""
+        if not isinstance(reader.model, Model):
+            raise DialensError(
+                f"the model {reader.encoder.folder} has no task {task!r} beside its own"
+            )
+        own = reader.model
+        model = Model(own.card, task, precision=own.precision, threads=own.threads)
+        return self._reader(model, task)
+
+    def _reader(self, model: Model | TorchModel, task: str) -> TaskReader:
         pair = task in PAIR_TASKS
         if isinstance(model, Model):
             key: tuple[Path, str | bool] = (model.card.folder, pair)

@@ -7,7 +7,7 @@ from pathlib import Path
 from dialens.base import DialensError, did_you_mean
 from dialens.models import GET_LARGER, has_larger_models
 
-TEXT_TASKS = ("emotion", "toxicity")
+TEXT_TASKS = ("emotion", "toxicity", "empathy")
 PAIR_TASKS = ("engagement", "relevance")
 TRAITS = (
     "agreeableness",

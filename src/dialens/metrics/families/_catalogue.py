@@ -17,7 +17,7 @@ def shipped() -> tuple[MetricCard, ...]:
 
     Examples:
         >>> [card.name for card in shipped()][:2]
-        ['engagement', 'engagement_reactions']
+        ['empathy', 'engagement']
     """
     package = __name__.rpartition(".")[0]
     modules = [

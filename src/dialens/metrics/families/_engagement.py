@@ -131,7 +131,7 @@ FAMILY = Family(
             (0.0, 1.0),
             version=3,
             higher_reads="engages more by the model",
-            headline=1,
+            headline=2,
         ),
         Output(
             "engagement_reactions",

@@ -34,7 +34,13 @@ _EMPATHY = {
     "empathic_concern": "Empathic concern (Interpersonal Reactivity Index, 1 to 5)",
     "state_empathy": "Empathy felt while writing (Batson's scale, 1 to 7)",
 }
-_HEADLINES = {"empathic_concern": 2, "agreeableness": 3}
+_LABELS = {
+    "empathic_concern": "Empathic concern (writing style)",
+    "state_empathy": "State empathy (writing style)",
+}
+"""What a reply says to a feeling is the metric `empathy`; these say whose writing it resembles."""
+_HEADLINES = {"agreeableness": 3}
+_OF_THE_PAPER = ("empathic_concern", "agreeableness")
 _HIGHER = {
     "agreeableness": "writes like more agreeable people",
     "openness": "writes like more open people",
@@ -140,6 +146,7 @@ def _family(trait: str) -> Family:
         trait,
         f"{meaning}, predicted from the agent's words",
         higher_is_better=None,
+        label=_LABELS.get(trait, ""),
         higher_reads=_HIGHER[trait],
         headline=_HEADLINES.get(trait),
         describes="momentary trait" if trait == "state_empathy" else "trait",
@@ -155,9 +162,9 @@ def _family(trait: str) -> Family:
         whole=True,
         citation=_GIORGI,
         licence=_LICENCE,
-        groups=("giorgi2023",) if trait in _HEADLINES else (),
+        groups=("giorgi2023",) if trait in _OF_THE_PAPER else (),
         side="psychological",
-        listed="empathy" if trait in _EMPATHY else "personality",
+        listed="personality",
         by_default=True,
         cached=False,
         uses={"tok": VERSION},

@@ -34,7 +34,7 @@ _VERDICTS: Mapping[Enum, tuple[str, str]] = {
 
 NO_TRAITS = (
     "No trait was scored with a model that is better than chance. Personality and empathy come "
-    "from models: score with --models default, and with the families personality and empathy."
+    "from models: score with --models default, and with the family personality."
 )
 _REASONS: Mapping[Enum, str] = {
     Difference.NO_TRAIT: NO_TRAITS,

@@ -1,0 +1,99 @@
+"""Empathy: how far a reply meets the feeling in what was said with warmth, and belongs there.
+
+The model reads the sentences of a reply, the turn that it answers, and the reply after the last two
+turns; `dialens.models._empathy` says how these are put together. It is about what one turn says to
+another, as raters of support replies judge it. The traits `empathic_concern` and `state_empathy`
+are about something else: whose writing an agent's words resemble.
+"""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from dialens.metrics._encoders import UNKNOWN, TaskReader, encoders_of, opened_reader
+from dialens.metrics._family import Advance, Family, Output, ScorerContext, Unit
+from dialens.metrics._features import quantised
+from dialens.metrics._pace import paced
+from dialens.metrics._state import Floats
+from dialens.models import CONTEXT_TURNS, EMPATHY, WARM, EmpathyInputs, EmpathyScorer
+
+_RELEVANCE = "relevance"
+_RELEVANT = ("relevant",)
+
+
+class EmpathyOfReplies:
+    """Empathy by the formula of the model's card.
+
+    Args:
+        reader: Reads single texts.
+        relevance: The same model's reader of pairs; None where there is no formula.
+    """
+
+    def __init__(self, reader: TaskReader, relevance: TaskReader | None) -> None:
+        self._reader, self._relevance = reader, relevance
+        self._formula = EmpathyScorer(reader.model)
+        self.signature = "/".join(filter(None, (reader.signature, self._formula.signature)))
+
+    def prepare(self, references: Iterable[str]) -> None:
+        """Nothing is learned from references."""
+
+    def score(self, units: Sequence[Unit], advance: Advance = lambda _: None) -> Floats:
+        """One row a unit."""
+        inputs = EmpathyInputs.of([(unit.context, unit.response) for unit in units])
+        texts, pairs = self._reader.encoder, None
+        fresh = len(texts.uncached(inputs.texts))
+        if self._relevance is not None:
+            pairs = self._relevance.encoder
+            fresh += len(pairs.uncached(inputs.pairs))
+        step = paced(advance, len(units), fresh)
+        logits = texts.logits(inputs.texts, step)[:, self._reader.head.columns]
+        relevance = None
+        if pairs is not None and self._relevance is not None:
+            relevance = self._relevance.logit(pairs.logits(inputs.pairs, step), _RELEVANT)
+        return quantised(self._formula.combine(inputs, logits, relevance))[:, np.newaxis]
+
+
+def open_empathy(context: ScorerContext) -> EmpathyOfReplies:
+    """Find the model, and try it out."""
+    reader = opened_reader(context, EMPATHY, WARM)
+    formula = EmpathyScorer(reader.model).formula
+    relevance = None
+    if formula is not None:
+        relevance = encoders_of(context).sibling(reader, _RELEVANCE)
+        relevance.check(_RELEVANT)
+    return EmpathyOfReplies(reader, relevance)
+
+
+FAMILY = Family(
+    name=EMPATHY,
+    label="Empathy",
+    outputs=(
+        Output(
+            "empathy",
+            "How far a turn of the agent meets the feeling in what was said with warmth",
+            (0.0, 1.0),
+            higher_reads="answers feelings more warmly by the model",
+            headline=1,
+        ),
+    ),
+    open=open_empathy,
+    needs=("model", "context"),
+    reads=("context",),
+    context_turns=CONTEXT_TURNS,
+    reasons={
+        "context": "nothing to answer",
+        "value": UNKNOWN,
+        "text": "no text",
+    },
+    whole=True,
+    citation="judged on EPITOME: Sharma et al. 2020, doi:10.18653/v1/2020.emnlp-main.425",
+    licence="model trained on sentences written for dialens: Apache-2.0; research-grade",
+    side="psychological",
+    by_default=True,
+    cached=False,
+    model=lambda context: encoders_of(context).reader(EMPATHY).encoder,
+)
+
+
+PLACE = 5
+METRICS = (FAMILY,)
