@@ -20,10 +20,11 @@ SAID = ["Grüße aus Malmö – ça va?", "“Très bien”, 3 €"]
         (TEXT.encode("utf-16"), "utf-16-le"),  # Excel's "Unicode text"
         (b"\xfe\xff" + TEXT.encode("utf-16-be"), "utf-16-be"),
         (TEXT.encode("cp1252"), "cp1252"),
-        (gzip.compress(TEXT.encode("cp1252")), "cp1252"),
+        (gzip.compress(TEXT.encode("cp1252"), mtime=0), "cp1252"),
         (TEXT.encode("utf-8-sig"), None),
         (TEXT.encode(), None),
     ],
+    ids=["utf-16", "utf-16-be", "cp1252", "cp1252, packed", "utf-8 with a mark", "utf-8"],
 )
 def test_a_sheet_in_any_encoding_of_windows(tmp_path: Path, data: bytes, named: str | None) -> None:
     path = tmp_path / "chats.txt"
