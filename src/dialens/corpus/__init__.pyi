@@ -6,6 +6,7 @@ from ._dialogue import Dialogue, Rating, Reference, Turn, batches, tables
 from ._intake import Intake, OnError, RecordError, message
 from ._opening import read
 from ._reading import Reader, RecordReader
+from ._roles import role_of
 from ._source import Record, Source, json_records
 from ._tables import LEVELS, RATER_KINDS, RATINGS, REFERENCES, TURNS, Tables
 from ._unpacking import DAMAGE, MAGIC_BYTES, packing_of, unpacked_pieces
@@ -44,6 +45,7 @@ __all__ = [
     "message",
     "packing_of",
     "read",
+    "role_of",
     "tables",
     "unpacked_pieces",
     "write_corpus",

@@ -6,11 +6,13 @@ from ._family_cards import GROUP, cards_of
 from ._family_features import family_feature
 from ._features import DistinctNgrams, Feature, Spread, TurnValue, WordCount
 from ._forecast import Forecast, forecast
+from ._headlines import headline_metrics
 from ._model_choice import ModelChoice
 from ._parts import ScoringPlan
 from ._registry import metrics, select
 from ._result_cache import ResultCache, default_folder
 from ._score_tables import SCORES, long, state_of
+from ._score_text import TextScore, score_text
 from ._scorers import ScorerSet, check_names
 from ._scores import Scores
 from ._scoring import make_plan, score, score_into
@@ -41,6 +43,7 @@ __all__ = [
     "ScoringPlan",
     "Spread",
     "State",
+    "TextScore",
     "TurnBatch",
     "TurnValue",
     "Unit",
@@ -51,6 +54,7 @@ __all__ = [
     "default_folder",
     "family_feature",
     "forecast",
+    "headline_metrics",
     "in_sentence",
     "long",
     "make_plan",
@@ -60,6 +64,7 @@ __all__ = [
     "score",
     "score_into",
     "score_parts",
+    "score_text",
     "select",
     "state_of",
     "turn_mean",
