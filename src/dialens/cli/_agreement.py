@@ -20,6 +20,7 @@ from dialens.base import (
     sha256_file,
 )
 from dialens.cli._options import Force, Format, OnErrorOption, Seed, names, shown
+from dialens.cli._tables_and_figures import FIGURES, Figures, print_figures, write_asked
 from dialens.cli._terminal import plain_console, plain_table
 from dialens.corpus import OnError
 from dialens.report.agreement import write_agreement
@@ -82,6 +83,7 @@ def agreement(
     seed: Seed = 0,
     format: Format = None,
     on_error: OnErrorOption = OnError.STOP,
+    figures: Figures = None,
     force: Force = False,
 ) -> None:
     """Measure how far raters agree: ICC, alpha, kappa, AC1 and W, each with an interval.
@@ -148,6 +150,7 @@ def agreement(
                 study=study,
                 normalise=normalise,
             )
+            drawn = write_asked(summary, scratch / FIGURES, figures)
         recorder.finish(scratch / RUN)
     print(f"{summary.answer}.\n{summary.scope}.")
     _print(result)
@@ -156,6 +159,7 @@ def agreement(
     _print_raters(result)
     print(f"\nPage: {shown(output / 'agreement.html')}   (open it in a browser)")
     print(f"Rows: {shown(output / 'agreement.json')}   Run record: {shown(output / RUN)}")
+    print_figures(output / FIGURES, drawn)
 
 
 def _write(result: Agreement, study: GeneralizabilityStudy | None, folder: Path) -> None:

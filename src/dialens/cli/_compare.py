@@ -28,6 +28,14 @@ from dialens.base import (
     p_value,
 )
 from dialens.cli._options import Force, Resamples, Seed, names, shown
+from dialens.cli._tables_and_figures import (
+    Csv,
+    FigureFormat,
+    Figures,
+    make_room,
+    print_figures,
+    write_asked,
+)
 from dialens.cli._terminal import plain_console, plain_table
 from dialens.metrics import MetricCard, Scores
 from dialens.report import Summary, run_facts, write_comparison
@@ -36,6 +44,8 @@ _SHOWN = 10
 _FINE = 0.1
 _TABLE = "comparison.parquet"
 _PAGE = "comparison.html"
+_CSV = "comparison.csv"
+_FIGURES = "comparison_figures"
 
 
 def compare(
@@ -55,6 +65,8 @@ def compare(
     ] = None,
     resamples: Resamples = RESAMPLES,
     seed: Seed = 0,
+    csv: Csv = False,
+    figures: Figures = None,
     force: Force = False,
 ) -> None:
     """Compare agents or systems: difference, interval over dialogs, corrected p-value.
@@ -91,13 +103,16 @@ def compare(
         )
     title = f"Comparison: {scores.name}"
     if output is None:
-        summary = _write(table, scores, opened.cards, title)
-        list_files(scores, [_TABLE, _PAGE])
+        make_room(scores, _CSV, _FIGURES)
+        summary, files = _write(table, scores, opened.cards, title, csv=csv, figures=figures)
+        list_files(scores, files)
     else:
         with atomic_folder(output, inputs=[scores], force=force) as scratch:
             recorder.observe(**run_facts(scores=opened))
             with recorder.step("report"):
-                summary = _write(table, scratch, opened.cards, title)
+                summary, files = _write(
+                    table, scratch, opened.cards, title, csv=csv, figures=figures
+                )
             recorder.finish(scratch / RUN)
     print(f"{summary.answer}.\n{summary.scope}.\n")
     _print(table, cards_as_compared(table, opened.cards))
@@ -106,16 +121,29 @@ def compare(
         f"\nAll {table.height:,} rows: {shown(folder / _PAGE)} (to look at), "
         f"{shown(folder / _TABLE)} (to compute with)"
     )
+    print_figures(folder / _FIGURES, [name for name in files if name.startswith(_FIGURES)])
     if output is not None:
         print(f"Run record: {shown(output / RUN)}")
 
 
 def _write(
-    table: pl.DataFrame, folder: Path, cards: Mapping[str, MetricCard], title: str
-) -> Summary:
+    table: pl.DataFrame,
+    folder: Path,
+    cards: Mapping[str, MetricCard],
+    title: str,
+    *,
+    csv: bool,
+    figures: FigureFormat | None,
+) -> tuple[Summary, list[str]]:
+    """What the page says, and the files that were written."""
     with atomic_file(folder / _TABLE) as scratch:
         table.write_parquet(scratch)
-    return write_comparison(table, folder / _PAGE, cards=cards, title=title)
+    if csv:
+        with atomic_file(folder / _CSV) as scratch:
+            table.write_csv(scratch)
+    summary = write_comparison(table, folder / _PAGE, cards=cards, title=title)
+    drawn = write_asked(summary, folder / _FIGURES, figures)
+    return summary, [_TABLE, _PAGE, *([_CSV] if csv else []), *drawn]
 
 
 def _print(table: pl.DataFrame, cards: Mapping[str, MetricCard]) -> None:

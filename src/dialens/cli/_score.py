@@ -31,6 +31,16 @@ from dialens.cli._options import (
     names,
     shown,
 )
+from dialens.cli._tables_and_figures import (
+    AGENTS,
+    FIGURES,
+    Csv,
+    FigureFormat,
+    Figures,
+    print_figures,
+    write_asked,
+    write_score_tables,
+)
 from dialens.cli._terminal import plain_console, plain_table
 from dialens.corpus import Intake, OnError, read, write_rejects
 from dialens.metrics import Resources, Scores, ScoringPlan, forecast, make_plan, score_into
@@ -84,12 +94,14 @@ def score(
     ] = None,
     format: Format = None,
     on_error: OnErrorOption = OnError.STOP,
+    csv: Csv = False,
+    figures: Figures = None,
     force: Force = False,
 ) -> None:
     """Score conversations at every level and write a report.
 
-    Writes scores.parquet (one row a value), report.html (to look at) and run.json (what was done,
-    with what) into the output folder.
+    Writes scores.parquet (one row a value), agents.csv (one row an agent, for spreadsheets),
+    report.html (to look at) and run.json (what was done, with what) into the output folder.
 
     [bold]Examples[/]
 
@@ -129,6 +141,8 @@ def score(
         threads=threads,
         format=format,
         on_error=on_error,
+        csv=csv,
+        figures=figures,
         force=force,
     )
 
@@ -143,6 +157,8 @@ def score_to(
     threads: int | None = None,
     format: str | None = None,
     on_error: OnError = OnError.STOP,
+    csv: bool = False,
+    figures: FigureFormat | None = None,
     force: bool = False,
 ) -> None:
     """Read, score, report; the output folder appears when all of it is done."""
@@ -186,11 +202,14 @@ def score_to(
                 resources=resources,
                 seed=resources.seed,
             )
+            drawn = write_asked(summary, scratch / FIGURES, figures)
+        write_score_tables(scores, scratch, csv=csv)
         recorder.finish(scratch / RUN)
         if intake.rejects:
             write_rejects(intake, scratch / "rejects.jsonl")
         shutil.rmtree(spool, ignore_errors=True)
     _print(Scores.open(output), summary, output, intake)
+    print_figures(output / FIGURES, drawn)
     if context.models.size == "default" and not has_larger_models():
         print(f"Models: the small ones. Those that did better on engagement: {GET_LARGER}")
 
@@ -208,7 +227,10 @@ def _print(scores: Scores, summary: Summary, output: Path, intake: Intake) -> No
         for finding in summary.findings:
             print(f"  {finding.text}")
     print(f"\nReport: {shown(output / 'report.html')}   (open it in a browser)")
-    print(f"Scores: {shown(output / 'scores.parquet')}   Run record: {shown(output / RUN)}")
+    print(
+        f"Scores: {shown(output / 'scores.parquet')}, {shown(output / AGENTS)}   "
+        f"Run record: {shown(output / RUN)}"
+    )
     if agents > 1:
         print(f"Next:   dialens compare {shown(output)}")
 

@@ -22,6 +22,7 @@ from dialens.base import (
     progress,
 )
 from dialens.cli._options import Force, Format, OnErrorOption, Resamples, Seed, names, shown
+from dialens.cli._tables_and_figures import FIGURES, Figures, print_figures, write_asked
 from dialens.cli._terminal import plain_console, plain_table
 from dialens.corpus import RATER_KINDS, Intake, OnError, read
 from dialens.metrics import Scores
@@ -104,6 +105,7 @@ def validate(
     seed: Seed = 0,
     format: Format = None,
     on_error: OnErrorOption = OnError.STOP,
+    figures: Figures = None,
     force: Force = False,
 ) -> None:
     """Hold every metric against every human judgement, at every level that was rated.
@@ -162,8 +164,10 @@ def validate(
         recorder.observe(**run_facts(corpus=conversations, scores=opened))
         with recorder.step("report"):
             summary = _write(result, scratch, resamples, folds)
+            drawn = write_asked(summary, scratch / FIGURES, figures)
         recorder.finish(scratch / RUN)
     _print(result, summary, output)
+    print_figures(output / FIGURES, drawn)
 
 
 def _write(result: Validation, folder: Path, resamples: int, folds: int) -> Summary:

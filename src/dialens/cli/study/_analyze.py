@@ -13,6 +13,7 @@ from dialens.analysis.bias import Resampling, analyse_study, read_study
 from dialens.analysis.people import People, who_took_part
 from dialens.base import RUN, DialensError, Recorder, atomic_folder, listed
 from dialens.cli._options import Force, Resamples, Seed, shown
+from dialens.cli._tables_and_figures import FIGURES, Figures, print_figures, write_asked
 from dialens.cli._terminal import plain_console
 from dialens.cli.study._database import DATABASE, DatabaseOption, database_of, recorded_study
 from dialens.cli.study._extra import studies_extra
@@ -102,6 +103,7 @@ def analyze(
     db: DatabaseOption = None,
     resamples: Resamples = 2_000,
     seed: Seed = 0,
+    figures: Figures = None,
     force: Force = False,
 ) -> None:
     """Analyse a study: which agent people preferred, and how the questionnaire biased them.
@@ -152,8 +154,10 @@ def analyze(
                 put_in=opened.put_in,
                 participants=who_took_part(data.ratings, opened.folder),
             )
+            drawn = write_asked(summary, scratch / FIGURES, figures)
         recorder.finish(scratch / RUN)
     _print(summary, analysis.people, target)
+    print_figures(target / FIGURES, drawn)
 
 
 def _beside(source: Path) -> Path:
