@@ -27,6 +27,7 @@ from dialens.base import (
     number,
     p_value,
 )
+from dialens.cli._completion import among, metric_names
 from dialens.cli._options import Force, Resamples, Seed, names, shown
 from dialens.cli._tables_and_figures import (
     Csv,
@@ -56,12 +57,20 @@ def compare(
             "--output", "-o", metavar="OUT", help="Folder to write, with a run record; DIR if none."
         ),
     ] = None,
-    level: Annotated[str, typer.Option(help="Compare each `agent` or each `system`.")] = "agent",
+    level: Annotated[
+        str,
+        typer.Option(
+            help="Compare each `agent` or each `system`.", autocompletion=among("agent", "system")
+        ),
+    ] = "agent",
     baseline: Annotated[
         str | None, typer.Option(help="Compare all with this one; every pair if not given.")
     ] = None,
     metrics: Annotated[
-        list[str] | None, typer.Option("--metrics", "-m", help="Only these metrics or families.")
+        list[str] | None,
+        typer.Option(
+            "--metrics", "-m", help="Only these metrics or families.", autocompletion=metric_names
+        ),
     ] = None,
     resamples: Resamples = RESAMPLES,
     seed: Seed = 0,

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from dialens.base import progress
+from dialens.cli._completion import written_format_names
 from dialens.cli._options import Force, Format, OnErrorOption, shown
 from dialens.corpus import Intake, OnError, write_rejects
 from dialens.corpus import convert as convert_corpus
@@ -17,7 +18,11 @@ def convert(
     format: Format = None,
     to: Annotated[
         str | None,
-        typer.Option("--to", help="Format to write; from the ending of OUT if not given."),
+        typer.Option(
+            "--to",
+            help="Format to write; from the ending of OUT if not given.",
+            autocompletion=written_format_names,
+        ),
     ] = None,
     on_error: OnErrorOption = OnError.STOP,
     force: Force = False,

@@ -12,6 +12,7 @@ from rich.table import Column
 
 from dialens.analysis.profiles import write_trait_profile
 from dialens.base import RUN, Recorder, atomic_folder, counted, progress
+from dialens.cli._completion import among, metric_names
 from dialens.cli._options import (
     AllowPickle,
     Cache,
@@ -42,7 +43,7 @@ from dialens.cli._tables_and_figures import (
     write_score_tables,
 )
 from dialens.cli._terminal import plain_console, plain_table
-from dialens.corpus import Intake, OnError, read, write_rejects
+from dialens.corpus import LEVELS, Intake, OnError, read, write_rejects
 from dialens.metrics import Resources, Scores, ScoringPlan, forecast, make_plan, score_into
 from dialens.models import GET_LARGER, has_larger_models
 from dialens.report import Summary, headline_metrics, run_facts, write_report
@@ -60,13 +61,18 @@ def score(
         typer.Option(
             "--metrics",
             "-m",
+            autocompletion=metric_names,
             help="Metrics or families, with commas; `automatic` for those of the field, `all` for "
             "everything; all but the automatic ones by default.",
         ),
     ] = None,
     levels: Annotated[
         list[str] | None,
-        typer.Option("--levels", help="Among turn, dialog, agent, system; default: all."),
+        typer.Option(
+            "--levels",
+            help="Among turn, dialog, agent, system; default: all.",
+            autocompletion=among(*LEVELS),
+        ),
     ] = None,
     lexicon: Annotated[
         list[str] | None,

@@ -27,7 +27,7 @@ class FigureFormat(StrEnum):
 Figures = Annotated[
     FigureFormat | None,
     typer.Option(
-        "--figures", help="Write the report's charts as files, too, into a folder `figures`."
+        "--figures", help="Write the report's charts as files, too, into a folder of figures."
     ),
 ]
 Csv = Annotated[

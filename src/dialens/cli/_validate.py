@@ -21,10 +21,11 @@ from dialens.base import (
     number,
     progress,
 )
+from dialens.cli._completion import among, metric_names
 from dialens.cli._options import Force, Format, OnErrorOption, Resamples, Seed, names, shown
 from dialens.cli._tables_and_figures import FIGURES, Figures, print_figures, write_asked
 from dialens.cli._terminal import plain_console, plain_table
-from dialens.corpus import RATER_KINDS, Intake, OnError, read
+from dialens.corpus import LEVELS, RATER_KINDS, Intake, OnError, read
 from dialens.metrics import Scores
 from dialens.report import Summary, run_facts
 from dialens.report.validation import (
@@ -62,16 +63,22 @@ def validate(
     level: Annotated[
         list[str] | None,
         typer.Option(
-            "--level", help="Among turn, dialog, agent, system; default: all that were rated."
+            "--level",
+            help="Among turn, dialog, agent, system; default: all that were rated.",
+            autocompletion=among(*LEVELS),
         ),
     ] = None,
     metrics: Annotated[
-        list[str] | None, typer.Option("--metrics", "-m", help="Only these metrics or families.")
+        list[str] | None,
+        typer.Option(
+            "--metrics", "-m", help="Only these metrics or families.", autocompletion=metric_names
+        ),
     ] = None,
     psychological: Annotated[
         list[str] | None,
         typer.Option(
             "--psychological",
+            autocompletion=metric_names,
             help="Metrics or families of the group P; the five of Giorgi et al. (2023) by default.",
         ),
     ] = None,
@@ -79,13 +86,18 @@ def validate(
         list[str] | None,
         typer.Option(
             "--automatic",
+            autocompletion=metric_names,
             help="Metrics or families of the group A; the automatic metrics of the field that were "
             "scored by default, or else everything not psychological.",
         ),
     ] = None,
     raters: Annotated[
         list[str] | None,
-        typer.Option("--raters", help="Kinds of raters to use: human, llm, simulated."),
+        typer.Option(
+            "--raters",
+            help="Kinds of raters to use: human, llm, simulated.",
+            autocompletion=among(*RATER_KINDS),
+        ),
     ] = None,
     references: Annotated[
         bool,

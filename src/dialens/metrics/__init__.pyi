@@ -7,7 +7,7 @@ from ._family_features import family_feature
 from ._features import DistinctNgrams, Feature, Spread, TurnValue, WordCount
 from ._forecast import Forecast, forecast
 from ._headlines import headline_metrics
-from ._model_choice import ModelChoice
+from ._model_choice import SIZES, TASKS, ModelChoice
 from ._parts import ScoringPlan
 from ._registry import metrics, select
 from ._result_cache import ResultCache, default_folder
@@ -23,6 +23,8 @@ __all__ = [
     "GROUP",
     "LABELS",
     "SCORES",
+    "SIZES",
+    "TASKS",
     "Definition",
     "DistinctNgrams",
     "Family",
