@@ -2,6 +2,7 @@
 
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -84,7 +85,7 @@ def test_scores_without_agents_still_show_themselves(corpus: dialens.Corpus) -> 
 
 
 def test_results_of_statistics_are_short(corpus: dialens.Corpus) -> None:
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"dialog": f"d{item}", "rater": f"r{rater}", "value": float((item * 2 + rater) % 5)}
         for item in range(12)
         for rater in range(4)
@@ -182,7 +183,7 @@ def test_one_reply_scores_as_it_does_in_a_corpus() -> None:
 
 def test_messages_texts_and_turns_are_the_same_context() -> None:
     texts = ["Hi", "Hello!", "I won the race!"]
-    messages = [
+    messages: list[dict[str, object]] = [
         {"role": "system", "content": "Be kind."},
         {"role": "user", "content": "Hi"},
         {"role": "assistant", "content": "Hello!"},
@@ -193,10 +194,8 @@ def test_messages_texts_and_turns_are_the_same_context() -> None:
     turns = [Turn("U", "partner", "Hi"), Turn("B", "agent", "Hello!")]
     turns.append(Turn("U", "partner", "I won the race!"))
     reply, names = "Great race, and well done!", ["style", "emotion_matching", "specificity"]
-    values = [
-        dialens.score_text(context, reply, metrics=names).values
-        for context in (texts, messages, turns)
-    ]
+    contexts: list[Any] = [texts, messages, turns]
+    values = [dialens.score_text(context, reply, metrics=names).values for context in contexts]
     assert values[0] == values[1] == values[2]
     opening = dialens.score_text("", reply, metrics=["language_style_matching"])
     assert opening["language_style_matching"] is None

@@ -94,7 +94,7 @@ def score_text(
         >>> score_text(more, "Fine, and you?", metrics=["question"]).values
         {'question': 1.0}
     """
-    if not isinstance(reply, str) or not reply.strip():
+    if not reply.strip():
         raise DialensError(f"The reply is empty, so there is nothing to score; seen: {reply!r}.")
     turns = [*_turns(context), Turn("agent", "agent", reply)]
     corpus = Corpus.of([Dialogue("text", "agent", "text", turns)])
