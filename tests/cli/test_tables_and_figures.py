@@ -116,3 +116,26 @@ def test_agreement_is_drawn(tmp_path: Path) -> None:
     drawn = list((tmp_path / "out" / "figures").glob("*.svg"))
     assert drawn
     assert all(ElementTree.parse(path).getroot() is not None for path in drawn)
+
+
+def test_a_study_is_drawn(tmp_path: Path) -> None:
+    cells = [(a, d, r) for a in ("plain", "warm") for d in range(8) for r in range(6)]
+    table = pl.DataFrame(
+        {
+            "dialog": [f"{agent}{dialog}" for agent, dialog, _ in cells],
+            "agent": [agent for agent, _, _ in cells],
+            "rater": [f"r{rater}" for _, _, rater in cells],
+            "quality": ["tone"] * len(cells),
+            "value": [1 + (d * 5 + r * 3 + (a == "warm")) % 5 for a, d, r in cells],
+        }
+    )
+    table.write_csv(tmp_path / "ratings.csv")
+    out = tmp_path / "out"
+    options = ("--scale", "tone=likert", "--resamples", 100, "--figures", "svg")
+    _run("study", "analyze", tmp_path / "ratings.csv", "-o", out, *options)
+    text = "".join(
+        "".join(ElementTree.parse(path).getroot().itertext())
+        for path in (out / "figures").glob("*.svg")
+    )
+    assert "plain" in text
+    assert "warm" in text
