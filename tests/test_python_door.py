@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 import dialens
 from dialens.cli._app import app
-from dialens.corpus import Dialogue, Turn, demo_path
+from dialens.corpus import Dialogue, Rating, Turn, demo_path, tables
 from dialens.metrics import ModelChoice, Resources, ScorerContext, ScorerSet, Scores
 from dialens.statistics import fit_mixed, measure_agreement
 
@@ -106,8 +106,6 @@ def test_results_of_statistics_are_short(corpus: dialens.Corpus) -> None:
 
 
 def _ratings(rows: list[dict]) -> pl.DataFrame:
-    from dialens.corpus import Rating, tables
-
     talks = [
         Dialogue(
             "s",
@@ -222,3 +220,35 @@ def test_the_default_metrics_are_those_of_score() -> None:
     corpus = dialens.Corpus.of([Dialogue("s", "b", "d", [Turn("B", "agent", "Hello")])])
     expected = dialens.score(corpus, resources=resources).names
     assert list(dialens.score_text("Hi", "Hello", resources=resources).values) == expected
+
+
+def test_a_validation_shows_the_strongest_metrics() -> None:
+    texts = [
+        "Yes.",
+        "I see, well.",
+        "That sounds hard, tell me more.",
+        "Oh, how was your day then?",
+    ]
+    talks = [
+        Dialogue(
+            "s",
+            f"bot{number % 2}",
+            f"d{number}",
+            [
+                Turn("U", "partner", f"Hi {number}"),
+                Turn("B", "agent", texts[number % 4] + " So." * n),
+            ],
+            [
+                Rating("warm", float(number % 4 + n), turn=1, rater=f"r{rater}")
+                for rater in range(2)
+            ],
+        )
+        for number in range(16)
+        for n in [number // 8]
+    ]
+    corpus = dialens.Corpus.of(talks)
+    scores = dialens.score(corpus, metrics=["length", "question"])
+    found = dialens.validate(corpus, scores, resamples=100)
+    assert "2 metrics" in repr(found)
+    assert repr(found).count("\n") < _LINES
+    assert "warm (turn)" in _cells(found._repr_html_())
