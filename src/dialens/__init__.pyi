@@ -11,7 +11,7 @@ from . import text as text
 from .analysis import compare, gate, intervals, validate
 from .base import DialensError
 from .corpus import Corpus, read
-from .metrics import Resources, Scores, score
+from .metrics import Resources, Scores, score, score_text
 from .statistics import fit_mixed, load_ratings, measure_agreement, power_curve
 
 __version__: str
@@ -31,5 +31,6 @@ __all__ = [
     "power_curve",
     "read",
     "score",
+    "score_text",
     "validate",
 ]

@@ -123,6 +123,13 @@ def test_the_page_needs_nothing_and_escapes_names(rated, tmp_path: Path) -> None
     assert tex.count(r"\begin{table}") == tex.count(r"\end{table}") == 2
 
 
+def test_charts_are_files_where_asked_for(rated, tmp_path: Path) -> None:
+    run("validate", *rated, "-o", tmp_path / "v", "--resamples", 200, "--figures", "svg")
+    drawn = list((tmp_path / "v" / "figures").glob("*.svg"))
+    assert any(path.stem.startswith("matrix") for path in drawn)
+    assert all("var(--" not in path.read_text(encoding="utf-8") for path in drawn)
+
+
 def test_the_same_command_gives_the_same_numbers(rated, tmp_path: Path) -> None:
     for name in ("a", "b"):
         run("validate", *rated, "-o", tmp_path / name, "--resamples", 200, "--seed", 4)

@@ -1,4 +1,5 @@
 from ._allocator import ALLOCATOR, keep_freed_memory
+from ._display import html_table, text_table
 from ._errors import DialensError, DialensWarning, did_you_mean, first_line
 from ._estimate import Estimate
 from ._http import RetryPolicy, not_sent, retry_after, send_with_retry
@@ -42,6 +43,7 @@ __all__ = [
     "did_you_mean",
     "duration",
     "first_line",
+    "html_table",
     "in_brackets",
     "interval",
     "keep_freed_memory",
@@ -62,6 +64,7 @@ __all__ = [
     "set_aside",
     "sha256_file",
     "step_key",
+    "text_table",
     "validated",
     "versions",
     "write_marker",

@@ -28,6 +28,7 @@ from dialens.cli._rating_options import (
     ratings_from,
     scales_given,
 )
+from dialens.cli._tables_and_figures import FIGURES, Figures, print_figures, write_asked
 from dialens.cli._terminal import plain_console, plain_table
 from dialens.corpus import OnError
 from dialens.report import agreement_apa, paper_text, write_agreement_handover
@@ -96,6 +97,7 @@ def agreement(
     seed: Seed = 0,
     format: RatingFormat = None,
     on_error: OnErrorOption = OnError.STOP,
+    figures: Figures = None,
     force: Force = False,
 ) -> None:
     """Measure how far raters agree: ICC, alpha, kappa, AC1 and W, each with an interval.
@@ -191,6 +193,7 @@ def agreement(
             )
             text = _for_a_paper(result, f"Agreement: {name}", normalise)
             (scratch / PAPER).write_text(text, encoding="utf-8")
+            drawn = write_asked(summary, scratch / FIGURES, figures)
         recorder.finish(scratch / RUN)
     print(f"{summary.answer}.\n{summary.scope}.")
     _print(result)
@@ -203,6 +206,7 @@ def agreement(
         f"For R and SPSS: {shown(output / 'analysis.R')}, ratings.sps   "
         f"Run record: {shown(output / RUN)}"
     )
+    print_figures(output / FIGURES, drawn)
 
 
 def _write(result: Agreement, study: GeneralizabilityStudy | None, folder: Path) -> None:

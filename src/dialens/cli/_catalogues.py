@@ -8,6 +8,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from dialens.base import DialensError
+from dialens.cli._completion import any_format_name, one_metric_name
 from dialens.cli._options import AllowPickle, Device, MetricOptions, Weights, make_scorers
 from dialens.cli._terminal import plain_table
 from dialens.corpus import LEVELS
@@ -17,7 +18,10 @@ from dialens.metrics import metrics as all_metrics
 
 
 def metrics(
-    name: Annotated[str | None, typer.Argument(help="Show this metric's or family's card.")] = None,
+    name: Annotated[
+        str | None,
+        typer.Argument(help="Show this metric's or family's card.", autocompletion=one_metric_name),
+    ] = None,
     weights: Weights = None,
     metric_option: MetricOptions = None,
     device: Device = "auto",
@@ -124,7 +128,10 @@ def _show(card: MetricCard, resources: Resources, lacking: str | None) -> None:
 
 
 def formats(
-    name: Annotated[str | None, typer.Argument(help="Show an example of this format.")] = None,
+    name: Annotated[
+        str | None,
+        typer.Argument(help="Show an example of this format.", autocompletion=any_format_name),
+    ] = None,
 ) -> None:
     """List the formats that can be read and written, or show an example of one.
 

@@ -19,6 +19,7 @@ from dialens.base import (
     list_files,
     listed,
 )
+from dialens.cli._completion import among, metric_names
 from dialens.cli._options import (
     AllowPickle,
     Cache,
@@ -37,6 +38,14 @@ from dialens.cli._options import (
     shown,
 )
 from dialens.cli._runs import Lexicons, NoReport, Prompt, Quiet, ScoringOptions, open_runs
+from dialens.cli._tables_and_figures import (
+    Csv,
+    FigureFormat,
+    Figures,
+    make_room,
+    print_figures,
+    write_asked,
+)
 from dialens.corpus import OnError
 from dialens.metrics import MetricCard, Scores
 from dialens.report import comparison_lines, run_facts, write_comparison
@@ -45,6 +54,8 @@ _TABLE = "comparison.parquet"
 _PAGE = "comparison.html"
 _SEVERAL = Path("comparison")
 _NAMED = 4
+_CSV = "comparison.csv"
+_FIGURES = "comparison_figures"
 
 
 def compare(
@@ -66,13 +77,21 @@ def compare(
             "default, else `comparison`.",
         ),
     ] = None,
-    level: Annotated[str, typer.Option(help="Compare each `agent` or each `system`.")] = "agent",
+    level: Annotated[
+        str,
+        typer.Option(
+            help="Compare each `agent` or each `system`.", autocompletion=among("agent", "system")
+        ),
+    ] = "agent",
     baseline: Annotated[
         str | None,
         typer.Option(help="Compare all with this agent or run; every pair if not given."),
     ] = None,
     metrics: Annotated[
-        list[str] | None, typer.Option("--metrics", "-m", help="Only these metrics or families.")
+        list[str] | None,
+        typer.Option(
+            "--metrics", "-m", help="Only these metrics or families.", autocompletion=metric_names
+        ),
     ] = None,
     no_report: NoReport = False,
     quiet: Quiet = False,
@@ -93,6 +112,8 @@ def compare(
     on_error: OnErrorOption = OnError.STOP,
     resamples: Resamples = RESAMPLES,
     seed: Seed = 0,
+    csv: Csv = False,
+    figures: Figures = None,
     force: Force = False,
 ) -> None:
     """Compare agents, systems or runs: differences, intervals, corrected p-values.
@@ -157,14 +178,16 @@ def compare(
     title = f"Comparison: {listed(list(opened))}" if joined else f"Comparison: {name}"
     inside = output is None and joined is None and is_score_folder(runs[0])
     folder = runs[0] if inside else output or _SEVERAL
+    shown_cards = None if no_report else cards
     if inside:
-        _write(table, folder, None if no_report else cards, title)
-        list_files(folder, [_TABLE] if no_report else [_TABLE, _PAGE])
+        make_room(folder, _CSV, _FIGURES)
+        files = _write(table, folder, shown_cards, title, csv=csv, figures=figures)
+        list_files(folder, files)
     else:
         with atomic_folder(folder, inputs=runs, force=force) as scratch:
             recorder.observe(**run_facts(scores=joined.scores if joined else first))
             with recorder.step("report"):
-                _write(table, scratch, None if no_report else cards, title)
+                files = _write(table, scratch, shown_cards, title, csv=csv, figures=figures)
             recorder.finish(scratch / RUN)
     if quiet:
         return
@@ -174,18 +197,32 @@ def compare(
             print(note)
     page = "" if no_report else f"{shown(folder / _PAGE)} (to look at), "
     print(f"\nAll {table.height:,} rows: {page}{shown(folder / _TABLE)} (to compute with)")
+    print_figures(folder / _FIGURES, [name for name in files if name.startswith(_FIGURES)])
     if not inside:
         print(f"Run record: {shown(folder / RUN)}")
 
 
 def _write(
-    table: pl.DataFrame, folder: Path, cards: Mapping[str, MetricCard] | None, title: str
-) -> None:
-    """The table and, with cards, the page."""
+    table: pl.DataFrame,
+    folder: Path,
+    cards: Mapping[str, MetricCard] | None,
+    title: str,
+    *,
+    csv: bool,
+    figures: FigureFormat | None,
+) -> list[str]:
+    """Write the table and, with cards, the page and its figures; the files that were written."""
     with atomic_file(folder / _TABLE) as scratch:
         table.write_parquet(scratch)
+    files = [_TABLE]
+    if csv:
+        with atomic_file(folder / _CSV) as scratch:
+            table.write_csv(scratch)
+        files.append(_CSV)
     if cards is not None:
-        write_comparison(table, folder / _PAGE, cards=cards, title=title)
+        summary = write_comparison(table, folder / _PAGE, cards=cards, title=title)
+        files += [_PAGE, *write_asked(summary, folder / _FIGURES, figures)]
+    return files
 
 
 def _refuse_one(scores: Scores, place: Path, level: str) -> None:

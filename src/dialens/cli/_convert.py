@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from dialens.base import progress
+from dialens.cli._completion import written_format_names
 from dialens.cli._options import (
     AgentName,
     ColumnNames,
@@ -27,7 +28,11 @@ def convert(
     format: Format = None,
     to: Annotated[
         str | None,
-        typer.Option("--to", help="Format to write; from the ending of OUT if not given."),
+        typer.Option(
+            "--to",
+            help="Format to write; from the ending of OUT if not given.",
+            autocompletion=written_format_names,
+        ),
     ] = None,
     agent: AgentName = None,
     system: SystemName = None,

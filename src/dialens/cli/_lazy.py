@@ -27,7 +27,7 @@ def lazy_app(summary: str, commands: Mapping[str, tuple[str, str]], **settings: 
         def __init__(self, *arguments: Any, **options: Any) -> None:
             super().__init__(*arguments, **options)
             for name, (place, line) in commands.items():
-                self.add_command(_LazyCommand(name, place, line))
+                self.add_command(LazyCommand(name, place, line))
 
     app = typer.Typer(
         cls=Group, no_args_is_help=True, rich_markup_mode="rich", help=summary, **settings
@@ -40,20 +40,24 @@ def _nothing() -> None:
     """A group by itself does nothing."""
 
 
-class _LazyCommand(TyperCommand):
+class LazyCommand(TyperCommand):
     """Stands for a command in its group; the command itself takes over when it is called."""
 
     def __init__(self, name: str, place: str, line: str) -> None:
         super().__init__(name, help=line, rich_markup_mode="rich")
         self._place = place
 
-    def make_context(
-        self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any
-    ) -> Any:
-        """Import the command, and let it read its arguments."""
+    def loaded(self) -> Any:
+        """The command itself, imported."""
         module, _, attribute = self._place.partition(":")
         target: typer.Typer | Callable[..., Any] = getattr(import_module(module), attribute)
         if not isinstance(target, typer.Typer):
             function, target = target, typer.Typer(add_completion=False, rich_markup_mode="rich")
             target.command(self.name)(function)
-        return typer.main.get_command(target).make_context(info_name, args, parent, **extra)
+        return typer.main.get_command(target)
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any
+    ) -> Any:
+        """Import the command, and let it read its arguments."""
+        return self.loaded().make_context(info_name, args, parent, **extra)

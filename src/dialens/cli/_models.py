@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from dialens.base import DialensError, Estimate, did_you_mean
+from dialens.cli._completion import model_names
 from dialens.cli._options import shown
 from dialens.cli._terminal import plain_table
 from dialens.models import Catalogue, CatalogueEntry, FileCheck, catalogue, is_shipped
@@ -37,7 +38,11 @@ _MOST_FIGURES = 60
 def models(
     name: Annotated[
         str | None,
-        typer.Argument(metavar="[NAME|FOLDER]", help="Show this model's card, or your own folder."),
+        typer.Argument(
+            metavar="[NAME|FOLDER]",
+            help="Show this model's card, or your own folder.",
+            autocompletion=model_names,
+        ),
     ] = None,
     verify: Annotated[
         bool, typer.Option("--verify", help="Check every file against the hash in its card.")

@@ -10,6 +10,7 @@ from typing import Annotated, ParamSpec
 import typer
 
 from dialens.base import DialensError
+from dialens.cli._completion import among, format_names, model_sizes, model_tasks
 from dialens.corpus import LEVELS, OnError, ReadOptions, local_file
 from dialens.metrics import (
     Family,
@@ -29,7 +30,12 @@ _DEVICES = ("auto", "cpu", "cuda")
 
 Format = Annotated[
     str | None,
-    typer.Option("--format", "-f", help="Format of the input; detected if not given."),
+    typer.Option(
+        "--format",
+        "-f",
+        help="Format of the input; detected if not given.",
+        autocompletion=format_names,
+    ),
 ]
 OnErrorOption = Annotated[
     OnError,
@@ -89,6 +95,7 @@ Models = Annotated[
     str,
     typer.Option(
         "--models",
+        autocompletion=model_sizes,
         help="Size of the models that score: default, small, base, or none to do without.",
     ),
 ]
@@ -96,6 +103,7 @@ OwnModels = Annotated[
     list[str] | None,
     typer.Option(
         "--model",
+        autocompletion=model_tasks,
         metavar="TASK=FOLDER",
         help="A model of your own (folder or name) for emotion, toxicity, engagement, relevance "
         "or a trait.",
@@ -119,7 +127,11 @@ MetricOptions = Annotated[
 ]
 Device = Annotated[
     str,
-    typer.Option("--device", help="Where automatic metrics run: auto (a GPU if any), cpu, cuda."),
+    typer.Option(
+        "--device",
+        help="Where automatic metrics run: auto (a GPU if any), cpu, cuda.",
+        autocompletion=among(*_DEVICES),
+    ),
 ]
 AllowPickle = Annotated[
     bool,

@@ -14,6 +14,7 @@ from rich.table import Column
 from dialens.analysis.profiles import write_trait_profile
 from dialens.base import RUN, Recorder, atomic_folder, counted, progress
 from dialens.cli._asked import asked_for, refuse_unavailable, selection_lines, why_missing
+from dialens.cli._completion import among, metric_names
 from dialens.cli._options import (
     AgentName,
     AllowPickle,
@@ -41,8 +42,19 @@ from dialens.cli._options import (
 )
 from dialens.cli._runs import NoReport, Quiet
 from dialens.cli._standing import print_one_agent, print_places
+from dialens.cli._tables_and_figures import (
+    AGENTS,
+    FIGURES,
+    Csv,
+    FigureFormat,
+    Figures,
+    print_figures,
+    write_asked,
+    write_score_tables,
+)
 from dialens.cli._terminal import plain_console, plain_table
 from dialens.corpus import (
+    LEVELS,
     Intake,
     OnError,
     ReadOptions,
@@ -84,13 +96,18 @@ def score(
         typer.Option(
             "--metrics",
             "-m",
+            autocompletion=metric_names,
             help="Metrics or families, with commas; `automatic` for those of the field, `all` for "
             "everything; all but the automatic ones by default.",
         ),
     ] = None,
     levels: Annotated[
         list[str] | None,
-        typer.Option("--levels", help="Among turn, dialog, agent, system; default: all."),
+        typer.Option(
+            "--levels",
+            help="Among turn, dialog, agent, system; default: all.",
+            autocompletion=among(*LEVELS),
+        ),
     ] = None,
     lexicon: Annotated[
         list[str] | None,
@@ -125,12 +142,14 @@ def score(
     on_error: OnErrorOption = OnError.STOP,
     no_report: NoReport = False,
     quiet: Quiet = False,
+    csv: Csv = False,
+    figures: Figures = None,
     force: Force = False,
 ) -> None:
     """Score conversations at every level and write a report.
 
-    Writes scores.parquet (one row a value), report.html (to look at) and run.json (what was done,
-    with what) into the output folder.
+    Writes scores.parquet (one row a value), agents.csv (one row an agent, for spreadsheets),
+    report.html (to look at) and run.json (what was done, with what) into the output folder.
 
     [bold]Examples[/]
 
@@ -180,6 +199,8 @@ def score(
         asked=asked_for(names(metrics), plan),
         with_report=not no_report,
         quiet=quiet,
+        csv=csv,
+        figures=figures,
         force=force,
     )
 
@@ -199,6 +220,8 @@ def score_to(
     asked: Sequence[str] = (),
     with_report: bool = True,
     quiet: bool = False,
+    csv: bool = False,
+    figures: FigureFormat | None = None,
     force: bool = False,
 ) -> None:
     """Read, score, report; the output folder appears when all of it is done."""
@@ -251,7 +274,7 @@ def score_to(
         reasons = [reject.reason for reject in intake.rejects]
         facts = run_facts(corpus=corpus, scores=scores, resources=resources)
         recorder.observe(**facts, rejected=reasons)
-        summary = None
+        summary, drawn = None, []
         if with_report:
             with recorder.step("report"), progress("Writing the report", unit="parts"):
                 summary = write_report(
@@ -263,12 +286,15 @@ def score_to(
                     seed=resources.seed,
                     remarks=_remarks(language),
                 )
+                drawn = write_asked(summary, scratch / FIGURES, figures)
+        write_score_tables(scores, scratch, csv=csv)
         recorder.finish(scratch / RUN)
         if intake.rejects:
             write_rejects(intake, scratch / "rejects.jsonl")
         shutil.rmtree(spool, ignore_errors=True)
     if not quiet:
         _print(Scores.open(output), summary, output, intake, asked, _remarks(language))
+        print_figures(output / FIGURES, drawn)
         if context.models.size == "default" and not has_larger_models():
             print(f"Models: the small ones. Those that did better on engagement: {GET_LARGER}")
 
@@ -308,7 +334,10 @@ def _print(
     print()
     if summary is not None:
         print(f"Report: {shown(output / 'report.html')}   (open it in a browser)")
-    print(f"Scores: {shown(output / 'scores.parquet')}   Run record: {shown(output / RUN)}")
+    print(
+        f"Scores: {shown(output / 'scores.parquet')}, {shown(output / AGENTS)}   "
+        f"Run record: {shown(output / RUN)}"
+    )
     if agents > 1:
         print(f"Next:   dialens compare {shown(output)}")
 

@@ -21,9 +21,11 @@ from dialens.base import (
     number,
     progress,
 )
+from dialens.cli._completion import among, metric_names
 from dialens.cli._options import Force, Format, OnErrorOption, Resamples, Seed, names, shown
+from dialens.cli._tables_and_figures import FIGURES, Figures, print_figures, write_asked
 from dialens.cli._terminal import plain_console, plain_table
-from dialens.corpus import RATER_KINDS, Intake, OnError, read
+from dialens.corpus import LEVELS, RATER_KINDS, Intake, OnError, read
 from dialens.metrics import Scores
 from dialens.report import Summary, correlation_apa, paper_text, run_facts
 from dialens.report.validation import (
@@ -66,16 +68,22 @@ def validate(
     level: Annotated[
         list[str] | None,
         typer.Option(
-            "--level", help="Among turn, dialog, agent, system; default: all that were rated."
+            "--level",
+            help="Among turn, dialog, agent, system; default: all that were rated.",
+            autocompletion=among(*LEVELS),
         ),
     ] = None,
     metrics: Annotated[
-        list[str] | None, typer.Option("--metrics", "-m", help="Only these metrics or families.")
+        list[str] | None,
+        typer.Option(
+            "--metrics", "-m", help="Only these metrics or families.", autocompletion=metric_names
+        ),
     ] = None,
     psychological: Annotated[
         list[str] | None,
         typer.Option(
             "--psychological",
+            autocompletion=metric_names,
             help="Metrics or families of the group P; the five of Giorgi et al. (2023) by default.",
         ),
     ] = None,
@@ -83,6 +91,7 @@ def validate(
         list[str] | None,
         typer.Option(
             "--automatic",
+            autocompletion=metric_names,
             help="Metrics or families of the group A; the automatic metrics of the field that were "
             "scored by default, or else everything not psychological.",
         ),
@@ -98,7 +107,11 @@ def validate(
     ] = None,
     raters: Annotated[
         list[str] | None,
-        typer.Option("--raters", help="Kinds of raters to use: human, llm, simulated."),
+        typer.Option(
+            "--raters",
+            help="Kinds of raters to use: human, llm, simulated.",
+            autocompletion=among(*RATER_KINDS),
+        ),
     ] = None,
     references: Annotated[
         bool,
@@ -118,6 +131,7 @@ def validate(
     seed: Seed = 0,
     format: Format = None,
     on_error: OnErrorOption = OnError.STOP,
+    figures: Figures = None,
     force: Force = False,
 ) -> None:
     """Hold every metric against every human judgement, at every level that was rated.
@@ -195,8 +209,10 @@ def validate(
         recorder.observe(**run_facts(corpus=conversations, scores=opened))
         with recorder.step("report"):
             summary = _write(result, scratch, resamples, folds)
+            drawn = write_asked(summary, scratch / FIGURES, figures)
         recorder.finish(scratch / RUN)
     _print(result, summary, output)
+    print_figures(output / FIGURES, drawn)
 
 
 def _write(result: Validation, folder: Path, resamples: int, folds: int) -> Summary:

@@ -8,6 +8,7 @@ from ._intake import Intake, OnError, RecordError, message
 from ._names import agent_labels
 from ._opening import read
 from ._reading import Reader, RecordReader
+from ._roles import role_of
 from ._source import ReadOptions, Record, Source, json_records
 from ._tables import LEVELS, RATER_KINDS, RATINGS, REFERENCES, TURNS, Tables
 from ._unpacking import DAMAGE, MAGIC_BYTES, packing_of, unpacked_pieces
@@ -50,6 +51,7 @@ __all__ = [
     "packing_of",
     "read",
     "remote_address",
+    "role_of",
     "tables",
     "unpacked_pieces",
     "write_corpus",

@@ -9,7 +9,15 @@ from typing import Any
 
 import polars as pl
 
-from dialens.base import Advance, DialensError, TableSink, list_files, sha256_file
+from dialens.base import (
+    Advance,
+    DialensError,
+    TableSink,
+    counted,
+    html_table,
+    list_files,
+    sha256_file,
+)
 from dialens.corpus._dialogue import Dialogue, batches
 from dialens.corpus._intake import Intake
 from dialens.corpus._reading import check
@@ -19,9 +27,10 @@ MANIFEST = "manifest.json"
 REJECTS = "rejects.jsonl"
 _KIND = "dialens-corpus"
 _BATCH_TURNS = 100_000
+_AGENTS_SHOWN = 20
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Corpus:
     """Conversations with their ratings and references.
 
@@ -34,14 +43,52 @@ class Corpus:
     Examples:
         >>> from dialens.corpus._dialogue import Turn
         >>> corpus = Corpus.of([Dialogue("s", "bot", "d1", [Turn("B", "agent", "hey")])])
-        >>> corpus.turns.collect().height
-        1
+        >>> corpus
+        Corpus: 1 turn in 1 dialogue of 1 agent
     """
 
     turns: pl.LazyFrame
     ratings: pl.LazyFrame
     references: pl.LazyFrame
     manifest: dict[str, Any] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return self._in_words()
+
+    def _repr_html_(self) -> str:
+        agents = (
+            self.turns.group_by("system", "agent", maintain_order=True)
+            .agg(dialogs=pl.col("dialog").n_unique(), turns=pl.len())
+            .head(_AGENTS_SHOWN)
+            .collect(engine="streaming")
+        )
+        rows = [[system, agent, f"{d:,}", f"{t:,}"] for system, agent, d, t in agents.iter_rows()]
+        return html_table(self._in_words(), ["system", "agent", "dialogues", "turns"], rows)
+
+    def _in_words(self) -> str:
+        """What is there, from the manifest where it says it, and where it came from."""
+        counts = self.manifest.get("counts", {})
+        if not {"turns", "dialogs", "agents", "ratings", "references"} <= counts.keys():
+            counts = {
+                **self.turns.select(
+                    turns=pl.len(),
+                    dialogs=pl.col("dialog").n_unique(),
+                    agents=pl.struct("system", "agent").n_unique(),
+                )
+                .collect(engine="streaming")
+                .row(0, named=True),
+                "ratings": self.ratings.select(pl.len()).collect().item(),
+                "references": self.references.select(pl.len()).collect().item(),
+            }
+        said = (
+            f"Corpus: {counted(counts['turns'], 'turn')} in "
+            f"{counted(counts['dialogs'], 'dialogue')} of {counted(counts['agents'], 'agent')}"
+        )
+        for noun in ("rating", "reference"):
+            if found := counts[f"{noun}s"]:
+                said += f", {counted(found, noun)}"
+        source = self.manifest.get("source", {})
+        return f"{said}; from {source['name']}" if source.get("name") else said
 
     @classmethod
     def of(cls, dialogues: Iterable[Dialogue]) -> "Corpus":

@@ -6,14 +6,16 @@ from ._family_cards import GROUP, cards_of
 from ._family_features import family_feature
 from ._features import DistinctNgrams, Feature, Spread, TurnValue, WordCount
 from ._forecast import Forecast, forecast
+from ._headlines import headline_metrics
 from ._language import OtherLanguage, english_only, fit_to_language
-from ._model_choice import ModelChoice
+from ._model_choice import SIZES, TASKS, ModelChoice
 from ._parts import ScoringPlan
 from ._placing import PLACES, PlaceAmong, place_agents, place_values, write_places
 from ._reference import PEOPLE, REFERENCE, SYSTEMS, References, bands_of, reference_values
 from ._registry import metrics, named, select
 from ._result_cache import ResultCache, default_folder
 from ._score_tables import SCORES, long, state_of
+from ._score_text import TextScore, score_text
 from ._scorers import ScorerSet, check_names
 from ._scores import LAYOUT, ScoredMetric, Scores
 from ._scoring import make_plan, score, score_into
@@ -28,7 +30,9 @@ __all__ = [
     "PLACES",
     "REFERENCE",
     "SCORES",
+    "SIZES",
     "SYSTEMS",
+    "TASKS",
     "Definition",
     "DistinctNgrams",
     "Family",
@@ -53,6 +57,7 @@ __all__ = [
     "ScoringPlan",
     "Spread",
     "State",
+    "TextScore",
     "TurnBatch",
     "TurnValue",
     "Unit",
@@ -66,6 +71,7 @@ __all__ = [
     "family_feature",
     "fit_to_language",
     "forecast",
+    "headline_metrics",
     "in_sentence",
     "long",
     "make_plan",
@@ -79,6 +85,7 @@ __all__ = [
     "score",
     "score_into",
     "score_parts",
+    "score_text",
     "select",
     "state_of",
     "turn_mean",

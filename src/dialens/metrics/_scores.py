@@ -15,9 +15,19 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from dialens.base import DialensError, did_you_mean
-from dialens.corpus import LEVELS
+import dialens
+from dialens.base import (
+    DialensError,
+    atomic_folder,
+    counted,
+    did_you_mean,
+    html_table,
+    number,
+    text_table,
+)
+from dialens.corpus import LEVELS, Corpus
 from dialens.metrics._card import Definition, Metric, MetricCard, Resources
+from dialens.metrics._headlines import headline_metrics
 from dialens.metrics._parts import UNITS
 from dialens.metrics._placing import place_agents
 from dialens.metrics._reference import PEOPLE, SYSTEMS
@@ -35,6 +45,8 @@ LAYOUT = 3
 """Raised when the files of a folder of scores change their form."""
 
 _FUNCTIONS = ("make", "scored_by")
+_AGENTS_SHOWN = 6
+_METRICS_SHOWN = 5
 
 
 @dataclass(frozen=True)
@@ -117,7 +129,7 @@ class ScoredMetric:
         return cls(MetricCard(**facts, make=make), entry["signature"], features, entry["failure"])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Scores:
     """The values of a run at every level, and the sums they come from.
 
@@ -128,6 +140,8 @@ class Scores:
             have a column of its name, and one `reason_column(name)` that says why it is null.
         positions: Values pooled over the n-th turns of an agent; `turn` is n, from 0.
         metrics: What was computed, in that order.
+        corpus: What was scored, in the process that did; the report shows its dialogues.
+        resources: What it was scored with, in the process that did.
 
     Examples:
         >>> from dialens.corpus import Corpus, Dialogue, Turn
@@ -138,6 +152,10 @@ class Scores:
         [('s', 'bot', None, None, 3.0)]
         >>> scores.cards["length"].label
         'Words a turn'
+        >>> scores
+        Scores: 1 metric of 1 agent over 1 dialogue
+        agent  length
+        bot       3.0
     """
 
     table: pl.LazyFrame
@@ -145,6 +163,88 @@ class Scores:
     dialogs: pl.LazyFrame
     positions: pl.DataFrame
     metrics: tuple[ScoredMetric, ...]
+    corpus: Corpus | None = field(default=None, compare=False)
+    resources: Resources | None = field(default=None, compare=False)
+
+    def __repr__(self) -> str:
+        lead, heads, rows, more = self._shown(_METRICS_SHOWN)
+        table = [text_table(heads, rows)] if rows else []
+        return "\n".join([lead, *table, *([more] if more else [])])
+
+    def _repr_html_(self) -> str:
+        lead, heads, rows, more = self._shown(None)
+        return html_table(f"{lead}. {more}".strip(), heads, rows)
+
+    def _shown(self, most: int | None) -> tuple[str, list[str], list[list[str]], str]:
+        """One line on what is there, and agents by the metrics that come first."""
+        counts = self.dialogs.select(
+            agents=pl.struct("system", "agent").n_unique(), dialogs=pl.len()
+        ).collect(engine="streaming")
+        agents, dialogs = counts.row(0)
+        lead = (
+            f"Scores: {counted(len(self.metrics), 'metric')} of {counted(agents, 'agent')} "
+            f"over {counted(dialogs, 'dialogue')}"
+        )
+        wide = self.wide("agent")
+        present = [name for name in self.names if name in wide.columns]
+        valued = [name for name in present if wide[name].count()] or present
+        names = headline_metrics({name: self.cards[name] for name in valued})[:most]
+        rows = [
+            [str(row["agent"]), *(number(row[name]) for name in names)]
+            for row in wide.head(_AGENTS_SHOWN).iter_rows(named=True)
+        ]
+        rest = wide.height - len(rows)
+        return lead, ["agent", *names], rows, f"… and {counted(rest, 'more agent')}" if rest else ""
+
+    def save(self, folder: str | Path, *, force: bool = False) -> Path:
+        """Write the tables that `dialens score` writes, for `Scores.open` and `dialens compare`.
+
+        Args:
+            folder: Where to; files there that an earlier run wrote are replaced.
+            force: Write into a folder that holds other files; those are kept.
+
+        Examples:
+            >>> import tempfile
+            >>> from dialens.corpus import Corpus, Dialogue, Turn
+            >>> from dialens.metrics import score
+            >>> talks = [Dialogue("s", "bot", "d1", [Turn("B", "agent", "Glad you ask!")])]
+            >>> scores = score(Corpus.of(talks), metrics=["length"])
+            >>> folder = scores.save(Path(tempfile.mkdtemp()) / "out")
+            >>> Scores.open(folder).wide("agent")["length"].to_list()
+            [3.0]
+        """
+        folder = Path(folder)
+        with atomic_folder(folder, force=force) as scratch:
+            self.table.sink_parquet(scratch / TABLE)
+            self.states.sink_parquet(scratch / STATES)
+            self.dialogs.sink_parquet(scratch / DIALOGS)
+            self.positions.write_parquet(scratch / POSITIONS)
+            write_cards(self.metrics, scratch)
+        return folder
+
+    def report(
+        self, path: str | Path = "report.html", *, corpus: Corpus | None = None, seed: int = 0
+    ) -> Path:
+        """Write the report, one HTML file to look at.
+
+        Args:
+            path: The file; it appears whole or not at all.
+            corpus: What was scored, where these scores were opened from a folder.
+            seed: Of the sample of dialogues and the intervals.
+
+        Raises:
+            DialensError: The conversations are not known.
+        """
+        shown = corpus or self.corpus
+        if shown is None:
+            raise DialensError(
+                "These scores were opened from a folder, and the report shows the conversations "
+                "too. Give them: scores.report(path, corpus=dialens.read(CORPUS))."
+            )
+        # Reports are made above metrics, so they are asked for at the front door.
+        write = dialens.report.write_report
+        write(self, shown, Path(path), resources=self.resources, seed=seed)
+        return Path(path)
 
     @classmethod
     def open(cls, folder: str | Path) -> "Scores":
@@ -315,6 +415,12 @@ class Scores:
             .pivot("metric", index=list(UNITS), values="value", maintain_order=True)
             .sort(UNITS, nulls_last=True)
         )
+
+
+def write_cards(metrics: Sequence[ScoredMetric], folder: Path) -> None:
+    """Write what is known of the metrics beside the tables."""
+    written = {"layout": LAYOUT, "metrics": [metric.as_json() for metric in metrics]}
+    (folder / METRICS).write_text(json.dumps(written, indent=1) + "\n")
 
 
 def features_of(metric: Metric) -> tuple[str, ...]:

@@ -1,6 +1,5 @@
 """Scoring a corpus: a plan from names of metrics, then its parts into memory or into a folder."""
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -18,14 +17,13 @@ from dialens.metrics._registry import select
 from dialens.metrics._score_tables import SCORES, dialog_table, long, state_table
 from dialens.metrics._scores import (
     DIALOGS,
-    LAYOUT,
-    METRICS,
     POSITIONS,
     STATES,
     TABLE,
     ScoredMetric,
     Scores,
     features_of,
+    write_cards,
 )
 
 _MOST_TURNS = 100_000
@@ -53,7 +51,8 @@ def score(
         threads: How many batches are worked on at once; as many as there are cores if not given.
         advance: Called with the number of turns just done.
     """
-    plan = make_plan(metrics, resources or Resources())
+    resources = resources or Resources()
+    plan = make_plan(metrics, resources)
     references = open_scorers(corpus, plan)
     kept = [
         part
@@ -80,6 +79,8 @@ def score(
         pl.concat([dialog_table(part) for part in of_dialogs]).lazy(),
         pl.concat([long(part, signatures) for part in kept if part.level == "position"]),
         scored,
+        corpus,
+        resources,
     )
 
 
@@ -118,8 +119,7 @@ def score_into(
                 dialogs.write(values)
     pl.concat(positions).write_parquet(folder / POSITIONS)
     scored = _scored_metrics(plan)
-    written = {"layout": LAYOUT, "metrics": [metric.as_json() for metric in scored]}
-    (folder / METRICS).write_text(json.dumps(written, indent=1) + "\n")
+    write_cards(scored, folder)
     return replace(Scores.open(folder), metrics=scored)
 
 

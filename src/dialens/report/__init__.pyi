@@ -2,6 +2,7 @@ from ._among import place_words
 from ._apa import agreement_apa, correlation_apa, difference_apa, paper_text
 from ._comparison_page import write_comparison
 from ._comparison_words import comparison_lines
+from ._figures import FIGURE_FORMATS, write_figures
 from ._gate_files import gate_json, gate_junit, gate_markdown, write_gate
 from ._handover import write_agreement_handover, write_models_handover
 from ._page import Finding, Page, Remark, Section, Summary, write_page
@@ -12,6 +13,7 @@ from ._score_report import write_report
 from ._wording import headline_metrics
 
 __all__ = [
+    "FIGURE_FORMATS",
     "Finding",
     "Page",
     "PowerPlan",
@@ -32,6 +34,7 @@ __all__ = [
     "run_facts",
     "write_agreement_handover",
     "write_comparison",
+    "write_figures",
     "write_gate",
     "write_models_handover",
     "write_page",

@@ -123,10 +123,11 @@ def _plots(
         blocks: list[Block]
         if len(members) > 1:
             labels = {card.name: card.long_label for card in members}
-            blocks = [Plot(f"plot-{place}", charts, "Metric", labels)]
+            blocks = [Plot(f"differences-{members[0].family}", charts, "Metric", labels)]
         else:
             (chart,) = charts.values()
-            blocks = [Text(f"{members[0].meaning}."), Plot(f"plot-{place}", {"": chart})]
+            plot = Plot(f"difference-{members[0].name}", {"": chart})
+            blocks = [Text(f"{members[0].meaning}."), plot]
         below = clear.filter(pl.col("metric").is_in(list(charts))).height
         folds.append(
             Fold(group, blocks, f"{below} with a corrected p below {ALPHA:g}", place < _OPEN)

@@ -295,6 +295,8 @@ class Summary:
         findings: The sentences on it.
         remarks: What has to be known before the first number.
         size: Bytes.
+        figures: The charts on it by place and choice, as the page's scripts read them.
+        agents: Names that charts mean by their numbers.
     """
 
     path: Path
@@ -303,6 +305,8 @@ class Summary:
     findings: tuple[Finding, ...]
     remarks: tuple[Remark, ...]
     size: int
+    figures: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, repr=False)
+    agents: tuple[str, ...] = field(default=(), repr=False)
 
     def lines(self) -> list[str]:
         """The summary as lines of text."""
@@ -330,6 +334,8 @@ def write_page(page: Page, path: Path) -> Summary:
         >>> summary.lines()
         ['x writes more.', '2 agents.', '  x writes more than y. Difference 2.0.']
     """
-    data = {"config": CONFIG, "figures": page.figures, "agents": list(page.agents), **page.data}
+    figures, agents = page.figures, tuple(page.agents)
+    data = {"config": CONFIG, "figures": figures, "agents": list(agents), **page.data}
     size = write_html(path, data, page=page)
-    return Summary(path, page.answer, page.scope, page.findings, tuple(page.remarks), size)
+    remarks = tuple(page.remarks)
+    return Summary(path, page.answer, page.scope, page.findings, remarks, size, figures, agents)

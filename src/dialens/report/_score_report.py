@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from dialens.base import RunRecord, counted, listed
+from dialens.base import Recorder, RunRecord, counted, listed
 from dialens.corpus import Corpus
 from dialens.metrics import Resources, Scores
 from dialens.report._among import Among, among, standing_answer, standing_findings
@@ -33,6 +33,7 @@ from dialens.report._page import (
     folded,
     write_page,
 )
+from dialens.report._run_facts import run_facts
 from dialens.report._tables import headline_table, other_tables, size, system_table
 from dialens.report.profile import Character, ProfileSection, character, profile_of, profile_section
 from dialens.statistics import FEWEST
@@ -46,8 +47,8 @@ def write_report(
     corpus: Corpus,
     path: Path,
     *,
-    run: RunRecord,
-    resources: Resources,
+    run: RunRecord | None = None,
+    resources: Resources | None = None,
     title: str | None = None,
     max_dialogs: int = 150,
     seed: int = 0,
@@ -59,8 +60,8 @@ def write_report(
         scores: What `dialens.score` gives.
         corpus: What was scored.
         path: The file; it appears whole or not at all.
-        run: The record of the run, shown in the report.
-        resources: Those the run was scored with.
+        run: The record of the run, shown in the report; made of what is known if not given.
+        resources: Those the run was scored with; the defaults if not given.
         title: Heading of the report; made from the source's name if not given.
         max_dialogs: How many dialogues can be opened at most; a sample is drawn if there are more.
         seed: Of the sample and the intervals.
@@ -70,17 +71,18 @@ def write_report(
         >>> import tempfile
         >>> from dialens.corpus import Dialogue, Turn
         >>> from dialens.metrics import score
-        >>> from dialens.base import Recorder
-        >>> from dialens.report import run_facts
         >>> talk = [Turn("U", "partner", "How are you?"), Turn("B", "agent", "Glad you ask!")]
         >>> corpus = Corpus.of([Dialogue("s", "bot", "d1", talk)])
         >>> page = Path(tempfile.mkdtemp()) / "report.html"
         >>> scores = score(corpus, metrics=["question", "length"])
-        >>> run = Recorder("score").observe(**run_facts(corpus=corpus, scores=scores)).record()
-        >>> summary = write_report(scores, corpus, page, run=run, resources=Resources())
+        >>> summary = write_report(scores, corpus, page)
         >>> summary.scope
         'bot, 1 turn of its own in 1 dialogue, scored on 2 metrics'
     """
+    resources = resources or Resources()
+    if run is None:
+        facts = run_facts(corpus=corpus, scores=scores, resources=resources)
+        run = Recorder("score", seed=seed).observe(**facts).record()
     digest = Digest.of(scores, seed=seed)
     examples = find_examples(digest, scores, corpus)
     sample = sample_dialogs(digest.dialogs, max_dialogs, seed)

@@ -35,7 +35,16 @@ from dialens.analysis.validation._units import (
     human_ratings,
     rated_units,
 )
-from dialens.base import DialensError, listed
+from dialens.base import (
+    DialensError,
+    counted,
+    html_table,
+    interval,
+    listed,
+    number,
+    p_value,
+    text_table,
+)
 from dialens.corpus import Corpus
 from dialens.metrics import GROUP as AUTOMATIC
 from dialens.metrics import MetricCard, Scores
@@ -43,8 +52,11 @@ from dialens.statistics import FOLDS, ClusterDraws, corrected
 
 _FEWEST_FOR_MATRIX = 10
 
+_SHOWN = ("quality", "metric", "r", "interval", "p adj.")
+_MOST_SHOWN = 12
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class Validation:
     """Everything that comes of holding metrics against people.
 
@@ -75,6 +87,34 @@ class Validation:
     references: tuple[str, ...]
     notes: tuple[str, ...]
     cards: Mapping[str, MetricCard]
+
+    def __repr__(self) -> str:
+        lead, rows, more = self._shown()
+        return "\n".join([lead, text_table(_SHOWN, rows), *([more] if more else [])])
+
+    def _repr_html_(self) -> str:
+        lead, rows, more = self._shown()
+        return html_table(f"{lead}. {more}".strip(), _SHOWN, rows)
+
+    def _shown(self) -> tuple[str, list[list[str]], str]:
+        """One line, and the strongest metric of each quality."""
+        lead = (
+            f"Validation of {counted(len(self.cards), 'metric')} on {self.dataset}: "
+            f"{counted(self.best['quality'].n_unique(), 'quality', 'qualities')}; the strongest "
+            "metric of each"
+        )
+        rows = [
+            [
+                f"{row['quality']} ({row['level']})",
+                row["metric"] or f"none: {row['reason']}",
+                number(row["r"], 2),
+                interval(row["low"], row["high"], 2),
+                p_value(row["p_adjusted"]),
+            ]
+            for row in self.best.head(_MOST_SHOWN).iter_rows(named=True)
+        ]
+        rest = self.best.height - len(rows)
+        return lead, rows, f"… and {rest:,} more in .best" if rest else ""
 
     @property
     def labels(self) -> dict[str, str]:

@@ -20,6 +20,7 @@ from dialens.cli._rating_options import (
     ratings_from,
     scales_given,
 )
+from dialens.cli._tables_and_figures import FIGURES, Figures, print_figures, write_asked
 from dialens.cli._terminal import plain_console
 from dialens.cli.study._database import DATABASE, DatabaseOption, database_of, recorded_study
 from dialens.cli.study._extra import studies_extra
@@ -125,6 +126,7 @@ def analyze(
     seed: Seed = 0,
     format: RatingFormat = None,
     on_error: OnErrorOption = OnError.STOP,
+    figures: Figures = None,
     force: Force = False,
 ) -> None:
     """Analyse a study: which agent people preferred, and how the questionnaire biased them.
@@ -194,8 +196,10 @@ def analyze(
                 put_in=opened.put_in,
                 participants=who_took_part(data.ratings, opened.folder),
             )
+            drawn = write_asked(summary, scratch / FIGURES, figures)
         recorder.finish(scratch / RUN)
     _print(summary, analysis.people, target)
+    print_figures(target / FIGURES, drawn)
 
 
 def _beside(source: Path) -> Path:

@@ -6,13 +6,20 @@ from typing import Annotated
 import typer
 
 from dialens.base import DialensError, atomic_folder
+from dialens.cli._completion import template_names
 from dialens.cli._options import shown
 from dialens.cli.study._extra import studies_extra
 
 
 def new(
     template: Annotated[
-        str, typer.Option("--template", "-t", help="Name of the template; --list shows them.")
+        str,
+        typer.Option(
+            "--template",
+            "-t",
+            help="Name of the template; --list shows them.",
+            autocompletion=template_names,
+        ),
     ] = "likert",
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write.")] = Path(
         "study"

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from dialens.base import Advance, Estimate
+from dialens.base import Advance, Estimate, counted, html_table, interval, number, text_table
 from dialens.statistics._corrections import corrected
 from dialens.statistics.agreement._battery import (
     NAMES,
@@ -62,10 +62,12 @@ of items × raters. `p` tests that items do not differ (F; χ² for Kendall's W)
 corrected over `family` tests. `reason` says why a value, or an interval, is null.
 """
 
+_SHOWN = ("quality", "statistic", "value", "interval")
+_MOST_SHOWN = 12
 _TESTED = ("ICC(1,1)", "ICC(2,1)", "kendall_w")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Agreement:
     """What was found.
 
@@ -84,6 +86,35 @@ class Agreement:
     pairs: pl.DataFrame
     categories: pl.DataFrame
     notes: tuple[str, ...] = field(default=())
+
+    def __repr__(self) -> str:
+        lead, rows, more = self._shown()
+        return "\n".join([lead, text_table(_SHOWN, rows), *([more] if more else [])])
+
+    def _repr_html_(self) -> str:
+        lead, rows, more = self._shown()
+        return html_table(f"{lead}. {more}".strip(), _SHOWN, rows)
+
+    def _shown(self) -> tuple[str, list[list[str]], str]:
+        """One line, and the statistics that have a value."""
+        valued = self.rows.filter(pl.col("value").is_not_null())
+        lead = (
+            f"Agreement: {counted(valued.height, 'statistic')} of "
+            f"{counted(self.rows['quality'].n_unique(), 'quality', 'qualities')}"
+        )
+        if without := self.rows.height - valued.height:
+            lead += f", {without:,} more without a value (why: .rows)"
+        rows = [
+            [
+                " / ".join(part for part in (row["quality"], row["group"]) if part),
+                row["statistic"],
+                number(row["value"], 2),
+                interval(row["low"], row["high"], 2),
+            ]
+            for row in valued.head(_MOST_SHOWN).iter_rows(named=True)
+        ]
+        rest = valued.height - len(rows)
+        return lead, rows, f"… and {rest:,} more in .rows" if rest else ""
 
 
 def measure_agreement(

@@ -21,6 +21,7 @@ from dialens.statistics.mixed._inference import (
     named_component,
     variance_components,
 )
+from dialens.statistics.mixed._showing import fit_as_html, fit_as_text
 from dialens.statistics.mixed._solver import MixedSystem
 from dialens.statistics.mixed._terms import (
     INTERCEPT,
@@ -33,7 +34,7 @@ from dialens.statistics.mixed._terms import (
 _CROSSED = ("rater", "item")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class MixedFit:
     """A fitted linear mixed model.
 
@@ -71,6 +72,12 @@ class MixedFit:
     _system: MixedSystem = field(repr=False)
     _curvature: Curvature = field(repr=False)
     _satterthwaite: bool = field(repr=False)
+
+    def __repr__(self) -> str:
+        return fit_as_text(self)
+
+    def _repr_html_(self) -> str:
+        return fit_as_html(self)
 
     @property
     def criterion(self) -> float:

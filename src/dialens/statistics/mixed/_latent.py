@@ -27,6 +27,7 @@ from dialens.statistics.mixed._laplace import LatentSystem, LogitRows
 from dialens.statistics.mixed._optimum import LARGEST, Optimum, best
 from dialens.statistics.mixed._responses import binomial_rows, categories, counts, ordinal_rows
 from dialens.statistics.mixed._separation import separated
+from dialens.statistics.mixed._showing import fit_as_html, fit_as_text
 from dialens.statistics.mixed._terms import (
     INTERCEPT,
     FixedDesign,
@@ -39,7 +40,7 @@ from dialens.statistics.mixed._terms import (
 _LATENT_SD = float(np.pi / np.sqrt(3))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class LatentFit:
     """A fitted logistic mixed model.
 
@@ -82,6 +83,12 @@ class LatentFit:
     rows: int
     _system: LatentSystem = field(repr=False)
     _optimum: Optimum = field(repr=False)
+
+    def __repr__(self) -> str:
+        return fit_as_text(self)
+
+    def _repr_html_(self) -> str:
+        return fit_as_html(self)
 
     @property
     def criterion(self) -> float:
