@@ -62,7 +62,7 @@ class LogitRows:
                 return -np.inf, gradient, curvature
             value += float(self.between @ np.log(-np.expm1(-gaps)))
             at = np.arange(len(gaps))
-            pull = self.between / np.expm1(gaps)
+            pull = self.between * np.exp(-gaps) / -np.expm1(-gaps)  # 1 / (e^g − 1), likewise
             gradient[at] -= pull
             gradient[at + 1] += pull
             # e^g / (e^g − 1)², written so that wide gaps do not overflow
