@@ -4,7 +4,8 @@
 
 Sources of a group count equally, however many speakers they have, so that no one kind of
 conversation stands for all people. With `--add` the metrics in WORK are put into the table that is
-there, in place of their earlier rows; everything else is kept.
+there, in place of their earlier rows; everything else is kept. With `--beside` rows of the same
+metrics by other models stay, too: engagement has rows of the base model and of the small one.
 """
 
 from __future__ import annotations
@@ -90,19 +91,22 @@ def main() -> None:
     parser.add_argument("--work", type=Path, required=True, help="folder that score filled")
     parser.add_argument("--out", type=Path, required=True, help="folder of the table and its card")
     parser.add_argument("--add", action="store_true", help="keep other metrics of the table there")
+    parser.add_argument(
+        "--beside", action="store_true", help="keep the same metrics by other models, too"
+    )
     parser.add_argument("--seed", type=int, default=0, help="of the samples and the calibration")
     given = parser.parse_args()
     values = values_of(given.work)
     table = distributions(values)
     place, about = given.out / "quantiles.parquet", given.out / "card.json"
-    if given.add:
+    if given.add or given.beside:
         card = json.loads(about.read_text(encoding="utf-8"))
-        others = pl.read_parquet(place).filter(
-            ~pl.col("metric").is_in(table["metric"].unique().implode())
-        )
+        key = "signature" if given.beside else "metric"
+        others = pl.read_parquet(place).filter(~pl.col(key).is_in(table[key].unique().implode()))
         table = pl.concat([others, table])
         fresh = calibration(values, seed=given.seed)
-        card["calibration"]["metrics"] |= fresh["metrics"]
+        if not given.beside:  # the card tells of the default models
+            card["calibration"]["metrics"] |= fresh["metrics"]
         card["metrics"] = table["metric"].n_unique()
         card["made"] = datetime.now(UTC).date().isoformat()
     else:

@@ -17,18 +17,22 @@ import polars as pl
 
 from dialens.base import atomic_file
 from dialens.corpus import Corpus
-from dialens.metrics import score
+from dialens.metrics import ModelChoice, Resources, ScorerContext, ScorerSet, score
 from recipes.reference.sources import SOURCES, Source
 
 WORDS = "length"
 """The metric that says how many words a turn of the agent has."""
 
 
-def score_source(source: Source, data: Path, seed: int, metrics: list[str] | None) -> pl.DataFrame:
+def score_source(
+    source: Source, data: Path, seed: int, metrics: list[str] | None, models: str
+) -> pl.DataFrame:
     """One row a value of a turn or of a speaker in a dialogue: metric, words, turns, signature."""
     corpus = Corpus.of(source.dialogues(data, seed))
     wanted = None if metrics is None else [*metrics, WORDS]
-    table = score(corpus, metrics=wanted, levels=["turn", "dialog"]).table.collect()
+    resources = Resources(scorers=ScorerSet(ScorerContext(models=ModelChoice(models))))
+    made = score(corpus, metrics=wanted, levels=["turn", "dialog"], resources=resources)
+    table = made.table.collect()
     unit = ["level", "dialog", "turn"]
     words = table.filter(pl.col("metric") == WORDS).select(
         *unit,
@@ -58,6 +62,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, help="folder with the conversations")
     parser.add_argument("--work", type=Path, required=True, help="folder for the values")
     parser.add_argument("--metrics", help="names with commas; the default ones if not given")
+    parser.add_argument("--models", default="default", help="size of the models (default)")
     parser.add_argument("--seed", type=int, default=0, help="of the samples")
     given = parser.parse_args()
     given.work.mkdir(parents=True, exist_ok=True)
@@ -68,7 +73,7 @@ def main() -> None:
             print(f"{source.name}: there already", flush=True)
             continue
         begun = time.monotonic()
-        rows = score_source(source, given.data, given.seed, metrics)
+        rows = score_source(source, given.data, given.seed, metrics, given.models)
         with atomic_file(place) as scratch:
             rows.write_parquet(scratch)
         speakers = rows.filter(pl.col("level") == "dialog")["dialog"].n_unique()

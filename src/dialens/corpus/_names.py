@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 
 import polars as pl
 
-from dialens.corpus._encoding import UTF8
 from dialens.corpus._intake import Intake
 from dialens.corpus._roles import UNKNOWN
 from dialens.corpus._source import Source
@@ -23,8 +22,6 @@ PIPED = "assistant"
 def named(parts: Iterator[Tables], source: Source, intake: Intake) -> Iterator[Tables]:
     """The batches of a reader, with names for what it left open and the user's own names."""
     intake.begin(source.stem)
-    if source.encoding != UTF8:
-        intake.note(f"{source.path.name} is not UTF-8; it was read as {source.encoding}.")
     for part in parts:
         yield Tables(
             turns=_renamed(part.turns, source, intake),

@@ -10,6 +10,7 @@ from typing import Any
 
 from dialens.base import Advance, DialensError, sha256_file
 from dialens.corpus._corpus import Corpus, write_corpus
+from dialens.corpus._encoding import UTF8
 from dialens.corpus._fetching import LocalFile, local_file
 from dialens.corpus._in_memory import read_in_memory, source_of
 from dialens.corpus._intake import Intake, OnError
@@ -151,6 +152,8 @@ def all_parts(
 ) -> Iterator[Tables]:
     """The batches of all sources, one source after the other; each must hold a conversation."""
     for source, reader in chosen:
+        if source.encoding != UTF8:
+            intake.note(f"{source.path.name} is not UTF-8; it was read as {source.encoding}.")
         yield from filled(
             named(reader.read(source, intake), source, intake), source, intake, advance
         )

@@ -115,7 +115,7 @@ def place_agents(
         groups: Whom to compare with: `people`, `systems`, or sources by their names on the card.
         references: Other reference values than those that ship.
     """
-    known = references or reference_values()
+    known = (references or reference_values()).fitting(scores.signatures)
     frame = scores.dialog_values(scores.names)
     sizes = _sizes(scores, frame)
     rows: list[dict[str, object]] = []

@@ -128,6 +128,22 @@ class References:
             made.setdefault(key, []).insert(0 if whole else len(made.get(key, [])), known)
         return made
 
+    def fitting(self, signatures: Mapping[str, str]) -> "References":
+        """Only the rows that were computed as a run's metrics were, where there are such rows.
+
+        Metrics of models are in the table for the sizes that ship.
+        """
+        run = pl.DataFrame(
+            {"metric": list(signatures), "run": list(signatures.values())},
+            schema={"metric": pl.String, "run": pl.String},
+        )
+        table = self.table.join(run, on="metric", how="left", maintain_order="left")
+        same = (pl.col("signature") == pl.col("run")).fill_null(value=False)
+        first = pl.col("signature") == pl.col("signature").first().over("metric")
+        return References(
+            table.filter(same | (~same.any().over("metric") & first)).drop("run"), self.card
+        )
+
     def why_not(self, metric: str, signature: str) -> str | None:
         """Why a metric that was computed like this cannot be held against the table, if it can't.
 

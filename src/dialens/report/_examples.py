@@ -148,7 +148,7 @@ def _cut(text: str, most: int) -> str:
 
 
 def _place(scores: Scores, name: str, value: float, words: float | None) -> str:
-    known = reference_values()
+    known = reference_values().fitting({name: scores.signatures[name]})
     if known.why_not(name, scores.signatures[name]) is not None:
         return ""
     distributions = known.distributions(name, "turn", PEOPLE)

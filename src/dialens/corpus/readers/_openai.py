@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
+from dialens.corpus._columns import column_names
 from dialens.corpus._dialogue import Dialogue
 from dialens.corpus._intake import RecordError
 from dialens.corpus._reading import RecordReader
@@ -33,7 +34,7 @@ from dialens.corpus.readers._messages import ROLES, SPEAKERS, keep_record, name_
 _IDS = ("id", "dialog", "dialog_id", "conversation_id")
 _AGENTS = ("model", "agent")
 _LONGEST_NAME = 100
-_BELONGS_TO = ("message_id", "parent_id", "dialog", "dialog_id", "conversation_id")
+_BELONGS_TO = ("message_id", "parent_id")
 
 
 def _recognises(source: Source) -> bool:
@@ -58,7 +59,9 @@ def _is_bare(source: Source) -> bool:
     """Whether the file is a list of messages: one conversation, without a record around it."""
     first = source.first or {}
     said = {"role", "content"} <= first.keys() or {"from", "value"} <= first.keys()
-    return said and first.keys().isdisjoint(_BELONGS_TO)
+    if not said or not first.keys().isdisjoint(_BELONGS_TO):
+        return False
+    return "dialog" not in column_names(list(first), source.options).ours.values()
 
 
 def _first_list(source: Source) -> list[object] | None:
