@@ -140,5 +140,5 @@ def test_a_sample_that_cannot_be_read_is_named_and_others_are_read(tmp_path: Pat
 
 def test_another_zip_is_no_log(tmp_path: Path) -> None:
     path = zipped(tmp_path / "photos.zip", {"cat.jpg": b"meow"})
-    with pytest.raises(DialensError, match="in no format that dialens recognises"):
+    with pytest.raises(DialensError, match="which dialens does not read"):
         read(path)

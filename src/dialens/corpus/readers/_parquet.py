@@ -12,7 +12,6 @@ from dialens.corpus._source import Source
 from dialens.corpus._tables import Tables
 from dialens.corpus._tabular import read_rows
 from dialens.corpus.readers._arrow_stream import arrow_batches, is_arrow_stream
-from dialens.corpus.readers._dataset import no_conversations
 from dialens.corpus.readers._row_files import damaged
 
 _MAGIC = b"PAR1"
@@ -45,8 +44,6 @@ class ParquetReader:
         except (pl.exceptions.PolarsError, OSError, ValueError) as error:
             raise damaged(source, kind, error) from error
         names = {name: name.strip().lower() for name in schema}
-        if not {"dialog", "text"} & set(names.values()):
-            raise no_conversations(source.path, list(schema))
         for name, dtype in schema.items():
             if names[name] == "text" and dtype not in _TEXT:
                 wrong = RecordError("is not text", field="text", seen=f"a column of type {dtype}")
