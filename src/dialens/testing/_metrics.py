@@ -54,7 +54,7 @@ def check_metric(*cards: MetricCard, resources: Resources | None = None) -> None
         >>> check_metric(loudness)
         Traceback (most recent call last):
         ...
-        AssertionError: The metric loudness gives 3.0, above the 1.0 that its range declares.
+        AssertionError: The metric loudness gives 3, above the 1 that its range declares. ...
     """
     used = resources or Resources()
     for card in cards:
@@ -141,17 +141,6 @@ def _check_rows(card: MetricCard, rows: pl.DataFrame, spoken: int) -> None:
     who = f"The metric {card.name}"
     values = rows["value"].drop_nulls()
     promise(values.is_finite().all(), f"{who} gives an infinite value.")
-    low, high = card.range
-    if values.len():
-        least, most = float(values.min()), float(values.max())  # type: ignore[arg-type]
-        promise(
-            low is None or least >= low - 1e-9,
-            f"{who} gives {least}, below the {low} that its range declares.",
-        )
-        promise(
-            high is None or most <= high + 1e-9,
-            f"{who} gives {most}, above the {high} that its range declares.",
-        )
     units = rows.filter(pl.col("level") != "position")
     unexplained = units.filter(pl.col("value").is_null() & pl.col("reason").is_null())
     promise(unexplained.is_empty(), f"{who} has no value somewhere, and gives no reason.")
