@@ -1,7 +1,7 @@
 r"""What the ranker's card says, and the whole way from trained weights to the folder that ships.
 
 python -m recipes.ranker.cards --model FOLDER --threads INGESTED --chats FOLDER \
-        --out src/dialens/models/data/ranker
+        --out packages/dialens-models/src/dialens_models/ranker
 """
 
 from __future__ import annotations
