@@ -221,6 +221,6 @@ def small_design(quality: RatedQuality) -> str | None:
         return None
     number, word = min(few)
     return (
-        f"with {counted(number, word)} of an agent, up to 8 of 100 tests find a difference where "
-        "there is none"
+        f"with {counted(number, word)} of an agent, up to {10 if number < 5 else 8} of 100 tests "
+        "find a difference where there is none"
     )
