@@ -3,17 +3,16 @@
 import shutil
 import sys
 from collections.abc import Sequence
-from itertools import accumulate
 from pathlib import Path
 from typing import Annotated
 
 import polars as pl
 import typer
-from rich.table import Column
 
 from dialens.analysis.profiles import write_trait_profile
 from dialens.base import RUN, Recorder, atomic_folder, counted, progress
-from dialens.cli._asked import asked_for, refuse_unavailable, selection_lines, why_missing
+from dialens.cli._agent_tables import print_agents
+from dialens.cli._asked import asked_for, refuse_unavailable, selection_lines
 from dialens.cli._completion import among, metric_names
 from dialens.cli._options import (
     AgentName,
@@ -41,7 +40,6 @@ from dialens.cli._options import (
     shown,
 )
 from dialens.cli._runs import NoReport, Quiet
-from dialens.cli._standing import print_one_agent, print_places
 from dialens.cli._tables_and_figures import (
     AGENTS,
     FIGURES,
@@ -52,13 +50,11 @@ from dialens.cli._tables_and_figures import (
     write_asked,
     write_score_tables,
 )
-from dialens.cli._terminal import plain_console, plain_table
 from dialens.corpus import (
     LEVELS,
     Intake,
     OnError,
     ReadOptions,
-    agent_labels,
     read,
     remote_address,
     write_rejects,
@@ -75,11 +71,7 @@ from dialens.metrics import (
     write_places,
 )
 from dialens.models import GET_LARGER, has_larger_models
-from dialens.report import Remark, Summary, headline_metrics, run_facts, write_report
-
-_NUMBER = 6  # characters of a value
-_GAP = 2
-_MOST_AGENTS = 12
+from dialens.report import Remark, Summary, run_facts, write_report
 
 
 def score(
@@ -325,7 +317,7 @@ def _print(
         print(
             f"Left out {counted(intake.rejected, 'record')}: see {shown(output / 'rejects.jsonl')}."
         )
-    agents = _print_agents(scores, asked)
+    agents = print_agents(scores, asked)
     if summary is not None and summary.findings:
         heading = "How it comes across" if agents == 1 else "What stands out"
         print(f"\n{heading} (95 % intervals over dialogues):")
@@ -340,61 +332,3 @@ def _print(
     )
     if agents > 1:
         print(f"Next:   dialens compare {shown(output)}")
-
-
-def _print_agents(scores: Scores, asked: Sequence[str] = ()) -> int:
-    """Tables of agents and metrics: those asked for, else headline ones; how many agents."""
-    values = scores.table.filter(pl.col("level") == "agent").collect()
-    if not values.height:
-        return 0
-    if not (values["n"] + values["n_missing"]).sum():
-        print(
-            "No turn in this corpus is an agent's, so every value is missing. Name the roles "
-            "(assistant, bot, agent) in the data, or choose the format with --format."
-        )
-    console = plain_console()
-    present = values.filter(pl.col("value").is_not_null())["metric"].unique()
-    present = present if len(present) else values["metric"].unique()
-    shown_metrics = headline_metrics({name: scores.cards[name] for name in sorted(present)})
-    wide = scores.wide("agent")
-    if wide.height == 1 and not asked:
-        print_one_agent(console, scores, shown_metrics)
-        return 1
-    labels = agent_labels(wide.select("system", "agent").rows())
-    names_take = max(map(len, labels[:_MOST_AGENTS]), default=0)
-    room = console.width - max(names_take, len("agent"))
-    left = list(asked) or _fitting(shown_metrics, room)
-    while left:
-        fitting = _fitting(left, room)
-        left = left[len(fitting) :]
-        rows = [
-            ["–" if row.get(name) is None else f"{row[name]:.3f}" for name in fitting]
-            for row in wide.head(_MOST_AGENTS).iter_rows(named=True)
-        ]
-        table = plain_table(Column("agent", overflow="fold"))
-        for name, column in zip(fitting, zip(*rows, strict=True), strict=True):
-            # A fixed width: rich would widen some columns beyond the room and cut the last.
-            table.add_column(
-                name.replace("_", " "), width=max(map(len, [*name.split("_"), *column]))
-            )
-        for agent, row in zip(labels, rows, strict=False):
-            table.add_row(agent, *row)
-        console.print("", table)
-    for line in why_missing(scores, asked):
-        print(line)
-    if wide.height > _MOST_AGENTS:
-        print(f"… and {wide.height - _MOST_AGENTS:,} more agents")
-    print_places(console, scores, shown_metrics, _MOST_AGENTS)
-    return wide.height
-
-
-def _fitting(metrics: list[str], room: int) -> list[str]:
-    """As many metrics from the first on as have room beside each other, one at least.
-
-    Examples:
-        >>> _fitting(["emotional_entropy", "question", "length"], 22)
-        ['emotional_entropy', 'question']
-    """
-    widths = [max(_NUMBER, *map(len, name.split("_"))) + _GAP for name in metrics]
-    kept = [name for name, end in zip(metrics, accumulate(widths), strict=True) if end <= room]
-    return kept or metrics[:1]

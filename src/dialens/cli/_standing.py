@@ -1,8 +1,7 @@
-"""Where agents stand among people, on the terminal."""
+"""Where one agent stands among people, on the terminal."""
 
 from typing import Any
 
-import polars as pl
 from rich.console import Console
 from rich.table import Column
 
@@ -52,25 +51,6 @@ def print_one_agent(console: Console, scores: Scores, names: list[str]) -> None:
         "lower (95 % interval). They talk of other things; unlike people is not worse.",
         soft_wrap=True,
     )
-
-
-def print_places(console: Console, scores: Scores, names: list[str], most: int) -> None:
-    """Several agents: the share of people each scores higher than, a column a metric."""
-    table = scores.reference([PEOPLE]).filter(pl.col("metric").is_in(names))
-    known = table.filter(pl.col("percentile").is_not_null())
-    shown = [name for name in names if name in known["metric"]]
-    if not shown:
-        return
-    console.print("\nHigher than so many of 100 people, in dialogues of about as many words:")
-    grid = plain_table(Column("agent", overflow="fold"))
-    for name in shown:
-        text = name.replace("_", " ")
-        grid.add_column(text, min_width=max(map(len, text.split())), justify="left")
-    for (_, agent), rows in list(table.group_by("system", "agent", maintain_order=True))[:most]:
-        by_metric = dict(rows.select("metric", "percentile").iter_rows())
-        places = (by_metric.get(name) for name in shown)
-        grid.add_row(str(agent), *(_MISSING if p is None else f"{p:.0f}" for p in places))
-    console.print(grid)
 
 
 def _value(card: MetricCard, value: float | None) -> str:
