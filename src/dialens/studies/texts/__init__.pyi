@@ -1,0 +1,6 @@
+from ._texts import LANGUAGES, Texts
+
+__all__ = [
+    "LANGUAGES",
+    "Texts",
+]
