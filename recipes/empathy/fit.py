@@ -1,13 +1,15 @@
-"""Fits the empathy heads on a shipped encoder, frozen, and adds them to its folder.
+r"""Fits the empathy heads on a shipped encoder, frozen, and adds them to its folder.
 
-python -m recipes.empathy.fit src/dialens/models/data/small --default
+python -m recipes.empathy.fit src/dialens/models/data/small --pool pool.txt --taught pool.npz \
+    --default
 python -m recipes.empathy.fit src/dialens/models/data/small --figures small.json
 
 Everything is learned from ``written.txt``. Five linear heads read the mean of the encoder's last
 states of a text: *warm* (does the sentence show the speaker's own warmth, concern or joy for the
 other?), *celebrates*, *consoles*, *bad* and *good* (how it stands with who said it). A
 linear model over n-grams learns *warm* a second time, because one word may decide ("sorry") that a
-mean over words passes over. The folder's graphs get one more output, its weights stay as they are.
+mean over words passes over; it also learns from what the teachers (`recipes.empathy.teach`) say of
+the pool's sentences. The folder's graphs get one more output, its weights stay as they are.
 Nothing is drawn at random, so a second run gives the same files.
 """
 
@@ -40,16 +42,30 @@ WARMTH_OF_KIND = {
 }
 WARM_LEVEL = 4
 ENCODER_PENALTY = 0.03  # scikit-learn's C, the inverse of the penalty
-PHRASES_PENALTY = 10.0
+PHRASES_PENALTY = 3.0
+LEAST_OFTEN = 20  # an n-gram of the pool that is rarer is left out
+OWN_WEIGHT = 10.0  # of a sentence that was written for it, against one of the pool
+SURE = 0.98  # warmth beyond this counts as this, so that logits stay finite
 SHARPNESS = 3.0  # of what is done and how it stands: a doubtful misfit should cost little
-CELEBRATING = 6.0
+SPREAD = 1.5  # of the sum: divides all parts
+PHRASES = 1.5  # weight of the n-grams' logit; the encoder's is divided by its spread
+CELEBRATING = 12.0
 CONSOLING = 2.0
-RELEVANCE = 0.25
-DATA = {
-    "name": "Replies, sentences and openings written for dialens (recipes/empathy/written.txt)",
-    "use": "empathy",
-    "licence": "Apache-2.0",
-}
+REACTIONS = 0.3
+DATA = [
+    {
+        "name": "Replies, sentences and openings written for dialens (recipes/empathy/written.txt)",
+        "use": "empathy",
+        "licence": "Apache-2.0",
+    },
+    {
+        "name": "159,866 sentences without labels, which teachers of the former labelled: of Reddit "
+        "threads, GoEmotions, WASSA 2023 and Empathic Reactions (recipes/empathy/pool.py)",
+        "use": "empathy",
+        "licence": "of the sentences nothing ships but n-grams that occur often; GoEmotions and "
+        "Empathic Reactions: CC BY 4.0",
+    },
+]
 INTENDED_USE = (
     "How far an English reply meets the feeling in what was said with warmth, concern or shared "
     "joy; means over many turns, to compare agents and versions."
@@ -69,13 +85,20 @@ def main() -> None:
     """Fit, and write into the folder."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("folder", type=Path, help="a shipped encoder's: gets the heads")
+    parser.add_argument("--pool", type=Path, help="of recipes.empathy.pool")
+    parser.add_argument("--taught", type=Path, help="of recipes.empathy.teach")
     parser.add_argument(
         "--figures", type=Path, help="of recipes.empathy.assess: put them into the card"
     )
     parser.add_argument("--default", action="store_true", help="make it the default for empathy")
     options = parser.parse_args()
     if options.figures is None:
-        fit(options.folder, default=options.default)
+        if options.pool is None or options.taught is None:
+            parser.error("give --pool and --taught, or --figures")
+        pool = options.pool.read_text("utf-8").splitlines()
+        with np.load(options.taught) as taught:
+            logits = taught["logits"][:, 0].astype(np.float64)
+        fit(options.folder, pool, logits, default=options.default)
         return
     card = json.loads((options.folder / "card.json").read_text("utf-8"))
     figures = json.loads(options.figures.read_text("utf-8"))
@@ -86,8 +109,15 @@ def main() -> None:
     _write_json(options.folder / "card.json", card)
 
 
-def fit(folder: Path, *, default: bool) -> None:
-    """Fit the heads of one encoder and add them to its graphs, files and card."""
+def fit(folder: Path, pool: list[str], taught: np.ndarray, *, default: bool) -> None:
+    """Fit the heads of one encoder and add them to its graphs, files and card.
+
+    Args:
+        folder: Of the encoder.
+        pool: Sentences without labels.
+        taught: The teachers' logits of their warmth.
+        default: Whether to make it the default for empathy.
+    """
     written = read()
     card = read_card(folder)
     encoder = Model(card, next(iter(card.tasks)))
@@ -95,27 +125,36 @@ def fit(folder: Path, *, default: bool) -> None:
     said = [text for *_, text in written.replies] + [text for _, text in written.sentences]
     told_states, said_states = encoder.embed(told), encoder.embed(said)
     heads = _heads(written, told_states.astype(np.float64), said_states.astype(np.float64))
-    phrases = _phrases(said, _warmth(written))
+    phrases = _phrases(said, warmth(written), pool, taught)
     np.savez_compressed(folder / PHRASES_FILE, allow_pickle=False, **phrases)
     for graph in card.graphs.values():
         add_head(folder / graph, EMPATHY, *heads)
     warm = said_states @ heads[0][0] + heads[1][0]
-    spread = Phrases.load(folder / PHRASES_FILE).logits(said).std()
     formula = {
-        "warm": round(float(warm.std()), 4),
-        "phrases": round(float(spread), 4),
-        "celebrating": CELEBRATING,
-        "consoling": CONSOLING,
-        "relevance": RELEVANCE,
+        "warm": round(float(warm.std()) * SPREAD, 4),
+        "phrases": round(SPREAD / PHRASES, 4),
+        "celebrating": round(CELEBRATING / SPREAD, 4),
+        "consoling": round(CONSOLING / SPREAD, 4),
+        "reactions": round(REACTIONS / SPREAD, 4),
     }
     _write_card(folder, formula, default=default)
 
 
-def _warmth(written: Written) -> np.ndarray:
+def warmth(written: Written) -> np.ndarray:
+    """How warm each reply and sentence is, 0 to 1."""
     return np.array(
         [WARMTH_OF_LEVEL[level] for _, level, _ in written.replies]
         + [WARMTH_OF_KIND[kind] for kind, _ in written.sentences]
     )
+
+
+def does(written: Written) -> np.ndarray:
+    """What each reply and sentence answers with warmth: good news, bad news, or nothing."""
+    found = [mood if level >= WARM_LEVEL else "" for mood, level, _ in written.replies]
+    found += [
+        {"celebrate": "good", "console": "bad"}.get(kind, "") for kind, _ in written.sentences
+    ]
+    return np.array(found)
 
 
 def _heads(written: Written, told: np.ndarray, said: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -123,10 +162,8 @@ def _heads(written: Written, told: np.ndarray, said: np.ndarray) -> tuple[np.nda
     both = np.vstack([told, said])
     center, spread = both.mean(axis=0), both.std(axis=0)
     told, said = (told - center) / spread, (said - center) / spread
-    warm = _soft_fit(said, _warmth(written), ENCODER_PENALTY)
-    does = [mood if level >= WARM_LEVEL else "" for mood, level, _ in written.replies]
-    does += [{"celebrate": "good", "console": "bad"}.get(kind, "") for kind, _ in written.sentences]
-    answers = np.array(does)
+    warm = _soft_fit(said, warmth(written), ENCODER_PENALTY)
+    answers = does(written)
     moods = np.array([mood for mood, _ in written.told])
     fits = [
         warm,
@@ -157,26 +194,40 @@ def _balanced_fit(features: np.ndarray, targets: np.ndarray) -> LogisticRegressi
     return model.fit(features, targets)
 
 
-def _phrases(texts: list[str], targets: np.ndarray) -> dict[str, np.ndarray]:
-    """The n-grams of the texts with their inverse document frequencies and weights."""
+def _phrases(
+    own: list[str], targets: np.ndarray, pool: list[str], taught: np.ndarray
+) -> dict[str, np.ndarray]:
+    """N-grams with their inverse document frequencies and weights, by ridge regression."""
     from scipy import sparse
+    from sklearn.linear_model import Ridge
 
-    found = ngrams(texts)
+    found = ngrams([*own, *pool])
     counts = Counter(ngram for one in found for ngram in one)
-    names = sorted(counts)
+    written = {ngram for one in found[: len(own)] for ngram in one}
+    names = sorted(
+        name
+        for name, count in counts.items()
+        if count >= LEAST_OFTEN or (count > 1 and name in written)
+    )
     place = {name: at for at, name in enumerate(names)}
-    rarity = np.array([math.log((1 + len(texts)) / (1 + counts[name])) + 1 for name in names])
-    rows = np.repeat(np.arange(len(found)), [len(one) for one in found])
-    columns = np.array([place[ngram] for one in found for ngram in one])
+    rarity = np.array([math.log((1 + len(found)) / (1 + counts[name])) + 1 for name in names])
+    kept = [[place[ngram] for ngram in one if ngram in place] for one in found]
+    rows = np.repeat(np.arange(len(kept)), [len(one) for one in kept])
+    columns = np.array([column for one in kept for column in one])
     values = rarity[columns]
     lengths = np.sqrt(np.bincount(rows, values**2, minlength=len(found)))
-    features = sparse.csr_matrix((values / lengths[rows], (rows, columns)))
-    model = _soft_fit(features, targets, PHRASES_PENALTY)
+    features = sparse.csr_matrix(
+        (values / lengths[rows], (rows, columns)), shape=(len(found), len(names))
+    )
+    chances = np.clip(np.concatenate([targets, 1 / (1 + np.exp(-taught))]), 1 - SURE, SURE)
+    weights = np.repeat([OWN_WEIGHT, 1.0], [len(own), len(pool)])
+    model = Ridge(alpha=PHRASES_PENALTY, solver="sparse_cg", tol=1e-3, max_iter=200)
+    model.fit(features, np.log(chances / (1 - chances)), sample_weight=weights)
     return {
         "phrases": np.frombuffer("\n".join(names).encode("utf-8"), dtype=np.uint8),
         "rarity": rarity.astype(np.float32),
-        "weights": model.coef_[0].astype(np.float32),
-        "bias": np.float32(model.intercept_[0]),
+        "weights": model.coef_.astype(np.float32),
+        "bias": np.float32(model.intercept_),
     }
 
 
@@ -212,13 +263,13 @@ def _write_card(folder: Path, formula: dict[str, float], *, default: bool) -> No
         "intended_use": INTENDED_USE,
         "limits": LIMITS,
         "activation": "sigmoid",
-        "command": f"python -m recipes.empathy.fit {folder.name}",
+        "command": f"python -m recipes.empathy.fit {folder.name} --pool pool.txt --taught pool.npz",
         "metrics": {},
     }
     if default and EMPATHY not in card["default_for"]:
         card["default_for"].append(EMPATHY)
     card[EMPATHY_FORMULA] = formula
-    card["data"] = [one for one in card["data"] if one.get("use") != EMPATHY] + [DATA]
+    card["data"] = [one for one in card["data"] if one.get("use") != EMPATHY] + DATA
     for name in [*card["files"], PHRASES_FILE]:
         digest = hashlib.sha256((folder / name).read_bytes()).hexdigest()
         card["files"][name] = {"sha256": digest}

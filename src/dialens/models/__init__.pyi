@@ -5,6 +5,7 @@ from ._emotions import POSITIVE_EMOTIONS
 from ._empathy import EMPATHY, WARM, EmpathyInputs, EmpathyScorer
 from ._engagement import (
     CONTEXT_TURNS,
+    ENGAGING,
     FORMULA,
     TASK,
     EngagementScorer,
@@ -46,6 +47,7 @@ from ._store import Listed, list_models, load
 __all__ = [
     "CONTEXT_TURNS",
     "EMPATHY",
+    "ENGAGING",
     "FORMULA",
     "GET_LARGER",
     "LOGITS",

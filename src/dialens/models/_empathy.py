@@ -3,13 +3,14 @@
 A reply is read sentence by sentence, because one warm sentence among advice is what people notice:
 
     u = warm / spread + phrases / spread − misfit,
-    empathy = sigmoid(largest u + weight · ln relevance)
+    empathy = sigmoid(largest u + weight · reactions)
 
 ``warm`` is the logit that the encoder gives to a sentence, ``phrases`` that of a linear model over
 its n-grams (`Phrases`), each divided by its spread over what both learned from. ``misfit`` is taken
 off where somebody celebrates bad news or consoles over good news: what the sentence does, and how
-the turn that it answers stands, are further labels of the same task. ``relevance`` is the
-probability that the reply belongs to its context, by the same folder's task of that name.
+the turn that it answers stands, are further labels of the same task. ``reactions`` is the logit
+that the reply, after its context, is one that people react to, by the same folder's task
+``engagement``: words beside the point comfort nobody.
 
 The card of the model says how, under ``empathy_formula``. A model without it (a user's own) gives
 the probability of its warmest sentence.
@@ -31,6 +32,7 @@ from numpy.typing import NDArray
 from dialens.base import DialensError
 from dialens.models._card import ModelCard, check_file
 from dialens.models._engagement import (
+    ENGAGING,
     check_chances,
     context,
     largest,
@@ -38,6 +40,7 @@ from dialens.models._engagement import (
     positive_label,
     sigmoid,
 )
+from dialens.models._engagement import TASK as ENGAGEMENT
 from dialens.models._huggingface import TorchModel
 from dialens.models._runtime import Model
 from dialens.models._store import load
@@ -52,7 +55,6 @@ WARM = ("warm", "empathic")
 
 PHRASES_FILE = "empathy.npz"
 _CELEBRATES, _CONSOLES, _BAD, _GOOD = "celebrates", "consoles", "bad", "good"
-_RELEVANCE = "relevance"
 _LONGEST_NGRAM = 3
 _IGNORED = frozenset({".", ","})
 _MOST_SENTENCES = 40
@@ -68,14 +70,14 @@ class EmpathyFormula:
         phrases: Spread of the n-grams' logit.
         celebrating: What celebrating bad news takes off.
         consoling: What consoling over good news takes off.
-        relevance: Weight of the logarithm of the probability of relevance.
+        reactions: Weight of the logit of reactions.
     """
 
     warm: float
     phrases: float
     celebrating: float
     consoling: float
-    relevance: float
+    reactions: float
 
     @classmethod
     def of(cls, card: ModelCard) -> EmpathyFormula | None:
@@ -245,7 +247,7 @@ class EmpathyScorer:
         parts = (_CELEBRATES, _CONSOLES, _BAD, _GOOD)
         lacking = [one for one in parts if one not in model.labels]
         files = [one for one in (PHRASES_FILE,) if one not in model.card.files]
-        tasks = [one for one in (_RELEVANCE,) if one not in model.card.tasks]
+        tasks = [one for one in (ENGAGEMENT,) if one not in model.card.tasks]
         if lacking or files or tasks:
             raise DialensError(
                 f"{model.card.folder / 'card.json'}: {EMPATHY_FORMULA} needs "
@@ -284,23 +286,23 @@ class EmpathyScorer:
         if not isinstance(self.model, Model):
             return self.combine(inputs, self.model.run(inputs.texts, advance=advance), None)
         texts = self.model.run(inputs.texts, self.model.task.output, advance=advance)
-        relevance = None
+        reactions = None
         if self.formula is not None:
-            task = self.model.card.tasks[_RELEVANCE]
+            task = self.model.card.tasks[ENGAGEMENT]
             raw = self.model.run(inputs.pairs, task.output, advance=advance)
-            column = positive_label(task.labels, _RELEVANCE, ("relevant",))
-            relevance = margins(raw, column, task.activation)
-        return self.combine(inputs, texts, relevance)
+            column = positive_label(task.labels, ENGAGEMENT, ENGAGING)
+            reactions = margins(raw, column, task.activation)
+        return self.combine(inputs, texts, reactions)
 
     def combine(
-        self, inputs: EmpathyInputs, texts: NDArray[Any], relevance: Floats | None
+        self, inputs: EmpathyInputs, texts: NDArray[Any], reactions: Floats | None
     ) -> Floats:
         """Return the empathy of replies whose logits are known; NaN where none of them is.
 
         Args:
             inputs: What was read.
             texts: The logits of the task's labels, a row a text.
-            relevance: The logit of relevance of each reply; only read where there is a formula.
+            reactions: The logit of reactions to each reply; only read where there is a formula.
         """
         raw = np.asarray(texts, dtype=np.float64)
         activation = (
@@ -310,7 +312,7 @@ class EmpathyScorer:
         )
         warm = margins(raw, self._column, activation)
         count = len(inputs.answered_rows)
-        if self.formula is None or relevance is None:
+        if self.formula is None or reactions is None:
             return sigmoid(largest(warm[inputs.sentence_rows], inputs.reply_of, count))
         phrases = self._read_phrases().logits(inputs.texts)
         each = (warm / self.formula.warm + phrases / self.formula.phrases)[inputs.sentence_rows]
@@ -324,9 +326,7 @@ class EmpathyScorer:
         each = each - self.formula.celebrating * celebrates[inputs.sentence_rows] * worse
         each = each - self.formula.consoling * consoles[inputs.sentence_rows] * better
         best = largest(each, inputs.reply_of, count)
-        with np.errstate(invalid="ignore"):  # NaN where no word of a pair is known
-            belongs = -np.logaddexp(0.0, -relevance)
-        return sigmoid(best + self.formula.relevance * belongs)
+        return sigmoid(best + self.formula.reactions * reactions)
 
     def _read_phrases(self) -> Phrases:
         if self._phrases is None:

@@ -15,10 +15,16 @@ from dialens.metrics._family import Advance, Family, Output, ScorerContext, Unit
 from dialens.metrics._features import quantised
 from dialens.metrics._pace import paced
 from dialens.metrics._state import Floats
-from dialens.models import CONTEXT_TURNS, EMPATHY, WARM, EmpathyInputs, EmpathyScorer
+from dialens.models import (
+    CONTEXT_TURNS,
+    EMPATHY,
+    ENGAGING,
+    WARM,
+    EmpathyInputs,
+    EmpathyScorer,
+)
 
-_RELEVANCE = "relevance"
-_RELEVANT = ("relevant",)
+_REACTIONS = "engagement"
 
 
 class EmpathyOfReplies:
@@ -26,11 +32,11 @@ class EmpathyOfReplies:
 
     Args:
         reader: Reads single texts.
-        relevance: The same model's reader of pairs; None where there is no formula.
+        reactions: The same model's reader of pairs; None where there is no formula.
     """
 
-    def __init__(self, reader: TaskReader, relevance: TaskReader | None) -> None:
-        self._reader, self._relevance = reader, relevance
+    def __init__(self, reader: TaskReader, reactions: TaskReader | None) -> None:
+        self._reader, self._reactions = reader, reactions
         self._formula = EmpathyScorer(reader.model)
         self.signature = "/".join(filter(None, (reader.signature, self._formula.signature)))
 
@@ -42,26 +48,26 @@ class EmpathyOfReplies:
         inputs = EmpathyInputs.of([(unit.context, unit.response) for unit in units])
         texts, pairs = self._reader.encoder, None
         fresh = len(texts.uncached(inputs.texts))
-        if self._relevance is not None:
-            pairs = self._relevance.encoder
+        if self._reactions is not None:
+            pairs = self._reactions.encoder
             fresh += len(pairs.uncached(inputs.pairs))
         step = paced(advance, len(units), fresh)
         logits = texts.logits(inputs.texts, step)[:, self._reader.head.columns]
-        relevance = None
-        if pairs is not None and self._relevance is not None:
-            relevance = self._relevance.logit(pairs.logits(inputs.pairs, step), _RELEVANT)
-        return quantised(self._formula.combine(inputs, logits, relevance))[:, np.newaxis]
+        reactions = None
+        if pairs is not None and self._reactions is not None:
+            reactions = self._reactions.logit(pairs.logits(inputs.pairs, step), ENGAGING)
+        return quantised(self._formula.combine(inputs, logits, reactions))[:, np.newaxis]
 
 
 def open_empathy(context: ScorerContext) -> EmpathyOfReplies:
     """Find the model, and try it out."""
     reader = opened_reader(context, EMPATHY, WARM)
     formula = EmpathyScorer(reader.model).formula
-    relevance = None
+    reactions = None
     if formula is not None:
-        relevance = encoders_of(context).sibling(reader, _RELEVANCE)
-        relevance.check(_RELEVANT)
-    return EmpathyOfReplies(reader, relevance)
+        reactions = encoders_of(context).sibling(reader, _REACTIONS)
+        reactions.check(ENGAGING)
+    return EmpathyOfReplies(reader, reactions)
 
 
 FAMILY = Family(
