@@ -20,19 +20,21 @@ from dialens.corpus._tables import Tables
 
 _BY_A_MODEL = (pl.col("role") == "agent") | (pl.col("speaker") == "assistant")
 _SYSTEM_PROMPT = r'\{"role":"(?:system|developer)"'
-_OTHERS = '"other_agent":true'
 OTHER_AGENT = "other_agent"
-"""The key of `meta` that marks a turn of another agent in a conversation of several."""
+"""The key of `meta` that names the agent of a turn, where several agents speak in a conversation."""
+_OTHERS = f'"{OTHER_AGENT}":"'
 
 
 @dataclass
 class _Account:
     turns: int = 0
+    ratings: int = 0
     worded: int = 0
     replies: int = 0
     empty: int = 0
     reasoned: int = 0
     prompts: int = 0
+    with_others: int = 0
 
 
 def spoken(parts: Iterator[Tables], source: Source, intake: Intake) -> Iterator[Tables]:
@@ -42,8 +44,9 @@ def spoken(parts: Iterator[Tables], source: Source, intake: Intake) -> Iterator[
         turns, reasoned = _without_reasoning(part.turns)
         account.reasoned += reasoned
         _count(turns, account)
+        account.ratings += part.ratings.height
         yield part if not reasoned else replace(part, turns=turns)
-    if account.turns and not account.worded:
+    if account.turns and not account.worded and not account.ratings:
         raise DialensError(
             f"{source.path}: every one of its {counted(account.turns, 'turn')} is empty, so the "
             "texts stand elsewhere than they were looked for.\n"
@@ -58,6 +61,12 @@ def _sentences(account: _Account) -> Iterator[str]:
     if account.reasoned:
         of = counted(account.reasoned, "reply", "replies")
         yield f"left out the reasoning (<think>…</think>) of {of}."
+    if account.with_others:
+        talks = counted(account.with_others, "dialogue")
+        yield (
+            f"several assistants speak in some conversations. Each is an agent of its own ({talks}), "
+            "and what the others say there counts as its partners'."
+        )
     if account.empty:
         of = counted(account.replies, "reply", "replies")
         yield f"{account.empty:,} of {of} {'is' if account.empty == 1 else 'are'} empty."
@@ -75,6 +84,7 @@ def _count(turns: pl.DataFrame, account: _Account) -> None:
         replies=agent.sum(),
         empty=(blank & agent).sum(),
         prompts=pl.col("meta").str.count_matches(_SYSTEM_PROMPT).sum(),
+        with_others=pl.col("dialog").filter(pl.col("meta").str.contains(_OTHERS)).n_unique(),
     ).row(0, named=True)
     for name, count in found.items():
         setattr(account, name, getattr(account, name) + (count or 0))

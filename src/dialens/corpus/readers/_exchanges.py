@@ -79,6 +79,13 @@ def starts_with(turns: Sequence[Turn], beginning: Sequence[Turn]) -> bool:
     return all(_same(one, other) for one, other in zip(turns, beginning, strict=False))
 
 
+def shared_beginning(one: Sequence[Turn], other: Sequence[Turn]) -> int:
+    """How many turns two conversations have in common before they part."""
+    pairs = enumerate(zip(one, other, strict=False))
+    parted = (place for place, (mine, theirs) in pairs if not _same(mine, theirs))
+    return next(parted, min(len(one), len(other)))
+
+
 def _same(one: Turn, other: Turn) -> bool:
     return _side(one) == _side(other) and said_in(one.text) == said_in(other.text)
 
