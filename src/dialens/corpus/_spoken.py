@@ -21,7 +21,7 @@ from dialens.corpus._tables import Tables
 _BY_A_MODEL = (pl.col("role") == "agent") | (pl.col("speaker") == "assistant")
 _SYSTEM_PROMPT = r'\{"role":"(?:system|developer)"'
 OTHER_AGENT = "other_agent"
-"""The key of `meta` that names the agent of a turn, where several agents speak in a conversation."""
+"""The key of `meta` that names who gave a reply, where several agents speak."""
 _OTHERS = f'"{OTHER_AGENT}":"'
 
 
@@ -64,15 +64,16 @@ def _sentences(account: _Account) -> Iterator[str]:
     if account.with_others:
         talks = counted(account.with_others, "dialogue")
         yield (
-            f"several assistants speak in some conversations. Each is an agent of its own ({talks}), "
-            "and what the others say there counts as its partners'."
+            "several assistants speak in some conversations. Each is an agent of its own "
+            f"({talks}), and what the others say there counts as its partners'."
         )
     if account.empty:
         of = counted(account.replies, "reply", "replies")
         yield f"{account.empty:,} of {of} {'is' if account.empty == 1 else 'are'} empty."
     if account.prompts:
         prompts = counted(account.prompts, "system prompt")
-        yield f"left out {prompts}, which {'is no turn' if account.prompts == 1 else 'are no turns'}."
+        are = "is no turn" if account.prompts == 1 else "are no turns"
+        yield f"left out {prompts}, which {are}."
 
 
 def _count(turns: pl.DataFrame, account: _Account) -> None:

@@ -47,8 +47,13 @@ def _threads(source: Source) -> Iterator[Row]:
 
 
 def _parse(row: Row, source: Source) -> Iterable[Item]:
-    messages = _in_order(row.content["messages"])
-    turns = turns_of(messages, field="data")
+    given = row.content["messages"]
+    messages = _in_order(given)
+    try:
+        turns = turns_of(messages, field="data")
+    except RecordError:
+        turns_of(given, field="data")  # its place in the file, if it is another
+        raise
     if not turns:
         raise RecordError("holds no message of a user or an assistant", field="data")
     for turn in turns:

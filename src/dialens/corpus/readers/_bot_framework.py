@@ -1,7 +1,7 @@
 """Transcripts of Microsoft's Bot Framework: lists of activities, as the Emulator saves them.
 
-Activities of one conversation are a dialogue, in their order. Whose role is `bot` is the agent. Activities
-other than messages (typing, joining, events) and messages without words are no turns.
+Activities of one conversation are a dialogue, in their order. Whose role is `bot` is the agent.
+Activities other than messages (typing, joining, events) and cards without words are no turns.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,9 @@ from dialens.corpus.readers._rows import rows
 def _recognises(source: Source) -> bool:
     first = source.first or {}
     author, talk = first.get("from"), first.get("conversation")
-    known = isinstance(author, dict) and isinstance(talk, dict) and isinstance(first.get("type"), str)
+    known = (
+        isinstance(author, dict) and isinstance(talk, dict) and isinstance(first.get("type"), str)
+    )
     return known and bool({"channelId", "recipient", "serviceUrl"} & first.keys())
 
 
@@ -36,8 +38,11 @@ def _post(activity: dict[str, Any], source: Source, line: int) -> Post:
     name = author.get("name") or author.get("role") or author.get("id")
     if not name:
         raise RecordError("is missing", field="from", seen=activity.get("id"))
-    text = activity.get("text")
-    spoken = activity.get("type") == "message" and isinstance(text, str) and bool(text.strip())
+    text, shown = activity.get("text"), activity.get("attachments")
+    is_message = activity.get("type") == "message"
+    if is_message and not shown and not isinstance(text, str):
+        raise RecordError("is missing or no text", field="text", seen=text)
+    spoken = is_message and isinstance(text, str) and bool(text or not shown)
     answered = activity.get("replyToId")
     return Post(
         str(object_in(activity, "conversation").get("id") or source.stem),
@@ -54,7 +59,7 @@ def _post(activity: dict[str, Any], source: Source, line: int) -> Post:
 
 BOT_FRAMEWORK = ChatReader(
     name="bot-framework",
-    summary="Microsoft Bot Framework transcripts: a list of activities, conversation by conversation",
+    summary="Microsoft Bot Framework transcripts: activities, conversation by conversation",
     example=(
         '[{"type": "message", "id": "1", "timestamp": "2024-05-01T10:30:00Z", '
         '"channelId": "emulator", "from": {"id": "u", "name": "Ann", "role": "user"}, '

@@ -1,7 +1,8 @@
 """Messages of LangChain: what `messages_to_dict`, `dumpd`, `dumps` and `model_dump` write.
 
 A list of messages is a dialogue, whether it is the whole file, a line, an element of a list or
-stands under `messages`, or under `values.messages` as LangGraph keeps the state of a thread. Rows of a message store (`session_id` with one `message` each) are put
+stands under `messages`, or under `values.messages` as in the state of a thread of LangGraph. Rows
+of a message store (`session_id` with one `message` each) are put
 together by session. The agent is the model named in a reply's `response_metadata`.
 """
 

@@ -5,67 +5,57 @@ writes every byte of its UTF-8 as a character; that is put right. Pictures, call
 without words are no turns.
 """
 
-from collections.abc import Iterator
+import re
 from typing import Any
 
+import msgspec
+
 from dialens.corpus._intake import Intake, RecordError
-from dialens.corpus._source import Source
+from dialens.corpus._reading import UNREADABLE, as_record_error
+from dialens.corpus._source import Source, json_values
 from dialens.corpus.readers._moments import moment
 from dialens.corpus.readers._posts import ChatReader, Post, in_time
-from dialens.corpus.readers._rows import rows
 
 _MEDIA = ("photos", "videos", "audio_files", "gifs", "sticker", "share", "files", "call_duration")
+_OPENING = re.compile(rb'\A\s*\{\s*"participants"\s*:\s*\[[^\]]*\]\s*,\s*"messages"\s*:\s*\[')
+_OBJECT = msgspec.json.Decoder(dict[str, Any])
 
 
 def _recognises(source: Source) -> bool:
-    first = source.first or {}
-    messages = first.get("messages")
-    return (
-        isinstance(first.get("participants"), list)
-        and isinstance(messages, list)
-        and any(isinstance(item, dict) and "sender_name" in item for item in messages)
-    )
+    return _OPENING.match(source.head) is not None and b'"sender_name"' in source.head
 
 
 def _posts(source: Source, intake: Intake) -> list[Post]:
-    return in_time(_of_chats(source, intake))
-
-
-def _of_chats(source: Source, intake: Intake) -> Iterator[Post]:
-    for row in rows(source):
+    chat = _mended(str((source.first or {}).get("title") or source.stem))
+    posts = []
+    for record in json_values(source, depth=2):
         try:
-            if row.problem:
-                raise row.problem
-            messages = row.content.get("messages")
-            if not isinstance(messages, list):
-                raise RecordError("is missing or no list", field="messages", seen=messages)
-            title = _mended(str(row.content.get("title") or source.stem))
-            posts = [
-                _post(message, title, f"messages[{number}]", row.line)
-                for number, message in enumerate(messages)
-            ]
-        except RecordError as error:
-            intake.reject(source.path, row.line, error)
-            continue
-        yield from reversed(posts)
+            if record.problem:
+                raise record.problem
+            message = _OBJECT.decode(record.raw)
+            if message.keys() <= {"name"}:
+                continue  # one of the participants
+            posts.append(_post(message, chat, record.line))
+        except UNREADABLE as error:
+            intake.reject(source.path, record.line, as_record_error(error, record))
+    return in_time(reversed(posts))
 
 
-def _post(message: Any, chat: str, place: str, line: int) -> Post:
-    if not isinstance(message, dict):
-        raise RecordError("is wrong: expected an object", field=place, seen=message)
-    speaker = message.get("sender_name")
+def _post(message: dict[str, Any], chat: str, line: int) -> Post:
+    speaker, text = message.get("sender_name"), message.get("content")
     if not isinstance(speaker, str):
-        raise RecordError("is missing or no text", field=f"{place}.sender_name", seen=message)
+        raise RecordError("is missing or no text", field="sender_name", seen=speaker)
+    if not isinstance(text, str | None):
+        raise RecordError("is wrong: expected a string", field="content", seen=text)
     when = moment(message.get("timestamp_ms"))
-    text = message.get("content")
     media = [key for key in _MEDIA if key in message]
     return Post(
         f"{chat}-{when.date().isoformat() if when else 'unknown'}",
         line,
         _mended(speaker) or "Deleted account",
-        _mended(text) if isinstance(text, str) else "",
+        _mended(text or ""),
         when,
-        aside=not isinstance(text, str) or bool(message.get("is_unsent")),
+        aside=text is None or bool(media and not text) or bool(message.get("is_unsent")),
         meta={"media": media} if media else None,
     )
 

@@ -1,4 +1,4 @@
-"""Messages in parts, as Gemini, the AI SDK, OpenTelemetry and Pydantic AI write them, in OpenAI's words.
+"""Messages in parts, in OpenAI's words.
 
 - Gemini and Vertex: `{"role": "model", "parts": [{"text": …}]}`;
 - Vercel's AI SDK: `{"role": …, "parts": [{"type": "text", "text": …}, {"type": "step-start"}]}`;

@@ -21,8 +21,8 @@ from dialens.corpus._intake import RecordError
 from dialens.corpus._source import Source
 from dialens.corpus.readers._call_reader import CallReader, Item
 from dialens.corpus.readers._calls import Call
-from dialens.corpus.readers._failures import FailedCall, error_in
 from dialens.corpus.readers._exchanges import Exchange, exchange_of, mark_given
+from dialens.corpus.readers._failures import FailedCall, error_in
 from dialens.corpus.readers._payloads import holds_messages, messages_in, text_as_message
 from dialens.corpus.readers._rows import Row, csv_cells, header, rows
 
@@ -81,9 +81,7 @@ def _parse(row: Row, source: Source) -> Iterable[Item]:
             yield error
 
 
-def _result(
-    result: dict[str, Any], place: str, fallback: str, source: Source
-) -> Call | FailedCall:
+def _result(result: dict[str, Any], place: str, fallback: str, source: Source) -> Call | FailedCall:
     prompt, response, provider = (result.get(key) for key in ("prompt", "response", "provider"))
     if not isinstance(prompt, dict) or "raw" not in prompt:
         raise RecordError("is missing", field=f"{place}prompt.raw", seen=prompt)

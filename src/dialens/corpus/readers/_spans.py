@@ -20,7 +20,7 @@ from dialens.corpus.readers._attributes import attributes_of, flattened, nested,
 from dialens.corpus.readers._call_reader import CallReader, Item
 from dialens.corpus.readers._calls import Call
 from dialens.corpus.readers._exchanges import exchange_of
-from dialens.corpus.readers._failures import FailedCall, ended_in_error, error_in
+from dialens.corpus.readers._failures import FailedCall, ended_in_error
 from dialens.corpus.readers._moments import moment
 from dialens.corpus.readers._payloads import Found, decoded, messages_in
 from dialens.corpus.readers._rows import Row, columns
