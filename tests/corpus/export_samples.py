@@ -368,6 +368,7 @@ EXPORT_SAMPLES = (
             "wrong type": _messenger_break(lambda one: one.update(content={"no": 1}), "content"),
             "missing field": _messenger_break(lambda one: one.pop("sender_name"), "sender_name"),
         },
+        truncation_shows=False,  # what is left is what was said last
     ),
     _message_sample(
         "telegram",

@@ -15,7 +15,7 @@ from tests.corpus.trace_samples import agents, bot, spoken, user
 
 TALK = [("partner", "Hi"), ("agent", "Hello!"), ("partner", "Bye"), ("agent", "Take care!")]
 TEXTS = [text for _, text in TALK]
-USER, MODEL = ("user", "model"), ("user", "assistant")
+MODEL = ("user", "assistant")
 
 
 def put(path: Path, *records: Any) -> Path:
@@ -66,7 +66,7 @@ LLAMA = "<|begin_of_text|>" + "".join(
     f"<|start_header_id|>{MODEL[place % 2]}<|end_header_id|>\n\n{text}<|eot_id|>"
     for place, text in enumerate(TEXTS)
 )
-LANGGRAPH = [
+LANGGRAPH: list[dict[str, Any]] = [
     {"type": ("human", "ai")[place % 2], "content": text, "additional_kwargs": {}}
     for place, text in enumerate(TEXTS)
 ]

@@ -61,8 +61,11 @@ def test_a_call_that_only_uses_a_tool_did_not_fail(tmp_path: Path) -> None:
     asks = {"role": "assistant", "content": None, "tool_calls": [call]}
     first = response("")
     first["choices"] = [{"index": 0, "message": asks}]
-    then = {"model": "bot-1", "messages": [user("Hi"), asks, {"role": "tool", "content": "1"}]}
-    log = [{"request": request("Hi"), "response": first}]
+    then: dict[str, object] = {
+        "model": "bot-1",
+        "messages": [user("Hi"), asks, {"role": "tool", "content": "1"}],
+    }
+    log: list[dict[str, object]] = [{"request": request("Hi"), "response": first}]
     log.append({"request": then, "response": response("One.")})
     assert noted(put(tmp_path / "log.jsonl", *log)) == ""
 

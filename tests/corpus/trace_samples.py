@@ -64,6 +64,7 @@ def trace_sample(
 def _assistants(talk: Talk) -> Record:
     messages = [
         {
+            "id": f"{talk.id}.{place}",
             "object": "thread.message",
             "thread_id": talk.id,
             "created_at": place,

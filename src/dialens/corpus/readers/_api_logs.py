@@ -174,7 +174,8 @@ def _failure(record: Mapping[str, Any], result: Mapping[str, Any]) -> str:
     """Why there is no reply in a record; empty if there is one, or nothing is said of it."""
     if any(result.get(key) for key in _REPLY):
         return ""
-    envelope = next((record[key] for key in _RESPONSE if isinstance(record.get(key), dict)), {})
+    bodies = (record[key] for key in _RESPONSE if isinstance(record.get(key), dict))
+    envelope: Mapping[str, Any] = next(bodies, {})
     said = error_in(record.get("error"), result.get("error"), envelope.get("error"))
     if said or result.get("type") in _BATCH_FAILURES:
         return said or str(result["type"])

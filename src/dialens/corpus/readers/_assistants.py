@@ -35,11 +35,18 @@ def _messages(content: dict[str, Any]) -> list[dict[str, Any]]:
 def _threads(source: Source) -> Iterator[Row]:
     """A row for each thread; what cannot be decoded is passed on."""
     threads: dict[str, tuple[int, list[dict[str, Any]]]] = {}
+    known: dict[object, int] = {}
     for row in rows(source):
         if row.problem:
             yield row
             continue
         for message in _messages(row.content):
+            own = message.get("id")
+            if own is not None and own in known:
+                again = f"is a duplicate: the same message already stands in line {known[own]}"
+                yield Row(row.line, {}, RecordError(again, field="id", seen=own), row.number)
+                continue
+            known[own] = row.line
             name = str(message.get("thread_id") or f"{source.stem}-{row.number}")
             threads.setdefault(name, (row.line, []))[1].append(message)
     for number, (name, (line, messages)) in enumerate(threads.items(), 1):
@@ -74,11 +81,14 @@ def _parse(row: Row, source: Source) -> Iterable[Item]:
 
 def _in_order(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The oldest first; those of one second in the order of the conversation."""
-    times = [message.get("created_at") for message in messages]
-    if not all(isinstance(time, int | float) for time in times):
+    times = [
+        message["created_at"]
+        for message in messages
+        if isinstance(message.get("created_at"), int | float)
+    ]
+    if len(times) < len(messages):
         return messages
-    newest_first = times[0] > times[-1]
-    ordered = messages[::-1] if newest_first else messages
+    ordered = messages[::-1] if times[0] > times[-1] else messages
     return sorted(ordered, key=lambda message: message["created_at"])
 
 

@@ -61,7 +61,10 @@ BOT_FRAMEWORK = ChatReader(
     name="bot-framework",
     summary="Microsoft Bot Framework transcripts: activities, conversation by conversation",
     example=(
-        '[{"type": "message", "id": "1", "timestamp": "2024-05-01T10:30:00Z", '
+        '[{"type": "message", "id": "0", "timestamp": "2024-05-01T10:29:00Z", '
+        '"channelId": "emulator", "from": {"id": "b", "name": "Weather", "role": "bot"}, '
+        '"conversation": {"id": "c1"}, "text": "Hello!"}, '
+        '{"type": "message", "id": "1", "timestamp": "2024-05-01T10:30:00Z", '
         '"channelId": "emulator", "from": {"id": "u", "name": "Ann", "role": "user"}, '
         '"conversation": {"id": "c1"}, "text": "Is it raining?"}, '
         '{"type": "message", "id": "2", "timestamp": "2024-05-01T10:30:05Z", '

@@ -5,7 +5,6 @@ writes every byte of its UTF-8 as a character; that is put right. Pictures, call
 without words are no turns.
 """
 
-import re
 from typing import Any
 
 import msgspec
@@ -17,12 +16,12 @@ from dialens.corpus.readers._moments import moment
 from dialens.corpus.readers._posts import ChatReader, Post, in_time
 
 _MEDIA = ("photos", "videos", "audio_files", "gifs", "sticker", "share", "files", "call_duration")
-_OPENING = re.compile(rb'\A\s*\{\s*"participants"\s*:\s*\[[^\]]*\]\s*,\s*"messages"\s*:\s*\[')
+_MARKS = (b'"participants"', b'"messages"', b'"sender_name"', b'"timestamp_ms"')
 _OBJECT = msgspec.json.Decoder(dict[str, Any])
 
 
 def _recognises(source: Source) -> bool:
-    return _OPENING.match(source.head) is not None and b'"sender_name"' in source.head
+    return source.head.lstrip().startswith(b"{") and all(mark in source.head for mark in _MARKS)
 
 
 def _posts(source: Source, intake: Intake) -> list[Post]:
@@ -79,7 +78,8 @@ MESSENGER = ChatReader(
     example=(
         '{"participants": [{"name": "Ann"}, {"name": "WeatherBot"}], "messages": ['
         '{"sender_name": "WeatherBot", "timestamp_ms": 1714559405000, "content": "A little."}, '
-        '{"sender_name": "Ann", "timestamp_ms": 1714559400000, "content": "Is it raining?"}]}\n'
+        '{"sender_name": "Ann", "timestamp_ms": 1714559400000, "content": "Is it raining?"}, '
+        '{"sender_name": "WeatherBot", "timestamp_ms": 1714559300000, "content": "Hello!"}]}\n'
     ),
     recognises=_recognises,
     posts=_posts,
