@@ -13,8 +13,13 @@ from dialens.corpus._spoken import OTHER_AGENT
 from dialens.corpus.readers._messages import SPEAKERS, model_of
 
 
-def by_agent(talk: Dialogue) -> Iterator[Dialogue]:
+def by_agent(talk: Dialogue, *, only_models: bool = False) -> Iterator[Dialogue]:
     """A dialogue for each of those whose replies are named in it; itself where none is.
+
+    Args:
+        talk: As it was read.
+        only_models: Whether one name alone does not name the agent, where no model is named: in
+            data sets of people, each has a name.
 
     Examples:
         >>> turns = [Turn("Ann", "partner", "Hi"), Turn("Planner", "agent", "A greeting.")]
@@ -24,7 +29,9 @@ def by_agent(talk: Dialogue) -> Iterator[Dialogue]:
     """
     names = dict.fromkeys(_name(turn) or talk.agent for turn in talk.turns if turn.role == "agent")
     if len(names) < 2:
-        yield replace(talk, agent=next(iter(names), talk.agent))
+        modelled = any(model_of(turn) for turn in talk.turns)
+        named = bool(names) and (modelled or not only_models)
+        yield replace(talk, agent=next(iter(names))) if named else talk
         return
     for name in names:
         turns = [_seen_by(name, turn, talk.agent) for turn in talk.turns]

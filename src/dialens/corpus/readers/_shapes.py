@@ -164,7 +164,7 @@ class RowParser:
         return [
             one
             for talk in talks
-            for one in (by_agent(talk) if talk.agent == self.agent else [talk])
+            for one in (by_agent(talk, only_models=True) if talk.agent == self.agent else [talk])
         ]
 
     def _conversations(self, row: Row, number: int | str) -> Iterator[Dialogue]:
