@@ -139,6 +139,41 @@ def _telegram_file(messages: list[Record]) -> bytes:
     return about.encode() + array_of(messages).rstrip() + b"\n}\n"
 
 
+def _messenger(talks: tuple[Talk, ...]) -> list[Record]:
+    messages = [
+        {"sender_name": name, "timestamp_ms": 1000 * when, "content": text}
+        for _, when, role, name, text in _said(talks)
+    ]
+    return [
+        {**message, "sender_name": "HelperBot" if message["sender_name"] == "Helper" else "Ann"}
+        for message in reversed(messages)
+    ]
+
+
+def _messenger_file(messages: list[Record]) -> bytes:
+    about = '{\n "participants": [{"name": "Ann"}, {"name": "HelperBot"}],\n "messages": '
+    return about.encode() + array_of(messages).rstrip() + b"\n}\n"
+
+
+def _messenger_break(change: Callable[[Record], Any], field: str) -> Callable[[], Break]:
+    return _message_break(_messenger, _messenger_file, change, 4, field)
+
+
+def _bot_framework(talks: tuple[Talk, ...]) -> list[Record]:
+    roles = {"partner": "user", "agent": "bot"}
+    return [
+        {
+            "type": "message",
+            "id": str(when),
+            "channelId": "emulator",
+            "from": {"id": name, "name": name, "role": roles[role]},
+            "conversation": {"id": talks[number].id},
+            "text": text,
+        }
+        for number, when, role, name, text in _said(talks)
+    ]
+
+
 def _discord(talks: tuple[Talk, ...]) -> list[Record]:
     return [
         {
@@ -313,6 +348,27 @@ EXPORT_SAMPLES = (
         first=1,
         text="payload.text",
         ids=tuple(talk.id for talk in TALKS),
+    ),
+    _message_sample(
+        "bot-framework",
+        "chat.transcript",
+        _bot_framework,
+        array_of,
+        first=2,
+        text="text",
+        ids=tuple(talk.id for talk in TALKS),
+    ),
+    Sample(
+        "messenger",
+        "message_1.json",
+        lambda talks: _messenger_file(_messenger(talks)),
+        has_ids=False,
+        ids=tuple(f"message_1-{day}" for day in _DAYS),
+        breaks={
+            "wrong type": _messenger_break(lambda one: one.update(content={"no": 1}), "content"),
+            "missing field": _messenger_break(lambda one: one.pop("sender_name"), "sender_name"),
+        },
+        truncation_shows=False,  # what is left is what was said last
     ),
     _message_sample(
         "telegram",

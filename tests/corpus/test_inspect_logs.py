@@ -104,9 +104,19 @@ def test_attachments_are_put_back(tmp_path: Path) -> None:
     assert spoken(read(zipped(tmp_path / "a.eval", members)))["s1"][1] == ("agent", long)
 
 
-def test_a_sample_that_failed_at_once_keeps_its_input(tmp_path: Path) -> None:
+def test_a_sample_that_failed_at_once_is_left_out_and_counted(tmp_path: Path) -> None:
+    failed = log(messages=[], input="Hi", error={"message": "timeout"})
+    members = log()
+    members["samples/s9_epoch_1.json"] = failed["samples/s1_epoch_1.json"].replace(b"s1", b"s9")
+    intake = Intake()
+    assert list(spoken(read(zipped(tmp_path / "a.eval", members), intake=intake))) == ["s1"]
+    assert "a.eval: left out 1 failed sample (timeout)." in intake.notes
+
+
+def test_a_log_of_failed_samples_says_that_the_run_failed(tmp_path: Path) -> None:
     members = log(messages=[], input="Hi", error={"message": "timeout"})
-    assert spoken(read(zipped(tmp_path / "a.eval", members))) == {"s1": [("partner", "Hi")]}
+    with pytest.raises(DialensError, match=r"the run failed\. The only sample .* timeout"):
+        read(zipped(tmp_path / "a.eval", members))
 
 
 def test_a_folder_of_logs_has_one_task_and_two_models(tmp_path: Path) -> None:

@@ -335,7 +335,7 @@ def test_human_and_assistant_in_one_text(file: str, tmp_path: Path) -> None:
     start = "\n\nHuman: Hi\n\nAssistant: Hello.\n\nIt is late.\n\nHuman: So?\n\nAssistant:"
     rows = [{"chosen": f"{start} Good.", "rejected": f"{start} Bad."}]
     corpus = read(FILES[file](rows, tmp_path))
-    shared = [("partner", "Hi"), ("agent", "Hello.\n\nIt is late."), ("partner", "So?")]
+    shared = [("partner", "Hi"), ("partner", "Hello.\n\nIt is late."), ("partner", "So?")]
     assert said(corpus) == [*shared, ("agent", "Good."), *shared, ("agent", "Bad.")]
     guanaco = [{"text": "### Human: Hi\n### Assistant: Hello"}]
     assert said(read(jsonl(guanaco, tmp_path))) == [("partner", "Hi"), ("agent", "Hello")]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
@@ -57,6 +57,7 @@ def dialogues(draw: st.DrawFn, *, plain: bool = False) -> list[Dialogue]:
             )
             talk.ratings = draw(st.lists(rating, max_size=3))
         talks.append(talk)
+    assume(any(turn.text.strip() for talk in talks for turn in talk.turns))  # else it is refused
     return talks
 
 

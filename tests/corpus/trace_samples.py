@@ -61,6 +61,21 @@ def trace_sample(
     )
 
 
+def _assistants(talk: Talk) -> Record:
+    messages = [
+        {
+            "id": f"{talk.id}.{place}",
+            "object": "thread.message",
+            "thread_id": talk.id,
+            "created_at": place,
+            **message,
+            "content": [{"type": "text", "text": {"value": message["content"]}}],
+        }
+        for place, message in enumerate(said(talk))
+    ]
+    return {"object": "list", "data": messages[::-1]}
+
+
 def _inspect(talk: Talk) -> Record:
     sample = {
         "id": talk.id,
@@ -229,6 +244,16 @@ TRACE_SAMPLES = (
             "wrong type": (("messages", 1, "data", "content"), BROKEN, "messages[1].content"),
             "missing field": (("messages", 1, "data", "content"), None, "messages[1].content"),
             "odd role": (("messages", 0, "type"), ODD, "messages[0]"),
+        },
+    ),
+    trace_sample(
+        "assistants",
+        "talks.jsonl",
+        _assistants,
+        {
+            "wrong type": (("data", 0, "content"), BROKEN, "data[0].content"),
+            "missing field": (("data", 0, "content"), None, "data[0].content"),
+            "odd role": (("data", 0, "role"), ODD, "data[0].role"),
         },
     ),
     trace_sample(

@@ -73,3 +73,13 @@ def test_a_lexicon_of_ones_own_may_know_the_language(tmp_path: Path) -> None:
     own = Resources(emotion=read_emotion_lexicon(path), scorers=PLAIN.scorers)
     plan = make_plan(["emotional_entropy", "specificity", "length"], own)
     assert english_only(plan.metrics, own) == ["specificity"]
+
+
+def test_english_in_part_is_said_and_nothing_is_left_out() -> None:
+    english = [f"I am glad that you have told me about it, and {n} more." for n in range(6)]
+    plan = make_plan(["length", "emotional_entropy"], PLAIN)
+    kept, noticed = fit_to_language(plan, talks([*english, *LANGUAGES["German"][:6]]), PLAIN)
+    assert kept is plan
+    assert noticed is not None
+    assert "1 metric knows only English: its values say nothing of those turns" in noticed.text
+    assert "of its turns) seems to speak another language" in noticed.text

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from dialens.corpus import demo_path, read
-from dialens.text import ENGLISH, OTHER, UNCLEAR, languages
+from dialens.text import ENGLISH, MIXED, OTHER, UNCLEAR, languages
 from tests.text.other_languages import LANGUAGES
 
 SHORT = ["ok", "lol", "Thanks!", "yep", "brb", "no idea", "haha nice", "gg", "k", "sounds good"]
@@ -63,3 +63,10 @@ def test_agents_are_told_apart_and_nobody_is_left_out() -> None:
         ("mute", UNCLEAR),
     ]
     assert languages(table.clear().lazy()).height == 0
+
+
+def test_an_agent_that_changes_its_language_is_noticed() -> None:
+    english = [f"I am glad that you have told me about it, and {n} more." for n in range(6)]
+    assert verdict([*english, *LANGUAGES["German"][:6]]) == MIXED
+    assert verdict([*english, *["Wir haben Ihre Bestellung heute verschickt, danke."] * 6]) == MIXED
+    assert verdict([*english, "Wir haben Ihre Bestellung heute verschickt, danke."]) == ENGLISH

@@ -71,6 +71,6 @@ def convert(
     if intake.rejected:
         rejects = target.with_name(f"{target.name}.rejects.jsonl")
         write_rejects(intake, rejects)
-        print(f"{intake.rejected:,} records were left out; see {shown(rejects)}.")
+        print(f"Left out {intake.left_out}: see {shown(rejects)}.")
     for line in done.left_out:
         print(f"Not in the output: {line}.")

@@ -9,7 +9,6 @@ from typing import Annotated
 import typer
 
 from dialens.analysis.comparison import open_run, run_names
-from dialens.base import counted
 from dialens.cli._options import make_resources, make_scorers
 from dialens.corpus import Intake, OnError
 from dialens.metrics import Scores, default_folder
@@ -91,5 +90,7 @@ def open_runs(
             say=say,
         )
         if intake.rejected:
-            say(f"{place}: left out {counted(intake.rejected, 'record')} that cannot be read.")
+            say(f"{place}: left out {intake.left_out} that cannot be read.")
+        for sentence in intake.notes:
+            say(sentence)
     return runs

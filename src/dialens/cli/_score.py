@@ -292,7 +292,10 @@ def score_to(
 
 
 def _remarks(language: OtherLanguage | None) -> list[Remark]:
-    return [] if language is None else [Remark("Not in English", language.text, warning=True)]
+    if language is None:
+        return []
+    title = "Not in English" if language.agents else "Not all in English"
+    return [Remark(title, language.text, warning=True)]
 
 
 def _print(
@@ -314,9 +317,7 @@ def _print(
     for sentence in intake.notes:
         print(sentence)
     if intake.rejected:
-        print(
-            f"Left out {counted(intake.rejected, 'record')}: see {shown(output / 'rejects.jsonl')}."
-        )
+        print(f"Left out {intake.left_out}: see {shown(output / 'rejects.jsonl')}.")
     agents = print_agents(scores, asked)
     if summary is not None and summary.findings:
         heading = "How it comes across" if agents == 1 else "What stands out"

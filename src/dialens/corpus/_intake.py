@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
-from dialens.base import DialensError
+from dialens.base import DialensError, counted, listed
 
 _SEEN_CHARACTERS = 80
 _KEPT = 100_000
@@ -31,7 +31,8 @@ class RecordError(Exception):
     ) -> None:
         """`what` is wrong with `field`, where `seen` was found; `remedy` says what to do.
 
-        `unit` is what the place counts: lines of a text file, rows of a Parquet file.
+        `unit` is what the place counts: lines of a text file, rows of a Parquet file; `file` where
+        a whole file cannot be read.
         """
         super().__init__(what)
         self.what = what
@@ -39,6 +40,17 @@ class RecordError(Exception):
         self.seen = seen
         self.remedy = remedy
         self.unit = unit
+
+
+class UnreadableRecord(DialensError):
+    """Reading stopped at a record; `error` says why."""
+
+    def __init__(self, file: Path, line: int, error: RecordError) -> None:
+        """The place, and what is wrong there."""
+        super().__init__(message(file, line, error))
+        self.file = file
+        self.line = line
+        self.error = error
 
 
 @dataclass(frozen=True)
@@ -65,6 +77,8 @@ class Intake:
 
     on_error: OnError = OnError.STOP
     rejected: int = 0
+    rejected_files: int = 0
+    """How many of the rejected were whole files of a folder."""
     rejects: list[Reject] = field(default_factory=list)
     dialogs: dict[str, tuple[Path, int]] = field(default_factory=dict)
     renamed: dict[str, str] = field(default_factory=dict)
@@ -86,11 +100,24 @@ class Intake:
     def reject(self, file: Path, line: int, error: RecordError) -> None:
         """Raise, or count the record and keep its reason."""
         if self.on_error is OnError.STOP:
-            raise DialensError(message(file, line, error))
+            raise UnreadableRecord(file, line, error)
         self.rejected += 1
+        self.rejected_files += error.unit == "file"
         if len(self.rejects) < _KEPT:
             seen = shorten(error.seen)
             self.rejects.append(Reject(str(file), line, error.field, error.what, seen))
+
+    @property
+    def left_out(self) -> str:
+        """How many records and files were rejected, in words.
+
+        Examples:
+            >>> Intake(rejected=3, rejected_files=1).left_out
+            '1 file and 2 records'
+        """
+        records = self.rejected - self.rejected_files
+        parts = ((self.rejected_files, "file"), (records, "record"))
+        return listed([counted(count, noun) for count, noun in parts if count])
 
     def claim(self, dialog: str, file: Path, line: int) -> None:
         """Take a dialog's id; a second claim in the same file is an error that names the first.

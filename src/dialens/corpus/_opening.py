@@ -13,11 +13,13 @@ from dialens.corpus._corpus import Corpus, write_corpus
 from dialens.corpus._encoding import UTF8
 from dialens.corpus._fetching import LocalFile, local_file
 from dialens.corpus._in_memory import read_in_memory, source_of
-from dialens.corpus._intake import Intake, OnError
+from dialens.corpus._intake import Intake, OnError, UnreadableRecord
 from dialens.corpus._names import PIPED, named
 from dialens.corpus._reading import Reader, choose
 from dialens.corpus._source import ReadOptions, Source
+from dialens.corpus._spoken import spoken
 from dialens.corpus._tables import Tables
+from dialens.corpus._unknown_shape import explained
 from dialens.corpus.readers import readers
 
 
@@ -90,7 +92,7 @@ def _from_memory(
         raise DialensError(f"{type(data).__name__} cannot be read together with files.")
     source = replace(source_of(data), options=options)
     origin = {"name": str(source.path), "format": "memory"}
-    found = named(read_in_memory(data, intake), source, intake)
+    found = spoken(named(read_in_memory(data, intake), source, intake), source, intake)
     parts = filled(found, source, intake, advance if spool is None else None)
     if spool is not None:
         return write_corpus(parts, spool, source=origin, intake=intake, advance=advance)
@@ -154,9 +156,11 @@ def all_parts(
     for source, reader in chosen:
         if source.encoding != UTF8:
             intake.note(f"{source.path.name} is not UTF-8; it was read as {source.encoding}.")
-        yield from filled(
-            named(reader.read(source, intake), source, intake), source, intake, advance
-        )
+        found = named(reader.read(source, intake), source, intake)
+        try:
+            yield from filled(spoken(found, source, intake), source, intake, advance)
+        except UnreadableRecord as stop:
+            raise explained(stop, source, reader) from stop
 
 
 def describe_all(chosen: Sequence[tuple[Source, Reader]]) -> dict[str, Any]:
@@ -194,5 +198,6 @@ def filled(
             advance(part.turns.height)
         yield part
     if turns == 0:
-        left_out = f" ({intake.rejected:,} records were left out)" if intake.rejected else ""
+        were = "was" if intake.rejected == 1 else "were"
+        left_out = f" ({intake.left_out} {were} left out)" if intake.rejected else ""
         raise DialensError(f"{source.path} holds no conversation{left_out}.")

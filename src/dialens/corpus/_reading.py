@@ -18,6 +18,7 @@ from dialens.corpus._unrecognised import unrecognised
 
 _MISSING = re.compile(r"missing required field `(.+)`")
 _STEP = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
+_NOTHING = re.compile(rb"\s*(?:\[\s*\]|\{\s*\})?\s*")
 _AT = re.compile(r" - at `(?:key in )?(.+)`$")
 
 UNREADABLE = (RecordError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
@@ -234,7 +235,7 @@ def choose(source: Source, name: str | None, readers: Iterable[Reader]) -> Reade
             f"There is no format {name!r}. {did_you_mean(name, formats)}"
             f"Known formats: {', '.join(formats)}."
         )
-    if not source.is_folder and not source.head.strip():
+    if not source.is_folder and _NOTHING.fullmatch(source.head):
         raise DialensError(f"{source.path} is empty: there is no conversation in it.")
     for reader in readers:
         if reader.recognises(source):

@@ -7,7 +7,7 @@ from dialens.base import DialensError, counted, listed
 from dialens.corpus import Corpus, agent_labels
 from dialens.metrics._card import Metric, Resources
 from dialens.metrics._parts import ScoringPlan
-from dialens.text import OTHER, languages
+from dialens.text import MIXED, OTHER, languages
 
 _ENGLISH = "en"
 _MOST_NAMED = 3
@@ -22,15 +22,40 @@ class OtherLanguage:
         agents: Labels of those who do.
         metrics: Names of the metrics that only know English.
         left_out: Whether those were left out.
+        in_part: Labels of those who speak English in part, with the share of turns that are not.
     """
 
     agents: tuple[str, ...]
     metrics: tuple[str, ...]
     left_out: bool
+    in_part: tuple[tuple[str, float], ...] = ()
 
     @property
     def text(self) -> str:
         """The sentences for people."""
+        return " ".join(filter(None, (self._elsewhere(), self._in_part())))
+
+    def _in_part(self) -> str:
+        if not self.in_part:
+            return ""
+        more = len(self.in_part) - _MOST_NAMED
+        shown = self.in_part[:_MOST_NAMED]
+        names = [f"{name} (in {100 * share:.0f} % of its turns)" for name, share in shown]
+        who = listed([*names, *([f"{more:,} more agents"] if more > 0 else [])])
+        seem = "seems" if len(self.in_part) == 1 else "seem"
+        said = f"{who} {seem} to speak another language than English."
+        if not self.metrics or self.left_out:
+            return said
+        known = counted(len(self.metrics), "metric")
+        one = len(self.metrics) == 1
+        return (
+            f"{said} {known} {'knows' if one else 'know'} only English: "
+            f"{'its' if one else 'their'} values say nothing of those turns."
+        )
+
+    def _elsewhere(self) -> str:
+        if not self.agents:
+            return ""
         more = len(self.agents) - _MOST_NAMED
         names = [*self.agents[:_MOST_NAMED], *([f"{more:,} more agents"] if more > 0 else [])]
         speak = "does not seem to speak" if len(self.agents) == 1 else "do not seem to speak"
@@ -57,7 +82,8 @@ def fit_to_language(
 ) -> tuple[ScoringPlan, OtherLanguage | None]:
     """The plan without metrics that do not know the corpus's language, and what was noticed.
 
-    Metrics that run on a lexicon or a model of the user's own are kept: those may know it.
+    Metrics that run on a lexicon or a model of the user's own are kept: those may know it. For an
+    agent that speaks English in part nothing is left out: it is said.
 
     Args:
         plan: What was asked for.
@@ -70,14 +96,14 @@ def fit_to_language(
     """
     found = languages(corpus.turns)
     labels = agent_labels(found.select("system", "agent").rows())
-    agents = [
-        label for label, verdict in zip(labels, found["verdict"], strict=True) if verdict == OTHER
-    ]
-    if not agents:
+    judged = list(zip(labels, found["verdict"], found["foreign"], strict=True))
+    agents = tuple(label for label, verdict, _ in judged if verdict == OTHER)
+    in_part = tuple((label, share) for label, verdict, share in judged if verdict == MIXED)
+    if not agents and not in_part:
         return plan, None
     bound = english_only(plan.metrics, resources)
-    noticed = OtherLanguage(tuple(agents), tuple(bound), left_out=not any_language)
-    if any_language or not bound:
+    noticed = OtherLanguage(agents, tuple(bound), bool(agents) and not any_language, in_part)
+    if any_language or not bound or not agents:
         return plan, noticed
     kept = tuple(metric for metric in plan.metrics if metric.name not in bound)
     if not kept:

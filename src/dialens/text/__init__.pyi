@@ -1,5 +1,5 @@
 from ._defaults import FUNCTION_WORD_CATEGORIES, card, emotion_lexicon, function_words, stop_words
-from ._language import ENGLISH, OTHER, UNCLEAR, languages
+from ._language import ENGLISH, MIXED, OTHER, UNCLEAR, languages
 from ._lexicon import Lexicon
 from ._lexicon_files import PLUTCHIK, as_emotion_lexicon, read_emotion_lexicon, read_lexicon
 from ._tokens import VERSION, is_word, normalise, spans, spans_of_texts, tokenise, tokenise_texts
@@ -9,6 +9,7 @@ from ._word_features import WordTable
 __all__ = [
     "ENGLISH",
     "FUNCTION_WORD_CATEGORIES",
+    "MIXED",
     "OTHER",
     "PLUTCHIK",
     "UNCLEAR",

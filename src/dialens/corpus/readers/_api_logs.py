@@ -5,10 +5,13 @@
 - The response alone: chat completions, Responses API objects, Anthropic messages.
 - Batches: output lines (`custom_id` with `response`, or Anthropic's `result`). Their requests are
   joined by `custom_id` from the batch's input file, if it lies in the same folder.
+- Amazon Bedrock's logs of model invocations (`inputBodyJson`, `outputBodyJson`).
 
 Requests repeat the conversation so far and are put together as `_calls` says. A response that
 names the one before (`previous_response_id`) goes on from it; `conversation`, or a session's or
 thread's id in the record or its metadata, names the dialogue. The agent is the model that replied.
+A call that failed (an error, no response, a line of a batch with a status such as 429) is left out
+and counted.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -20,6 +23,7 @@ from dialens.corpus._source import Source
 from dialens.corpus.readers._call_reader import CallReader, Item
 from dialens.corpus.readers._calls import Call
 from dialens.corpus.readers._exchanges import exchange_of
+from dialens.corpus.readers._failures import FailedCall, ended_in_error, error_in
 from dialens.corpus.readers._moments import moment
 from dialens.corpus.readers._payloads import decoded, messages_in
 from dialens.corpus.readers._rows import Row, columns, rows
@@ -30,11 +34,13 @@ _GIVEN = ("messages", "input", "contents", "prompt")
 _OBJECTS = ("chat.completion", "response", "text_completion")
 _THREADS = ("conversation_id", "session_id", "thread_id", "conversationId", "sessionId", "threadId")
 _TIMES = ("timestamp", "created_at", "createdAt", "start_time", "time", "ts")
+_REPLY = ("choices", "candidates", "content", "output")
+_BATCH_FAILURES = ("error", "errored", "expired", "canceled")
 _SMALL = 2048
 
 
 def _recognises(source: Source) -> bool:
-    first = source.first or {}
+    first = _from_bedrock(source.first or {})
     if first.get("object") in _OBJECTS or _is_anthropic(first):
         return True
     if "custom_id" in first and any(key in first for key in (*_REQUEST, *_RESPONSE)):
@@ -46,6 +52,31 @@ def _recognises(source: Source) -> bool:
     if request is None or not any(key in request for key in _GIVEN):
         return False
     return "body" in first or any(key in first for key in _RESPONSE)
+
+
+def _from_bedrock(record: dict[str, Any]) -> dict[str, Any]:
+    """A model invocation log of Amazon Bedrock as a request with its response."""
+    asked, replied = record.get("input"), record.get("output")
+    if not isinstance(asked, dict) or "inputBodyJson" not in asked:
+        return record
+    result = replied.get("outputBodyJson") if isinstance(replied, dict) else None
+    if isinstance(result, list):  # a stream: the pieces of one reply
+        result = {"role": "assistant", "content": "".join(map(_piece, result))}
+    rest = {key: value for key, value in record.items() if key not in ("input", "output")}
+    return {
+        **rest,
+        "request": {"model": record.get("modelId"), **asked["inputBodyJson"]},
+        "response": result,
+        "error": record.get("errorCode"),
+    }
+
+
+def _piece(event: object) -> str:
+    """The text of one event of a stream, as Converse and Anthropic's models write them."""
+    inside = event if isinstance(event, dict) else {}
+    delta = inside.get("contentBlockDelta", inside).get("delta")
+    text = delta.get("text") if isinstance(delta, dict) else None
+    return text if isinstance(text, str) else ""
 
 
 def _is_anthropic(record: Mapping[str, Any]) -> bool:
@@ -101,7 +132,7 @@ def _response(record: dict[str, Any]) -> object:
 
 
 def _parse(row: Row, source: Source) -> Iterable[Item]:
-    record = row.content
+    record = _from_bedrock(row.content)
     request, response = _request(record), _response(record)
     if request is None and response is None and not record.get("error"):
         raise RecordError(
@@ -117,6 +148,11 @@ def _parse(row: Row, source: Source) -> Iterable[Item]:
     result = response if isinstance(response, dict) else {}
     sent = request or {}
     custom = _text(record, "custom_id")
+    failed = _failure(record, result)
+    unanswered = custom is None or any(key in record for key in (*_RESPONSE, "error"))
+    if failed or (replied is None and unanswered):
+        yield FailedCall(failed, custom)
+        return
     name = custom if custom and response is not None else _text(result, "id")
     about: dict[str, Any] = {
         "id": name,
@@ -132,6 +168,19 @@ def _parse(row: Row, source: Source) -> Iterable[Item]:
         return
     told = exchange_of(asked, replied)
     yield Call(told.turns, told.given, **about)
+
+
+def _failure(record: Mapping[str, Any], result: Mapping[str, Any]) -> str:
+    """Why there is no reply in a record; empty if there is one, or nothing is said of it."""
+    if any(result.get(key) for key in _REPLY):
+        return ""
+    bodies = (record[key] for key in _RESPONSE if isinstance(record.get(key), dict))
+    envelope: Mapping[str, Any] = next(bodies, {})
+    said = error_in(record.get("error"), result.get("error"), envelope.get("error"))
+    if said or result.get("type") in _BATCH_FAILURES:
+        return said or str(result["type"])
+    status = next((place.get("status_code") for place in (envelope, record) if place), None)
+    return error_in(result, f"status {status}") if ended_in_error(status) else ""
 
 
 def _only_given(request: dict[str, Any]) -> dict[str, Any]:
@@ -188,13 +237,15 @@ def _text(record: Mapping[str, Any], *keys: str) -> str | None:
     )
 
 
-def _complete(calls: list[Call], sources: list[Source]) -> list[Item]:
+def _complete(items: list[Call | FailedCall], sources: list[Source]) -> list[Item]:
     """Join the requests of batches with their responses."""
+    calls = [item for item in items if isinstance(item, Call)]
+    failed = [item for item in items if isinstance(item, FailedCall)]
     asked = {call.trace: call for call in calls if _is_request(call)}
     if not asked and not any(_needs_request(call) for call in calls):
-        return list(calls)
+        return list(items)
     replies = [call for call in calls if not _is_request(call)]
-    if not replies:
+    if not replies and not failed:
         return _only_requests(list(asked.values()), sources)
     if any(_needs_request(call) and call.trace not in asked for call in replies):
         for call in _requests_beside(sources):
@@ -208,7 +259,8 @@ def _complete(calls: list[Call], sources: list[Source]) -> list[Item]:
         call.model = call.model or request.model
         call.kept = {**request.kept, **call.kept}
     inside = {call.trace for call in calls}
-    return [*replies, *(call for call in asked.values() if call.trace in inside)]
+    silent = (FailedCall(trace=call.trace) for call in asked.values() if call.trace in inside)
+    return [*replies, *failed, *silent]
 
 
 def _is_request(call: Call) -> bool:

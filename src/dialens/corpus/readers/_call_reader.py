@@ -11,11 +11,12 @@ from dialens.corpus._reading import UNREADABLE, as_record_error, check
 from dialens.corpus._source import Record, Source
 from dialens.corpus._tables import Tables
 from dialens.corpus.readers._calls import Call, dialogue, talks_of
+from dialens.corpus.readers._failures import FailedCall, Failures
 from dialens.corpus.readers._rows import Row, rows, unit
 
 _NOT_LOGS = re.compile(r"^[._]|^(readme|licen[cs]e|notice|changelog)\b", re.IGNORECASE)
 
-Item = Call | RecordError
+Item = Call | FailedCall | RecordError
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,8 @@ class CallReader:
 
     `parse` gets a row and its source and gives calls, or raises `RecordError`. Where one row holds
     many calls (a page of an API, a batch of spans), it may give a `RecordError` in the place of a
-    call, and the others are read.
+    call, and the others are read. A call that failed is a `FailedCall`: it is counted and left
+    out, as is an exchange without any reply.
 
     A folder all of whose files are in this format is one log: a session may go on in the next
     file, and what stands in two files belongs together.
@@ -36,7 +38,7 @@ class CallReader:
     recognises_file: Callable[[Source], bool]
     parse: Callable[[Row, Source], Iterable[Item]]
     rows: Callable[[Source], Iterator[Row]] = rows
-    complete: Callable[[list[Call], list[Source]], list[Item]] | None = None
+    complete: Callable[[list[Call | FailedCall], list[Source]], list[Item]] | None = None
     """Joins what stands in different records, when all of them were read."""
     joint: bool = True
     """Whether the files of a folder may belong together; else each is read by itself."""
@@ -62,20 +64,28 @@ class CallReader:
         parts = [source]
         if source.is_folder:
             parts = [Source(path, _label(path, source.path)) for path in _files(source.path)]
-        calls: list[Call] = []
+        read: list[Call | FailedCall] = []
         places: dict[int, Path] = {}
         for part in parts:
             for call in self._calls(part, intake):
-                calls.append(call)
+                read.append(call)
                 places[id(call)] = part.path
-        if self.complete:
-            items = self.complete(calls, parts)
-            calls = [item for item in items if isinstance(item, Call)]
-            for item in items:
-                if isinstance(item, RecordError):
-                    intake.reject(parts[0].path, 0, item)
+        items: list[Item] = self.complete(read, parts) if self.complete else [*read]
+        calls = [item for item in items if isinstance(item, Call)]
+        failures = Failures(source.path)
+        for item in items:
+            if isinstance(item, RecordError):
+                intake.reject(parts[0].path, 0, item)
+            elif isinstance(item, FailedCall):
+                failures.add(item)
+        anything_said = False
         for talk in talks_of(calls, source.stem):
             path = next((places[id(c)] for c in talk.calls if id(c) in places), source.path)
+            if talk.turns and not any(turn.role == "agent" for turn in talk.turns):
+                failures.add(FailedCall(trace=talk.calls[0].trace))
+                continue
+            if not talk.turns and failures.holds(talk.calls[0].trace):
+                continue
             try:
                 if not talk.turns:
                     raise _nothing_said(talk.calls[0])
@@ -85,9 +95,11 @@ class CallReader:
             except RecordError as error:
                 intake.reject(path, talk.line, error)
                 continue
+            anything_said = True
             yield found
+        failures.finish(intake, anything_said=anything_said)
 
-    def _calls(self, source: Source, intake: Intake) -> Iterator[Call]:
+    def _calls(self, source: Source, intake: Intake) -> Iterator[Call | FailedCall]:
         known: dict[str, int] = {}
         for row in self.rows(source):
             try:
@@ -100,6 +112,9 @@ class CallReader:
                 if isinstance(item, RecordError):
                     item.unit = unit(source)
                     intake.reject(source.path, row.line, item)
+                    continue
+                if isinstance(item, FailedCall):
+                    yield item
                     continue
                 if item.id is not None and item.id in known:
                     again = _again(item.id, known[item.id])

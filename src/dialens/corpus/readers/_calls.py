@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from dialens.corpus._dialogue import Dialogue, Rating, Reference, Turn
+from dialens.corpus._reasoning import said_in
 from dialens.corpus.readers._exchanges import REPEATED, starts_with
 
 
@@ -366,7 +367,7 @@ def _path(turns: Sequence[Turn]) -> Iterator[int]:
     """A number for each beginning of these turns."""
     value = 0
     for turn in turns:
-        value = hash((value, turn.role, turn.text.strip()))
+        value = hash((value, turn.role, said_in(turn.text)))
         yield value
 
 

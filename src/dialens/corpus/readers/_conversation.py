@@ -6,7 +6,9 @@ Data sets keep conversations in many shapes, and a cell may hold any of them:
 - plain texts that alternate, the partner's first (DailyDialog, UltraChat);
 - pairs of a text and its reply: `[["Hi", "Hello"], …]`, `{"human": …, "assistant": …}`;
 - columns of messages, `{"role": […], "content": […]}`, as `datasets` stored sequences;
-- one text with marks, `\n\nHuman: … \n\nAssistant: …` (HH-RLHF), `### Human: …` (Guanaco);
+- one text with marks, `\n\nHuman: … \n\nAssistant: …` (HH-RLHF), `### Human: …` (Guanaco),
+  `<|im_start|>user` (ChatML);
+- messages in parts, as Gemini, the AI SDK and Pydantic AI have them (`_parts`);
 - any of these written as JSON, or as Python shows a list, as they are in a CSV.
 """
 
@@ -18,7 +20,9 @@ import msgspec
 from dialens.corpus._dialogue import Turn
 from dialens.corpus._intake import RecordError
 from dialens.corpus._roles import agent_among
+from dialens.corpus.readers._chat_templates import templated_turns
 from dialens.corpus.readers._messages import ROLES, SPEAKERS, Message, turns_of
+from dialens.corpus.readers._parts import is_pydantic_ai
 from dialens.corpus.readers._shown_values import shown_value
 
 _ROLE_KEYS = ("role", "from")
@@ -34,6 +38,7 @@ LISTS = (
     "turns",
     "chat",
     "utterances",
+    "contents",
 )
 """Columns that hold a conversation."""
 
@@ -125,7 +130,13 @@ def alternating(texts: Sequence[str]) -> list[Turn]:
 
 
 def marked_turns(text: str) -> list[Turn] | None:
-    """The turns of a text with `Human:` and `Assistant:` in it, or None if it has no such marks."""
+    """The turns of a text with `Human:` and `Assistant:` in it, or None if it has no such marks.
+
+    Those of a chat template (`<|im_start|>user`) are marks too.
+    """
+    templated = templated_turns(text)
+    if templated is not None:
+        return templated
     parts = _MARKED.split(text)
     if len(parts) < 3 or parts[0].strip():
         return None
@@ -184,7 +195,8 @@ def _written(text: str, field: str) -> object:
 
 def _looks_like_message(item: Mapping[str, object]) -> bool:
     named = any(key in item for key in (*_ROLE_KEYS, *_NAME_KEYS))
-    return named and any(key in item for key in (*_TEXT_KEYS, "tool_calls"))
+    said = any(key in item for key in (*_TEXT_KEYS, "tool_calls", "parts"))
+    return (named and said) or is_pydantic_ai(item)
 
 
 def _pairs(items: Sequence[object]) -> list[tuple[str, str]] | None:

@@ -50,7 +50,7 @@ class RowIntake:
         unit: str = "row",
     ) -> Iterator[Dialogue]:
         """The dialogues of rows, each with its place in `file`; a bad row goes to the intake."""
-        agent = self.agent or self.source.stem
+        agent = self.agent or self.source.agent or self.source.stem
         parser = self._parsers.setdefault(
             repr(shape), RowParser(shape, self.source, agent, self.prefix)
         )

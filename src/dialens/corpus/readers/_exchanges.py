@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from dialens.corpus._dialogue import Turn
 from dialens.corpus._intake import RecordError
+from dialens.corpus._reasoning import said_in
 from dialens.corpus.readers._messages import ROLES, SPEAKERS, turns_of
 from dialens.corpus.readers._payloads import Found
 
@@ -78,8 +79,15 @@ def starts_with(turns: Sequence[Turn], beginning: Sequence[Turn]) -> bool:
     return all(_same(one, other) for one, other in zip(turns, beginning, strict=False))
 
 
+def shared_beginning(one: Sequence[Turn], other: Sequence[Turn]) -> int:
+    """How many turns two conversations have in common before they part."""
+    pairs = enumerate(zip(one, other, strict=False))
+    parted = (place for place, (mine, theirs) in pairs if not _same(mine, theirs))
+    return next(parted, min(len(one), len(other)))
+
+
 def _same(one: Turn, other: Turn) -> bool:
-    return _side(one) == _side(other) and one.text.strip() == other.text.strip()
+    return _side(one) == _side(other) and said_in(one.text) == said_in(other.text)
 
 
 def _side(turn: Turn) -> str:

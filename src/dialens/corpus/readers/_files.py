@@ -57,7 +57,7 @@ class FilesReader:
                 if intake.on_error is OnError.STOP:
                     raise
                 what = str(error).removeprefix(str(part.path)).lstrip(",: ")
-                intake.reject(part.path, 0, RecordError(what))
+                intake.reject(part.path, 0, RecordError(what, unit="file"))
 
     def _system_of_all(
         self, source: Source, parts: Sequence[Source], readers: Sequence[Reader]

@@ -9,6 +9,9 @@ Scores become ratings of the whole dialogue, because that is what a scorer judge
 `inspect:SCORER`, the quality the scorer (or `SCORER.KEY` where a score has several values). Values
 are numbers as Inspect itself converts them: `C` is 1, `P` 0.5, `I` and `N` 0. What is no number
 stays in `meta` only, where the scores are kept whole.
+
+A sample that failed before the model said anything is left out and counted; a log of nothing else
+says that the run failed.
 """
 
 from collections.abc import Iterable, Iterator
@@ -25,6 +28,7 @@ from dialens.corpus._source import Record, Source
 from dialens.corpus._tables import Tables
 from dialens.corpus.readers._archive import MAGIC, opened
 from dialens.corpus.readers._exchanges import mark_given
+from dialens.corpus.readers._failures import FailedCall, Failures, error_in
 from dialens.corpus.readers._messages import ROLES, SPEAKERS, turns_of
 from dialens.corpus.readers._moments import moment
 from dialens.corpus.readers._rows import documents
@@ -144,18 +148,25 @@ def _plan(log: dict[str, Any]) -> dict[str, Any]:
 
 
 def _dialogues(source: Source, intake: Intake, samples: Iterable[_Sample]) -> Iterator[Dialogue]:
+    failures = Failures(source.path, "sample")
+    anything_said = False
     for sample in samples:
         try:
             if sample.problem:
                 raise sample.problem
             talk = _dialogue(sample, source)
             check(talk)
+            if not any(turn.role == "agent" for turn in talk.turns):
+                failures.add(FailedCall(error_in(sample.content.get("error"))))
+                continue
             intake.claim(talk.dialog, source.path, sample.line)
         except RecordError as error:
             error.field = f"{sample.place}{error.field}" if error.field else sample.place
             intake.reject(source.path, sample.line, error)
             continue
+        anything_said = True
         yield talk
+    failures.finish(intake, anything_said=anything_said)
 
 
 def _dialogue(sample: _Sample, source: Source) -> Dialogue:

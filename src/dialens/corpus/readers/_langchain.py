@@ -1,7 +1,8 @@
 """Messages of LangChain: what `messages_to_dict`, `dumpd`, `dumps` and `model_dump` write.
 
 A list of messages is a dialogue, whether it is the whole file, a line, an element of a list or
-stands under `messages`. Rows of a message store (`session_id` with one `message` each) are put
+stands under `messages`, or under `values.messages` as in the state of a thread of LangGraph. Rows
+of a message store (`session_id` with one `message` each) are put
 together by session. The agent is the model named in a reply's `response_metadata`.
 """
 
@@ -49,6 +50,7 @@ def _some(source: Source) -> Iterator[Row]:
 
 
 def _is_conversation(content: dict[str, Any]) -> bool:
+    content = _state_of(content)
     if is_langchain(content):
         return True
     stored = decoded(content.get(next((key for key in _STORED if key in content), "")))
@@ -58,6 +60,15 @@ def _is_conversation(content: dict[str, Any]) -> bool:
     return isinstance(listed, list) and any(
         isinstance(item, dict) and is_langchain(item) for item in listed
     )
+
+
+def _state_of(content: dict[str, Any]) -> dict[str, Any]:
+    """The state of a thread of LangGraph (`values.messages`) as a record with messages."""
+    values = content.get("values")
+    if _LIST in content or not isinstance(values, dict) or _LIST not in values:
+        return content
+    rest = {key: value for key, value in content.items() if key != "values"}
+    return {**rest, _LIST: values[_LIST]}
 
 
 def _rows(source: Source) -> Iterator[Row]:
@@ -112,7 +123,7 @@ def _is_list(raw: bytes) -> bool:
 
 
 def _parse(row: Row, source: Source) -> Iterable[Item]:
-    content = row.content
+    content = _state_of(row.content)
     if _LIST not in content:
         raise RecordError("is missing", field=_LIST, seen=", ".join(content))
     found = messages_in(decoded(content[_LIST]), role="user", path=_LIST)

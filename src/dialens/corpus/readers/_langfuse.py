@@ -18,6 +18,7 @@ from dialens.corpus._source import Source
 from dialens.corpus.readers._call_reader import CallReader, Item
 from dialens.corpus.readers._calls import Call
 from dialens.corpus.readers._exchanges import exchange_of
+from dialens.corpus.readers._failures import FailedCall, ended_in_error
 from dialens.corpus.readers._moments import moment
 from dialens.corpus.readers._payloads import decoded, messages_in
 from dialens.corpus.readers._rows import Row, columns
@@ -124,6 +125,10 @@ def _observation(record: dict[str, Any], place: str, trace: dict[str, Any]) -> I
     kind = str(record.get("type", "")).upper()
     root = record.get("isrootobservation") is True or record.get("parentobservationid") is None
     if kind not in _STEPS or (kind != "GENERATION" and (trace or not root)):
+        return
+    if ended_in_error(record.get("level")) and not record.get("output"):
+        said = _text(record, "statusmessage") or "error"
+        yield FailedCall(said, _text(record, "traceid") or trace.get("trace"))
         return
     model = _text(record, "model", "providedmodelname", "modelid")
     try:

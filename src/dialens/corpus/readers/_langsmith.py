@@ -17,6 +17,7 @@ from dialens.corpus._source import Source
 from dialens.corpus.readers._call_reader import CallReader, Item
 from dialens.corpus.readers._calls import Call
 from dialens.corpus.readers._exchanges import exchange_of
+from dialens.corpus.readers._failures import FailedCall, ended_in_error, error_in
 from dialens.corpus.readers._moments import moment
 from dialens.corpus.readers._payloads import Found, decoded, messages_in, text_as_message
 from dialens.corpus.readers._rows import Row, columns
@@ -80,6 +81,9 @@ def _run(run: dict[str, Any], place: str) -> Iterator[Item]:
         return
     asked = _asked(decoded(run["inputs"]), f"{place}inputs")
     replied = messages_in(outputs, role="assistant", path=f"{place}outputs")
+    if replied is None and (run.get("error") or ended_in_error(run.get("status"))):
+        yield FailedCall(error_in(run.get("error"), "error"), trace or name)
+        return
     if asked is None and replied is None:
         yield Call([], 0, **about)
         return

@@ -15,11 +15,12 @@ however it is written: `content` null, `""` or `[]` beside `tool_calls` (OpenAI 
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from dialens.corpus._dialogue import Turn
 from dialens.corpus._intake import RecordError
+from dialens.corpus.readers._parts import in_openai_words
 
 Message = dict[str, Any]
 _PARTNERS = ("user", "human", "prompter", "customer", "client")
@@ -49,7 +50,14 @@ SPEAKERS = {"partner": "user", "agent": "assistant"}
 _READABLE = ("text", "refusal")
 _CALLS = ("tool_calls", "function_call")
 _TOOL_TYPE = re.compile(r"tool|function|_call(_output)?$")
-_SILENT_TYPES = ("thinking", "redacted_thinking", "reasoning", "item_reference", "compaction")
+_SILENT_TYPES = (
+    "thinking",
+    "redacted_thinking",
+    "reasoning",
+    "item_reference",
+    "compaction",
+    "step-start",
+)
 _BLANK_TYPES = ("text", "input_text", "output_text", "refusal")
 
 
@@ -76,7 +84,7 @@ def turns_of(
         raise _wrong(field, "a list", messages)
     turns: list[Turn] = []
     aside: list[Message] = []
-    for number, message in enumerate(messages):
+    for number, message in enumerate(in_openai_words(messages)):
         turn = _plain_turn(message, roles, role_keys[0], text_keys[0], speaker_of)
         if turn is not None:
             turn.meta = {"before": aside} if aside else None
@@ -225,12 +233,37 @@ def _text(content: object, message: Message, field: str) -> str:
             continue
         if not isinstance(part, dict):
             raise _wrong(f"{field}[{number}]", "an object", part)
-        texts.extend(part[key] for key in _READABLE if isinstance(part.get(key), str))
+        if part.get("type") not in _SILENT_TYPES:
+            texts.extend(_texts_of(part))
     return "\n".join(texts)
+
+
+def _texts_of(part: Mapping[str, Any]) -> Iterator[str]:
+    """What can be read in a part; threads of OpenAI's Assistants have `{"value": …}` as text."""
+    for key in _READABLE:
+        text = part.get(key)
+        if isinstance(text, dict):
+            text = text.get("value")
+        if isinstance(text, str):
+            yield text
 
 
 def _wrong(field: str, wanted: str, seen: object) -> RecordError:
     return RecordError(f"is wrong: expected {wanted}", field=field, seen=seen)
+
+
+def model_of(turn: Turn) -> str | None:
+    """The model that a reply names as its own.
+
+    Examples:
+        >>> model_of(Turn("assistant", "agent", "Hi", meta={"message": {"model": "bot-1"}}))
+        'bot-1'
+    """
+    message = (turn.meta or {}).get("message")
+    if not isinstance(message, dict):
+        return None
+    names = (message.get(key) for key in ("model", "model_name"))
+    return next((name for name in names if isinstance(name, str) and name), None)
 
 
 def name_in(record: Mapping[str, object], keys: Sequence[str]) -> str | None:

@@ -30,6 +30,8 @@ from dialens.corpus._source import (
 )
 from dialens.corpus.readers._conversation import holds_conversation, turns_in
 from dialens.corpus.readers._messages import ROLES, SPEAKERS, keep_record, name_in, turns_of
+from dialens.corpus.readers._parts import is_pydantic_ai
+from dialens.corpus.readers._several_agents import by_agent
 
 _IDS = ("id", "dialog", "dialog_id", "conversation_id")
 _AGENTS = ("model", "agent")
@@ -58,7 +60,8 @@ def _holds_messages(value: object) -> bool:
 def _is_bare(source: Source) -> bool:
     """Whether the file is a list of messages: one conversation, without a record around it."""
     first = source.first or {}
-    said = {"role", "content"} <= first.keys() or {"from", "value"} <= first.keys()
+    said = {"from", "value"} <= first.keys() or is_pydantic_ai(first)
+    said = said or ("role" in first and ("content" in first or "parts" in first))
     if not said or not first.keys().isdisjoint(_BELONGS_TO):
         return False
     return "dialog" not in column_names(list(first), source.options).ours.values()
@@ -91,11 +94,13 @@ def _records(source: Source) -> Iterator[Record]:
 def _parse(record: Record, source: Source) -> Iterable[Dialogue]:
     content = msgspec.json.decode(record.raw)
     if isinstance(content, list):
-        yield Dialogue(
-            system=source.stem,
-            agent=UNKNOWN,
-            dialog=f"{source.stem}-{record.number}",
-            turns=turns_in(content, "messages"),
+        yield from by_agent(
+            Dialogue(
+                system=source.stem,
+                agent=UNKNOWN,
+                dialog=f"{source.stem}-{record.number}",
+                turns=turns_in(content, "messages"),
+            )
         )
         return
     if not isinstance(content, dict):
@@ -115,12 +120,13 @@ def _parse(record: Record, source: Source) -> Iterable[Dialogue]:
     dialog, agent = name_in(content, _IDS), name_in(content, _AGENTS)
     system = _system(content, labelled=dialog is not None and agent is not None)
     keep_record(turns, content, ("messages", *_IDS, *_AGENTS))
-    yield Dialogue(
+    talk = Dialogue(
         system=system or source.stem,
         agent=agent or UNKNOWN,
         dialog=dialog or f"{source.stem}-{record.number}",
         turns=turns,
     )
+    yield from [talk] if agent else by_agent(talk)
 
 
 def _system(content: dict[str, object], *, labelled: bool) -> str | None:

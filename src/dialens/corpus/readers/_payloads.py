@@ -17,6 +17,7 @@ import msgspec
 
 from dialens.corpus._intake import RecordError
 from dialens.corpus.readers._messages import ROLES, Message
+from dialens.corpus.readers._parts import content_of
 
 _ROLE_WORDS = {
     "human": "user",
@@ -266,7 +267,7 @@ def message_of(value: dict[str, Any], role: str) -> Message:
         return message_of(inner, role) if isinstance(inner, dict) else _from_item(value)
     message = {key: part for key, part in value.items() if part is not None or key == "content"}
     if "parts" in message and "content" not in message:
-        message["content"] = _parts(message.pop("parts"))
+        message["content"] = content_of(message.pop("parts"))
     if "contents" in message and "content" not in message:  # how OpenInference has parts
         inside = message.pop("contents")
         message["content"] = [
@@ -321,24 +322,3 @@ def _word(role: Any) -> Any:
     if not isinstance(role, str):
         return role
     return _ROLE_WORDS.get(role.lower(), role.lower())
-
-
-def _parts(parts: object) -> object:
-    """Gemini's and OpenTelemetry's parts as OpenAI's: text under `text`, calls under a type."""
-    if not isinstance(parts, list):
-        return parts
-    return [_part(part) if isinstance(part, dict) else part for part in parts]
-
-
-def _part(part: dict[str, Any]) -> dict[str, Any]:
-    kind = part.get("type")
-    if kind == "text" and "text" not in part and "content" in part:
-        return {"type": "text", "text": part["content"]}
-    if kind is None and "text" in part:
-        if part.get("thought") is True:
-            return {"type": "reasoning", "reasoning": part["text"]}
-        return {"type": "text", **part}
-    if kind is None:
-        called = next((key for key in part if "function" in key.lower()), None)
-        return {"type": "function_call", **part} if called else part
-    return part

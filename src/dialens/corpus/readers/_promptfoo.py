@@ -1,7 +1,8 @@
 r"""Results of promptfoo: the JSON file, JSONL with one result a line, and CSV.
 
 A result is a dialogue: the prompt as it was sent (a text, or chat messages in JSON) and the output.
-The provider is the agent, the prompt's label the system. Results of one `conversationId` are one
+The provider is the agent, the prompt's label the system. A result without an output (an error, a
+timeout) is left out and counted. Results of one `conversationId` are one
 dialogue, and where a provider returns the whole conversation (a simulated user), that is read. The
 score and the named scores are ratings of the reply by `promptfoo`.
 
@@ -21,6 +22,7 @@ from dialens.corpus._source import Source
 from dialens.corpus.readers._call_reader import CallReader, Item
 from dialens.corpus.readers._calls import Call
 from dialens.corpus.readers._exchanges import Exchange, exchange_of, mark_given
+from dialens.corpus.readers._failures import FailedCall, error_in
 from dialens.corpus.readers._payloads import holds_messages, messages_in, text_as_message
 from dialens.corpus.readers._rows import Row, csv_cells, header, rows
 
@@ -79,10 +81,12 @@ def _parse(row: Row, source: Source) -> Iterable[Item]:
             yield error
 
 
-def _result(result: dict[str, Any], place: str, fallback: str, source: Source) -> Call:
+def _result(result: dict[str, Any], place: str, fallback: str, source: Source) -> Call | FailedCall:
     prompt, response, provider = (result.get(key) for key in ("prompt", "response", "provider"))
     if not isinstance(prompt, dict) or "raw" not in prompt:
         raise RecordError("is missing", field=f"{place}prompt.raw", seen=prompt)
+    if not _has_output(response):
+        return FailedCall(error_in(result.get("error"), response))
     said = _said(prompt, response, place)
     label = prompt.get("label")
     short = isinstance(label, str) and 0 < len(label) <= _LONGEST_NAME and "\n" not in label
@@ -103,6 +107,14 @@ def _result(result: dict[str, Any], place: str, fallback: str, source: Source) -
         kept={key: result[key] for key in _KEPT if result.get(key)},
         ratings=list(_ratings(result)),
     )
+
+
+def _has_output(response: object) -> bool:
+    if not isinstance(response, dict):
+        return False
+    metadata = response.get("metadata")
+    whole = metadata.get("messages") if isinstance(metadata, dict) else None
+    return response.get("output") is not None or bool(whole)
 
 
 def _said(prompt: dict[str, Any], response: object, place: str) -> Exchange:
@@ -181,10 +193,11 @@ def _from_cell(
         text = text.rpartition("\n---\n")[2]
     named = {key.removeprefix("Metric: "): value for key, value in about.items()}
     scores = {key: number for key, value in named.items() if (number := _number(value)) is not None}
+    failed = verdict is not None and verdict[1] == "ERROR"
     return {
         "prompt": {"raw": _filled(label, variables), "label": label},
         "provider": provider,
-        "response": {"output": text},
+        "response": {"error": text} if failed else {"output": text},
         "vars": variables,
         "score": scores.pop("Score", None),
         "namedScores": scores,

@@ -5,6 +5,8 @@ from dialens.corpus._reading import Reader
 from dialens.corpus.readers._api_logs import API_LOGS
 from dialens.corpus.readers._arena import ARENA
 from dialens.corpus.readers._arena_table import ARENA_TABLE
+from dialens.corpus.readers._assistants import ASSISTANTS
+from dialens.corpus.readers._bot_framework import BOT_FRAMEWORK
 from dialens.corpus.readers._botpress import BOTPRESS
 from dialens.corpus.readers._chatgpt import CHATGPT
 from dialens.corpus.readers._claude import CLAUDE
@@ -22,6 +24,7 @@ from dialens.corpus.readers._inspect import INSPECT
 from dialens.corpus.readers._langchain import LANGCHAIN
 from dialens.corpus.readers._langfuse import LANGFUSE
 from dialens.corpus.readers._langsmith import LANGSMITH
+from dialens.corpus.readers._messenger import MESSENGER
 from dialens.corpus.readers._oasst import OASST
 from dialens.corpus.readers._openai import OPENAI
 from dialens.corpus.readers._parlai import PARLAI
@@ -65,6 +68,7 @@ _OURS: tuple[Reader, ...] = (
     LANGSMITH,
     PROMPTFOO,
     DEEPEVAL,
+    ASSISTANTS,
     API_LOGS,
     LANGCHAIN,
     SLACK,
@@ -72,9 +76,11 @@ _OURS: tuple[Reader, ...] = (
     CLAUDE,
     TELEGRAM,
     DISCORD,
+    MESSENGER,
     WHATSAPP,
     RASA,
     BOTPRESS,
+    BOT_FRAMEWORK,
     DIALOGFLOW,
     OASST,
     ARENA_TABLE,

@@ -24,7 +24,9 @@ from dialens.corpus.readers._conversation import (
     turns_in,
     unwrapped,
 )
+from dialens.corpus.readers._exchanges import mark_given, shared_beginning
 from dialens.corpus.readers._messages import SPEAKERS, keep_record
+from dialens.corpus.readers._several_agents import by_agent
 
 Row = Mapping[str, object]
 _BATTLE = ("model_a", "model_b", "conversation_a", "conversation_b")
@@ -36,6 +38,7 @@ _ROW_IDS = ("id", "uuid", "dialog", "sample_id", "example_id")
 _CONTENT_IDS = ("prompt_id", "question_id", "conversation_hash")
 _MODELS = ("model", "model_name", "model_id", "agent", "generator", "llm")
 SIDES = ("chosen", "rejected")
+_PAIRS = (SIDES, ("preferred_output", "non_preferred_output"))
 
 WANTED = (
     f"a conversation ({', '.join(LISTS[:3])}, dialog, turns, chat …), a prompt with a response "
@@ -92,13 +95,16 @@ def shape_of(columns: Iterable[str], sample: Sequence[Row]) -> Shape | None:
     ids = (name for name in (*_IDS, *_ROW_IDS, *_CONTENT_IDS) if by_name.get(name) != conversation)
     labels = {"id": column(ids), "model": column(_MODELS)}
     prompt = column(PROMPTS)
-    if all(side in by_name for side in SIDES):
+    pair = next((names for names in _PAIRS if all(name in by_name for name in names)), None)
+    if pair is not None:
         models = {
             f"{side} model": column((f"{side}_model", f"model_{side}", f"{side}-model"))
             for side in SIDES
         }
-        sides = {side: by_name[side] for side in SIDES}
-        return _shape("preference", {"prompt": prompt, **sides, **models, "id": labels["id"]})
+        sides = {side: by_name[name] for side, name in zip(SIDES, pair, strict=True)}
+        asked = {"prompt": prompt or by_name.get("input"), **sides}
+        asked["input"] = by_name.get("input") if prompt else None
+        return _shape("preference", {**asked, **models, "id": labels["id"]})
     if conversation is not None:
         return _shape("conversation", {"conversation": conversation, **labels})
     response = column((*RESPONSES, *_SEVERAL_RESPONSES))
@@ -152,7 +158,14 @@ class RowParser:
             "preference": self._preference,
             "battle": self._battle,
         }
-        return list(kinds[self.shape.kind](row, number))
+        talks = kinds[self.shape.kind](row, number)
+        if self.shape.kind != "conversation":
+            return list(talks)
+        return [
+            one
+            for talk in talks
+            for one in (by_agent(talk, only_models=True) if talk.agent == self.agent else [talk])
+        ]
 
     def _conversations(self, row: Row, number: int | str) -> Iterator[Dialogue]:
         column = self.shape.columns["conversation"]
@@ -201,10 +214,12 @@ class RowParser:
         asked = self._asked(row) if "prompt" in columns else []
         name = self._name(row, number, "")
         agents = {side: self._label(row, f"{side} model") or side for side in SIDES}
+        said = {side: _side(self._needed(row, side), columns[side], asked) for side in SIDES}
+        shared = shared_beginning(*said.values())
         for value, side in zip((1.0, 0.0), SIDES, strict=True):
             other = SIDES[side == SIDES[0]]
-            said = _side(self._needed(row, side), columns[side], asked)
-            talk = self._dialogue(said, row, agents[side], f"{name}-{side}")
+            mark_given(said[side][: min(shared, len(said[side]) - 1)])
+            talk = self._dialogue(said[side], row, agents[side], f"{name}-{side}")
             talk.ratings = [
                 Rating(
                     quality="preference",

@@ -20,6 +20,7 @@ from dialens.corpus.readers._attributes import attributes_of, flattened, nested,
 from dialens.corpus.readers._call_reader import CallReader, Item
 from dialens.corpus.readers._calls import Call
 from dialens.corpus.readers._exchanges import exchange_of
+from dialens.corpus.readers._failures import FailedCall, ended_in_error
 from dialens.corpus.readers._moments import moment
 from dialens.corpus.readers._payloads import Found, decoded, messages_in
 from dialens.corpus.readers._rows import Row, columns
@@ -100,7 +101,7 @@ def _spans(content: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any], dict[
         yield "", content, attributes_of(_object(content.get("resource")))
 
 
-def _calls(span: dict[str, Any], place: str, shared: dict[str, Any]) -> Iterator[Call]:
+def _calls(span: dict[str, Any], place: str, shared: dict[str, Any]) -> Iterator[Item]:
     if not isinstance(span, dict):
         raise RecordError("is wrong: expected an object", field=place[:-1], seen=span)
     context = _object(span.get("context"))
@@ -136,6 +137,9 @@ def _calls(span: dict[str, Any], place: str, shared: dict[str, Any]) -> Iterator
                 tree[side]["value"] = decoded(tree[side].get("value"))
         asked = _messages(tree, ("input.value",), "user", place)
         replied = _messages(tree, ("output.value",), "assistant", place)
+    if replied is None and (root or asked or _is_call(found)) and _status(span):
+        yield FailedCall(_status(span), about["trace"])
+        return
     if asked is None and replied is None:
         if _is_call(found) or root:
             yield Call([], 0, expected=_is_call(found), **about)
@@ -146,6 +150,15 @@ def _calls(span: dict[str, Any], place: str, shared: dict[str, Any]) -> Iterator
         found["system_instructions"] = decoded(prompt)
     kept = {"name": span.get("name"), "attributes": _small(found)}
     yield Call(told.turns, told.given, kept=kept, whole=whole, **about)
+
+
+def _status(span: Mapping[str, Any]) -> str:
+    """What a span that ended in an error says of it; empty for the others."""
+    status = decoded(span.get("status", span.get("status_code")))
+    if not ended_in_error(status):
+        return ""
+    told = _first(_object(status), ("message", "description"))
+    return told or _first(span, ("status_message", "status_description")) or "error"
 
 
 def _messages(tree: dict[str, Any], paths: Iterable[str], role: str, place: str) -> Found | None:
@@ -239,12 +252,13 @@ def _logged(
     )
 
 
-def _complete(calls: list[Call], sources: list[Source]) -> list[Item]:
+def _complete(calls: list[Call | FailedCall], sources: list[Source]) -> list[Item]:
     """Log records of one span become the turns of that span's call."""
     notes: dict[tuple[str | None, object], list[Call]] = {}
     rest: list[Call] = []
     wrong: list[Item] = []
-    for call in calls:
+    failed = [call for call in calls if isinstance(call, FailedCall)]
+    for call in (call for call in calls if isinstance(call, Call)):
         if not call.turns and "message" in call.kept:
             notes.setdefault((call.trace, call.kept["span"]), []).append(call)
         else:
@@ -267,7 +281,7 @@ def _complete(calls: list[Call], sources: list[Source]) -> list[Item]:
             rest.append(known)
         if not known.turns:
             known.turns, known.given = told.turns, told.given
-    return [*rest, *wrong]
+    return [*rest, *failed, *wrong]
 
 
 def _is_call(found: Mapping[str, Any]) -> bool:

@@ -3,7 +3,8 @@
 A line that names no speaker continues the turn before it. A rule (`---`, `===`, `***`) ends a
 conversation; where a file has none, a blank line does, unless every turn stands between blank
 lines, which then mean nothing. A time before the name (`[2024-05-01 10:30]`, `10:30:05 -`) is
-kept: as `created_at` if it has a date, in `meta` otherwise.
+kept: as `created_at` if it has a date, in `meta` otherwise. In Markdown that begins with a heading,
+headings of that level end a conversation as rules do.
 
 The agent is the first speaker with a name like Bot, Assistant, System, Agent, AI or Model; else
 the first who is not called User, Human or the like, where someone is; else the second to speak.
@@ -16,7 +17,7 @@ overrides that.
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 
 from dialens.corpus._dialogue import Dialogue, Turn
@@ -37,6 +38,7 @@ _SAID = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _RULE = re.compile(rb"^\s*([-=*_])\1{2,}\s*$")
+_HEADING = re.compile(rb"\s*(#{1,6})\s+\S")
 _SNIFFED_LINES = 60
 _ENOUGH = 4
 _SETTINGS = frozenset({".yml", ".yaml", ".toml", ".ini", ".cfg", ".conf", ".properties", ".env"})
@@ -51,10 +53,11 @@ def _recognises(source: Source) -> bool:
     """Whether most lines are someone's words, by speakers who speak again."""
     if b"\x00" in source.head or source.path.suffix.lower() in _SETTINGS:
         return False
+    separates = _separator(source.head)
     texts = [
         row.decode(errors="replace")
         for row in source.head.split(b"\n")[:_SNIFFED_LINES]
-        if row.strip() and not _RULE.match(row)
+        if row.strip() and not separates(row)
     ]
     if not texts or _SAID.match(texts[0]) is None or any(map(_YAML_ITEM.match, texts)):
         return False
@@ -81,14 +84,28 @@ def _are_people(speakers: Sequence[str], *, logged: bool) -> bool:
     return len(counts) > 1 and 3 * again >= 2 * len(speakers) and (capital or not logged)
 
 
+def _separator(head: bytes) -> Callable[[bytes], bool]:
+    """What tells a line between two conversations: a rule, or a heading like the first line."""
+    heading = _HEADING.match(head)
+    begins = heading[1] + b" " if heading else None
+
+    def separates(row: bytes) -> bool:
+        if _RULE.match(row):
+            return True
+        return begins is not None and row.lstrip().startswith(begins)
+
+    return separates
+
+
 def _blocks(source: Source) -> Iterator[Record]:
     """One record a conversation: the lines between two separators."""
+    separates = _separator(source.head)
     blank_ends = _blank_ends(source.head)
     kept: list[bytes] = []
     size = began = last = count = 0
     problem: RecordError | None = None
     for record in lines(source):
-        rule = _RULE.match(record.raw) is not None
+        rule = separates(record.raw)
         gap = blank_ends and record.line > last + 1
         if (rule or gap) and (kept or problem):
             count += 1
@@ -112,7 +129,7 @@ def _blocks(source: Source) -> Iterator[Record]:
 
 def _blank_ends(head: bytes) -> bool:
     rows = head.split(b"\n")
-    if any(_RULE.match(row) for row in rows):
+    if any(map(_separator(head), rows)):
         return False
     blocks = re.split(rb"(?:\r?\n[ \t]*){2,}", head.strip())
     spoken = [
