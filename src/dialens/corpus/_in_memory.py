@@ -95,17 +95,19 @@ def _frames(
     frames: Callable[[], Iterator[pl.DataFrame]], source: Source, intake: Intake, prefix: str
 ) -> Iterator[Tables]:
     first = next(frames(), pl.DataFrame())
-    shape = shape_of(first.columns, first.head(_SAMPLED).to_dicts())
+    shape = shape_of(first.columns, first.head(_SAMPLED).to_dicts(), source.options)
     if shape is None and _holds_turns(first.columns):
         yield from _turns(pl.concat(frames(), how="diagonal_relaxed"), source, intake)
         return
     if shape is None:
         raise no_conversations(source.path, first.columns)
-    rows = chain.from_iterable(
-        plain_columns(frame, shape.used).iter_rows(named=True) for frame in frames()
-    )
+
+    def rows() -> Iterator[tuple[int, Row]]:
+        parts = (plain_columns(frame, shape.used).iter_rows(named=True) for frame in frames())
+        return enumerate(chain.from_iterable(parts), start=1)
+
     into = RowIntake(source, intake, _AGENT, prefix)
-    yield from batches(into.dialogues(enumerate(rows, start=1), shape, source.path))
+    yield from batches(into.dialogues(rows, shape, source.path))
 
 
 def _items(items: Iterator[object], source: Source, intake: Intake) -> Iterator[Tables]:
@@ -148,7 +150,7 @@ def _rows(
     seen = [row for row in sample if not isinstance(row, RecordError)]
     columns = columns or list(dict.fromkeys(key for row in seen for key in row))
     every = chain(sample, rows)
-    shape = shape_of(columns, seen)
+    shape = shape_of(columns, seen, source.options)
     if shape is None and _holds_turns(columns):
         whole = [row for row in every if not isinstance(row, RecordError)]
         yield from _turns(pl.DataFrame(whole, infer_schema_length=None), source, intake)
@@ -157,8 +159,9 @@ def _rows(
         raise no_conversations(source.path, columns)
     used = shape.used
     kept = (row if isinstance(row, RecordError) else _kept(row, used) for row in every)
+    again = list(kept) if "thread" in shape.columns else kept
     into = RowIntake(source, intake, _AGENT, prefix)
-    yield from batches(into.dialogues(enumerate(kept, start=1), shape, source.path))
+    yield from batches(into.dialogues(lambda: enumerate(again, start=1), shape, source.path))
 
 
 def _kept(row: Row, used: Sequence[str]) -> Row:
