@@ -174,7 +174,7 @@ def test_exchanges_follow_their_times(tmp_path: Path) -> None:
         for row, time in zip(EXCHANGES, times, strict=True)
     ]
     assert said(read(as_csv(rows, tmp_path)))["s1"] == WHOLE
-    unread = [{**row, "date": f"Mittwoch {row['date'][-5:]}"} for row in rows]
+    unread = [{**row, "date": f"Mittwoch {str(row['date'])[-5:]}"} for row in rows]
     with pytest.raises(DialensError, match="do not stand in their order"):
         read(as_csv(unread, tmp_path))
 

@@ -129,12 +129,12 @@ def test_an_error_holds_the_option_that_mends_it(tmp_path: Path) -> None:
     rows = [(d, names[who], text, "x") for d, who, text in SAID]
     path = sheet(tmp_path / "x.csv", ["ticket", "sender", "message", "Message Text"], rows)
     with pytest.raises(DialensError, match="could each be text") as first:
-        read(path, format="csv")
+        read(path, format="csv", intake=Intake())
     pasted = re.search(r"--column \S+", str(first.value))
     assert pasted is not None
     columns = shlex.split(pasted.group())[1::2]
     with pytest.raises(DialensError, match="which speaker is the agent") as second:
-        read(path, options=options(columns))
+        read(path, options=options(columns), intake=Intake())
     pasted = re.search(r"--role agent=\S+", str(second.value))
     assert pasted is not None
     mended = options(columns, shlex.split(pasted.group())[1:])
@@ -152,7 +152,7 @@ def test_a_table_of_something_else_names_its_columns_at_once(tmp_path: Path, end
     else:
         frame.write_ndjson(path)
     with pytest.raises(DialensError, match="question_asked, reply_given, mark") as error:
-        read(path)
+        read(path, intake=Intake())
     assert "--column" in str(error.value)
 
 
@@ -182,6 +182,7 @@ def test_a_column_or_speaker_that_is_not_there(tmp_path: Path) -> None:
         read(
             sheet(tmp_path / "y.csv", ["dialog", "speaker", "text"], [*SAID, ("c2", "Kim", "Hm.")]),
             options=options(roles=["agent=Kim", "user=Customer"]),
+            intake=Intake(),
         )
 
 

@@ -5,7 +5,9 @@ column whose times cannot be read is kept beside the turns, unless the rows are 
 order of the conversation: then dialens stops, since it would score dialogues backwards.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import date
 
 import polars as pl
 
@@ -163,7 +165,7 @@ def _runs(frame: pl.DataFrame, dates: dict[str, WrittenDate]) -> list[list[Writt
     return [[dates[one] for one in run if one in dates] for run in days["date"]]
 
 
-def _regional(text: pl.Expr, written: pl.Expr, days: dict[str, object]) -> pl.Expr:
+def _regional(text: pl.Expr, written: pl.Expr, days: Mapping[str, date]) -> pl.Expr:
     day = written.replace_strict(days, default=None, return_dtype=pl.Date)
     rest = text.str.replace(_DATE, "").str.to_uppercase()
     clock = rest.str.replace_all(r"[\s,]|UTC$|Z$", "").str.replace(r"([AP])\.?M\.?$", "${1}M")

@@ -125,11 +125,14 @@ def no_conversations(name: Path, columns: Sequence[str]) -> DialensError:
 prompt with a response (prompt, question, instruction, query with response, answer, output, \
 completion), chosen and rejected responses, or one turn a row with the columns dialog, text, and \
 role or speaker.
+        Name columns that are called otherwise: --column prompt=… --column response=…, or \
+--column dialog=… --column text=… --column speaker=…
     """
     error = RecordError(
         "no column holds a conversation",
         seen=", ".join(columns) or "no column",
-        remedy=f"Needed is {WANTED}.",
+        remedy=f"Needed is {WANTED}.\nName columns that are called otherwise: --column prompt=… "
+        "--column response=…, or --column dialog=… --column text=… --column speaker=…",
     )
     return DialensError(message(name, 0, error))
 
