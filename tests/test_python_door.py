@@ -258,7 +258,7 @@ def test_what_is_no_corpus_and_no_text_is_refused_in_a_sentence() -> None:
     with pytest.raises(dialens.DialensError, match=r"not list\. Read .*dialens\.read"):
         dialens.score([{"messages": []}])  # type: ignore[arg-type]
     with pytest.raises(dialens.DialensError, match="The reply is a text, not NoneType"):
-        dialens.score_text("hi", None)  # type: ignore[arg-type]
+        dialens.score_text("hi", None)
 
 
 def test_one_metric_and_one_rule_need_no_list(corpus: dialens.Corpus) -> None:

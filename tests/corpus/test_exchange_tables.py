@@ -241,6 +241,13 @@ def test_each_agents_answers_to_the_same_prompts_are_a_dialogue(tmp_path: Path) 
     ]
 
 
+def test_cases_of_a_test_are_no_conversations(tmp_path: Path) -> None:
+    rows = [{"case": "billing", "prompt": prompt, "response": "Yes"} for prompt in ("Hi", "Bye")]
+    assert len(said(read(as_jsonl(rows, tmp_path)))) == 2
+    given = ReadOptions().with_columns(["dialog=case"])
+    assert len(said(read(as_jsonl(rows, tmp_path), options=given))) == 1
+
+
 def test_a_word_said_twice_does_not_part_a_conversation(tmp_path: Path) -> None:
     rows = [
         {"conversation_id": "c", "prompt": prompt, "response": f"{place}"}

@@ -15,6 +15,8 @@ ORDER = ("turn", "time")
 """Parts of a shape that put the exchanges of a conversation in order."""
 
 _EXCHANGE = ("prompt", "response")
+_CASES = ("case", "interaction")
+"""What a column may begin with that tells test cases apart, or exchanges themselves."""
 
 
 def named_columns(columns: Sequence[str], options: ReadOptions) -> dict[str, str] | None:
@@ -48,6 +50,8 @@ def thread_columns(
     by_id = parts["id"] and parts["id"].strip().lower() in THREADS
     thread = parts["id"] if by_id else found.get("dialog")
     if thread is None:
+        return {}
+    if "dialog" not in options.columns and thread.strip().lower().startswith(_CASES):
         return {}
     order = {"turn": found.get("turn"), "time": found.get("created_at")}
     return {"id": thread, "thread": thread, **{k: v for k, v in order.items() if v}}
