@@ -162,6 +162,30 @@ def test_exchanges_by_the_columns_that_the_user_names(
         )
 
 
+@pytest.mark.parametrize(
+    ("columns", "names"),
+    [
+        (["prompt=Frage"], {"prompt": "Frage", "response": "bot_response"}),
+        (["response=Antwort"], {"prompt": "user_input", "response": "Antwort"}),
+        (["response=Antwort"], {"prompt": "user", "response": "Antwort"}),
+    ],
+)
+def test_one_side_may_be_named_where_the_other_is_known(
+    tmp_path: Path, columns: list[str], names: dict[str, str]
+) -> None:
+    rows = called(EXCHANGES, **names)
+    given = ReadOptions().with_columns(columns)
+    assert said(read(as_csv(rows, tmp_path), options=given))["s1"] == WHOLE
+
+
+@pytest.mark.parametrize("names", [("user", "model"), ("user", "response"), ("prompt", "model")])
+def test_ids_of_users_and_names_of_models_are_not_taken_for_words(
+    tmp_path: Path, names: tuple[str, str]
+) -> None:
+    with pytest.raises(DialensError, match="Columns: "):
+        read(as_jsonl([dict.fromkeys(names, "x")], tmp_path))
+
+
 def test_exchanges_follow_their_times(tmp_path: Path) -> None:
     times = ["01/05/2024 11:59", "02/05/2024 10:00", "01/05/2024 11:58"]
     rows = [

@@ -51,7 +51,7 @@ BY_SIDE = (
             *RESPONSES,
         ),
     ),
-    (("user", "human", "customer"), ("assistant", "bot", "ai", "gpt", "model", "agent")),
+    (("user", "human", "customer"), ("assistant", "bot", "ai", "gpt")),
 )
 """Columns that say who speaks: of the user, and of the agent where one of the user is there.
 

@@ -27,14 +27,28 @@ def named_columns(columns: Sequence[str], options: ReadOptions) -> dict[str, str
         return None
 
 
-def by_side(by_name: Mapping[str, str], response: str | None) -> tuple[str | None, str | None]:
-    """The prompt and the response of columns that are called by who speaks in them."""
+def by_side(
+    by_name: Mapping[str, str], prompt: str | None, response: str | None
+) -> tuple[str | None, str | None]:
+    """The prompt and the response of columns that are called by who speaks in them.
+
+    Args:
+        by_name: The columns by their names in lower case.
+        prompt: Its column, where that is known.
+        response: Its column, where the user names it.
+
+    Examples:
+        >>> by_side({"user": "User", "assistant": "Assistant"}, None, None)
+        ('User', 'Assistant')
+        >>> by_side({"bot_response": "bot_response", "model": "model"}, "prompt", None)
+        ('prompt', 'bot_response')
+    """
     for users, agents in BY_SIDE:
-        prompt = next((by_name[name] for name in users if name in by_name), None)
-        reply = next((by_name[name] for name in agents if name in by_name), None)
-        if prompt is not None and reply is not None:
-            return prompt, reply
-    return None, response
+        asked = prompt or next((by_name[name] for name in users if name in by_name), None)
+        replied = response or next((by_name[name] for name in agents if name in by_name), None)
+        if asked is not None and replied is not None:
+            return asked, replied
+    return prompt, response
 
 
 def thread_columns(

@@ -133,8 +133,8 @@ def shape_of(
         return _shape("conversation", parts)
     response = column((*RESPONSES, *_SEVERAL_RESPONSES), "response")
     more = by_name.get("input")
-    if prompt is None and (more is None or response is None):
-        prompt, response = by_side(by_name, response)
+    if response is None or (prompt is None and more is None):
+        prompt, response = by_side(by_name, prompt, named.get("response"))
     if response is None or (prompt is None and more is None):
         listed = (by_name[name] for name in LISTS if name in by_name)
         odd = next((n for n in listed if any(isinstance(row.get(n), list) for row in sample)), None)
