@@ -252,3 +252,17 @@ def test_a_validation_shows_the_strongest_metrics() -> None:
     assert "2 metrics" in repr(found)
     assert repr(found).count("\n") < _LINES
     assert "warm (turn)" in _cells(found._repr_html_())
+
+
+def test_what_is_no_corpus_and_no_text_is_refused_in_a_sentence() -> None:
+    with pytest.raises(dialens.DialensError, match=r"not list\. Read .*dialens\.read"):
+        dialens.score([{"messages": []}])  # type: ignore[arg-type]
+    with pytest.raises(dialens.DialensError, match="The reply is a text, not NoneType"):
+        dialens.score_text("hi", None)
+
+
+def test_one_metric_and_one_rule_need_no_list(corpus: dialens.Corpus) -> None:
+    scores = dialens.score(corpus, metrics="length")
+    assert scores.names == ["length"]
+    assert set(dialens.compare(scores, metrics="length")["metric"]) == {"length"}
+    assert dialens.gate(scores, rules="length > 1000").passed

@@ -210,3 +210,27 @@ def test_metrics_asked_for_are_shown_or_it_is_said_why_not(folder: Path) -> None
         nothing.stderr.split()
     )
     assert not (folder / "other").exists()
+
+
+def test_sheets_are_read_as_the_options_say_and_kept_by_how_they_were_read(tmp_path: Path) -> None:
+    header = "Fall,Wer,Inhalt\n"
+    for name, count in (("v1", 9), ("v2", 4)):
+        rows = [
+            f"{case},{who},{words(size, asks=False)}\n"
+            for case in range(8)
+            for who, size in (("Kim", 20 + case), ("Lee", count + case % 3))
+        ]
+        (tmp_path / f"{name}.csv").write_text(header + "".join(rows))
+    columns = ("--column", "dialog=Fall", "--column", "speaker=Wer", "--column", "text=Inhalt")
+    kept = ("--models", "none", "--cache", str(tmp_path / "cache"))
+    runs = ("v2.csv", "--baseline", "v1.csv", "--rule", "length drop > 1", *columns, *kept)
+    assert dialens(tmp_path, "gate", *runs).returncode == 2
+    done = dialens(tmp_path, "gate", *runs, "--role", "agent=Lee", "--agent", "shop")
+    assert done.returncode == 1, done.stderr
+    other = dialens(tmp_path, "gate", *runs, "--role", "agent=Kim")
+    assert other.returncode == 0, other.stdout + other.stderr
+    compared = ("compare", "v1.csv", "v2.csv", "-m", "length", *columns, *kept)
+    done = dialens(tmp_path, *compared, "--role", "agent=Lee", "--agent", "shop")
+    assert done.returncode == 0, done.stderr
+    table = pl.read_parquet(tmp_path / "comparison" / "comparison.parquet")
+    assert table.filter(metric="length")["difference"].item() == pytest.approx(-5, abs=0.01)

@@ -137,7 +137,7 @@ PEOPLE = (
 def test_where_nothing_tells_who_the_agent_is_the_speakers_are_listed(tmp_path: Path) -> None:
     path = put(tmp_path / "chat.txt", PEOPLE)
     with pytest.raises(DialensError) as caught:
-        read(path)
+        read(path, intake=Intake())
     assert str(caught.value).startswith(f"{path} does not say who the agent is.")
     assert "Ann (3), +49 170 1234567 (1)" in str(caught.value)
     assert "--role agent=Ann" in str(caught.value)

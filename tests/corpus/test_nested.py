@@ -516,3 +516,19 @@ def test_a_table_with_a_turn_a_row_stays_one(tmp_path: Path) -> None:
         assert said(read(file(rows, tmp_path))) == [("partner", "Human: hi")]
     with pytest.raises(DialensError, match=r"plainly speaker or role\. Columns: dialog, text"):
         read(parquet([{"dialog": "d", "text": "hi"}], tmp_path), format="parquet")
+
+
+@pytest.mark.parametrize("orient", ["columns", "split"])
+def test_data_frames_as_pandas_writes_them_to_json(tmp_path: Path, orient: Any) -> None:
+    rows = [{"conversation": openai(), "model": "m1"}, {"conversation": openai(), "model": "m2"}]
+    path = tmp_path / "chats.json"
+    for frame in (pd.DataFrame(rows), pd.DataFrame(rows, index=[4, 9])):
+        frame.to_json(path, orient=orient)
+        corpus = read(path)
+        assert said(corpus) == [("partner", ASKED), ("agent", REPLIED)] * 2
+        assert column(corpus, "agent") == ["m1", "m2"]
+    turns = pd.DataFrame(
+        [("c", "user", ASKED), ("c", "bot", REPLIED)], columns=["chat_id", "sender", "message"]
+    )
+    turns.to_json(path, orient=orient)
+    assert said(read(path)) == [("partner", ASKED), ("agent", REPLIED)]

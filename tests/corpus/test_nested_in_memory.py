@@ -148,3 +148,100 @@ def test_what_is_no_conversation(data: Any, what: str) -> None:
 def test_a_format_is_of_files() -> None:
     with pytest.raises(DialensError, match="is of files"):
         read([CHAT], format="openai")
+
+
+class MessageOfLangChain:
+    """What a message of LangChain offers."""
+
+    def __init__(self, type: str, content: object, **more: object) -> None:
+        self.type, self.content, self.more = type, content, more
+
+    def model_dump(self) -> dict[str, Any]:
+        return {"type": self.type, "content": self.content, "id": None, **self.more}
+
+
+class OlderMessageOfLangChain:
+    def __init__(self, type: str, content: object, **more: object) -> None:
+        self.type, self.content = type, content
+        self.__dict__.update(more)
+
+
+@pytest.mark.parametrize("kind", [MessageOfLangChain, OlderMessageOfLangChain])
+@pytest.mark.parametrize(
+    "held", [lambda talk: talk, lambda talk: [talk], lambda talk: {"messages": talk}]
+)
+def test_messages_of_langchain(kind: type[MessageOfLangChain], held: Any) -> None:
+    talk = [
+        kind("system", "Be nice."),
+        kind("human", ASKED),
+        kind("ai", "", tool_calls=[{"name": "look", "args": {}, "id": "1"}]),
+        kind("tool", "42", tool_call_id="1"),
+        kind("ai", [{"type": "text", "text": REPLIED}], response_metadata={"model_name": "m-1"}),
+    ]
+    corpus = read(held(talk))
+    assert said(corpus) == BOTH
+    assert column(corpus, "agent") == ["m-1"]
+
+
+TURNS = [
+    {"conversation_id": name, "sender": who, "message": text}
+    for name in ("a", "b")
+    for who, text in (("customer", ASKED), ("Shoppy", REPLIED))
+]
+
+
+@pytest.mark.parametrize("held", [list, iter, pl.DataFrame, pd.DataFrame])
+def test_turns_with_other_names_as_on_the_command_line(held: Any) -> None:
+    corpus = read(held(TURNS))
+    assert said(corpus) == BOTH * 2
+    assert column(corpus, "dialog") == ["a", "b"]
+    assert column(corpus, "agent") == ["Shoppy"]
+    (note,) = corpus.manifest["notes"]
+    assert "'conversation_id' for dialog" in note
+    assert "1 note in" in repr(corpus)
+
+
+def test_rows_that_name_their_conversation_are_no_messages_of_one() -> None:
+    rows = [
+        {"session_id": name, "role": role, "content": text}
+        for name in ("a", "b")
+        for role, text in (("user", ASKED), ("assistant", REPLIED))
+    ]
+    corpus = read(rows)
+    assert said(corpus) == BOTH * 2
+    assert column(corpus, "dialog") == ["a", "b"]
+    assert column(corpus, "agent") == ["assistant"]
+
+
+def test_names_columns_and_roles_as_arguments() -> None:
+    rows = [
+        {"Fall": 1, "Wer": "Kim", "Inhalt": ASKED},
+        {"Fall": 1, "Wer": "Lee", "Inhalt": REPLIED},
+    ]
+    names = {"dialog": "Fall", "speaker": "Wer", "text": "Inhalt"}
+    corpus = read(rows, columns=names, roles={"Lee": "agent"}, system="shop", agent="v2")
+    assert said(corpus) == BOTH
+    assert (column(corpus, "system"), column(corpus, "agent")) == (["shop"], ["v2"])
+
+
+@pytest.mark.parametrize(
+    ("data", "more", "remedy"),
+    [
+        ([{"a": 1, "b": 2}], {}, 'columns={"prompt": "…", "response": "…"}'),
+        ([{"messages": [{"role": "narrator", "content": "x"}]}], {}, 'on_error="skip"'),
+        (TURNS[:1] * 2, {"roles": {"Zoe": "agent"}}, r"nobody is called 'Zoe'"),
+        ([{**row, "sender": row["message"]} for row in TURNS], {}, 'roles={"'),
+    ],
+)
+def test_messages_speak_of_arguments_not_of_options(
+    data: Any, more: dict[str, Any], remedy: str
+) -> None:
+    with pytest.raises(DialensError) as caught:
+        read(data, **more)
+    assert remedy in str(caught.value)
+    assert "--" not in str(caught.value)
+
+
+def test_a_row_of_turns_that_is_no_row_is_refused_not_passed_over() -> None:
+    with pytest.raises(DialensError, match="list, row 5: is wrong"):
+        read([*TURNS, 7])

@@ -175,7 +175,7 @@ def test_a_broken_record_is_named(
     case = broken()
     source, file = sample.place(tmp_path, case.data)
     with pytest.raises(DialensError) as caught:
-        read(source, format=sample.name)
+        read(source, format=sample.name, intake=Intake())
     said = str(caught.value)
     unit = "row" if sample is PARQUET else "line"
     assert said.startswith(f"{file}, {unit} {case.line}: ")

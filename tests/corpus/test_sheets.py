@@ -129,12 +129,12 @@ def test_an_error_holds_the_option_that_mends_it(tmp_path: Path) -> None:
     rows = [(d, names[who], text, "x") for d, who, text in SAID]
     path = sheet(tmp_path / "x.csv", ["ticket", "sender", "message", "Message Text"], rows)
     with pytest.raises(DialensError, match="could each be text") as first:
-        read(path, format="csv")
+        read(path, format="csv", intake=Intake())
     pasted = re.search(r"--column \S+", str(first.value))
     assert pasted is not None
     columns = shlex.split(pasted.group())[1::2]
     with pytest.raises(DialensError, match="which speaker is the agent") as second:
-        read(path, options=options(columns))
+        read(path, options=options(columns), intake=Intake())
     pasted = re.search(r"--role agent=\S+", str(second.value))
     assert pasted is not None
     mended = options(columns, shlex.split(pasted.group())[1:])
@@ -152,7 +152,7 @@ def test_a_table_of_something_else_names_its_columns_at_once(tmp_path: Path, end
     else:
         frame.write_ndjson(path)
     with pytest.raises(DialensError, match="question_asked, reply_given, mark") as error:
-        read(path)
+        read(path, intake=Intake())
     assert "--column" in str(error.value)
 
 
@@ -176,12 +176,13 @@ def test_a_column_or_speaker_that_is_not_there(tmp_path: Path) -> None:
     path = sheet(tmp_path / "x.csv", ["dialog", "speaker", "text"], SAID)
     with pytest.raises(DialensError, match=r"no column 'Mesage'.*Columns: dialog, speaker, text"):
         read(path, options=options(["text=Mesage"]))
-    with pytest.raises(DialensError, match=r"nobody is called 'kim'.*Customer and Bot"):
+    with pytest.raises(DialensError, match=r"nobody is called 'Kim'.*Customer and Bot"):
         read(path, options=options(roles=["agent=Kim"]))
     with pytest.raises(DialensError, match=r"'Bot' speaks too.*--role agent=Bot"):
         read(
             sheet(tmp_path / "y.csv", ["dialog", "speaker", "text"], [*SAID, ("c2", "Kim", "Hm.")]),
             options=options(roles=["agent=Kim", "user=Customer"]),
+            intake=Intake(),
         )
 
 
@@ -202,3 +203,29 @@ def test_instructions_in_a_sheet_are_no_turns(tmp_path: Path) -> None:
     rows = [("c", "user", "Hi"), ("c", "system", "Hello")]
     path = sheet(tmp_path / "y.csv", ["session_id", "role", "content"], rows)
     assert told(read(path)) == [("c", "partner", "Hi"), ("c", "agent", "Hello")]
+
+
+def test_somebody_is_named_by_the_column_of_speakers_beside_that_of_roles(tmp_path: Path) -> None:
+    rows = [
+        ("h", "customer", "Ann", "Where is it?"),
+        ("h", "bot", "Shoppy", "Here."),
+        ("h", "system", "", "Tim joined."),
+        ("h", "human_agent", "Tim", "Hello, Tim here."),
+    ]
+    header = ["chat_id", "author_type", "author", "body"]
+    path = sheet(tmp_path / "handoff.csv", header, rows)
+    with pytest.raises(DialensError, match="seen: human_agent"):
+        read(path)
+    corpus = read(path, options=options(roles=["agent=Shoppy"]))
+    assert [role for _, role, _ in told(corpus)] == ["partner", "agent", "partner"]
+    assert corpus.turns.collect()["agent"].unique().to_list() == ["Shoppy"]
+    with pytest.raises(DialensError, match=r"nobody is called 'Zoe'.*human_agent.*Ann, Shoppy"):
+        read(path, options=options(roles=["agent=Zoe"]))
+
+
+def test_tickets_of_a_help_desk(tmp_path: Path) -> None:
+    rows = [(7, "end-user", "Ann", "Where is it?", True), (7, "agent", "Tim", "Here.", True)]
+    header = ["ticket_id", "author_role", "author_name", "comment_body", "public"]
+    corpus = read(sheet(tmp_path / "tickets.csv", header, rows))
+    assert [role for _, role, _ in told(corpus)] == ["partner", "agent"]
+    assert corpus.turns.collect()["agent"].unique().to_list() == ["Tim"]

@@ -21,8 +21,10 @@ from dialens.base import (
 )
 from dialens.cli._completion import among, metric_names
 from dialens.cli._options import (
+    AgentName,
     AllowPickle,
     Cache,
+    ColumnNames,
     Device,
     Force,
     Format,
@@ -32,9 +34,12 @@ from dialens.cli._options import (
     OnErrorOption,
     OwnModels,
     Resamples,
+    RoleNames,
     Seed,
+    SystemName,
     Weights,
     names,
+    read_options,
     shown,
 )
 from dialens.cli._runs import Lexicons, NoReport, Prompt, Quiet, ScoringOptions, open_runs
@@ -109,6 +114,10 @@ def compare(
         int | None, typer.Option(min=1, help="Batches worked on at once; one a core by default.")
     ] = None,
     format: Format = None,
+    agent: AgentName = None,
+    system: SystemName = None,
+    column: ColumnNames = None,
+    role: RoleNames = None,
     on_error: OnErrorOption = OnError.STOP,
     resamples: Resamples = RESAMPLES,
     seed: Seed = 0,
@@ -120,8 +129,8 @@ def compare(
 
     Where two agents answered the same prompts the comparison is paired. All rows go to
     comparison.parquet and comparison.html; the terminal says what differs, the largest differences
-    first, by the standard deviation of dialogs. Options on models apply to conversations that are
-    scored on the way.
+    first, by the standard deviation of dialogs. Options on models, columns and
+    names apply to conversations that are scored on the way.
 
     [bold]Examples[/]
 
@@ -150,6 +159,7 @@ def compare(
         threads=threads,
         format=format,
         on_error=on_error,
+        reading=read_options(agent, system, column, role),
     )
     arguments = {
         "runs": runs,
@@ -157,6 +167,10 @@ def compare(
         "baseline": baseline,
         "metrics": chosen,
         "resamples": resamples,
+        "agent": agent,
+        "system": system,
+        "columns": dict(options.reading.columns),
+        "roles": dict(options.reading.roles),
     }
     recorder = Recorder("compare", arguments, seed=seed)
     with recorder.step("open"):

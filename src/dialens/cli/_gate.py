@@ -9,8 +9,10 @@ from dialens.analysis.comparison import RESAMPLES
 from dialens.analysis.gating import DECISIONS, gate_runs, parse_rule, read_rules
 from dialens.base import DialensError
 from dialens.cli._options import (
+    AgentName,
     AllowPickle,
     Cache,
+    ColumnNames,
     Device,
     Format,
     MetricOptions,
@@ -19,8 +21,11 @@ from dialens.cli._options import (
     OnErrorOption,
     OwnModels,
     Resamples,
+    RoleNames,
     Seed,
+    SystemName,
     Weights,
+    read_options,
     shown,
 )
 from dialens.cli._runs import Lexicons, Prompt, Quiet, ScoringOptions, open_runs
@@ -86,6 +91,10 @@ def gate(
         int | None, typer.Option(min=1, help="Batches worked on at once; one a core by default.")
     ] = None,
     format: Format = None,
+    agent: AgentName = None,
+    system: SystemName = None,
+    column: ColumnNames = None,
+    role: RoleNames = None,
     on_error: OnErrorOption = OnError.STOP,
     resamples: Resamples = RESAMPLES,
     seed: Seed = 0,
@@ -135,6 +144,7 @@ def gate(
         threads=threads,
         format=format,
         on_error=on_error,
+        reading=read_options(agent, system, column, role),
     )
     places = [run] if baseline is None else [run, baseline]
     wanted = list(dict.fromkeys(each.metric for each in known))

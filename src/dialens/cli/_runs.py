@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +10,7 @@ import typer
 
 from dialens.analysis.comparison import open_run, run_names
 from dialens.cli._options import make_resources, make_scorers
-from dialens.corpus import Intake, OnError
+from dialens.corpus import Intake, OnError, ReadOptions
 from dialens.metrics import Scores, default_folder
 
 Lexicons = Annotated[
@@ -49,6 +49,7 @@ class ScoringOptions:
     threads: int | None = None
     format: str | None = None
     on_error: OnError = OnError.STOP
+    reading: ReadOptions = field(default_factory=ReadOptions)
 
 
 def open_runs(
@@ -85,10 +86,13 @@ def open_runs(
             resources=resources,
             threads=options.threads,
             format=options.format,
+            options=options.reading,
             intake=intake,
             cache=None if options.no_cache else options.cache or default_folder(),
             say=say,
         )
+        for sentence in intake.notes:
+            say(sentence)
         if intake.rejected:
             say(f"{place}: left out {intake.left_out} that cannot be read.")
         for sentence in intake.notes:

@@ -21,6 +21,7 @@ _SYNONYMS: Mapping[str, frozenset[str]] = {
     ),
     "text": frozenset(
         {"message", "content", "utterance", "body", "msg", "message_text", "message_body"}
+        | {"comment_body", "comment_text", "plain_body"}
     ),
     "speaker": frozenset(
         {"who", "sender", "author", "from", "participant"}
@@ -94,8 +95,10 @@ def column_names(header: Sequence[str], options: ReadOptions) -> ColumnNames:
     guessed = []
     doubts: dict[str, Sequence[str]] = {}
     for wanted, words in _SYNONYMS.items():
-        if wanted in ours.values() or (wanted == "speaker" and "role" in ours.values()):
+        if wanted in ours.values():
             continue
+        if wanted == "speaker" and "role" in ours.values() and not options.roles:
+            continue  # roles are enough, unless the user names somebody
         alike = [
             name
             for name in header

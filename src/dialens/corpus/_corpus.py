@@ -88,7 +88,10 @@ class Corpus:
             if found := counts[f"{noun}s"]:
                 said += f", {counted(found, noun)}"
         source = self.manifest.get("source", {})
-        return f"{said}; from {source['name']}" if source.get("name") else said
+        if source.get("name"):
+            said += f"; from {source['name']}"
+        notes = self.manifest.get("notes", ())
+        return f"{said}; {counted(len(notes), 'note')} in .manifest['notes']" if notes else said
 
     @classmethod
     def of(cls, dialogues: Iterable[Dialogue]) -> "Corpus":

@@ -53,7 +53,17 @@ class Rating:
 
 @dataclass(slots=True)
 class Dialogue:
-    """A conversation between one agent and its partner, as a reader hands it over."""
+    """A conversation between one agent and its partner, as a reader hands it over.
+
+    Attributes:
+        system: The system's name.
+        agent: The agent's name.
+        dialog: The id.
+        turns: In order.
+        ratings: Of the dialogue or its turns.
+        references: For its turns.
+        remarks: What was taken for what, for the user; counted over a source and said once.
+    """
 
     system: str
     agent: str
@@ -61,6 +71,7 @@ class Dialogue:
     turns: list[Turn]
     ratings: list[Rating] = field(default_factory=list)
     references: list[Reference] = field(default_factory=list)
+    remarks: tuple[str, ...] = ()
 
 
 def tables(dialogues: Iterable[Dialogue]) -> Tables:

@@ -2,7 +2,7 @@
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +15,7 @@ from dialens.corpus._fetching import LocalFile, local_file
 from dialens.corpus._in_memory import read_in_memory, source_of
 from dialens.corpus._intake import Intake, OnError, UnreadableRecord
 from dialens.corpus._names import PIPED, named
+from dialens.corpus._python_words import in_python
 from dialens.corpus._reading import Reader, choose
 from dialens.corpus._source import ReadOptions, Source
 from dialens.corpus._spoken import spoken
@@ -28,6 +29,10 @@ def read(
     *more: str | Path,
     format: str | None = None,
     on_error: str = "stop",
+    agent: str | None = None,
+    system: str | None = None,
+    columns: Mapping[str, str] | None = None,
+    roles: Mapping[str, str] | None = None,
     options: ReadOptions | None = None,
     spool: Path | None = None,
     intake: Intake | None = None,
@@ -42,9 +47,15 @@ def read(
         more: Further paths. Each is a system of its own where it does not say otherwise.
         format: The format's name; sniffed from the content if not given. Of files only.
         on_error: `stop` at the first record that cannot be read, or `skip` it and count.
-        options: Names for agents and systems, and what the columns of a table mean.
+        agent: What its agents are called, whatever it says itself.
+        system: What its systems are called, whatever it says itself.
+        columns: Of a table, its names for our columns: `{"text": "Message"}`.
+        roles: Of a table or transcript, who speaks as what: `{"Bot": "agent"}`.
+        options: These four as one object.
         spool: An empty folder through which the data is streamed, for sources larger than memory.
-        intake: Keeps account of what was left out, when the caller wants to see it.
+        intake: Keeps account of what was left out, when the caller wants to see it. Without one,
+            what was taken for granted stands in the corpus's `manifest["notes"]`, and messages
+            name arguments rather than options of the command line.
         advance: Called with the number of turns just read.
 
     Examples:
@@ -53,14 +64,36 @@ def read(
         >>> _ = path.write_text("A: hello\nB: hello to you\n")
         >>> read(path).turns.collect()["text"].to_list()
         ['hello', 'hello to you']
-        >>> read(path, options=ReadOptions(agent="Ada")).turns.collect()["agent"].unique().item()
+        >>> read(path, agent="Ada").turns.collect()["agent"].unique().item()
         'Ada'
         >>> chat = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]
         >>> read(chat).turns.select("role", "text").collect().rows()
         [('partner', 'hi'), ('agent', 'hello')]
     """
-    intake = intake or Intake(OnError(on_error))
-    options = options or ReadOptions()
+    options = (options or ReadOptions()).replaced(agent, system, columns, roles)
+    if intake is not None:
+        return _read(source, more, format, options, spool, intake, advance)
+    intake = Intake(OnError(on_error))
+    try:
+        corpus = _read(source, more, format, options, spool, intake, advance)
+    except DialensError as error:
+        raise DialensError(in_python(str(error))) from error
+    if not intake.notes:
+        return corpus
+    return replace(
+        corpus, manifest={**corpus.manifest, "notes": list(map(in_python, intake.notes))}
+    )
+
+
+def _read(
+    source: object,
+    more: Sequence[str | Path],
+    format: str | None,
+    options: ReadOptions,
+    spool: Path | None,
+    intake: Intake,
+    advance: Advance | None,
+) -> Corpus:
     if not isinstance(source, str | os.PathLike):
         return _from_memory(source, more, format, options, spool, intake, advance)
     with opened(
@@ -70,11 +103,7 @@ def read(
         if len(chosen) == 1 and chosen[0][1].name == "corpus" and options == ReadOptions():
             return Corpus.open(sources[0].path)
         parts = all_parts(chosen, intake, advance if spool is None else None)
-        origin = describe_all(chosen)
-        if spool is not None:
-            return write_corpus(parts, spool, source=origin, intake=intake, advance=advance)
-        tables = list(parts)
-    return Corpus.from_tables(tables, {"source": origin, "counts": {"rejected": intake.rejected}})
+        return _corpus(parts, describe_all(chosen), spool, intake, advance)
 
 
 def _from_memory(
@@ -92,8 +121,19 @@ def _from_memory(
         raise DialensError(f"{type(data).__name__} cannot be read together with files.")
     source = replace(source_of(data), options=options)
     origin = {"name": str(source.path), "format": "memory"}
-    found = spoken(named(read_in_memory(data, intake), source, intake), source, intake)
+    found = spoken(named(read_in_memory(data, source, intake), source, intake), source, intake)
     parts = filled(found, source, intake, advance if spool is None else None)
+    return _corpus(parts, origin, spool, intake, advance)
+
+
+def _corpus(
+    parts: Iterator[Tables],
+    origin: dict[str, Any],
+    spool: Path | None,
+    intake: Intake,
+    advance: Advance | None,
+) -> Corpus:
+    """The parts as a corpus, in memory or in the folder `spool`."""
     if spool is not None:
         return write_corpus(parts, spool, source=origin, intake=intake, advance=advance)
     tables = list(parts)

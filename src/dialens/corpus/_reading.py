@@ -3,13 +3,14 @@
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import msgspec
 
-from dialens.base import DialensError, did_you_mean
+from dialens.base import DialensError, counted, did_you_mean
 from dialens.corpus._dialogue import Dialogue, batches
 from dialens.corpus._intake import Intake, RecordError, message, not_utf8
 from dialens.corpus._source import Record, Source, json_records
@@ -80,6 +81,7 @@ class RecordReader:
         return batches(self._dialogues(source, intake))
 
     def _dialogues(self, source: Source, intake: Intake) -> Iterator[Dialogue]:
+        remarks = Counter[str]()
         for record in self.records(source):
             try:
                 if record.problem:
@@ -92,7 +94,15 @@ class RecordReader:
             except UNREADABLE as error:
                 intake.reject(source.path, record.line, as_record_error(error, record))
                 continue
+            remarks.update(remark for talk in talks for remark in talk.remarks)
             yield from talks
+        note_remarks(remarks, source, intake)
+
+
+def note_remarks(remarks: Mapping[str, int], source: Source, intake: Intake) -> None:
+    """Say what was remarked of the dialogues of a source, each remark once with its count."""
+    for remark, count in remarks.items():
+        intake.note(f"{source.path.name}: {remark} ({counted(count, 'dialogue')}).")
 
 
 def check(talk: Dialogue) -> None:

@@ -39,6 +39,10 @@ _ROLES = {
     "customer": "partner",
     "client": "partner",
     "visitor": "partner",
+    "end-user": "partner",
+    "end_user": "partner",
+    "end user": "partner",
+    "enduser": "partner",
 }
 ROLE_NAMES = tuple(_ROLES)
 

@@ -11,6 +11,7 @@ import msgspec
 
 from dialens.base import DialensError
 from dialens.corpus._encoding import UTF8, as_utf8, encoding_of
+from dialens.corpus._frame_json import frame_rows, may_be_frame
 from dialens.corpus._intake import RecordError
 from dialens.corpus._roles import role_of
 from dialens.corpus._unpacking import DAMAGE, MAGIC_BYTES, packing_of, unpacked_pieces
@@ -59,6 +60,22 @@ class ReadOptions:
     agent: str | None = None
     columns: Mapping[str, str] = field(default_factory=dict)
     roles: Mapping[str, str] = field(default_factory=dict)
+
+    def replaced(
+        self,
+        agent: str | None,
+        system: str | None,
+        columns: Mapping[str, str] | None,
+        roles: Mapping[str, str] | None,
+    ) -> "ReadOptions":
+        """The same with what is given, in the words of Python: `columns={"text": "Message"}`."""
+        named = replace(
+            self,
+            agent=self.agent if agent is None else agent,
+            system=self.system if system is None else system,
+        )
+        named = named.with_columns(f"{ours}={theirs}" for ours, theirs in (columns or {}).items())
+        return named.with_roles(f"{role}={name}" for name, role in (roles or {}).items())
 
     def with_columns(self, entries: Iterable[str]) -> "ReadOptions":
         """The same with columns as `--column` takes them: `text=Message`.
@@ -237,6 +254,8 @@ def _joined(parts: list[bytes], dropped: int) -> tuple[bytes, RecordError | None
 def json_records(source: Source) -> Iterator[Record]:
     r"""The JSON values of a file: one a line, one after another, or the elements of one array.
 
+    A data frame that pandas wrote as one object is given row by row.
+
     A value cut off by the end of the file is given as it is; decoding it says so.
 
     Examples:
@@ -247,6 +266,10 @@ def json_records(source: Source) -> Iterator[Record]:
         [(1, b'{"a": 1}'), (2, b'{"a": "]"}')]
     """
     start = source.head.lstrip()
+    rows = frame_rows(b"".join(source.chunks())) if may_be_frame(start) else None
+    if rows is not None:
+        encoded = enumerate(map(msgspec.json.encode, rows), start=1)
+        return (Record(1, raw, number=number) for number, raw in encoded)
     if _STRAY_BRACKET.match(start) or _a_list_a_line(start):
         return lines(source)
     if start.startswith(b"[") or (start.startswith(b"{") and _spread_over_lines(start)):

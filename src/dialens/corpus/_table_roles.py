@@ -1,7 +1,7 @@
 """Who is the agent in a table: what its roles or speakers are taken for, over the whole of it."""
 
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from dialens.base import DialensError, listed
@@ -21,20 +21,25 @@ class TableRoles:
 
     Attributes:
         roles: Our role for each word, in lower case; a word that is not here has none.
-        aside: Words of rows that are no turns.
+        aside: Words of rows that are no turns, in the column of roles.
+        column: Where the words stand, `role` or `speaker`.
     """
 
     roles: Mapping[str, str]
     aside: tuple[str, ...] = ()
+    column: str = "role"
 
 
-def roles_by_word(words: Iterable[str], source: Source, *, are_roles: bool) -> TableRoles:
+def roles_by_word(
+    source: Source, *, roles: Iterable[str] | None = None, speakers: Iterable[str] = ()
+) -> TableRoles:
     """What each word of a column of roles (or of speakers) means.
 
     Args:
-        words: All that occur in the column, in the order in which they do.
         source: The table, with what the user says of it.
-        are_roles: Whether they are roles (`assistant`), not names (`Ann`).
+        roles: All that occur in the column of roles (`assistant`), in the order in which they do;
+            None where there is no such column.
+        speakers: The same of the column of speakers (`Ann`).
 
     Raises:
         DialensError: Nothing tells who the agent is.
@@ -42,53 +47,70 @@ def roles_by_word(words: Iterable[str], source: Source, *, are_roles: bool) -> T
     Examples:
         >>> from pathlib import Path
         >>> sheet = Source(Path("chats.csv"))
-        >>> roles_by_word(["Customer", "HelpBot"], sheet, are_roles=False).roles
+        >>> roles_by_word(sheet, speakers=["Customer", "HelpBot"]).roles
         {'customer': 'partner', 'helpbot': 'agent'}
-        >>> roles_by_word(["system", "user", "assistant"], sheet, are_roles=True).aside
+        >>> roles_by_word(sheet, roles=["system", "user", "assistant"]).aside
         ('system',)
     """
-    names = {word.strip().lower(): word.strip() for word in words if word.strip()}
+    names = _by_word(speakers)
+    words = None if roles is None else _by_word(roles)
     if source.options.roles:
-        return _as_told(names, source, are_roles=are_roles)
-    if are_roles:
-        known = {word: role for word in names if (role := role_of(word))}
-        if "system" in names and "agent" not in known.values():
+        return _as_told(words, names, source)
+    if words is not None:
+        known = {word: role for word in words if (role := role_of(word))}
+        if "system" in words and "agent" not in known.values():
             known["system"] = "agent"  # as in {user, system}, the words of dialogue systems
-        aside = tuple(word for word in ASIDE if word in names and word not in known)
-        return TableRoles(known, aside)
+        return TableRoles(known, _aside(words, known))
     agents = [word for word, name in names.items() if sounds_like_agent(name)]
     partners = [word for word, name in names.items() if sounds_like_partner(name)]
     if agents:
-        return TableRoles({word: "agent" if word in agents else "partner" for word in names})
-    if partners and len(partners) < len(names):
-        return TableRoles({word: "partner" if word in partners else "agent" for word in names})
-    raise DialensError(_nobody(list(names.values()), source))
+        found = {word: "agent" if word in agents else "partner" for word in names}
+    elif partners and len(partners) < len(names):
+        found = {word: "partner" if word in partners else "agent" for word in names}
+    else:
+        raise DialensError(_nobody(list(names.values()), source))
+    return TableRoles(found, column="speaker")
 
 
-def _as_told(names: Mapping[str, str], source: Source, *, are_roles: bool) -> TableRoles:
+def _by_word(words: Iterable[str]) -> dict[str, str]:
+    return {word.strip().lower(): word.strip() for word in words if word.strip()}
+
+
+def _aside(words: Collection[str], known: Collection[str]) -> tuple[str, ...]:
+    return tuple(word for word in ASIDE if word in words and word not in known)
+
+
+def _as_told(
+    words: Mapping[str, str] | None, names: Mapping[str, str], source: Source
+) -> TableRoles:
+    """As the user says: by roles if the words are some, else by the names of speakers."""
     told = {name.strip().lower(): role for name, role in source.options.roles.items()}
-    for word, role in told.items():
-        if word not in names:
+    by_role = words is not None and (told.keys() <= words.keys() or not told.keys() <= names.keys())
+    met = words if by_role and words is not None else names
+    for name, role in source.options.roles.items():
+        if name.strip().lower() not in met:
+            known = [*(words or {}).values(), *names.values()]
             raise DialensError(
-                f"{source.path}: nobody is called {word!r} (--role {role}=…). "
-                f"There are: {_shown(list(names.values()))}."
+                f"{source.path}: nobody is called {name.strip()!r} (--role {role}=…). "
+                f"There are: {_shown(list(dict.fromkeys(known)))}."
             )
-    aside = tuple(word for word in ASIDE if are_roles and word in names and word not in told)
-    rest = [word for word in names if word not in told and word not in aside]
     given = set(told.values())
     roles = dict(told)
-    for word in rest:
-        meant = role_of(word) if are_roles else None
+    aside = _aside(words or (), told if by_role else ())
+    for word in met:
+        if word in told or (by_role and word in aside):
+            continue
+        meant = role_of(word) if by_role else None
         if meant is None and len(given) == 1:
             meant = _OTHER[next(iter(given))]
         if meant is None:
             raise DialensError(
-                f"{source.path}: {names[word]!r} speaks too, and --role does not say as what. "
-                f"Add --role user={shlex.quote(names[word])} or "
-                f"--role agent={shlex.quote(names[word])}."
+                f"{source.path}: {met[word]!r} speaks too, and --role does not say as what. "
+                f"Add --role user={shlex.quote(met[word])} or "
+                f"--role agent={shlex.quote(met[word])}."
             )
         roles[word] = meant
-    return TableRoles(roles, aside)
+    return TableRoles(roles, aside, "role" if by_role else "speaker")
 
 
 def _nobody(names: Sequence[str], source: Source) -> str:

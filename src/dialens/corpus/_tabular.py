@@ -21,6 +21,7 @@ from dialens.corpus._intake import Intake, RecordError, message
 from dialens.corpus._roles import UNKNOWN, agent_among
 from dialens.corpus._source import Source
 from dialens.corpus._table_roles import TableRoles, roles_by_word
+from dialens.corpus._table_times import RowOrder, time_of, with_times
 from dialens.corpus._tables import TURNS, Tables, whole_dialogs
 
 _BATCH = 65_536
@@ -54,7 +55,7 @@ def read_rows(
     *,
     unit: str = "line",
     flaws: Mapping[int, RecordError] | None = None,
-    by_time: bool = False,
+    by_time: bool = True,
 ) -> Iterator[Tables]:
     """Turns from rows that carry their line; dialogues that break a rule go to `intake`.
 
@@ -64,8 +65,7 @@ def read_rows(
         intake: Keeps account of what is left out.
         unit: What `checks.LINE` counts.
         flaws: What is wrong with the rows that `checks.FLAW` marks, by line.
-        by_time: Whether turns without numbers follow their times rather than their lines; where
-            the columns are not called as ours are, they do.
+        by_time: Whether turns without numbers follow their times rather than their lines.
     """
     header = [name for name in rows.collect_schema().names() if name not in (LINE, FLAW)]
     columns = turn_columns(header, source, intake)
@@ -76,8 +76,7 @@ def read_rows(
         raise DialensError(message(source.path, 0, wrong))
     if FLAW not in rows.collect_schema():
         rows = rows.with_columns(pl.lit(value=False).alias(FLAW))
-    if columns.foreign:
-        rows, by_time = _by_guessed_time(rows, columns, source, intake)
+    rows, order = with_times(rows, columns, source, intake)
     roles = _roles(rows, columns, source)
     if roles is not None and roles.aside:
         rows = _without(rows, roles.aside, source, intake)
@@ -85,7 +84,7 @@ def read_rows(
     renumber = columns.foreign or (roles is not None and bool(roles.aside))
     for batch in _whole(rows):
         turns = gate.let_through(_understood(batch, roles), ROWS)
-        turns = _filled(turns, source, by_time=by_time, renumber=renumber)
+        turns = _filled(turns, source, order if by_time else RowOrder(), renumber=renumber)
         turns = gate.claim(gate.let_through(turns, DIALOGS))
         if turns.height:
             yield Tables.of(turns.select(TURNS.names()))
@@ -106,37 +105,18 @@ def _in_our_names(
     return rows.with_columns(pl.col("dialog").cast(pl.String))
 
 
-def _by_guessed_time(
-    rows: pl.LazyFrame, columns: ColumnNames, source: Source, intake: Intake
-) -> tuple[pl.LazyFrame, bool]:
-    """Whether turns follow a time; a column that was guessed to be one and is not goes to `meta`.
-
-    Somebody's `date` may well be a day of the week.
-    """
-    theirs = next((name for name, ours in columns.ours.items() if ours == "created_at"), None)
-    if theirs is None:
-        return rows, False
-    if theirs in columns.guessed:
-        there = pl.col("created_at").cast(pl.String).fill_null("") != ""
-        time = _time(rows.collect_schema()["created_at"])
-        odd = rows.select((there & time.is_null()).sum()).collect().item()
-        if odd:
-            intake.note(
-                f"{source.path.name}: {theirs.strip()!r} holds times that cannot be read, so turns "
-                "stand in the order of the rows."
-            )
-            return rows.rename({"created_at": theirs.strip().lower() + " (not read)"}), False
-    return rows, True
-
-
 def _roles(rows: pl.LazyFrame, columns: ColumnNames, source: Source) -> TableRoles | None:
     """What the table's words for roles mean, or None where each dialogue's names tell."""
-    are_roles = columns.has("role")
-    if not are_roles and not columns.foreign and not source.options.roles:
+    if not columns.has("role") and not columns.foreign and not source.options.roles:
         return None
-    name = "role" if are_roles else "speaker"
-    words = rows.select(pl.col(name).cast(pl.String).drop_nulls().unique(maintain_order=True))
-    return roles_by_word(words.collect()[name], source, are_roles=are_roles)
+    words = {
+        name: rows.select(
+            pl.col(name).cast(pl.String).drop_nulls().unique(maintain_order=True)
+        ).collect()[name]
+        for name in ("role", "speaker")
+        if columns.has(name)
+    }
+    return roles_by_word(source, roles=words.get("role"), speakers=words.get("speaker", ()))
 
 
 def _word(name: str) -> pl.Expr:
@@ -220,11 +200,11 @@ def _understood(batch: pl.DataFrame, roles: TableRoles | None) -> pl.DataFrame:
     columns = set(batch.columns)
     frame = batch.with_columns(
         pl.col("text").cast(pl.String),
-        _time(batch.schema.get("created_at")),
+        time_of(batch.schema.get("created_at")),
         _whole_number(batch.schema.get("turn")),
         *(_name(name, columns) for name in _NAMES),
     ).with_columns(_seen(batch, "turn"), _seen(batch, "created_at"))
-    frame = _with_roles(frame, roles, has_role="role" in columns)
+    frame = _with_roles(frame, roles)
     return _with_meta(frame, columns)
 
 
@@ -251,39 +231,13 @@ def _whole_number(dtype: pl.DataType | None) -> pl.Expr:
     return value.cast(pl.Int32, strict=False).alias("turn")
 
 
-def _time(dtype: pl.DataType | None) -> pl.Expr:
-    value = pl.col("created_at")
-    if dtype is None or dtype == pl.Null:
-        return pl.lit(None, TURNS["created_at"]).alias("created_at")
-    if isinstance(dtype, pl.Datetime):
-        zoned = value.dt.convert_time_zone("UTC") if dtype.time_zone else value
-        zoned = zoned if dtype.time_zone else zoned.dt.replace_time_zone("UTC")
-        return zoned.cast(TURNS["created_at"])
-    if dtype.is_numeric():
-        return pl.from_epoch(value, "s").dt.replace_time_zone("UTC").cast(TURNS["created_at"])
-    text = value.cast(pl.String).str.strip_chars().str.replace(r"^(\d{4}-\d\d-\d\d) ", "${1}T")
-    seconds = pl.when(text.str.contains(r"^\d{10}(\.\d+)?$")).then(text).cast(pl.Float64)
-    milliseconds = pl.when(text.str.contains(r"^\d{13}$")).then(text).cast(pl.Float64)
-    epoch = pl.coalesce(seconds * 1e6, milliseconds * 1e3).cast(pl.Int64)
-    zoned = text.str.replace(r"Z$", "+00:00")
-    forms = [
-        zoned.str.to_datetime(form, time_unit="us", strict=False)
-        for form in ("%Y-%m-%dT%H:%M:%S%.f%:z", "%Y-%m-%dT%H:%M:%S%.f%z", "%Y-%m-%dT%H:%M%:z")
-    ]
-    naive = [
-        text.str.to_datetime(form, time_unit="us", strict=False).dt.replace_time_zone("UTC")
-        for form in ("%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%dT%H:%M", "%Y-%m-%d")
-    ]
-    counted = pl.from_epoch(epoch, "us").dt.replace_time_zone("UTC")
-    return pl.coalesce(*forms, *naive, counted).alias("created_at")
-
-
-def _with_roles(frame: pl.DataFrame, roles: TableRoles | None, *, has_role: bool) -> pl.DataFrame:
+def _with_roles(frame: pl.DataFrame, roles: TableRoles | None) -> pl.DataFrame:
     """Roles in our words; where the file has none, from the names of the speakers."""
     kept = pl.col("role").alias(SEEN + "role")
     if roles is not None:
-        word = _word("role" if has_role else "speaker")
-        ours = word.replace_strict(dict(roles.roles), default=None, return_dtype=pl.String)
+        ours = _word(roles.column).replace_strict(
+            dict(roles.roles), default=None, return_dtype=pl.String
+        )
         return frame.with_columns(ours.alias("role"), kept)
     speakers = frame.group_by("dialog", maintain_order=True).agg(
         pl.col("speaker").drop_nulls().unique(maintain_order=True)
@@ -324,16 +278,21 @@ def _is_object(value: str | None) -> bool:
     return True
 
 
-def _filled(turns: pl.DataFrame, source: Source, *, by_time: bool, renumber: bool) -> pl.DataFrame:
+def _filled(
+    turns: pl.DataFrame, source: Source, order: RowOrder, *, renumber: bool
+) -> pl.DataFrame:
     """Rows in the order of their turns, and every column that the file leaves to us."""
     first = pl.col(LINE).min().over("dialog")
     numbered = turns["turn"].is_not_null().any()
     if numbered:
         turns = turns.sort(first, "turn", LINE, nulls_last=True)
     if not numbered or renumber:
-        if by_time and not numbered:
+        if order.by_time and not numbered:
             timed = pl.col("created_at").is_not_null().all().over("dialog")
-            turns = turns.sort(first, pl.when(timed).then("created_at"), LINE)
+            place = -pl.col(LINE) if order.newest_first else pl.col(LINE)
+            turns = turns.sort(
+                first, pl.when(timed).then("created_at"), pl.when(timed).then(place), LINE
+            )
         turns = turns.with_columns(
             pl.int_range(pl.len(), dtype=pl.Int32).over("dialog").alias("turn")
         )

@@ -29,7 +29,7 @@ def metrics() -> Mapping[str, MetricCard]:
     return METRICS
 
 
-def select(names: Sequence[str | MetricCard] | None = None) -> list[MetricCard]:
+def select(names: str | MetricCard | Sequence[str | MetricCard] | None = None) -> list[MetricCard]:
     """The metrics, families or groups that are named, or given as cards.
 
     If none is, all but the group `automatic`: those need references, or weights of one's own.
@@ -45,8 +45,12 @@ def select(names: Sequence[str | MetricCard] | None = None) -> list[MetricCard]:
     return named(names, cards)
 
 
-def named(names: Sequence[str | MetricCard], cards: Mapping[str, MetricCard]) -> list[MetricCard]:
+def named(
+    names: str | MetricCard | Sequence[str | MetricCard], cards: Mapping[str, MetricCard]
+) -> list[MetricCard]:
     """The cards among those known that are named by themselves, by family or by group."""
+    if isinstance(names, str | MetricCard):
+        names = [names]
     families: dict[str, dict[str, MetricCard]] = {}
     for card in cards.values():
         for group in card.selected_by:

@@ -67,7 +67,7 @@ def score_text(
     context: str | Sequence[str | Mapping[str, Any] | Turn],
     reply: str,
     *,
-    metrics: Sequence[str | MetricCard] | None = None,
+    metrics: str | MetricCard | Sequence[str | MetricCard] | None = None,
     resources: Resources | None = None,
 ) -> TextScore:
     """Score one reply to what was said before it.
@@ -81,7 +81,7 @@ def score_text(
         resources: Lexicons, models, prompt and seed, where the defaults will not do.
 
     Raises:
-        DialensError: The reply is empty, or a message cannot be read.
+        DialensError: The reply is empty or no text, or a message cannot be read.
 
     Examples:
         >>> found = score_text("I lost my job.", "I am so sorry!", metrics=["length", "question"])
@@ -94,6 +94,8 @@ def score_text(
         >>> score_text(more, "Fine, and you?", metrics=["question"]).values
         {'question': 1.0}
     """
+    if not isinstance(reply, str):
+        raise DialensError(f"The reply is a text, not {type(reply).__name__}; seen: {reply!r}.")
     if not reply.strip():
         raise DialensError(f"The reply is empty, so there is nothing to score; seen: {reply!r}.")
     turns = [*_turns(context), Turn("agent", "agent", reply)]

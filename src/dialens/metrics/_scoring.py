@@ -35,7 +35,7 @@ _LOOKED_AT = 2_000
 def score(
     corpus: Corpus,
     *,
-    metrics: Sequence[str | MetricCard] | None = None,
+    metrics: str | MetricCard | Sequence[str | MetricCard] | None = None,
     levels: Sequence[str] = LEVELS,
     resources: Resources | None = None,
     threads: int | None = None,
@@ -45,12 +45,21 @@ def score(
 
     Args:
         corpus: What `dialens.read` gives.
-        metrics: Names of metrics or families, or cards of your own; all if not given.
+        metrics: Names of metrics or families, or cards of your own; one or several, all if not
+            given.
         levels: Which of turn, dialog, agent, system to keep.
         resources: Lexicons, models, prompt and seed, where the defaults will not do.
         threads: How many batches are worked on at once; as many as there are cores if not given.
         advance: Called with the number of turns just done.
+
+    Raises:
+        DialensError: It is no corpus, or a metric has another name.
     """
+    if not isinstance(corpus, Corpus):
+        raise DialensError(
+            f"`score` takes a corpus, not {type(corpus).__name__}. "
+            "Read the conversations first: dialens.score(dialens.read(…))."
+        )
     resources = resources or Resources()
     plan = make_plan(metrics, resources)
     references = open_scorers(corpus, plan)
@@ -138,7 +147,9 @@ def _scored_metrics(plan: ScoringPlan) -> tuple[ScoredMetric, ...]:
     )
 
 
-def make_plan(names: Sequence[str | MetricCard] | None, resources: Resources) -> ScoringPlan:
+def make_plan(
+    names: str | MetricCard | Sequence[str | MetricCard] | None, resources: Resources
+) -> ScoringPlan:
     """The metrics by those names, bound to the resources; without those of models if it has none.
 
     Examples:

@@ -16,7 +16,16 @@ from typing import Any
 import polars as pl
 
 from dialens.base import DialensError
-from dialens.corpus import RATINGS, Corpus, Source, is_corpus_folder, json_records, read
+from dialens.corpus import (
+    RATINGS,
+    Corpus,
+    Intake,
+    OnError,
+    Source,
+    is_corpus_folder,
+    json_records,
+    read,
+)
 from dialens.statistics.rating_files import (
     LAYOUTS,
     NOMINAL,
@@ -213,7 +222,7 @@ def _corpus(
     source: Source, format: str | None, on_error: str, mapping: Mapping[str, str]
 ) -> Corpus:
     try:
-        return read(source.path, format=format, on_error=on_error)
+        return read(source.path, format=format, intake=Intake(OnError(on_error)))
     except DialensError as error:
         if format is None and is_wrong_table(source):
             check_mapping(mapping, header_of(source)[1], str(source.path))

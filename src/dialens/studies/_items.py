@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 
 from dialens.base import DialensError, did_you_mean, read_yaml, validated
-from dialens.corpus import read
+from dialens.corpus import Intake, read
 from dialens.studies._types import JSON
 from dialens.studies.design import GoldEntry, ItemEntry, Items, UtteranceEntry
 
@@ -189,7 +189,7 @@ def _whole(
 
 
 def _from_corpus(section: Items, path: Path) -> list[Item]:
-    corpus = read(path, format=section.format)
+    corpus = read(path, format=section.format, intake=Intake())
     turns = corpus.turns.collect()
     known = turns["agent"].unique(maintain_order=True).to_list()
     for agent in section.agents or ():

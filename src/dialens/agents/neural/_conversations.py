@@ -23,7 +23,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from dialens.base import DialensError
-from dialens.corpus import is_corpus_folder, read
+from dialens.corpus import Intake, is_corpus_folder, read
 
 TABBED: Final = "tabbed"
 TopicColumn = Literal["auto", "last", "none"]
@@ -165,7 +165,9 @@ def clean(texts: pl.Series) -> pl.Series:
 
 
 def _read_corpus(path: Path, format: str | None) -> Threads:
-    turns = read(path, format=format).turns.select("dialog", "turn", "text").collect()
+    turns = (
+        read(path, format=format, intake=Intake()).turns.select("dialog", "turn", "text").collect()
+    )
     turns = turns.sort("dialog", "turn", maintain_order=True)
     same = (turns["dialog"] == turns["dialog"].shift(1)).fill_null(value=False).to_numpy()
     rows = np.arange(turns.height)

@@ -105,7 +105,7 @@ def compare(
     *,
     level: str = "agent",
     baseline: str | None = None,
-    metrics: Sequence[str] | None = None,
+    metrics: str | Sequence[str] | None = None,
     resamples: int = RESAMPLES,
     seed: int = 0,
     confidence: float = 0.95,
@@ -131,6 +131,7 @@ def compare(
         seed: Of the draw.
         confidence: Of the intervals.
     """
+    metrics = [metrics] if isinstance(metrics, str) else metrics
     if isinstance(scores, Scores):
         left_out: Mapping[str, str] = {}
         cards: Mapping[str, MetricCard] = scores.cards

@@ -3,10 +3,11 @@
 import os
 import shutil
 from collections.abc import Callable, Sequence
+from hashlib import sha256
 from pathlib import Path
 
 from dialens.base import DialensError, atomic_folder, progress, step_key
-from dialens.corpus import Corpus, Intake, read
+from dialens.corpus import Corpus, Intake, ReadOptions, read
 from dialens.metrics import (
     LAYOUT,
     Resources,
@@ -31,6 +32,7 @@ def open_run(
     resources: Resources | None = None,
     threads: int | None = None,
     format: str | None = None,
+    options: ReadOptions | None = None,
     intake: Intake | None = None,
     cache: Path | None = None,
     say: Callable[[str], None] = lambda _: None,
@@ -47,6 +49,7 @@ def open_run(
         resources: Lexicons, models, prompt and seed, for conversations.
         threads: Batches that are scored at once.
         format: Of the conversations; detected if not given.
+        options: Names for agents and systems, and what the columns of a table mean.
         intake: Keeps account of records that cannot be read.
         cache: A folder in which scores are kept; None keeps none.
         say: Takes a sentence on what is done.
@@ -68,7 +71,7 @@ def open_run(
             "or a file or folder of conversations."
         )
     with progress(f"Reading {place.name}") as advance:
-        corpus = read(place, format=format, intake=intake, advance=advance)
+        corpus = read(place, format=format, options=options, intake=intake, advance=advance)
     plan = make_plan(metrics, resources)
     open_scorers(corpus, plan)
     signatures = [metric.signature for metric in plan.metrics]
@@ -76,7 +79,8 @@ def open_run(
     if cache is None or not ours:  # what others write may change without a new version
         say(f"{place} holds conversations: scoring them on {len(signatures)} metrics.")
         return score(corpus, metrics=metrics, resources=resources, threads=threads)
-    key = step_key([LAYOUT, corpus.manifest, resources.prompt, resources.seed, sorted(signatures)])
+    made_of = [corpus.manifest, _digest(corpus), resources.prompt, resources.seed]
+    key = step_key([LAYOUT, *made_of, sorted(signatures)])
     kept = cache / _RUNS / key
     if is_score_folder(kept):
         say(f"{place} holds conversations that were scored before: those scores are used.")
@@ -91,6 +95,11 @@ def open_run(
         score_into(corpus, scratch, plan, threads=threads, advance=advance)
     _forget_oldest(kept.parent)
     return Scores.open(kept)
+
+
+def _digest(corpus: Corpus) -> str:
+    """What tells these turns from others: the same file may be read in another way."""
+    return sha256(corpus.turns.collect().hash_rows(seed=0).to_numpy().tobytes()).hexdigest()
 
 
 def is_score_folder(place: Path) -> bool:

@@ -26,7 +26,7 @@ def gate(
     run: Run,
     *,
     baseline: Run | None = None,
-    rules: Sequence[str | Rule],
+    rules: str | Rule | Sequence[str | Rule],
     decide: str = "shown",
     confidence: float = 0.95,
     resources: Resources | None = None,
@@ -44,7 +44,8 @@ def gate(
     Args:
         run: A score folder, a file or folder of conversations, a corpus, or scores.
         baseline: The same, to hold changes against.
-        rules: Such as ``engagement drop > 0.02``, ``toxicity > 0.1`` or ``length change > 20%``.
+        rules: One or several, such as ``engagement drop > 0.02``, ``toxicity > 0.1`` or
+            ``length change > 20%``.
         decide: `shown` stops a run that is shown to break a rule; `excluded` one that is not shown
             to keep it.
         confidence: Of the intervals, before the correction for several checks.

@@ -141,8 +141,10 @@ def read_rules(path: Path) -> tuple[list[Rule], str | None]:
     return [_from_file(text, path) for text in rules], decide
 
 
-def as_rules(rules: Sequence[str | Rule]) -> list[Rule]:
-    """Rules, those given as text read."""
+def as_rules(rules: str | Rule | Sequence[str | Rule]) -> list[Rule]:
+    """Rules, one or several, those given as text read."""
+    if isinstance(rules, str | Rule):
+        rules = [rules] if rules else []
     if not rules:
         raise DialensError("The gate needs a rule, such as 'engagement drop > 0.02'.")
     return [rule if isinstance(rule, Rule) else parse_rule(rule) for rule in rules]

@@ -149,7 +149,7 @@ def validate(
     *,
     qualities: Sequence[str] | None = None,
     levels: Sequence[str] | None = None,
-    metrics: Sequence[str] | None = None,
+    metrics: str | Sequence[str] | None = None,
     psychological: Sequence[str] | None = None,
     automatic: Sequence[str] | None = None,
     raters: Sequence[str] = ("human",),
@@ -281,9 +281,10 @@ def _with_values(scores: Scores, names: Sequence[str]) -> tuple[list[str], list[
     return [name for name in names if name not in empty], notes
 
 
-def _scored(scores: Scores, metrics: Sequence[str] | None) -> list[str]:
+def _scored(scores: Scores, metrics: str | Sequence[str] | None) -> list[str]:
     if metrics is None:
         return scores.names
+    metrics = [metrics] if isinstance(metrics, str) else metrics
     chosen = partition(scores.cards, psychological=metrics, automatic=[]).psychological
     return [name for name in scores.names if name in chosen]
 

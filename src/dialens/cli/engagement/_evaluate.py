@@ -16,7 +16,7 @@ from dialens.analysis.validation import RatedUnits, human_ratings, rated_units
 from dialens.base import RUN, DialensError, Estimate, Recorder, atomic_folder, progress
 from dialens.cli._options import Force, Format, Resamples, Seed, names, shown
 from dialens.cli._terminal import plain_console, plain_table
-from dialens.corpus import Corpus, read
+from dialens.corpus import Corpus, Intake, read
 from dialens.engagement import (
     RatedReplies,
     engagement_scores,
@@ -146,7 +146,7 @@ def read_rated(
         DialensError: If no turn was rated for these qualities; names the corpus.
     """
     with progress(f"Reading {path.name}") as advance:
-        corpus = read(path, format=format, advance=advance)
+        corpus = read(path, format=format, intake=Intake(), advance=advance)
     try:
         ratings = human_ratings(corpus, qualities=quality)
         ratings = ratings.filter(pl.col("level") == "turn")

@@ -44,6 +44,24 @@ LISTS = (
 
 PROMPTS = ("prompt", "question", "instruction", "query")
 RESPONSES = ("response", "answer", "output", "completion", "reply", "generation")
+BY_SIDE = (
+    (
+        ("user_input", "user_message", "user_prompt", "user_query", "user_question", "user_text"),
+        (
+            *(
+                f"{who}_{what}"
+                for who in ("bot", "assistant", "agent", "model", "ai", "llm")
+                for what in ("response", "output", "message", "answer", "reply", "text")
+            ),
+            *RESPONSES,
+        ),
+    ),
+    (("user", "human", "customer"), ("assistant", "bot", "ai", "gpt")),
+)
+"""Columns that say who speaks: of the user, and of the agent where one of the user is there.
+
+A column `user` is often the user's id, so that it counts only beside a column of the other side.
+"""
 
 _MARKED = re.compile(r"(?:\A|\n\n|###[ ]?)(Human|User|Assistant|System): ?")
 

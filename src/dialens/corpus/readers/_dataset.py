@@ -6,8 +6,10 @@ folder; where no column names the model, its agent is called the same. With seve
 ids of dialogues begin with their split.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -15,13 +17,17 @@ import msgspec
 from dialens.base import DialensError
 from dialens.corpus._dialogue import Dialogue, batches
 from dialens.corpus._intake import Intake, RecordError, message
-from dialens.corpus._reading import check
+from dialens.corpus._reading import check, note_remarks
 from dialens.corpus._source import Source
 from dialens.corpus._tables import Tables
 from dialens.corpus.readers._conversation import LISTS
 from dialens.corpus.readers._dataset_folder import dataset_name, splits_of
+from dialens.corpus.readers._joined_exchanges import PlacedRow, Threads, grouped, threads_of
 from dialens.corpus.readers._row_files import row_file
 from dialens.corpus.readers._shapes import WANTED, Row, RowParser, Shape
+
+Rows = Callable[[], Iterable[tuple[int, Row | RecordError]]]
+"""Gives the rows of a table with their places, from the beginning each time."""
 
 
 @dataclass
@@ -43,33 +49,70 @@ class RowIntake:
     _parsers: dict[str, RowParser] = field(default_factory=dict)
 
     def dialogues(
-        self,
-        rows: Iterable[tuple[int, Row | RecordError]],
-        shape: Shape,
-        file: Path,
-        unit: str = "row",
+        self, rows: Rows, shape: Shape, file: Path, unit: str = "row"
     ) -> Iterator[Dialogue]:
-        """The dialogues of rows, each with its place in `file`; a bad row goes to the intake."""
+        """The dialogues of rows, each with its place in `file`; a bad row goes to the intake.
+
+        Rows of exchanges are looked at twice: first for the conversations they belong to.
+        """
         agent = self.agent or self.source.agent or self.source.stem
         parser = self._parsers.setdefault(
             repr(shape), RowParser(shape, self.source, agent, self.prefix)
         )
-        for place, row in rows:
-            self._count += 1
-            try:
-                if isinstance(row, RecordError):
-                    raise row
-                talks = parser.dialogues(row, self._count)
-                for talk in talks:
-                    check(talk)
-                for talk in talks:
-                    self.intake.claim(talk.dialog, file, place)
-            except (RecordError, msgspec.ValidationError) as error:
-                problem = error if isinstance(error, RecordError) else RecordError(str(error))
-                problem.unit = unit
-                self.intake.reject(file, place, problem)
-                continue
-            yield from talks
+        table = replace(self.source, path=file)
+        threads = None
+        if "thread" in shape.columns:
+            threads = threads_of(rows(), shape.columns, table, self.intake)
+        remarks = Counter[str]()
+        begun = self._count
+        for group in grouped(rows(), threads):
+            self._count += len(group)
+            taken = []
+            for number, place, row in group:
+                try:
+                    if isinstance(row, RecordError):
+                        raise row
+                    talks = parser.dialogues(row, begun + number + 1)
+                    for talk in talks:
+                        check(talk)
+                except (RecordError, msgspec.ValidationError) as error:
+                    self._reject(error, file, place, unit)
+                    break
+                taken.append((number, talks))
+            else:
+                for talk in self._claimed(taken, group, threads, file, unit):
+                    remarks.update(talk.remarks)
+                    yield talk
+        if threads is not None:
+            threads.note(table, self.intake)
+        note_remarks(remarks, table, self.intake)
+
+    def _claimed(
+        self,
+        taken: Sequence[tuple[int, list[Dialogue]]],
+        group: Sequence[PlacedRow],
+        threads: Threads | None,
+        file: Path,
+        unit: str,
+    ) -> list[Dialogue]:
+        """The dialogues of the rows of a conversation, or none if an id is taken."""
+        if threads is None or len(taken) == 1:
+            talks = [talk for _, some in taken for talk in some]
+        else:
+            talks = threads.dialogues(taken)
+        place = group[0][1]
+        try:
+            for talk in talks:
+                self.intake.claim(talk.dialog, file, place)
+        except RecordError as error:
+            self._reject(error, file, place, unit)
+            return []
+        return talks
+
+    def _reject(self, error: Exception, file: Path, place: int, unit: str) -> None:
+        problem = error if isinstance(error, RecordError) else RecordError(str(error))
+        problem.unit = unit
+        self.intake.reject(file, place, problem)
 
 
 def no_conversations(name: Path, columns: Sequence[str]) -> DialensError:
@@ -82,11 +125,14 @@ def no_conversations(name: Path, columns: Sequence[str]) -> DialensError:
 prompt with a response (prompt, question, instruction, query with response, answer, output, \
 completion), chosen and rejected responses, or one turn a row with the columns dialog, text, and \
 role or speaker.
+        Name columns that are called otherwise: --column prompt=… --column response=…, or \
+--column dialog=… --column text=… --column speaker=…
     """
     error = RecordError(
         "no column holds a conversation",
         seen=", ".join(columns) or "no column",
-        remedy=f"Needed is {WANTED}.",
+        remedy=f"Needed is {WANTED}.\nName columns that are called otherwise: --column prompt=… "
+        "--column response=…, or --column dialog=… --column text=… --column speaker=…",
     )
     return DialensError(message(name, 0, error))
 
@@ -108,7 +154,7 @@ class DatasetReader:
         """Whether columns hold conversations, in a file or in the first file of a folder."""
         if source.is_folder:
             files = next(iter(splits_of(source.path).values()), [])
-            return bool(files) and self.recognises(Source(files[0]))
+            return bool(files) and self.recognises(Source(files[0], options=source.options))
         rows = row_file(source)
         return rows is not None and rows.shape is not None
 
@@ -120,12 +166,12 @@ class DatasetReader:
         if not source.is_folder:
             yield from _of_file(source, RowIntake(source, intake))
             return
-        named = Source(source.path, source.label or dataset_name(source.path))
+        named = replace(source, label=source.label or dataset_name(source.path))
         splits = splits_of(source.path)
         for split, files in splits.items():
             rows = RowIntake(named, intake, prefix=f"{split}/" if len(splits) > 1 else "")
             for file in files:
-                yield from _of_file(Source(file), rows)
+                yield from _of_file(Source(file, options=source.options), rows)
 
 
 def _of_file(source: Source, into: RowIntake) -> Iterator[Dialogue]:
@@ -135,7 +181,8 @@ def _of_file(source: Source, into: RowIntake) -> Iterator[Dialogue]:
         shape = Shape("conversation", {"conversation": LISTS[0]})  # no row can be read: say why
     if file is None or shape is None:
         raise no_conversations(source.path, file.columns if file is not None else ())
-    yield from into.dialogues(file.rows(shape.used), shape, source.path, file.unit)
+    rows = partial(file.rows, shape.used)
+    yield from into.dialogues(rows, shape, source.path, file.unit)
 
 
 DATASET = DatasetReader()

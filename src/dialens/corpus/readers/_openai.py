@@ -5,6 +5,8 @@ a list of messages is one conversation, a list of such lists are several. `user`
 `assistant` the agent; `system`, `developer`, `tool` and `function` messages are kept beside the
 turns (see `_messages`).
 
+A reply in a key of its own (`output`, `response` …) is the agent's turn after the messages.
+
 Optional keys name the conversation: `id` (or `dialog`, `conversation_id` …), `model` (or `agent`)
 and `system`, the latter also within `metadata`, where our own writer puts it. Since others keep a
 prompt under `system`, at the top it is taken for a name only if it is one short line in a record
@@ -31,6 +33,7 @@ from dialens.corpus._source import (
 from dialens.corpus.readers._conversation import holds_conversation, turns_in
 from dialens.corpus.readers._messages import ROLES, SPEAKERS, keep_record, name_in, turns_of
 from dialens.corpus.readers._parts import is_pydantic_ai
+from dialens.corpus.readers._reply_column import with_reply
 from dialens.corpus.readers._several_agents import by_agent
 
 _IDS = ("id", "dialog", "dialog_id", "conversation_id")
@@ -115,16 +118,18 @@ def _parse(record: Record, source: Source) -> Iterable[Dialogue]:
         role_keys=("role", "from"),
         text_keys=("content", "text", "value"),
     )
+    turns, column, remark = with_reply(turns, content)
     if not turns:
         raise RecordError("holds no message of a user or an assistant", field="messages")
     dialog, agent = name_in(content, _IDS), name_in(content, _AGENTS)
     system = _system(content, labelled=dialog is not None and agent is not None)
-    keep_record(turns, content, ("messages", *_IDS, *_AGENTS))
+    keep_record(turns, content, ("messages", *_IDS, *_AGENTS, *filter(None, [column])))
     talk = Dialogue(
         system=system or source.stem,
         agent=agent or UNKNOWN,
         dialog=dialog or f"{source.stem}-{record.number}",
         turns=turns,
+        remarks=(remark,) if remark else (),
     )
     yield from [talk] if agent else by_agent(talk)
 

@@ -16,7 +16,7 @@ import polars as pl
 from dialens.base import DialensError
 from dialens.corpus._intake import RecordError
 from dialens.corpus._reading import UNREADABLE, as_record_error
-from dialens.corpus._source import Record, Source, json_records
+from dialens.corpus._source import ReadOptions, Record, Source, json_records
 from dialens.corpus.readers._arrow_stream import arrow_batches, is_arrow_stream
 from dialens.corpus.readers._delimited import delimited_rows
 from dialens.corpus.readers._shapes import Row, Shape, may_hold_conversations, shape_of
@@ -35,17 +35,19 @@ class RowFile:
         rows: Gives the place (row or line, from 1) of each row, and the row or what is wrong with
             it; it is told which columns are read.
         unit: What places count.
+        options: What the user says of the columns.
     """
 
     columns: tuple[str, ...]
     sample: tuple[Row, ...]
     rows: Callable[[Sequence[str]], Iterator[tuple[int, Row | RecordError]]]
     unit: str
+    options: ReadOptions
 
     @property
     def shape(self) -> Shape | None:
         """What its columns are, if they hold conversations."""
-        return shape_of(self.columns, self.sample)
+        return shape_of(self.columns, self.sample, self.options)
 
 
 def row_file(source: Source) -> RowFile | None:
@@ -75,7 +77,7 @@ def _parquet(source: Source) -> RowFile:
         except ValueError as error:
             raise damaged(source, "Parquet", error) from error
 
-    return RowFile(tuple(types), sample, rows, "row")
+    return RowFile(tuple(types), sample, rows, "row", source.options)
 
 
 def _arrow(source: Source) -> RowFile:
@@ -89,7 +91,8 @@ def _arrow(source: Source) -> RowFile:
                 number += 1
                 yield number, row
 
-    return RowFile(tuple(first.columns), tuple(first.head(_SAMPLED).to_dicts()), rows, "row")
+    sample = tuple(first.head(_SAMPLED).to_dicts())
+    return RowFile(tuple(first.columns), sample, rows, "row", source.options)
 
 
 def _arrow_frames(source: Source) -> Iterator[pl.DataFrame]:
@@ -127,7 +130,7 @@ def _json(source: Source) -> RowFile:
             yield record.line, _decoded(record)
 
     columns = dict.fromkeys(key for row in sample for key in row)
-    return RowFile(tuple(columns), tuple(sample), rows, "line")
+    return RowFile(tuple(columns), tuple(sample), rows, "line", source.options)
 
 
 def _decoded(record: Record) -> Row | RecordError:
@@ -145,12 +148,13 @@ _OBJECT = msgspec.json.Decoder(dict[str, object])
 def _delimited(source: Source) -> RowFile | None:
     line = source.head.split(b"\n", 1)[0].decode(errors="replace")
     for delimiter in _DELIMITERS:
-        if not may_hold_conversations(cell.strip(' "\r') for cell in line.split(delimiter)):
+        names = [cell.strip(' "\r') for cell in line.split(delimiter)]
+        if not may_hold_conversations(names, source.options):
             continue
         header, sample = _delimited_sample(source, delimiter)
-        if shape_of(header, sample) is not None:
+        if shape_of(header, sample, source.options) is not None:
             rows = partial(_delimited_rows, source, delimiter)
-            return RowFile(tuple(header), tuple(sample), rows, "line")
+            return RowFile(tuple(header), tuple(sample), rows, "line", source.options)
     return None
 
 

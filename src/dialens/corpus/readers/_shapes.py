@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from dialens.corpus._dialogue import Dialogue, Rating, Turn
 from dialens.corpus._intake import RecordError
-from dialens.corpus._source import Source
+from dialens.corpus._source import ReadOptions, Source
 from dialens.corpus.readers._arena import battle_in
 from dialens.corpus.readers._conversation import (
     LISTS,
@@ -24,8 +24,16 @@ from dialens.corpus.readers._conversation import (
     turns_in,
     unwrapped,
 )
+from dialens.corpus.readers._exchange_columns import (
+    ORDER,
+    THREADS,
+    by_side,
+    named_columns,
+    thread_columns,
+)
 from dialens.corpus.readers._exchanges import mark_given, shared_beginning
 from dialens.corpus.readers._messages import SPEAKERS, keep_record
+from dialens.corpus.readers._reply_column import with_reply
 from dialens.corpus.readers._several_agents import by_agent
 
 Row = Mapping[str, object]
@@ -33,9 +41,9 @@ _BATTLE = ("model_a", "model_b", "conversation_a", "conversation_b")
 _MAYBE_LISTS = ("data", "text")
 _SEVERAL_RESPONSES = ("responses", "answers", "outputs", "completions", "generations")
 _EARLIER = ("history", "context")
-_IDS = ("conversation_id", "conv_id", "dialog_id", "dialogue_id", "chat_id", "session_id")
 _ROW_IDS = ("id", "uuid", "dialog", "sample_id", "example_id")
 _CONTENT_IDS = ("prompt_id", "question_id", "conversation_hash")
+_TURN_COLUMNS = frozenset({"text", "speaker", "role"})
 _MODELS = ("model", "model_name", "model_id", "agent", "generator", "llm")
 SIDES = ("chosen", "rejected")
 _PAIRS = (SIDES, ("preferred_output", "non_preferred_output"))
@@ -54,7 +62,8 @@ class Shape:
 
     Attributes:
         kind: `conversation`, `reply`, `preference` or `battle`.
-        columns: The column of each part, such as `prompt`; `id` and `model` are among them.
+        columns: The column of each part, such as `prompt`; `id` and `model` are among them. Of
+            exchanges, `thread` tells conversations apart, `turn` and `time` put them in order.
     """
 
     kind: str
@@ -66,8 +75,15 @@ class Shape:
         return tuple(self.columns.values())
 
 
-def shape_of(columns: Iterable[str], sample: Sequence[Row]) -> Shape | None:
+def shape_of(
+    columns: Iterable[str], sample: Sequence[Row], options: ReadOptions | None = None
+) -> Shape | None:
     """What a table's columns are, by their names and what stands in a few rows; None if nothing.
+
+    Args:
+        columns: Their names.
+        sample: A few rows.
+        options: Says which columns the user has named.
 
     Examples:
         >>> shape_of(["id", "dialog"], [{"id": 1, "dialog": ["Hi", "Hello"]}]).kind
@@ -76,12 +92,18 @@ def shape_of(columns: Iterable[str], sample: Sequence[Row]) -> Shape | None:
         {'prompt': 'instruction', 'input': 'input', 'response': 'output'}
         >>> shape_of(["dialog", "speaker", "text"], [{"dialog": "d1", "speaker": "A"}])
     """
-    by_name = {name.strip().lower(): name for name in reversed(list(columns))}
-    if _holds_turns(by_name):
+    columns = list(columns)
+    options = options or ReadOptions()
+    by_name = {name.strip().lower(): name for name in reversed(columns)}
+    named = named_columns(columns, options)
+    if named is None or _holds_turns(by_name) or not _TURN_COLUMNS.isdisjoint(options.columns):
         return None
 
-    def column(names: Iterable[str]) -> str | None:
-        return next((by_name[name] for name in names if name in by_name), None)
+    def column(names: Iterable[str], *parts: str) -> str | None:
+        """The column that the user names for a part, else the first that is called so."""
+        told = [named[part] for part in parts if part in named]
+        called = (by_name[name] for name in names if name in by_name)
+        return told[0] if told else next(called, None)
 
     def conversation_in(names: Iterable[str]) -> str | None:
         held = (by_name[name] for name in names if name in by_name)
@@ -91,10 +113,16 @@ def shape_of(columns: Iterable[str], sample: Sequence[Row]) -> Shape | None:
 
     if all(name in by_name for name in _BATTLE):
         return Shape("battle", {name: by_name[name] for name in _BATTLE})
-    conversation = conversation_in((*LISTS, *_MAYBE_LISTS))
-    ids = (name for name in (*_IDS, *_ROW_IDS, *_CONTENT_IDS) if by_name.get(name) != conversation)
-    labels = {"id": column(ids), "model": column(_MODELS)}
-    prompt = column(PROMPTS)
+    conversation = None if "prompt" in named else conversation_in((*LISTS, *_MAYBE_LISTS))
+    ids = [
+        name for name in (*THREADS, *_ROW_IDS, *_CONTENT_IDS) if by_name.get(name) != conversation
+    ]
+    labels = {
+        "id": column(ids, "dialog"),
+        "model": column(_MODELS, "agent"),
+        "system": named.get("system"),
+    }
+    prompt = column(PROMPTS, "prompt")
     pair = next((names for names in _PAIRS if all(name in by_name for name in names)), None)
     if pair is not None:
         models = {
@@ -106,22 +134,28 @@ def shape_of(columns: Iterable[str], sample: Sequence[Row]) -> Shape | None:
         asked["input"] = by_name.get("input") if prompt else None
         return _shape("preference", {**asked, **models, "id": labels["id"]})
     if conversation is not None:
-        return _shape("conversation", {"conversation": conversation, **labels})
-    response = column((*RESPONSES, *_SEVERAL_RESPONSES))
+        filled = [n for n in RESPONSES if any(row.get(by_name.get(n, "")) for row in sample)]
+        parts = {"conversation": conversation, "reply": column(filled, "response"), **labels}
+        return _shape("conversation", parts)
+    response = column((*RESPONSES, *_SEVERAL_RESPONSES), "response")
     more = by_name.get("input")
+    if response is None or (prompt is None and more is None):
+        prompt, response = by_side(by_name, prompt, named.get("response"))
     if response is None or (prompt is None and more is None):
         listed = (by_name[name] for name in LISTS if name in by_name)
         odd = next((n for n in listed if any(isinstance(row.get(n), list) for row in sample)), None)
         # Its rows will say what is wrong with them.
         return None if odd is None else _shape("conversation", {"conversation": odd, **labels})
     parts = {"prompt": prompt or more, "input": more if prompt else None, "response": response}
-    return _shape("reply", {**parts, "earlier": conversation_in(_EARLIER), **labels})
+    parts = {**parts, "earlier": conversation_in(_EARLIER), **labels}
+    return _shape("reply", {**parts, **thread_columns(columns, parts, options)})
 
 
-def may_hold_conversations(columns: Iterable[str]) -> bool:
+def may_hold_conversations(columns: Iterable[str], options: ReadOptions | None = None) -> bool:
     """Whether the names of columns are worth a look at what stands in them."""
     names = {name.strip().lower() for name in columns}
-    return not names.isdisjoint((*LISTS, *_MAYBE_LISTS)) or shape_of(names, []) is not None
+    held = not names.isdisjoint((*LISTS, *_MAYBE_LISTS))
+    return held or shape_of(names, [], options) is not None
 
 
 def _holds_turns(columns: Collection[str]) -> bool:
@@ -182,7 +216,12 @@ class RowParser:
                 turns = turns_in(item, f"{column}[{place - 1}]")
                 yield self._dialogue(turns, row, agent, f"{name}-{place}")
             return
-        yield self._dialogue(turns_in(value, column), row, agent, name)
+        turns, reply, remark = turns_in(value, column), None, None
+        if "reply" in self.shape.columns:
+            turns, reply, remark = with_reply(turns, row, self.shape.columns["reply"])
+        talk = self._dialogue(turns, row, agent, name, unused=() if reply else ("reply",))
+        talk.remarks = (remark,) if remark else ()
+        yield talk
 
     def _record(self, record: Row, number: str, column: str) -> Iterator[Dialogue]:
         """The dialogues of a record that stands with others in one cell."""
@@ -285,12 +324,21 @@ class RowParser:
         self._named[label] += 1
         return f"{label}-{self._named[label]}"
 
-    def _dialogue(self, turns: list[Turn], row: Row, agent: str, name: str) -> Dialogue:
+    def _dialogue(
+        self,
+        turns: list[Turn],
+        row: Row,
+        agent: str,
+        name: str,
+        unused: Sequence[str] = (),
+    ) -> Dialogue:
         if not turns:
             raise RecordError("holds no turn", field=self.shape.used[0])
         kept = {key: value for key, value in row.items() if value not in (None, "")}
-        keep_record(turns, kept, self.shape.used)
-        return Dialogue(system=self.source.stem, agent=agent, dialog=name, turns=turns)
+        parts = self.shape.columns.items()
+        keep_record(turns, kept, [name for part, name in parts if part not in (*unused, *ORDER)])
+        system = self._label(row, "system") or self.source.stem
+        return Dialogue(system=system, agent=agent, dialog=name, turns=turns)
 
 
 def _side(value: object, column: str, asked: list[Turn]) -> list[Turn]:

@@ -15,6 +15,7 @@ from dialens.corpus._reading import RecordReader
 from dialens.corpus._roles import UNKNOWN
 from dialens.corpus._source import Record, Source
 from dialens.corpus.readers._messages import keep_record, name_in, turns_of
+from dialens.corpus.readers._reply_column import with_reply
 
 _IDS = ("id",)
 _MODELS = ("model",)
@@ -38,14 +39,16 @@ def _parse(record: Record, source: Source) -> Iterable[Dialogue]:
         role_keys=("from", "role"),
         text_keys=("value", "content", "text"),
     )
+    turns, column, remark = with_reply(turns, content)
     if not turns:
         raise RecordError("holds no message of a human or a model", field="conversations")
-    keep_record(turns, content, ("conversations", *_IDS, *_MODELS))
+    keep_record(turns, content, ("conversations", *_IDS, *_MODELS, *filter(None, [column])))
     yield Dialogue(
         system=source.stem,
         agent=name_in(content, _MODELS) or UNKNOWN,
         dialog=name_in(content, _IDS) or f"{source.stem}-{record.number}",
         turns=turns,
+        remarks=(remark,) if remark else (),
     )
 
 

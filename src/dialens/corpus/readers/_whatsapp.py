@@ -13,9 +13,9 @@ day of a chat is a dialogue; times are kept as if they were UTC, because the fil
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from itertools import pairwise
+from datetime import UTC, datetime, time
 
+from dialens.corpus._dates import WrittenDate, date_order
 from dialens.corpus._intake import Intake, RecordError, not_utf8
 from dialens.corpus._source import Source, all_lines
 from dialens.corpus.readers._bundles import files_of
@@ -53,8 +53,7 @@ class _Line:
     """A line that begins with a time, and those that go on with it."""
 
     number: int
-    date: tuple[int, int, int]
-    separator: str
+    date: WrittenDate
     clock: tuple[int, int, int]
     american: bool
     rest: str
@@ -136,8 +135,7 @@ def _begun(number: int, match: re.Match[str], text: str) -> _Line:
     rest = _after(text, len(match["rest"])) if match["rest"] else ""
     return _Line(
         number,
-        (int(match["one"]), int(match["two"]), int(match["three"])),
-        match["sep"],
+        WrittenDate((int(match["one"]), int(match["two"]), int(match["three"])), match["sep"]),
         (hour, int(match["minute"]), int(match["second"] or 0)),
         (match["late"] or "").isupper(),
         rest,
@@ -156,7 +154,8 @@ def _after(text: str, visible: int) -> str:
 
 
 def _chat(lines: list[_Line], name: str) -> Iterator[Post]:
-    order = _order(lines)
+    american = any(line.american and line.date.separator == "/" for line in lines)
+    order = date_order([[line.date for line in lines]], american=american)
     for line in lines:
         when = _moment(line, order)
         day = when.date().isoformat() if when else "unknown"
@@ -190,25 +189,10 @@ def _said(said: str) -> tuple[str, bool, dict[str, object] | None]:
     return text, False, None
 
 
-def _order(lines: list[_Line]) -> str:
-    """Which of the three numbers is which: `dmy`, `mdy` or `ymd`."""
-    american = any(line.american and line.separator == "/" for line in lines)
-
-    def unlikely(order: str) -> tuple[object, ...]:
-        times = [_moment(line, order) for line in lines]
-        known = [when for when in times if when is not None]
-        backwards = sum(later < earlier for earlier, later in pairwise(known))
-        passed = max(known) - min(known) if known else timedelta()
-        return len(times) - len(known), backwards, american and order != "mdy", passed
-
-    return min(("dmy", "mdy", "ymd"), key=unlikely)
-
-
 def _moment(line: _Line, order: str) -> datetime | None:
-    numbers = dict(zip(order, line.date, strict=True))
-    year = numbers["y"] + (2000 if numbers["y"] < 100 else 0)
+    day = line.date.read(order)
     try:
-        return datetime(year, numbers["m"], numbers["d"], *line.clock, tzinfo=UTC)
+        return datetime.combine(day, time(*line.clock), UTC) if day else None
     except ValueError:
         return None
 
