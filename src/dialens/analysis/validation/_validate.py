@@ -51,6 +51,9 @@ from dialens.metrics import MetricCard, Scores
 from dialens.statistics import FOLDS, ClusterDraws, corrected
 
 _FEWEST_FOR_MATRIX = 10
+_TOO_GOOD = 0.9995
+_FEWEST_SUSPICIOUS = 5
+_UNITS = {"turn": "turn", "dialog": "dialogue", "agent": "agent", "system": "system"}
 
 _SHOWN = ("quality", "metric", "r", "interval", "p adj.")
 _MOST_SHOWN = 12
@@ -231,7 +234,7 @@ def validate(
         tuple(matrices),
         tuple(units),
         removed,
-        (*_left_out(removed), *_notes(units), *left_out),
+        (*_left_out(removed), *_too_good(correlations), *_notes(units), *left_out),
         scores.cards,
     )
 
@@ -246,6 +249,19 @@ def _facts(rated: RatedUnits) -> dict[str, Any]:
         "qualities": list(rated.ratings),
         "ratings": int(sum(one.count.sum() for one in rated.ratings.values())),
     }
+
+
+def _too_good(correlations: pl.DataFrame) -> list[str]:
+    """Metrics that repeat a judgement, which is more likely a mistake than a discovery."""
+    suspicious = correlations.filter(
+        pl.col("headline"), pl.col("n") >= _FEWEST_SUSPICIOUS, pl.col("pearson").abs() >= _TOO_GOOD
+    )
+    return [
+        f"{row['metric']} goes with {row['quality']} perfectly (r = {number(row['pearson'], 2)}, "
+        f"{counted(row['n'], _UNITS[row['level']])}), which is suspicious: are these the same "
+        "numbers as the ratings?"
+        for row in suspicious.iter_rows(named=True)
+    ]
 
 
 def _left_out(references: Sequence[str]) -> list[str]:
