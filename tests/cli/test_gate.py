@@ -68,6 +68,34 @@ def test_two_files_are_compared_in_sentences(folder: Path) -> None:
     assert (folder / "comparison/comparison.html").exists()
 
 
+def test_partly_shared_prompts_are_said_with_all_dialogues(folder: Path) -> None:
+    old = (folder / "v1.jsonl").read_text().splitlines(keepends=True)
+    other = [talk(case, words(20 + case % 3, asks=False)) for case in range(30, 37)]
+    (folder / "part.jsonl").write_text("".join([*old[:11], *other]))
+    done = dialens(folder, "compare", "v1.jsonl", "part.jsonl", "-m", "length", *OPTIONS)
+    assert done.returncode == 0, done.stderr
+    assert "18 and 18 dialogues with 11 shared prompts" in done.stdout
+    assert "on 1 metric." in done.stderr
+    judged = dialens(
+        *(folder, "gate", "part.jsonl", "-b", "v1.jsonl", "-r", "length change > 1", *OPTIONS)
+    )
+    assert "18 and 18 dialogues with 11 shared prompts" in judged.stdout
+    (folder / "other.jsonl").write_text("".join(talk(n + 40, "well " * 9) for n in range(18)))
+    for command in (
+        ("compare", "v1.jsonl", "other.jsonl", "-m", "length"),
+        ("gate", "other.jsonl", "-b", "v1.jsonl", "-r", "length change > 1"),
+    ):
+        apart = dialens(folder, *command, *OPTIONS)
+        assert "Not paired: the two sides share no prompts" in apart.stdout, apart.stderr
+
+
+def test_a_missing_baseline_is_noticed_before_scoring(folder: Path) -> None:
+    done = dialens(folder, "gate", "v1.jsonl", "-b", "no.jsonl", "-r", "length drop > 1", *OPTIONS)
+    assert done.returncode == 2
+    assert "no.jsonl does not exist" in done.stderr
+    assert "scoring" not in done.stderr
+
+
 def test_one_agent_is_told_what_to_do_next(folder: Path) -> None:
     done = dialens(folder, "score", "v1.jsonl", "-o", "v1", "-m", "length", "--no-report", "-q")
     assert (done.returncode, done.stdout) == (0, "")

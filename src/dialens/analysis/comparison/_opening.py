@@ -5,10 +5,11 @@ import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from dialens.base import DialensError, atomic_folder, progress, step_key
+from dialens.base import DialensError, atomic_folder, counted, progress, step_key
 from dialens.corpus import Corpus, Intake, read
 from dialens.metrics import (
     LAYOUT,
+    MetricCard,
     Resources,
     Scores,
     make_plan,
@@ -27,7 +28,7 @@ _KEPT = 20
 def open_run(
     run: "str | Path | Corpus | Scores",
     *,
-    metrics: Sequence[str] | None = None,
+    metrics: Sequence[str | MetricCard] | None = None,
     resources: Resources | None = None,
     threads: int | None = None,
     format: str | None = None,
@@ -43,7 +44,7 @@ def open_run(
 
     Args:
         run: A score folder, a file or folder of conversations, a corpus, or scores.
-        metrics: Names of metrics or families, for conversations.
+        metrics: Names of metrics or families, or cards, for conversations.
         resources: Lexicons, models, prompt and seed, for conversations.
         threads: Batches that are scored at once.
         format: Of the conversations; detected if not given.
@@ -62,19 +63,16 @@ def open_run(
     place = Path(run)
     if is_score_folder(place):
         return Scores.open(place)
-    if not place.exists():
-        raise DialensError(
-            f"{place} does not exist. Name a score folder (what `dialens score` wrote), "
-            "or a file or folder of conversations."
-        )
+    require_run(place)
     with progress(f"Reading {place.name}") as advance:
         corpus = read(place, format=format, intake=intake, advance=advance)
     plan = make_plan(metrics, resources)
     open_scorers(corpus, plan)
     signatures = [metric.signature for metric in plan.metrics]
+    many = counted(len(signatures), "metric")
     ours = {card.name for card in shipped()} >= {metric.name for metric in plan.metrics}
     if cache is None or not ours:  # what others write may change without a new version
-        say(f"{place} holds conversations: scoring them on {len(signatures)} metrics.")
+        say(f"{place} holds conversations: scoring them on {many}.")
         return score(corpus, metrics=metrics, resources=resources, threads=threads)
     key = step_key([LAYOUT, corpus.manifest, resources.prompt, resources.seed, sorted(signatures)])
     kept = cache / _RUNS / key
@@ -82,7 +80,7 @@ def open_run(
         say(f"{place} holds conversations that were scored before: those scores are used.")
         os.utime(kept)
         return Scores.open(kept)
-    say(f"{place} holds conversations: scoring them on {len(signatures)} metrics.")
+    say(f"{place} holds conversations: scoring them on {many}.")
     total = corpus.turns.select("turn").collect().height
     with (
         atomic_folder(kept) as scratch,
@@ -91,6 +89,22 @@ def open_run(
         score_into(corpus, scratch, plan, threads=threads, advance=advance)
     _forget_oldest(kept.parent)
     return Scores.open(kept)
+
+
+def require_run(place: Path) -> None:
+    """Refuse a place at which there is nothing, before anything else is scored.
+
+    Examples:
+        >>> require_run(Path("nowhere"))
+        Traceback (most recent call last):
+        ...
+        dialens.DialensError: nowhere does not exist. Name a score folder (what `dialens score` ...
+    """
+    if not place.exists():
+        raise DialensError(
+            f"{place} does not exist. Name a score folder (what `dialens score` wrote), "
+            "or a file or folder of conversations."
+        )
 
 
 def is_score_folder(place: Path) -> bool:
