@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import time
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -238,3 +239,43 @@ def test_metrics_asked_for_are_shown_or_it_is_said_why_not(folder: Path) -> None
         nothing.stderr.split()
     )
     assert not (folder / "other").exists()
+
+
+@pytest.mark.parametrize("place", ["file.txt/sub", "/proc/x"])
+@pytest.mark.parametrize("command", [("score", "v1.jsonl", *OPTIONS), ("study", "schema")])
+def test_a_place_that_cannot_be_written_is_a_sentence(
+    folder: Path, command: tuple[str, ...], place: str
+) -> None:
+    if place.startswith("/") and not Path(place).parent.is_dir():
+        pytest.skip("only where there is /proc")
+    (folder / "file.txt").touch()
+    done = dialens(folder, *command, "-o", place)
+    assert done.returncode == 2
+    assert done.stderr.startswith("Error: ")
+    assert "Traceback" not in done.stderr
+    assert "another place" in " ".join(done.stderr.split())
+
+
+def started(folder: Path, *arguments: object) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "dialens", *map(str, arguments)]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, cwd=folder, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
+
+
+def test_whoever_stops_reading_ends_the_command(folder: Path) -> None:
+    with started(folder, "metrics") as running:
+        assert running.stdout is not None
+        assert running.stderr is not None
+        running.stdout.readline()
+        running.stdout.close()
+        said = running.stderr.read()
+    assert (running.returncode, said) == (141, "")
+
+
+def test_an_interruption_is_one_line(folder: Path) -> None:
+    with started(folder, "study", "model", "-", "value ~ agent") as running:  # waits for its input
+        time.sleep(3)
+        running.send_signal(signal.SIGINT)
+        said = running.communicate()[1]
+    assert running.returncode in (130, -signal.SIGINT)
+    assert said.splitlines() == ["Interrupted. Nothing was left half written."]
