@@ -110,8 +110,7 @@ def _rated(
     return [
         c
         for c in free
-        if c in answers
-        or (c in people and 0 < cells.given(c).n_unique() <= _MOST_CATEGORIES)
+        if c in answers or (c in people and 0 < cells.given(c).n_unique() <= _MOST_CATEGORIES)
     ]
 
 
