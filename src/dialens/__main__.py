@@ -6,7 +6,7 @@ import sys
 def main() -> None:
     """Run the command line; Ctrl-C is answered in one line while that is being loaded, too."""
     try:
-        from dialens.cli import main as run  # noqa: PLC0415 (loading may be interrupted)
+        from dialens.cli import main as run
 
         run()
     except KeyboardInterrupt:

@@ -142,8 +142,8 @@ def note_on_pairs(pairs: int, unpaired: int) -> str:
         >>> note_on_pairs(1, 0)
         ''
         >>> note_on_pairs(1, 1)
-        'Not paired: the two sides share no prompts, or fewer than half, so only larger differences \
-can be shown.'
+        'Not paired: the two sides share no prompts, or fewer than half, so only larger \
+differences can be shown.'
     """
     if not unpaired:
         return ""

@@ -124,7 +124,7 @@ def _of_turns(
     if not lost.height:
         return joined, []
     first = lost.row(0, named=True)
-    last = turns.filter(pl.col("dialog") == first["dialog"])["turn"].max()
+    last = max(turns.filter(pl.col("dialog") == first["dialog"])["turn"].to_list())
     seen = (
         f"dialogue {first['dialog']} has no turn {first['turn']} (turns are counted from 0, the "
         f"last is {last})"

@@ -368,8 +368,9 @@ def _notes(units: Sequence[Mapping[str, Any]]) -> list[str]:
                     "little, whatever their size."
                 )
         elif row["clusters"] < 20:
+            rated = counted(row["units"], f"rated {_UNITS[row['level']]}")
             notes.append(
-                f"The {counted(row['units'], 'rated ' + _UNITS[row['level']])} come from only {row['clusters']} "
-                f"{row['clustered_by']}: intervals are rough."
+                f"The {rated} come from only {row['clusters']} {row['clustered_by']}: intervals "
+                "are rough."
             )
     return notes
