@@ -259,8 +259,8 @@ def test_what_is_not_there_is_named(tmp_path: Path) -> None:
     corpus, scores = opened(tmp_path, made_study())
     with pytest.raises(DialensError, match=r"Nobody rated 'bad'.*good"):
         validate(corpus, scores, qualities=["bad"])
-    with pytest.raises(DialensError, match=r"level 'dialog'.*turn, agent"):
-        validate(corpus, scores, levels=["dialog"])
+    with pytest.raises(DialensError, match=r"level 'system'.*turn, agent"):
+        validate(corpus, scores, levels=["system"])
     with pytest.raises(DialensError, match=r"no ratings by llm"):
         validate(corpus, scores, raters=["llm"])
     other_corpus, _ = opened(tmp_path, [unit("elsewhere", "1 2", [1, 2])])

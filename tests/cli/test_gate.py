@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import time
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -66,6 +67,34 @@ def test_two_files_are_compared_in_sentences(folder: Path) -> None:
     row = pl.read_parquet(folder / "comparison/comparison.parquet").filter(metric="length")
     assert row["difference"].item() == pytest.approx(-5)
     assert (folder / "comparison/comparison.html").exists()
+
+
+def test_partly_shared_prompts_are_said_with_all_dialogues(folder: Path) -> None:
+    old = (folder / "v1.jsonl").read_text().splitlines(keepends=True)
+    other = [talk(case, words(20 + case % 3, asks=False)) for case in range(30, 37)]
+    (folder / "part.jsonl").write_text("".join([*old[:11], *other]))
+    done = dialens(folder, "compare", "v1.jsonl", "part.jsonl", "-m", "length", *OPTIONS)
+    assert done.returncode == 0, done.stderr
+    assert "18 and 18 dialogues with 11 shared prompts" in done.stdout
+    assert "on 1 metric." in done.stderr
+    judged = dialens(
+        *(folder, "gate", "part.jsonl", "-b", "v1.jsonl", "-r", "length change > 1", *OPTIONS)
+    )
+    assert "18 and 18 dialogues with 11 shared prompts" in judged.stdout
+    (folder / "other.jsonl").write_text("".join(talk(n + 40, "well " * 9) for n in range(18)))
+    for command in (
+        ("compare", "v1.jsonl", "other.jsonl", "-m", "length"),
+        ("gate", "other.jsonl", "-b", "v1.jsonl", "-r", "length change > 1"),
+    ):
+        apart = dialens(folder, *command, *OPTIONS)
+        assert "Not paired: the two sides share no prompts" in apart.stdout, apart.stderr
+
+
+def test_a_missing_baseline_is_noticed_before_scoring(folder: Path) -> None:
+    done = dialens(folder, "gate", "v1.jsonl", "-b", "no.jsonl", "-r", "length drop > 1", *OPTIONS)
+    assert done.returncode == 2
+    assert "no.jsonl does not exist" in done.stderr
+    assert "scoring" not in done.stderr
 
 
 def test_one_agent_is_told_what_to_do_next(folder: Path) -> None:
@@ -234,3 +263,43 @@ def test_sheets_are_read_as_the_options_say_and_kept_by_how_they_were_read(tmp_p
     assert done.returncode == 0, done.stderr
     table = pl.read_parquet(tmp_path / "comparison" / "comparison.parquet")
     assert table.filter(metric="length")["difference"].item() == pytest.approx(-5, abs=0.01)
+
+
+@pytest.mark.parametrize("place", ["file.txt/sub", "/proc/x"])
+@pytest.mark.parametrize("command", [("score", "v1.jsonl", *OPTIONS), ("study", "schema")])
+def test_a_place_that_cannot_be_written_is_a_sentence(
+    folder: Path, command: tuple[str, ...], place: str
+) -> None:
+    if place.startswith("/") and not Path(place).parent.is_dir():
+        pytest.skip("only where there is /proc")
+    (folder / "file.txt").touch()
+    done = dialens(folder, *command, "-o", place)
+    assert done.returncode == 2
+    assert done.stderr.startswith("Error: ")
+    assert "Traceback" not in done.stderr
+    assert "another place" in " ".join(done.stderr.split())
+
+
+def started(folder: Path, *arguments: object) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "dialens", *map(str, arguments)]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, cwd=folder, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
+
+
+def test_whoever_stops_reading_ends_the_command(folder: Path) -> None:
+    with started(folder, "metrics") as running:
+        assert running.stdout is not None
+        assert running.stderr is not None
+        running.stdout.readline()
+        running.stdout.close()
+        said = running.stderr.read()
+    assert (running.returncode, said) == (141, "")
+
+
+def test_an_interruption_is_one_line(folder: Path) -> None:
+    with started(folder, "study", "model", "-", "value ~ agent") as running:  # waits for its input
+        time.sleep(3)
+        running.send_signal(signal.SIGINT)
+        said = running.communicate()[1]
+    assert running.returncode in (130, -signal.SIGINT)
+    assert said.splitlines() == ["Interrupted. Nothing was left half written."]

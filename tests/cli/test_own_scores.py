@@ -1,6 +1,7 @@
 """`dialens validate --scores`: somebody's own scores as metrics beside ours."""
 
 import json
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -79,6 +80,29 @@ def test_rows_of_metric_and_value_and_scores_of_dialogues(
     ran = run(corpus, "--scores", tmp_path / "mine.csv", "-o", tmp_path / "out", *FEW)
     assert isinstance(ran.exception, DialensError)
     assert "No rated turn has a score" in str(ran.exception), "dialogues were scored, turns rated"
+    assert "needs a column turn" in str(ran.exception)
+    assert "--level dialog" in str(ran.exception)
+    ran = run(corpus, "--scores", tmp_path / "mine.csv", "-o", tmp_path / "out", *FEW[:2])
+    assert ran.exit_code == 0, ran.output
+    assert "add a column turn to the scores" in ran.output
+    found = json.loads((tmp_path / "out" / "validation.json").read_text())
+    row = next(r for r in found["correlations"] if r["scope"] == "pooled")
+    assert (row["level"], row["rated_at"], row["n"]) == ("dialog", "turn", 30)
+    assert row["pearson"] == pytest.approx(stats.pearsonr(table["judge"], table["mean"]).statistic)
+
+
+def test_a_metric_that_repeats_the_ratings_is_named(
+    rated: tuple[Path, pl.DataFrame], tmp_path: Path
+) -> None:
+    corpus, table = rated
+    table.drop("noise").write_csv(tmp_path / "mine.csv")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ran = run(corpus, "--scores", tmp_path / "mine.csv", "-o", tmp_path / "out", *FEW)
+    assert ran.exit_code == 0, ran.output
+    assert "Engaging goes most closely with mean: over all units r = 1.00" in ran.output
+    assert "mean goes with engaging perfectly (r = 1.00, 30 turns)" in ran.output
+    assert "are these the same numbers" in ran.output
 
 
 def test_what_is_not_in_the_corpus_is_named(
@@ -121,8 +145,91 @@ def test_tables_that_cannot_be_scores(
 
 
 def test_nothing_to_validate(rated: tuple[Path, pl.DataFrame], tmp_path: Path) -> None:
-    ran = run(rated[0], "-o", tmp_path / "out")
-    assert "--scores FILE" in str(ran.exception)
+    chats = tmp_path / "chats.jsonl"
+    chats.write_text(json.dumps({"id": "a", "messages": [{"role": "assistant", "content": "Hi."}]}))
+    ran = run(chats, "-o", tmp_path / "out")
+    assert "--ratings FILE" in str(ran.exception)
     (tmp_path / "mine.csv").write_text("dialog,x\n")
     ran = run(rated[0], tmp_path / "mine.csv", "-o", tmp_path / "out")
     assert "--scores" in str(ran.exception)
+
+
+def conversations(path: Path, count: int) -> Path:
+    rows = [
+        {
+            "id": f"u{n}",
+            "messages": [
+                {"role": "user", "content": f"Question {n}?"},
+                {"role": "assistant", "content": "Well, " * (n % 5) + "yes."},
+            ],
+            "model": "bot",
+        }
+        for n in range(count)
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+@pytest.mark.parametrize("turns", [False, True])
+def test_ratings_in_a_table_of_their_own(
+    rated: tuple[Path, pl.DataFrame], tmp_path: Path, *, turns: bool
+) -> None:
+    _, table = rated
+    chats = conversations(tmp_path / "chats.jsonl", 31)
+    table.select("dialog", "turn", "judge").write_csv(tmp_path / "mine.csv")
+    answers = [
+        {"Conv": row["dialog"], "turn": 1, "Who": who, "Score": row["mean"] + shift, "agent": "b2"}
+        for row in [*table.iter_rows(named=True), {"dialog": "x1", "mean": 3.0}]
+        for who, shift in (("anna", 0.1), ("ben", -0.1))
+    ]
+    frame = pl.DataFrame(answers)
+    (frame if turns else frame.drop("turn")).write_csv(tmp_path / "ratings.csv")
+    columns = [f"--column={name}" for name in ("item=Conv", "rater=Who", "value=Score")]
+    ran = run(
+        *(chats, "--scores", tmp_path / "mine.csv", "--ratings", tmp_path / "ratings.csv"),
+        *(*columns, "-o", tmp_path / "out", *FEW[:2]),
+    )
+    assert ran.exit_code == 0, ran.output
+    assert "ratings.csv: 60 ratings of 30 dialogues joined with the conversations" in ran.output
+    assert "1 dialogue without ratings" in ran.output
+    assert "2 ratings of ratings.csv left out: 1 dialogue not among the conversations" in ran.output
+    assert "60 ratings of ratings.csv call the agent otherwise" in ran.output
+    found = json.loads((tmp_path / "out" / "validation.json").read_text())
+    row = next(r for r in found["correlations"] if r["scope"] == "pooled")
+    assert (row["level"], row["n"]) == ("turn" if turns else "dialog", 30)
+    assert row["pearson"] == pytest.approx(stats.pearsonr(table["judge"], table["mean"]).statistic)
+
+
+def test_conversations_are_scored_on_the_way(tmp_path: Path) -> None:
+    chats = conversations(tmp_path / "chats.jsonl", 20)
+    rows = "".join(f"u{n},r{r},{n % 5 + r}\n" for n in range(20) for r in range(2))
+    (tmp_path / "ratings.csv").write_text(f"item,rater,value\n{rows}")
+    ran = run(
+        *(chats, "--ratings", tmp_path / "ratings.csv", "-o", tmp_path / "out", "-m", "length"),
+        *("--resamples", 100),
+    )
+    assert ran.exit_code == 0, ran.output
+    assert "40 ratings of 20 dialogues joined" in ran.output
+    assert json.loads((tmp_path / "out" / "validation.json").read_text())["best"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ("item,value\nx1,3\nx2,4\n", "it names x1 and x2. The conversations are called u0, u1"),
+        ("item,turn,value\nu0,7,3\n", "dialogue u0 has no turn 7 .turns are counted from 0"),
+    ],
+)
+def test_ratings_of_something_else(tmp_path: Path, rows: str, message: str) -> None:
+    chats = conversations(tmp_path / "chats.jsonl", 5)
+    (tmp_path / "ratings.csv").write_text(rows)
+    ran = run(chats, "--ratings", tmp_path / "ratings.csv", "-o", tmp_path / "out")
+    assert isinstance(ran.exception, DialensError)
+    with pytest.raises(DialensError, match=message):
+        raise ran.exception
+
+
+def test_options_of_ratings_need_ratings(tmp_path: Path) -> None:
+    chats = conversations(tmp_path / "chats.jsonl", 5)
+    ran = run(chats, "--column", "value=Score", "-o", tmp_path / "out")
+    assert "--ratings FILE" in str(ran.exception)

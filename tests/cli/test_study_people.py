@@ -121,3 +121,48 @@ def test_options_that_make_no_sense_are_refused(options: tuple[str, ...], messag
     done = CliRunner().invoke(app, ["analyze", "ratings.csv", *options, *FEW])
     assert isinstance(done.exception, DialensError)
     assert message in str(done.exception)
+
+
+def likert(raters: int, items: int) -> str:
+    rng = np.random.default_rng(2)
+    rows = [
+        f"i{item},r{rater},{agent},{rng.integers(1, 8)}"
+        for item in range(items)
+        for agent in ("warm", "curt")
+        for rater in range(raters)
+    ]
+    return "\n".join(["item,rater,agent,value", *rows]) + "\n"
+
+
+def test_few_raters_are_said(here: Path) -> None:
+    (here / "few.csv").write_text(likert(5, 12))
+    assert (
+        "Note (rating): with 5 raters of an agent, up to 8 of 100 tests find a difference"
+        in run("analyze", "few.csv", "-o", "few", *FEW)
+    )
+    (here / "more.csv").write_text(likert(9, 12))
+    assert "up to 8 of 100" not in run("analyze", "more.csv", "-o", "more", *FEW)
+
+
+def test_ratings_without_an_agent_are_counted_for_each_quality(here: Path) -> None:
+    rows = [f"i{i},r{r},{(i + r) % 5 + 1},{(i * r) % 5 + 1}" for i in range(8) for r in range(8)]
+    (here / "two.csv").write_text("\n".join(["item,rater,warm,fluent", *rows]) + "\n")
+    said = run("analyze", "two.csv", "-o", "two", *FEW)
+    assert "128 ratings of 8 items" in said
+    assert (
+        "Note (warm and fluent, each): 64 ratings without agent, left out of the comparison" in said
+    )
+    methods = (here / "two" / "report.html").read_text()
+    assert "The test of halo is over-careful" in methods
+
+
+def test_rare_answers_are_said(here: Path) -> None:
+    rows = [
+        f"i{i},r{r},{a},{int((i, r) in ((1, 1), (2, 3), (5, 8), (6, 2)) and a == 'warm')}"
+        for i in range(9)
+        for r in range(9)
+        for a in ("warm", "curt")
+    ]
+    (here / "rare.csv").write_text("\n".join(["item,rater,agent,value", *rows]) + "\n")
+    said = run("analyze", "rare.csv", "-o", "rare", *FEW)
+    assert "yes is rare (4 of 162 answers): the test is over-careful" in said

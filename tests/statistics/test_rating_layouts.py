@@ -169,6 +169,37 @@ def test_qualtrics_with_one_question_of_many_statements(tmp_path: Path) -> None:
     assert table["quality"].unique().to_list() == ["How good is it?"]
 
 
+@pytest.mark.parametrize(
+    ("names", "texts"),
+    [
+        ("1_Q3,2_Q3,3_Q3", "Warm?,Warm?,Warm?"),
+        ("Q5_1,Q5_2,Q5_3", "Warm? - Chat 1,Warm? - Chat 2,Warm? - Chat 3"),
+    ],
+)
+def test_qualtrics_keeps_items_on_which_everybody_agreed(
+    tmp_path: Path, names: str, texts: str
+) -> None:
+    text = qualtrics(names, texts, "Yes,No,Yes", "Yes,No,No")
+    table, said = read(tmp_path / "s.csv", text, scales={"": ["nominal"]})
+    answers = table.group_by("dialog", maintain_order=True).agg("label")["label"].to_list()
+    assert answers == [["Yes", "Yes"], ["No", "No"], ["Yes", "No"]]
+    assert "3 items" in said[0]
+
+
+def test_a_matrix_keeps_items_on_which_everybody_agreed(tmp_path: Path) -> None:
+    text = "rater,a,b,c,comment\nr1,Yes,No,Yes,fine\nr2,Yes,No,No,fine\n"
+    table, _ = read(tmp_path / "r.csv", text)
+    assert table["dialog"].unique(maintain_order=True).to_list() == ["a", "b", "c"]
+
+
+def test_conversation_may_name_items_or_hold_turns(tmp_path: Path) -> None:
+    table, said = read(tmp_path / "r.csv", "Ann,Bob,conversation\n7,6,case-0\n2,2,case-1\n")
+    assert cells(table, "dialog", "rater")[("case-1", "Bob")] == 2
+    assert "column conversation" in said[0]
+    with pytest.raises(DialensError, match=r"--format wide"):
+        read(tmp_path / "r.csv", 'Ann,Bob,conversation\n7,6,"[1, 2]"\n2,2,"[3]"\n')
+
+
 def test_qualtrics_that_does_not_say_what_was_rated(tmp_path: Path) -> None:
     text = qualtrics("Q5_1,Q5_2,Q6_1,Q6_2", "A - x,A - y,B - x,B - z", "1,2,3,4", "5,6,7,8")
     with pytest.raises(DialensError, match=r"--column item=question.*--column item=statement"):

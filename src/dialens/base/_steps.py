@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from dialens.base._errors import DialensError
-from dialens.base._storage import atomic_file
+from dialens.base._storage import atomic_file, make_folder
 
 _STATE = "state.json"
 
@@ -137,7 +137,7 @@ class StepChain:
         for old in (partial, folder):
             shutil.rmtree(old, ignore_errors=True)
         path.unlink(missing_ok=True)
-        partial.mkdir(parents=True)
+        make_folder(partial)
         content = work(partial)
         partial.rename(folder)
         content = {**content, "seconds": round(time.perf_counter() - started, 3)}

@@ -1,5 +1,6 @@
 """Files and folders written atomically, and tables written batch by batch."""
 
+import errno
 import hashlib
 import itertools
 import json
@@ -36,9 +37,10 @@ def atomic_file(path: Path) -> Iterator[Path]:
         >>> (folder / "a.txt").read_text(), len(list(folder.iterdir()))
         ('whole', 1)
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     scratch = _scratch(path, f".partial{path.suffix}")
-    scratch.touch(exist_ok=False)
+    with _refused(path):
+        scratch.touch(exist_ok=False)
     try:
         yield scratch
         scratch.replace(path)
@@ -81,16 +83,19 @@ def atomic_folder(
     place = path.resolve()
     if place in (Path.cwd(), *Path.cwd().parents):
         raise DialensError(f"{path} is the current folder. Name a folder in it, e.g. out.")
-    if path.exists() and not path.is_dir():
+    with _refused(path):
+        there = path.exists()
+    if there and not path.is_dir():
         raise DialensError(f"{path} is a file. Name a folder to write.")
-    if path.exists() and not force and any(path.iterdir()) and listed_files(path) is None:
+    if there and not force and any(path.iterdir()) and listed_files(path) is None:
         raise DialensError(
             f"{path} exists and was not written by dialens (it has no {FILES}). "
             "Name another place, or add --force to write into it; the files in it are kept."
         )
-    place.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(place.parent)
     scratch = _scratch(place, ".partial")
-    scratch.mkdir()
+    with _refused(path):
+        scratch.mkdir()
     try:
         yield scratch
         list_files(scratch)
@@ -99,6 +104,55 @@ def atomic_folder(
     except BaseException:
         shutil.rmtree(scratch, ignore_errors=True)
         raise
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder to write into, and those around it; why that cannot be is said.
+
+    Examples:
+        >>> import tempfile
+        >>> file = Path(tempfile.mkdtemp()) / "a.txt"
+        >>> file.touch()
+        >>> make_folder(file / "out")
+        Traceback (most recent call last):
+        ...
+        dialens.DialensError: .../a.txt is a file, not a folder: nothing can be written in it...
+    """
+    in_the_way = next((place for place in (path, *path.parents) if place.is_file()), None)
+    if in_the_way is not None:
+        raise DialensError(
+            f"{in_the_way} is a file, not a folder: nothing can be written in it. Name another "
+            "place."
+        )
+    with _refused(path):
+        path.mkdir(parents=True, exist_ok=True)
+
+
+def not_written(error: OSError, path: Path | str | None = None) -> str:
+    """What the operating system refuses, as a sentence with a remedy.
+
+    Examples:
+        >>> not_written(PermissionError(13, "Permission denied", "/sys/x"))
+        '/sys/x cannot be read or written: permission denied. Name another place, or see to its \
+rights.'
+        >>> not_written(OSError(28, "No space left on device"), "out")
+        'out cannot be written: no space left on device. Name another place, or make room.'
+    """
+    place = path if path is not None else error.filename or "The output"
+    room = error.errno in (errno.ENOSPC, errno.EDQUOT)
+    remedy = "make room" if room else "see to its rights"
+    why = (error.strerror or type(error).__name__).lower()
+    what = "read or written" if path is None else "written"
+    return f"{place} cannot be {what}: {why}. Name another place, or {remedy}."
+
+
+@contextmanager
+def _refused(path: Path) -> Iterator[None]:
+    """Say what the operating system refuses instead of a traceback."""
+    try:
+        yield
+    except OSError as error:
+        raise DialensError(not_written(error, path)) from error
 
 
 def refuse_inputs_in(output: Path, inputs: Iterable[Path]) -> None:

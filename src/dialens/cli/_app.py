@@ -1,20 +1,25 @@
 """`dialens`: the commands put together, and errors a person can read."""
 
+import errno
 import os
 import signal
 import sys
 import warnings
 from types import FrameType
-from typing import TextIO
+from typing import NoReturn, TextIO
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
 import dialens
-from dialens.base import DialensError, DialensWarning, keep_freed_memory
+from dialens.base import DialensError, DialensWarning, keep_freed_memory, not_written
 from dialens.cli._lazy import lazy_app
 
+_OF_THE_SYSTEM = (
+    errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EEXIST,
+    errno.ENOTDIR, errno.EISDIR,
+)  # fmt: skip
 _SUMMARY = "Conversational agents through a human lens."
 
 # In the order in which `dialens --help` shows them.
@@ -108,13 +113,47 @@ def main() -> None:
     try:
         app()
     except DialensError as error:
-        Console(stderr=True).print(Text.assemble(("Error: ", "bold red"), str(error)))
-        sys.exit(2)
-    except KeyboardInterrupt:
-        print("Interrupted. Nothing was left half written.", file=sys.stderr)
-        sys.exit(130)
+        _refuse(str(error))
+    except OSError as error:
+        if error.errno not in _OF_THE_SYSTEM:
+            raise
+        _refuse(not_written(error))
+    except SystemExit as end:
+        if _because_of(end, BrokenPipeError):
+            _stop_reading()
+        if _because_of(end, KeyboardInterrupt):
+            print("Interrupted. Nothing was left half written.", file=sys.stderr)
+        _flush()
+        raise
+
+
+def _refuse(message: str) -> NoReturn:
+    Console(stderr=True).print(Text.assemble(("Error: ", "bold red"), message))
+    sys.exit(2)
+
+
+def _because_of(error: BaseException, kind: type[BaseException]) -> bool:
+    """Whether an exception came of another: Typer turns these into exit statuses of its own."""
+    seen: BaseException | None = error
+    while seen is not None:
+        if isinstance(seen, kind):
+            return True
+        seen = seen.__cause__ or seen.__context__
+    return False
+
+
+def _flush() -> None:
+    """Write out what is left, while a closed pipe can still be told from other ends."""
+    try:
+        sys.stdout.flush()
     except BrokenPipeError:
-        sys.exit(141)
+        _stop_reading()
+
+
+def _stop_reading() -> NoReturn:
+    """End since nobody reads on; what is left to print goes nowhere, without a complaint."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(141)
 
 
 def _note(

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from dialens.analysis.comparison import RESAMPLES
-from dialens.analysis.gating import DECISIONS, gate_runs, parse_rule, read_rules
+from dialens.analysis.gating import DECISIONS, gate_runs, metrics_of, parse_rule, read_rules
 from dialens.base import DialensError
 from dialens.cli._options import (
     AgentName,
@@ -147,7 +147,7 @@ def gate(
         reading=read_options(agent, system, column, role),
     )
     places = [run] if baseline is None else [run, baseline]
-    wanted = list(dict.fromkeys(each.metric for each in known))
+    wanted = metrics_of(known)
     runs = open_runs(places, options, metrics=wanted, quiet=quiet)
     result = gate_runs(runs, known, decide=decide, resamples=resamples, seed=seed)
     write_gate(result, junit=junit, json_file=json_file, markdown=markdown)

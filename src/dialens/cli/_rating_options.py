@@ -37,6 +37,21 @@ RatingFormat = Annotated[
         "recognised if not given.",
     ),
 ]
+OtherRatings = Annotated[
+    Path | None,
+    typer.Option(
+        "--ratings",
+        metavar="FILE",
+        help="Ratings in a table of their own, joined by dialogue, and turn where it has one.",
+    ),
+]
+OtherRatingsFormat = Annotated[
+    str | None,
+    typer.Option(
+        "--ratings-format",
+        help=f"Shape of --ratings: {', '.join(LAYOUTS)}; recognised if not given.",
+    ),
+]
 ParticipantsOption = Annotated[
     Path | None,
     typer.Option(

@@ -8,10 +8,10 @@ from typing import Annotated
 
 import typer
 
-from dialens.analysis.comparison import open_run, run_names
+from dialens.analysis.comparison import open_run, require_run, run_names
 from dialens.cli._options import make_resources, make_scorers
 from dialens.corpus import Intake, OnError, ReadOptions
-from dialens.metrics import Scores, default_folder
+from dialens.metrics import MetricCard, Scores, default_folder
 
 Lexicons = Annotated[
     list[str] | None,
@@ -56,10 +56,12 @@ def open_runs(
     places: Sequence[Path],
     options: ScoringOptions,
     *,
-    metrics: Sequence[str] | None = None,
+    metrics: Sequence[str | MetricCard] | None = None,
     quiet: bool = False,
 ) -> dict[str, Scores]:
     """The scores at several places by the names of these; one set of models serves all."""
+    for place in places:
+        require_run(place)
     scorers = make_scorers(
         models=options.models,
         own_models=options.model,

@@ -9,7 +9,13 @@ import polars as pl
 import typer
 
 from dialens.analysis.comparison import RESAMPLES
-from dialens.analysis.validation import Validation, joined, own_scores
+from dialens.analysis.validation import (
+    Validation,
+    human_ratings,
+    joined,
+    own_scores,
+    with_ratings,
+)
 from dialens.analysis.validation import validate as validate_scores
 from dialens.base import (
     RUN,
@@ -23,9 +29,18 @@ from dialens.base import (
 )
 from dialens.cli._completion import among, metric_names
 from dialens.cli._options import Force, Format, OnErrorOption, Resamples, Seed, names, shown
+from dialens.cli._rating_options import (
+    ColumnOption,
+    OtherRatings,
+    OtherRatingsFormat,
+    ScaleOption,
+    ratings_from,
+    scales_given,
+)
+from dialens.cli._runs import ScoringOptions, open_runs
 from dialens.cli._tables_and_figures import FIGURES, Figures, print_figures, write_asked
 from dialens.cli._terminal import plain_console, plain_table
-from dialens.corpus import LEVELS, RATER_KINDS, Intake, OnError, read
+from dialens.corpus import LEVELS, RATER_KINDS, Corpus, Intake, OnError, read
 from dialens.metrics import Scores
 from dialens.report import Summary, correlation_apa, paper_text, run_facts
 from dialens.report.validation import (
@@ -49,13 +64,18 @@ _MOST_NOTES = 3
 
 def validate(
     corpus: Annotated[
-        Path, typer.Argument(metavar="CORPUS", help="Conversations with ratings: file or folder.")
+        Path,
+        typer.Argument(
+            metavar="CORPUS",
+            help="Conversations with ratings, or without if --ratings brings them: file or folder.",
+        ),
     ],
     scores: Annotated[
         Path | None,
         typer.Argument(
             metavar="[SCORES]",
-            help="What `dialens score` wrote for that corpus; not needed with --scores.",
+            help="What `dialens score` wrote for that corpus; without it, and without --scores, "
+            "the conversations are scored on the way.",
         ),
     ] = None,
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write.")] = Path(
@@ -105,6 +125,10 @@ def validate(
             "column for each metric.",
         ),
     ] = None,
+    ratings: OtherRatings = None,
+    column: ColumnOption = None,
+    scale: ScaleOption = None,
+    ratings_format: OtherRatingsFormat = None,
     raters: Annotated[
         list[str] | None,
         typer.Option(
@@ -150,15 +174,17 @@ def validate(
       dialens validate corpus scores --references
       dialens validate rated.jsonl --scores mine.csv
       dialens validate rated.jsonl scores --scores mine.csv
+      dialens validate chats.jsonl --ratings ratings.csv
+      dialens validate chats.jsonl scores --ratings ratings.csv --column value=Score
     """
     kinds = names(raters) or ["human"]
     for kind in kinds:
         if kind not in RATER_KINDS:
             raise DialensError(f"--raters takes {', '.join(RATER_KINDS)}; seen: {kind!r}.")
-    if scores is None and not own:
+    if ratings is None and (column or scale or ratings_format):
         raise DialensError(
-            "Nothing to validate: name the folder that `dialens score` wrote for this corpus, or a "
-            "table of scores of your own with --scores FILE."
+            "--column, --scale and --ratings-format say how to read --ratings FILE, which is "
+            "missing."
         )
     if scores is not None and scores.is_file() and not own:
         raise DialensError(
@@ -170,6 +196,9 @@ def validate(
         "corpus": corpus,
         "scores": scores,
         "own_scores": own,
+        "ratings": ratings,
+        "columns": column,
+        "scale": scale,
         "quality": names(quality),
         "level": names(level),
         "metrics": names(metrics),
@@ -181,13 +210,22 @@ def validate(
         "folds": folds,
     }
     recorder = Recorder("validate", arguments, seed=seed)
-    inputs = [corpus, *([scores] if scores is not None else []), *(own or [])]
+    inputs = [corpus, *(place for place in (scores, ratings) if place is not None), *(own or [])]
     with atomic_folder(output, inputs=inputs, force=force) as scratch:
         with recorder.step("read"), progress("Reading") as advance:
             conversations = read(corpus, format=format, intake=Intake(on_error), advance=advance)
+            if ratings is not None:
+                conversations = _rated(
+                    conversations, ratings, column, scale, ratings_format, on_error
+                )
             skip = on_error == OnError.SKIP
             theirs = [own_scores(file, conversations, skip=skip) for file in own or []]
-            opened = joined(ours, theirs)
+        if ours is None and not theirs:
+            human_ratings(conversations, raters=kinds, qualities=names(quality))
+            with recorder.step("score"):
+                on_the_way = ScoringOptions(seed=seed, format=format, on_error=on_error)
+                ours = next(iter(open_runs([corpus], on_the_way, metrics=names(metrics)).values()))
+        opened = joined(ours, theirs)
         for sentence in (note for one in theirs for note in one.notes):
             print(sentence)
         with recorder.step("validate"), progress("Validating", unit="parts") as advance:
@@ -213,6 +251,30 @@ def validate(
         recorder.finish(scratch / RUN)
     _print(result, summary, output)
     print_figures(output / FIGURES, drawn)
+
+
+def _rated(
+    corpus: Corpus,
+    ratings: Path,
+    columns: list[str] | None,
+    scale: list[str] | None,
+    format: str | None,
+    on_error: OnError,
+) -> Corpus:
+    """The conversations with the ratings of a table; what was joined is said."""
+    orders, _ = scales_given(scale, kinds=())
+    load = ratings_from(
+        ratings,
+        columns=columns,
+        orders=orders,
+        format=format,
+        on_error=str(on_error),
+        participants=None,
+    )
+    rated = with_ratings(corpus, load(), ratings.name)
+    for sentence in rated.notes:
+        print(sentence)
+    return rated.corpus
 
 
 def _write(result: Validation, folder: Path, resamples: int, folds: int) -> Summary:

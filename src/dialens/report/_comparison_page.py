@@ -17,6 +17,7 @@ from dialens.report._comparison_words import (
     headlines,
     is_clear,
     is_tested,
+    not_paired,
     nothing_found,
     scale_of,
     scope_of,
@@ -83,14 +84,16 @@ def write_comparison(
 
 def _method(table: pl.DataFrame) -> str:
     how = (
-        "Where both answered the same contexts, these are the units and the comparison is paired"
+        "Where both answered the same contexts, these are the units and the comparison is paired. "
+        "Values are of all dialogues, also of those whose context is not shared."
         if table["paired"].any()
-        else "Dialogues are the units: no two agents answered the same contexts"
+        else "Dialogues are the units: no two agents answered the same contexts."
     )
+    how = " ".join(part for part in (how, not_paired(table), note_on_tests(table)) if part)
     if not is_tested(table):
-        return f"{how}. {note_on_tests(table)}"
+        return how
     return (
-        f"{how}. {note_on_tests(table)} P-values are corrected after Benjamini and Hochberg over "
+        f"{how} P-values are corrected after Benjamini and Hochberg over "
         f"{families_tested(table)}, headline metrics and others each as a family of their own; "
         "a corrected p below 0.05 means that among all differences of a family so marked no more "
         "than about one in twenty is expected to be chance. Effect sizes are Hedges’ g: the "

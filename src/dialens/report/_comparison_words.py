@@ -6,7 +6,13 @@ from typing import Any
 
 import polars as pl
 
-from dialens.analysis.comparison import by_size, cards_as_compared, families_tested
+from dialens.analysis.comparison import (
+    by_size,
+    cards_as_compared,
+    families_tested,
+    note_on_pairs,
+    rests_on,
+)
 from dialens.base import counted, listed, number, p_value
 from dialens.metrics import MetricCard, in_sentence
 from dialens.report._page import Finding
@@ -41,12 +47,19 @@ def comparison_lines(table: pl.DataFrame, cards: Mapping[str, MetricCard]) -> li
         lines.append(f"No difference shown: {named}.")
     lines += _others(table, cards, first)
     lines += _not_tested(table, cards)
+    lines += [unpaired] if (unpaired := not_paired(table)) else []
     if tested:
         lines.append(
             f"Intervals are 95 %; p is corrected over {families_tested(table)} "
             "(Benjamini–Hochberg)."
         )
     return lines
+
+
+def not_paired(table: pl.DataFrame) -> str:
+    """That sides share no prompts; empty where all do."""
+    pairs = table.select("a", "b", "paired").unique(["a", "b"])
+    return note_on_pairs(pairs.height, int((~pairs["paired"]).sum()))
 
 
 def headlines(table: pl.DataFrame, cards: Mapping[str, MetricCard]) -> list[str]:
@@ -70,11 +83,7 @@ def _sentence(row: Mapping[str, Any], card: MetricCard, table: pl.DataFrame, oth
     scale = scale_of(table.filter(pl.col("metric") == card.name), card)
     told = _Told.of(row, card, scale)
     interval = f" ({told.interval})" if told.interval else ""
-    rests = (
-        counted(row["n_shared"], "shared prompt")
-        if row["paired"]
-        else f"{row['n_a']:,} and {row['n_b']:,} dialogues"
-    )
+    rests = rests_on(row["n_a"], row["n_b"], row["n_shared"])
     more = f"; so do {counted(others, 'other pair')}" if others else ""
     return (
         f"{told.claim}: {told.values}, difference {told.difference}{interval}, "

@@ -103,7 +103,7 @@ def gate_markdown(result: GateResult) -> str:
                 "",
                 *lines,
                 "",
-                f"<sub>{_text(result.method)}</sub>",
+                f"<sub>{_text(f'{result.not_paired} {result.method}'.strip())}</sub>",
             ]
         )
         + "\n"

@@ -18,7 +18,7 @@ from dialens.agents.neural._inference import Writer
 from dialens.agents.neural._shape import Shape
 from dialens.agents.neural._subwords import Subwords
 from dialens.agents.neural._weights import load_weights, save_weights
-from dialens.base import DialensError, sha256_file
+from dialens.base import DialensError, make_folder, sha256_file
 from dialens.models import topics as topic_tables
 from dialens.models.topics import TopicTable
 
@@ -86,7 +86,7 @@ def write_agent(
         own_topics: The topic model, where it is not the shipped one.
         small: Weights in one byte each; otherwise two.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     save_weights(weights, folder / WEIGHTS, small=small)
     subwords.save(folder / TOKENIZER)
     config: dict[str, Any] = {"network": shape.as_dict(), "blocked": sorted(blocked)}

@@ -10,7 +10,7 @@ from typing import Self
 
 import msgspec
 
-from dialens.base import DialensError
+from dialens.base import DialensError, make_folder
 
 JOURNAL = "collected.jsonl"
 _KIND = "dialens-agents-collected"
@@ -75,7 +75,7 @@ class Journal:
     def __init__(self, folder: Path) -> None:
         self.path = folder / JOURNAL
         self._lock = threading.Lock()
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         self._file = self.path.open("ab")
         try:
             _lock(self._file.fileno(), folder)

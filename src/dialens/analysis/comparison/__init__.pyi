@@ -1,7 +1,7 @@
 from ._compare import RESAMPLES, compare, intervals, values_only
 from ._dialog_sums import DialogSums, Group
 from ._group_statistics import GroupStatistics
-from ._opening import is_score_folder, open_run
+from ._opening import is_score_folder, open_run, require_run
 from ._runs import JoinedRuns, join_runs, run_names
 from ._sides import Sides
 from ._tables import (
@@ -11,7 +11,9 @@ from ._tables import (
     by_size,
     cards_as_compared,
     families_tested,
+    note_on_pairs,
     note_on_tests,
+    rests_on,
 )
 
 __all__ = [
@@ -31,8 +33,11 @@ __all__ = [
     "intervals",
     "is_score_folder",
     "join_runs",
+    "note_on_pairs",
     "note_on_tests",
     "open_run",
+    "require_run",
+    "rests_on",
     "run_names",
     "values_only",
 ]

@@ -6,10 +6,13 @@ from collections.abc import Callable, Sequence
 from hashlib import sha256
 from pathlib import Path
 
-from dialens.base import DialensError, atomic_folder, progress, step_key
+import polars as pl
+
+from dialens.base import DialensError, atomic_folder, counted, progress, step_key
 from dialens.corpus import Corpus, Intake, ReadOptions, read
 from dialens.metrics import (
     LAYOUT,
+    MetricCard,
     Resources,
     Scores,
     make_plan,
@@ -28,7 +31,7 @@ _KEPT = 20
 def open_run(
     run: "str | Path | Corpus | Scores",
     *,
-    metrics: Sequence[str] | None = None,
+    metrics: Sequence[str | MetricCard] | None = None,
     resources: Resources | None = None,
     threads: int | None = None,
     format: str | None = None,
@@ -45,7 +48,7 @@ def open_run(
 
     Args:
         run: A score folder, a file or folder of conversations, a corpus, or scores.
-        metrics: Names of metrics or families, for conversations.
+        metrics: Names of metrics or families, or cards, for conversations.
         resources: Lexicons, models, prompt and seed, for conversations.
         threads: Batches that are scored at once.
         format: Of the conversations; detected if not given.
@@ -65,19 +68,16 @@ def open_run(
     place = Path(run)
     if is_score_folder(place):
         return Scores.open(place)
-    if not place.exists():
-        raise DialensError(
-            f"{place} does not exist. Name a score folder (what `dialens score` wrote), "
-            "or a file or folder of conversations."
-        )
+    require_run(place)
     with progress(f"Reading {place.name}") as advance:
         corpus = read(place, format=format, options=options, intake=intake, advance=advance)
     plan = make_plan(metrics, resources)
     open_scorers(corpus, plan)
     signatures = [metric.signature for metric in plan.metrics]
+    many = counted(len(signatures), "metric")
     ours = {card.name for card in shipped()} >= {metric.name for metric in plan.metrics}
     if cache is None or not ours:  # what others write may change without a new version
-        say(f"{place} holds conversations: scoring them on {len(signatures)} metrics.")
+        say(f"{place} holds conversations: scoring them on {many}.")
         return score(corpus, metrics=metrics, resources=resources, threads=threads)
     made_of = [corpus.manifest, _digest(corpus), resources.prompt, resources.seed]
     key = step_key([LAYOUT, *made_of, sorted(signatures)])
@@ -86,7 +86,7 @@ def open_run(
         say(f"{place} holds conversations that were scored before: those scores are used.")
         os.utime(kept)
         return Scores.open(kept)
-    say(f"{place} holds conversations: scoring them on {len(signatures)} metrics.")
+    say(f"{place} holds conversations: scoring them on {many}.")
     total = corpus.turns.select("turn").collect().height
     with (
         atomic_folder(kept) as scratch,
@@ -97,9 +97,27 @@ def open_run(
     return Scores.open(kept)
 
 
+def require_run(place: Path) -> None:
+    """Refuse a place at which there is nothing, before anything else is scored.
+
+    Examples:
+        >>> require_run(Path("nowhere"))
+        Traceback (most recent call last):
+        ...
+        dialens.DialensError: nowhere does not exist. Name a score folder (what `dialens score` ...
+    """
+    if not place.exists():
+        raise DialensError(
+            f"{place} does not exist. Name a score folder (what `dialens score` wrote), "
+            "or a file or folder of conversations."
+        )
+
+
 def _digest(corpus: Corpus) -> str:
     """What tells these turns from others: the same file may be read in another way."""
-    return sha256(corpus.turns.collect().hash_rows(seed=0).to_numpy().tobytes()).hexdigest()
+    each = pl.struct(pl.all()).hash(seed=0)
+    sums = corpus.turns.select(each.sum(), least=each.min(), most=each.max(), n=pl.len())
+    return sha256(repr(sums.collect(engine="streaming").rows()).encode()).hexdigest()
 
 
 def is_score_folder(place: Path) -> bool:

@@ -1,6 +1,6 @@
 from ._gate import gate, gate_runs
 from ._result import DECISIONS, Check, GateResult, Outcome
-from ._rules import Rule, parse_rule, read_rules
+from ._rules import Rule, metrics_of, parse_rule, read_rules
 
 __all__ = [
     "DECISIONS",
@@ -10,6 +10,7 @@ __all__ = [
     "Rule",
     "gate",
     "gate_runs",
+    "metrics_of",
     "parse_rule",
     "read_rules",
 ]

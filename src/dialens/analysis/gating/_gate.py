@@ -10,11 +10,12 @@ from dialens.analysis.comparison import (
     Sides,
     join_runs,
     open_run,
+    require_run,
     run_names,
 )
 from dialens.analysis.gating._judge import Judge
 from dialens.analysis.gating._result import DECISIONS, Check, GateResult, Outcome
-from dialens.analysis.gating._rules import Rule, about_metric, as_rules
+from dialens.analysis.gating._rules import Rule, about_metric, as_rules, metrics_of
 from dialens.base import DialensError, did_you_mean, listed
 from dialens.corpus import Corpus
 from dialens.metrics import Resources, Scores
@@ -83,7 +84,10 @@ prompts; the whole interval lies beyond 1.
             f"The rule '{changes[0].text}' speaks of a {changes[0].kind}: name a baseline."
         )
     names = _names(run, baseline)
-    wanted = list(dict.fromkeys(rule.metric for rule in known))
+    wanted = metrics_of(known)
+    for place in (run, baseline):
+        if isinstance(place, str | Path):
+            require_run(Path(place))
 
     def opened(place: Run) -> Scores:
         return open_run(place, metrics=wanted, resources=resources, cache=cache)

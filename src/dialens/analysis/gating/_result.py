@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
+from dialens.analysis.comparison import note_on_pairs, rests_on
 from dialens.analysis.gating._rules import Rule
 from dialens.base import counted, listed, number
 from dialens.metrics import MetricCard
@@ -86,11 +87,7 @@ class Check:
     @property
     def rests_on(self) -> str:
         """What the numbers rest on."""
-        if self.n_shared:
-            return counted(self.n_shared, "shared prompt")
-        if self.n_baseline is None:
-            return counted(self.n, "dialogue")
-        return f"{self.n:,} and {self.n_baseline:,} dialogues"
+        return rests_on(self.n, self.n_baseline, self.n_shared)
 
     @property
     def values(self) -> str:
@@ -261,10 +258,21 @@ class GateResult:
             "undecided ones do not fail."
         )
 
+    @property
+    def not_paired(self) -> str:
+        """That run and baseline share no prompts, where a change was judged; else empty."""
+        changes = {each.agent: each for each in self.checks if each.n_baseline is not None}
+        return note_on_pairs(len(changes), sum(not each.n_shared for each in changes.values()))
+
     def lines(self) -> list[str]:
         """Verdict, then what stops the run, then the rest; how it was decided last."""
         first: Sequence[Check] = sorted(self.checks, key=lambda check: not self.stops(check))
-        return [f"{self.verdict}.", *(f"  {check.sentence}" for check in first), self.method]
+        return [
+            f"{self.verdict}.",
+            *(f"  {check.sentence}" for check in first),
+            *([self.not_paired] if self.not_paired else []),
+            self.method,
+        ]
 
     def __str__(self) -> str:
         """The lines as one text."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final, Literal, NoReturn, cast
 
 from dialens.base import DialensError, did_you_mean, listed
+from dialens.metrics import MetricCard, metrics
 
 Kind = Literal["drop", "rise", "change", "below", "above"]
 
@@ -106,6 +107,18 @@ def parse_rule(text: str) -> Rule:
     if change and limit < 0:
         tokens.refuse(number, "a drop, rise or change is counted from 0 upwards")
     return Rule(" ".join(text.split()), metric, agent, kind, limit, percent and change)
+
+
+def metrics_of(rules: Sequence[Rule]) -> list[str | MetricCard]:
+    """The metrics that rules speak of, each by itself also where its family has the same name.
+
+    Examples:
+        >>> [card.name for card in metrics_of([parse_rule("engagement drop > 0.02")])]
+        ['engagement']
+    """
+    cards = metrics()
+    names = dict.fromkeys(rule.metric for rule in rules)
+    return [cards.get(name, name) for name in names]
 
 
 def read_rules(path: Path) -> tuple[list[Rule], str | None]:

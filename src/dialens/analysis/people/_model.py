@@ -16,7 +16,13 @@ import polars as pl
 from scipy import stats
 
 from dialens.analysis.people._ranks import ranks
-from dialens.analysis.people._ratings import RatedQuality, small_design, thin_agents, too_few
+from dialens.analysis.people._ratings import (
+    RatedQuality,
+    rare_answers,
+    small_design,
+    thin_agents,
+    too_few,
+)
 from dialens.analysis.people._scales import LIKERT, MAGNITUDE, YES_NO
 from dialens.base import DialensError, counted
 from dialens.statistics import MixedFit, fit_mixed
@@ -80,7 +86,10 @@ def judge(quality: RatedQuality, *, smallest: float | None, confidence: float) -
             share, or for magnitudes a ratio such as 1.2.
         confidence: Of the intervals.
     """
-    notes = [f"{counted(n, 'rating')} {why} and left out" for why, n in quality.left_out.items()]
+    notes = [
+        f"{counted(n, 'rating')} without {what}, left out of the comparison of agents"
+        for what, n in quality.left_out.items()
+    ]
     usable, zeros = _on_its_scale(quality)
     if zeros:
         notes.append(f"{counted(zeros, 'rating')} of 0 or less have no logarithm and are left out")
@@ -95,8 +104,7 @@ def judge(quality: RatedQuality, *, smallest: float | None, confidence: float) -
         fit = _fitted(kept, confidence)
     except DialensError as error:
         return _without_test(usable, str(error), notes)
-    if warning := small_design(kept):
-        notes.append(warning)
+    notes += [note for note in (small_design(kept), rare_answers(kept)) if note]
     judged = _with_test(kept, fit, smallest, confidence, notes)
     return _with_thin_agents(usable, judged, thin) if thin else judged
 

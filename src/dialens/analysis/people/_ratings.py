@@ -6,7 +6,7 @@ from typing import Final
 
 import polars as pl
 
-from dialens.analysis.people._scales import AnswerScale, answer_scale
+from dialens.analysis.people._scales import YES_NO, AnswerScale, answer_scale
 from dialens.base import counted
 
 FEWEST_RATERS: Final = 3
@@ -14,6 +14,8 @@ FEWEST_ITEMS: Final = 3
 """With two raters and twenty items a tenth of all tests would be clear by chance."""
 _SMALL = 8
 """Below so many raters or items of an agent tests err a little too often (docs/inference.md)."""
+_RARE = 0.1
+"""Below such a share of yes (or no), tests err less often than they say (docs/inference.md)."""
 _TERMS = ("rater", "dialog", "rater:agent", "dialog:agent", "rater:dialog:agent", "response")
 _REPEATED = 1.2  # ratings that a level needs on average, or it cannot be told from the residual
 
@@ -27,7 +29,7 @@ class RatedQuality:
         asked: The quality as the table names it.
         scale: The kind of answer.
         ratings: rater, agent, dialog, response, value; nothing is missing.
-        left_out: How many ratings cannot be used, by reason.
+        left_out: How many ratings cannot be used, by what they lack.
     """
 
     quality: str
@@ -163,7 +165,7 @@ def _named(one: _Found, found: list[_Found]) -> RatedQuality:
     )
     kept = shaped.drop_nulls()
     left_out = {
-        f"have no {column}": shaped[column].null_count()
+        column: shaped[column].null_count()
         for column in ("agent", "rater", "value")
         if shaped[column].null_count()
     }
@@ -223,4 +225,27 @@ def small_design(quality: RatedQuality) -> str | None:
     return (
         f"with {counted(number, word)} of an agent, up to {10 if number < 5 else 8} of 100 tests "
         "find a difference where there is none"
+    )
+
+
+def rare_answers(quality: RatedQuality) -> str | None:
+    """That tests are over-careful where nearly all answers are the same of yes and no.
+
+    Examples:
+        >>> rows = [(f"r{n}", "xy"[n % 2], "d", float(n == 3)) for n in range(20)]
+        >>> table = pl.DataFrame(rows, ["rater", "agent", "dialog", "value"], orient="row")
+        >>> scale = AnswerScale("yes_no", 0, 1, "")
+        >>> rare_answers(RatedQuality("rude", "rude", scale, table, {}))
+        'yes is rare (1 of 20 answers): the test is over-careful, and finds a difference where \
+there is none in as few as 0.9 % of studies rather than 5 %'
+    """
+    if quality.scale.kind != YES_NO or len(quality.agents) < 2:
+        return None
+    total, yes = quality.ratings.height, int((quality.ratings["value"] > 0).sum())
+    seldom, count = ("yes", yes) if 2 * yes <= total else ("no", total - yes)
+    if count >= _RARE * total:
+        return None
+    return (
+        f"{seldom} is rare ({count:,} of {counted(total, 'answer')}): the test is over-careful, "
+        "and finds a difference where there is none in as few as 0.9 % of studies rather than 5 %"
     )

@@ -1,4 +1,5 @@
 from ._best import APART, beside
+from ._joined_ratings import RatedCorpus, with_ratings
 from ._matrix import MetricMatrix
 from ._own_scores import OwnScores, joined, own_scores
 from ._rows import ALL_AUTOMATIC, ALL_PSYCHOLOGICAL
@@ -11,6 +12,7 @@ __all__ = [
     "APART",
     "MetricMatrix",
     "OwnScores",
+    "RatedCorpus",
     "RatedUnits",
     "Validation",
     "beside",
@@ -19,4 +21,5 @@ __all__ = [
     "own_scores",
     "rated_units",
     "validate",
+    "with_ratings",
 ]

@@ -1,11 +1,12 @@
 """Rated units and their scores in one place: who was rated, how, and what the metrics say of them.
 
 A unit is what was judged: a turn, a dialogue, an agent or a system. Agents and systems are seldom
-judged as such; where they were not, their rating is the mean over their units. Units that answer
-the same context, or stand in the same dialogue, form a cluster.
+judged as such; where they were not, their rating is the mean over their units. So is that of a
+dialogue of which only turns were judged, where dialogues are asked for. Units that answer the same
+context, or stand in the same dialogue, form a cluster.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -80,7 +81,8 @@ def human_ratings(
     if not table.height:
         raise DialensError(
             f"The corpus holds no ratings by {' or '.join(raters)} raters: there is nothing to "
-            "validate against. `dialens formats` lists the formats that bring ratings."
+            "validate against. Ratings in a table of their own come with --ratings FILE; `dialens "
+            "formats` lists the formats that bring ratings."
         )
     table = table.with_columns(quality=_told_apart(table))
     if qualities is None:
@@ -152,19 +154,21 @@ def rated_units(ratings: pl.DataFrame, corpus: Corpus, scores: Scores, level: st
     }
     metrics, values, reasons = _values(frame, scores, level)
     clusters, name = _clusters(frame, corpus, scores, level)
-    agents = _agents(frame, ratings, level)
+    agents = _agents(frame, ratings, level, set(rated_at.values()))
     plain = frame.drop("unit")
     return RatedUnits(
         level, plain, clusters, name, agents, metrics, values, reasons, means, rated_at
     )
 
 
-def _agents(frame: pl.DataFrame, ratings: pl.DataFrame, level: str) -> Ints | None:
+def _agents(
+    frame: pl.DataFrame, ratings: pl.DataFrame, level: str, rated_at: Collection[str]
+) -> Ints | None:
     if level not in ("turn", "dialog"):
         return None
     keys = list(KEYS[level])
     whose = (
-        ratings.filter(pl.col("level") == level)
+        ratings.filter(pl.col("level").is_in(list(rated_at)))
         .group_by(keys)
         .agg(agent=pl.concat_str("system", "agent", separator="/", ignore_nulls=True).first())
     )
@@ -174,11 +178,16 @@ def _agents(frame: pl.DataFrame, ratings: pl.DataFrame, level: str) -> Ints | No
 
 
 def _at_level(ratings: pl.DataFrame, level: str) -> tuple[pl.DataFrame, dict[str, str]]:
-    """Ratings of the units of a level; for agents and systems, if need be, means of their units."""
+    """Ratings of the units of a level, or else, but for turns, means over what they consist of."""
     direct = ratings.filter(pl.col("level") == level)
     at = dict.fromkeys(direct["quality"].unique(), level)
-    if level in ("turn", "dialog"):
+    if level == "turn" or (level == "dialog" and direct.height):
         return direct.select(*KEYS[level], "quality", "rater", "value"), at
+    if level == "dialog":
+        turns = ratings.filter(pl.col("level") == "turn")
+        by_rater = turns.group_by("dialog", "quality", "rater", maintain_order=True)
+        means = by_rater.agg(pl.col("value").mean())
+        return means, dict.fromkeys(means["quality"].unique(), "turn")
     parts = [direct.select(*KEYS[level], "quality", "rater", "value")]
     for below in ("dialog", "turn"):
         rest = ratings.filter(pl.col("level") == below, ~pl.col("quality").is_in(list(at)))
@@ -204,9 +213,15 @@ def _values(
         .collect(engine="streaming")
     )
     if not table["value"].is_not_null().any():
+        elsewhere = scores.table.filter(pl.col("level") == "dialog").limit(1).collect().height
+        of_dialogues = (
+            " A table of your own scores needs a column turn; scores of dialogues can be held "
+            "against the mean ratings of their turns with --level dialog."
+        )
         raise DialensError(
             f"No rated {level} has a score: these scores are not of this corpus, or were made "
-            f"without the level {level}. Make them with: dialens score CORPUS -o SCORES"
+            f"without the level {level}. Make them with: dialens score CORPUS -o SCORES."
+            f"{of_dialogues if level == 'turn' and elsewhere else ''}"
         )
     known = set(table["metric"].unique())
     names = tuple(name for name in scores.signatures if name in known)

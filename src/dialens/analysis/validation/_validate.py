@@ -12,6 +12,7 @@ from dialens.analysis.validation._accuracies import accuracy_rows
 from dialens.analysis.validation._best import best_rows, elsewhere
 from dialens.analysis.validation._groups import Groups, partition
 from dialens.analysis.validation._matrix import MetricMatrix, metric_matrix
+from dialens.analysis.validation._own_scores import OWN
 from dialens.analysis.validation._references import without_references
 from dialens.analysis.validation._rows import (
     ALL_AUTOMATIC,
@@ -51,6 +52,9 @@ from dialens.metrics import MetricCard, Scores
 from dialens.statistics import FOLDS, ClusterDraws, corrected
 
 _FEWEST_FOR_MATRIX = 10
+_TOO_GOOD = 0.9995
+_FEWEST_SUSPICIOUS = 5
+_UNITS = {"turn": "turn", "dialog": "dialogue", "agent": "agent", "system": "system"}
 
 _SHOWN = ("quality", "metric", "r", "interval", "p adj.")
 _MOST_SHOWN = 12
@@ -186,11 +190,12 @@ def validate(
     ratings, removed = (ratings, ()) if references else without_references(ratings)
     present = available_levels(ratings)
     for level in levels or ():
-        if level not in present:
+        if level not in present and not (level == "dialog" and "turn" in present):
             raise DialensError(
                 f"Nothing can be validated at the level {level!r}: it was not rated, or there are "
                 f"fewer than three. Levels with ratings: {', '.join(present)}."
             )
+    asked, of_dialogues = (levels, []) if levels else _levels(present, scores)
     scored, left_out = _with_values(scores, _scored(scores, metrics))
     cards = {name: scores.cards[name] for name in scored}
     groups = partition(cards, psychological=psychological, automatic=automatic)
@@ -203,7 +208,7 @@ def validate(
     counts: dict[tuple[str, str], int] = {}
     matrices: list[MetricMatrix] = []
     units: list[dict[str, Any]] = []
-    for level in levels or present:
+    for level in asked:
         rated = only(rated_units(ratings, corpus, scores, level), scored)
         rng = np.random.default_rng([seed, len(units)])
         draws = ClusterDraws.of(rated.clusters, resamples, rng)
@@ -231,9 +236,36 @@ def validate(
         tuple(matrices),
         tuple(units),
         removed,
-        (*_left_out(removed), *_notes(units), *left_out),
+        (
+            *_left_out(removed),
+            *of_dialogues,
+            *_too_good(correlations),
+            *_notes(units),
+            *left_out,
+        ),
         scores.cards,
     )
+
+
+def _levels(present: list[str], scores: Scores) -> tuple[list[str], list[str]]:
+    """The levels to validate, and a note where scores of dialogues meet ratings of turns."""
+    if "turn" not in present or "dialog" in present:
+        return present, []
+    of_turns = scores.table.filter(pl.col("level") == "turn", pl.col("value").is_not_null())
+    scored = set(of_turns.select(pl.col("metric").unique()).collect(engine="streaming")["metric"])
+    if not scored:
+        levels = ["dialog" if level == "turn" else level for level in present]
+        return levels, [
+            "Dialogues were scored and turns rated: scores are held against the mean ratings of "
+            "each dialogue’s turns. For turns, add a column turn to the scores."
+        ]
+    whole = [n for n, card in scores.cards.items() if card.family == OWN and n not in scored]
+    if not whole:
+        return present, []
+    return present, [
+        f"{listed(whole)} {'is' if len(whole) == 1 else 'are'} of dialogues and not held against "
+        "ratings of turns: add a column turn, or compare dialogues with --level dialog."
+    ]
 
 
 def _facts(rated: RatedUnits) -> dict[str, Any]:
@@ -246,6 +278,19 @@ def _facts(rated: RatedUnits) -> dict[str, Any]:
         "qualities": list(rated.ratings),
         "ratings": int(sum(one.count.sum() for one in rated.ratings.values())),
     }
+
+
+def _too_good(correlations: pl.DataFrame) -> list[str]:
+    """Metrics that repeat a judgement, which is more likely a mistake than a discovery."""
+    suspicious = correlations.filter(
+        pl.col("headline"), pl.col("n") >= _FEWEST_SUSPICIOUS, pl.col("pearson").abs() >= _TOO_GOOD
+    )
+    return [
+        f"{row['metric']} goes with {row['quality']} perfectly (r = {number(row['pearson'], 2)}, "
+        f"{counted(row['n'], _UNITS[row['level']])}), which is suspicious: are these the same "
+        "numbers as the ratings?"
+        for row in suspicious.iter_rows(named=True)
+    ]
 
 
 def _left_out(references: Sequence[str]) -> list[str]:
@@ -324,8 +369,9 @@ def _notes(units: Sequence[Mapping[str, Any]]) -> list[str]:
                     "little, whatever their size."
                 )
         elif row["clusters"] < 20:
+            rated = counted(row["units"], f"rated {_UNITS[row['level']]}")
             notes.append(
-                f"The {row['units']:,} rated {row['level']}s come from only {row['clusters']} "
-                f"{row['clustered_by']}: intervals are rough."
+                f"The {rated} come from only {row['clusters']} {row['clustered_by']}: intervals "
+                "are rough."
             )
     return notes

@@ -371,7 +371,8 @@ def _print(summary: Summary, people: People, output: Path) -> None:
     for table in people_grids(people):
         plain_console().print("", table)
     for note, qualities in _by_note(people).items():
-        print(f"Note ({listed(qualities)}): {note}.")
+        each = ", each" if len(qualities) > 1 else ""
+        print(f"Note ({listed(qualities)}{each}): {note}.")
     rest = [finding for finding in summary.findings if finding.topic != "people"]
     if rest:
         print("")

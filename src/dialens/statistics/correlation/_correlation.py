@@ -33,6 +33,8 @@ FEWEST_UNITS = 3
 FEWEST_CLUSTERS = 8
 FEWEST_PERMUTED = 5
 """Fewer units have so few orders that no p-value could be below .05."""
+PERFECT = 1 - 1e-12
+"""A coefficient from here on is 1 but for rounding: Fisher's scale has no place for it."""
 _FLAT = 1e-12
 
 
@@ -347,9 +349,9 @@ def _estimate(
     if undefined > MOST_UNDEFINED and n_clusters >= FEWEST_CLUSTERS:
         missing = f"not defined in {undefined:.0%} of the resamples"
         return Estimate(value, p=pair.p, reason=missing)
-    if abs(value) >= 1 - 1e-12:
-        return Estimate(value, reason="a perfect correlation has no interval")
     p = pair.p if n >= FEWEST_PERMUTED and np.isfinite(pair.p) else None
+    if abs(value) >= PERFECT:
+        return Estimate(value, p=p, reason="a perfect correlation has no interval")
     reach = float(stats.norm.ppf((1 + confidence) / 2)) * pair.least_error
     if not np.isfinite(reach):
         return Estimate(value, p=p, reason=f"only {n} units: too few for an interval")

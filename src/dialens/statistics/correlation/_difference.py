@@ -16,6 +16,7 @@ from dialens.statistics._bootstrap import ClusterDraws, Floats, Mask
 from dialens.statistics.correlation._correlation import (
     FEWEST_CLUSTERS,
     FEWEST_UNITS,
+    PERFECT,
     pearson_replicates,
     standard_scores,
 )
@@ -56,12 +57,14 @@ def williams(r_a: float, r_b: float, r_ab: float, n: int) -> DependentTest:
 def steiger(r_a: float, r_b: float, r_ab: float, n: int) -> DependentTest:
     """Steiger's z (1980, equation 14): Dunn and Clark's with the two correlations averaged.
 
-    Arguments as for `williams`.
+    Arguments as for `williams`. A perfect correlation has no place on Fisher's scale, so no z.
 
     Examples:
         >>> round(steiger(0.4, 0.5, 0.1, 103).statistic, 7)  # Steiger 1980, p. 249, unrounded
         -0.8887185
     """
+    if max(abs(r_a), abs(r_b)) >= PERFECT:
+        return DependentTest(float("nan"), float("nan"))
     square = ((r_a + r_b) / 2) ** 2
     shared = r_ab * (1 - 2 * square) - square * (1 - 2 * square - r_ab**2) / 2
     covariance = shared / (1 - square) ** 2

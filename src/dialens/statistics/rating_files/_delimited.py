@@ -140,7 +140,12 @@ def no_table(source: Source) -> str:
     """What a table of ratings needs, and what was found instead."""
     columns = [name for name in header_of(source)[1] if name]
     found = f"found: {listed(columns)}" if columns else "the file is empty"
-    remedy = " Map other names: --column item=COLUMN --column value=COLUMN." if columns else ""
+    remedy = (
+        " Map other names: --column item=COLUMN --column value=COLUMN. If a row is an item and a "
+        "column a rater: --format wide; a row a rater and a column an item: --format matrix."
+        if columns
+        else ""
+    )
     return f"{source.path} is no table of ratings: it needs the columns {NEEDED}; {found}.{remedy}"
 
 

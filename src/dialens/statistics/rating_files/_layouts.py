@@ -21,7 +21,7 @@ from dialens.statistics.rating_files._column_names import (
     raters_in,
 )
 from dialens.statistics.rating_files._taken import PLACE, Cells, Taken, renamed
-from dialens.statistics.rating_files._values import readable
+from dialens.statistics.rating_files._values import readable_columns
 
 ONLY_QUALITY = "rating"
 """What a quality is called that nobody named."""
@@ -106,11 +106,11 @@ def _rated(
     free = [c for c in cells.columns if c not in names and plain(c) not in _ROW_NAMES]
     free = [c for c in free if plain(c) != "id" or len(cells.given(c).unique()) < len(cells.frame)]
     people = {column.column for column in raters_in(free)}
+    answers = readable_columns(cells.frame, free, scale)
     return [
         c
         for c in free
-        if readable(cells.frame[c], scale)
-        or (c in people and 0 < cells.given(c).n_unique() <= _MOST_CATEGORIES)
+        if c in answers or (c in people and 0 < cells.given(c).n_unique() <= _MOST_CATEGORIES)
     ]
 
 

@@ -15,7 +15,7 @@ from dialens.base import DialensError, counted, listed
 from dialens.statistics.rating_files._column_names import plain
 from dialens.statistics.rating_files._layouts import ONLY_QUALITY
 from dialens.statistics.rating_files._taken import PLACE, Cells, Taken
-from dialens.statistics.rating_files._values import readable
+from dialens.statistics.rating_files._values import given, readable, readable_columns
 
 _METADATA = (
     "startdate", "enddate", "status", "ipaddress", "progress", "duration_(in_seconds)", "finished",
@@ -51,6 +51,13 @@ class _Column:
     question: str
     statement: str | None
     text: str
+
+    @property
+    def group(self) -> tuple[str | None, ...] | None:
+        """What columns of one loop, or of one matrix, have in common; None for a lone question."""
+        if self.loop:
+            return ("loop", self.question, self.statement)
+        return ("matrix", self.question) if self.statement else None
 
     @property
     def stem(self) -> str:
@@ -104,9 +111,8 @@ def from_qualtrics(
     rater = _rater(cells, mapping)
     free = [c for c in cells.columns if _is_answer(c, rater)]
     body = Cells(frame.drop(PLACE), cells.name)
-    answered = [c for c in free if readable(body.frame[c], scale)]
-    columns = [_apart(name, texts.get(name) or "") for name in answered]
-    columns = _ratings_among(columns)
+    apart = [_apart(name, texts.get(name) or "") for name in free]
+    columns = _ratings_among(_answered(apart, body.frame, scale))
     if not columns:
         raise DialensError(
             f"{cells.name} is an export of Qualtrics without a column of ratings: none holds "
@@ -209,6 +215,25 @@ def _apart(name: str, text: str) -> _Column:
     if statement:
         return _Column(name, loop and loop[1], statement[1], statement[2], text)
     return _Column(name, loop and loop[1], rest, None, text)
+
+
+def _answered(
+    columns: Sequence[_Column], frame: pl.DataFrame, scale: Sequence[str] | None
+) -> list[_Column]:
+    """The columns that hold answers; those of one loop or matrix stand or fall together.
+
+    An item on which all respondents agreed shows one word only, which tells no scale by itself.
+    """
+    answered = set(readable_columns(frame, [column.name for column in columns], scale))
+    groups: dict[tuple[str | None, ...], list[str]] = {}
+    for column in columns:
+        if column.group is not None and given(frame[column.name]).count():
+            groups.setdefault(column.group, []).append(column.name)
+    for names in groups.values():
+        together = pl.concat([frame[name].alias("answers") for name in names])
+        if readable(together, scale) or 2 * len(answered.intersection(names)) >= len(names):
+            answered.update(names)
+    return [column for column in columns if column.name in answered]
 
 
 def _ratings_among(columns: Sequence[_Column]) -> list[_Column]:

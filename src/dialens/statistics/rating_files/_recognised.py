@@ -29,6 +29,8 @@ from dialens.statistics.rating_files._taken import LAYOUTS, Cells, Taken
 
 _MAPPED = ("item", *RATINGS.names(), "choice", "label")
 _TURNS = {"role", "speaker", "context", "messages", "conversation", "conversations"}
+_NAMES_OR_TURNS = "conversation"
+_LONGEST_NAME = 60
 _PARQUET = b"PAR1"
 _IN_A_ROW = ("wide", "matrix", "qualities")
 
@@ -62,7 +64,8 @@ def foreign(
     columns = list(first) if first is not None else columns_of(source)
     if not any(columns):
         return None
-    if layout is None and _TURNS & {column.strip().lower() for column in columns}:
+    turns = _TURNS & {column.strip().lower() for column in columns}
+    if layout is None and turns and not (turns == {_NAMES_OR_TURNS} and _names_items(source)):
         return None
     if is_prolific(columns):
         raise DialensError(
@@ -70,6 +73,15 @@ def foreign(
             f"ratings first, and this file with --participants {source.path}."
         )
     return _from_cells(read_cells(source), layout, mapping, scale)
+
+
+def _names_items(source: Source) -> bool:
+    """Whether the column `conversation` holds names of conversations rather than their turns."""
+    cells = read_cells(source)
+    column = next(c for c in cells.columns if c.strip().lower() == _NAMES_OR_TURNS)
+    names = cells.given(column)
+    short = (names.str.len_chars() <= _LONGEST_NAME) & ~names.str.contains(r"^[\[{]|\n")
+    return len(names) > 0 and bool(short.all())
 
 
 def columns_of(source: Source) -> list[str]:

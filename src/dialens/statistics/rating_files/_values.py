@@ -158,6 +158,27 @@ def readable(cells: pl.Series, scale: Sequence[str] | None = None) -> bool:
     return known is not None and words <= {word.strip().lower() for word in known}
 
 
+def readable_columns(
+    frame: pl.DataFrame, columns: Sequence[str], scale: Sequence[str] | None = None
+) -> list[str]:
+    """The columns that hold answers, those on which everybody agreed among them.
+
+    One word alone tells no scale: a column of nothing but "Yes" is known by the "No" in another.
+
+    Examples:
+        >>> frame = pl.DataFrame({"a": ["Yes", "No"], "b": ["Yes", "Yes"], "c": ["nice", "nice"]})
+        >>> readable_columns(frame, ["a", "b", "c"])
+        ['a', 'b']
+    """
+    own = [c for c in columns if readable(frame[c], scale)]
+    spoken = {c: given(frame[c]).drop_nulls().unique(maintain_order=True) for c in columns}
+    alone = {c: words[0] for c, words in spoken.items() if c not in own and len(words) == 1}
+    words = [spoken[c] for c in own if leading_number(spoken[c]).null_count()]
+    others = pl.concat(words).unique().to_list() if words else list(set(alone.values()))
+    agreed = [c for c, word in alone.items() if well_known_scale([*others, word]) is not None]
+    return [c for c in columns if c in own or c in agreed]
+
+
 def read_values(
     table: pl.DataFrame, reading: Reading, file: str, place: Place | None = None
 ) -> Values:

@@ -4,7 +4,7 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
-from dialens.base import DialensError, did_you_mean
+from dialens.base import DialensError, did_you_mean, make_folder
 from dialens.studies._files import SCHEMA, STUDY, write_schema
 from dialens.studies._study import Study, load_study
 
@@ -44,7 +44,7 @@ def write_template(name: str, folder: Path) -> Study:
         ('pairwise', 1)
     """
     source = _folder(name)
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     for entry in source.iterdir():
         if entry.is_file() and entry.name.endswith((".yaml", ".jsonl")):
             (folder / entry.name).write_bytes(entry.read_bytes())
