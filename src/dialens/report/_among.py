@@ -14,6 +14,7 @@ from dialens.statistics import FEWEST
 _MIDDLE = 50.0
 _MOST_UNLIKE = 2
 _FAR = 30.0
+_ANYWHERE = 0.9
 _GROUPS = {PEOPLE: "people", SYSTEMS: "public systems"}
 
 
@@ -165,5 +166,8 @@ def _finding(digest: Digest, unit: Unit, name: str, heading: str) -> Finding:
 
 
 def _says_nothing(card: MetricCard, place: PlaceAmong) -> bool:
-    """Whether the middle 90 % of people lie anywhere that the metric can."""
-    return (place.quantiles[0], place.quantiles[-1]) == card.range
+    """Whether the middle 90 % of people lie nearly anywhere that the metric can."""
+    least, most = card.range
+    if least is None or most is None:
+        return False
+    return place.quantiles[-1] - place.quantiles[0] >= _ANYWHERE * (most - least)

@@ -12,7 +12,7 @@ from dialens.report._table import Place
 from dialens.statistics import AgentValue, standouts
 
 _FEW_DIALOGS = 10
-_MOST = 4
+_MOST = 5
 _MOST_JUDGED = 3
 _MOST_ANSWERED = 2
 _MUCH_MISSING = 0.2
