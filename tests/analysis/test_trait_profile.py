@@ -197,14 +197,25 @@ def test_profile_by_hand() -> None:
 
 def test_a_single_agent_has_no_stability_and_says_why() -> None:
     scores = scored({("s", "a"): ["1", "3"], ("t", "b"): ["6", "8", "10"]})
-    alone = trait_profile(scores).table
+    alone = trait_profile(scores, within="system").table
     assert alone["stability"].null_count() == alone.height
     assert set(alone["reason"]) == {"one agent only"}
     assert alone["sd_within"].to_list() == pytest.approx([2**0.5, 2**0.5, 2.0, 2.0])
-    together = trait_profile(scores, within="corpus").table
+    together = trait_profile(scores).table
+    assert together.equals(trait_profile(scores, within="corpus").table)
     assert together["level"].to_list() == ["system", "agent", "agent"]
     assert together["system"].to_list() == [None, "s", "t"]
     assert together["stability"].null_count() == 0
+
+
+def test_an_agent_alone_in_its_system_is_compared_with_those_of_others() -> None:
+    pair = {("s", "a"): ["1", "3"], ("s", "b"): ["6", "8"]}
+    found = trait_profile(scored(pair | {("t", "c"): ["2", "4"]}))
+    assert found.within == "corpus"
+    assert found.table.row(0, named=True)["n_agents"] == 3
+    apart = trait_profile(scored(pair | {("t", "c"): ["2", "4"], ("t", "d"): ["9", "5"]}))
+    assert apart.within == "system"
+    assert apart.table.filter(pl.col("level") == "system")["n_agents"].to_list() == [2, 2]
 
 
 def test_missing_values_are_counted_with_their_reason() -> None:

@@ -116,6 +116,9 @@ def test_words_follow_the_shape_of_the_corpus() -> None:
     assert apart.sound[0].verdict.endswith("lie between the agents.")
     alike = warm({("s", "a"): low, ("s", "b"): low})
     assert alike.sentence == "The agents cannot be told apart in warmth."
+    fact = alike.sound[0].facts[0]
+    assert (fact.stability, fact.ends[:4]) == ("none", "0.00")
+    assert fact.why.startswith("None: the estimate is −0.")
     one = warm({("s", "a"): low})
     assert one.sound[0].facts[0].stability == "–"
     assert one.sound[0].facts[0].why == "One agent only."
@@ -126,6 +129,9 @@ def test_words_follow_the_shape_of_the_corpus() -> None:
     alone = warm({("s", "a"): low, ("t", "b"): high})
     assert alone.sound[0].verdict.endswith("lie between the agents.")
     assert alone.caution[0].startswith("Every system here has one agent")
+    some = warm({("s", "a"): low, ("s", "b"): low, ("t", "c"): high})
+    assert some.sentence.startswith("The agents differ most in warmth")
+    assert some.caution[0].startswith("Some agents here are alone in their system")
     assert warm({("s", "a"): ["x"], ("s", "b"): ["y"]}) is None
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,11 @@ import polars as pl
 import pytest
 
 from dialens import Corpus, DialensError, Resources, score
+from dialens.base import Recorder
 from dialens.corpus import Dialogue, Turn
 from dialens.metrics import select
 from dialens.report import write_report
+from dialens.report._score_report import _title
 from dialens.text import Lexicon
 from tests.report.conftest import Make
 from tests.report.material import ASKING, FLAT, HOSTILE, record, silent, talk, two_agents
@@ -41,14 +44,42 @@ def test_the_summary_counts_and_finds(make: Make) -> None:
         "Questions: asker 100.0 % (73.5 to 100.0) differs from teller 0.0 % (0.0 to 26.5). "
         "12 dialogues each."
     ]
-    first = "asker asks in more of its turns than teller (100.0 % against 0.0 %)"
-    assert first in summary.answer
-    assert first in summary.path.read_text()
-    assert "differ, not which is better" in summary.path.read_text()
+    warmth, interest, manners = re.findall(r"[\d.]+(?: %)? against [\d.]+(?: %)?", summary.answer)
+    assert summary.answer == (
+        f"asker answers feelings more warmly than teller (empathy {warmth}), is more engaging "
+        f"(engagement {interest}) and scores lower on toxicity ({manners})"
+    )
+    assert summary.answer in summary.path.read_text()
+    better = "Higher is better in empathy and engagement and lower is better in toxicity; neither"
+    assert better in summary.path.read_text()
     assert summary.size == summary.path.stat().st_size
     assert not any(
         word in summary.path.read_text().split("<script>")[0] for word in ("significant",)
     )
+
+
+def test_without_a_better_one_the_answer_says_so_before_what_differs(make: Make) -> None:
+    differing = "asker asks in more of its turns than teller (100.0 % against 0.0 %)"
+    described = make(two_agents(), metrics=["question"])
+    assert described.answer == differing
+    assert "differ, not which is better" in described.path.read_text()
+    alike = [talk(who, n, ("Yes?" if who == "asker" else "Yes.",)) for who in ("asker", "teller")
+             for n in range(12)]  # fmt: skip
+    judged = make(Corpus.of(alike), metrics=["question", "toxicity"], hour=10)
+    assert judged.answer == f"No agent is clearly ahead in toxicity; {differing}"
+
+
+@pytest.mark.parametrize(
+    ("data", "title"),
+    [
+        ({"name": "talks.jsonl.gz"}, "talks"),
+        ({"name": "a.jsonl, b.tsv", "inputs": [{"name": "a.jsonl"}, {"name": "b.tsv"}]}, "a, b"),
+        ({"name": "gpt-4.1"}, "gpt-4.1"),
+        ({}, "Conversations"),
+    ],
+)
+def test_the_title_has_no_endings(data: dict[str, Any], title: str) -> None:
+    assert _title(replace(Recorder("score").record(), data=data)) == title
 
 
 def test_agents_that_are_alike_are_not_told_apart(make: Make) -> None:

@@ -14,6 +14,7 @@ import polars as pl
 import pytest
 
 from dialens import Corpus, Resources, score
+from dialens.analysis.profiles import trait_profile
 from dialens.corpus import Dialogue, Turn
 from dialens.metrics import (
     Definition,
@@ -26,7 +27,7 @@ from dialens.metrics import (
 )
 from dialens.metrics._state import Floats
 from dialens.report._digest import Digest
-from dialens.report.profile import ProfileSection, profile_of, profile_section
+from dialens.report.profile import ProfileSection, profile_section
 from tests.report.conftest import Make, Visitor
 from tests.report.material import HOSTILE, two_agents
 
@@ -68,7 +69,7 @@ def section(
         resources=Resources(scorers=ScorerSet(ScorerContext(models=ModelChoice("none")))),
     )
     digest = Digest.of(scores)
-    return profile_section(digest, scores, corpus, profile_of(digest, scores))
+    return profile_section(digest, scores, corpus, trait_profile(scores))
 
 
 def simulated(

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import polars as pl
 from rich.console import Console
 from rich.table import Column
 
@@ -16,19 +17,19 @@ _MISSING = "–"
 def print_one_agent(console: Console, scores: Scores, names: list[str]) -> None:
     """One agent: a row a metric, with its place among people and systems.
 
-    Values are means of dialogues, as those of people are: an agent's own pool of words is larger,
-    and what is pooled is more mixed and less diverse.
+    Values are those of a typical dialogue (the median), as people's are: an agent's own pool of
+    words is larger, and what is pooled is more mixed and less diverse.
 
     Args:
         console: Where to.
         scores: What was scored.
         names: The metrics to show.
     """
-    values = scores.wide("agent").row(0, named=True)
+    values = scores.dialog_values(names).select(pl.col(names).median()).row(0, named=True)
     places = {
         (row["metric"], row["group"]): row for row in scores.reference().iter_rows(named=True)
     }
-    heads = ["a dialogue", "people 5–95 %", "above people", "above systems"]
+    heads = ["typical", "people 5–95 %", "above people", "above systems"]
     table = plain_table(Column("metric", no_wrap=True), numbers=heads)
     whys: dict[str, list[str]] = {}
     for name in names:
@@ -36,7 +37,7 @@ def print_one_agent(console: Console, scores: Scores, names: list[str]) -> None:
         band = interval(people["p05"], people["p95"], None, percent=card.percent)
         table.add_row(
             card.label,
-            _value(card, values[name] if people["value"] is None else people["value"]),
+            _value(card, values[name]),
             band,
             _place(people),
             _place(places[name, SYSTEMS]),
@@ -47,8 +48,9 @@ def print_one_agent(console: Console, scores: Scores, names: list[str]) -> None:
     for why, labels in whys.items():
         console.print(f"{', '.join(labels)}: {why}.", soft_wrap=True)
     console.print(
-        "Above people: the share of dialogues of people, with about as many words, that score "
-        "lower (95 % interval). They talk of other things; unlike people is not worse.",
+        "Typical: the median over dialogues. Above people: the share of dialogues of people, with "
+        "about as many words, that score lower (95 % interval). They talk of other things; unlike "
+        "people is not worse.",
         soft_wrap=True,
     )
 

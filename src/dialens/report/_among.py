@@ -1,68 +1,21 @@
-"""Agents among people and public systems: a strip a quality, and the places in words.
+"""Agents among people and public systems, in words.
 
-What a place means is documented in `metrics/_placing.py`; here it is only drawn and worded.
+What a place means is documented in `metrics/_placing.py`; `report/_people_strips.py` draws it.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from dialens.base import counted, listed
-from dialens.metrics import PEOPLE, SYSTEMS, MetricCard, PlaceAmong, in_sentence, reference_values
-from dialens.report._charts import FEW_AGENTS
+from dialens.base import counted
+from dialens.metrics import PEOPLE, SYSTEMS, MetricCard, PlaceAmong, in_sentence
 from dialens.report._digest import Digest, Unit
 from dialens.report._page import Finding
-from dialens.report._table import Place
-from dialens.report._wording import Scale
 from dialens.statistics import FEWEST
 
 _MIDDLE = 50.0
 _MOST_UNLIKE = 2
 _FAR = 30.0
-_LONG = 95.0
+_ANYWHERE = 0.9
 _GROUPS = {PEOPLE: "people", SYSTEMS: "public systems"}
-
-
-@dataclass(frozen=True)
-class Dot:
-    """An agent on a strip."""
-
-    name: str
-    number: int
-    place: Place
-
-
-@dataclass(frozen=True)
-class Quality:
-    """One metric: what it is, a strip with the people behind the agents, and the places in words.
-
-    Attributes:
-        label: What it is called.
-        meaning: What it measures, in one line.
-        better: Which way is better, where one is.
-        band: People's 5th, 25th, 50th, 75th and 95th of a hundred, in percent of the strip.
-        dots: Agents.
-        ends: What the strip spans, written out.
-        middle: Between which values the middle 90 % of people lie.
-        lines: Sentences on the agents.
-    """
-
-    label: str
-    meaning: str
-    better: str
-    band: tuple[float, ...]
-    dots: Sequence[Dot]
-    ends: tuple[str, str]
-    middle: str
-    lines: Sequence[str]
-
-
-@dataclass(frozen=True)
-class Among:
-    """The section: qualities with their strips, and what to keep in mind."""
-
-    qualities: Sequence[Quality]
-    cautions: Sequence[str]
-    agents: Sequence[str]
 
 
 def place_words(place: PlaceAmong, group: str = PEOPLE, *, brief: bool = False) -> str:
@@ -201,142 +154,20 @@ def _apart(place: PlaceAmong) -> bool:
 def _finding(digest: Digest, unit: Unit, name: str, heading: str) -> Finding:
     card, place = digest.cards[name], digest.place(unit.number, name)
     scale = digest.scales[name]
-    numbers = (
-        f"{card.meaning}: {scale.text(place.value)} in a typical dialogue, where the middle 90 % "
-        f"of people have {_middle(scale, place.quantiles)}"
-    )
-    low = card.higher_is_better is False and (place.percentile or 0.0) <= _MIDDLE
-    topic = f"low {card.label.lower()}" if low else card.label.lower()
+    numbers = f"{card.meaning}: {scale.text(digest.typical(unit.number, name))} in a typical "
+    numbers += "dialogue"
+    if not _says_nothing(card, place):
+        low, high = place.quantiles[0], place.quantiles[-1]
+        people = f"{scale.number(low)} to {scale.text(high)}"
+        numbers += f", where the middle 90 % of people have {people}"
+    low_is_good = card.higher_is_better is False and (place.percentile or 0.0) <= _MIDDLE
+    topic = f"low {card.label.lower()}" if low_is_good else card.label.lower()
     return Finding(claim(card, unit.name, place), numbers, heading=f"{heading}: {topic}")
 
 
-def among(digest: Digest) -> Among | None:
-    """The section, or nothing where no metric here has reference values."""
-    names = [
-        name
-        for name in digest.headline
-        if any(digest.place(unit.number, name).percentile is not None for unit in digest.agents)
-    ]
-    if not names:
-        return None
-    return Among(
-        [_quality(digest, name) for name in names],
-        _cautions(digest, names),
-        [unit.name for unit in digest.agents] if 1 < len(digest.agents) <= FEW_AGENTS else [],
-    )
-
-
-def _quality(digest: Digest, name: str) -> Quality:
-    card = digest.cards[name]
-    placed = [
-        (unit, digest.place(unit.number, name))
-        for unit in digest.agents
-        if digest.place(unit.number, name).percentile is not None
-    ]
-    quantiles = tuple(
-        sum(each) / len(placed) for each in zip(*(p.quantiles for _, p in placed), strict=True)
-    )
-    pooled = bool(digest.band(name))
-    rows = [
-        (
-            place.value,
-            unit.estimates[name].low if pooled else None,
-            unit.estimates[name].high if pooled else None,
-        )
-        for unit, place in placed
-    ]
-    scale = Scale.of(card, rows, quantiles)
-    dots = [
-        Dot(
-            unit.name,
-            unit.number,
-            Place(
-                scale.place(value or 0.0),
-                None if low is None else scale.place(low),
-                None if high is None else scale.place(high),
-            ),
-        )
-        for (unit, _), (value, low, high) in zip(placed, rows, strict=True)
-    ]
-    better = {True: "Higher is better.", False: "Lower is better.", None: ""}
-    return Quality(
-        card.label,
-        card.meaning,
-        better[card.higher_is_better],
-        tuple(scale.place(q) for q in quantiles),
-        dots,
-        (scale.text(scale.low), scale.text(scale.high)),
-        _middle(scale, quantiles),
-        _lines(digest, card, placed),
-    )
-
-
-def _middle(scale: Scale, quantiles: Sequence[float]) -> str:
-    """Between which values the middle 90 % lie, with their unit."""
-    return f"{scale.number(quantiles[0])} to {scale.text(quantiles[-1])}"
-
-
-def _lines(
-    digest: Digest, card: MetricCard, placed: Sequence[tuple[Unit, PlaceAmong]]
-) -> list[str]:
-    if len(digest.agents) == 1:
-        (unit, place), *_ = placed
-        systems = digest.place(unit.number, card.name, SYSTEMS)
-        return [f"{claim(card, 'It', place)}{_and_systems(card, systems)}."]
-    ordered = sorted(placed, key=lambda pair: -(pair[1].percentile or 0.0))
-    if len(ordered) > FEW_AGENTS:
-        (top, first), (bottom, last) = ordered[0], ordered[-1]
-        return [
-            f"From {bottom.name}, higher than {place_words(last)}, to {top.name}, higher than "
-            f"{place_words(first, brief=True)}."
-        ]
-    parts = [f"{unit.name} {place_words(place, brief=True)}" for unit, place in ordered]
-    return [f"Higher than this share of people: {listed(parts)}."]
-
-
-def _cautions(digest: Digest, names: Sequence[str]) -> list[str]:
-    card = reference_values().card
-    people = [source for source in card["sources"] if source["group"] == PEOPLE]
-    speakers = sum(source["speakers"] for source in people)
-    cautions = [
-        "The grey band holds the middle 90 % of people, its darker part the middle half, the line "
-        "their median. “Higher than 78 % of people” means: take one dialogue of the agent and one "
-        "of a person who wrote about as many words; in 78 of 100 such pairs the agent’s scores "
-        "higher. Numbers in brackets are 95 % intervals over dialogues.",
-        f"People are {counted(speakers, 'speaker')} in English conversations of "
-        f"{len(people)} kinds: {_kinds(people)}. What they talk about is not what your agent talks "
-        "about, and being unlike them is neither good nor bad by itself.",
-    ]
-    long = [
-        unit.name
-        for unit in digest.agents
-        if (digest.place(unit.number, "length").percentile or 0.0) > _LONG
-    ]
-    if long:
-        who = listed(long[:3]) if len(long) <= 3 else counted(len(long), "agent")
-        cautions.append(
-            f"{who} {'writes' if len(long) == 1 else 'write'} longer turns than nearly all people, "
-            "who then are those that wrote most."
-        )
-    small = [unit.name for unit in digest.agents if unit.dialogs < _FEW]
-    if small:
-        cautions.append(
-            f"Few dialogues: {listed(small[:3])}{' and others' if len(small) > 3 else ''} "
-            f"{'has' if len(small) == 1 else 'have'} fewer than {_FEW}, so places are rough."
-        )
-    missing = [name for name in digest.headline if name not in names]
-    reasons = dict.fromkeys(
-        digest.place(digest.agents[0].number, name).reason or "" for name in missing
-    )
-    if missing and any(reasons):
-        labels = listed([digest.label(name).lower() for name in missing])
-        cautions.append(f"Not placed: {labels} ({'; '.join(r for r in reasons if r)}).")
-    return cautions
-
-
-_FEW = 10
-
-
-def _kinds(sources: Sequence[dict[str, str]]) -> str:
-    titles = [source["title"] for source in sources]
-    return "; ".join(f"{title[0].lower()}{title[1:]}" for title in titles)
+def _says_nothing(card: MetricCard, place: PlaceAmong) -> bool:
+    """Whether the middle 90 % of people lie nearly anywhere that the metric can."""
+    least, most = card.range
+    if least is None or most is None:
+        return False
+    return place.quantiles[-1] - place.quantiles[0] >= _ANYWHERE * (most - least)

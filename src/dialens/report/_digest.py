@@ -17,8 +17,6 @@ from dialens.report._wording import Scale, headline_metrics
 
 _AGENT = ["system", "agent"]
 _NOWHERE = PlaceAmong()
-_ALIKE = 0.15
-"""How far, as a share of people's spread, a pooled value may lie from the mean of dialogues."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +104,7 @@ class Digest:
                     )
                     for unit in self.agents
                 ],
-                self.band(name),
+                self.people(name),
             )
             for name, card in self.cards.items()
         }
@@ -115,24 +113,27 @@ class Digest:
         """Where an agent stands among a group on a metric; without a percentile where unknown."""
         return self.places.get((number, name, group), _NOWHERE)
 
-    def band(self, name: str) -> tuple[float, ...]:
-        """Five quantiles of people's dialogues that agents' values can be seen among, or nothing.
+    def people(self, name: str) -> tuple[float, ...]:
+        """Between which values the middle 90 % of people lie, whichever agent they resemble.
 
-        Nothing where an agent's value is another thing than that of its dialogues (distinct word
-        pairs get fewer, and emotions more mixed, the more is pooled).
+        Agents are held against people who wrote as much as they did, so this holds all of those.
         """
-        bands = []
-        for unit in self.agents:
-            place, value = self.place(unit.number, name), unit.estimates[name].value
-            if place.value is None or value is None:
-                continue
-            width = place.quantiles[-1] - place.quantiles[0]
-            if abs(place.value - value) > _ALIKE * width:
-                return ()
-            bands.append(place.quantiles)
-        if not bands:
-            return ()
-        return tuple(sum(each) / len(bands) for each in zip(*bands, strict=True))
+        known = [self.place(unit.number, name).quantiles for unit in self.agents]
+        ends = [(each[0], each[-1]) for each in known if each]
+        return (min(low for low, _ in ends), max(high for _, high in ends)) if ends else ()
+
+    @cached_property
+    def _typical(self) -> Mapping[tuple[int, str], float | None]:
+        middles = self.dialogs.group_by("agent").agg(pl.col(self.headline).median())
+        return {
+            (row["agent"], name): row[name]
+            for row in middles.iter_rows(named=True)
+            for name in self.headline
+        }
+
+    def typical(self, number: int, name: str) -> float | None:
+        """The median over an agent's dialogues of a headline metric."""
+        return self._typical.get((number, name))
 
     @cached_property
     def spread(self) -> dict[str, float | None]:

@@ -2,15 +2,19 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
-from dialens.base import Estimate, counted, listed
+from dialens.base import Estimate, capitalised, counted, listed
+from dialens.metrics import in_sentence
 from dialens.report._digest import Digest, Unit
 from dialens.report._page import End, Finding
 from dialens.report._table import Place
 from dialens.statistics import AgentValue, standouts
 
 _FEW_DIALOGS = 10
-_MOST = 3
+_MOST = 5
+_MOST_JUDGED = 3
+_MOST_ANSWERED = 2
 _MUCH_MISSING = 0.2
 
 
@@ -71,17 +75,79 @@ def headline(digest: Digest, agent_turns: int | None = None) -> str:
 
 
 def gaps(digest: Digest) -> list[Gap]:
-    """In each family of headline metrics the widest gap that stands out, the widest first."""
+    """In each family of headline metrics the widest gap that stands out.
+
+    Those that say who is better come first, in the order of the metrics; then the widest.
+    """
     names = _looked_at(digest)
     apart = standouts(
         {name: [_value(unit, name) for unit in digest.agents] for name in names},
         digest.spread,
         {name: digest.cards[name].family for name in names},
     )
+    judged = _judged(digest)
+    first = sorted(
+        (pair for pair in apart if pair.metric in judged), key=lambda p: judged.index(p.metric)
+    )[:_MOST_JUDGED]
+    ordered = [*first, *(pair for pair in apart if pair not in first)]
     return [
         _gap(digest, pair.metric, digest.agents[pair.higher], digest.agents[pair.lower])
-        for pair in apart[:_MOST]
+        for pair in ordered[:_MOST]
     ]
+
+
+def several_answer(digest: Digest, found: Sequence[Gap]) -> str:
+    """Who is better in what, and by how much; then what else tells the agents apart.
+
+    Args:
+        digest: Of the run.
+        found: The gaps between its agents.
+    """
+    if not found:
+        return f"Nothing tells {counted(len(digest.agents), 'agent')} apart more than chance would"
+    judged = _judged(digest)
+    better = [_clause(digest, gap) for gap in found if gap.metric in judged]
+    others = [_clause(digest, gap) for gap in found if gap.metric not in judged]
+    parts = [_joined(list(same)) for _, same in groupby(better, key=lambda each: each[:2])]
+    if judged and not better:
+        parts = [f"No agent is clearly ahead in {_any_of(digest, judged)}"]
+    if len(better) < _MOST_ANSWERED:
+        parts += [_joined([each]) for each in others[:1]]
+    return "; ".join(parts)
+
+
+_Clause = tuple[str, str, str, str]
+"""Who, than whom, does what, and the sizes of both."""
+
+
+def _clause(digest: Digest, gap: Gap) -> _Clause:
+    """The better agent first where one is better, else the higher."""
+    card = digest.cards[gap.metric]
+    first, second, verb = gap.higher, gap.lower, card.higher_reads
+    if card.higher_is_better is False:
+        first, second = second, first
+        verb = f"scores lower on {in_sentence(card.long_label)}"
+    quality = f"{in_sentence(gap.label)} " if card.higher_is_better else ""
+    return first.name, second.name, verb, f"({quality}{first.value} against {second.value})"
+
+
+def _joined(clauses: Sequence[_Clause]) -> str:
+    """What one agent does more than another, in one sentence."""
+    (first, second, verb, sizes), *rest = clauses
+    parts = [f"{verb} than {second} {sizes}", *(f"{verb} {sizes}" for *_, verb, sizes in rest)]
+    return f"{first} {listed(parts)}"
+
+
+def _any_of(digest: Digest, names: Sequence[str]) -> str:
+    if len(names) > _MOST_JUDGED:
+        return f"any of {len(names)} qualities"
+    *some, last = [digest.label(name).lower() for name in names]
+    return f"{', '.join(some)} or {last}" if some else last
+
+
+def _judged(digest: Digest) -> list[str]:
+    """Headline metrics of which it is known which end is better."""
+    return [n for n in _looked_at(digest) if digest.cards[n].higher_is_better is not None]
 
 
 def _value(unit: Unit, name: str) -> AgentValue:
@@ -114,8 +180,7 @@ def _gap(digest: Digest, name: str, top: Unit, bottom: Unit) -> Gap:
 def _end(digest: Digest, name: str, unit: Unit) -> End:
     scale, estimate = digest.scales[name], unit.estimates[name]
     at, low, high = (scale.place(_known(x)) for x in (estimate.value, estimate.low, estimate.high))
-    band = tuple(scale.place(quantile) for quantile in digest.band(name))
-    place = Place(at, low, high, band)
+    place = Place(at, low, high)
     interval = scale.interval(estimate.low, estimate.high)
     return End(unit.name, scale.text(estimate.value), interval, place)
 
@@ -135,10 +200,23 @@ def caution(digest: Digest, found: Sequence[Gap]) -> str:
     return (
         f"These are the widest gaps of their kind among {looked_at} and {agents}, and wider than "
         "looking at so many pairs would bring about by chance. The numbers in brackets are 95 % "
-        "intervals over dialogues. They say that agents differ, not which is better. "
+        f"intervals over dialogues. {_which_is_better(digest, found)}"
         + ("Traits are research-grade: see Character for what they are worth. " if traits else "")
         + "For every pair with a corrected test, run dialens compare."
     )
+
+
+def _which_is_better(digest: Digest, found: Sequence[Gap]) -> str:
+    higher, lower, neither = (
+        [gap.label.lower() for gap in found if digest.cards[gap.metric].higher_is_better is way]
+        for way in (True, False, None)
+    )
+    if not higher and not lower:
+        return "They say that agents differ, not which is better. "
+    parts = [f"higher is better in {listed(higher)}"] if higher else []
+    parts += [f"lower is better in {listed(lower)}"] if lower else []
+    rest = f"; neither is in {listed(neither)}" if neither else ""
+    return f"{capitalised(' and '.join(parts))}{rest}. "
 
 
 def missing_values(digest: Digest) -> str:

@@ -4,17 +4,25 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from dialens.base import Recorder, RunRecord, counted, listed
+from dialens.analysis.profiles import trait_profile
+from dialens.base import Recorder, RunRecord, counted
 from dialens.corpus import Corpus
 from dialens.metrics import Resources, Scores
-from dialens.report._among import Among, among, standing_answer, standing_findings
+from dialens.report._among import standing_answer, standing_findings
 from dialens.report._charts import Chart
 from dialens.report._digest import Digest
 from dialens.report._distribution_chart import distribution_chart
 from dialens.report._drilldown import Sample, drilldown, sample_dialogs
 from dialens.report._emotion_chart import emotion_chart
 from dialens.report._examples import Examples, find_examples
-from dialens.report._findings import Gap, caution, gaps, headline, missing_values
+from dialens.report._findings import (
+    Gap,
+    caution,
+    gaps,
+    headline,
+    missing_values,
+    several_answer,
+)
 from dialens.report._model_emotion_chart import model_emotion_chart
 from dialens.report._movement_chart import longest, movement_chart, moving_metrics
 from dialens.report._page import (
@@ -30,15 +38,16 @@ from dialens.report._page import (
     Summary,
     Text,
     View,
-    folded,
     write_page,
 )
+from dialens.report._people_strips import Among, among
 from dialens.report._run_facts import run_facts
-from dialens.report._tables import headline_table, other_tables, size, system_table
-from dialens.report.profile import Character, ProfileSection, character, profile_of, profile_section
+from dialens.report._tables import headline_tables, other_tables, size, system_tables
+from dialens.report.profile import Character, ProfileSection, character, profile_section
 from dialens.statistics import FEWEST
 
-_MOST_ANSWERED = 2
+_PACKED = (".gz", ".zst", ".bz2", ".xz")
+_ENDING = len("parquet")
 _LEXICONS = {"emotion": "Emotion words", "style": "Function words", "stop": "Stop words"}
 
 
@@ -90,7 +99,7 @@ def write_report(
     talks = drilldown(
         scores, corpus, sample, numbers, headline=digest.headline, resources=resources
     )
-    varied = profile_of(digest, scores, seed=seed)
+    varied = trait_profile(scores, seed=seed)
     traits = character(digest, scores, profile=varied, seed=seed)
     profile = profile_section(digest, scores, corpus, varied, seed=seed)
     apart = gaps(digest)
@@ -120,10 +129,18 @@ def write_report(
 
 
 def _title(run: RunRecord) -> str:
-    name = str(run.data.get("name", ""))
-    for suffix in (".gz", ".zst", ".bz2", ".xz", ".jsonl", ".json", ".csv", ".parquet", ".txt"):
-        name = name.removesuffix(suffix)
-    return name or "Conversations"
+    """The names of what was read, without their endings."""
+    inputs = run.data.get("inputs") or [run.data]
+    names = [_without_ending(str(each.get("name", ""))) for each in inputs]
+    return ", ".join(names) if all(names) else "Conversations"
+
+
+def _without_ending(name: str) -> str:
+    for ending in _PACKED:
+        name = name.removesuffix(ending)
+    stem, dot, ending = name.rpartition(".")
+    # “chats.jsonl” loses its ending, “gpt-4.1” and “run 2. second” do not.
+    return stem if dot and stem and ending.isalpha() and len(ending) <= _ENDING else name
 
 
 def _names(digest: Digest) -> list[str]:
@@ -131,7 +148,7 @@ def _names(digest: Digest) -> list[str]:
 
 
 def _answer(digest: Digest, apart: Sequence[Gap]) -> str:
-    """The clearest differences with their sizes, or that there are none."""
+    """Who is better in what and by how much, or that it cannot be told."""
     if not digest.agents:
         return "No agent speaks here, so there is nothing to score"
     if len(digest.agents) == 1:
@@ -145,14 +162,7 @@ def _answer(digest: Digest, apart: Sequence[Gap]) -> str:
             f"Too few dialogues to tell {counted(len(digest.agents), 'agent')} apart: it takes "
             f"{FEWEST} of each"
         )
-    if not apart:
-        return f"Nothing tells {counted(len(digest.agents), 'agent')} apart more than chance would"
-    parts = [
-        f"{gap.higher.name} {digest.cards[gap.metric].higher_reads} than {gap.lower.name} "
-        f"({gap.higher.value} against {gap.lower.value})"
-        for gap in apart[:_MOST_ANSWERED]
-    ]
-    return listed(parts)
+    return several_answer(digest, apart)
 
 
 def _standing_out(digest: Digest, apart: Sequence[Gap]) -> Section:
@@ -165,9 +175,8 @@ def _standing_out(digest: Digest, apart: Sequence[Gap]) -> Section:
 
 
 def _among(standing: Among) -> Section:
-    lead, *rest = standing.cautions
-    blocks: list[Block] = [Text(lead), View("among", standing), *(Text(each) for each in rest)]
-    return Section("people", "Among people", blocks)
+    before, after = ([Text(each) for each in some] for some in (standing.lead, standing.cautions))
+    return Section("people", "Among people", [*before, View("among", standing), *after])
 
 
 def _examples(examples: Examples, sample: Sample, *, alone: bool) -> Section:
@@ -183,17 +192,16 @@ def _examples(examples: Examples, sample: Sample, *, alone: bool) -> Section:
 
 def _agents(digest: Digest) -> Section:
     lead = Text(
-        "Values with 95 % intervals over dialogues. The dot and line show where an agent lies; the "
-        "grey band behind them holds the middle 90 % of people, where their values are known. Sort "
-        "by a column’s head; an agent’s name leads to its dialogues."
+        "Values with 95 % intervals over dialogues; the dot and line show where an agent lies "
+        "beside the others. Below stands how many of a hundred people it scores higher than, where "
+        "that is known. Sort by a column’s head; an agent’s name leads to its dialogues."
     )
-    blocks: list[Block] = [lead, headline_table(digest)]
-    systems = system_table(digest)
+    blocks: list[Block] = [lead, *headline_tables(digest)]
+    systems = system_tables(digest)
     if systems:
-        blocks.append(
-            Fold(f"{counted(len(systems.rows), 'system')}, their agents pooled", [systems])
-        )
-    blocks += [folded(table, more=size(table)) for table in other_tables(digest)]
+        heading = f"{counted(len(digest.systems), 'system')}, their agents pooled"
+        blocks.append(Fold(heading, systems))
+    blocks += [Fold(tables[0].title, tables, size(tables)) for tables in other_tables(digest)]
     return Section("agents", "Agents", blocks)
 
 

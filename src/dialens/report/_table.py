@@ -48,13 +48,11 @@ class Place:
         at: The value.
         low: Low end of the interval.
         high: High end.
-        band: What it is seen among: the 5th, 25th, 50th, 75th and 95th of a hundred.
     """
 
     at: float
     low: float | None = None
     high: float | None = None
-    band: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -105,6 +103,7 @@ class Table:
         rows: Cells; a text is a cell with nothing but that text.
         note: Below the table.
         data: The numbers as they are, for CSV; None if the table is for the page only.
+        file: What the CSV on the page is called, where not by the key.
     """
 
     key: str
@@ -113,6 +112,7 @@ class Table:
     rows: Sequence[Sequence[Cell | str]]
     note: str = ""
     data: pl.DataFrame | None = None
+    file: str = ""
     kind: ClassVar[str] = "table"
 
     @property

@@ -1,6 +1,8 @@
 """Agents by metrics: values with their intervals."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import pairwise
 
 import polars as pl
 
@@ -13,36 +15,58 @@ from dialens.report._table import Cell, Column, Place, Table
 _FIRST = 2
 """Columns before the metrics: who, and how many dialogues."""
 _AGENTS = "agents"
+_MOST_METRICS = 6
+_MOST_ROWS = 12
 
 
-def headline_table(digest: Digest) -> Table:
+def headline_tables(digest: Digest) -> list[Table]:
     """Agents by headline metrics."""
-    return _table(
+    return _tables(
         _AGENTS, "Agents by headline metrics", "Agent", digest.agents, digest.headline, digest
     )
 
 
-def system_table(digest: Digest) -> Table | None:
+def system_tables(digest: Digest) -> list[Table]:
     """Systems by headline metrics, where there are several."""
     if not digest.systems:
-        return None
-    return _table("systems", "Systems", "System", digest.systems, digest.headline, digest)
+        return []
+    return _tables("systems", "Systems", "System", digest.systems, digest.headline, digest)
 
 
-def other_tables(digest: Digest) -> Iterator[Table]:
+def other_tables(digest: Digest) -> Iterator[list[Table]]:
     """Everything else that was computed, family by family."""
     rest = [card for name, card in digest.cards.items() if name not in digest.headline]
     for family in dict.fromkeys(card.family for card in rest):
         members = [card for card in rest if card.family == family]
         names = [card.name for card in members]
         heading = members[0].family_label
-        yield _table(f"family-{family}", heading, "Agent", digest.agents, names, digest)
+        yield _tables(f"family-{family}", heading, "Agent", digest.agents, names, digest)
 
 
-def size(table: Table) -> str:
+def size(tables: Sequence[Table]) -> str:
     """How many metrics, and whether there is anything to see."""
-    seen = any(cell.sort is not None for row in table.cells for cell in row[_FIRST:])
-    return counted(len(table.heads) - _FIRST, "metric") + ("" if seen else ", no values")
+    rows = [row for table in tables for row in table.cells]
+    seen = any(cell.sort is not None for row in rows for cell in row[_FIRST:])
+    metrics = sum(len(table.heads) - _FIRST for table in tables)
+    return counted(metrics, "metric") + ("" if seen else ", no values")
+
+
+def _tables(
+    key: str, title: str, unit: str, units: Sequence[Unit], names: Sequence[str], digest: Digest
+) -> list[Table]:
+    """One table, or for few rows several of as many metrics as have room beside each other.
+
+    Many rows stay in one table, whichever metric they are sorted by; it scrolls sideways. The
+    numbers of all metrics go with the last part.
+    """
+    count = 1 if len(units) > _MOST_ROWS else -(-len(names) // _MOST_METRICS)
+    ends = [round(len(names) * part / count) for part in range(count + 1)] if count else [0, 0]
+    tables = []
+    for part, (start, end) in enumerate(pairwise(ends), start=1):
+        at, which = (key, title) if part == 1 else (f"{key}-{part}", f"{title}, part {part}")
+        tables.append(_table(at, which, unit, units, names[start:end], digest))
+    tables[-1] = replace(tables[-1], data=_numbers(units, names, digest), file=key)
+    return tables
 
 
 def _table(
@@ -56,7 +80,7 @@ def _table(
         heads.append(Column(digest.label(name), "number", f"{meaning}."))
     rows = [
         [
-            Cell(u.name, u.name, agent=u.number if key == _AGENTS else None),
+            Cell(u.name, u.name, agent=u.number if key.startswith(_AGENTS) else None),
             Cell(
                 f"{u.dialogs:,}",
                 u.dialogs,
@@ -66,12 +90,12 @@ def _table(
         ]
         for u in units
     ]
-    return Table(key, title, heads, rows, data=_numbers(units, names, digest))
+    return Table(key, title, heads, rows)
 
 
 def _cell(unit: Unit, name: str, digest: Digest) -> Cell:
     scale = digest.scales[name]
-    estimate, band = unit.estimates[name], digest.band(name)
+    estimate = unit.estimates[name]
     among = "" if unit.agent is None else _among(digest.place(unit.number, name))
     sure, missing = estimate.has_interval, estimate.n_missing or 0
     total = (estimate.n or 0) + missing
@@ -89,7 +113,6 @@ def _cell(unit: Unit, name: str, digest: Digest) -> Cell:
             scale.place(estimate.value),
             None if estimate.low is None else scale.place(estimate.low),
             None if estimate.high is None else scale.place(estimate.high),
-            tuple(scale.place(quantile) for quantile in band),
         )
     return Cell(
         scale.text(estimate.value),

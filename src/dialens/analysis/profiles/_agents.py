@@ -32,7 +32,7 @@ from dialens.analysis.profiles._agent_tables import (
 )
 from dialens.analysis.profiles._layers import Components, TurnLayers, resampled_layers, turn_values
 from dialens.analysis.profiles._matching import partner_match
-from dialens.analysis.profiles._traits import lasting_traits
+from dialens.analysis.profiles._traits import compared_over_systems, lasting_traits
 from dialens.metrics import Scores
 from dialens.statistics import Floats, Resampled, corrected
 from dialens.text import PLUTCHIK
@@ -131,7 +131,7 @@ def _drift(
         groups: dict[str | None, list[TurnLayers]] = {}
         for (system, _), one in layers.items():
             groups.setdefault(system, []).append(one)
-        if all(len(some) == 1 for some in groups.values()):
+        if compared_over_systems([system for system, _ in layers]):
             groups = {None: list(layers.values())}
         apart = {system: sd_of_agents(some) for system, some in groups.items()}
         known = [one for one in apart.values() if one is not None]

@@ -20,6 +20,7 @@ agent. Where agents answered the same contexts, differences between contexts cou
 within agents.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -119,7 +120,7 @@ def trait_profile(
     scores: Scores,
     *,
     traits: Sequence[str] | None = None,
-    within: str = "system",
+    within: str | None = None,
     resamples: int = RESAMPLES,
     seed: int = 0,
     confidence: float = 0.95,
@@ -130,8 +131,9 @@ def trait_profile(
         scores: What `dialens.score` or `Scores.open` gives.
         traits: Names of metrics; those that describe a trait if not given. Any metric that
             dialogues have will do.
-        within: `system` compares the agents of each system; `corpus` takes all agents together, as
-            is needed where every system has one agent.
+        within: `system` compares the agents of each system; `corpus` takes all agents together. If
+            not given, systems are kept apart only where each of them has two agents or more, so
+            that every agent is compared with some other.
         resamples: How many times the dialogues are drawn for the intervals of the ICC.
         seed: Of the draw.
         confidence: Of all intervals.
@@ -149,7 +151,7 @@ def trait_profile(
         [('system', None, 5.5, 1.0, 0.96), ('agent', 'brief', 2.0, 1.0, 0.96),
          ('agent', 'wordy', 9.0, 1.0, 0.96)]
     """
-    if within not in ("system", "corpus"):
+    if within not in (None, "system", "corpus"):
         raise DialensError(
             f"Agents are compared within a `system` or the `corpus`, not {within!r}."
         )
@@ -161,8 +163,11 @@ def trait_profile(
             f"{', '.join(scores.signatures)}. Score again with --metrics, or choose another."
         )
     if not names:
-        return TraitProfile(TRAIT_PROFILE.to_frame(), pl.DataFrame(), [], within)
+        return TraitProfile(TRAIT_PROFILE.to_frame(), pl.DataFrame(), [], within or "system")
     dialogs = _dialog_values(scores, names)
+    if within is None:
+        agents = dialogs.select("system", "agent").unique()
+        within = "corpus" if compared_over_systems(agents["system"].to_list()) else "system"
     rows: list[dict[str, object]] = []
     keys = ["system"] if within == "system" else [pl.lit("all").alias("system")]
     for number, (key, part) in enumerate(dialogs.group_by(keys, maintain_order=True)):
@@ -172,6 +177,20 @@ def trait_profile(
             rows += _Unit(system, name, part).rows(resamples, rng, confidence)
     shown = dialogs.drop([_why(name) for name in names])
     return TraitProfile(pl.DataFrame(rows, schema=TRAIT_PROFILE), shown, names, within)
+
+
+def compared_over_systems(systems: Sequence[str]) -> bool:
+    """Whether agents are compared over all systems; `systems` holds that of each agent.
+
+    An agent that is alone in its system would be compared with nobody else.
+
+    Examples:
+        >>> compared_over_systems(["a", "a", "b", "b"]), compared_over_systems(["a", "a", "b"])
+        (False, True)
+        >>> compared_over_systems(["a"])
+        False
+    """
+    return len(set(systems)) > 1 and min(Counter(systems).values()) == 1
 
 
 def write_trait_profile(scores: Scores, folder: Path, *, seed: int = 0) -> TraitProfile:

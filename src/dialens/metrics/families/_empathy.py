@@ -78,7 +78,7 @@ FAMILY = Family(
             "empathy",
             "How far a turn of the agent meets the feeling in what was said with warmth",
             (0.0, 1.0),
-            higher_reads="answers feelings more warmly by the model",
+            higher_reads="answers feelings more warmly",
             headline=1,
         ),
     ),

@@ -51,7 +51,7 @@ FAMILY = Family(
             "Probability that a turn of the agent is crude or insulting, by a classifier",
             (0.0, 1.0),
             higher_is_better=False,
-            higher_reads="sounds more toxic to the model",
+            higher_reads="sounds more toxic",
             headline=4,
             percent=True,
         ),

@@ -14,6 +14,8 @@ function make(tag, attributes, ...children) {
 const narrow = matchMedia("(max-width: 560px)");
 const drawn = new Map();
 const WIDEST_TITLE = 30;
+const WIDEST_NAME = 14;
+const LETTER = 7.2;
 
 async function draw(figure) {
   const choice = figure.querySelector("[data-choice]");
@@ -29,7 +31,7 @@ async function draw(figure) {
   if (pick) pick.hidden = !chart.pick;
   numbers(figure, chart);
   const axisY = { ...page.config.axisY, labelLimit: narrow.matches ? 96 : 210 };
-  const legend = { ...page.config.legend, columns: narrow.matches ? 2 : 6 };
+  const legend = { ...page.config.legend, ...fitting(chart.spec, place.clientWidth) };
   const spec = { ...(narrow.matches ? broken(chart.spec) : chart.spec), datasets: unpacked(chart.data) };
   const made = await vegaEmbed(canvas, spec, {
     actions: false, renderer: "svg", ast: true, config: { ...page.config, axisY, legend },
@@ -43,18 +45,38 @@ async function draw(figure) {
   });
 }
 
-/* On a phone, long titles of axes go on in a second line instead of being cut. */
+/* As many names beside each other in a legend as have room, so that none is cut. */
+function fitting(spec, width) {
+  let longest = 1;
+  JSON.stringify(spec, (key, value) => {
+    if (key === "domain" && Array.isArray(value)) {
+      for (const name of value) if (typeof name === "string") longest = Math.max(longest, name.length);
+    }
+    return value;
+  });
+  return { columns: Math.max(1, Math.min(6, Math.floor(width / (LETTER * longest + 34)))), labelLimit: Math.max(60, width - 40) };
+}
+
+/* On a phone, long titles of axes and names of rows go on in a second line instead of being cut. */
 function broken(spec) {
   return JSON.parse(JSON.stringify(spec), (key, value) => {
-    if (key !== "axis" || !value || typeof value.title !== "string" || value.title.length <= WIDEST_TITLE) return value;
-    const lines = [""];
-    for (const word of value.title.split(" ")) {
-      const last = lines[lines.length - 1];
-      if (last && last.length + word.length >= WIDEST_TITLE) lines.push(word);
-      else lines[lines.length - 1] = last ? `${last} ${word}` : word;
+    if (key === "params" && Array.isArray(value)) {
+      return value.map((one) => one.name === "names" ? { ...one, value: one.value.map((name) => lines(name, WIDEST_NAME)) } : one);
     }
-    return { ...value, title: lines };
+    if (key !== "axis" || !value || typeof value.title !== "string") return value;
+    return { ...value, title: lines(value.title, WIDEST_TITLE) };
   });
+}
+
+function lines(text, widest) {
+  if (typeof text !== "string" || text.length <= widest) return text;
+  const made = [""];
+  for (const word of text.split(" ")) {
+    const last = made[made.length - 1];
+    if (last && last.length + word.length >= widest) made.push(word);
+    else made[made.length - 1] = last ? `${last} ${word}` : word;
+  }
+  return made;
 }
 
 /* Rows travel without keys, and agents as numbers. */

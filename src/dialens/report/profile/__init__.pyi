@@ -1,10 +1,9 @@
 from ._section import ProfileSection, profile_section
-from ._trait_section import Character, character, profile_of
+from ._trait_section import Character, character
 
 __all__ = [
     "Character",
     "ProfileSection",
     "character",
-    "profile_of",
     "profile_section",
 ]

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from textwrap import wrap
 from typing import Any
 
 import altair as alt
@@ -11,6 +12,7 @@ from dialens.report._interval_chart import Mark, interval_chart
 
 _MOST_ROWS = 10
 _WIDEST_NAME = 150
+_LINE = 18
 
 
 @dataclass(frozen=True)
@@ -93,7 +95,12 @@ def traits_chart(
         "trait:N",
         sort=list(traits),
         axis=alt.Axis(
-            title=None, grid=True, tickBand="extent", labelFontSize=13, labelLimit=_WIDEST_NAME
+            title=None,
+            grid=True,
+            tickBand="extent",
+            labelFontSize=13,
+            labelLimit=_WIDEST_NAME,
+            labelExpr="names[indexof(traits, datum.label)]",
         ),
     )
     tooltip = [
@@ -109,6 +116,10 @@ def traits_chart(
         .encode(x=alt.X("x:Q"))
     )
     drawing = _coloured(base, zero, x, agents, traits) if few else _picked(base, zero, x, traits)
+    lines = [wrap(trait, _LINE) for trait in traits]
+    drawing = drawing.add_params(
+        alt.param(name="traits", value=list(traits)), alt.param(name="names", value=lines)
+    )
     note = (
         "0 is the mean of all agents; lines are 95 % intervals over dialogues."
         if few

@@ -11,6 +11,7 @@ from dialens.base import number
 from dialens.metrics import MetricCard
 from dialens.report._charts import FEW_AGENTS, Chart, named, specification, value_axis
 from dialens.report._wording import Scale
+from dialens.report.profile._words import stability_words
 
 _MOST_ROWS = 10
 _MOST_DOTS = 600
@@ -103,7 +104,7 @@ def _numbers(row: Mapping[str, Any], scale: Scale) -> tuple[str | int, ...]:
         scale.text(row["mean"]),
         scale.interval(row["low"], row["high"]) or "–",
         number(row["sd_within"], 2),
-        number(row["stability"], 2) if row["stability"] is not None else f"– {row['reason']}",
+        stability_words(row["stability"]) if row["stability"] is not None else f"– {row['reason']}",
         number(row["reliability"], 2),
         row["n_dialogs"],
         row["n_missing"],

@@ -14,6 +14,7 @@ from dialens.models import traits as trait_models
 from dialens.report._charts import Chart
 from dialens.report._digest import Digest
 from dialens.report.profile._trait_chart import trait_chart
+from dialens.report.profile._words import over_systems, stability_words
 
 _WORDS_WANTED = 300
 _MOST_SYSTEMS = 8
@@ -88,7 +89,7 @@ def character(
     digest: Digest, scores: Scores, *, profile: TraitProfile | None = None, seed: int = 0
 ) -> Character | None:
     """The section's content; None where no trait was scored or none has a value."""
-    profile = profile or profile_of(digest, scores, seed=seed)
+    profile = profile or trait_profile(scores, seed=seed)
     cards, charts, apart = [], {}, systems_apart(profile)
     for trait in profile.traits:
         agents = _agents(digest, profile, trait)
@@ -109,16 +110,9 @@ def character(
         sound,
         doubtful,
         capitalised(listed([card.label.lower() for card in doubtful])),
-        _caution(profile, graded=any(card.grade for _, card in cards)),
+        _caution(digest, profile, graded=any(card.grade for _, card in cards)),
         charts,
     )
-
-
-def profile_of(digest: Digest, scores: Scores, *, seed: int = 0) -> TraitProfile:
-    """Agents of each system against each other; all together where systems have one agent each."""
-    systems = [unit.system for unit in digest.agents]
-    alone = len(systems) > 1 and len(set(systems)) == len(systems)
-    return trait_profile(scores, within="corpus" if alone else "system", seed=seed)
 
 
 def _agents(digest: Digest, profile: TraitProfile, trait: str) -> list[dict[str, Any]]:
@@ -166,10 +160,15 @@ def _card(profile: TraitProfile, trait: MetricCard, apart: Sequence[str] | None)
 def _fact(row: Mapping[str, Any], *, several: bool) -> Fact:
     ends = ""
     if row["stability_low"] is not None:
-        ends = interval(row["stability_low"], row["stability_high"], 2)
+        ends = interval(*(max(row[f"stability_{end}"], 0.0) for end in ("low", "high")), 2)
     why = ""
-    if row["f_low"] is not None:
+    if row["stability"] is not None and row["stability"] < 0:
         why = (
+            f"None: the estimate is {number(row['stability'], 2)}, below 0, since dialogues of one "
+            "agent differ even more than those of two. "
+        )
+    if row["f_low"] is not None:
+        why += (
             f"The interval is for these {counted(row['n_agents'], 'agent')}, their dialogues drawn "
             f"anew. For agents like these, drawn at random: {number(row['f_low'], 2)} to "
             f"{number(row['f_high'], 2)}; F({row['df1']}, {row['df2']}) = "
@@ -178,7 +177,7 @@ def _fact(row: Mapping[str, Any], *, several: bool) -> Fact:
         )
     return Fact(
         str(row["system"]) if several else "",
-        number(row["stability"], 2),
+        stability_words(row["stability"]),
         ends,
         why or f"{capitalised(str(row['reason']))}.",
         _spread(row["sd_between"]),
@@ -200,7 +199,8 @@ def _verdict(rows: Sequence[Mapping[str, Any]], apart: Sequence[str] | None) -> 
     if apart is None:
         return f"Stability cannot be told: {first['reason']}."
     if not apart:
-        return "The agents cannot be told apart: dialogues of one differ as much as those of two."
+        who = "Agents of one system" if len(rows) > 1 else "The agents"
+        return f"{who} cannot be told apart: dialogues of one differ as much as those of two."
     if len(rows) == 1:
         share = round(100 * first["stability"])
         return f"{share} % of the differences between dialogues lie between the agents."
@@ -262,10 +262,8 @@ def _names(digest: Digest, traits: Sequence[str]) -> str:
     return listed([digest.label(trait).lower() for trait in traits])
 
 
-def _caution(profile: TraitProfile, *, graded: bool) -> list[str]:
-    parts = []
-    if profile.within == "corpus":
-        parts.append("Every system here has one agent, so agents are held against all others.")
+def _caution(digest: Digest, profile: TraitProfile, *, graded: bool) -> list[str]:
+    parts = [over_systems(digest)] if profile.within == "corpus" else []
     if graded:
         parts.append(
             "These scores are research-grade. The models were fitted to people who wrote about the "

@@ -30,6 +30,7 @@ from dialens.report.profile._words import (
     alone,
     is_known,
     names_of,
+    over_systems,
     percent,
     reason,
     unknown,
@@ -53,10 +54,10 @@ def difference_answer(digest: Digest, profile: TraitProfile, names: Sequence[str
     verdict = difference_verdict(profile, sound_traits(names))
     if not is_known(verdict.kind):
         return unknown(DIFFERENCE, question, reason(verdict.kind, verdict.why))
-    several = verdict.systems > 1
+    several = profile.within == "system" and len({unit.system for unit in digest.agents}) > 1
     small = "Tested by analysis of variance over dialogues, corrected over traits and systems."
     if profile.within == "corpus":
-        small += " Every system here has one agent, so agents are held against all others."
+        small += f" {over_systems(digest)}"
     return Answer(
         DIFFERENCE,
         question,
@@ -73,7 +74,8 @@ def difference_answer(digest: Digest, profile: TraitProfile, names: Sequence[str
 def _differing(digest: Digest, verdict: DifferenceVerdict, *, several: bool) -> str:
     if not verdict.differing:
         tested = counted(verdict.tested, "trait")
-        return f"In none of {tested} do the agents differ beyond chance."
+        who = "agents of one system" if several else "the agents"
+        return f"In none of {tested} do {who} differ beyond chance."
     traits = listed([digest.label(name).lower() for name in verdict.differing])
     count = f"{len(verdict.differing)} of {verdict.tested} traits"
     where = " of one system" if several else ""
@@ -81,7 +83,13 @@ def _differing(digest: Digest, verdict: DifferenceVerdict, *, several: bool) -> 
 
 
 def _most(digest: Digest, profile: TraitProfile, row: Mapping[str, Any], *, several: bool) -> str:
-    share = percent(row["stability"], row["stability_low"], row["stability_high"])
+    # An estimate of variance may fall below 0; as a share of it, that is none.
+    share = percent(
+        *(
+            None if row[key] is None else max(row[key], 0.0)
+            for key in ("stability", "stability_low", "stability_high")
+        )
+    )
     names = names_of(digest)
     agents = [
         one

@@ -137,6 +137,27 @@ def _ends(low: float, high: float, digits: int) -> str:
     return f"{number(low, digits)} to {number(high, digits)}"
 
 
+def stability_words(value: float | None) -> str:
+    """A share of variance that an estimate may put below 0, where it means none.
+
+    Examples:
+        >>> stability_words(0.634), stability_words(-0.33), stability_words(None)
+        ('0.63', 'none', '–')
+    """
+    return "none" if value is not None and value < 0 else number(value, 2)
+
+
+def over_systems(digest: Digest) -> str:
+    """Why agents of different systems were compared with each other."""
+    systems = [unit.system for unit in digest.agents]
+    if len(set(systems)) == len(systems):
+        return "Every system here has one agent, so agents are held against all others."
+    return (
+        "Some agents here are alone in their system, so all agents are held against each other, "
+        "whichever system they are of."
+    )
+
+
 def alone(digest: Digest) -> bool:
     """Whether there is one agent only."""
     return len(digest.agents) == 1
