@@ -117,7 +117,7 @@ def test_empty_replies_and_system_prompts_are_counted(tmp_path: Path) -> None:
 def test_a_file_of_empty_turns_is_refused(tmp_path: Path) -> None:
     parts = [{"type": "words", "words": "Hello!"}]
     record = {"messages": [{"role": role, "content": parts} for role in ("user", "assistant")]}
-    with pytest.raises(DialensError, match=r"every one of its 2 turns is empty.*\n.*--format"):
+    with pytest.raises(DialensError, match=r"every one of its 2 turns is empty.*\n.*format="):
         read(put(tmp_path / "x.jsonl", record))
 
 

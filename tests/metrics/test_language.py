@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 import pytest
 
 from dialens import DialensError
+from dialens.base import DialensWarning
 from dialens.corpus import Corpus, Dialogue, Turn
 from dialens.metrics import (
     ModelChoice,
@@ -17,6 +19,7 @@ from dialens.metrics import (
     fit_to_language,
     make_plan,
     metrics,
+    score,
 )
 from dialens.text import PLUTCHIK, read_emotion_lexicon
 from tests.text.other_languages import LANGUAGES
@@ -83,3 +86,11 @@ def test_english_in_part_is_said_and_nothing_is_left_out() -> None:
     assert noticed is not None
     assert "1 metric knows only English: its values say nothing of those turns" in noticed.text
     assert "of its turns) seems to speak another language" in noticed.text
+
+
+def test_scoring_in_python_says_so() -> None:
+    with pytest.warns(DialensWarning, match=r"not seem to speak English.*values say nothing"):
+        score(talks(LANGUAGES["German"]), metrics=["length", "emotional_entropy"], resources=PLAIN)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        score(talks(LANGUAGES["German"]), metrics=["length"], resources=PLAIN)

@@ -72,8 +72,8 @@ class OtherLanguage:
             )
         return (
             f"{who} {known} that only {'knows' if one else 'know'} English "
-            f"{'was' if one else 'were'} computed all the same, as --any-language asks: "
-            "those values say nothing."
+            f"{'was' if one else 'were'} computed all the same: "
+            f"{'its' if one else 'their'} values say nothing."
         )
 
 

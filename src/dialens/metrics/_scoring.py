@@ -1,5 +1,6 @@
 """Scoring a corpus: a plan from names of metrics, then its parts into memory or into a folder."""
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -8,10 +9,11 @@ from pathlib import Path
 import polars as pl
 from polars.io.plugins import register_io_source
 
-from dialens.base import DialensError, TableSink
+from dialens.base import DialensError, DialensWarning, TableSink
 from dialens.corpus import LEVELS, Corpus
 from dialens.metrics._card import MetricCard, Resources
 from dialens.metrics._engine import open_scorers, score_parts
+from dialens.metrics._language import fit_to_language
 from dialens.metrics._parts import UNITS, Part, ScoringPlan
 from dialens.metrics._registry import select
 from dialens.metrics._score_tables import SCORES, dialog_table, long, state_table
@@ -43,6 +45,9 @@ def score(
 ) -> Scores:
     """Score a corpus at every level, in memory.
 
+    Where an agent speaks another language than English and a metric knows no other, a
+    `DialensWarning` says so.
+
     Args:
         corpus: What `dialens.read` gives.
         metrics: Names of metrics or families, or cards of your own; one or several, all if not
@@ -62,6 +67,9 @@ def score(
         )
     resources = resources or Resources()
     plan = make_plan(metrics, resources)
+    _, language = fit_to_language(plan, corpus, resources, any_language=True)
+    if language is not None and language.metrics:
+        warnings.warn(language.text, DialensWarning, stacklevel=2)
     references = open_scorers(corpus, plan)
     kept = [
         part

@@ -7,6 +7,7 @@ may be anything, such as a reference: it stays in `meta`.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from dialens.corpus._dialogue import Turn
 from dialens.corpus._intake import RecordError
@@ -50,7 +51,13 @@ def with_reply(
 
 
 def _answered(turns: list[Turn], said: list[Turn]) -> list[Turn]:
-    """The turns with a reply after them; tools that stood at their end stand before the reply."""
+    """The turns with a reply after them, by the agent who spoke last if it has a name.
+
+    Tools that stood at the end of the turns stand before the reply.
+    """
+    names = [turn.speaker for turn in turns if turn.role == "agent"]
+    if names and {turn.speaker for turn in said} == {SPEAKERS["agent"]}:
+        said = [replace(turn, speaker=names[-1]) for turn in said]
     if turns:
         meta = dict(turns[-1].meta or {})
         put_before(said[0], meta.pop("after", None))
