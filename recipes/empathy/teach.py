@@ -95,7 +95,7 @@ class _Teacher:
                 loss = torch.nn.functional.binary_cross_entropy_with_logits(
                     logits, wanted.to(self._device), counts.to(self._device), reduction="sum"
                 ) / counts.sum().clamp(min=1).to(self._device)
-                loss.backward()
+                loss.backward()  # type: ignore[no-untyped-call, unused-ignore]
                 torch.nn.utils.clip_grad_norm_(self._parts.parameters(), 1.0)
                 optimiser.step()
                 schedule.step()

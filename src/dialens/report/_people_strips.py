@@ -17,6 +17,10 @@ from dialens.report._digest import Digest, Unit
 from dialens.report._table import Place
 from dialens.statistics import FEWEST
 
+_GROUPS = (
+    (PEOPLE, "Among people", "people’s"),
+    (SYSTEMS, "Among public systems", "systems’"),
+)
 _LONG = 95.0
 _FEW = 10
 _APART = 5.0
@@ -102,12 +106,10 @@ def _quality(digest: Digest, name: str) -> Quality:
     words = (card.label, card.meaning, better[card.higher_is_better])
     if len(digest.agents) == 1:
         (unit, _), *_ = placed
-        groups = {PEOPLE: "people", SYSTEMS: "public systems"}
-        places = {whom: digest.place(unit.number, name, group) for group, whom in groups.items()}
         strips = [
-            _strip(digest, name, unit, place, f"Among {whom}", whom)
-            for whom, place in places.items()
-            if place.percentile is not None
+            _strip(digest, name, unit, place, label, whom)
+            for group, label, whom in _GROUPS
+            if (place := digest.place(unit.number, name, group)).percentile is not None
         ]
         return Quality(*words, strips)
     if len(digest.agents) <= FEW_AGENTS:
@@ -123,7 +125,12 @@ def _quality(digest: Digest, name: str) -> Quality:
 
 
 def _strip(
-    digest: Digest, name: str, unit: Unit, place: PlaceAmong, label: str = "", whom: str = "people"
+    digest: Digest,
+    name: str,
+    unit: Unit,
+    place: PlaceAmong,
+    label: str = "",
+    whom: str = "people’s",
 ) -> Strip:
     scale = digest.scales[name]
     typical = scale.text(digest.typical(unit.number, name))
@@ -136,7 +143,7 @@ def _strip(
             None if place.high is None else _at(place.high),
         ),
         f"higher than {place_words(place, brief=True)}",
-        f"{typical} in a typical dialogue, {whom} {scale.text(place.quantiles[2])}",
+        f"typical dialogue {typical}, {whom} {scale.text(place.quantiles[2])}",
     )
 
 

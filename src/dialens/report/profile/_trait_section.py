@@ -160,7 +160,8 @@ def _card(profile: TraitProfile, trait: MetricCard, apart: Sequence[str] | None)
 def _fact(row: Mapping[str, Any], *, several: bool) -> Fact:
     ends = ""
     if row["stability_low"] is not None:
-        ends = interval(*(max(row[f"stability_{end}"], 0.0) for end in ("low", "high")), 2)
+        low, high = (max(row[f"stability_{end}"], 0.0) for end in ("low", "high"))
+        ends = interval(low, high, 2)
     why = ""
     if row["stability"] is not None and row["stability"] < 0:
         why = (
