@@ -27,7 +27,7 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 from dialens.models import EMPATHY, Model, read_card
-from dialens.models._empathy import EMPATHY_FORMULA, PHRASES_FILE, Phrases, ngrams
+from dialens.models._empathy import EMPATHY_FORMULA, PHRASES_FILE, ngrams
 from recipes.empathy.written import Written, read
 
 LABELS = ("warm", "celebrates", "consoles", "bad", "good")

@@ -124,7 +124,7 @@ class _Teacher:
         with torch.autocast(self._device, dtype=torch.bfloat16):
             states = self._encoder(**batch).last_hidden_state
         mask = batch["attention_mask"][..., None]
-        return self._head(((states.float() * mask).sum(1) / mask.sum(1)))
+        return self._head((states.float() * mask).sum(1) / mask.sum(1))
 
 
 if __name__ == "__main__":
