@@ -59,7 +59,7 @@ DATA = [
         "licence": "Apache-2.0",
     },
     {
-        "name": "159,866 sentences without labels, which teachers of the former labelled: of Reddit "
+        "name": "159,866 sentences without labels, which teachers of the former labelled: Reddit "
         "threads, GoEmotions, WASSA 2023 and Empathic Reactions (recipes/empathy/pool.py)",
         "use": "empathy",
         "licence": "of the sentences nothing ships but n-grams that occur often; GoEmotions and "
