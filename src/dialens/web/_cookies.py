@@ -24,16 +24,18 @@ class Visit:
         arrival: How the person came here.
         token: Of the session; none before it begins.
         watch: Index of the screen whose deadline runs, and when it was first sent (seconds).
+        language: In which the pages are shown; none for the study's own.
     """
 
     visitor: str
     arrival: Arrival
     token: str | None = None
     watch: tuple[int, float] | None = None
+    language: str | None = None
 
-    def with_token(self, token: str) -> "Visit":
-        """The same visit, in a session."""
-        return replace(self, token=token, watch=None)
+    def with_token(self, token: str, language: str | None) -> "Visit":
+        """The same visit, in a session, whose language it has."""
+        return replace(self, token=token, watch=None, language=language)
 
     def watching(self, index: int, since: float) -> "Visit":
         """The same visit, with a deadline that runs since then."""
@@ -67,6 +69,7 @@ class CookieJar:
             Arrival.from_json(content["a"]),
             content.get("t"),
             None if watch is None else (int(watch[0]), float(watch[1])),
+            content.get("l"),
         )
 
     def set_visit(self, request: Request, response: Response, visit: Visit) -> None:
@@ -76,6 +79,8 @@ class CookieJar:
             content["t"] = visit.token
         if visit.watch is not None:
             content["d"] = list(visit.watch)
+        if visit.language is not None:
+            content["l"] = visit.language
         signed = str(self._visits.dumps(content))
         self._set(request, response, self.name, signed, _A_WEEK, framed=self._framed)
 
