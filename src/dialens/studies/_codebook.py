@@ -150,7 +150,10 @@ def _questions(study: Study) -> dict[str, JSON]:
             for name, question in part.questions.items():
                 field = question_field(name, question)
                 entry = instrument(field.instrument).codebook(field.options)
-                choices = {c["value"]: c["label"] for c in field.options.get("choices", ())}
+                choices = {}
+                if "choices" in field.options:
+                    shown = instrument(field.instrument).form(field, study.texts)
+                    choices = {choice.value: choice.label for choice in shown.choices}
                 made[name] = {
                     "prompt": question.prompt,
                     "when": when,

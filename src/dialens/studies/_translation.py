@@ -95,7 +95,9 @@ class _Merging:
             elif words_mark(type(model), name) is not None:
                 result[name] = value
             else:
-                result[name] = self._below(getattr(model, name), own.get(name), value, place)
+                merged = self._below(getattr(model, name), own.get(name), value, place)
+                if merged is not None:
+                    result[name] = merged
         return result
 
     def _below(self, value: Any, own: JSON, given: Any, at: _Place) -> JSON:
@@ -119,7 +121,7 @@ class _Merging:
         if not isinstance(given, dict):
             self._wrong(at, "keys and values are expected here, as in the study file")
             return own
-        result = dict(own)
+        result = dict(own or {})
         for key, below in given.items():
             if key not in value:
                 hint = did_you_mean(str(key), [str(name) for name in value])
