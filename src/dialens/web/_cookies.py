@@ -45,16 +45,16 @@ class Visit:
 class CookieJar:
     """Reads and writes the cookies of one study; one with a wrong signature counts as none.
 
-    Cookies do not know ports: their names hold the study's, so that two studies on one machine
-    leave each other alone.
+    Cookies do not know ports: their names hold a hash of the study's, so that two studies on one
+    machine leave each other alone. Not the name itself, which may tell what is expected.
     """
 
     def __init__(self, key: bytes, study: str, *, framed: bool) -> None:
         """Sign with `key`; `framed` if pages are shown within a recruiter's page."""
         self._key = key
         self._framed = framed
-        self.name = f"dialens-{study}"
-        self.researcher = f"dialens-{study}-researcher"
+        self.name = f"dialens-{hashlib.sha256(study.encode()).hexdigest()[:12]}"
+        self.researcher = f"{self.name}-researcher"
         self._visits = URLSafeSerializer(key, salt="visit", signer_kwargs=_SIGNER)
         self._logins = URLSafeTimedSerializer(key, salt="researcher", signer_kwargs=_SIGNER)
 

@@ -316,8 +316,7 @@ class Participation:
         if caller.session.attempt == 1:
             site.store.forget(caller.session.participant)
         response = onward(request, "/declined")
-        language = caller.session.language
-        visit = Visit(secrets.token_urlsafe(24), caller.visit.arrival, language=language)
+        visit = replace(caller.visit, visitor=secrets.token_urlsafe(24), token=None, watch=None)
         site.cookies.set_visit(request, response, visit)
         return response
 
@@ -395,7 +394,7 @@ def participant_routes(site: Site) -> APIRouter:
     @router.get("/declined")
     def declined(request: Request) -> Response:
         pages = site.pages_for(request)
-        title, message = pages.texts.say("declined_title"), pages.texts.say("declined")
-        return pages.page("sorry", title=title, message=message)
+        say = pages.texts.say
+        return pages.page("sorry", title=say("declined_title"), message=say("declined"))
 
     return router
