@@ -41,17 +41,17 @@ def anchoring() -> dict[str, Any]:
     return made | {"targets": 1}
 
 
-def begin(page: Page) -> None:
+def begin(page: Page, button: str = "Begin") -> None:
     """Begin, and wait until the page's script runs: before, a form is the browser's to send."""
-    page.get_by_role("button", name="Begin").click()
+    page.get_by_role("button", name=button).click()
     page.wait_for_selector("form[data-screen=consent]")
     page.wait_for_load_state()
 
 
-def onward(page: Page) -> None:
+def onward(page: Page, button: str = "Continue") -> None:
     """Continue, and wait until the next screen is there."""
     before = page.evaluate("document.querySelector('[name=key]').value")
-    page.get_by_role("button", name="Continue").click()
+    page.get_by_role("button", name=button).click()
     page.wait_for_function(
         "key => document.querySelector('.the-code')"
         " || (document.querySelector('[name=key]') ?? {value: key}).value !== key",

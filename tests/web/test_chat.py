@@ -15,8 +15,9 @@ from dialens.base import DialensError
 from dialens.studies import simulate_over_http, study_of
 from dialens.studies.simulation import Population
 from dialens.studies.store import ConversationStore
+from dialens.studies.texts import Texts
 from dialens.web import open_agents
-from dialens.web._chat import SORRY
+from dialens.web._chat import FAILURES
 from tests.agents.endpoint import Endpoint
 from tests.web.conftest import PASSWORD, Hosting, Make, kept, log_in
 from tests.web.people import Person
@@ -96,9 +97,9 @@ def test_every_failure_is_told_to_both(
     person = talker(site)
     last = person.say(person.begin(), "Hello")[-1]
     row = exchanges(site).row(0, named=True)
-    assert row["reason"] in SORRY or row["reason"] == "failed"
+    assert row["reason"] in FAILURES or row["reason"] == "failed"
     final = row["state"] == "given_up"
-    assert last["sorry"].startswith(SORRY.get(row["reason"], "Something went wrong"))
+    assert last["sorry"].startswith(Texts.of("en").say(f"chat_{row['reason']}"))
     assert "bot-1" not in last["sorry"]
     if not final:
         last = person.again(person.here())[-1]
@@ -149,7 +150,10 @@ def test_an_agent_may_end_the_conversation(make: Make, talker: Visiting) -> None
     person = talker(site)
     person.say(person.begin(), "Hello")
     last = person.say(person.here(), "More?")[-1]
-    assert (last["over"], last["sorry"]) == (True, f"{SORRY['ended']} Please go on.")
+    assert (last["over"], last["sorry"]) == (
+        True,
+        "The chatbot has ended the conversation. Please go on.",
+    )
     # One reply to judge, then the whole.
     page = person.onward(person.here())
     assert page.hidden["screen"] == "rate-001-t01"

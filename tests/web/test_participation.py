@@ -309,3 +309,9 @@ def test_nothing_on_a_page_tells_what_is_expected(make: Make, visit: Visit) -> N
                 assert f">{target['agent']}<" not in page.html
         assert "expected" not in page.html
         page = person.answer(page)
+
+
+def test_no_cookie_tells_the_name_of_the_study(make: Make, visit: Visit) -> None:
+    person = visit(make(tea(study="warm-beats-cold")))
+    person.begin()
+    assert "warm" not in str(person.client.cookies)

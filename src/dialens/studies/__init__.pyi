@@ -20,6 +20,7 @@ from ._preregistration import (
 from ._raters import HUMAN, RATER_HEADER, SIMULATED, RaterReply, seen
 from ._study import Study, load_study, study_of
 from ._types import JSON, SCREEN_KINDS, Answer, AnswerError, Cell, Field, Screen
+from ._words import WORDS
 from .plan import Planner
 
 __all__ = [
@@ -37,6 +38,7 @@ __all__ = [
     "STUDY",
     "TEA",
     "WAITING",
+    "WORDS",
     "Answer",
     "AnswerError",
     "Cell",

@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from dialens.studies._conversations import filled, talk_of
 from dialens.studies._study import Study
 from dialens.studies._types import JSON, Field, Screen
+from dialens.studies.design import texts_of
 from dialens.studies.instruments import instrument
 from dialens.studies.plan import plan
 from dialens.studies.simulation import example
+from dialens.studies.texts import Texts
 
 _WORDS_PER_MINUTE = 200
 _PAGE_SECONDS = 2.0
@@ -188,7 +190,7 @@ def preview(study: Study, cell: str, *, seed: int = 0, most: int = 12) -> list[s
         for block in screen.body:
             lines += [f"{indent}│ {line}" for line in _block(block)]
         for field in screen.fields:
-            lines.append(f"{indent}? {_field(field)}")
+            lines.append(f"{indent}? {_field(field, texts_of(study.design))}")
         if screen.deadline_s is not None:
             lines.append(f"{indent}⏱ {screen.deadline_s:g} s")
     return lines
@@ -202,9 +204,9 @@ def _with_example(study: Study, screen: Screen) -> Screen:
     return filled(screen, example(talks, talk))
 
 
-def _field(field: Field) -> str:
+def _field(field: Field, texts: Texts) -> str:
     used = instrument(field.instrument)
-    form = used.form(field)
+    form = used.form(field, texts)
     about = f"{field.options['slot_label']}: " if "slot_label" in field.options else ""
     answers = " / ".join(choice.label for choice in form.choices)
     return f"{about}{form.prompt}  [{used.title.lower()}]" + (f"  {answers}" if answers else "")

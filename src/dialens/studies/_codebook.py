@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from dialens.studies._study import Study, quality_label
 from dialens.studies._types import JSON
-from dialens.studies.design import AGENT, question_field
+from dialens.studies.design import AGENT, LANGUAGE, question_field
 from dialens.studies.instruments import instrument
 
 RATING_COLUMNS: dict[str, str] = {
@@ -86,7 +86,7 @@ def codebook(study: Study) -> dict[str, JSON]:
         "version": design.version,
         "hash": study.hash,
         "title": design.title,
-        "ratings": RATING_COLUMNS,
+        "ratings": RATING_COLUMNS | {LANGUAGE: "In which the participant took part"},
         "qualities": {name: _quality(study, name) for name in design.qualities},
         "factors": _agents(study)
         | {
@@ -150,7 +150,10 @@ def _questions(study: Study) -> dict[str, JSON]:
             for name, question in part.questions.items():
                 field = question_field(name, question)
                 entry = instrument(field.instrument).codebook(field.options)
-                choices = {c["value"]: c["label"] for c in field.options.get("choices", ())}
+                choices = {}
+                if "choices" in field.options:
+                    shown = instrument(field.instrument).form(field, study.texts)
+                    choices = {choice.value: choice.label for choice in shown.choices}
                 made[name] = {
                     "prompt": question.prompt,
                     "when": when,

@@ -4,18 +4,20 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
-from dialens.base import DialensError, did_you_mean
+from dialens.base import DialensError, did_you_mean, read_yaml
 from dialens.studies import _factors as factors
 from dialens.studies._files import read_design, study_file
 from dialens.studies._items import Item, inline_item, load_items, pairs
+from dialens.studies._translation import translated, translation_file
 from dialens.studies._types import JSON, Cell
-from dialens.studies.design import Design
+from dialens.studies.design import Design, texts_of
 from dialens.studies.instruments import instrument
 from dialens.studies.plan import dealt, shuffled
+from dialens.studies.texts import LANGUAGES, Texts, shipped_language, text_problem, untranslated
 
 _TEXTUAL = ("textual", "both")
 _NUMERICAL = ("numerical", "both")
@@ -31,17 +33,33 @@ class Study:
         items: What is judged.
         practice: Items that do not count.
         gold: Items whose answer is known.
+        translations: The same study in its further languages.
     """
 
     design: Design
     items: tuple[Item, ...]
     practice: tuple[Item, ...] = ()
     gold: tuple[Item, ...] = ()
+    translations: "Mapping[str, Study]" = field(default_factory=dict)
 
     @property
     def name(self) -> str:
         """The study's name."""
         return self.design.study
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """Those that participants can choose, in the order of the study file."""
+        return tuple(self.design.languages) or (self.design.language,)
+
+    @cached_property
+    def texts(self) -> Texts:
+        """What participants read beside the study's own words."""
+        return texts_of(self.design)
+
+    def said_in(self, language: str | None) -> "Study":
+        """The study in one of its languages; as it is for any other, or none."""
+        return self.translations.get(language or "", self)
 
     @cached_property
     def definition(self) -> str:
@@ -49,12 +67,14 @@ class Study:
 
         The order of keys is that of the study file: qualities and factors have an order.
         """
-        data = {
-            "design": self.design.model_dump(mode="json", exclude_unset=True),
-            "items": [asdict(item) for item in self.items],
-            "practice": [asdict(item) for item in self.practice],
-            "gold": [asdict(item) for item in self.gold],
-        }
+        data = _plain(self)
+        if self.translations:
+            others = {name: _plain(study) for name, study in self.translations.items()}
+            for other in others.values():
+                for part in _PARTS:
+                    if other[part] == data[part]:
+                        del other[part]
+            data["translations"] = others
         return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
 
     @cached_property
@@ -101,17 +121,28 @@ class Study:
             True
         """
         data = json.loads(text)
-        parts = ("items", "practice", "gold")
-        return cls(
-            Design.model_validate(data["design"]),
-            *(tuple(Item.from_json(item) for item in data[part]) for part in parts),
-        )
+        others = data.pop("translations", {})
+        translations = {name: _from_plain(data | other) for name, other in others.items()}
+        return replace(_from_plain(data), translations=translations)
+
+
+_PARTS = ("items", "practice", "gold")
+
+
+def _plain(study: Study) -> dict[str, JSON]:
+    data: dict[str, JSON] = {"design": study.design.model_dump(mode="json", exclude_unset=True)}
+    return data | {part: [asdict(item) for item in getattr(study, part)] for part in _PARTS}
+
+
+def _from_plain(data: Mapping[str, JSON]) -> Study:
+    items, practice, gold = (tuple(Item.from_json(item) for item in data[part]) for part in _PARTS)
+    return Study(Design.model_validate(data["design"]), items, practice, gold)
 
 
 def load_study(path: str | Path) -> Study:
     """A study from its file, or from the folder that holds `study.yaml`, with its items."""
     file = study_file(path)
-    return _complete(read_design(file), file.parent, str(file))
+    return _with_translations(read_design(file), file.parent, file.stem, str(file))
 
 
 def study_of(data: Mapping[str, JSON], folder: Path | None = None) -> Study:
@@ -126,10 +157,61 @@ def study_of(data: Mapping[str, JSON], folder: Path | None = None) -> Study:
         >>> len(study_of(TEA).items), len(study_of(TEA).cells)
         (6, 4)
     """
-    return _complete(Design.model_validate(dict(data)), folder or Path(), "the study")
+    design = Design.model_validate(dict(data))
+    return _with_translations(design, folder or Path(), "study", "the study")
+
+
+def _with_translations(design: Design, folder: Path, stem: str, place: str) -> Study:
+    """A study with its further languages, each of which asks the same of the same items."""
+    study = _complete(design, folder, place)
+    translations = {}
+    for language in design.languages:
+        if language == design.language:
+            continue
+        file = translation_file(folder, stem, language)
+        other = _complete(translated(design, language, file), folder, str(file))
+        for part in _PARTS:
+            if _asked_about(getattr(other, part)) != _asked_about(getattr(study, part)):
+                raise DialensError(
+                    f"{file}: {part} are not those of the study file. Give the same items, in the "
+                    "same order, with the same responses by name; only their words may differ."
+                )
+        translations[language] = other
+    return replace(study, translations=translations)
+
+
+def _asked_about(items: tuple[Item, ...]) -> list[tuple[str, list[str]]]:
+    return [(item.id, [candidate.key for candidate in item.candidates]) for item in items]
+
+
+def _with_texts(design: Design, folder: Path, place: str) -> Design:
+    """The design with the texts of its file, if it names one; they have to suffice."""
+    own = design.texts
+    if isinstance(own, str):
+        file = folder / own
+        data, lines = read_yaml(file)
+        if not isinstance(data, dict):
+            raise DialensError(f"{file}:1: keys and texts are expected here, like `begin: Start`.")
+        own = {str(key): str(text) for key, text in data.items()}
+        for key, text in own.items():
+            problem = text_problem(key, text)
+            if problem:
+                raise DialensError(f"{file}:{lines[(key,)]}: {problem}")
+        design = design.model_copy(update={"texts": own})
+    missing = untranslated(design.language, own)
+    if missing and shipped_language(design.language) is None:
+        raise DialensError(
+            f"{place}: language: there are no texts in {design.language!r}, and the study does not "
+            f"give {len(missing)} of them ({', '.join(missing[:3])}, …). Languages that come with "
+            f"the program: {', '.join(LANGUAGES)}. For another, `dialens study texts -o "
+            f"{design.language}.yaml` writes a file to translate; then say `texts: "
+            f"{design.language}.yaml`."
+        )
+    return design
 
 
 def _complete(design: Design, folder: Path, place: str) -> Study:
+    design = _with_texts(design, folder, place)
     items: tuple[Item, ...] = ()
     if design.conversations is None:
         items = load_items(design.items, folder, design.study)

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from dialens.studies import AnswerError, Field
 from dialens.studies.instruments import CONTROLS, Instrument
+from dialens.studies.texts import Texts
 from dialens.testing._promise import is_json, promise
 
 _TYPES: dict[str, type | tuple[type, ...]] = {
@@ -104,7 +105,7 @@ def _check_declaration(instrument: Instrument) -> None:
 def _check_form(instrument: Instrument, field: Field) -> None:
     who = f"The instrument {instrument.name}"
     promise(is_json(field.options), f"{who}: the options are no JSON: {field.options}.")
-    form = instrument.form(field)
+    form = instrument.form(field, Texts.of("en"))
     promise(
         form.control in CONTROLS,
         f"{who} shows a {form.control!r}; the pages know {', '.join(CONTROLS)}.",

@@ -230,6 +230,7 @@ def api_routes(site: Site, watch: Watch) -> APIRouter:
         screens = site.planner.screens(cell, seed)
         place = min(index, len(screens) - 1)
         screen = with_example(site, screens[place])
+        shown = arrange(screen, texts=site.study.texts)
         return PreviewInfo(
             index=place,
             total=len(screens) - 1,
@@ -237,7 +238,7 @@ def api_routes(site: Site, watch: Watch) -> APIRouter:
             kind=screen.kind,
             title=screen.title,
             body=[dict(block) for block in screen.body],
-            forms=[{"field": q.name, **q.form.as_json()} for q in arrange(screen).asked],
+            forms=[{"field": q.name, **q.form.as_json()} for q in shown.asked],
             deadline_s=screen.deadline_s,
         )
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Annotated, Literal
 from urllib.parse import parse_qsl
 
-from fastapi import Depends, HTTPException, Request
+from fastapi import Depends, Request
 from fastapi.responses import JSONResponse, RedirectResponse, Response
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, TypeAdapter
 from pydantic import Field as Setting
@@ -17,6 +17,8 @@ from pydantic import ValidationError as Invalid
 from dialens.studies import JSON, Answer, AnswerError, Screen
 from dialens.studies.instruments import validate
 from dialens.studies.store import EVENT_KINDS, Event
+from dialens.studies.texts import Texts
+from dialens.web._refusal import Refusal
 
 _MOST_FIELDS = 1_000
 _FORM = "application/x-www-form-urlencoded"
@@ -38,7 +40,7 @@ def onward(request: Request, path: str) -> Response:
 async def read_form(request: Request) -> dict[str, str]:
     """The fields of an HTML form; the first of those with one name."""
     if _content_type(request) != _FORM:
-        raise HTTPException(415, "A form was expected.")
+        raise Refusal(415, "unreadable")
     body = await request.body()
     try:
         pairs = parse_qsl(
@@ -48,7 +50,7 @@ async def read_form(request: Request) -> dict[str, str]:
             max_num_fields=_MOST_FIELDS,
         )
     except ValueError as error:
-        raise HTTPException(400, "The form could not be read.") from error
+        raise Refusal(400, "unreadable") from error
     fields: dict[str, str] = {}
     for name, value in pairs:
         fields.setdefault(name, value)
@@ -73,7 +75,7 @@ def input_name(field: str, part: str | None = None) -> str:
 
 
 def answers_of(
-    screen: Screen, entered: Mapping[str, JSON], *, overdue: bool
+    screen: Screen, entered: Mapping[str, JSON], texts: Texts, *, overdue: bool
 ) -> tuple[Answer, dict[str, str]]:
     """Validate what was entered on a screen.
 
@@ -89,7 +91,7 @@ def answers_of(
         try:
             answers[field.name] = validate(field, value, overdue=overdue)
         except AnswerError as error:
-            errors[field.name] = error.message
+            errors[field.name] = error.said(texts)
     return answers, errors
 
 
@@ -194,7 +196,7 @@ async def read_answer(request: Request) -> ScreenAnswer:
         try:
             body = _AnswerBody.model_validate_json(await request.body())
         except Invalid as error:
-            raise HTTPException(400, "The answer could not be read.") from error
+            raise Refusal(400, "unreadable") from error
     else:
         form = await read_form(request)
         body = _AnswerBody.model_construct(

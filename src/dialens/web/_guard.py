@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from dialens.web._refusal import Refusal
+
 MOST_BYTES = 1_048_576
 """Of a request's body; the longest answers a study allows fit."""
 
@@ -80,10 +82,10 @@ class Guard:
         sent = dict(scope["headers"])
         length = sent.get(b"content-length", b"0")
         if not length.isdigit() or int(length) > self._most_bytes:
-            return HTTPException(413, "This is too much at once.")
+            return Refusal(413, "large")
         site = sent.get(b"sec-fetch-site", b"same-origin")
         if scope["method"] not in _READING and site not in (b"same-origin", b"none"):
-            return HTTPException(403, "This request came from another site.")
+            return Refusal(403, "other_site")
         return None
 
     def _bounded(self, receive: Receive) -> Receive:
@@ -97,10 +99,10 @@ class Guard:
                 async with asyncio.timeout_at(until):
                     message = await receive()
             except TimeoutError as error:
-                raise HTTPException(408, "The request took too long.") from error
+                raise Refusal(408, "slow") from error
             seen += len(message.get("body", b""))
             if seen > self._most_bytes:
-                raise HTTPException(413, "This is too much at once.")
+                raise Refusal(413, "large")
             complete = not message.get("more_body", False)
             return message
 

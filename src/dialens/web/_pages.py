@@ -13,6 +13,7 @@ from starlette.responses import HTMLResponse
 
 from dialens.studies import JSON, Field, Screen
 from dialens.studies.instruments import Choice, Form, instrument
+from dialens.studies.texts import Texts, language_name
 from dialens.web._forms import input_name
 
 ASSETS = {
@@ -102,6 +103,8 @@ def arrange(
     screen: Screen,
     given: Mapping[str, str] | None = None,
     wrong: Mapping[str, str] | None = None,
+    *,
+    texts: Texts,
 ) -> Shown:
     """Put a screen in the order in which it is read.
 
@@ -109,18 +112,20 @@ def arrange(
         screen: The screen.
         given: What was entered before, by input.
         wrong: What was wrong with it, by field.
+        texts: In the language of the page.
 
     Examples:
         >>> from dialens.studies import TEA
         >>> from dialens.studies.plan import plan
         >>> from dialens.studies import study_of
-        >>> shown = arrange(plan(study_of(TEA), "anchor=both,layout=together", seed=1)[2])
+        >>> screen = plan(study_of(TEA), "anchor=both,layout=together", seed=1)[2]
+        >>> shown = arrange(screen, texts=Texts.of("en"))
         >>> [len(own) for _, own in shown.responses], len(shown.questions)
         ([2, 2, 2], 0)
     """
     arranged = Shown()
     asked = [
-        _asked(question, given or {}, (wrong or {}).get(question.name))
+        _asked(question, given or {}, (wrong or {}).get(question.name), texts)
         for question in screen.fields
     ]
     on_screen = [block for block in screen.body if block["kind"] == "response"]
@@ -138,8 +143,8 @@ def arrange(
     return arranged
 
 
-def _asked(field: Field, given: Mapping[str, str], error: str | None) -> Asked:
-    form = instrument(field.instrument).form(field)
+def _asked(field: Field, given: Mapping[str, str], error: str | None, texts: Texts) -> Asked:
+    form = instrument(field.instrument).form(field, texts)
     slot, label = field.options.get("slot"), field.options.get("quality_label")
     return Asked(
         field.name,
@@ -162,10 +167,11 @@ def _points(field: Field, choices: Sequence[Choice]) -> tuple[tuple[str, str, st
 
 
 class Pages:
-    """Renders the pages of a study."""
+    """Renders the pages of a study in one language."""
 
-    def __init__(self, title: str, language: str) -> None:
-        """Pages of the study with this title, in this language."""
+    def __init__(self, title: str, texts: Texts) -> None:
+        """Pages of the study with this title, with these texts around its own words."""
+        self.texts = texts
         self._environment = Environment(
             loader=PackageLoader("dialens.web", "assets"),
             autoescape=True,
@@ -174,8 +180,15 @@ class Pages:
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        self._environment.globals |= {"asset": asset_url, "study_title": title, "lang": language}
-        self._environment.filters |= {"paragraphs": paragraphs, "number": number}
+        self._environment.globals |= {
+            "asset": asset_url,
+            "study_title": title,
+            "lang": texts.language,
+            "direction": texts.direction,
+            "say": texts.say,
+            "language_name": language_name,
+        }
+        self._environment.filters |= {"paragraphs": paragraphs, "number": texts.number}
 
     def page(self, template: str, status: int = 200, **context: Any) -> HTMLResponse:
         """A page from its template."""
@@ -199,16 +212,6 @@ def paragraphs(text: str) -> list[str]:
             rest = ["\n" + line if _MARKED.match(line) else " " + line for line in lines[1:]]
             result.append(lines[0] + "".join(rest))
     return result
-
-
-def number(value: float) -> str:
-    """A number as people write it.
-
-    Examples:
-        >>> number(100.0), number(0.5), number(1e6)
-        ('100', '0.5', '1000000')
-    """
-    return f"{value:.0f}" if value == int(value) else f"{value:g}"
 
 
 @cache

@@ -33,10 +33,11 @@ from dialens.studies.store import (
     Submission,
     UnknownSession,
 )
+from dialens.studies.texts import Texts
 from dialens.web._arrival import NotRecruited
 from dialens.web._chat import ANSWER, Caller, Chats, chat_routes
 from dialens.web._cookies import Visit
-from dialens.web._entrance import NOT_YOURS, Entrance
+from dialens.web._entrance import Entrance
 from dialens.web._forms import (
     PageEvent,
     ScreenAnswer,
@@ -48,6 +49,7 @@ from dialens.web._forms import (
 )
 from dialens.web._intake import Intake
 from dialens.web._pages import arrange
+from dialens.web._refusal import Refusal
 from dialens.web._site import PROLIFIC_DONE, SessionCache, Site
 
 _HERE = "/study"
@@ -116,7 +118,7 @@ class Participation:
         if visit is None or session is None:
             return onward(request, "/")
         if not site.cookies.is_ticket(sent.ticket, ANSWER, session.token):
-            raise HTTPException(403, NOT_YOURS)
+            raise Refusal(403, "not_yours")
         screens = site.screens(session)
         screen = self._screen_of(screens, sent)
         if screen is None:
@@ -127,7 +129,8 @@ class Participation:
         if _about_talk(screen) and not await run_in_threadpool(self._may_answer, request, index):
             return onward(request, _HERE)
         overdue = self._overdue(visit, screen, index)
-        answers, errors = answers_of(screen, sent.entered, overdue=overdue)
+        texts = site.pages_in(session.language).texts
+        answers, errors = answers_of(screen, sent.entered, texts, overdue=overdue)
         if errors:
             return await run_in_threadpool(self._refuse, request, index, sent.form, errors)
         times = (sent.shown_at, sent.submitted_at)
@@ -204,9 +207,9 @@ class Participation:
         site = self.site
         visit = site.cookies.visit(request)
         if visit is None or visit.token is None:
-            raise HTTPException(403, "There is no session.")
+            raise Refusal(403, "no_session")
         if not site.cookies.is_ticket(sent.ticket, ANSWER, visit.token):
-            raise HTTPException(403, NOT_YOURS)
+            raise Refusal(403, "not_yours")
         events = [event.event(sent.page) for event in sent.events]
         site.store.log_events(visit.token, sent.screen.replace("\0", ""), events, now=site.clock())
         return Response(status_code=204)
@@ -226,9 +229,7 @@ class Participation:
         if session.state == "expired" and session.index < len(site.screens(session)) - 1:
             session = site.store.come_back(visit.token, now=site.clock())
         if session.state == "restarted":
-            raise SessionOver(
-                "You have started this study again elsewhere; go on there.", session.state
-            )
+            raise SessionOver(Texts.of("en").say("over_restarted"), session.state)
         self._sessions.put(session)
         return _Caller(visit, session, site.screens(session))
 
@@ -279,11 +280,12 @@ class Participation:
         if as_json:
             response = _as_json({"screen": seen(screen).as_json(), "chat": chat, **shared})
         else:
-            response = site.pages.page(
+            pages = site.pages_in(caller.session.language)
+            response = pages.page(
                 "screen",
                 422 if errors else 200,
                 screen=screen,
-                shown=arrange(screen, form, errors),
+                shown=arrange(screen, form, errors, texts=pages.texts),
                 key=secrets.token_urlsafe(16),
                 preview=None,
                 **shared,
@@ -298,7 +300,7 @@ class Participation:
         if wants_json(request):
             return JSONResponse({"code": code})
         parameters = caller.visit.arrival.parameters or {}
-        return site.pages.page(
+        return site.pages_in(caller.session.language).page(
             "end",
             screen=caller.screens[-1],
             code=code,
@@ -314,7 +316,7 @@ class Participation:
         if caller.session.attempt == 1:
             site.store.forget(caller.session.participant)
         response = onward(request, "/declined")
-        visit = Visit(secrets.token_urlsafe(24), caller.visit.arrival)
+        visit = replace(caller.visit, visitor=secrets.token_urlsafe(24), token=None, watch=None)
         site.cookies.set_visit(request, response, visit)
         return response
 
@@ -328,11 +330,14 @@ def _as_json(value: JSON) -> Response:
     return Response(json.dumps(value, default=dict), media_type="application/json")
 
 
-def _sorry(request: Request, site: Site, title: str, error: DialensError, reason: str) -> Response:
-    """Say that there is nothing to do here: a page, or why in a word."""
+def _sorry(
+    request: Request, site: Site, title: str, message: str, error: DialensError, reason: str
+) -> Response:
+    """Say that there is nothing to do here, by the keys of texts: a page, or why in a word."""
     if wants_json(request):
         return JSONResponse({"detail": str(error), "reason": reason}, 409)
-    return site.pages.page("sorry", title=title, message=str(error))
+    pages = site.pages_for(request)
+    return pages.page("sorry", title=pages.texts.say(title), message=pages.texts.say(message))
 
 
 def participant_routes(site: Site) -> APIRouter:
@@ -349,25 +354,28 @@ def participant_routes(site: Site) -> APIRouter:
         except NotRecruited as error:
             if wants_json(request):
                 raise HTTPException(403, str(error)) from error
-            return site.pages.page("sorry", 403, title="Not quite here", message=str(error))
+            pages = site.pages_for(request)
+            title, message = pages.texts.say("recruit_title"), error.said(pages.texts)
+            return pages.page("sorry", 403, title=title, message=message)
 
     @router.post("/begin")
     def begin(request: Request, form: SentForm) -> Response:
         try:
             return entrance.begin(request, form)
         except StudyFull as error:
-            titles = {"full": "All places are taken", "paused": "A short break"}
-            title = titles.get(error.reason, "This study is closed")
-            return _sorry(request, site, title, error, error.reason)
-        except (Blocked, SessionOver) as error:
-            return _sorry(request, site, "You have been here", error, "blocked")
+            reason = error.reason
+            return _sorry(request, site, f"{reason}_title", reason, error, reason)
+        except Blocked as error:
+            return _sorry(request, site, "blocked_title", "blocked", error, "blocked")
+        except SessionOver as error:
+            return _sorry(request, site, "blocked_title", f"over_{error.state}", error, "blocked")
 
     @router.get("/study")
     def current(request: Request) -> Response:
         try:
             return part.current(request)
         except SessionOver as error:
-            return _sorry(request, site, "This session is over", error, error.state)
+            return _sorry(request, site, "over_title", f"over_{error.state}", error, error.state)
 
     @router.post("/study")
     async def answer(request: Request, sent: SentAnswer) -> Response:
@@ -384,12 +392,9 @@ def participant_routes(site: Site) -> APIRouter:
             raise HTTPException(403, str(error)) from error
 
     @router.get("/declined")
-    def declined() -> Response:
-        return site.pages.page(
-            "sorry",
-            title="Thank you for considering it",
-            message="You chose not to take part. Nothing about you was kept; you may close this "
-            "page.",
-        )
+    def declined(request: Request) -> Response:
+        pages = site.pages_for(request)
+        say = pages.texts.say
+        return pages.page("sorry", title=say("declined_title"), message=say("declined"))
 
     return router

@@ -72,7 +72,7 @@ def researcher_routes(site: Site, watch: Watch) -> APIRouter:
     @router.get("")
     def home(name: LoggedIn) -> Response:
         seen = watch.overview(site.clock())
-        return site.pages.page(
+        return site.researcher_pages.page(
             "researcher",
             study=site.study,
             seen=seen,
@@ -118,7 +118,7 @@ def _before(site: Site) -> str:
 
 def _login_page(site: Site, request: Request, status: int = 200, message: str = "") -> Response:
     fresh = secrets.token_urlsafe(24)
-    page = site.pages.page(
+    page = site.researcher_pages.page(
         "login", status, ticket=site.cookies.ticket(LOGIN, fresh), message=message
     )
     secure = request.url.scheme == "https"
@@ -154,9 +154,9 @@ def preview_page(site: Site, cell: str, index: int, seed: int) -> Response:
     return site.pages.page(
         "chat" if screen.kind == "chat" else "screen",
         screen=screen,
-        chat=ChatState(exchanges, talks.exchanges) if talks else None,
+        chat=ChatState(exchanges, talks.exchanges, site.study.texts) if talks else None,
         settings=talks,
-        shown=arrange(screen),
+        shown=arrange(screen, texts=site.study.texts),
         index=index,
         total=len(screens) - 1,
         left=screen.deadline_s,

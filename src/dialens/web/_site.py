@@ -7,7 +7,10 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
+
+from starlette.requests import Request
 
 from dialens.agents import Agent
 from dialens.studies import Screen, Study, estimate
@@ -15,6 +18,7 @@ from dialens.studies.design import MTurkRecruiter
 from dialens.studies.plan import Planner
 from dialens.studies.recruiters import completion_code
 from dialens.studies.store import ConversationStore, Session, Store
+from dialens.studies.texts import Texts
 from dialens.web._cookies import CookieJar
 from dialens.web._pages import Pages
 from dialens.web._password import Password
@@ -42,7 +46,7 @@ class Site:
         planner: Gives everybody's screens.
         cookies: What browsers keep.
         password: The researcher's.
-        pages: Makes HTML.
+        pages: Makes HTML in the study's own language.
         minutes: What a participation takes, roughly, in the longest cell.
         clock: The time.
         replies: Asks agents, where participants talk with them.
@@ -82,7 +86,7 @@ class Site:
         talks, replies = study.design.conversations, None
         if talks is not None:
             own = open_agents(study, folder or Path()) if agents is None else agents
-            replies = Replies(ConversationStore(store.database), own, talks, clock)
+            replies = Replies(ConversationStore(store.database), own, study, clock)
         store.register(study, now=clock())
         framed = isinstance(study.design.recruiter, MTurkRecruiter)
         named = f"{study.name}-{study.design.version}"
@@ -92,11 +96,40 @@ class Site:
             Planner(study),
             CookieJar(store.secrets.signing_key(), named, framed=framed),
             Password(password, clock=time.monotonic),
-            Pages(study.design.title, study.design.language),
+            Pages(study.design.title, study.texts),
             round(max(cell.minutes for cell in estimate(study).cells)),
             clock,
             replies,
         )
+
+    @cached_property
+    def _translated_pages(self) -> dict[str, Pages]:
+        return {
+            name: Pages(study.design.title, study.texts)
+            for name, study in self.study.translations.items()
+        }
+
+    def pages_in(self, language: str | None) -> Pages:
+        """Pages in a language of the study; in its own for any other, or none."""
+        return self._translated_pages.get(language or "", self.pages)
+
+    @cached_property
+    def researcher_pages(self) -> Pages:
+        """The researcher's pages, which are in English."""
+        return Pages(self.study.design.title, Texts.of("en"))
+
+    def language(self, request: Request) -> str:
+        """The language of who asks: that of the session, else the one chosen by link, or before."""
+        visit = self.cookies.visit(request)
+        chosen = request.query_params.get("lang")
+        before = None if visit is None else visit.language
+        wanted = (before,) if visit is not None and visit.token is not None else (chosen, before)
+        known = [name for name in wanted if name in self.study.languages]
+        return known[0] if known and known[0] else self.study.design.language
+
+    def pages_for(self, request: Request) -> Pages:
+        """Pages in the language of who asks."""
+        return self.pages_in(self.language(request))
 
     @property
     def framed_by(self) -> tuple[str, ...]:
@@ -121,7 +154,7 @@ class Site:
 
     def screens(self, session: Session) -> tuple[Screen, ...]:
         """What the owner of a session sees, from the first screen to the last."""
-        return self.planner.screens(session.cell, session.seed)
+        return self.planner.screens(session.cell, session.seed, session.language)
 
     def complete(self, session: Session) -> str:
         """End a session that stands at its last screen; gives the completion code."""

@@ -15,20 +15,22 @@ from dialens.web._api import api_routes
 from dialens.web._guard import BODY_SECONDS, MOST_BYTES, Guard, security_headers
 from dialens.web._pages import ASSETS, asset
 from dialens.web._participant import participant_routes
+from dialens.web._refusal import Refusal
 from dialens.web._researcher import SentToLogin, researcher_routes
 from dialens.web._site import Site
 from dialens.web._watching import Watch
 
 _THREADS = 4
 _TITLES = {
-    403: "This did not work",
-    404: "There is nothing here",
-    405: "This did not work",
-    408: "That took too long",
-    413: "That was too much",
-    429: "Please wait a little",
-    503: "One moment, please",
+    403: "refused_title",
+    404: "missing_title",
+    405: "refused_title",
+    408: "slow_title",
+    413: "large_title",
+    429: "wait_title",
+    503: "moment_title",
 }
+"""Keys of the texts above refusals, by status."""
 
 
 def study_app(
@@ -115,28 +117,38 @@ def _add_handlers(app: FastAPI, site: Site) -> None:
         headers = dict(error.headers or {})
         if request.url.path.startswith("/api") or "json" in request.headers.get("accept", ""):
             return JSONResponse({"detail": str(error.detail)}, error.status_code, headers)
-        title = _TITLES.get(error.status_code, "Something went wrong")
-        message = "" if error.status_code in (404, 405) else str(error.detail)
-        page = site.pages.page("sorry", error.status_code, title=title, message=message)
+        researcher = request.url.path.startswith("/researcher")
+        pages = site.researcher_pages if researcher else site.pages_for(request)
+        texts = pages.texts
+        title = texts.say(_TITLES.get(error.status_code, "wrong_title"))
+        message = error.said(texts) if isinstance(error, Refusal) else str(error.detail)
+        if error.status_code in (404, 405):
+            message = texts.say("missing")
+        page = pages.page(
+            "sorry",
+            error.status_code,
+            title=title,
+            message=message,
+            back="/" if error.status_code == 404 else None,
+        )
         page.headers.update(headers)
         return page
 
     def unavailable(request: Request, error: DialensError) -> Response:
-        message = "The study's database does not answer. Nothing is lost; please try again."
-        return refused(request, HTTPException(503, message, {"retry-after": "5"}))
+        return refused(request, Refusal(503, "unavailable", {"retry-after": "5"}))
 
     def unreadable(request: Request, error: Exception) -> Response:
         if isinstance(error, RequestValidationError) and request.url.path.startswith("/api"):
             # Not the values: what a stranger sent is not repeated to them.
             problems = [{name: e[name] for name in ("loc", "msg", "type")} for e in error.errors()]
             return JSONResponse({"detail": problems}, 422)
-        return refused(request, HTTPException(400, "This could not be read."))
+        return refused(request, Refusal(400, "unreadable"))
 
     def to_login(request: Request, error: Exception) -> Response:
         return RedirectResponse("/researcher/login", 303)
 
     def broken(request: Request, error: Exception) -> Response:
-        page = refused(request, HTTPException(500, "This is our fault. Please try again."))
+        page = refused(request, Refusal(500, "our_fault"))
         page.headers.update(security_headers(framed_by=site.framed_by))  # made beyond the guard
         return page
 

@@ -63,9 +63,11 @@ def test_a_database_from_before_conversations_is_brought_up_to_date(url: str) ->
         with store.database.writing() as connection:
             connection.exec_driver_sql("DROP TABLE failures")
             connection.exec_driver_sql("DROP TABLE exchanges")
+            connection.exec_driver_sql("ALTER TABLE sessions DROP COLUMN language")
             connection.exec_driver_sql("UPDATE alembic_version SET version_num = '0001'")
     with Store.open(url, secrets=KEY) as store:
         assert store.answers_frame("hash-of-tea").height == 2
+        assert store.session(came.token).language is None
         talking = ConversationStore(store.database)
         say(talking, came.token, 1, index=1)
         assert states(talking, came.token) == [WAITING]

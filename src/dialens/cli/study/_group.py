@@ -18,6 +18,10 @@ app = lazy_app(
             "dialens.cli.study._schema:schema",
             "Print the JSON Schema of study files, for editors and other programs.",
         ),
+        "texts": (
+            "dialens.cli.study._texts:texts",
+            "Write what participants read beside a study's own words, to change or translate.",
+        ),
         "simulate": (
             "dialens.cli.study._simulate:simulate",
             "Let simulated participants with known biases take a study.",

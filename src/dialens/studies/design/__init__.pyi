@@ -1,6 +1,6 @@
 from ._conversations import AGENT, Conversations, TalkingAgent
-from ._design import EACH, Design, Example, Quality
-from ._factors import LIST
+from ._design import EACH, Design, Example, Quality, texts_of
+from ._factors import LANGUAGE, LIST
 from ._items import GoldEntry, ItemEntry, Items, UtteranceEntry
 from ._questions import Questionnaire, question_field
 from ._recruiter import LinkRecruiter, MTurkRecruiter, ProlificRecruiter, RecruiterSettings
@@ -8,6 +8,7 @@ from ._recruiter import LinkRecruiter, MTurkRecruiter, ProlificRecruiter, Recrui
 __all__ = [
     "AGENT",
     "EACH",
+    "LANGUAGE",
     "LIST",
     "Conversations",
     "Design",
@@ -24,4 +25,5 @@ __all__ = [
     "TalkingAgent",
     "UtteranceEntry",
     "question_field",
+    "texts_of",
 ]

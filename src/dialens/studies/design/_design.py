@@ -7,6 +7,7 @@ from pydantic import Field as Setting
 
 from dialens.base import did_you_mean
 from dialens.studies._kinds import OneOf
+from dialens.studies._words import ALWAYS, WORDS
 from dialens.studies.design._conversations import AGENT, Conversations
 from dialens.studies.design._factors import Factors, InstrumentSettings, factor_problem
 from dialens.studies.design._items import (
@@ -24,6 +25,7 @@ from dialens.studies.design._questions import AttentionCheck, Name, Questionnair
 from dialens.studies.design._recruiter import LinkRecruiter, RecruiterSettings
 from dialens.studies.instruments import ChoiceSettings, instrument
 from dialens.studies.recruiters import recruiters
+from dialens.studies.texts import Texts, text_problem
 
 __all__ = [
     "Checks",
@@ -43,17 +45,20 @@ __all__ = [
 EACH = "each"
 """Key of `targets` for every cell that is not named."""
 
+Language = Annotated[str, Setting(pattern=r"^[a-z]{2,3}(-[A-Za-z0-9]+)*$", max_length=35)]
+"""A language as in HTML: `en`, `pt-BR`."""
+
 _Order = Annotated[Literal["random", "latin_square", "fixed"], BeforeValidator(as_word)]
 
 
 class Quality(Section):
     """Something that is judged."""
 
-    label: str = ""
+    label: Annotated[str, ALWAYS] = ""
     """What participants read; the name if not given."""
-    definition: str = ""
+    definition: Annotated[str, WORDS] = ""
     """What it means; shown in the instructions and beside the question."""
-    question: str = ""
+    question: Annotated[str, WORDS] = ""
     """What is asked; the label if not given."""
     instrument: InstrumentSettings
     """How it is judged."""
@@ -74,8 +79,8 @@ class Presentation(Section):
     """What is shown of the standard: nothing, its number, its text, or both."""
     anchor_value: float | None = None
     """The number that is shown; the modulus of magnitude estimation if not given."""
-    standard_label: str = "Standard response"
-    """What the standard is called."""
+    standard_label: Annotated[str | None, WORDS] = None
+    """What the standard is called; “Standard response” in the study's language if not given."""
     layout: Annotated[Literal["together", "separate", "single"], BeforeValidator(as_word)] = (
         "together"
     )
@@ -88,46 +93,46 @@ class Presentation(Section):
     """Of the qualities."""
     deadline: float | None = Setting(default=None, gt=0)
     """Seconds for a rating screen."""
-    response_label: str = "Response"
-    """What responses are called: `Response 1`, `Response 2`."""
+    response_label: Annotated[str | None, WORDS] = None
+    """What responses are called: “Response” in the study's language if not given, and a number."""
 
 
 class Consent(Section):
     """What participants agree to."""
 
-    title: str = "Before you begin"
-    """The heading."""
-    text: str = Setting(min_length=1)
+    title: Annotated[str | None, WORDS] = None
+    """The heading; “Before you begin” in the study's language if not given."""
+    text: Annotated[str, WORDS] = Setting(min_length=1)
     """Who asks, what for, what is stored, whom to write to."""
-    warning: str = ""
+    warning: Annotated[str, WORDS] = ""
     """What some may not want to read."""
-    agree: str = "I have read this and want to take part."
-    """What they agree to."""
+    agree: Annotated[str | None, WORDS] = None
+    """What they agree to; a sentence in the study's language if not given."""
 
 
 class Example(Section):
     """A worked example in the instructions."""
 
-    context: Utterances = Setting(default_factory=list)
+    context: Annotated[Utterances, WORDS] = Setting(default_factory=list)
     """The conversation so far."""
-    response: str
+    response: Annotated[str, WORDS]
     """A response to it."""
-    verdict: str
+    verdict: Annotated[str, WORDS]
     """How it was judged."""
-    why: str = ""
+    why: Annotated[str, WORDS] = ""
     """Why."""
 
 
 class Instructions(Section):
     """What participants read before they rate; the definitions follow by themselves."""
 
-    title: str = "What to do"
-    """The heading."""
-    text: str = Setting(min_length=1)
+    title: Annotated[str | None, WORDS] = None
+    """The heading; “What to do” in the study's language if not given."""
+    text: Annotated[str, WORDS] = Setting(min_length=1)
     """What to do."""
-    warning: str = ""
+    warning: Annotated[str, WORDS] = ""
     """What some may not want to read."""
-    when: dict[str, str] = Setting(default_factory=dict)
+    when: Annotated[dict[str, str], WORDS] = Setting(default_factory=dict)
     """Further text for some participants only, by level: `anchor=both: …`."""
     examples: list[Example] = Setting(default_factory=list)
     """Worked examples."""
@@ -136,8 +141,8 @@ class Instructions(Section):
 class Practice(Section):
     """Rounds that do not count."""
 
-    text: str = "These rounds are for practice and do not count."
-    """What stands above them."""
+    text: Annotated[str | None, WORDS] = None
+    """What stands above them; that they do not count, in the study's language, if not given."""
     lines: list[Annotated[float, Setting(gt=0, le=1000)]] = Setting(default_factory=list)
     """Lengths of lines to be judged by magnitude estimation; the first is the standard."""
     items: list[ItemEntry] = Setting(default_factory=list)
@@ -171,10 +176,10 @@ class Limits(Section):
 class Completion(Section):
     """What happens at the end."""
 
-    title: str = "Thank you"
-    """The heading."""
-    message: str = "Your answers have been saved."
-    """What participants read."""
+    title: Annotated[str | None, WORDS] = None
+    """The heading; “Thank you” in the study's language if not given."""
+    message: Annotated[str | None, WORDS] = None
+    """What participants read; that all is saved, in the study's language, if not given."""
     code: str | None = Setting(default=None, pattern=r"^[A-Za-z0-9-]{4,64}$")
     """The completion code; one is made for each participant if not given."""
 
@@ -202,12 +207,17 @@ class Design(Section):
     """The study's name: small letters, digits, hyphens."""
     version: int = Setting(default=1, ge=1)
     """Raised when the design changes after people took part."""
-    title: str
+    title: Annotated[str, WORDS]
     """What participants read at the top."""
     description: str = ""
     """For colleagues."""
-    language: str = Setting(default="en", pattern=r"^[a-z]{2,3}(-[A-Za-z0-9]+)*$")
-    """Of the pages, as in HTML."""
+    language: Language = "en"
+    """Of the pages, as in HTML; buttons, helps and messages are said in it."""
+    languages: list[Language] = Setting(default_factory=list)
+    """Languages that participants choose from, `language` among them; the words of each other
+    one stand beside the study file: `study.de.yaml`."""
+    texts: str | dict[str, str] = Setting(default_factory=dict)
+    """Words in place of the program's own, by key, or a YAML file of them beside the study file."""
     items: Items = NO_ITEMS
     """What is judged, where it is there already."""
     conversations: Conversations | None = None
@@ -242,6 +252,23 @@ class Design(Section):
     """For the preregistration: what is expected."""
     analysis_plan: str = ""
     """For the preregistration: how it will be tested, and what is left out."""
+
+    @model_validator(mode="after")
+    def _languages_differ(self) -> Self:
+        if self.languages and self.language not in self.languages:
+            raise misplaced("languages", f"{self.language!r}, the study's language, is missing")
+        for place, language in enumerate(self.languages):
+            if self.languages.index(language) < place:
+                raise misplaced(f"languages.{place}", f"{language!r} is there twice")
+        return self
+
+    @model_validator(mode="after")
+    def _texts_are_known(self) -> Self:
+        for key, text in self.texts.items() if isinstance(self.texts, dict) else ():
+            problem = text_problem(key, text)
+            if problem:
+                raise misplaced(f"texts.{key}", problem)
+        return self
 
     @model_validator(mode="after")
     def _something_is_judged(self) -> Self:
@@ -323,6 +350,17 @@ class Design(Section):
 
     def _judges(self, quality: str) -> str:
         return instrument(self.qualities[quality].instrument.kind).judges
+
+
+def texts_of(design: Design) -> Texts:
+    """What participants of a study read beside its own words.
+
+    Examples:
+        >>> from dialens.studies._examples import TEA
+        >>> texts_of(Design.model_validate({**TEA, "language": "fr"})).say("continue")
+        'Continuer'
+    """
+    return Texts.of(design.language, design.texts if isinstance(design.texts, dict) else {})
 
 
 def _talk_problem(design: Design) -> tuple[str, str] | None:

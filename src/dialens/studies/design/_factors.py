@@ -8,6 +8,7 @@ from pydantic import Field as Setting
 from dialens.base import did_you_mean
 from dialens.corpus import RATINGS
 from dialens.studies._kinds import OneOf
+from dialens.studies._words import WORDS
 from dialens.studies.design._items import Section, as_word
 from dialens.studies.instruments import Settings, instruments
 
@@ -16,6 +17,9 @@ LAYOUTS = ("together", "separate", "single")
 ORDERS = ("random", "latin_square", "fixed")
 KNOWN = ("anchor", "layout", "scale", "order", "deadline")
 """Factors that dialens knows how to present; others say by `note` what is different."""
+
+LANGUAGE = "language"
+"""The column that says in which language somebody took part."""
 
 LIST = "list"
 """The factor that `items.lists` makes."""
@@ -43,7 +47,7 @@ class Level(Section):
     """Of the factor `scale`: the instrument all qualities are judged with."""
     seconds: float | None = Setting(default=None, gt=0)
     """Of the factor `deadline`: seconds for a screen."""
-    note: str | None = None
+    note: Annotated[str | None, WORDS] = None
     """Of a factor of your own: what participants at this level read on every rating screen."""
 
 
@@ -103,7 +107,7 @@ def factor_problem(name: str, factor: Factor) -> tuple[str, str] | None:
     words = {"anchor": ANCHORS, "layout": LAYOUTS, "order": ORDERS}
     if name == LIST:
         return "", "the name `list` is taken by items.lists"
-    if name not in KNOWN and name in RATINGS:
+    if name not in KNOWN and (name in RATINGS or name == LANGUAGE):
         return "", f"`{name}` is a column of the ratings table: give the factor another name"
     if name == "order" and factor.assign == "within":
         return "assign", "order can only vary between participants: they see items in one order"

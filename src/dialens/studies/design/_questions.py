@@ -9,6 +9,7 @@ from pydantic import Field as Setting
 
 from dialens.studies._kinds import OneOf
 from dialens.studies._types import JSON, AnswerError, Field
+from dialens.studies._words import WORDS
 from dialens.studies.design._items import Section, misplaced
 from dialens.studies.instruments import RankingSettings, Settings, instrument, instruments
 
@@ -17,7 +18,7 @@ class AnyQuestion(Section):
     """What every question says; the inputs of its instrument come on top."""
 
     kind: str
-    prompt: str = Setting(min_length=1)
+    prompt: Annotated[str, WORDS] = Setting(min_length=1)
     """The question."""
     required: bool = True
     """Whether it has to be answered."""
@@ -39,7 +40,7 @@ class ChoiceQuestion(AnyQuestion):
     """One answer out of several."""
 
     kind: Literal["choice"] = "choice"
-    choices: Choices
+    choices: Annotated[Choices, WORDS]
     """The answers: a list, or `stored: shown`."""
 
 
@@ -47,7 +48,7 @@ class RankingQuestion(RankingSettings, AnyQuestion):
     """Things to be put in order."""
 
     kind: Literal["ranking"] = "ranking"
-    choices: Choices
+    choices: Annotated[Choices, WORDS]
     """What is put in order."""
 
 
@@ -83,9 +84,9 @@ Name = Annotated[str, Setting(pattern=r"^[a-z][a-z0-9_]*$", max_length=60)]
 class Questionnaire(Section):
     """Questions on one screen."""
 
-    title: str = "A few questions"
-    """The heading."""
-    text: str = ""
+    title: Annotated[str | None, WORDS] = None
+    """The heading; “A few questions” in the study's language if not given."""
+    text: Annotated[str, WORDS] = ""
     """What stands above the questions."""
     questions: dict[Name, Question] = Setting(min_length=1)
     """By the name under which answers are exported."""

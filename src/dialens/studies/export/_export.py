@@ -19,6 +19,7 @@ from dialens.studies._codebook import codebook, codebook_markdown
 from dialens.studies._judgements import check_outcomes, rating_rows
 from dialens.studies._study import Study
 from dialens.studies._types import Field, Screen
+from dialens.studies.design import LANGUAGE
 from dialens.studies.export._card import card_markdown
 from dialens.studies.export._talks import CONVERSATIONS, dialog_name, write_conversations
 from dialens.studies.store import RESTARTED, ConversationStore, Store
@@ -31,6 +32,7 @@ _BESIDE: dict[str, pl.DataType | type[pl.DataType]] = {
     "screen_active_ms": pl.Int64,
     "attempt": pl.Int64,
     "session_state": pl.String,
+    LANGUAGE: pl.String,
 }
 _QUESTIONNAIRES: dict[str, pl.DataType | type[pl.DataType]] = {
     "study": pl.String,
@@ -41,6 +43,7 @@ _QUESTIONNAIRES: dict[str, pl.DataType | type[pl.DataType]] = {
     "screen": pl.String,
     "answered_at": pl.Datetime("us", "UTC"),
     "session_state": pl.String,
+    LANGUAGE: pl.String,
 }
 QUESTIONNAIRES = pl.Schema(_QUESTIONNAIRES)
 """One row an answer to a question; checks are there by whether they were passed."""
@@ -118,7 +121,8 @@ def export(store: Store, study: str, folder: str | Path, *, force: bool = False)
     target = Path(folder)
     record = store.study(study)
     design = Study.from_definition(record.definition)
-    answers, events = store.answers_frame(study), store.events_frame(study)
+    own = pl.col(LANGUAGE).fill_null(design.design.language)
+    answers, events = store.answers_frame(study).with_columns(own), store.events_frame(study)
     progress, times = store.progress(study), store.times(study)
     ratings, questionnaires, left_out = tables(answers)
     done = Exported(
@@ -132,7 +136,8 @@ def export(store: Store, study: str, folder: str | Path, *, force: bool = False)
     with atomic_folder(target, force=force) as scratch:
         if design.design.conversations is not None:
             talking = ConversationStore(store.database)
-            said, failed = talking.exchanges_frame(study), talking.failures_frame(study)
+            said = talking.exchanges_frame(study).with_columns(own)
+            failed = talking.failures_frame(study).with_columns(own)
             said.write_parquet(scratch / "exchanges.parquet")
             failed.write_parquet(scratch / "failures.parquet")
             n_conversations = write_conversations(design, said, ratings, scratch / CONVERSATIONS)
@@ -212,6 +217,7 @@ def _add_ratings(made: _Tables, given: _Given) -> None:
         "screen_active_ms": row["active_ms"],
         "attempt": row["attempt"],
         "session_state": row["session_state"],
+        LANGUAGE: row[LANGUAGE],
     }
     for rating, share in zip(found, _shares(row["active_ms"], len(found)), strict=True):
         made.ratings.append(rating | shared | {"active_ms": share, "normalised": None})
@@ -245,6 +251,7 @@ def _add_questions(made: _Tables, given: _Given) -> None:
     shared = {name: row[name] for name in ("study", "rater", "rater_kind", "screen")} | {
         "answered_at": row["answered_at"],
         "session_state": row["session_state"],
+        LANGUAGE: row[LANGUAGE],
     }
     made.questionnaires += [
         shared | {"question": question, "answer": _text(answer)}

@@ -1,6 +1,5 @@
 """What an instrument declares, once, and everything else is made from."""
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -10,6 +9,7 @@ from pydantic import BaseModel, ConfigDict
 
 from dialens.studies._kinds import named_by_kind
 from dialens.studies._types import JSON, AnswerError, Field
+from dialens.studies.texts import Texts
 
 Latent = Mapping[str, float]
 """A rater's opinion of each slot: 0 is worst, 100 as good as the standard, more is better."""
@@ -94,7 +94,7 @@ class Instrument:
         judges: How many candidates one field judges: `one`, `several`, or `none` for questions.
         seconds: What an answer takes a person, roughly; for estimates of a study's length.
         options: Settings as what the form shows.
-        form: A field as what a page has to show.
+        form: A field as what a page has to show, with texts of the participant's language.
         parse: A submitted value that is there, in its stored form; raises `AnswerError`.
         draw: A plausible answer of somebody with this opinion, perhaps with noise added to it.
         rows: The ratings an answer stands for.
@@ -112,7 +112,7 @@ class Instrument:
     judges: str
     seconds: float
     options: Callable[[Any], dict[str, JSON]]
-    form: Callable[[Field], Form]
+    form: Callable[[Field, Texts], Form]
     parse: Callable[[Field, JSON], JSON]
     draw: Callable[[np.random.Generator, Field, Latent, float], JSON]
     rows: Callable[[Field, JSON], Rows]
@@ -134,7 +134,7 @@ class Instrument:
         """
         if value is None or value in ("", [], {}):
             if field.required and not overdue:
-                raise AnswerError(field.name, "Please answer this question.")
+                raise AnswerError.of(field.name, "error_required")
             return None
         try:
             return self.parse(field, value)
@@ -188,39 +188,6 @@ class Instrument:
         }
 
 
-def number_in(field: Field, value: JSON) -> float:
-    """A finite number, from JSON or from what somebody typed.
-
-    Examples:
-        >>> number_in(Field("q", "magnitude"), " 12.5 ")
-        12.5
-        >>> number_in(Field("q", "magnitude"), "3,5")
-        Traceback (most recent call last):
-        ...
-        dialens.studies._types.AnswerError: Please write the number with a point and no comma...
-    """
-    if isinstance(value, str):
-        text = value.strip()
-        if "," in text:
-            raise AnswerError(
-                field.name,
-                "Please write the number with a point and no comma: 3.5 or 1000.",
-            )
-        # float() would take "1_000", "nan" and "infinity" as well
-        if not text or not all(character in "0123456789.+-eE" for character in text):
-            raise AnswerError(field.name, "Please type a number, like 40 or 12.5.")
-        value = text
-    elif isinstance(value, bool) or not isinstance(value, int | float):
-        raise AnswerError(field.name, "Please type a number, like 40 or 12.5.")
-    try:
-        number = float(value)
-    except (ValueError, OverflowError) as error:
-        raise AnswerError(field.name, "Please type a number, like 40 or 12.5.") from error
-    if not math.isfinite(number):
-        raise AnswerError(field.name, "This number is too large. Please type a smaller one.")
-    return number
-
-
 def one_of(field: Field, value: JSON) -> str:
     """The value of one of the field's choices.
 
@@ -232,7 +199,7 @@ def one_of(field: Field, value: JSON) -> str:
     known = [choice.value for choice in choices_of(field)]
     text = str(value).strip() if isinstance(value, str | int) else ""
     if isinstance(value, bool) or text not in known:
-        raise AnswerError(field.name, "Please choose one of the answers shown.")
+        raise AnswerError.of(field.name, "error_choose")
     return text
 
 

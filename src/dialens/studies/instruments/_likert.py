@@ -1,12 +1,13 @@
 """Likert: a few points in a row, each with its label."""
 
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
 import numpy as np
 from pydantic import Field as Setting
 from pydantic import model_validator
 
 from dialens.studies._types import JSON, AnswerError, Field
+from dialens.studies._words import WORDS
 from dialens.studies.instruments._declaration import (
     Choice,
     Form,
@@ -15,11 +16,12 @@ from dialens.studies.instruments._declaration import (
     Output,
     Rows,
     Settings,
-    number_in,
     only,
     opinion_of,
     prompt_of,
 )
+from dialens.studies.instruments._numbers import number_in
+from dialens.studies.texts import Texts
 
 
 class LikertSettings(Settings):
@@ -30,7 +32,7 @@ class LikertSettings(Settings):
     """How many points there are."""
     first: int = Setting(default=1, ge=-5, le=1)
     """The number of the first point."""
-    labels: dict[int, str] = Setting(default_factory=dict)
+    labels: Annotated[dict[int, str], WORDS] = Setting(default_factory=dict)
     """Words for points, by number: `{1: poor, 5: excellent}`."""
 
     @model_validator(mode="after")
@@ -55,7 +57,7 @@ def _bounds(field: Field) -> tuple[int, int]:
     return first, first + int(field.options["points"]) - 1
 
 
-def _form(field: Field) -> Form:
+def _form(field: Field, texts: Texts) -> Form:
     low, high = _bounds(field)
     labels = field.options.get("labels", {})
     points = (
@@ -68,10 +70,10 @@ def _form(field: Field) -> Form:
 
 
 def _parse(field: Field, value: JSON) -> int:
-    number = number_in(field, value)
     low, high = _bounds(field)
+    number = number_in(field, value, largest=high)
     if number != int(number) or not low <= number <= high:
-        raise AnswerError(field.name, f"Please choose a whole number from {low} to {high}.")
+        raise AnswerError.of(field.name, "error_point", low=low, high=high)
     return int(number)
 
 

@@ -1,13 +1,16 @@
 """Instruments of questionnaires: yes or no, one of several, a number."""
 
-from typing import Literal, Self
+import math
+from typing import Annotated, Literal, Self
 
 import numpy as np
 from pydantic import Field as Setting
 from pydantic import model_validator
 
 from dialens.studies._types import JSON, AnswerError, Field
+from dialens.studies._words import ALWAYS, WORDS
 from dialens.studies.instruments._declaration import (
+    Choice,
     Form,
     Instrument,
     Latent,
@@ -15,11 +18,12 @@ from dialens.studies.instruments._declaration import (
     Rows,
     Settings,
     choices_of,
-    number_in,
     one_of,
     only,
     prompt_of,
 )
+from dialens.studies.instruments._numbers import number_in
+from dialens.studies.texts import Texts
 
 _YES, _NO = "yes", "no"
 
@@ -28,10 +32,10 @@ class YesNoSettings(Settings):
     """Inputs of a yes/no question."""
 
     kind: Literal["yes_no"] = "yes_no"
-    yes_label: str = "Yes"
-    """Words for yes."""
-    no_label: str = "No"
-    """Words for no."""
+    yes_label: Annotated[str | None, WORDS] = None
+    """Words for yes; “Yes” in the study's language if not given."""
+    no_label: Annotated[str | None, WORDS] = None
+    """Words for no; “No” in the study's language if not given."""
 
 
 class ChoiceSettings(Settings):
@@ -40,6 +44,15 @@ class ChoiceSettings(Settings):
     kind: Literal["choice"] = "choice"
     values: dict[str, float] | None = None
     """Numbers that the choices stand for, where the answer is a rating; by choice."""
+    labels: Annotated[dict[str, str], ALWAYS] = Setting(default_factory=dict)
+    """What is read of the choices, by choice; the choice itself if not given."""
+
+    @model_validator(mode="after")
+    def _labels_are_choices(self) -> Self:
+        for choice in self.labels:
+            if choice not in (self.values or {}):
+                raise ValueError(f"labels: {choice!r} is none of the choices in `values`")
+        return self
 
 
 class NumberSettings(Settings):
@@ -52,7 +65,7 @@ class NumberSettings(Settings):
     """The largest number that is taken."""
     whole: bool = False
     """Whether it has to be a whole number."""
-    unit: str = Setting(default="")
+    unit: Annotated[str, WORDS] = ""
     """What is counted: years, hours."""
 
     @model_validator(mode="after")
@@ -67,7 +80,15 @@ def _yes_no_options(settings: YesNoSettings) -> dict[str, JSON]:
     return {"choices": [{"value": value, "label": label} for value, label in choices]}
 
 
-def _choices_form(field: Field) -> Form:
+def _yes_no_form(field: Field, texts: Texts) -> Form:
+    known = [
+        Choice(str(choice["value"]), choice["label"] or texts.say(str(choice["value"])))
+        for choice in field.options["choices"]
+    ]
+    return Form("choices", prompt_of(field), choices=tuple(known), attributes={"inline": True})
+
+
+def _choices_form(field: Field, texts: Texts) -> Form:
     return Form(
         "choices",
         prompt_of(field),
@@ -95,7 +116,9 @@ def _yes_no_rows(field: Field, value: JSON) -> Rows:
 def _choice_options(settings: ChoiceSettings) -> dict[str, JSON]:
     if settings.values is None:
         return {}
-    choices = [{"value": name, "label": name} for name in settings.values]
+    choices = [
+        {"value": name, "label": settings.labels.get(name, name)} for name in settings.values
+    ]
     return {"values": settings.values, "choices": choices}
 
 
@@ -122,23 +145,22 @@ def _number_options(settings: NumberSettings) -> dict[str, JSON]:
     return settings.model_dump(exclude={"kind"})
 
 
-def _number_form(field: Field) -> Form:
+def _number_form(field: Field, texts: Texts) -> Form:
     data = {name: field.options.get(name) for name in ("low", "high", "whole", "unit")}
     mode = "numeric" if data["whole"] else "decimal"
-    return Form(
-        "number", prompt_of(field), str(data["unit"] or ""), attributes=data | {"mode": mode}
-    )
+    return Form("number", prompt_of(field), attributes=data | {"mode": mode})
 
 
 def _number_parse(field: Field, value: JSON) -> float | int:
-    number = number_in(field, value)
     low, high = field.options.get("low"), field.options.get("high")
+    ends = [math.inf if end is None else abs(float(end)) for end in (low, high)]
+    number = number_in(field, value, largest=max(ends))
     if field.options.get("whole") and number != int(number):
-        raise AnswerError(field.name, "Please give a whole number.")
+        raise AnswerError.of(field.name, "error_whole")
     if low is not None and number < low:
-        raise AnswerError(field.name, f"Please give a number of at least {low:g}.")
+        raise AnswerError.of(field.name, "error_at_least", low=low)
     if high is not None and number > high:
-        raise AnswerError(field.name, f"Please give a number of at most {high:g}.")
+        raise AnswerError.of(field.name, "error_at_most", high=high)
     return int(number) if field.options.get("whole") else number
 
 
@@ -168,7 +190,7 @@ YES_NO = Instrument(
     judges="one",
     seconds=4.0,
     options=_yes_no_options,
-    form=_choices_form,
+    form=_yes_no_form,
     parse=_yes_no_parse,
     draw=_yes_no_draw,
     rows=_yes_no_rows,

@@ -7,7 +7,7 @@ from dialens.studies._factors import Condition
 from dialens.studies._items import Candidate, Item, Utterance
 from dialens.studies._study import quality_label
 from dialens.studies._types import JSON, LOWER, Field, Screen
-from dialens.studies.design import Design
+from dialens.studies.design import Design, texts_of
 from dialens.studies.instruments import instrument
 
 _NUMBER_SHOWN = ("numerical", "both")
@@ -43,7 +43,7 @@ class ScreenMaker:
         declared = self.design.qualities[quality]
         settings = shown.instrument_of(declared)
         label = quality_label(self.design, quality)
-        called = self.design.presentation.response_label
+        called = response_label(self.design)
         options: dict[str, JSON] = {
             "prompt": declared.question or label,
             "quality_label": label,
@@ -201,6 +201,11 @@ def _fields(
     ]
 
 
+def response_label(design: Design) -> str:
+    """What responses are called."""
+    return design.presentation.response_label or texts_of(design).say("response")
+
+
 def _target(candidate: Candidate, position: int) -> dict[str, JSON]:
     return {
         "response": candidate.key,
@@ -249,7 +254,7 @@ def _body(
     on_screen = {slot for field in fields for slot in field.targets}
     for slot, candidate in slots.items():
         if slot in on_screen and not whole:
-            label = design.presentation.response_label
+            label = response_label(design)
             named = f"{label} {slot}" if len(slots) > 1 else label
             blocks.append(
                 {"kind": "response", "slot": slot, "label": named, "text": candidate.text}
@@ -272,7 +277,7 @@ def _anchor(
     ]
     return {
         "kind": "anchor",
-        "label": design.presentation.standard_label,
+        "label": design.presentation.standard_label or texts_of(design).say("standard"),
         "text": item.standard if shown.anchor in _TEXT_SHOWN else None,
         "values": values,
     }

@@ -42,15 +42,10 @@ from dialens.studies.store._tables import (
     participants,
     sessions,
 )
+from dialens.studies.texts import Texts
 
 SeedSource = Callable[[], int]
 """A fresh random number for everybody who arrives."""
-
-_FULL = {
-    "full": "All places of this study are taken. Some may come free; try again later.",
-    "paused": "This study is paused. Try again later.",
-    "closed": "This study is closed. Thank you for your interest.",
-}
 
 
 @dataclass(frozen=True)
@@ -64,6 +59,7 @@ class Arrival:
         rater_kind: `human`, `llm` or `simulated`.
         now: The time.
         tie_breaker: Random number that decides between cells that are equally empty.
+        language: In which they want to take part; none for the study's own.
     """
 
     study: str
@@ -72,6 +68,7 @@ class Arrival:
     rater_kind: str
     now: datetime
     tie_breaker: int
+    language: str | None = None
 
 
 def begin(
@@ -112,7 +109,7 @@ def begin(
     )
     person = connection.execute(new.returning(participants.c.id)).scalar_one()
     attempt = (person, cell, 1, _free_seed(connection, cell))
-    return _started(connection, attempt, arrival.now, token)
+    return _started(connection, attempt, arrival, token)
 
 
 def come_back(connection: Connection, token: str, now: datetime) -> Session:
@@ -131,12 +128,7 @@ def come_back(connection: Connection, token: str, now: datetime) -> Session:
 
 def over(row: Row[Any]) -> SessionOver:
     """The error for a session that takes no more answers."""
-    messages = {
-        COMPLETED: "You have completed this study.",
-        EXPIRED: "You were away for too long, and your place has been given back.",
-        RESTARTED: "You have started this study again elsewhere; go on there.",
-    }
-    return SessionOver(messages[row.state], row.state)
+    return SessionOver(Texts.of("en").say(f"over_{row.state}"), row.state)
 
 
 def new_token(entropy: Entropy) -> str:
@@ -154,7 +146,7 @@ def _again(
         # The answer to the first attempt may have been lost on its way: nothing was seen yet.
         if row.position == 0 and row.state == LIVE:
             return _with_token(connection, row, token, arrival.now)
-        raise Blocked("You have begun this study before, and it can be taken only once.")
+        raise Blocked(Texts.of("en").say("blocked"))
     if study.resume == "restart" and row.position > 0:
         if row.state == EXPIRED and not has_place(connection, row):
             raise _no_place(connection, study)
@@ -165,7 +157,7 @@ def _again(
             .values(state=RESTARTED, ended_at=arrival.now)
         )
         attempt = (person, row.cell_id, row.attempt + 1, seed)
-        return _started(connection, attempt, arrival.now, token)
+        return _started(connection, attempt, arrival, token)
     if row.state == EXPIRED and too_old(row, arrival.now):
         raise over(row)
     if row.state == EXPIRED and not revived(connection, row, arrival.now):
@@ -190,7 +182,7 @@ def _free_cell(connection: Connection, study: Row[Any], tie_breaker: int) -> int
 
 def _no_place(connection: Connection, study: Row[Any]) -> StudyFull:
     reason = why_none(places(connection, study.id))
-    return StudyFull(_FULL[reason], reason)
+    return StudyFull(Texts.of("en").say(reason), reason)
 
 
 def _free_seed(connection: Connection, cell: int, *taken: int) -> int:
@@ -207,9 +199,9 @@ def _free_seed(connection: Connection, cell: int, *taken: int) -> int:
 
 
 def _started(
-    connection: Connection, attempt: tuple[int, int, int, int], now: datetime, token: str
+    connection: Connection, attempt: tuple[int, int, int, int], arrival: Arrival, token: str
 ) -> Session:
-    person, cell, number, seed = attempt
+    (person, cell, number, seed), now = attempt, arrival.now
     new = insert(sessions).values(
         participant_id=person,
         cell_id=cell,
@@ -220,6 +212,7 @@ def _started(
         started_at=now,
         reached_at=now,
         seen_at=now,
+        language=arrival.language,
     )
     session = connection.execute(new.returning(sessions.c.id)).scalar_one()
     add_token(connection, session, token, now)

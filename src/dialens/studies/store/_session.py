@@ -40,6 +40,7 @@ class Session:
         state: `live`, `completed`, `expired` or `restarted`.
         started_at: When it began.
         code: The completion code, once completed.
+        language: In which the screens are shown; none for the study's own.
     """
 
     token: str
@@ -54,6 +55,7 @@ class Session:
     state: str
     started_at: datetime
     code: str | None
+    language: str | None = None
 
 
 _COLUMNS = (
@@ -116,6 +118,7 @@ def as_session(row: Row[Any], token: str) -> Session:
         row.state,
         row.started_at,
         row.code,
+        row.language,
     )
 
 

@@ -201,6 +201,7 @@ class Store:
         now: datetime,
         seed_source: SeedSource,
         rater_kind: str = "human",
+        language: str | None = None,
     ) -> Session:
         """Let somebody in: a place for who is new, what the policy says for who is known.
 
@@ -213,12 +214,13 @@ class Store:
             seed_source: Gives a random number that decides between equally empty cells. The
                 session's own seed counts the people in its cell, as counterbalancing needs it.
             rater_kind: `human`, `llm` or `simulated`.
+            language: In which they want to take part; none for the study's own.
 
         Raises:
             StudyFull: No place is free.
             Blocked: A known person comes back, and the policy is `block`.
         """
-        arrival = Arrival(study, recruiter, worker, rater_kind, now, seed_source())
+        arrival = Arrival(study, recruiter, worker, rater_kind, now, seed_source(), language)
         with self.database.writing() as connection:
             return begin(connection, arrival, secrets=self.secrets, entropy=self.entropy)
 

@@ -147,6 +147,7 @@ sessions = Table(
     Column("seen_at", Moment, nullable=False),
     Column("ended_at", Moment),
     Column("code", String(64)),
+    Column("language", String(35)),
     UniqueConstraint("participant_id", "attempt"),
     Index(None, "cell_id", "state"),
     one_of("state", SESSION_STATES),

@@ -7,10 +7,11 @@ for (const slide of document.querySelectorAll("[data-slide]")) {
   const line = document.createElement("input");
   const { low, high, step } = slide.dataset;
   Object.assign(line, { type: "range", min: low, max: high, step, id: number.id });
-  line.value = number.value || (Number(low) + Number(high)) / 2;
+  line.value = number.value.replace(",", ".") || (Number(low) + Number(high)) / 2;
   line.className = number.value ? "" : "untouched";
   line.setAttribute("aria-describedby", number.getAttribute("aria-describedby"));
-  line.setAttribute("aria-valuetext", number.value || "nothing chosen yet");
+  line.setAttribute("aria-valuetext", number.value || slide.dataset.untouched);
+  slide.parentElement.querySelector(".help").textContent = slide.dataset.touch;
   const touch = () => {
     const before = number.value;
     number.value = line.value;

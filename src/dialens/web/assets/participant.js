@@ -124,7 +124,7 @@
       } catch {
         // The answer, or only the word that it arrived, was lost: the same key is sent again.
       }
-      status.textContent = "The connection is lost. Your answers are kept on this page and sent again by themselves.";
+      status.textContent = form.dataset.lost;
       status.classList.add("lost");
       await later(PATIENCE_MS[Math.min(attempt, PATIENCE_MS.length - 1)]);
     }
