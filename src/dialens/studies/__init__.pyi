@@ -6,7 +6,7 @@ from ._exchange import ANSWERED, FAILED, GIVEN_UP, WAITING, Exchange, is_over, s
 from ._files import SCHEMA, STUDY, read_design, study_file, study_schema, write_schema
 from ._http_participation import simulate_over_http
 from ._judgements import check_outcomes, rating_rows
-from ._participation import Entrance, attendance, take_part
+from ._participation import Entrance, attendance, ending, take_part
 from ._preregistration import (
     FILE,
     NOT_PREREGISTERED,
@@ -19,24 +19,40 @@ from ._preregistration import (
 )
 from ._raters import HUMAN, RATER_HEADER, SIMULATED, RaterReply, seen
 from ._study import Study, load_study, study_of
-from ._types import JSON, SCREEN_KINDS, Answer, AnswerError, Cell, Field, Screen
+from ._types import (
+    FAILED_COMPREHENSION,
+    JSON,
+    NO_CONSENT,
+    SCREEN_KINDS,
+    SCREENED_OUT,
+    WITHDRAWN,
+    Answer,
+    AnswerError,
+    Cell,
+    Field,
+    Screen,
+)
 from .plan import Planner
 
 __all__ = [
     "ANSWERED",
     "FAILED",
+    "FAILED_COMPREHENSION",
     "FILE",
     "GIVEN_UP",
     "HUMAN",
     "JSON",
     "NOT_PREREGISTERED",
+    "NO_CONSENT",
     "RATER_HEADER",
     "SCHEMA",
+    "SCREENED_OUT",
     "SCREEN_KINDS",
     "SIMULATED",
     "STUDY",
     "TEA",
     "WAITING",
+    "WITHDRAWN",
     "Answer",
     "AnswerError",
     "Cell",
@@ -55,6 +71,7 @@ __all__ = [
     "check_study",
     "codebook",
     "codebook_markdown",
+    "ending",
     "estimate",
     "filled",
     "holds",

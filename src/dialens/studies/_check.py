@@ -7,7 +7,7 @@ from dialens.studies._conversations import filled, talk_of
 from dialens.studies._study import Study
 from dialens.studies._types import JSON, Field, Screen
 from dialens.studies.instruments import instrument
-from dialens.studies.plan import plan
+from dialens.studies.plan import is_repeated, plan
 from dialens.studies.simulation import example
 
 _WORDS_PER_MINUTE = 200
@@ -99,7 +99,7 @@ def holds(study: Study) -> str:
 
 
 def _cell(study: Study, name: str, seed: int) -> CellEstimate:
-    screens = plan(study, name, seed)
+    screens = [screen for screen in plan(study, name, seed) if not is_repeated(screen)]
     ratings = sum(len(s.fields) for s in screens if s.kind == "rating")
     minutes = sum(screen_seconds(screen, before) for screen, before in _pairs(screens)) / 60
     return CellEstimate(name, study.targets[name], len(screens), ratings, round(minutes, 1))
@@ -146,8 +146,8 @@ def _warnings(study: Study, longest: float) -> list[str]:
         )
     if "PLEASE FILL IN" in study.definition:
         said.append("PLEASE FILL IN still stands in the texts: participants would read it.")
-    if "@" not in design.consent.text and "contact" not in design.consent.text.lower():
-        said.append("The consent does not say whom to write to (consent.text).")
+    if not design.contact:
+        said.append("Participants are not told whom to write to (contact).")
     for name, quality in design.qualities.items():
         if not quality.definition:
             said.append(f"{name} has no definition: everybody will bring one of their own.")

@@ -13,6 +13,7 @@ from starlette.responses import HTMLResponse
 
 from dialens.studies import JSON, Field, Screen
 from dialens.studies.instruments import Choice, Form, instrument
+from dialens.studies.texts import Texts
 from dialens.web._forms import input_name
 
 ASSETS = {
@@ -164,8 +165,9 @@ def _points(field: Field, choices: Sequence[Choice]) -> tuple[tuple[str, str, st
 class Pages:
     """Renders the pages of a study."""
 
-    def __init__(self, title: str, language: str) -> None:
-        """Pages of the study with this title, in this language."""
+    def __init__(self, title: str, language: str, contact: str = "") -> None:
+        """Pages of the study with this title, in this language, with whom to write to."""
+        self.texts = Texts.of(language)
         self._environment = Environment(
             loader=PackageLoader("dialens.web", "assets"),
             autoescape=True,
@@ -175,6 +177,7 @@ class Pages:
             lstrip_blocks=True,
         )
         self._environment.globals |= {"asset": asset_url, "study_title": title, "lang": language}
+        self._environment.globals |= {"say": self.texts.say, "contact": contact, "menu": None}
         self._environment.filters |= {"paragraphs": paragraphs, "number": number}
 
     def page(self, template: str, status: int = 200, **context: Any) -> HTMLResponse:

@@ -15,6 +15,7 @@ from dialens.studies.design import MTurkRecruiter
 from dialens.studies.plan import Planner
 from dialens.studies.recruiters import completion_code
 from dialens.studies.store import ConversationStore, Session, Store
+from dialens.studies.texts import Texts
 from dialens.web._cookies import CookieJar
 from dialens.web._pages import Pages
 from dialens.web._password import Password
@@ -92,7 +93,7 @@ class Site:
             Planner(study),
             CookieJar(store.secrets.signing_key(), named, framed=framed),
             Password(password, clock=time.monotonic),
-            Pages(study.design.title, study.design.language),
+            Pages(study.design.title, study.design.language, study.design.contact),
             round(max(cell.minutes for cell in estimate(study).cells)),
             clock,
             replies,
@@ -114,10 +115,14 @@ class Site:
         sandbox = self._mturk is None or self._mturk.sandbox
         return f"{MTURK_SANDBOX if sandbox else MTURK}/mturk/externalSubmit"
 
+    def code(self, outcome: str = "completed") -> str | None:
+        """The study's own code for how a participation ends; the platform knows the same."""
+        return completion_code(self.study, outcome)
+
     @property
-    def code(self) -> str | None:
-        """The study's own completion code, where it has one; the platform knows the same."""
-        return completion_code(self.study)
+    def texts(self) -> Texts:
+        """What participants read that is not the study's own words."""
+        return self.pages.texts
 
     def screens(self, session: Session) -> tuple[Screen, ...]:
         """What the owner of a session sees, from the first screen to the last."""
@@ -126,7 +131,7 @@ class Site:
     def complete(self, session: Session) -> str:
         """End a session that stands at its last screen; gives the completion code."""
         asked = len(self.screens(session)) - 1
-        return self.store.complete(session.token, screens=asked, now=self.clock(), code=self.code)
+        return self.store.complete(session.token, screens=asked, now=self.clock(), code=self.code())
 
     def tie_breaker(self) -> int:
         """A random number that decides between equally empty cells."""

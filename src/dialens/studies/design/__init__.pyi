@@ -1,14 +1,19 @@
 from ._conversations import AGENT, Conversations, TalkingAgent
 from ._design import EACH, Design, Example, Quality
 from ._factors import LIST
+from ._gates import Codes, Comprehension, Consent, Screening
 from ._items import GoldEntry, ItemEntry, Items, UtteranceEntry
-from ._questions import Questionnaire, question_field
+from ._questions import CheckedQuestion, Questionnaire, question_field
 from ._recruiter import LinkRecruiter, MTurkRecruiter, ProlificRecruiter, RecruiterSettings
 
 __all__ = [
     "AGENT",
     "EACH",
     "LIST",
+    "CheckedQuestion",
+    "Codes",
+    "Comprehension",
+    "Consent",
     "Conversations",
     "Design",
     "Example",
@@ -21,6 +26,7 @@ __all__ = [
     "Quality",
     "Questionnaire",
     "RecruiterSettings",
+    "Screening",
     "TalkingAgent",
     "UtteranceEntry",
     "question_field",

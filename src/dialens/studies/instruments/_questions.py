@@ -76,6 +76,12 @@ def _choices_form(field: Field) -> Form:
     )
 
 
+def _yes_no_form(field: Field) -> Form:
+    if field.options.get("tick"):
+        return Form("tick", prompt_of(field), choices=choices_of(field))
+    return _choices_form(field)
+
+
 def _yes_no_parse(field: Field, value: JSON) -> str:
     if isinstance(value, bool):
         return _YES if value else _NO
@@ -168,7 +174,7 @@ YES_NO = Instrument(
     judges="one",
     seconds=4.0,
     options=_yes_no_options,
-    form=_choices_form,
+    form=_yes_no_form,
     parse=_yes_no_parse,
     draw=_yes_no_draw,
     rows=_yes_no_rows,

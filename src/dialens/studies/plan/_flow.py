@@ -13,6 +13,7 @@ from dialens.studies._items import Candidate, Item
 from dialens.studies._study import Study, quality_label
 from dialens.studies._types import JSON, Cell, Field, Screen
 from dialens.studies.design import LIST, Design, Example, Questionnaire, question_field
+from dialens.studies.plan._gates import consent_screen, screening_screens, with_comprehension
 from dialens.studies.plan._ordering import arranged, latin_square, shuffled
 from dialens.studies.plan._screens import ScreenMaker, item_screens
 
@@ -51,9 +52,11 @@ def plan(study: Study, cell: Cell | str, seed: int) -> tuple[Screen, ...]:
     maker = ScreenMaker(design)
     start = factors.condition(design, {**own.levels, **factors.within(design)[0]})
     screens = [
-        _consent(design),
+        *screening_screens(design, "before_consent"),
+        consent_screen(design),
+        *screening_screens(design, "after_consent"),
         *_questionnaires(design.questionnaires.before, "before"),
-        _instructions(design, own),
+        *with_comprehension(design, instructions_screen(design, own)),
         *_practice(study, maker, start, names, seed),
         *_ratings(study, maker, own, names, seed, digits),
         *_questionnaires(design.questionnaires.after, "after"),
@@ -214,25 +217,6 @@ def _attention(design: Design, n_done: int) -> list[Screen]:
     return made
 
 
-def _consent(design: Design) -> Screen:
-    consent = design.consent
-    body: list[dict[str, JSON]] = [{"kind": "text", "text": consent.text}]
-    if consent.warning:
-        body.append({"kind": "warning", "text": consent.warning})
-    choices = [
-        {"value": "yes", "label": consent.agree},
-        {"value": "no", "label": "I do not want to take part."},
-    ]
-    options = {"prompt": "Do you want to take part?", "choices": choices}
-    return Screen(
-        "consent",
-        "consent",
-        consent.title,
-        tuple(body),
-        (Field("consent", "yes_no", options=options),),
-    )
-
-
 def _questionnaires(parts: Sequence[Questionnaire], when: str) -> list[Screen]:
     return [
         Screen(
@@ -246,7 +230,7 @@ def _questionnaires(parts: Sequence[Questionnaire], when: str) -> list[Screen]:
     ]
 
 
-def _instructions(design: Design, cell: Cell) -> Screen:
+def instructions_screen(design: Design, cell: Cell) -> Screen:
     """What to do, with what only participants of this cell, or those who see all levels, read."""
     told = design.instructions
     levels = {f"{name}={level}" for name, level in cell.levels.items()}

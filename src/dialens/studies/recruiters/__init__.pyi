@@ -1,4 +1,4 @@
-from ._codes import completion_code
+from ._codes import completion_code, possible_outcomes
 from ._link import Link
 from ._matching import Matched, match
 from ._mturk import MechanicalTurk
@@ -18,6 +18,7 @@ __all__ = [
     "RecruiterKind",
     "Work",
     "completion_code",
+    "possible_outcomes",
     "match",
     "money",
     "recruiter_of",

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 import polars as pl
 from sqlalchemy import Connection, case, func, select
 
+from dialens.studies._types import WITHDRAWN
 from dialens.studies.store._tables import (
     COMPLETED,
     EXPIRED,
     LIVE,
     RESTARTED,
-    WITHDRAWN,
     cells,
     departures,
     participants,

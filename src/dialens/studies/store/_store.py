@@ -14,7 +14,6 @@ from typing import Any, Self
 import polars as pl
 from sqlalchemy import Connection, Row, select, update
 
-from dialens.base import DialensError, did_you_mean
 from dialens.studies._study import Study
 from dialens.studies.store import _figures as figures
 from dialens.studies.store import _frames as frames
@@ -40,7 +39,6 @@ from dialens.studies.store._session import (
 from dialens.studies.store._submission import Ending, Receipt, Submission, end
 from dialens.studies.store._submit import PendingSubmission
 from dialens.studies.store._tables import (
-    CELL_STATES,
     CLOSED,
     COMPLETED,
     EXPIRED,
@@ -48,7 +46,6 @@ from dialens.studies.store._tables import (
     OPEN,
     PAUSED,
     RESTARTED,
-    cells,
     participants,
     sessions,
     studies,
@@ -177,18 +174,8 @@ class Store:
         self._set_cell(study, cell, OPEN)
 
     def _set_cell(self, study: str, cell: str, state: str) -> None:
-        assert state in CELL_STATES
         with self.database.writing() as connection:
-            row = lock_study(connection, study)
-            chosen = (cells.c.study_id == row.id) & (cells.c.name == cell)
-            done = connection.execute(update(cells).where(chosen).values(state=state))
-            if not done.rowcount:
-                query = select(cells.c.name).where(cells.c.study_id == row.id)
-                known = connection.execute(query).scalars().all()
-                raise DialensError(
-                    f"Study {row.name!r} has no cell {cell!r}. {did_you_mean(cell, known)}"
-                    f"There are: {', '.join(known)}."
-                )
+            registration.set_cell(connection, lock_study(connection, study), cell, state)
 
     # Participants
 
@@ -366,6 +353,11 @@ class Store:
         return gone
 
     # What there is
+
+    def given(self, token: str, screen: str) -> dict[str, Any]:
+        """What the owner of a token answered on a screen, by field; empty before they did."""
+        with self.database.reading() as connection:
+            return submit.given(connection, find(connection, token).id, screen)
 
     def progress(self, study: str) -> tuple[CellProgress, ...]:
         """Counts of every cell; call `expire` before, or sessions left just now count as live."""

@@ -9,6 +9,7 @@ else. Everything else, and everything if one of them spoils the transaction, is 
 the order in which it came.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -42,7 +43,14 @@ from dialens.studies.store._submission import (
     check_submission,
     record,
 )
-from dialens.studies.store._tables import COMPLETED, EXPIRED, LIVE, sessions, submissions
+from dialens.studies.store._tables import (
+    COMPLETED,
+    EXPIRED,
+    LIVE,
+    answers,
+    sessions,
+    submissions,
+)
 
 
 class _SessionExpired(Exception):
@@ -118,6 +126,14 @@ def _not_now(
         return Receipt(row.position, ELSEWHERE)
     add_events(connection, row.id, submission.screen.id, submission.events, now)
     return Receipt(row.position, REPEATED if key == submission.key else ANSWERED_BEFORE)
+
+
+def given(connection: Connection, session: int, screen: str) -> dict[str, Any]:
+    """The answers of a session to a screen, by field."""
+    query = select(answers.c.field, answers.c.value).where(
+        answers.c.session_id == session, answers.c.screen == screen
+    )
+    return {row.field: json.loads(row.value) for row in connection.execute(query)}
 
 
 @dataclass(frozen=True)

@@ -28,8 +28,6 @@ from dialens.studies._exchange import EXCHANGE_STATES
 
 LIVE, COMPLETED, EXPIRED, RESTARTED = "live", "completed", "expired", "restarted"
 SESSION_STATES = (LIVE, COMPLETED, EXPIRED, RESTARTED)
-SCREENED_OUT, FAILED_COMPREHENSION, WITHDRAWN = "screened_out", "failed_comprehension", "withdrawn"
-NO_CONSENT = "no_consent"
 IDLE, SESSION = "idle", "session"
 """The limits of a participation: without a sign of life, and from consent to the last screen."""
 OPEN, PAUSED, CLOSED = "open", "paused", "closed"
