@@ -3,7 +3,15 @@ from ._codebook import codebook, codebook_markdown
 from ._conversations import filled, is_absent, talk_of
 from ._examples import TEA
 from ._exchange import ANSWERED, FAILED, GIVEN_UP, WAITING, Exchange, is_over, spoken
-from ._files import SCHEMA, STUDY, read_design, study_file, study_schema, write_schema
+from ._files import (
+    SCHEMA,
+    STUDY,
+    check_finished,
+    read_design,
+    study_file,
+    study_schema,
+    write_schema,
+)
 from ._http_participation import simulate_over_http
 from ._judgements import check_outcomes, rating_rows
 from ._participation import Entrance, attendance, ending, take_part
@@ -67,6 +75,7 @@ __all__ = [
     "StudyEstimate",
     "attendance",
     "check_export",
+    "check_finished",
     "check_outcomes",
     "check_study",
     "codebook",

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from dialens.studies._conversations import filled, talk_of
+from dialens.studies._files import PLACEHOLDER
 from dialens.studies._study import Study
 from dialens.studies._types import JSON, Field, Screen
 from dialens.studies.instruments import instrument
@@ -144,8 +145,8 @@ def _warnings(study: Study, longest: float) -> list[str]:
             f"A session takes about {longest:.0f} minutes, but limits.session_minutes is "
             f"{design.limits.session_minutes:g}: participants will run out of time."
         )
-    if "PLEASE FILL IN" in study.definition:
-        said.append("PLEASE FILL IN still stands in the texts: participants would read it.")
+    if PLACEHOLDER in study.definition:
+        said.append(f"{PLACEHOLDER} still stands in the texts: participants would read it.")
     if not design.contact:
         said.append("Participants are not told whom to write to (contact).")
     for name, quality in design.qualities.items():

@@ -130,5 +130,3 @@ def leaving_routes(
         return early_page(request, site, WITHDRAWN, deleted=True)
 
     return router
-
-

@@ -188,9 +188,7 @@ class Participation:
     def _admit(self, session: Session) -> Session:
         """Give a place to somebody who agrees to take part."""
         site = self.site
-        admitted = site.store.admit(
-            session.token, now=site.clock(), seed_source=site.tie_breaker
-        )
+        admitted = site.store.admit(session.token, now=site.clock(), seed_source=site.tie_breaker)
         self._sessions.put(admitted)
         return admitted
 

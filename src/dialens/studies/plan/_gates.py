@@ -93,9 +93,7 @@ def consent_version(design: Design) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def consent_answers(
-    screen: Screen, answers: Answer, texts: Texts
-) -> tuple[Answer, dict[str, str]]:
+def consent_answers(screen: Screen, answers: Answer, texts: Texts) -> tuple[Answer, dict[str, str]]:
     """The boxes of a consent, those not ticked as `no`, and what is wrong with them, by field."""
     boxes = [field for field in screen.fields if field.options.get("tick")]
     ticked = {field.name: answers.get(field.name) or _NO for field in boxes}

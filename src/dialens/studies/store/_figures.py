@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import polars as pl
 from sqlalchemy import Connection, case, func, select
 
-from dialens.studies._types import WITHDRAWN
+from dialens.studies._types import FAILED_COMPREHENSION, NO_CONSENT, SCREENED_OUT, WITHDRAWN
 from dialens.studies.store._tables import (
     COMPLETED,
     EXPIRED,
@@ -19,6 +19,13 @@ from dialens.studies.store._tables import (
 )
 
 _ENDED = "ended"
+_WORDS = {
+    NO_CONSENT: "did not agree to take part",
+    "full": "found the last place taken when they agreed",
+    SCREENED_OUT: "were screened out",
+    FAILED_COMPREHENSION: "failed the comprehension questions",
+    WITHDRAWN: "withdrew",
+}
 _COUNTED = (COMPLETED, LIVE, EXPIRED, RESTARTED, _ENDED)
 
 
@@ -101,6 +108,17 @@ class EarlyEnd:
     reason: str | None
     deleted: bool
     n: int
+
+    @property
+    def words(self) -> str:
+        """What they did, for researchers.
+
+        Examples:
+            >>> EarlyEnd("screened_out", "under 18", False, 3).words
+            'were screened out: under 18'
+        """
+        gone = ", and had everything deleted" if self.deleted and self.outcome == WITHDRAWN else ""
+        return _WORDS[self.outcome] + (f": {self.reason}" if self.reason else gone)
 
 
 def early_ends(connection: Connection, study_id: int) -> tuple[EarlyEnd, ...]:
