@@ -11,6 +11,7 @@ import pytest
 
 from dialens.studies import study_of
 from dialens.studies.export import export
+from dialens.studies.plan import consent_version
 from dialens.studies.recruiters import completion_code
 from dialens.studies.store import EarlyEnd
 from dialens.web import Site
@@ -89,6 +90,11 @@ def test_who_agrees_when_the_last_place_went_is_told_and_forgotten(
     assert site.store.early_ends(site.study.hash) == (EarlyEnd("full", None, True, 1),)
 
 
+def _agree_at_once(one: tuple[Person, dict[str, str]]) -> str:
+    person, form = one
+    return str(person.client.post("/study", data=form).url.path)
+
+
 def test_one_of_many_who_agree_at_once_gets_the_last_place(make: Make, visit: Visit) -> None:
     site = make(tea(targets=1, **ONE_CELL))
     people = [visit(site) for _ in range(8)]
@@ -97,11 +103,7 @@ def test_one_of_many_who_agree_at_once_gets_the_last_place(make: Make, visit: Vi
         for number, person in enumerate(people)
     ]
     with ThreadPoolExecutor(8) as pool:
-        posts = [
-            pool.submit(person.client.post, "/study", data=form)
-            for person, form in zip(people, forms, strict=True)
-        ]
-        paths = sorted(post.result().url.path for post in posts)
+        paths = sorted(pool.map(_agree_at_once, zip(people, forms, strict=True)))
     assert paths == ["/full"] * 7 + ["/study"]
     assert taken(site) == 1
 
@@ -297,8 +299,6 @@ def test_statements_are_ticked_and_recorded(make: Make, visit: Visit, tmp_path: 
     assert len(version) == 16
     other = study_of(tea(consent=STATEMENTS, contact="Grace, grace@example.org"))
     assert json.loads(answers(site)["presented"][0])["consent"] == version
-    from dialens.studies.plan import consent_version
-
     assert consent_version(other.design) != version
 
 

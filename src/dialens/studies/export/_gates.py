@@ -26,7 +26,7 @@ CONSENTS = pl.Schema(
     }
     | _WHEN
 )
-"""One row a statement that somebody was asked to agree to; `consent` is a hash of the whole text."""
+"""One row a statement that somebody was asked to agree to; `consent` is a hash of all of it."""
 
 COMPREHENSION = pl.Schema(
     _WHOSE

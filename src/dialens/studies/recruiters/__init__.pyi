@@ -18,9 +18,9 @@ __all__ = [
     "RecruiterKind",
     "Work",
     "completion_code",
-    "possible_outcomes",
     "match",
     "money",
+    "possible_outcomes",
     "recruiter_of",
     "recruiters",
 ]
