@@ -371,6 +371,20 @@ def test_who_withdraws_may_have_everything_deleted(make: Make, visit: Visit) -> 
     assert late.url.path == "/"
 
 
+def test_there_is_nothing_to_withdraw_from_before_consent_or_after_the_end(
+    make: Make, visit: Visit
+) -> None:
+    clock = Clock()
+    site = make(tea(limits={"session_minutes": 10}, **ONE_CELL), clock=clock)
+    reading, late = visit(site), visit(site)
+    reading.begin("/?participant=r")
+    assert reading.client.get("/withdraw").url.path == "/study"
+    agree(late, "/?participant=l")
+    clock.later(601)
+    for address in ("/withdraw", "/consent", "/consent.txt"):
+        assert "within 10 minutes" in late.client.get(address).text
+
+
 def test_nobody_can_be_withdrawn_by_somebody_else(site: Site, visit: Visit) -> None:
     victim, attacker = visit(site), visit(site)
     agree(victim, "/?participant=v")

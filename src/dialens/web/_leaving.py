@@ -9,7 +9,7 @@ from fastapi.responses import PlainTextResponse, Response
 
 from dialens.studies import JSON, WITHDRAWN, Screen
 from dialens.studies.plan import consent_body, consent_version
-from dialens.studies.store import Ending, Session
+from dialens.studies.store import Ending, Session, SessionOver
 from dialens.web._chat import ANSWER, Caller
 from dialens.web._early import early_page
 from dialens.web._entrance import NOT_YOURS
@@ -54,6 +54,10 @@ def consent_lines(site: Site, session: Session, given: Mapping[str, Any]) -> lis
     return [*lines, say("consent_version", version=consent_version(design))]
 
 
+def _under_way(session: Session) -> bool:
+    return session.state == "live" and session.placed_at is not None
+
+
 def leaving_routes(
     site: Site,
     caller: Callable[[Request], Caller | None],
@@ -68,15 +72,21 @@ def leaving_routes(
     """
     router = APIRouter(include_in_schema=False)
 
+    def found(request: Request) -> Caller | None:
+        try:
+            return caller(request)
+        except SessionOver:  # the page of the study says so
+            return None
+
     def withdraw_page(session: Session, status: int = 200) -> Response:
         ticket = site.cookies.ticket(ANSWER, session.token)
         return site.pages.page("withdraw", status, ticket=ticket, wrong=status != 200)
 
     @router.get("/consent")
     def consent(request: Request) -> Response:
-        who = caller(request)
+        who = found(request)
         if who is None:
-            return onward(request, "/")
+            return onward(request, "/study")
         design, given = site.study.design, site.store.given(who.session.token, "consent")
         statements = [
             (one.text, given.get(f"consent_{name}") == "yes")
@@ -94,9 +104,9 @@ def leaving_routes(
 
     @router.get("/consent.txt")
     def consent_text(request: Request) -> Response:
-        who = caller(request)
+        who = found(request)
         if who is None:
-            return onward(request, "/")
+            return onward(request, "/study")
         given = site.store.given(who.session.token, "consent")
         saved = {"content-disposition": 'attachment; filename="consent.txt"'}
         text = "\n".join(consent_lines(site, who.session, given)) + "\n"
@@ -104,15 +114,15 @@ def leaving_routes(
 
     @router.get("/withdraw")
     def ask(request: Request) -> Response:
-        who = caller(request)
-        if who is None or who.session.state != "live":
+        who = found(request)
+        if who is None or not _under_way(who.session):
             return onward(request, "/study")
         return withdraw_page(who.session)
 
     @router.post("/withdraw")
     def withdraw(request: Request, form: SentForm) -> Response:
-        who = caller(request)
-        if who is None or who.session.state != "live":
+        who = found(request)
+        if who is None or not _under_way(who.session):
             return onward(request, "/study")
         if not site.cookies.is_ticket(form.get("ticket", ""), ANSWER, who.session.token):
             raise HTTPException(403, NOT_YOURS)
