@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,8 @@ def test_a_catalogue_is_complete_and_says_nothing_in_english(language: str) -> N
     for key, text in own.items():
         assert text_values(text) == text_values(ENGLISH[key]), key
         if " " in ENGLISH[key]:
-            assert text != ENGLISH[key] or not any(c.isalpha() for c in text), key
+            words = re.sub(r"\{\w+\}", "", text)
+            assert text != ENGLISH[key] or not any(c.isalpha() for c in words), key
 
 
 def test_numbers_are_written_as_the_language_does() -> None:

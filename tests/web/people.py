@@ -95,7 +95,7 @@ class Person:
         assert page.hidden["screen"] == screen.id
         made = dict(page.hidden)
         for asked in screen.fields:
-            answer = "yes" if asked.name == "consent" else simulate(self.draw, asked)
+            answer = "yes" if screen.kind == "consent" else simulate(self.draw, asked)
             made |= form_fields(asked, answer)
         assert {name for name in made if name.startswith("a:")} <= set(page.inputs)
         return made

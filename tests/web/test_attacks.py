@@ -264,7 +264,7 @@ def test_sql_stays_text(site: Site, visit: Visit, text: str) -> None:
     assert [cell.state for cell in site.store.progress(site.study.hash)] == ["open"] * 4
     # Somebody whose id it is takes part like anybody else (ids have no blanks).
     other = visit(site)
-    other.begin(f"/?participant={quote(text.replace(' ', ''))}")
+    other.answer(other.begin(f"/?participant={quote(text.replace(' ', ''))}"))
     assert sum(cell.live for cell in site.store.progress(site.study.hash)) == 2
 
 

@@ -38,7 +38,7 @@ def anchoring() -> dict[str, Any]:
             for item in few
         ]
     }
-    return made | {"targets": 1}
+    return made | {"targets": 1, "contact": "ada@example.org"}
 
 
 def begin(page: Page, button: str = "Begin") -> None:

@@ -31,7 +31,9 @@ def test_progress_and_screens(make: Make, visit: Visit) -> None:
     for number in range(4):
         person = visit(site, seed=number)
         person.finish(person.begin())
-    visit(site).begin()
+    reading, agreed = visit(site), visit(site)
+    reading.begin()
+    agreed.answer(agreed.begin())
     html = log_in(visit(site)).get("/researcher").text
     assert "4 <small>of 80 wanted" in html
     assert "1 <small>0 left" in html

@@ -3,10 +3,18 @@ from ._codebook import codebook, codebook_markdown
 from ._conversations import filled, is_absent, talk_of
 from ._examples import TEA
 from ._exchange import ANSWERED, FAILED, GIVEN_UP, WAITING, Exchange, is_over, spoken
-from ._files import SCHEMA, STUDY, read_design, study_file, study_schema, write_schema
+from ._files import (
+    SCHEMA,
+    STUDY,
+    check_finished,
+    read_design,
+    study_file,
+    study_schema,
+    write_schema,
+)
 from ._http_participation import simulate_over_http
 from ._judgements import check_outcomes, rating_rows
-from ._participation import Entrance, attendance, take_part
+from ._participation import Entrance, attendance, ending, take_part
 from ._preregistration import (
     FILE,
     NOT_PREREGISTERED,
@@ -19,25 +27,41 @@ from ._preregistration import (
 )
 from ._raters import HUMAN, RATER_HEADER, SIMULATED, RaterReply, seen
 from ._study import Study, load_study, study_of
-from ._types import JSON, SCREEN_KINDS, Answer, AnswerError, Cell, Field, Screen
+from ._types import (
+    FAILED_COMPREHENSION,
+    JSON,
+    NO_CONSENT,
+    SCREEN_KINDS,
+    SCREENED_OUT,
+    WITHDRAWN,
+    Answer,
+    AnswerError,
+    Cell,
+    Field,
+    Screen,
+)
 from ._words import WORDS
 from .plan import Planner
 
 __all__ = [
     "ANSWERED",
     "FAILED",
+    "FAILED_COMPREHENSION",
     "FILE",
     "GIVEN_UP",
     "HUMAN",
     "JSON",
     "NOT_PREREGISTERED",
+    "NO_CONSENT",
     "RATER_HEADER",
     "SCHEMA",
+    "SCREENED_OUT",
     "SCREEN_KINDS",
     "SIMULATED",
     "STUDY",
     "TEA",
     "WAITING",
+    "WITHDRAWN",
     "WORDS",
     "Answer",
     "AnswerError",
@@ -53,10 +77,12 @@ __all__ = [
     "StudyEstimate",
     "attendance",
     "check_export",
+    "check_finished",
     "check_outcomes",
     "check_study",
     "codebook",
     "codebook_markdown",
+    "ending",
     "estimate",
     "filled",
     "holds",

@@ -4,11 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from dialens.studies._conversations import filled, talk_of
+from dialens.studies._files import PLACEHOLDER
 from dialens.studies._study import Study
 from dialens.studies._types import JSON, Field, Screen
 from dialens.studies.design import texts_of
 from dialens.studies.instruments import instrument
-from dialens.studies.plan import plan
+from dialens.studies.plan import is_repeated, plan
 from dialens.studies.simulation import example
 from dialens.studies.texts import Texts
 
@@ -101,7 +102,7 @@ def holds(study: Study) -> str:
 
 
 def _cell(study: Study, name: str, seed: int) -> CellEstimate:
-    screens = plan(study, name, seed)
+    screens = [screen for screen in plan(study, name, seed) if not is_repeated(screen)]
     ratings = sum(len(s.fields) for s in screens if s.kind == "rating")
     minutes = sum(screen_seconds(screen, before) for screen, before in _pairs(screens)) / 60
     return CellEstimate(name, study.targets[name], len(screens), ratings, round(minutes, 1))
@@ -146,10 +147,10 @@ def _warnings(study: Study, longest: float) -> list[str]:
             f"A session takes about {longest:.0f} minutes, but limits.session_minutes is "
             f"{design.limits.session_minutes:g}: participants will run out of time."
         )
-    if "PLEASE FILL IN" in study.definition:
-        said.append("PLEASE FILL IN still stands in the texts: participants would read it.")
-    if "@" not in design.consent.text and "contact" not in design.consent.text.lower():
-        said.append("The consent does not say whom to write to (consent.text).")
+    if PLACEHOLDER in study.definition:
+        said.append(f"{PLACEHOLDER} still stands in the texts: participants would read it.")
+    if not design.contact:
+        said.append("Participants are not told whom to write to (contact).")
     for name, quality in design.qualities.items():
         if not quality.definition:
             said.append(f"{name} has no definition: everybody will bring one of their own.")

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from dialens.studies._judgements import COMPREHENSION
 from dialens.studies._study import Study, quality_label
 from dialens.studies._types import JSON
 from dialens.studies.design import AGENT, LANGUAGE, question_field
@@ -143,9 +144,13 @@ def _talk_columns(study: Study) -> dict[str, JSON]:
 
 
 def _questions(study: Study) -> dict[str, JSON]:
-    asked = study.design.questionnaires
+    asked, screening = study.design.questionnaires, study.design.screening
     made = {}
-    for when, parts in (("before", asked.before), ("after", asked.after)):
+    for when, parts in (
+        ("screening", [] if screening is None else [screening]),
+        ("before", asked.before),
+        ("after", asked.after),
+    ):
         for part in parts:
             for name, question in part.questions.items():
                 field = question_field(name, question)
@@ -166,6 +171,12 @@ def _questions(study: Study) -> dict[str, JSON]:
 
 def _checks(study: Study) -> dict[str, JSON]:
     made: dict[str, JSON] = {}
+    told = study.design.instructions.comprehension
+    if told is not None:
+        made[COMPREHENSION] = {
+            "meaning": f"Comprehension questions ({told.tries} tries): {', '.join(told.questions)}",
+            "values": "passed or failed",
+        }
     for name, check in study.design.checks.attention.items():
         for number, after in enumerate(check.after, start=1):
             made[f"check_{name}_{number}"] = {

@@ -5,8 +5,10 @@ from collections.abc import Mapping
 
 from dialens.studies._types import JSON, LOWER, Answer, Field, Screen
 from dialens.studies.instruments import instrument
+from dialens.studies.plan import understood
 
 PASSED, FAILED = "passed", "failed"
+COMPREHENSION = "check_comprehension"
 _FACTOR = "factor."
 _TARGET = ("level", "system", "agent", "dialog", "turn", "position")
 
@@ -75,6 +77,8 @@ def check_outcomes(screen: Screen, answers: Answer) -> dict[str, str]:
         >>> check_outcomes(Screen("c", "check", "", fields=(asked,)), {"sum": 5})
         {'check_sum_1': 'failed'}
     """
+    if screen.kind == "comprehension":
+        return _comprehension(screen, answers)
     outcomes: dict[str, bool] = {}
     for field in screen.fields:
         if field.expected is None:
@@ -90,6 +94,14 @@ def check_outcomes(screen: Screen, answers: Answer) -> dict[str, str]:
             )
         outcomes[name] = outcomes.get(name, True) and passed
     return {name: PASSED if passed else FAILED for name, passed in outcomes.items()}
+
+
+def _comprehension(screen: Screen, answers: Answer) -> dict[str, str]:
+    """Comprehension counts once: when it was passed, or at the last try."""
+    if understood(screen, answers):
+        return {COMPREHENSION: PASSED}
+    last = screen.state.get("try") == screen.state.get("tries")
+    return {COMPREHENSION: FAILED} if last else {}
 
 
 def _numbers(screen: Screen, quality: str, answers: Answer) -> dict[str, float]:

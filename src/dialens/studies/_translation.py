@@ -83,6 +83,7 @@ class _Merging:
 
     def merged(self, model: BaseModel, own: dict[str, JSON], given: Any, at: _Place) -> Any:
         """The settings of a section, with the words that are given in place of its own."""
+        given = _written_out(model, given)
         if not isinstance(given, dict):
             self._wrong(at, "keys and values are expected here, as in the study file")
             return own
@@ -133,6 +134,7 @@ class _Merging:
     def compare(self, before: Any, after: Any, given: Any, at: _Place) -> None:
         """Note words that are missing, and lists and choices that are not the same ones."""
         if isinstance(before, BaseModel):
+            given = _written_out(before, given)
             own = given if isinstance(given, dict) else {}
             for name in type(before).model_fields:
                 if not at and name == "texts":
@@ -162,6 +164,12 @@ class _Merging:
                 self._wrong((*at, str(key)), "the study file has no such key")
         elif isinstance(before, list) and len(before) != len(after):
             self._wrong(at, f"the study file has {len(before)} of them, here are {len(after)}")
+
+
+def _written_out(model: BaseModel, given: Any) -> Any:
+    """A section in full where only its text is given, as for a statement of the consent."""
+    written = isinstance(given, str) and "text" in type(model).model_fields
+    return {"text": given} if written else given
 
 
 def _holds_models(value: Any) -> bool:

@@ -13,10 +13,18 @@ JSON = Any
 Answer = dict[str, JSON]
 """What a participant gave on one screen: the field's name and its value."""
 
+NO_CONSENT = "no_consent"
+SCREENED_OUT = "screened_out"
+FAILED_COMPREHENSION = "failed_comprehension"
+WITHDRAWN = "withdrawn"
+"""How a participation can end before its last screen, other than by a time limit."""
+
 SCREEN_KINDS = (
     "consent",
+    "screening",
     "questions",
     "instructions",
+    "comprehension",
     "practice",
     "chat",
     "rating",

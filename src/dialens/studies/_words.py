@@ -12,7 +12,7 @@ class Words:
     Attributes:
         always: A translation has to give it even where the study file does not, because something
             of the study file (a name) is read in its place.
-        optional: A translation may leave it as it is, as what is judged.
+        optional: A translation may leave it as it is, as what is judged or an address.
     """
 
     always: bool = False
@@ -26,7 +26,7 @@ ALWAYS = Words(always=True)
 """Of words that stand in for a name of the study file, which no other language should read."""
 
 MATERIAL = Words(optional=True)
-"""Of what is judged, which may be the same in all languages."""
+"""Of what may be the same in all languages: what is judged, and whom to write to."""
 
 
 def words_mark(model: type[BaseModel], name: str) -> Words | None:

@@ -45,6 +45,16 @@ class CellInfo(BaseModel):
     live: int
     expired: int
     restarted: int
+    ended: int
+
+
+class EarlyEndInfo(BaseModel):
+    """How many participations ended early in the same way."""
+
+    outcome: str
+    reason: str | None
+    deleted: bool
+    n: int
 
 
 class NewState(BaseModel):
@@ -174,6 +184,12 @@ def api_routes(site: Site, watch: Watch) -> APIRouter:
         """Open, pause or close a cell; who is in it goes on."""
         set_state(site, cell, new.state)
         return cell_infos(cell)[0]
+
+    @router.get("/early_ends")
+    def early_ends() -> list[EarlyEndInfo]:
+        """How many did not agree, were screened out, failed comprehension, or withdrew."""
+        ends = watch.overview(site.clock()).ends
+        return [EarlyEndInfo.model_validate(end, from_attributes=True) for end in ends]
 
     @router.get("/times")
     def times() -> TimesInfo:

@@ -160,8 +160,9 @@ class Chats:
         total: int,
         given: str = "",
         error: str = "",
+        menu: object = None,
     ) -> Response:
-        """The page of a conversation."""
+        """The page of a conversation, with the menu of what is at hand."""
         site, screen = self._site, caller.screen
         exchanges = self._replies.conversations.exchanges(caller.session.token)
         return site.pages_in(caller.session.language).page(
@@ -177,6 +178,7 @@ class Chats:
             given=given,
             error=error,
             preview=None,
+            menu=menu,
         )
 
     async def send(self, request: Request, form: dict[str, str]) -> Response:

@@ -169,8 +169,8 @@ def _points(field: Field, choices: Sequence[Choice]) -> tuple[tuple[str, str, st
 class Pages:
     """Renders the pages of a study in one language."""
 
-    def __init__(self, title: str, texts: Texts) -> None:
-        """Pages of the study with this title, with these texts around its own words."""
+    def __init__(self, title: str, texts: Texts, contact: str = "") -> None:
+        """Pages of the study with this title, these texts around its own words, and a contact."""
         self.texts = texts
         self._environment = Environment(
             loader=PackageLoader("dialens.web", "assets"),
@@ -187,6 +187,8 @@ class Pages:
             "direction": texts.direction,
             "say": texts.say,
             "language_name": language_name,
+            "contact": contact,
+            "menu": None,
         }
         self._environment.filters |= {"paragraphs": paragraphs, "number": texts.number}
 

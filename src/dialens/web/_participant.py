@@ -16,16 +16,26 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated
 
-from fastapi import APIRouter, HTTPException, Request
+from fastapi import Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, ConfigDict
 from pydantic import Field as Setting
 
-from dialens.base import DialensError
-from dialens.studies import JSON, Screen, filled, is_absent, seen, talk_of
+from dialens.studies import (
+    JSON,
+    NO_CONSENT,
+    WITHDRAWN,
+    Screen,
+    ending,
+    filled,
+    is_absent,
+    seen,
+    talk_of,
+)
+from dialens.studies.plan import consent_answers, verdict
 from dialens.studies.store import (
-    Blocked,
+    Ending,
     PendingSubmission,
     Session,
     SessionOver,
@@ -34,20 +44,18 @@ from dialens.studies.store import (
     UnknownSession,
 )
 from dialens.studies.texts import Texts
-from dialens.web._arrival import NotRecruited
-from dialens.web._chat import ANSWER, Caller, Chats, chat_routes
+from dialens.web._chat import ANSWER, Caller, Chats
 from dialens.web._cookies import Visit
-from dialens.web._entrance import Entrance
+from dialens.web._early import ENDED, FULL, early_page
 from dialens.web._forms import (
     PageEvent,
     ScreenAnswer,
-    SentAnswer,
-    SentForm,
     answers_of,
     onward,
     wants_json,
 )
 from dialens.web._intake import Intake
+from dialens.web._leaving import menu_of
 from dialens.web._pages import arrange
 from dialens.web._refusal import Refusal
 from dialens.web._site import PROLIFIC_DONE, SessionCache, Site
@@ -90,13 +98,15 @@ class Participation:
         self.site = site
         self._intake = Intake(site.store)
         self._sessions = SessionCache(_SESSIONS)
-        self.chats = None if site.replies is None else Chats(site, self._talker)
+        self.chats = None if site.replies is None else Chats(site, self.caller)
 
     def current(self, request: Request) -> Response:
         """The screen where the participant is."""
         caller = self._caller(request)
         if caller is None:
             return onward(request, "/")
+        if caller.session.state in ENDED:
+            return early_page(request, self.site, caller.session.state)
         if self._finished(caller):
             return self._end(request, caller)
         return self._page(request, caller)
@@ -113,8 +123,7 @@ class Participation:
         if visit is not None and visit.token is not None:
             session = self._sessions.get(visit.token)
             if session is None:
-                caller = await run_in_threadpool(self._caller, request)
-                session = None if caller is None else caller.session
+                session = await run_in_threadpool(self._session, visit.token)
         if visit is None or session is None:
             return onward(request, "/")
         if not site.cookies.is_ticket(sent.ticket, ANSWER, session.token):
@@ -131,17 +140,33 @@ class Participation:
         overdue = self._overdue(visit, screen, index)
         texts = site.pages_in(session.language).texts
         answers, errors = answers_of(screen, sent.entered, texts, overdue=overdue)
+        if screen.kind == "consent":
+            answers, unticked = consent_answers(screen, answers, texts)
+            errors |= unticked
         if errors:
             return await run_in_threadpool(self._refuse, request, index, sent.form, errors)
         times = (sent.shown_at, sent.submitted_at)
-        submission = Submission(screen, index, answers, sent.key, *times, sent.events)
+        follows = verdict(site.study.design, screens, index, answers)
+        submission = Submission(
+            screen, index, answers, sent.key, *times, sent.events, skip=follows.skip
+        )
+        if follows.outcome is not None:
+            agreed = session.placed_at is not None
+            submission = ending(submission, site.study, follows, agreed=agreed)
         try:
+            if screen.kind == "consent":
+                session = await run_in_threadpool(self._admit, session)
+                screens = site.screens(session)
             receipt = await self._intake.submit(
                 PendingSubmission(session.token, submission, site.clock())
             )
+        except StudyFull:
+            return await run_in_threadpool(self.leave, request, session, FULL, "/full")
         except UnknownSession:  # deleted meanwhile
             self._sessions.drop(session.token)
             return onward(request, "/")
+        if follows.outcome is not None:
+            return onward(request, _HERE)
         reached = receipt.index
         if site.replies is not None:
             reached = await run_in_threadpool(self._passed_over, session, screens, reached)
@@ -160,7 +185,32 @@ class Participation:
         caller = self._caller(request)
         if caller is None or caller.session.index != index:
             return onward(request, _HERE)
-        return self._declined(request, caller)
+        return self.leave(request, caller.session, NO_CONSENT, "/declined")
+
+    def _admit(self, session: Session) -> Session:
+        """Give a place to somebody who agrees to take part."""
+        site = self.site
+        admitted = site.store.admit(session.token, now=site.clock(), seed_source=site.tie_breaker)
+        self._sessions.put(admitted)
+        return admitted
+
+    def leave(self, request: Request, session: Session, outcome: str, page: str) -> Response:
+        """Delete somebody who does not go on, and lead them to a page that says so.
+
+        Of who began again after an earlier attempt, what they agreed to then is kept.
+        """
+        site = self.site
+        if session.attempt == 1 or outcome == WITHDRAWN:
+            site.store.depart(session.token, outcome)
+        else:
+            site.store.end(session.token, Ending(outcome), now=site.clock())
+        self._sessions.drop(session.token)
+        response = onward(request, page)
+        visit = site.cookies.visit(request)
+        if visit is not None:
+            fresh = replace(visit, visitor=secrets.token_urlsafe(24), token=None, watch=None)
+            site.cookies.set_visit(request, response, fresh)
+        return response
 
     def _may_answer(self, request: Request, index: int) -> bool:
         """Whether the conversation that a screen is or asks about lets it be answered."""
@@ -197,8 +247,8 @@ class Participation:
             index = receipt.index
         return index
 
-    def _talker(self, request: Request) -> Caller | None:
-        """Who has a session, for the pages of conversations."""
+    def caller(self, request: Request) -> Caller | None:
+        """Who has a session, for pages other than those of screens."""
         caller = self._caller(request)
         return None if caller is None else Caller(caller.session, caller.screen)
 
@@ -220,18 +270,24 @@ class Participation:
         visit = site.cookies.visit(request)
         if visit is None or visit.token is None:
             return None
-        try:
-            session = site.store.session(visit.token)
-        except UnknownSession:
-            return None
-        if session.study != site.study.hash:
+        session = self._session(visit.token)
+        if session is None:
             return None
         if session.state == "expired" and session.index < len(site.screens(session)) - 1:
             session = site.store.come_back(visit.token, now=site.clock())
         if session.state == "restarted":
             raise SessionOver(Texts.of("en").say("over_restarted"), session.state)
-        self._sessions.put(session)
+        if session.placed_at is not None:  # before, another process may give them another cell
+            self._sessions.put(session)
         return _Caller(visit, session, site.screens(session))
+
+    def _session(self, token: str) -> Session | None:
+        """The session of a token, if it is one of this study."""
+        try:
+            session = self.site.store.session(token, now=self.site.clock())
+        except UnknownSession:
+            return None
+        return session if session.study == self.site.study.hash else None
 
     def _finished(self, caller: _Caller) -> bool:
         return caller.session.index >= len(caller.screens) - 1
@@ -253,10 +309,11 @@ class Participation:
         site, screen, index = self.site, caller.screen, caller.session.index
         token, left, visit = caller.session.token, None, caller.visit
         as_json, chat = wants_json(request), None
+        menu = menu_of(caller.session, caller.screens)
         if self.chats is not None and screen.kind == "chat":
             if not as_json:
                 own = Caller(caller.session, screen)
-                return self.chats.page(own, index=index, total=len(caller.screens) - 1)
+                return self.chats.page(own, index=index, total=len(caller.screens) - 1, menu=menu)
             chat = self.chats.state(caller.session, screen.id).as_json()
         if site.replies is not None and talk_of(screen) is not None:
             exchanges = site.replies.conversations.exchanges(token)
@@ -288,6 +345,7 @@ class Participation:
                 shown=arrange(screen, form, errors, texts=pages.texts),
                 key=secrets.token_urlsafe(16),
                 preview=None,
+                menu=menu,
                 **shared,
             )
         if visit is not caller.visit:
@@ -310,16 +368,6 @@ class Participation:
             assignment=parameters.get("assignmentId", ""),
         )
 
-    def _declined(self, request: Request, caller: _Caller) -> Response:
-        """Somebody does not want to take part: nothing is kept, and the place is free again."""
-        site = self.site
-        if caller.session.attempt == 1:
-            site.store.forget(caller.session.participant)
-        response = onward(request, "/declined")
-        visit = replace(caller.visit, visitor=secrets.token_urlsafe(24), token=None, watch=None)
-        site.cookies.set_visit(request, response, visit)
-        return response
-
 
 def _about_talk(screen: Screen) -> bool:
     """Whether what may be answered depends on what was said in a conversation."""
@@ -328,73 +376,3 @@ def _about_talk(screen: Screen) -> bool:
 
 def _as_json(value: JSON) -> Response:
     return Response(json.dumps(value, default=dict), media_type="application/json")
-
-
-def _sorry(
-    request: Request, site: Site, title: str, message: str, error: DialensError, reason: str
-) -> Response:
-    """Say that there is nothing to do here, by the keys of texts: a page, or why in a word."""
-    if wants_json(request):
-        return JSONResponse({"detail": str(error), "reason": reason}, 409)
-    pages = site.pages_for(request)
-    return pages.page("sorry", title=pages.texts.say(title), message=pages.texts.say(message))
-
-
-def participant_routes(site: Site) -> APIRouter:
-    """The addresses that participants use."""
-    router = APIRouter(include_in_schema=False)
-    entrance, part = Entrance(site), Participation(site)
-    if part.chats is not None:
-        router.include_router(chat_routes(part.chats))
-
-    @router.get("/")
-    def arrive(request: Request) -> Response:
-        try:
-            return entrance.arrive(request)
-        except NotRecruited as error:
-            if wants_json(request):
-                raise HTTPException(403, str(error)) from error
-            pages = site.pages_for(request)
-            title, message = pages.texts.say("recruit_title"), error.said(pages.texts)
-            return pages.page("sorry", 403, title=title, message=message)
-
-    @router.post("/begin")
-    def begin(request: Request, form: SentForm) -> Response:
-        try:
-            return entrance.begin(request, form)
-        except StudyFull as error:
-            reason = error.reason
-            return _sorry(request, site, f"{reason}_title", reason, error, reason)
-        except Blocked as error:
-            return _sorry(request, site, "blocked_title", "blocked", error, "blocked")
-        except SessionOver as error:
-            return _sorry(request, site, "blocked_title", f"over_{error.state}", error, "blocked")
-
-    @router.get("/study")
-    def current(request: Request) -> Response:
-        try:
-            return part.current(request)
-        except SessionOver as error:
-            return _sorry(request, site, "over_title", f"over_{error.state}", error, error.state)
-
-    @router.post("/study")
-    async def answer(request: Request, sent: SentAnswer) -> Response:
-        try:
-            return await part.answer(request, sent)
-        except SessionOver:  # the page says so
-            return onward(request, _HERE)
-
-    @router.post("/events")
-    def events(request: Request, sent: SentEvents) -> Response:
-        try:
-            return part.log(request, sent)
-        except UnknownSession as error:
-            raise HTTPException(403, str(error)) from error
-
-    @router.get("/declined")
-    def declined(request: Request) -> Response:
-        pages = site.pages_for(request)
-        say = pages.texts.say
-        return pages.page("sorry", title=say("declined_title"), message=say("declined"))
-
-    return router

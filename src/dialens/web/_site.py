@@ -96,7 +96,7 @@ class Site:
             Planner(study),
             CookieJar(store.secrets.signing_key(), named, framed=framed),
             Password(password, clock=time.monotonic),
-            Pages(study.design.title, study.texts),
+            Pages(study.design.title, study.texts, study.design.contact),
             round(max(cell.minutes for cell in estimate(study).cells)),
             clock,
             replies,
@@ -105,7 +105,7 @@ class Site:
     @cached_property
     def _translated_pages(self) -> dict[str, Pages]:
         return {
-            name: Pages(study.design.title, study.texts)
+            name: Pages(study.design.title, study.texts, study.design.contact)
             for name, study in self.study.translations.items()
         }
 
@@ -147,10 +147,9 @@ class Site:
         sandbox = self._mturk is None or self._mturk.sandbox
         return f"{MTURK_SANDBOX if sandbox else MTURK}/mturk/externalSubmit"
 
-    @property
-    def code(self) -> str | None:
-        """The study's own completion code, where it has one; the platform knows the same."""
-        return completion_code(self.study)
+    def code(self, outcome: str = "completed") -> str | None:
+        """The study's own code for how a participation ends; the platform knows the same."""
+        return completion_code(self.study, outcome)
 
     def screens(self, session: Session) -> tuple[Screen, ...]:
         """What the owner of a session sees, from the first screen to the last."""
@@ -159,7 +158,7 @@ class Site:
     def complete(self, session: Session) -> str:
         """End a session that stands at its last screen; gives the completion code."""
         asked = len(self.screens(session)) - 1
-        return self.store.complete(session.token, screens=asked, now=self.clock(), code=self.code)
+        return self.store.complete(session.token, screens=asked, now=self.clock(), code=self.code())
 
     def tie_breaker(self) -> int:
         """A random number that decides between equally empty cells."""

@@ -14,7 +14,7 @@ from dialens.studies.store import EventError, StoreUnavailable
 from dialens.web._api import api_routes
 from dialens.web._guard import BODY_SECONDS, MOST_BYTES, Guard, security_headers
 from dialens.web._pages import ASSETS, asset
-from dialens.web._participant import participant_routes
+from dialens.web._participant_routes import participant_routes
 from dialens.web._refusal import Refusal
 from dialens.web._researcher import SentToLogin, researcher_routes
 from dialens.web._site import Site

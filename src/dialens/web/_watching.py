@@ -12,6 +12,7 @@ from dialens.studies.export import tables
 from dialens.studies.store import (
     CellProgress,
     ConversationStore,
+    EarlyEnd,
     Store,
     Times,
     last_failures,
@@ -56,6 +57,7 @@ class Overview:
         n_failed: Of these, failed.
         agents: How agents do that participants talk with (`frames.replies_by_agent`).
         failures: Their newest failures.
+        ends: How many did not agree, were screened out, or withdrew.
     """
 
     at: datetime
@@ -67,6 +69,7 @@ class Overview:
     n_failed: int
     agents: list[dict[str, Any]] = field(default_factory=list)
     failures: list[dict[str, Any]] = field(default_factory=list)
+    ends: tuple[EarlyEnd, ...] = ()
 
 
 class Watch:
@@ -104,6 +107,7 @@ class Watch:
             checks.filter(pl.col("answer") == "failed").height,
             replies_by_agent(talking.exchanges_frame(self._study), failed),
             list(last_failures(failed)),
+            self._store.early_ends(self._study),
         )
 
 

@@ -46,13 +46,17 @@ def test_a_draft_is_made_as_the_study_file_says(
         f"{URL}&PROLIFIC_PID={{{{%PROLIFIC_PID%}}}}&STUDY_ID={{{{%STUDY_ID%}}}}"
         "&SESSION_ID={{%SESSION_ID%}}"
     )
-    assert body["completion_codes"] == [
-        {
-            "code": completion_code(study),
-            "code_type": "COMPLETED",
-            "actions": [{"action": "MANUALLY_REVIEW"}],
-        }
-    ]
+    review, give_back = body["completion_codes"][0], body["completion_codes"][1]
+    assert review == {
+        "code": completion_code(study),
+        "code_type": "COMPLETED",
+        "actions": [{"action": "MANUALLY_REVIEW"}],
+    }
+    assert give_back["code"] == completion_code(study, "no_consent")
+    assert give_back["code_type"] == "NO_CONSENT"
+    assert [one["action"] for one in give_back["actions"]] == ["REQUEST_RETURN"]
+    codes = [one["code"] for one in body["completion_codes"]]
+    assert len(set(codes)) == len(codes) == 3  # completed, no consent, withdrawn
     assert body["filters"] == [
         {"filter_id": "current-country-of-residence", "selected_values": ["0", "1"]}
     ]

@@ -64,9 +64,10 @@ def arrive(
     now: datetime = NOON,
     seed: int = 0,
 ) -> Session:
-    return store.begin(
-        study.hash, recruiter="mturk", worker=worker, now=now, seed_source=seeds(seed)
-    )
+    """Somebody comes and agrees to take part."""
+    source = seeds(seed)
+    came = store.begin(study.hash, recruiter="mturk", worker=worker, now=now, seed_source=source)
+    return store.admit(came.token, now=now, seed_source=source)
 
 
 def rating(index: int) -> Screen:

@@ -79,6 +79,7 @@ def take(
 ) -> Session:
     """Take a study, ten seconds a screen, four of them with the tab hidden."""
     came = store.begin(study.hash, recruiter="mturk", worker=worker, now=NOON, seed_source=seeds())
+    came = store.admit(came.token, now=NOON, seed_source=seeds())
     shown = [screen for screen in plan(study, came.cell, came.seed) if screen.kind != "end"]
     for index, screen in enumerate(shown[:screens]):
         start = NOON + index * 10 * SECOND

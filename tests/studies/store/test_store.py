@@ -104,6 +104,7 @@ def test_cells_fill_evenly_and_stop_at_the_target(store: Store) -> None:
     order = []
     for _ in range(12):
         came = store.begin(study.hash, recruiter="link", worker=None, now=NOON, seed_source=draw)
+        came = store.admit(came.token, now=NOON, seed_source=draw)
         order.append(came.cell)
         counts = Counter(order)
         assert max(counts.values()) - min(counts[name] for name in CELLS) <= 1
@@ -291,8 +292,10 @@ def test_block_lets_nobody_back(store: Store) -> None:
         arrive(store, study, "w")
     assert store.submit(came.token, given(1), now=NOON).outcome == "stored"
     store.expire(study.hash, now=NOON + HOUR)
-    with pytest.raises(SessionOver):
-        store.submit(came.token, given(2), now=NOON + HOUR)
+    with pytest.raises(SessionOver):  # the page is loaded again
+        store.come_back(came.token, now=NOON + HOUR)
+    # What is sent from a page that was open all the time is no return.
+    assert store.submit(came.token, given(2), now=NOON + HOUR).outcome == "stored"
 
 
 def test_without_an_id_everybody_is_new(store: Store) -> None:

@@ -29,6 +29,10 @@ DatabaseOption = Annotated[
     ),
 ]
 
+Unfinished = Annotated[
+    bool, typer.Option("--unfinished", help="Go on although PLEASE FILL IN stands in the texts.")
+]
+
 
 def database_of(study: Path, url: str | None) -> str:
     """The URL of a study's database.

@@ -10,7 +10,7 @@ import typer
 
 from dialens.base import DialensError, did_you_mean, progress
 from dialens.cli._terminal import plain_console, plain_table
-from dialens.cli.study._database import DatabaseOption, StudyPath, recorded_study
+from dialens.cli.study._database import DatabaseOption, StudyPath, Unfinished, recorded_study
 from dialens.cli.study._extra import studies_extra
 
 if TYPE_CHECKING:
@@ -85,10 +85,12 @@ def create(
     production: Production = False,
     endpoint: Endpoint = None,
     yes: Yes = False,
+    unfinished: Unfinished = False,
 ) -> None:
     """Post a study; the cost is shown first and has to be confirmed.
 
-    Running it again posts nothing twice: a batch that is posted already is found.
+    Running it again posts nothing twice: a batch that is posted already is found. A study file
+    that still says PLEASE FILL IN is refused, since participants would read it.
 
     [bold]Examples[/]
 
@@ -97,6 +99,10 @@ def create(
       dialens study recruit create anchoring --url https://study.example.org/ --publish
     """
     loaded = _load(study)
+    if not unfinished:
+        from dialens.studies import check_finished
+
+        check_finished(study)
     recruiter = _recruiter(loaded, production=production, endpoint=endpoint)
     cost = _cost(recruiter, loaded, places)
     for earlier in recruiter.postings(loaded):

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from dialens.base import DialensError
-from dialens.cli.study._database import DatabaseOption, StudyPath, database_of
+from dialens.cli.study._database import DatabaseOption, StudyPath, Unfinished, database_of
 from dialens.cli.study._extra import studies_extra
 
 _EVERYWHERE = ("0.0.0.0", "::", "")
@@ -37,11 +37,13 @@ def serve(
         ),
     ] = None,
     log: Annotated[bool, typer.Option("--log", help="Print every request.")] = False,
+    unfinished: Unfinished = False,
 ) -> None:
     """Serve a study in the browser, with a page for the researcher to follow it.
 
     Participants start at the address itself, researchers at /researcher. Each answer is on disk
     before it is acknowledged: the server may be stopped, killed and started again at any time.
+    A study file that still says PLEASE FILL IN is refused, since participants would read it.
 
     [bold]Examples[/]
 
@@ -50,7 +52,7 @@ def serve(
       dialens study serve anchoring --db postgresql://study@localhost/ratings --proxy 127.0.0.1
     """
     with studies_extra():
-        from dialens.studies import load_study, study_file
+        from dialens.studies import check_finished, load_study, study_file
         from dialens.studies.store import Store
         from dialens.web import open_agents, password_from
         from dialens.web import serve as run
@@ -60,6 +62,8 @@ def serve(
     url = database_of(study, db)
     # Mistakes in the file or the database are reported here, before any process starts.
     loaded = load_study(study)
+    if not unfinished:
+        check_finished(study)
     open_agents(loaded, study_file(study).parent)
     with Store.open(url) as store:
         store.register(loaded, now=datetime.now(UTC))

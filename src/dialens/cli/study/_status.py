@@ -31,6 +31,7 @@ def status(study: StudyPath, db: DatabaseOption = None) -> None:
         cells = store.progress(record.hash)
         left = store.dropout(record.hash).filter(pl.col("left") > 0)
         times = store.times(record.hash)
+        ends = store.early_ends(record.hash)
         agents = _agents(store, record.hash)
     wanted, done = sum(c.target for c in cells), sum(c.completed for c in cells)
     print(f"{record.name}, version {record.version}: {done:,} of {wanted:,} completed")
@@ -38,6 +39,8 @@ def status(study: StudyPath, db: DatabaseOption = None) -> None:
     if times.completed_minutes is not None:
         active = f", {times.active_minutes:.1f} visible" if times.active_minutes else ""
         print(f"Median {times.completed_minutes:.1f} minutes to complete{active}.")
+    for end in ends:
+        print(f"{end.n:,} {end.words}")
     for line in agents:
         print(line)
     worst = left.sort("left", "index", descending=[True, False])

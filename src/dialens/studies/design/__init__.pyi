@@ -1,8 +1,9 @@
 from ._conversations import AGENT, Conversations, TalkingAgent
 from ._design import EACH, Design, Example, Quality, texts_of
 from ._factors import LANGUAGE, LIST
+from ._gates import Codes, Comprehension, Consent, Screening
 from ._items import GoldEntry, ItemEntry, Items, UtteranceEntry
-from ._questions import Questionnaire, question_field
+from ._questions import CheckedQuestion, Questionnaire, question_field
 from ._recruiter import LinkRecruiter, MTurkRecruiter, ProlificRecruiter, RecruiterSettings
 
 __all__ = [
@@ -10,6 +11,10 @@ __all__ = [
     "EACH",
     "LANGUAGE",
     "LIST",
+    "CheckedQuestion",
+    "Codes",
+    "Comprehension",
+    "Consent",
     "Conversations",
     "Design",
     "Example",
@@ -22,6 +27,7 @@ __all__ = [
     "Quality",
     "Questionnaire",
     "RecruiterSettings",
+    "Screening",
     "TalkingAgent",
     "UtteranceEntry",
     "question_field",

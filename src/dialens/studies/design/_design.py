@@ -7,9 +7,10 @@ from pydantic import Field as Setting
 
 from dialens.base import did_you_mean
 from dialens.studies._kinds import OneOf
-from dialens.studies._words import ALWAYS, WORDS
+from dialens.studies._words import ALWAYS, MATERIAL, WORDS
 from dialens.studies.design._conversations import AGENT, Conversations
 from dialens.studies.design._factors import Factors, InstrumentSettings, factor_problem
+from dialens.studies.design._gates import Codes, Comprehension, Consent, Screening
 from dialens.studies.design._items import (
     NO_ITEMS,
     GoldEntry,
@@ -97,19 +98,6 @@ class Presentation(Section):
     """What responses are called: “Response” in the study's language if not given, and a number."""
 
 
-class Consent(Section):
-    """What participants agree to."""
-
-    title: Annotated[str | None, WORDS] = None
-    """The heading; “Before you begin” in the study's language if not given."""
-    text: Annotated[str, WORDS] = Setting(min_length=1)
-    """Who asks, what for, what is stored, whom to write to."""
-    warning: Annotated[str, WORDS] = ""
-    """What some may not want to read."""
-    agree: Annotated[str | None, WORDS] = None
-    """What they agree to; a sentence in the study's language if not given."""
-
-
 class Example(Section):
     """A worked example in the instructions."""
 
@@ -136,6 +124,8 @@ class Instructions(Section):
     """Further text for some participants only, by level: `anchor=both: …`."""
     examples: list[Example] = Setting(default_factory=list)
     """Worked examples."""
+    comprehension: Comprehension | None = None
+    """Questions about them, which have to be answered rightly to go on."""
 
 
 class Practice(Section):
@@ -168,9 +158,9 @@ class Limits(Section):
     """How long things may take."""
 
     session_minutes: float = Setting(default=180.0, gt=0)
-    """From the first screen to the last."""
+    """From consent to the last screen."""
     idle_minutes: float = Setting(default=30.0, gt=0)
-    """Without a sign of life; then the place is given to somebody else."""
+    """Without a sign of life; then the place is free for somebody else."""
 
 
 class Completion(Section):
@@ -180,8 +170,8 @@ class Completion(Section):
     """The heading; “Thank you” in the study's language if not given."""
     message: Annotated[str | None, WORDS] = None
     """What participants read; that all is saved, in the study's language, if not given."""
-    code: str | None = Setting(default=None, pattern=r"^[A-Za-z0-9-]{4,64}$")
-    """The completion code; one is made for each participant if not given."""
+    codes: Codes = Codes()
+    """Completion codes, by how a participation ends."""
 
 
 def _targets(value: Any) -> Any:
@@ -230,8 +220,12 @@ class Design(Section):
     """How ratings are presented, where it is not a factor."""
     targets: _Targets = Setting(default_factory=lambda: {EACH: 20})
     """Participants wanted in each cell: a number, or numbers by cell."""
+    contact: Annotated[str, MATERIAL] = ""
+    """Whom participants can write to: a name and an address, at hand on every page."""
     consent: Consent
     """What participants agree to."""
+    screening: Screening | None = None
+    """Questions that decide who may take part."""
     instructions: Instructions
     """What they read before they rate."""
     practice: Practice = Setting(default_factory=Practice)
@@ -330,6 +324,15 @@ class Design(Section):
                     if response is not None and response not in gold.responses:
                         hint = did_you_mean(response, gold.responses)
                         raise misplaced(where, f"{response!r} is no response of this item. {hint}")
+        return self
+
+    @model_validator(mode="after")
+    def _questions_differ(self) -> Self:
+        asked = self.questionnaires
+        taken = {name for part in (*asked.before, *asked.after) for name in part.questions}
+        for name in self.screening.questions if self.screening else ():
+            if name in taken:
+                raise misplaced(f"screening.questions.{name}", "a questionnaire asks it, too")
         return self
 
     @model_validator(mode="after")

@@ -111,15 +111,13 @@ class Questionnaires(Section):
         return self
 
 
-class AttentionCheck(Section):
-    """A question that shows whether somebody reads."""
+class CheckedQuestion(Section):
+    """A question with a right answer."""
 
     question: Question
     """What is asked."""
     correct: str | float | list[str | float]
     """The right answer, or several of them."""
-    after: list[int] = Setting(min_length=1)
-    """After how many items it comes; several numbers for several times."""
 
     @model_validator(mode="after")
     def _can_be_answered(self) -> Self:
@@ -136,6 +134,13 @@ class AttentionCheck(Section):
         field = question_field("check", self.question)
         given = self.correct if isinstance(self.correct, list) else [self.correct]
         return [instrument(field.instrument).validate(field, answer) for answer in given]
+
+
+class AttentionCheck(CheckedQuestion):
+    """A question that shows whether somebody reads."""
+
+    after: list[int] = Setting(min_length=1)
+    """After how many items it comes; several numbers for several times."""
 
 
 def question_field(

@@ -21,8 +21,10 @@ _FILES = (
         "events.parquet",
         "What happened on the pages: shown, input, changes, hidden, submitted",
     ),
+    ("consents.parquet", "Who agreed to which statement, with a hash of the text"),
     ("codebook.md, codebook.json", "Every variable, its scale and its meaning"),
 )
+_COMPREHENSION_FILE = ("comprehension.parquet", "Answers to comprehension questions, try by try")
 _TALK_FILES = (
     ("conversations/", "The conversations with their ratings, as a corpus for `dialens score`"),
     ("exchanges.parquet", "One row a message of a participant, with the reply and what it took"),
@@ -41,6 +43,8 @@ def card_markdown(
     """The data card, in Markdown."""
     design = study.design
     files = _FILES if design.conversations is None else (*_FILES, *_TALK_FILES)
+    if design.instructions.comprehension is not None:
+        files = (*files, _COMPREHENSION_FILE)
     lines = [
         f"# Data card: {_line(design.title)}",
         "",
@@ -55,9 +59,9 @@ def card_markdown(
         "",
         *_talks(study, done),
         *_table(
-            ("cell", "wanted", "completed", "under way", "expired", "begun again"),
+            ("cell", "wanted", "completed", "under way", "expired", "begun again", "ended early"),
             [
-                (f"`{c.cell}`", c.target, c.completed, c.live, c.expired, c.restarted)
+                (f"`{c.cell}`", c.target, c.completed, c.live, c.expired, c.restarted, c.ended)
                 for c in progress
             ],
         ),

@@ -21,6 +21,7 @@ from dialens.studies._study import Study
 from dialens.studies._types import Field, Screen
 from dialens.studies.design import LANGUAGE
 from dialens.studies.export._card import card_markdown
+from dialens.studies.export._gates import comprehension, consents
 from dialens.studies.export._talks import CONVERSATIONS, dialog_name, write_conversations
 from dialens.studies.store import RESTARTED, ConversationStore, Store
 
@@ -48,7 +49,7 @@ _QUESTIONNAIRES: dict[str, pl.DataType | type[pl.DataType]] = {
 QUESTIONNAIRES = pl.Schema(_QUESTIONNAIRES)
 """One row an answer to a question; checks are there by whether they were passed."""
 
-_ASKED = ("consent", "questions")
+_ASKED = ("consent", "screening", "questions")
 
 
 @dataclass(frozen=True)
@@ -97,8 +98,9 @@ def export(store: Store, study: str, folder: str | Path, *, force: bool = False)
 
     Files: `ratings.parquet` (one row a rating, in the columns of `dialens.corpus.RATINGS`, then
     factors), `questionnaires.parquet`, `answers.parquet` (every answer as it was given),
-    `events.parquet`, `codebook.json`, `codebook.md`, `card.md`. Where people talked with agents
-    also `exchanges.parquet`, `failures.parquet` and the corpus folder `conversations`.
+    `events.parquet`, `consents.parquet` (who agreed to what), `codebook.json`, `codebook.md`,
+    `card.md`. Where there are comprehension questions also `comprehension.parquet`; where people
+    talked with agents `exchanges.parquet`, `failures.parquet` and the corpus `conversations`.
 
     Args:
         store: The database.
@@ -116,7 +118,8 @@ def export(store: Store, study: str, folder: str | Path, *, force: bool = False)
         ...     tea = store.register(study_of(TEA), now=datetime(2026, 1, 1, tzinfo=UTC))
         ...     result = export(store, tea.hash, folder / "export")
         >>> result.ratings, sorted(path.suffix for path in result.folder.iterdir())
-        (0, ['.json', '.json', '.md', '.md', '.parquet', '.parquet', '.parquet', '.parquet'])
+        (0, ['.json', '.json', '.md', '.md', '.parquet', '.parquet', '.parquet', '.parquet',
+             '.parquet'])
     """
     target = Path(folder)
     record = store.study(study)
@@ -146,6 +149,9 @@ def export(store: Store, study: str, folder: str | Path, *, force: bool = False)
         questionnaires.write_parquet(scratch / "questionnaires.parquet")
         answers.write_parquet(scratch / "answers.parquet")
         events.write_parquet(scratch / "events.parquet")
+        consents(answers).write_parquet(scratch / "consents.parquet")
+        if design.design.instructions.comprehension is not None:
+            comprehension(answers).write_parquet(scratch / "comprehension.parquet")
         text = json.dumps(codebook(design), ensure_ascii=False, indent=2) + "\n"
         (scratch / MARKER).write_text(text, "utf-8")
         (scratch / "codebook.md").write_text(codebook_markdown(design), "utf-8")

@@ -85,6 +85,8 @@ def _yes_no_form(field: Field, texts: Texts) -> Form:
         Choice(str(choice["value"]), choice["label"] or texts.say(str(choice["value"])))
         for choice in field.options["choices"]
     ]
+    if field.options.get("tick"):
+        return Form("tick", prompt_of(field), choices=tuple(known))
     return Form("choices", prompt_of(field), choices=tuple(known), attributes={"inline": True})
 
 

@@ -1,14 +1,35 @@
-from ._flow import Planner, plan
+from ._flow import Planner, instructions_screen, plan
+from ._gates import (
+    Verdict,
+    consent_agree,
+    consent_answers,
+    consent_body,
+    consent_title,
+    consent_version,
+    is_repeated,
+    understood,
+    verdict,
+)
 from ._ordering import arranged, dealt, latin_square, shuffled
 from ._screens import ScreenMaker, judged_screens
 
 __all__ = [
     "Planner",
     "ScreenMaker",
+    "Verdict",
     "arranged",
+    "consent_agree",
+    "consent_answers",
+    "consent_body",
+    "consent_title",
+    "consent_version",
     "dealt",
+    "instructions_screen",
+    "is_repeated",
     "judged_screens",
     "latin_square",
     "plan",
     "shuffled",
+    "understood",
+    "verdict",
 ]

@@ -13,6 +13,7 @@ from dialens.studies._items import Candidate, Item
 from dialens.studies._study import Study, quality_label
 from dialens.studies._types import JSON, Cell, Field, Screen
 from dialens.studies.design import LIST, Design, Example, Questionnaire, question_field, texts_of
+from dialens.studies.plan._gates import consent_screen, screening_screens, with_comprehension
 from dialens.studies.plan._ordering import arranged, latin_square, shuffled
 from dialens.studies.plan._screens import ScreenMaker, item_screens
 from dialens.studies.texts import Texts
@@ -52,9 +53,11 @@ def plan(study: Study, cell: Cell | str, seed: int) -> tuple[Screen, ...]:
     maker, texts = ScreenMaker(design), texts_of(design)
     start = factors.condition(design, {**own.levels, **factors.within(design)[0]})
     screens = [
-        _consent(design, texts),
+        *screening_screens(design, "before_consent", texts),
+        consent_screen(design, texts),
+        *screening_screens(design, "after_consent", texts),
         *_questionnaires(design.questionnaires.before, "before", texts),
-        _instructions(design, own, texts),
+        *with_comprehension(design, instructions_screen(design, own), texts),
         *_practice(study, maker, start, names, seed),
         *_ratings(study, maker, own, names, seed, digits),
         *_questionnaires(design.questionnaires.after, "after", texts),
@@ -217,25 +220,6 @@ def _attention(design: Design, n_done: int) -> list[Screen]:
     return made
 
 
-def _consent(design: Design, texts: Texts) -> Screen:
-    consent = design.consent
-    body: list[dict[str, JSON]] = [{"kind": "text", "text": consent.text}]
-    if consent.warning:
-        body.append({"kind": "warning", "text": consent.warning})
-    choices = [
-        {"value": "yes", "label": consent.agree or texts.say("consent_agree")},
-        {"value": "no", "label": texts.say("consent_decline")},
-    ]
-    options = {"prompt": texts.say("consent_question"), "choices": choices}
-    return Screen(
-        "consent",
-        "consent",
-        consent.title or texts.say("consent_title"),
-        tuple(body),
-        (Field("consent", "yes_no", options=options),),
-    )
-
-
 def _questionnaires(parts: Sequence[Questionnaire], when: str, texts: Texts) -> list[Screen]:
     return [
         Screen(
@@ -249,9 +233,9 @@ def _questionnaires(parts: Sequence[Questionnaire], when: str, texts: Texts) -> 
     ]
 
 
-def _instructions(design: Design, cell: Cell, texts: Texts) -> Screen:
+def instructions_screen(design: Design, cell: Cell) -> Screen:
     """What to do, with what only participants of this cell, or those who see all levels, read."""
-    told = design.instructions
+    told, texts = design.instructions, texts_of(design)
     levels = {f"{name}={level}" for name, level in cell.levels.items()}
     for name, factor in design.factors.items():
         if factor.assign == "within":

@@ -19,7 +19,8 @@ from dialens.studies._items import Item
 from dialens.studies._raters import SIMULATED, RaterReply
 from dialens.studies._study import Study
 from dialens.studies._types import JSON, Field, Screen
-from dialens.studies.instruments import instrument, simulate
+from dialens.studies.design import CheckedQuestion
+from dialens.studies.instruments import instrument, simulate, validate
 from dialens.studies.plan import plan
 from dialens.studies.simulation._population import Population
 from dialens.studies.simulation._small_talk import REPLIES, stand_in
@@ -31,6 +32,7 @@ _CLEAR = 45.0  # how far a gold item's opinions lie from the middle
 _HABITS = (1.0, 5.0, 10.0)
 _AWAY = 0.01  # share of screens during which somebody looks elsewhere
 _SPEEDERS_PACE = 0.12
+_DRAWS = 200  # until an answer is one of somebody who may take part
 
 
 @dataclass(frozen=True)
@@ -221,8 +223,10 @@ class SimulatedRater:
     def _answer(self, draw: np.random.Generator, screen: Screen, asked: Field) -> JSON:
         if screen.kind == "consent":
             return "yes"
-        if screen.kind == "check" and asked.quality is None:
-            return self._checked(draw, asked)
+        if screen.kind in ("check", "comprehension") and asked.quality is None:
+            return self._checked(draw, screen, asked)
+        if screen.kind == "screening":
+            return self._eligible(draw, asked)
         if not asked.targets:
             return simulate(draw, asked)
         if self.sleeps:
@@ -238,10 +242,25 @@ class SimulatedRater:
         moved = {slot: self._moved(draw, screen, asked, x, noise) for slot, x in opinions.items()}
         return self._rounded(asked, simulate(draw, asked, moved))
 
-    def _checked(self, draw: np.random.Generator, asked: Field) -> JSON:
+    def _eligible(self, draw: np.random.Generator, asked: Field) -> JSON:
+        """An answer of somebody who may take part, if there is one."""
+        screening = self.world.study.design.screening
+        assert screening is not None
+        question = screening.questions[asked.name]
+        rules = [rule for rule in screening.rules if rule.question == asked.name]
+        for _ in range(_DRAWS):
+            answer = validate(asked, simulate(draw, asked))
+            if all(rule.holds(question, answer) for rule in rules):
+                break
+        return answer
+
+    def _checked(self, draw: np.random.Generator, screen: Screen, asked: Field) -> JSON:
         """The right answer, for who reads the question."""
         misses = 0.7 if self.sleeps else 0.3 if self.speeds else 0.0
-        known = self.world.study.design.checks.attention.get(asked.name)
+        design = self.world.study.design
+        known: CheckedQuestion | None = design.checks.attention.get(asked.name)
+        if screen.kind == "comprehension" and design.instructions.comprehension is not None:
+            known = design.instructions.comprehension.questions.get(asked.name)
         if known is None or draw.random() < misses:
             return simulate(draw, asked)
         return known.answers[0]

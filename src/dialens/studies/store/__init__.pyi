@@ -7,7 +7,7 @@ from ._conversations import (
     Lease,
     ParticipantMessage,
 )
-from ._figures import CellProgress, Times
+from ._figures import CellProgress, EarlyEnd, Times
 from ._forget import Forgotten
 from ._frames import EXCHANGES, last_failures, replies_by_agent
 from ._problems import (
@@ -27,9 +27,17 @@ from ._registration import Policy, StudyRecord
 from ._secrets import KEY_VARIABLE, Secrets
 from ._session import Session
 from ._store import Store
-from ._submission import REPEATED, STORED, Receipt, Submission
+from ._submission import REPEATED, STORED, Ending, Receipt, Submission
 from ._submit import PendingSubmission
-from ._tables import COMPLETED, EXPIRED, RESTARTED, participants, sessions, settings, studies
+from ._tables import (
+    COMPLETED,
+    EXPIRED,
+    RESTARTED,
+    participants,
+    sessions,
+    settings,
+    studies,
+)
 
 __all__ = [
     "COMPLETED",
@@ -46,6 +54,8 @@ __all__ = [
     "Blocked",
     "CellProgress",
     "ConversationStore",
+    "EarlyEnd",
+    "Ending",
     "Event",
     "EventError",
     "Forgotten",

@@ -1,4 +1,7 @@
-"""Who comes through the door: somebody new gets a place, somebody known what the policy says.
+"""Who comes through the door: somebody new, or somebody known, who gets what the policy says.
+
+A place is taken when a participant agrees to take part (`admit`), not before: who only reads the
+consent keeps nobody else out, and the cell they are in until then is provisional.
 
 `resume` goes on where the person left, also after the session expired, if its cell still has a
 place. `restart` begins again from the first screen, in the same cell, for they have seen it; the
@@ -21,6 +24,7 @@ from dialens.studies.store._allocation import choose, why_none
 from dialens.studies.store._problems import Blocked, SessionOver, StudyFull
 from dialens.studies.store._secrets import Entropy, Secrets
 from dialens.studies.store._session import (
+    TAKES_PLACE,
     Session,
     add_token,
     as_session,
@@ -28,6 +32,7 @@ from dialens.studies.store._session import (
     find,
     has_place,
     last_attempt,
+    limit_reached,
     lock_study,
     places,
     revived,
@@ -36,8 +41,10 @@ from dialens.studies.store._session import (
 from dialens.studies.store._tables import (
     COMPLETED,
     EXPIRED,
+    IDLE,
     LIVE,
     RESTARTED,
+    SESSION,
     cells,
     participants,
     sessions,
@@ -74,7 +81,7 @@ class Arrival:
 def begin(
     connection: Connection, arrival: Arrival, *, secrets: Secrets, entropy: Entropy
 ) -> Session:
-    """A session for somebody who arrives, new or known."""
+    """A session for somebody who arrives, new or known; somebody new has no place yet."""
     if arrival.rater_kind not in RATER_KINDS:
         raise DialensError(
             f"A rater is one of {', '.join(RATER_KINDS)}; seen: {arrival.rater_kind!r}."
@@ -112,23 +119,53 @@ def begin(
     return _started(connection, attempt, arrival, token)
 
 
+def admit(connection: Connection, token: str, now: datetime, tie_breaker: int) -> Session:
+    """Give a place to somebody who agreed to take part: from now on cell and seed are theirs."""
+    study = lock_study(connection, find(connection, token).study)
+    row = find(connection, token, lock=True)
+    if row.placed_at is None and row.outcome is None:
+        connection.execute(update(sessions).where(sessions.c.id == row.id).values(seen_at=now))
+        expire_stale(connection, study, now)
+        cell = _free_cell(connection, study, tie_breaker)
+        placed = {"cell_id": cell, "seed": _free_seed(connection, cell), "placed_at": now}
+        connection.execute(update(sessions).where(sessions.c.id == row.id).values(placed))
+    return as_session(find(connection, token), token)
+
+
 def come_back(connection: Connection, token: str, now: datetime) -> Session:
     """The session of a token, brought back under the policy if it has expired."""
     row = find(connection, token)
-    if row.state != EXPIRED:
+    if not _is_late(row, now):
         return as_session(row, token)
     lock_study(connection, row.study)
     row = find(connection, token, lock=True)
-    if row.state == EXPIRED:
-        if row.resume != "resume" or not revived(connection, row, now):
-            raise over(row)
+    if _is_late(row, now):
+        if row.resume != "resume" or too_old(row, now):
+            raise over(row, now)
+        if row.state == LIVE:  # late, but nobody has taken the place
+            connection.execute(update(sessions).where(sessions.c.id == row.id).values(seen_at=now))
+        elif not revived(connection, row, now):
+            raise over(row, now)
         row = find(connection, token)
     return as_session(row, token)
 
 
-def over(row: Row[Any]) -> SessionOver:
+def _is_late(row: Row[Any], now: datetime) -> bool:
+    if row.outcome is not None:
+        return False
+    return row.state == EXPIRED or limit_reached(row, now) is not None
+
+
+def over(row: Row[Any], now: datetime) -> SessionOver:
     """The error for a session that takes no more answers."""
-    return SessionOver(Texts.of("en").say(f"over_{row.state}"), row.state)
+    say = Texts.of("en").say
+    if row.outcome is not None:
+        return SessionOver(say("over_title"), row.outcome)
+    if row.state in (COMPLETED, RESTARTED):
+        return SessionOver(say(f"over_{row.state}"), row.state)
+    limit = SESSION if too_old(row, now) else IDLE
+    minutes = (row.longest_s if limit == SESSION else row.stale_after_s) / 60
+    return SessionOver(say(f"limit_{limit}", minutes=minutes), EXPIRED, limit, minutes)
 
 
 def new_token(entropy: Entropy) -> str:
@@ -140,7 +177,7 @@ def _again(
     connection: Connection, study: Row[Any], person: int, arrival: Arrival, token: str
 ) -> Session:
     row = last_attempt(connection, person)
-    if row.state == COMPLETED:
+    if row.state == COMPLETED or row.outcome is not None or row.placed_at is None:
         return _with_token(connection, row, token, arrival.now)
     if study.resume == "block":
         # The answer to the first attempt may have been lost on its way: nothing was seen yet.
@@ -157,9 +194,9 @@ def _again(
             .values(state=RESTARTED, ended_at=arrival.now)
         )
         attempt = (person, row.cell_id, row.attempt + 1, seed)
-        return _started(connection, attempt, arrival, token)
+        return _started(connection, attempt, arrival, token, placed_at=arrival.now)
     if row.state == EXPIRED and too_old(row, arrival.now):
-        raise over(row)
+        raise over(row, arrival.now)
     if row.state == EXPIRED and not revived(connection, row, arrival.now):
         raise _no_place(connection, study)
     return _with_token(connection, row, token, arrival.now)
@@ -167,7 +204,7 @@ def _again(
 
 def _with_token(connection: Connection, row: Row[Any], token: str, now: datetime) -> Session:
     add_token(connection, row.id, token, now)
-    if row.state != COMPLETED:
+    if row.state == LIVE:
         connection.execute(update(sessions).where(sessions.c.id == row.id).values(seen_at=now))
     return as_session(find(connection, token), token)
 
@@ -191,15 +228,18 @@ def _free_seed(connection: Connection, cell: int, *taken: int) -> int:
     What a plan counterbalances turns with consecutive seeds (`studies.plan`), so that orders are
     balanced among those who stay, and the same from cell to cell.
     """
-    query = select(sessions.c.seed).where(
-        sessions.c.cell_id == cell, sessions.c.state.in_((LIVE, COMPLETED))
-    )
+    query = select(sessions.c.seed).where(sessions.c.cell_id == cell, TAKES_PLACE)
     used = {*connection.execute(query).scalars(), *taken}
     return next(seed for seed in count() if seed not in used)
 
 
 def _started(
-    connection: Connection, attempt: tuple[int, int, int, int], arrival: Arrival, token: str
+    connection: Connection,
+    attempt: tuple[int, int, int, int],
+    arrival: Arrival,
+    token: str,
+    *,
+    placed_at: datetime | None = None,
 ) -> Session:
     (person, cell, number, seed), now = attempt, arrival.now
     new = insert(sessions).values(
@@ -213,6 +253,7 @@ def _started(
         reached_at=now,
         seen_at=now,
         language=arrival.language,
+        placed_at=placed_at,
     )
     session = connection.execute(new.returning(sessions.c.id)).scalar_one()
     add_token(connection, session, token, now)

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 import polars as pl
-from sqlalchemy import ColumnElement, Connection, Select, and_, select
+from sqlalchemy import ColumnElement, Connection, Select, and_, func, select
 
 from dialens.studies._exchange import ANSWERED, GIVEN_UP, WAITING
 from dialens.studies.store._tables import (
@@ -22,6 +22,9 @@ from dialens.studies.store._tables import (
 
 _TIME = pl.Datetime("us", "UTC")
 _Columns = dict[str, pl.DataType | type[pl.DataType]]
+
+_STATE = func.coalesce(sessions.c.outcome, sessions.c.state)
+"""How a session stands: its state, or how else it ended than by a time limit."""
 
 _ANSWERS: _Columns = {
     "study": pl.String,
@@ -84,7 +87,7 @@ def answers_frame(connection: Connection, study_id: int) -> pl.DataFrame:
             participants.c.rater_kind,
             participants.c.recruiter,
             sessions.c.attempt,
-            sessions.c.state,
+            _STATE,
             cells.c.name,
             sessions.c.language,
             answers.c.screen,
@@ -206,7 +209,7 @@ _WHOSE_COLUMNS = (
     participants.c.pseudonym,
     participants.c.rater_kind,
     sessions.c.attempt,
-    sessions.c.state,
+    _STATE,
     cells.c.name,
     sessions.c.language,
     exchanges.c.talk,

@@ -43,12 +43,18 @@ class SessionOver(DialensError):
     """The session takes no more answers.
 
     Attributes:
-        state: `completed`, `expired` or `restarted`.
+        state: `completed`, `expired`, `restarted`, or how else it ended.
+        limit: The limit that was passed, if it expired: `idle` or `session`.
+        minutes: Which that limit has.
     """
 
-    def __init__(self, message: str, state: str) -> None:
+    def __init__(
+        self, message: str, state: str, limit: str | None = None, minutes: float = 0.0
+    ) -> None:
         super().__init__(message)
         self.state = state
+        self.limit = limit
+        self.minutes = minutes
 
 
 class NotFinished(DialensError):

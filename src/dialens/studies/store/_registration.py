@@ -8,10 +8,17 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, delete, exists, insert, select, text, update
 
-from dialens.base import DialensError
+from dialens.base import DialensError, did_you_mean
 from dialens.studies._study import Study
 from dialens.studies.store._problems import StudyChanged
-from dialens.studies.store._tables import OPEN, RESUME_POLICIES, cells, participants, studies
+from dialens.studies.store._tables import (
+    CELL_STATES,
+    OPEN,
+    RESUME_POLICIES,
+    cells,
+    participants,
+    studies,
+)
 
 _REGISTER_LOCK = 7_305_808_868_224_118
 
@@ -134,6 +141,20 @@ def register(
     ]
     connection.execute(insert(cells), rows)
     return as_record(connection.execute(select(studies).where(studies.c.id == study_row)).one())
+
+
+def set_cell(connection: Connection, study: Row[Any], cell: str, state: str) -> None:
+    """Open, pause or close a cell of a study, whose row is locked."""
+    assert state in CELL_STATES
+    chosen = (cells.c.study_id == study.id) & (cells.c.name == cell)
+    if connection.execute(update(cells).where(chosen).values(state=state)).rowcount:
+        return
+    query = select(cells.c.name).where(cells.c.study_id == study.id)
+    known = connection.execute(query).scalars().all()
+    raise DialensError(
+        f"Study {study.name!r} has no cell {cell!r}. {did_you_mean(cell, known)}"
+        f"There are: {', '.join(known)}."
+    )
 
 
 def _check(wanted: Sequence[str], targets: Mapping[str, int]) -> None:

@@ -28,6 +28,8 @@ from dialens.studies._exchange import EXCHANGE_STATES
 
 LIVE, COMPLETED, EXPIRED, RESTARTED = "live", "completed", "expired", "restarted"
 SESSION_STATES = (LIVE, COMPLETED, EXPIRED, RESTARTED)
+IDLE, SESSION = "idle", "session"
+"""The limits of a participation: without a sign of life, and from consent to the last screen."""
 OPEN, PAUSED, CLOSED = "open", "paused", "closed"
 CELL_STATES = (OPEN, PAUSED, CLOSED)
 RESUME_POLICIES = ("resume", "restart", "block")
@@ -148,10 +150,29 @@ sessions = Table(
     Column("ended_at", Moment),
     Column("code", String(64)),
     Column("language", String(35)),
+    Column("placed_at", Moment),
+    Column("outcome", String(32)),
+    Column("reason", String(200)),
     UniqueConstraint("participant_id", "attempt"),
     Index(None, "cell_id", "state"),
     one_of("state", SESSION_STATES),
 )
+
+"""`placed_at`: when the participant agreed to take part and got a place; none before that.
+
+`outcome` is set where an expired session did not end by a time limit: the participant was screened
+out, failed the comprehension questions, or withdrew. `reason` is the rule that screened somebody
+out, or the limit by which a session expired.
+"""
+
+departures = Table(
+    "departures",
+    metadata,
+    Column("study_id", ForeignKey(studies.c.id), primary_key=True),
+    Column("outcome", String(32), primary_key=True),
+    Column("n", Integer, nullable=False),
+)
+"""How many left and had everything about them deleted, which leaves nothing else to count."""
 
 tokens = Table(
     "tokens",
