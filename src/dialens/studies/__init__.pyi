@@ -6,6 +6,7 @@ from ._exchange import ANSWERED, FAILED, GIVEN_UP, WAITING, Exchange, is_over, s
 from ._files import SCHEMA, STUDY, read_design, study_file, study_schema, write_schema
 from ._http_participation import simulate_over_http
 from ._judgements import check_outcomes, rating_rows
+from ._paradata import DEVICES, Paradata
 from ._participation import Entrance, attendance, take_part
 from ._preregistration import (
     FILE,
@@ -24,6 +25,7 @@ from .plan import Planner
 
 __all__ = [
     "ANSWERED",
+    "DEVICES",
     "FAILED",
     "FILE",
     "GIVEN_UP",
@@ -43,6 +45,7 @@ __all__ = [
     "Entrance",
     "Exchange",
     "Field",
+    "Paradata",
     "Planner",
     "PreregistrationCheck",
     "RaterReply",

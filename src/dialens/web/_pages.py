@@ -13,10 +13,17 @@ from starlette.responses import HTMLResponse
 
 from dialens.studies import JSON, Field, Screen
 from dialens.studies.instruments import Choice, Form, instrument
+from dialens.studies.texts import Texts
 from dialens.web._forms import input_name
+from dialens.web._scales import is_long, is_sparse, row_from
 
 ASSETS = {
     "study.css": "text/css; charset=utf-8",
+    "dark.css": "text/css; charset=utf-8",
+    "scales.css": "text/css; charset=utf-8",
+    "paradata.js": "text/javascript; charset=utf-8",
+    "draft.js": "text/javascript; charset=utf-8",
+    "leave.js": "text/javascript; charset=utf-8",
     "participant.js": "text/javascript; charset=utf-8",
     "chat.js": "text/javascript; charset=utf-8",
     "chat.css": "text/css; charset=utf-8",
@@ -68,10 +75,22 @@ class Asked:
 
     @property
     def sparse(self) -> bool:
-        """Whether only ends and middle of a scale have words, which then need no list."""
-        labelled = [place for place, point in enumerate(self.points) if point[2]]
-        last = len(self.points) - 1
-        return set(labelled) <= {0, last / 2, last}
+        """Whether only ends and middle of a scale have words."""
+        return is_sparse(self._words)
+
+    @property
+    def long(self) -> bool:
+        """Whether a scale wants the whole width of the page."""
+        return bool(self.points) and is_long(self._words)
+
+    @property
+    def row_from(self) -> int | None:
+        """From which width on, in rem, the points of a scale stand in a row."""
+        return row_from(self._words)
+
+    @property
+    def _words(self) -> list[str]:
+        return [words for _, _, words in self.points]
 
     def part(self, name: str) -> str:
         """Name of one input of several."""
@@ -164,8 +183,8 @@ def _points(field: Field, choices: Sequence[Choice]) -> tuple[tuple[str, str, st
 class Pages:
     """Renders the pages of a study."""
 
-    def __init__(self, title: str, language: str) -> None:
-        """Pages of the study with this title, in this language."""
+    def __init__(self, title: str, language: str, theme: str | None = None) -> None:
+        """Pages of the study with this title, in this language, light or dark for everybody."""
         self._environment = Environment(
             loader=PackageLoader("dialens.web", "assets"),
             autoescape=True,
@@ -174,7 +193,13 @@ class Pages:
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        self._environment.globals |= {"asset": asset_url, "study_title": title, "lang": language}
+        self._environment.globals |= {
+            "asset": asset_url,
+            "study_title": title,
+            "lang": language,
+            "say": Texts.of(language).say,
+            "theme": theme,
+        }
         self._environment.filters |= {"paragraphs": paragraphs, "number": number}
 
     def page(self, template: str, status: int = 200, **context: Any) -> HTMLResponse:

@@ -21,6 +21,7 @@ _FILES = (
         "events.parquet",
         "What happened on the pages: shown, input, changes, hidden, submitted",
     ),
+    ("screens.parquet", "One row a screen, with the device it was answered on, and how"),
     ("codebook.md, codebook.json", "Every variable, its scale and its meaning"),
 )
 _TALK_FILES = (

@@ -94,8 +94,9 @@ def export(store: Store, study: str, folder: str | Path, *, force: bool = False)
 
     Files: `ratings.parquet` (one row a rating, in the columns of `dialens.corpus.RATINGS`, then
     factors), `questionnaires.parquet`, `answers.parquet` (every answer as it was given),
-    `events.parquet`, `codebook.json`, `codebook.md`, `card.md`. Where people talked with agents
-    also `exchanges.parquet`, `failures.parquet` and the corpus folder `conversations`.
+    `events.parquet`, `screens.parquet` (every screen, with how it was answered), `codebook.json`,
+    `codebook.md`, `card.md`. Where people talked with agents also `exchanges.parquet`,
+    `failures.parquet` and the corpus folder `conversations`.
 
     Args:
         store: The database.
@@ -113,7 +114,7 @@ def export(store: Store, study: str, folder: str | Path, *, force: bool = False)
         ...     tea = store.register(study_of(TEA), now=datetime(2026, 1, 1, tzinfo=UTC))
         ...     result = export(store, tea.hash, folder / "export")
         >>> result.ratings, sorted(path.suffix for path in result.folder.iterdir())
-        (0, ['.json', '.json', '.md', '.md', '.parquet', '.parquet', '.parquet', '.parquet'])
+        (0, ['.json', '.json', '.md', '.md', '.parquet', '.parquet', '.parquet', '.parquet', '.parquet'])
     """
     target = Path(folder)
     record = store.study(study)
@@ -141,6 +142,7 @@ def export(store: Store, study: str, folder: str | Path, *, force: bool = False)
         questionnaires.write_parquet(scratch / "questionnaires.parquet")
         answers.write_parquet(scratch / "answers.parquet")
         events.write_parquet(scratch / "events.parquet")
+        store.screens_frame(study).write_parquet(scratch / "screens.parquet")
         text = json.dumps(codebook(design), ensure_ascii=False, indent=2) + "\n"
         (scratch / MARKER).write_text(text, "utf-8")
         (scratch / "codebook.md").write_text(codebook_markdown(design), "utf-8")

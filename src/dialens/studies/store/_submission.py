@@ -12,6 +12,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, select, update
 
 from dialens.base import DialensError
+from dialens.studies._paradata import Paradata
 from dialens.studies._types import Field, Screen
 from dialens.studies.store import _rowset as rowset
 from dialens.studies.store._activity import Event, Received, Viewing, check_name, viewing
@@ -37,6 +38,7 @@ class Submission:
         shown_at: When it came up, by the client's clock; none if the client does not say.
         submitted_at: When it was submitted, by the client's clock.
         events: What happened on the page and was not sent before.
+        paradata: How the screen was answered; none if the client does not say.
     """
 
     screen: Screen
@@ -46,6 +48,7 @@ class Submission:
     shown_at: datetime | None = None
     submitted_at: datetime | None = None
     events: Sequence[Event] = field(default=())
+    paradata: Paradata | None = None
 
 
 @dataclass(frozen=True)
@@ -231,7 +234,13 @@ def _screen_row(entry: Accepted, viewed: Viewing | None) -> dict[str, Any]:
         "displayed_at": None if viewed is None else microseconds(viewed.displayed_at),
         "received_at": microseconds(entry.now),
         "active_ms": None if viewed is None else viewed.active_ms,
+        "paradata": _paradata(submission),
     }
+
+
+def _paradata(submission: Submission) -> str | None:
+    said = submission.paradata
+    return None if said is None else said.model_dump_json(exclude_none=True)
 
 
 def _answer_rows(session: int, submission: Submission) -> list[dict[str, Any]]:

@@ -170,6 +170,7 @@
       field.focus();
       return;
     }
+    field.dispatchEvent(new Event("sent"));
     settle(outcome.state);
   };
 

@@ -18,6 +18,11 @@ for (const slide of document.querySelectorAll("[data-slide]")) {
     line.setAttribute("aria-valuetext", line.value);
     if (before !== number.value) number.dispatchEvent(new Event("input", { bubbles: true }));
   };
+  number.addEventListener("draft", () => {
+    line.value = number.value;
+    line.className = "";
+    line.setAttribute("aria-valuetext", number.value);
+  });
   line.addEventListener("input", (event) => { event.stopPropagation(); touch(); });
   // A click right in the middle moves nothing, and is an answer all the same.
   line.addEventListener("click", touch);
