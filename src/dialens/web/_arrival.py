@@ -15,6 +15,10 @@ class NotRecruited(DialensError):
     """The address lacks what the recruiter puts there."""
 
 
+class WrongDevice(DialensError):
+    """The study is not for the device that somebody came with."""
+
+
 @dataclass(frozen=True)
 class Arrival:
     """How somebody came here.

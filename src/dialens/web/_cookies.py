@@ -43,7 +43,7 @@ class Visit:
 class CookieJar:
     """Reads and writes the cookies of one study; one with a wrong signature counts as none.
 
-    Cookies do not know ports: their names hold the study's, so that two studies on one machine
+    Cookies do not know ports: each study has names of its own, so that two studies on one machine
     leave each other alone.
     """
 

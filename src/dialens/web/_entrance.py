@@ -45,6 +45,7 @@ class Entrance:
                     return onward(request, "/study")
         if came.preview:
             return site.pages.page("preview", minutes=site.minutes)
+        site.check_device(request)
         visitor = visit.visitor if visit is not None else secrets.token_urlsafe(24)
         ticket = site.cookies.ticket(BEGIN, visitor)
         response: Response
@@ -71,6 +72,7 @@ class Entrance:
             return site.pages.page("cookies", 403, framed=bool(site.framed_by), here=back)
         if not site.cookies.is_ticket(form.get("ticket", ""), BEGIN, visit.visitor):
             raise HTTPException(403, NOT_YOURS)
+        site.check_device(request, form.get("device", ""))
         came = visit.arrival
         session = site.store.begin(
             site.study.hash,

@@ -12,6 +12,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.responses import HTMLResponse
 
 from dialens.studies import JSON, Field, Screen
+from dialens.studies.design import Design
 from dialens.studies.instruments import Choice, Form, instrument
 from dialens.studies.texts import Texts
 from dialens.web._forms import input_name
@@ -32,6 +33,9 @@ ASSETS = {
     "mark.svg": "image/svg+xml",
 }
 """Everything that can be asked for by name, and what it is."""
+
+LOST = "advice_lost"
+"""What to do for who followed an address that leads nowhere: a key of the catalogue."""
 
 _FEW_RANKS = 7
 _MARKED = re.compile(r"(?:[-*•–]|\d+[.)])\s")
@@ -99,10 +103,19 @@ class Asked:
 
 @dataclass(frozen=True)
 class Shown:
-    """A screen, arranged: context first, then each response with its questions, then the rest."""
+    """A screen, arranged: context first, then each response with its questions, then the rest.
+
+    Attributes:
+        before: The context.
+        definitions: Of what is asked.
+        folded: Whether they stood on an earlier screen, and are shown when asked for.
+        responses: Each with its questions.
+        questions: The others.
+    """
 
     before: list[Mapping[str, JSON]] = field(default_factory=list)
     definitions: list[Mapping[str, JSON]] = field(default_factory=list)
+    folded: bool = False
     responses: list[tuple[Mapping[str, JSON], list[Asked]]] = field(default_factory=list)
     questions: list[Asked] = field(default_factory=list)
 
@@ -121,6 +134,7 @@ def arrange(
     screen: Screen,
     given: Mapping[str, str] | None = None,
     wrong: Mapping[str, str] | None = None,
+    earlier: Sequence[Screen] = (),
 ) -> Shown:
     """Put a screen in the order in which it is read.
 
@@ -128,6 +142,7 @@ def arrange(
         screen: The screen.
         given: What was entered before, by input.
         wrong: What was wrong with it, by field.
+        earlier: The screens before it.
 
     Examples:
         >>> from dialens.studies import TEA
@@ -137,7 +152,16 @@ def arrange(
         >>> [len(own) for _, own in shown.responses], len(shown.questions)
         ([2, 2, 2], 0)
     """
-    arranged = Shown()
+    read = {
+        block["term"]
+        for one in earlier
+        if one.kind != "instructions"
+        for block in one.body
+        if block["kind"] == "definition"
+    }
+    arranged = Shown(
+        folded=all(block["term"] in read for block in screen.body if block["kind"] == "definition")
+    )
     asked = [
         _asked(question, given or {}, (wrong or {}).get(question.name))
         for question in screen.fields
@@ -183,8 +207,9 @@ def _points(field: Field, choices: Sequence[Choice]) -> tuple[tuple[str, str, st
 class Pages:
     """Renders the pages of a study."""
 
-    def __init__(self, title: str, language: str, theme: str | None = None) -> None:
-        """Pages of the study with this title, in this language, light or dark for everybody."""
+    def __init__(self, design: Design) -> None:
+        """Pages of a study."""
+        self.texts = Texts.of(design.language)
         self._environment = Environment(
             loader=PackageLoader("dialens.web", "assets"),
             autoescape=True,
@@ -195,10 +220,12 @@ class Pages:
         )
         self._environment.globals |= {
             "asset": asset_url,
-            "study_title": title,
-            "lang": language,
-            "say": Texts.of(language).say,
-            "theme": theme,
+            "study_title": design.title,
+            "lang": design.language,
+            "say": self.texts.say,
+            "theme": design.presentation.theme,
+            "sticky": design.presentation.sticky,
+            "contact": design.contact,
         }
         self._environment.filters |= {"paragraphs": paragraphs, "number": number}
 
@@ -206,6 +233,22 @@ class Pages:
         """A page from its template."""
         content = self._environment.get_template(f"{template}.html.j2").render(**context)
         return HTMLResponse(content, status)
+
+    def sorry(
+        self, title: str, message: str, status: int = 200, *, advice: str = ""
+    ) -> HTMLResponse:
+        """A page that says why it is not the one expected, what to do, and whom to write to.
+
+        Args:
+            title: The heading.
+            message: What happened.
+            status: Of HTTP.
+            advice: What to do: a key of the catalogue.
+        """
+        told = self.texts.say(advice) if advice else ""
+        return self.page(
+            "sorry", status, title=title, message=message, advice=told, lost=advice == LOST
+        )
 
 
 def paragraphs(text: str) -> list[str]:

@@ -33,7 +33,7 @@ from dialens.studies.store import (
     Submission,
     UnknownSession,
 )
-from dialens.web._arrival import NotRecruited
+from dialens.web._arrival import NotRecruited, WrongDevice
 from dialens.web._chat import ANSWER, Caller, Chats, chat_routes
 from dialens.web._cookies import Visit
 from dialens.web._entrance import NOT_YOURS, Entrance
@@ -53,6 +53,14 @@ from dialens.web._site import PROLIFIC_DONE, SessionCache, Site
 _HERE = "/study"
 _NAME = r"^[A-Za-z0-9_.:-]{1,64}$"
 _GRACE_S = 0.25
+_ADVICE = {
+    "full": "advice_full",
+    "paused": "advice_paused",
+    "closed": "advice_full",
+    "expired": "advice_over",
+}
+"""What somebody can do who is not let in, by the reason: keys of the catalogue."""
+
 _SESSIONS = 320  # as many as the planner keeps plans of
 
 
@@ -97,6 +105,7 @@ class Participation:
             return onward(request, "/")
         if self._finished(caller):
             return self._end(request, caller)
+        self.site.check_device(request)
         return self._page(request, caller)
 
     async def answer(self, request: Request, sent: ScreenAnswer) -> Response:
@@ -283,7 +292,7 @@ class Participation:
                 "screen",
                 422 if errors else 200,
                 screen=screen,
-                shown=arrange(screen, form, errors),
+                shown=arrange(screen, form, errors, caller.screens[:index]),
                 key=secrets.token_urlsafe(16),
                 preview=None,
                 **shared,
@@ -332,7 +341,11 @@ def _sorry(request: Request, site: Site, title: str, error: DialensError, reason
     """Say that there is nothing to do here: a page, or why in a word."""
     if wants_json(request):
         return JSONResponse({"detail": str(error), "reason": reason}, 409)
-    return site.pages.page("sorry", title=title, message=str(error))
+    return site.pages.sorry(title, str(error), advice=_ADVICE.get(reason, ""))
+
+
+def _wrong_device(request: Request, site: Site, error: DialensError) -> Response:
+    return _sorry(request, site, site.pages.texts.say("wrong_device_title"), error, "device")
 
 
 def participant_routes(site: Site) -> APIRouter:
@@ -349,12 +362,16 @@ def participant_routes(site: Site) -> APIRouter:
         except NotRecruited as error:
             if wants_json(request):
                 raise HTTPException(403, str(error)) from error
-            return site.pages.page("sorry", 403, title="Not quite here", message=str(error))
+            return site.pages.sorry("Not quite here", str(error), 403)
+        except WrongDevice as error:
+            return _wrong_device(request, site, error)
 
     @router.post("/begin")
     def begin(request: Request, form: SentForm) -> Response:
         try:
             return entrance.begin(request, form)
+        except WrongDevice as error:
+            return _wrong_device(request, site, error)
         except StudyFull as error:
             titles = {"full": "All places are taken", "paused": "A short break"}
             title = titles.get(error.reason, "This study is closed")
@@ -366,6 +383,8 @@ def participant_routes(site: Site) -> APIRouter:
     def current(request: Request) -> Response:
         try:
             return part.current(request)
+        except WrongDevice as error:
+            return _wrong_device(request, site, error)
         except SessionOver as error:
             return _sorry(request, site, "This session is over", error, error.state)
 
@@ -385,11 +404,9 @@ def participant_routes(site: Site) -> APIRouter:
 
     @router.get("/declined")
     def declined() -> Response:
-        return site.pages.page(
-            "sorry",
-            title="Thank you for considering it",
-            message="You chose not to take part. Nothing about you was kept; you may close this "
-            "page.",
+        return site.pages.sorry(
+            "Thank you for considering it",
+            "You chose not to take part. Nothing about you was kept; you may close this page.",
         )
 
     return router

@@ -1,5 +1,6 @@
 """Everything the pages of one study share."""
 
+import hashlib
 import secrets
 import threading
 import time
@@ -9,13 +10,17 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from starlette.requests import Request
+
 from dialens.agents import Agent
 from dialens.studies import Screen, Study, estimate
 from dialens.studies.design import MTurkRecruiter
 from dialens.studies.plan import Planner
 from dialens.studies.recruiters import completion_code
 from dialens.studies.store import ConversationStore, Session, Store
+from dialens.web._arrival import WrongDevice
 from dialens.web._cookies import CookieJar
+from dialens.web._devices import device_of
 from dialens.web._pages import Pages
 from dialens.web._password import Password
 from dialens.web._replies import Replies
@@ -85,14 +90,15 @@ class Site:
             replies = Replies(ConversationStore(store.database), own, talks, clock)
         store.register(study, now=clock())
         framed = isinstance(study.design.recruiter, MTurkRecruiter)
-        named = f"{study.name}-{study.design.version}"
+        # A name of its own for each study, which does not tell what the study is about.
+        named = hashlib.sha256(f"{study.name}-{study.design.version}".encode()).hexdigest()[:12]
         return cls(
             study,
             store,
             Planner(study),
             CookieJar(store.secrets.signing_key(), named, framed=framed),
             Password(password, clock=time.monotonic),
-            Pages(study.design.title, study.design.language),
+            Pages(study.design),
             round(max(cell.minutes for cell in estimate(study).cells)),
             clock,
             replies,
@@ -118,6 +124,22 @@ class Site:
     def code(self) -> str | None:
         """The study's own completion code, where it has one; the platform knows the same."""
         return completion_code(self.study)
+
+    def check_device(self, request: Request, measured: str = "") -> None:
+        """Refuse a device that the study is not for.
+
+        Args:
+            request: What the browser sent.
+            measured: What the page's script found.
+
+        Raises:
+            WrongDevice: In words for participants.
+        """
+        fit = self.study.design.presentation.devices
+        if device_of(request.headers, measured) not in fit:
+            say = self.pages.texts.say
+            wanted = ", ".join(say(f"device_{device}") for device in fit)
+            raise WrongDevice(say("wrong_device", devices=wanted))
 
     def screens(self, session: Session) -> tuple[Screen, ...]:
         """What the owner of a session sees, from the first screen to the last."""

@@ -13,7 +13,7 @@ from dialens.base import DialensError
 from dialens.studies.store import EventError, StoreUnavailable
 from dialens.web._api import api_routes
 from dialens.web._guard import BODY_SECONDS, MOST_BYTES, Guard, security_headers
-from dialens.web._pages import ASSETS, asset
+from dialens.web._pages import ASSETS, LOST, asset
 from dialens.web._participant import participant_routes
 from dialens.web._researcher import SentToLogin, researcher_routes
 from dialens.web._site import Site
@@ -116,8 +116,13 @@ def _add_handlers(app: FastAPI, site: Site) -> None:
         if request.url.path.startswith("/api") or "json" in request.headers.get("accept", ""):
             return JSONResponse({"detail": str(error.detail)}, error.status_code, headers)
         title = _TITLES.get(error.status_code, "Something went wrong")
-        message = "" if error.status_code in (404, 405) else str(error.detail)
-        page = site.pages.page("sorry", error.status_code, title=title, message=message)
+        lost = error.status_code in (404, 405)
+        page = site.pages.sorry(
+            title,
+            "" if lost else str(error.detail),
+            error.status_code,
+            advice=LOST if lost else "",
+        )
         page.headers.update(headers)
         return page
 

@@ -7,6 +7,7 @@ from pydantic import Field as Setting
 
 from dialens.base import did_you_mean
 from dialens.studies._kinds import OneOf
+from dialens.studies._paradata import DEVICES
 from dialens.studies.design._conversations import AGENT, Conversations
 from dialens.studies.design._factors import Factors, InstrumentSettings, factor_problem
 from dialens.studies.design._items import (
@@ -44,6 +45,17 @@ EACH = "each"
 """Key of `targets` for every cell that is not named."""
 
 _Order = Annotated[Literal["random", "latin_square", "fixed"], BeforeValidator(as_word)]
+
+
+
+def _devices(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
+
+
+_Device = Literal["desktop", "tablet", "phone"]
+_Devices = Annotated[
+    list[_Device], BeforeValidator(_devices, json_schema_input_type=_Device | list[_Device])
+]
 
 
 class Quality(Section):
@@ -90,6 +102,12 @@ class Presentation(Section):
     """Seconds for a rating screen."""
     response_label: str = "Response"
     """What responses are called: `Response 1`, `Response 2`."""
+    devices: _Devices = Setting(default_factory=lambda: list(DEVICES), min_length=1)
+    """On which devices one may take part: desktop, tablet, phone, or a list of these."""
+    theme: Literal["light", "dark"] | None = None
+    """Colours of the pages for everybody; what the participant's device prefers if not given."""
+    sticky: Literal["context", "standard"] | None = None
+    """What stays in view while participants scroll: the conversation, or the standard."""
 
 
 class Consent(Section):
@@ -220,6 +238,8 @@ class Design(Section):
     """How ratings are presented, where it is not a factor."""
     targets: _Targets = Setting(default_factory=lambda: {EACH: 20})
     """Participants wanted in each cell: a number, or numbers by cell."""
+    contact: str = ""
+    """Whom participants can write to: a name and an address, at hand on every page."""
     consent: Consent
     """What participants agree to."""
     instructions: Instructions
@@ -264,6 +284,18 @@ class Design(Section):
             if problem:
                 place, said = problem
                 raise misplaced(f"factors.{name}.{place}".rstrip("."), said)
+        return self
+
+    @model_validator(mode="after")
+    def _what_stays_in_view_is_there(self) -> Self:
+        anchors = self.factors.get("anchor")
+        shown = [level.name for level in anchors.levels] if anchors else [self.presentation.anchor]
+        if self.presentation.sticky == "standard" and set(shown) == {"none"}:
+            raise misplaced(
+                "presentation.sticky",
+                "no standard is shown: set presentation.anchor or vary factors.anchor, "
+                "or let the context stay in view",
+            )
         return self
 
     @model_validator(mode="after")

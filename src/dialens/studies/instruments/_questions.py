@@ -125,9 +125,7 @@ def _number_options(settings: NumberSettings) -> dict[str, JSON]:
 def _number_form(field: Field) -> Form:
     data = {name: field.options.get(name) for name in ("low", "high", "whole", "unit")}
     mode = "numeric" if data["whole"] else "decimal"
-    return Form(
-        "number", prompt_of(field), str(data["unit"] or ""), attributes=data | {"mode": mode}
-    )
+    return Form("number", prompt_of(field), attributes=data | {"mode": mode})
 
 
 def _number_parse(field: Field, value: JSON) -> float | int:

@@ -1,7 +1,10 @@
-// A page without questions: what a tab kept of unsent answers is not needed any more.
+// A page without questions: what a tab kept for those with questions is not needed any more.
+// Comes after paradata.js.
 "use strict";
 
-try { sessionStorage.removeItem("dialens-draft"); } catch { /* storage is forbidden */ }
+for (const name of ["dialens-draft", "dialens-number-keys"]) {
+  try { sessionStorage.removeItem(name); } catch { /* storage is forbidden */ }
+}
 
-const device = document.querySelector("input[name=device]");
-if (device) device.value = deviceClass();
+const measured = document.querySelector("input[name=device]");
+if (measured) measured.value = deviceClass();

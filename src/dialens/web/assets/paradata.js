@@ -13,6 +13,7 @@ const measureParadata = (page) => {
   page.addEventListener("beforeinput", ({ target }) => {
     if (isText(target)) lengths.set(target, target.value.length);
   });
+  // Before the others hear of it, who keep what is counted here.
   page.addEventListener("input", ({ target, inputType = "" }) => {
     if (!isText(target)) return;
     const added = target.value.length - (lengths.get(target) ?? 0);
@@ -24,9 +25,9 @@ const measureParadata = (page) => {
     } else if (/^(insert|delete)/.test(inputType)) {
       typing.keys += 1;
     }
-  });
+  }, { capture: true });
 
-  // How long the standard was in view, of the time the page was: half of it, or half a window of it.
+  // How long the standard was in view, of the time the page was: half of it, or a third of a window.
   const standard = page.querySelector(".standard");
   let visible = !document.hidden, inView = false, since = performance.now(), shown = 0, seen = 0;
   const count = () => {
@@ -40,7 +41,7 @@ const measureParadata = (page) => {
     new IntersectionObserver((entries) => {
       count();
       const { intersectionRatio, intersectionRect } = entries.at(-1);
-      inView = intersectionRatio >= 0.5 || intersectionRect.height >= innerHeight / 2;
+      inView = intersectionRatio >= 0.5 || intersectionRect.height >= innerHeight / 3;
     }, { threshold: [0, 0.25, 0.5, 0.75, 1] }).observe(standard);
   }
 
