@@ -152,3 +152,20 @@ _SPLIT_WORDS = """() => {
   }
   return [...new Set(wrong)];
 }"""
+
+
+@pytest.mark.parametrize(("kept", "selector"), [("context", ".talk"), ("standard", ".standard")])
+def test_what_is_to_stay_in_view_stays(
+    host: Hosting, window: Window, kept: str, selector: str
+) -> None:
+    presentation = {"anchor": "both", "layout": "together", "sticky": kept}
+    server = host(tea(factors={}, presentation=presentation))
+    page = window(server.url, viewport={"width": 390, "height": 700})
+    to_rating(page)
+    page.locator("[data-field] input").last.focus()
+    page.mouse.wheel(0, 5000)
+    page.wait_for_timeout(200)
+    box = page.locator(selector).first.bounding_box()
+    assert box is not None
+    assert page.evaluate("() => scrollY") > 300
+    assert 0 <= box["y"] < 350
