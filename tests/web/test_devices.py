@@ -88,9 +88,7 @@ def test_one_theme_for_everybody(
         ({"theme": "blue"}, "presentation.theme.*light"),
     ],
 )
-def test_what_cannot_be_is_told(
-    tmp_path: Path, presentation: dict[str, object], told: str
-) -> None:
+def test_what_cannot_be_is_told(tmp_path: Path, presentation: dict[str, object], told: str) -> None:
     file = tmp_path / "study.yaml"
     file.write_text(json.dumps(tea(factors={}, presentation=presentation)), "utf-8")
     with pytest.raises(DialensError, match=told):

@@ -84,7 +84,10 @@ def test_a_slow_line_is_told_of(host: Hosting, window: Window) -> None:
     fill(page)
     waiting: list[Any] = []
     page.route(
-        "**/study", lambda route: waiting.append(route) if route.request.method == "POST" else route.continue_()
+        "**/study",
+        lambda route: (
+            waiting.append(route) if route.request.method == "POST" else route.continue_()
+        ),
     )
     page.get_by_role("button", name="Continue").click()
     page.get_by_text("Your answers are being sent.").wait_for(timeout=3000)

@@ -1,4 +1,4 @@
-"""Where things stand on participants' pages: nothing moves under the pointer, boxes are what they seem."""
+"""Where things stand on a page: nothing moves under the pointer, boxes are what they seem."""
 
 from __future__ import annotations
 
@@ -111,8 +111,10 @@ _WRONG_BOXES = """() => {
     });
     seen.forEach((box, place) => {
       const named = `point ${place + 1}`;
-      if (box.width < 24 || box.height < 44) wrong.push(`${named} is ${box.width} by ${box.height}`);
-      if (box.left < around.left || box.right > around.right) wrong.push(`${named} leaves the card`);
+      if (box.width < 24 || box.height < 44)
+        wrong.push(`${named} is ${box.width} by ${box.height}`);
+      if (box.left < around.left || box.right > around.right)
+        wrong.push(`${named} leaves the card`);
       const after = seen[place + 1];
       if (after && after.left < box.right - 0.5 && after.top < box.bottom - 0.5)
         wrong.push(`${named} overlaps the next`);
@@ -142,7 +144,13 @@ _SPLIT_WORDS = """() => {
         range.setEnd(text, word.index + word[0].length);
         const lines = new Set([...range.getClientRects()].map((box) => Math.round(box.top)));
         if (lines.size > 1) wrong.push(`${word[0]} is split`);
-        words.push([word[0], small, range.getBoundingClientRect()]);
+        small.scrollIntoView({ block: "center" });
+        const box = range.getBoundingClientRect();
+        const x = (box.left + box.right) / 2, y = (box.top + box.bottom) / 2;
+        const hit = document.elementFromPoint(x, y)?.closest("label");
+        if (hit !== small.closest("label")) wrong.push(`${word[0]} is another's`);
+        box.y += scrollY;
+        words.push([word[0], small, box]);
       }
     }
     for (const [a, from, one] of words)

@@ -59,9 +59,7 @@ def test_a_phone(host: Hosting, window: Window) -> None:
     assert (row["theme"], row["zoom"]) == ("light", 1)
 
 
-def test_pasted_text_is_counted_over_a_reload_and_not_read(
-    host: Hosting, window: Window
-) -> None:
+def test_pasted_text_is_counted_over_a_reload_and_not_read(host: Hosting, window: Window) -> None:
     server = host(words())
     page = window(server.url)
     to_rating(page)

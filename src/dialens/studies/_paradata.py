@@ -1,7 +1,7 @@
 """How a screen was answered, beside the answers: device, window, and how text was entered.
 
-Survey methodology calls these paradata (Couper, 1998; Kreuter, 2013). A page's script measures them; nothing of
-what was typed or pasted is in them but lengths. Without a script there are none.
+Survey methodology calls these paradata (Couper, 1998; Kreuter, 2013). A page's script measures
+them; nothing of what was typed or pasted is in them but lengths. Without a script there are none.
 """
 
 from typing import Annotated, Literal
@@ -65,9 +65,7 @@ def paradata_columns() -> dict[str, str]:
         >>> list(paradata_columns())[-3:]
         ['keys_per_character', 'typing', 'pasting']
     """
-    measured = {
-        name: str(declared.description) for name, declared in Paradata.model_fields.items()
-    }
+    measured = {name: str(declared.description) for name, declared in Paradata.model_fields.items()}
     return measured | {
         "keys_per_character": "Keys for each character that was not pasted",
         "typing": f"`no_keys`, `few_keys` (below {_FEW_KEYS:g} a character) or `usual`, from "

@@ -140,7 +140,9 @@ class Participation:
         if errors:
             return await run_in_threadpool(self._refuse, request, index, sent.form, errors)
         times = (sent.shown_at, sent.submitted_at)
-        submission = Submission(screen, index, answers, sent.key, *times, sent.events, sent.paradata)
+        submission = Submission(
+            screen, index, answers, sent.key, *times, sent.events, sent.paradata
+        )
         try:
             receipt = await self._intake.submit(
                 PendingSubmission(session.token, submission, site.clock())

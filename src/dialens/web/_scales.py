@@ -3,9 +3,9 @@
 import unicodedata
 from collections.abc import Sequence
 
-_WIDTHS = (12, 16, 20, 24, 28, 32, 36, 40)  # of `from-…` in scales.css, in rem
+_WIDTHS = (10, 13, 15, 20, 24, 28, 32, 36, 40)  # of `from-…` in scales.css, in rem
 _BOX = 1.8  # rem, with the gap to the next: WCAG 2.2 wants 24 px (2.5.8)
-_CHARACTER = 0.52  # rem, of the words below a box; more than most letters need
+_CHARACTER = 0.46  # rem, of the words below a box; more than most letters need
 _GAP = 0.4
 _SPARSE = 0.31  # of the scale for the words at one end, as in scales.css
 _FEW = 5
@@ -26,7 +26,7 @@ def is_long(words: Sequence[str]) -> bool:
     """Whether a scale wants the whole width of the page.
 
     Examples:
-        >>> is_long([""] * 5), is_long([""] * 7), is_long(["no", "hardly", "yes"])
+        >>> is_long([""] * 5), is_long([""] * 7), is_long(["no", "hardly", "rather", "yes"])
         (False, True, True)
     """
     return len(words) > _FEW or not is_sparse(words)
@@ -40,7 +40,7 @@ def row_from(words: Sequence[str]) -> int | None:
 
     Examples:
         >>> row_from([""] * 5), row_from([""] * 11), row_from(["no", "", "", "", "yes"])
-        (12, 20, 12)
+        (10, 20, 10)
         >>> row_from(["Strongly disagree", "Disagree", "Neither", "Agree", "Strongly agree"])
         24
         >>> row_from(["außerordentlich unzufriedenstellend"] * 7) is None

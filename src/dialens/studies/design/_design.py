@@ -47,7 +47,6 @@ EACH = "each"
 _Order = Annotated[Literal["random", "latin_square", "fixed"], BeforeValidator(as_word)]
 
 
-
 def _devices(value: Any) -> Any:
     return [value] if isinstance(value, str) else value
 

@@ -113,8 +113,8 @@ def export(store: Store, study: str, folder: str | Path, *, force: bool = False)
         >>> with Store.open(f"sqlite:///{folder}/tea.db") as store:
         ...     tea = store.register(study_of(TEA), now=datetime(2026, 1, 1, tzinfo=UTC))
         ...     result = export(store, tea.hash, folder / "export")
-        >>> result.ratings, sorted(path.suffix for path in result.folder.iterdir())
-        (0, ['.json', '.json', '.md', '.md', '.parquet', '.parquet', '.parquet', '.parquet', '.parquet'])
+        >>> result.ratings, sorted(path.stem for path in result.folder.glob("*.parquet"))
+        (0, ['answers', 'events', 'questionnaires', 'ratings', 'screens'])
     """
     target = Path(folder)
     record = store.study(study)
