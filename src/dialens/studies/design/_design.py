@@ -7,7 +7,6 @@ from pydantic import Field as Setting
 
 from dialens.base import did_you_mean
 from dialens.studies._kinds import OneOf
-from dialens.studies._paradata import DEVICES
 from dialens.studies.design._conversations import AGENT, Conversations
 from dialens.studies.design._factors import Factors, InstrumentSettings, factor_problem
 from dialens.studies.design._items import (
@@ -101,7 +100,9 @@ class Presentation(Section):
     """Seconds for a rating screen."""
     response_label: str = "Response"
     """What responses are called: `Response 1`, `Response 2`."""
-    devices: _Devices = Setting(default_factory=lambda: list(DEVICES), min_length=1)
+    devices: _Devices = Setting(
+        default_factory=lambda: ["desktop", "tablet", "phone"], min_length=1
+    )
     """On which devices one may take part: desktop, tablet, phone, or a list of these."""
     theme: Literal["light", "dark"] | None = None
     """Colours of the pages for everybody; what the participant's device prefers if not given."""
