@@ -100,9 +100,7 @@ class Presentation(Section):
     """Seconds for a rating screen."""
     response_label: str = "Response"
     """What responses are called: `Response 1`, `Response 2`."""
-    devices: _Devices = Setting(
-        default_factory=lambda: ["desktop", "tablet", "phone"], min_length=1
-    )
+    devices: _Devices = Setting(default=["desktop", "tablet", "phone"], min_length=1)
     """On which devices one may take part: desktop, tablet, phone, or a list of these."""
     theme: Literal["light", "dark"] | None = None
     """Colours of the pages for everybody; what the participant's device prefers if not given."""
