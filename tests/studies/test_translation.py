@@ -182,11 +182,9 @@ def test_items_may_be_translated_if_they_stay_the_same_ones(tmp_path: Path) -> N
 
 # What participants do not read. Whoever adds a setting of words marks it (`WORDS`).
 NOT_READ = {
-    "AnyQuestion.kind", "AttentionCheck.correct", "CheckedQuestion.correct", "Comprehension.failing","Rule.none_of","Rule.one_of","Rule.question","Rule.reason","Screening.when", "Codes.completed",
- "Codes.failed_comprehension",
- "Codes.no_consent",
- "Codes.screened_out",
- "Codes.withdrawn", "Design.analysis_plan",
+    "AnyQuestion.kind", "AttentionCheck.correct", "CheckedQuestion.correct", "Codes.completed",
+    "Codes.failed_comprehension", "Codes.no_consent", "Codes.screened_out", "Codes.withdrawn",
+    "Design.analysis_plan", "Rule.none_of", "Rule.one_of", "Rule.question", "Rule.reason",
     "Design.description", "Design.hypotheses", "Design.language", "Design.languages",
     "Design.study", "Design.texts", "Expectation.above", "Expectation.quality",
     "Expectation.response", "GoldEntry.id", "ItemEntry.id", "Items.agents", "Items.format",

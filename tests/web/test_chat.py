@@ -36,6 +36,8 @@ def test_a_conversation_is_had_and_judged(make: Make, talker: Visiting, endpoint
     person = talker(site)
     page = person.begin()
     assert "Good day!" in page.html
+    assert '<div role="log"' in page.html  # a list stays a list
+    assert '<ol class="talk log" id="log" data-called' in page.html
     told = person.say(page, "Hello")
     assert told[0] == {"stored": 1}
     assert said(told) == told[-1]["text"] == "You said: Hello (None)"

@@ -14,6 +14,7 @@ from ._files import (
 )
 from ._http_participation import simulate_over_http
 from ._judgements import check_outcomes, rating_rows
+from ._paradata import DEVICES, Paradata
 from ._participation import Entrance, attendance, ending, take_part
 from ._preregistration import (
     FILE,
@@ -45,6 +46,7 @@ from .plan import Planner
 
 __all__ = [
     "ANSWERED",
+    "DEVICES",
     "FAILED",
     "FAILED_COMPREHENSION",
     "FILE",
@@ -69,6 +71,7 @@ __all__ = [
     "Entrance",
     "Exchange",
     "Field",
+    "Paradata",
     "Planner",
     "PreregistrationCheck",
     "RaterReply",

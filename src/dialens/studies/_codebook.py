@@ -3,8 +3,9 @@
 from collections.abc import Mapping, Sequence
 
 from dialens.studies._judgements import COMPREHENSION
+from dialens.studies._paradata import paradata_columns
 from dialens.studies._study import Study, quality_label
-from dialens.studies._types import JSON
+from dialens.studies._types import JSON, SCREEN_KINDS
 from dialens.studies.design import AGENT, LANGUAGE, question_field
 from dialens.studies.instruments import instrument
 
@@ -61,6 +62,24 @@ FAILURE_COLUMNS: dict[str, str] = {
 }
 """The columns of failures.parquet, beside those that say which message it was."""
 
+SCREEN_COLUMNS: dict[str, str] = {
+    "screen": "The screen within the participation",
+    "kind": ", ".join(SCREEN_KINDS[:-1]),
+    "index": "Its place in the participation, from 0",
+    "shown_at": "When it was shown (UTC)",
+    "answered_at": "When it was submitted (UTC)",
+    "active_ms": "Milliseconds for which it was visible before it was submitted",
+    **paradata_columns(),
+}
+"""The columns of screens.parquet, beside those that say whose they are."""
+
+_NOTHING_ELSE = (
+    "From `device` on, the page's script measured it, or it is empty: without a script nothing is "
+    "known. Nothing else of a participant's device, browser or typing is recorded: no address, no "
+    "fingerprint, no text before it is sent. `typing` and `pasting` are reasons to look twice; "
+    "nobody is excluded by them."
+)
+
 _FACTOR_MEANING = {
     "anchor": "What participants see of the standard response",
     "layout": "How many questions share a screen",
@@ -79,7 +98,7 @@ def codebook(study: Study) -> dict[str, JSON]:
         >>> made = codebook(study_of(TEA))
         >>> list(made), made["qualities"]["coherence"]["scales"][0]["title"]
         (['study', 'version', 'hash', 'title', 'ratings', 'qualities', 'factors', 'cells',
-          'questions', 'checks'], 'Magnitude estimation')
+          'screens', 'questions', 'checks'], 'Magnitude estimation')
     """
     design = study.design
     return {
@@ -100,6 +119,7 @@ def codebook(study: Study) -> dict[str, JSON]:
         },
         "cells": study.targets,
         **_talk_columns(study),
+        "screens": SCREEN_COLUMNS,
         "questions": _questions(study),
         "checks": _checks(study),
     }
@@ -233,6 +253,9 @@ def codebook_markdown(study: Study) -> str:
             columns = [(f"`{k}`", v) for k, v in book[name].items()]
             lines += [f"## {name}.parquet: one row {what}", ""]
             lines += _table(("column", "meaning"), columns)
+    columns = [(f"`{k}`", v) for k, v in book["screens"].items()]
+    lines += ["## screens.parquet: one row a screen", "", _NOTHING_ELSE, ""]
+    lines += _table(("column", "meaning"), columns)
     if book["questions"] or book["checks"]:
         rows = [
             (f"`{name}`", asked["prompt"], asked["title"], _answers(asked))

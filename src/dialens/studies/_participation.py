@@ -256,7 +256,7 @@ def ending(submission: Submission, study: Study, follows: Verdict, *, agreed: bo
     if agreed:
         return replace(submission, ends=ends)
     bare = replace(submission.screen, fields=())
-    return replace(submission, screen=bare, answers={}, events=(), ends=ends)
+    return replace(submission, screen=bare, answers={}, events=(), ends=ends, paradata=None)
 
 
 def _events(reply: RaterReply, page: str, shown_at: datetime) -> list[Event]:

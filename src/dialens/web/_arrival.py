@@ -30,6 +30,10 @@ class NotRecruited(DialensError):
         return texts.say(self.key, **self.values) if self.key in texts.texts else str(self)
 
 
+class WrongDevice(DialensError):
+    """The study is not for the device that somebody came with."""
+
+
 @dataclass(frozen=True)
 class Arrival:
     """How somebody came here.

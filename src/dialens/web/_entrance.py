@@ -45,6 +45,7 @@ class Entrance:
                     return onward(request, "/study")
         if came.preview:
             return site.pages_for(request).page("preview", minutes=site.minutes)
+        site.check_device(request)
         visitor = visit.visitor if visit is not None else secrets.token_urlsafe(24)
         ticket = site.cookies.ticket(BEGIN, visitor)
         language = site.language(request)
@@ -75,6 +76,7 @@ class Entrance:
             )
         if not site.cookies.is_ticket(form.get("ticket", ""), BEGIN, visit.visitor):
             raise Refusal(403, "not_yours")
+        site.check_device(request, form.get("device", ""))
         came, chosen = visit.arrival, form.get("lang")
         session = site.store.begin(
             site.study.hash,

@@ -14,7 +14,7 @@ from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, TypeA
 from pydantic import Field as Setting
 from pydantic import ValidationError as Invalid
 
-from dialens.studies import JSON, Answer, AnswerError, Screen
+from dialens.studies import JSON, Answer, AnswerError, Paradata, Screen
 from dialens.studies.instruments import validate
 from dialens.studies.store import EVENT_KINDS, Event
 from dialens.studies.texts import Texts
@@ -160,6 +160,7 @@ class _AnswerBody(BaseModel):
     shown_at: JSON = None
     submitted_at: JSON = None
     events: JSON = None
+    paradata: JSON = None
 
 
 @dataclass(frozen=True)
@@ -176,6 +177,7 @@ class ScreenAnswer:
         submitted_at: When it was submitted, by the same clock.
         events: What happened on the page; none if they cannot be read, for the answer counts.
         form: The inputs of a form as they were filled in, to be shown again.
+        paradata: How the screen was answered; none if the client does not say, or nonsense.
     """
 
     ticket: str
@@ -187,6 +189,7 @@ class ScreenAnswer:
     submitted_at: datetime | None
     events: Sequence[Event]
     form: Mapping[str, str]
+    paradata: Paradata | None = None
 
 
 async def read_answer(request: Request) -> ScreenAnswer:
@@ -208,6 +211,7 @@ async def read_answer(request: Request) -> ScreenAnswer:
             shown_at=form.get("shown_at"),
             submitted_at=form.get("submitted_at"),
             events=_json(form.get("events", "")),
+            paradata=None,
         )
     key = body.key or secrets.token_urlsafe(16)
     try:
@@ -224,6 +228,7 @@ async def read_answer(request: Request) -> ScreenAnswer:
         _time(body.submitted_at),
         seen,
         form,
+        _paradata(body.paradata),
     )
 
 
@@ -234,6 +239,13 @@ def _json(text: str) -> JSON:
     try:
         return json.loads(text or "[]")
     except (ValueError, RecursionError):
+        return None
+
+
+def _paradata(value: JSON) -> Paradata | None:
+    try:
+        return None if value is None else Paradata.model_validate(value)
+    except Invalid:
         return None
 
 

@@ -12,12 +12,19 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.responses import HTMLResponse
 
 from dialens.studies import JSON, Field, Screen
+from dialens.studies.design import Design, texts_of
 from dialens.studies.instruments import Choice, Form, instrument
 from dialens.studies.texts import Texts, language_name
 from dialens.web._forms import input_name
+from dialens.web._scales import is_long, is_sparse, row_from
 
 ASSETS = {
     "study.css": "text/css; charset=utf-8",
+    "dark.css": "text/css; charset=utf-8",
+    "scales.css": "text/css; charset=utf-8",
+    "paradata.js": "text/javascript; charset=utf-8",
+    "draft.js": "text/javascript; charset=utf-8",
+    "leave.js": "text/javascript; charset=utf-8",
     "participant.js": "text/javascript; charset=utf-8",
     "chat.js": "text/javascript; charset=utf-8",
     "chat.css": "text/css; charset=utf-8",
@@ -26,6 +33,9 @@ ASSETS = {
     "mark.svg": "image/svg+xml",
 }
 """Everything that can be asked for by name, and what it is."""
+
+LOST = "advice_lost"
+"""What to do for who followed an address that leads nowhere: a key of the catalogue."""
 
 _FEW_RANKS = 7
 _MARKED = re.compile(r"(?:[-*•–]|\d+[.)])\s")
@@ -69,10 +79,22 @@ class Asked:
 
     @property
     def sparse(self) -> bool:
-        """Whether only ends and middle of a scale have words, which then need no list."""
-        labelled = [place for place, point in enumerate(self.points) if point[2]]
-        last = len(self.points) - 1
-        return set(labelled) <= {0, last / 2, last}
+        """Whether only ends and middle of a scale have words."""
+        return is_sparse(self._words)
+
+    @property
+    def long(self) -> bool:
+        """Whether a scale wants the whole width of the page."""
+        return bool(self.points) and is_long(self._words)
+
+    @property
+    def row_from(self) -> int | None:
+        """From which width on, in rem, the points of a scale stand in a row."""
+        return row_from(self._words)
+
+    @property
+    def _words(self) -> list[str]:
+        return [words for _, _, words in self.points]
 
     def part(self, name: str) -> str:
         """Name of one input of several."""
@@ -81,10 +103,19 @@ class Asked:
 
 @dataclass(frozen=True)
 class Shown:
-    """A screen, arranged: context first, then each response with its questions, then the rest."""
+    """A screen, arranged: context first, then each response with its questions, then the rest.
+
+    Attributes:
+        before: The context.
+        definitions: Of what is asked.
+        folded: Whether they stood on an earlier screen, and are shown when asked for.
+        responses: Each with its questions.
+        questions: The others.
+    """
 
     before: list[Mapping[str, JSON]] = field(default_factory=list)
     definitions: list[Mapping[str, JSON]] = field(default_factory=list)
+    folded: bool = False
     responses: list[tuple[Mapping[str, JSON], list[Asked]]] = field(default_factory=list)
     questions: list[Asked] = field(default_factory=list)
 
@@ -105,6 +136,7 @@ def arrange(
     wrong: Mapping[str, str] | None = None,
     *,
     texts: Texts,
+    earlier: Sequence[Screen] = (),
 ) -> Shown:
     """Put a screen in the order in which it is read.
 
@@ -113,6 +145,7 @@ def arrange(
         given: What was entered before, by input.
         wrong: What was wrong with it, by field.
         texts: In the language of the page.
+        earlier: The screens before it.
 
     Examples:
         >>> from dialens.studies import TEA
@@ -123,7 +156,16 @@ def arrange(
         >>> [len(own) for _, own in shown.responses], len(shown.questions)
         ([2, 2, 2], 0)
     """
-    arranged = Shown()
+    read = {
+        block["term"]
+        for one in earlier
+        if one.kind != "instructions"
+        for block in one.body
+        if block["kind"] == "definition"
+    }
+    arranged = Shown(
+        folded=all(block["term"] in read for block in screen.body if block["kind"] == "definition")
+    )
     asked = [
         _asked(question, given or {}, (wrong or {}).get(question.name), texts)
         for question in screen.fields
@@ -169,9 +211,9 @@ def _points(field: Field, choices: Sequence[Choice]) -> tuple[tuple[str, str, st
 class Pages:
     """Renders the pages of a study in one language."""
 
-    def __init__(self, title: str, texts: Texts, contact: str = "") -> None:
-        """Pages of the study with this title, these texts around its own words, and a contact."""
-        self.texts = texts
+    def __init__(self, design: Design, texts: Texts | None = None) -> None:
+        """Pages of a study, in its language or with other texts around its own words."""
+        self.texts = texts_of(design) if texts is None else texts
         self._environment = Environment(
             loader=PackageLoader("dialens.web", "assets"),
             autoescape=True,
@@ -182,20 +224,38 @@ class Pages:
         )
         self._environment.globals |= {
             "asset": asset_url,
-            "study_title": title,
-            "lang": texts.language,
-            "direction": texts.direction,
-            "say": texts.say,
+            "study_title": design.title,
+            "lang": self.texts.language,
+            "direction": self.texts.direction,
+            "say": self.texts.say,
             "language_name": language_name,
-            "contact": contact,
+            "theme": design.presentation.theme,
+            "sticky": design.presentation.sticky,
+            "contact": design.contact,
             "menu": None,
         }
-        self._environment.filters |= {"paragraphs": paragraphs, "number": texts.number}
+        self._environment.filters |= {"paragraphs": paragraphs, "number": self.texts.number}
 
     def page(self, template: str, status: int = 200, **context: Any) -> HTMLResponse:
         """A page from its template."""
         content = self._environment.get_template(f"{template}.html.j2").render(**context)
         return HTMLResponse(content, status)
+
+    def sorry(
+        self, title: str, message: str, status: int = 200, *, advice: str = ""
+    ) -> HTMLResponse:
+        """A page that says why it is not the one expected, what to do, and whom to write to.
+
+        Args:
+            title: The heading.
+            message: What happened.
+            status: Of HTTP.
+            advice: What to do: a key of the catalogue.
+        """
+        told = self.texts.say(advice) if advice else ""
+        return self.page(
+            "sorry", status, title=title, message=message, advice=told, lost=advice == LOST
+        )
 
 
 def paragraphs(text: str) -> list[str]:

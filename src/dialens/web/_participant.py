@@ -109,6 +109,7 @@ class Participation:
             return early_page(request, self.site, caller.session.state)
         if self._finished(caller):
             return self._end(request, caller)
+        self.site.check_device(request)
         return self._page(request, caller)
 
     async def answer(self, request: Request, sent: ScreenAnswer) -> Response:
@@ -148,7 +149,14 @@ class Participation:
         times = (sent.shown_at, sent.submitted_at)
         follows = verdict(site.study.design, screens, index, answers)
         submission = Submission(
-            screen, index, answers, sent.key, *times, sent.events, skip=follows.skip
+            screen,
+            index,
+            answers,
+            sent.key,
+            *times,
+            sent.events,
+            skip=follows.skip,
+            paradata=sent.paradata,
         )
         if follows.outcome is not None:
             agreed = session.placed_at is not None
@@ -342,7 +350,9 @@ class Participation:
                 "screen",
                 422 if errors else 200,
                 screen=screen,
-                shown=arrange(screen, form, errors, texts=pages.texts),
+                shown=arrange(
+                    screen, form, errors, texts=pages.texts, earlier=caller.screens[:index]
+                ),
                 key=secrets.token_urlsafe(16),
                 preview=None,
                 menu=menu,

@@ -6,7 +6,7 @@ from fastapi.responses import JSONResponse, Response
 from dialens.base import DialensError
 from dialens.studies import NO_CONSENT
 from dialens.studies.store import Blocked, SessionOver, StudyFull, UnknownSession
-from dialens.web._arrival import NotRecruited
+from dialens.web._arrival import NotRecruited, WrongDevice
 from dialens.web._chat import chat_routes
 from dialens.web._early import FULL, early_page, why_over
 from dialens.web._entrance import Entrance
@@ -14,6 +14,9 @@ from dialens.web._forms import SentAnswer, SentForm, onward, wants_json
 from dialens.web._leaving import leaving_routes
 from dialens.web._participant import Participation, SentEvents
 from dialens.web._site import Site
+
+_ADVICE = {"full": "advice_full", "paused": "advice_paused", "closed": "advice_full"}
+"""What somebody can do who is not let in, by the reason: keys of the catalogue."""
 
 
 def _sorry(
@@ -23,7 +26,11 @@ def _sorry(
     if wants_json(request):
         return JSONResponse({"detail": str(error), "reason": reason}, 409)
     pages = site.pages_for(request)
-    return pages.page("sorry", title=pages.texts.say(title), message=message)
+    return pages.sorry(pages.texts.say(title), message, advice=_ADVICE.get(reason, ""))
+
+
+def _wrong_device(request: Request, site: Site, error: WrongDevice) -> Response:
+    return _sorry(request, site, "wrong_device_title", str(error), error, "device")
 
 
 def participant_routes(site: Site) -> APIRouter:
@@ -43,12 +50,16 @@ def participant_routes(site: Site) -> APIRouter:
                 raise HTTPException(403, str(error)) from error
             pages = site.pages_for(request)
             title, message = pages.texts.say("recruit_title"), error.said(pages.texts)
-            return pages.page("sorry", 403, title=title, message=message)
+            return pages.sorry(title, message, 403)
+        except WrongDevice as error:
+            return _wrong_device(request, site, error)
 
     @router.post("/begin")
     def begin(request: Request, form: SentForm) -> Response:
         try:
             return entrance.begin(request, form)
+        except WrongDevice as error:
+            return _wrong_device(request, site, error)
         except StudyFull as error:
             said, reason = site.pages_for(request).texts.say(error.reason), error.reason
             return _sorry(request, site, f"{reason}_title", said, error, reason)
@@ -63,6 +74,8 @@ def participant_routes(site: Site) -> APIRouter:
     def current(request: Request) -> Response:
         try:
             return part.current(request)
+        except WrongDevice as error:
+            return _wrong_device(request, site, error)
         except SessionOver as error:
             said = why_over(site.pages_for(request).texts, error)
             return _sorry(request, site, "over_title", said, error, error.state)

@@ -156,7 +156,7 @@ def preview_page(site: Site, cell: str, index: int, seed: int) -> Response:
         screen=screen,
         chat=ChatState(exchanges, talks.exchanges, site.study.texts) if talks else None,
         settings=talks,
-        shown=arrange(screen, texts=site.study.texts),
+        shown=arrange(screen, texts=site.study.texts, earlier=screens[:index]),
         index=index,
         total=len(screens) - 1,
         left=screen.deadline_s,

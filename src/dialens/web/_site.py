@@ -19,7 +19,9 @@ from dialens.studies.plan import Planner
 from dialens.studies.recruiters import completion_code
 from dialens.studies.store import ConversationStore, Session, Store
 from dialens.studies.texts import Texts
+from dialens.web._arrival import WrongDevice
 from dialens.web._cookies import CookieJar
+from dialens.web._devices import device_of
 from dialens.web._pages import Pages
 from dialens.web._password import Password
 from dialens.web._replies import Replies
@@ -96,7 +98,7 @@ class Site:
             Planner(study),
             CookieJar(store.secrets.signing_key(), named, framed=framed),
             Password(password, clock=time.monotonic),
-            Pages(study.design.title, study.texts, study.design.contact),
+            Pages(study.design),
             round(max(cell.minutes for cell in estimate(study).cells)),
             clock,
             replies,
@@ -104,10 +106,7 @@ class Site:
 
     @cached_property
     def _translated_pages(self) -> dict[str, Pages]:
-        return {
-            name: Pages(study.design.title, study.texts, study.design.contact)
-            for name, study in self.study.translations.items()
-        }
+        return {name: Pages(study.design) for name, study in self.study.translations.items()}
 
     def pages_in(self, language: str | None) -> Pages:
         """Pages in a language of the study; in its own for any other, or none."""
@@ -116,7 +115,7 @@ class Site:
     @cached_property
     def researcher_pages(self) -> Pages:
         """The researcher's pages, which are in English."""
-        return Pages(self.study.design.title, Texts.of("en"))
+        return Pages(self.study.design, Texts.of("en"))
 
     def language(self, request: Request) -> str:
         """The language of who asks: that of the session, else the one chosen by link, or before."""
@@ -150,6 +149,22 @@ class Site:
     def code(self, outcome: str = "completed") -> str | None:
         """The study's own code for how a participation ends; the platform knows the same."""
         return completion_code(self.study, outcome)
+
+    def check_device(self, request: Request, measured: str = "") -> None:
+        """Refuse a device that the study is not for.
+
+        Args:
+            request: What the browser sent.
+            measured: What the page's script found.
+
+        Raises:
+            WrongDevice: In words for participants.
+        """
+        fit = self.study.design.presentation.devices
+        if device_of(request.headers, measured) not in fit:
+            say = self.pages_for(request).texts.say
+            wanted = ", ".join(say(f"device_{device}") for device in fit)
+            raise WrongDevice(say("wrong_device", devices=wanted))
 
     def screens(self, session: Session) -> tuple[Screen, ...]:
         """What the owner of a session sees, from the first screen to the last."""

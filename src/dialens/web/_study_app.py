@@ -13,7 +13,7 @@ from dialens.base import DialensError
 from dialens.studies.store import EventError, StoreUnavailable
 from dialens.web._api import api_routes
 from dialens.web._guard import BODY_SECONDS, MOST_BYTES, Guard, security_headers
-from dialens.web._pages import ASSETS, asset
+from dialens.web._pages import ASSETS, LOST, asset
 from dialens.web._participant_routes import participant_routes
 from dialens.web._refusal import Refusal
 from dialens.web._researcher import SentToLogin, researcher_routes
@@ -122,15 +122,10 @@ def _add_handlers(app: FastAPI, site: Site) -> None:
         texts = pages.texts
         title = texts.say(_TITLES.get(error.status_code, "wrong_title"))
         message = error.said(texts) if isinstance(error, Refusal) else str(error.detail)
-        if error.status_code in (404, 405):
+        lost = error.status_code in (404, 405)
+        if lost:
             message = texts.say("missing")
-        page = pages.page(
-            "sorry",
-            error.status_code,
-            title=title,
-            message=message,
-            back="/" if error.status_code == 404 else None,
-        )
+        page = pages.sorry(title, message, error.status_code, advice=LOST if lost else "")
         page.headers.update(headers)
         return page
 

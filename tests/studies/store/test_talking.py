@@ -67,6 +67,7 @@ def test_a_database_from_before_conversations_is_brought_up_to_date(url: str) ->
             connection.exec_driver_sql("DROP TABLE departures")
             for column in ("placed_at", "outcome", "reason"):
                 connection.exec_driver_sql(f"ALTER TABLE sessions DROP COLUMN {column}")
+            connection.exec_driver_sql("ALTER TABLE submissions DROP COLUMN paradata")
             connection.exec_driver_sql("UPDATE alembic_version SET version_num = '0001'")
     with Store.open(url, secrets=KEY) as store:
         assert store.answers_frame("hash-of-tea").height == 2

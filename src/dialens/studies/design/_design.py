@@ -52,6 +52,16 @@ Language = Annotated[str, Setting(pattern=r"^[a-z]{2,3}(-[A-Za-z0-9]+)*$", max_l
 _Order = Annotated[Literal["random", "latin_square", "fixed"], BeforeValidator(as_word)]
 
 
+def _devices(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
+
+
+_Device = Literal["desktop", "tablet", "phone"]
+_Devices = Annotated[
+    list[_Device], BeforeValidator(_devices, json_schema_input_type=_Device | list[_Device])
+]
+
+
 class Quality(Section):
     """Something that is judged."""
 
@@ -96,6 +106,12 @@ class Presentation(Section):
     """Seconds for a rating screen."""
     response_label: Annotated[str | None, WORDS] = None
     """What responses are called: “Response” in the study's language if not given, and a number."""
+    devices: _Devices = Setting(default=["desktop", "tablet", "phone"], min_length=1)
+    """On which devices one may take part: desktop, tablet, phone, or a list of these."""
+    theme: Literal["light", "dark"] | None = None
+    """Colours of the pages for everybody; what the participant's device prefers if not given."""
+    sticky: Literal["context", "standard"] | None = None
+    """What stays in view while participants scroll: the conversation, or the standard."""
 
 
 class Example(Section):
@@ -285,6 +301,18 @@ class Design(Section):
             if problem:
                 place, said = problem
                 raise misplaced(f"factors.{name}.{place}".rstrip("."), said)
+        return self
+
+    @model_validator(mode="after")
+    def _what_stays_in_view_is_there(self) -> Self:
+        anchors = self.factors.get("anchor")
+        shown = [level.name for level in anchors.levels] if anchors else [self.presentation.anchor]
+        if self.presentation.sticky == "standard" and set(shown) == {"none"}:
+            raise misplaced(
+                "presentation.sticky",
+                "no standard is shown: set presentation.anchor or vary factors.anchor, "
+                "or let the context stay in view",
+            )
         return self
 
     @model_validator(mode="after")

@@ -22,6 +22,7 @@ _FILES = (
         "What happened on the pages: shown, input, changes, hidden, submitted",
     ),
     ("consents.parquet", "Who agreed to which statement, with a hash of the text"),
+    ("screens.parquet", "One row a screen, with the device it was answered on, and how"),
     ("codebook.md, codebook.json", "Every variable, its scale and its meaning"),
 )
 _COMPREHENSION_FILE = ("comprehension.parquet", "Answers to comprehension questions, try by try")

@@ -98,9 +98,10 @@ def export(store: Store, study: str, folder: str | Path, *, force: bool = False)
 
     Files: `ratings.parquet` (one row a rating, in the columns of `dialens.corpus.RATINGS`, then
     factors), `questionnaires.parquet`, `answers.parquet` (every answer as it was given),
-    `events.parquet`, `consents.parquet` (who agreed to what), `codebook.json`, `codebook.md`,
-    `card.md`. Where there are comprehension questions also `comprehension.parquet`; where people
-    talked with agents `exchanges.parquet`, `failures.parquet` and the corpus `conversations`.
+    `events.parquet`, `screens.parquet` (every screen, with how it was answered),
+    `consents.parquet` (who agreed to what), `codebook.json`, `codebook.md`, `card.md`. Where there
+    are comprehension questions also `comprehension.parquet`; where people talked with agents
+    `exchanges.parquet`, `failures.parquet` and the corpus `conversations`.
 
     Args:
         store: The database.
@@ -117,9 +118,8 @@ def export(store: Store, study: str, folder: str | Path, *, force: bool = False)
         >>> with Store.open(f"sqlite:///{folder}/tea.db") as store:
         ...     tea = store.register(study_of(TEA), now=datetime(2026, 1, 1, tzinfo=UTC))
         ...     result = export(store, tea.hash, folder / "export")
-        >>> result.ratings, sorted(path.suffix for path in result.folder.iterdir())
-        (0, ['.json', '.json', '.md', '.md', '.parquet', '.parquet', '.parquet', '.parquet',
-             '.parquet'])
+        >>> result.ratings, sorted(path.stem for path in result.folder.glob("*.parquet"))
+        (0, ['answers', 'consents', 'events', 'questionnaires', 'ratings', 'screens'])
     """
     target = Path(folder)
     record = store.study(study)
@@ -152,6 +152,7 @@ def export(store: Store, study: str, folder: str | Path, *, force: bool = False)
         consents(answers).write_parquet(scratch / "consents.parquet")
         if design.design.instructions.comprehension is not None:
             comprehension(answers).write_parquet(scratch / "comprehension.parquet")
+        store.screens_frame(study).with_columns(own).write_parquet(scratch / "screens.parquet")
         text = json.dumps(codebook(design), ensure_ascii=False, indent=2) + "\n"
         (scratch / MARKER).write_text(text, "utf-8")
         (scratch / "codebook.md").write_text(codebook_markdown(design), "utf-8")

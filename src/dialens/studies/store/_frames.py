@@ -8,6 +8,7 @@ import polars as pl
 from sqlalchemy import ColumnElement, Connection, Select, and_, func, select
 
 from dialens.studies._exchange import ANSWERED, GIVEN_UP, WAITING
+from dialens.studies._paradata import PARADATA, with_grades
 from dialens.studies.store._tables import (
     answers,
     cells,
@@ -76,6 +77,23 @@ _EVENTS: _Columns = {
 EVENTS = pl.Schema(_EVENTS)
 """One row an event; `client_at` is what the participant's clock said, `detail` is JSON."""
 
+_SCREENS: _Columns = {
+    "study": pl.String,
+    "version": pl.String,
+    "rater": pl.String,
+    "rater_kind": pl.String,
+    "attempt": pl.Int64,
+    "session_state": pl.String,
+    "cell": pl.String,
+    "language": pl.String,
+    "screen": pl.String,
+    "kind": pl.String,
+    "index": pl.Int64,
+    "shown_at": _TIME,
+    "answered_at": _TIME,
+    "active_ms": pl.Int64,
+}
+
 
 def answers_frame(connection: Connection, study_id: int) -> pl.DataFrame:
     """Every answer of a study, in the columns of `ANSWERS`, in the order in which it was given."""
@@ -141,6 +159,37 @@ def events_frame(connection: Connection, study_id: int) -> pl.DataFrame:
         .order_by(sessions.c.id, events.c.server_at, events.c.page, events.c.serial)
     )
     return _frame(connection, _of_study(query, study_id), EVENTS)
+
+
+def screens_frame(connection: Connection, study_id: int) -> pl.DataFrame:
+    """Every submitted screen of a study, with its paradata and what these suggest."""
+    query = (
+        select(
+            studies.c.name,
+            studies.c.version,
+            participants.c.pseudonym,
+            participants.c.rater_kind,
+            sessions.c.attempt,
+            _STATE,
+            cells.c.name,
+            sessions.c.language,
+            submissions.c.screen,
+            submissions.c.kind,
+            submissions.c.position,
+            submissions.c.displayed_at,
+            submissions.c.received_at,
+            submissions.c.active_ms,
+            submissions.c.paradata,
+        )
+        .select_from(submissions)
+        .join(sessions, sessions.c.id == submissions.c.session_id)
+        .join(cells, cells.c.id == sessions.c.cell_id)
+        .order_by(sessions.c.id, submissions.c.position)
+    )
+    schema = pl.Schema(_SCREENS | {"paradata": pl.String})
+    stored = _frame(connection, _of_study(query, study_id), schema)
+    measured = stored["paradata"].str.json_decode(pl.Struct(PARADATA)).struct.unnest()
+    return with_grades(stored.drop("paradata").hstack(measured))
 
 
 def _of_study(query: Select[Any], study_id: int) -> Select[Any]:

@@ -391,6 +391,11 @@ class Store:
         with self.database.reading() as connection:
             return frames.events_frame(connection, _study(connection, study).id)
 
+    def screens_frame(self, study: str) -> pl.DataFrame:
+        """Every submitted screen, with how it was answered (`dialens.studies.Paradata`)."""
+        with self.database.reading() as connection:
+            return frames.screens_frame(connection, _study(connection, study).id)
+
 
 def _study(connection: Connection, study: str) -> Row[Any]:
     row = connection.execute(select(studies).where(studies.c.hash == study)).one_or_none()

@@ -12,6 +12,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, select, update
 
 from dialens.base import DialensError
+from dialens.studies._paradata import Paradata
 from dialens.studies._types import Field, Screen
 from dialens.studies.store import _rowset as rowset
 from dialens.studies.store._activity import Event, Received, Viewing, check_name, viewing
@@ -61,6 +62,7 @@ class Submission:
         events: What happened on the page and was not sent before.
         skip: How many of the next screens are passed over, since they are for others.
         ends: How the session ends with it; none if the participant goes on.
+        paradata: How the screen was answered; none if the client does not say.
     """
 
     screen: Screen
@@ -72,6 +74,7 @@ class Submission:
     events: Sequence[Event] = field(default=())
     skip: int = 0
     ends: Ending | None = None
+    paradata: Paradata | None = None
 
     @property
     def following(self) -> int:
@@ -272,7 +275,13 @@ def _screen_row(entry: Accepted, viewed: Viewing | None) -> dict[str, Any]:
         "displayed_at": None if viewed is None else microseconds(viewed.displayed_at),
         "received_at": microseconds(entry.now),
         "active_ms": None if viewed is None else viewed.active_ms,
+        "paradata": _paradata(submission),
     }
+
+
+def _paradata(submission: Submission) -> str | None:
+    said = submission.paradata
+    return None if said is None else said.model_dump_json(exclude_none=True)
 
 
 def _answer_rows(session: int, submission: Submission) -> list[dict[str, Any]]:

@@ -196,9 +196,13 @@ submissions = Table(
     Column("displayed_at", Moment),
     Column("received_at", Moment, nullable=False),
     Column("active_ms", BigInteger),
+    Column("paradata", Text),
     UniqueConstraint("session_id", "position"),
 )
-"""`shown_at` and `submitted_at` are what the client's clock said, the others are the server's."""
+"""`shown_at` and `submitted_at` are what the client's clock said, the others are the server's.
+
+`paradata` is JSON (`dialens.studies.Paradata`); none where the page had no script.
+"""
 
 answers = Table(
     "answers",

@@ -133,7 +133,7 @@
         log.removeAttribute("aria-busy");
         return { state };
       }
-      status.textContent = form.dataset.lost;
+      status.textContent = form.dataset.sayLost;
       status.classList.add("lost");
       await later(PATIENCE_MS[Math.min(attempt, PATIENCE_MS.length - 1)]);
     }
@@ -170,6 +170,7 @@
       field.focus();
       return;
     }
+    field.dispatchEvent(new Event("sent"));
     settle(outcome.state);
   };
 
