@@ -138,7 +138,7 @@ def _words(value: JSON) -> int:
 
 def _warnings(study: Study, longest: float) -> list[str]:
     design = study.design
-    said = []
+    said = list(study.notes)
     if longest > design.limits.session_minutes:
         said.append(
             f"A session takes about {longest:.0f} minutes, but limits.session_minutes is "

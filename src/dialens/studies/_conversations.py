@@ -15,6 +15,7 @@ from dialens.studies._items import Candidate, Item
 from dialens.studies._types import JSON, Cell, Screen
 from dialens.studies.design import AGENT, Conversations, Design, TalkingAgent
 from dialens.studies.plan import ScreenMaker, arranged, judged_screens, latin_square
+from dialens.studies.texts import Texts
 
 YOU = "You"
 """What participants read above their own words."""
@@ -43,7 +44,7 @@ def talk_screens(
     """
     talks = design.conversations
     assert talks is not None
-    maker = ScreenMaker(design)
+    maker = ScreenMaker(design, Texts.of(design.language))
     agents = agents_of(talks, cell, digit)
     turn_of_topics = digit(len(talks.topics))
     by_conversation = []

@@ -132,9 +132,12 @@ def condition(design: Design, levels: Mapping[str, str]) -> Condition:
         "layout": str(default.layout),
         "deadline": "none" if deadline is None else f"{deadline:g}s",
     }
+    anchor = own.get("anchor", default.anchor)
+    if default.anchor_repeated and anchor in ("numerical", "both"):
+        everything["anchor_repeated"] = "yes"
     return Condition(
         levels=everything | own,
-        anchor=own.get("anchor", default.anchor),
+        anchor=anchor,
         layout=own.get("layout", default.layout),
         order=own.get("order", default.order),
         deadline_s=deadline,

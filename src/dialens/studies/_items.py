@@ -14,6 +14,10 @@ from dialens.studies._types import JSON
 from dialens.studies.design import GoldEntry, ItemEntry, Items, UtteranceEntry
 
 REFERENCE = "reference"
+
+Places = Sequence[str]
+"""Where items are written, in their order: `items.yaml:12`; empty where nobody knows."""
+
 _SIDES = ("A", "B")
 
 
@@ -73,37 +77,44 @@ class Item:
         )
 
 
-def load_items(section: Items, folder: Path, system: str) -> tuple[Item, ...]:
-    """The items that a study file names, from wherever they come.
+def load_items(
+    section: Items, folder: Path, system: str, places: Places
+) -> tuple[tuple[Item, ...], dict[str, str]]:
+    """The items that a study file names, from wherever they come, and where each is written.
 
     Args:
         section: The part `items` of the study file.
         folder: Where the study file lies; paths in it start there.
         system: What stands for the system where items are no corpus: the study's name.
+        places: Where the items of the study file itself are written.
     """
     if section.corpus is not None:
-        items = _from_corpus(section, folder / section.corpus)
+        items, written = _from_corpus(section, folder / section.corpus), {}
     else:
-        entries = section.inline
+        entries = list(section.inline or ())
         if section.file is not None:
-            entries = read_entries(folder / section.file)
-        items = [inline_item(entry, section.unit, system) for entry in entries or ()]
+            entries, places = _read_entries(folder / section.file)
+        items = [inline_item(entry, section.unit, system) for entry in entries]
+        written = {item.id: where for item, where in zip(items, places, strict=False)}
     if not items:
         raise DialensError("The study has no items: there is nothing to judge.")
     _unique(items)
-    return tuple(items)
+    return tuple(items), written
 
 
-def read_entries(path: Path) -> list[ItemEntry]:
-    """Items from a YAML file (a list) or a JSONL file (one a line)."""
+def _read_entries(path: Path) -> tuple[list[ItemEntry], Places]:
+    """Items from a YAML file (a list) or a JSONL file (one a line), and where each is written."""
     if not path.is_file():
         raise DialensError(f"items.file: {path} does not exist.")
     if path.suffix in (".jsonl", ".ndjson"):
-        return [_entry(line, number, path) for number, line in _lines(path)]
+        numbered = list(_lines(path))
+        entries = [_entry(line, number, path) for number, line in numbered]
+        return entries, [f"{path}:{number}" for number, _ in numbered]
     data, lines = read_yaml(path)
     if not isinstance(data, list):
         raise DialensError(f"{path}:1: a list of items is expected here, each beginning `- id: …`.")
-    return validated(list[ItemEntry], data, lines, path)
+    entries = validated(list[ItemEntry], data, lines, path)
+    return entries, [f"{path}:{lines[place,]}" for place in range(len(entries))]
 
 
 def _lines(path: Path) -> Iterable[tuple[int, str]]:
@@ -256,7 +267,7 @@ def _responses(
 
 
 def pairs(items: Iterable[Item]) -> tuple[Item, ...]:
-    """Every two candidates of an item as an item of their own.
+    """Every two candidates of an item as an item of their own; one with a single candidate stays.
 
     Examples:
         >>> entry = ItemEntry(id="c1", context=["Tea?"], responses=dict.fromkeys("abc", "Yes."))
@@ -265,6 +276,8 @@ def pairs(items: Iterable[Item]) -> tuple[Item, ...]:
     """
     made = []
     for item in items:
+        if len(item.candidates) == 1:
+            made.append(item)
         for two in combinations(item.candidates, 2):
             name = item.id if len(item.candidates) == 2 else f"{item.id}:{two[0].key}-{two[1].key}"
             made.append(replace(item, id=name, candidates=two))

@@ -3,23 +3,21 @@
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
 
 from dialens.base import DialensError, did_you_mean
 from dialens.studies import _factors as factors
-from dialens.studies._files import read_design, study_file
+from dialens.studies._files import design_with_lines, study_file
 from dialens.studies._items import Item, inline_item, load_items, pairs
+from dialens.studies._missing import Kinds, fewest, judgeable, missing_replies
 from dialens.studies._types import JSON, Cell
 from dialens.studies.design import Design
-from dialens.studies.instruments import instrument
 from dialens.studies.plan import dealt, shuffled
 
 _TEXTUAL = ("textual", "both")
-_NUMERICAL = ("numerical", "both")
-_FEWEST = {"best_worst": 3, "ranking": 2, "pairwise": 2}
 
 
 @dataclass(frozen=True)
@@ -31,12 +29,14 @@ class Study:
         items: What is judged.
         practice: Items that do not count.
         gold: Items whose answer is known.
+        notes: What a careful colleague should know of the items: what is not asked, and why.
     """
 
     design: Design
     items: tuple[Item, ...]
     practice: tuple[Item, ...] = ()
     gold: tuple[Item, ...] = ()
+    notes: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def name(self) -> str:
@@ -111,7 +111,10 @@ class Study:
 def load_study(path: str | Path) -> Study:
     """A study from its file, or from the folder that holds `study.yaml`, with its items."""
     file = study_file(path)
-    return _complete(read_design(file), file.parent, str(file))
+    design, lines = design_with_lines(file)
+    entries = range(len(design.items.inline or ()))
+    places = [f"{file}:{lines['items', 'inline', number]}" for number in entries]
+    return _complete(design, file.parent, str(file), places)
 
 
 def study_of(data: Mapping[str, JSON], folder: Path | None = None) -> Study:
@@ -129,13 +132,16 @@ def study_of(data: Mapping[str, JSON], folder: Path | None = None) -> Study:
     return _complete(Design.model_validate(dict(data)), folder or Path(), "the study")
 
 
-def _complete(design: Design, folder: Path, place: str) -> Study:
+def _complete(design: Design, folder: Path, place: str, places: Sequence[str] = ()) -> Study:
     items: tuple[Item, ...] = ()
+    written: dict[str, str] = {}
     if design.conversations is None:
-        items = load_items(design.items, folder, design.study)
+        items, written = load_items(design.items, folder, design.study, places)
     practice = _inline(design, "practice")
     gold = _inline(design, "gold")
     kinds = {name: _kinds(design, name) for name in design.qualities}
+    notes = missing_replies(items, kinds, written)
+    items = tuple(item for item in items if judgeable(item, kinds))
     everything = set().union(*kinds.values())
     if "pairwise" in everything:
         if everything != {"pairwise"} and any(len(item.candidates) > 2 for item in items):
@@ -152,8 +158,8 @@ def _complete(design: Design, folder: Path, place: str) -> Study:
     if sample is not None and sample.by == "study":
         chosen = {item.id for item in shuffled(items, design.study, "sample")[: sample.count]}
         items = tuple(item for item in items if item.id in chosen)
-    study = Study(design, items, practice, gold)
-    _check(study, kinds, place)
+    study = Study(design, items, practice, gold, tuple(notes))
+    _check(study, kinds, place, written)
     return study
 
 
@@ -170,7 +176,7 @@ def _kinds(design: Design, quality: str) -> set[str]:
     return {level.instrument.kind for level in scale.levels if level.instrument is not None}
 
 
-def _check(study: Study, kinds: Mapping[str, set[str]], place: str) -> None:
+def _check(study: Study, kinds: Kinds, place: str, written: Mapping[str, str]) -> None:
     """What only shows when design and items are seen together."""
     design = study.design
     anchor = design.factors.get("anchor")
@@ -179,33 +185,25 @@ def _check(study: Study, kinds: Mapping[str, set[str]], place: str) -> None:
     for item in everything:
         if shown & set(_TEXTUAL) and item.standard is None:
             raise DialensError(
-                f"{place}: the item {item.id!r} has no standard response, which the anchor "
+                f"{written.get(item.id, place)}: the item {item.id!r} has no standard response, which the anchor "
                 f"{' or '.join(sorted(shown & set(_TEXTUAL)))} shows. Give it one (`standard`), or "
                 "leave that level out."
             )
+    for item in (*study.practice, *study.gold):
         for quality, used in kinds.items():
-            for kind in used:
-                if instrument(kind).judges == "several" and len(item.candidates) < _FEWEST[kind]:
-                    raise DialensError(
-                        f"{place}: {quality} is judged by {kind}, which needs {_FEWEST[kind]} "
-                        f"responses; the item {item.id!r} has {len(item.candidates)}."
-                    )
-    if shown & set(_NUMERICAL) and design.presentation.anchor_value is None:
-        for quality, used in kinds.items():
-            settings = design.qualities[quality].instrument
-            if used != {"magnitude"} or getattr(settings, "modulus", None) is None:
+            if len(item.candidates) < fewest(used):
                 raise DialensError(
-                    f"{place}: the anchor {' or '.join(sorted(shown & set(_NUMERICAL)))} shows a "
-                    f"number, and none is known for {quality}. Set presentation.anchor_value."
+                    f"{place}: {quality} compares {fewest(used)} responses or more; the item "
+                    f"{item.id!r} of practice or gold has {len(item.candidates)}."
                 )
     combinations = len(factors.within(design))
-    fewest = min((len(part) for part in study.lists), default=len(study.items))
+    seen = min((len(part) for part in study.lists), default=len(study.items))
     if design.items.sample is not None:
-        fewest = min(fewest, design.items.sample.count)
-    if combinations > fewest and design.conversations is None:
+        seen = min(seen, design.items.sample.count)
+    if combinations > seen and design.conversations is None:
         raise DialensError(
             f"{place}: factors within participants have {combinations} combinations of levels, but "
-            f"a participant sees {fewest} items. Give more items, or vary between participants."
+            f"a participant sees {seen} items. Give more items, or vary between participants."
         )
     repeated = [name for name, count in Counter(i.id for i in everything).items() if count > 1]
     if repeated:

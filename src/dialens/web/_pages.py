@@ -3,7 +3,7 @@
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -140,6 +140,8 @@ def arrange(
 
 def _asked(field: Field, given: Mapping[str, str], error: str | None) -> Asked:
     form = instrument(field.instrument).form(field)
+    if "anchor_note" in field.options:
+        form = replace(form, help=f"{form.help} {field.options['anchor_note']}".strip())
     slot, label = field.options.get("slot"), field.options.get("quality_label")
     return Asked(
         field.name,

@@ -1,3 +1,4 @@
+from ._anchors import anchor_value
 from ._conversations import AGENT, Conversations, TalkingAgent
 from ._design import EACH, Design, Example, Quality
 from ._factors import LIST
@@ -23,5 +24,6 @@ __all__ = [
     "RecruiterSettings",
     "TalkingAgent",
     "UtteranceEntry",
+    "anchor_value",
     "question_field",
 ]

@@ -7,6 +7,7 @@ from pydantic import Field as Setting
 
 from dialens.base import did_you_mean
 from dialens.studies._kinds import OneOf
+from dialens.studies.design._anchors import anchor_problem
 from dialens.studies.design._conversations import AGENT, Conversations
 from dialens.studies.design._factors import Factors, InstrumentSettings, factor_problem
 from dialens.studies.design._items import (
@@ -40,6 +41,7 @@ __all__ = [
     "UtteranceEntry",
 ]
 
+_LINES_RATIO = 50
 EACH = "each"
 """Key of `targets` for every cell that is not named."""
 
@@ -72,8 +74,13 @@ class Presentation(Section):
         "none"
     )
     """What is shown of the standard: nothing, its number, its text, or both."""
-    anchor_value: float | None = None
-    """The number that is shown; the modulus of magnitude estimation if not given."""
+    anchor_value: float | dict[str, float | None] | None = None
+    """The number that is shown: one, or one for each quality (null for none), or for each level of
+    the factor `scale`; the modulus of magnitude estimation if not given. Only qualities that are
+    answered with a number have one."""
+    anchor_repeated: bool = False
+    """Whether the number also stands below each question that it is about. Each time it is read it
+    may pull again: the pull is then that of several looks, not of one."""
     standard_label: str = "Standard response"
     """What the standard is called."""
     layout: Annotated[Literal["together", "separate", "single"], BeforeValidator(as_word)] = (
@@ -139,7 +146,8 @@ class Practice(Section):
     text: str = "These rounds are for practice and do not count."
     """What stands above them."""
     lines: list[Annotated[float, Setting(gt=0, le=1000)]] = Setting(default_factory=list)
-    """Lengths of lines to be judged by magnitude estimation; the first is the standard."""
+    """Lengths of lines to be judged by magnitude estimation; the first is the standard. Only their ratios
+    count: they are drawn to one scale."""
     items: list[ItemEntry] = Setting(default_factory=list)
     """Items to be judged like the others."""
 
@@ -147,6 +155,11 @@ class Practice(Section):
     def _lines_can_be_compared(self) -> Self:
         if len(self.lines) == 1:
             raise ValueError("lines: one line is the standard, give at least one to judge")
+        if self.lines and max(self.lines) > _LINES_RATIO * min(self.lines):
+            raise ValueError(
+                f"lines: {max(self.lines):g} is more than {_LINES_RATIO} times {min(self.lines):g}; "
+                "drawn to one scale, the short one could not be seen"
+            )
         return self
 
 
@@ -289,6 +302,9 @@ class Design(Section):
                 "compares several responses to one context; "
                 f"items.unit is {self.items.unit}, where there is one thing to judge at a time",
             )
+        problem = anchor_problem(self)
+        if problem:
+            raise misplaced(*problem)
         return self
 
     @model_validator(mode="after")

@@ -117,8 +117,8 @@ class AttentionCheck(Section):
     """What is asked."""
     correct: str | float | list[str | float]
     """The right answer, or several of them."""
-    after: list[int] = Setting(min_length=1)
-    """After how many items it comes; several numbers for several times."""
+    after: list[Annotated[int, Setting(ge=0)]] = Setting(min_length=1)
+    """After how many items it comes, 0 before the first; several numbers for several times."""
 
     @model_validator(mode="after")
     def _can_be_answered(self) -> Self:

@@ -78,4 +78,5 @@ BEST_WORST = Instrument(
     draw=_draw,
     rows=_rows,
     scale=_scale,
+    fewest=3,
 )

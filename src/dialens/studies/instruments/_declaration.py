@@ -101,6 +101,7 @@ class Instrument:
         scale: The column `scale` of the ratings table.
         sample: Settings with which the instrument can be tried, for its conformance test.
         asks: Whether it may stand in a questionnaire, where nothing is judged.
+        fewest: Of one that judges several candidates: how many it needs.
     """
 
     name: str
@@ -119,10 +120,16 @@ class Instrument:
     scale: Callable[[Field], dict[str, JSON]]
     sample: Mapping[str, JSON] = field(default_factory=dict)
     asks: bool = False
+    fewest: int = 2
 
     def __post_init__(self) -> None:
         """Refuse settings that a study file could not name."""
         named_by_kind(self.settings, self.name)
+
+    @property
+    def numeric(self) -> bool:
+        """Whether participants answer with a number, so that a number may be shown to them."""
+        return self.judges == "one" and self.output.type in ("number", "integer")
 
     def validate(self, field: Field, value: JSON, *, overdue: bool = False) -> JSON:
         """The value as it is stored; None where nothing was answered and nothing had to be.

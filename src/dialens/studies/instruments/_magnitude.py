@@ -36,14 +36,9 @@ def _options(settings: MagnitudeSettings) -> dict[str, JSON]:
 
 
 def _form(field: Field) -> Form:
-    shown = field.options.get("anchor_value")
-    help_text = (
-        "Any number above zero."
-        if shown is None
-        else f"Any number above zero; the standard is {shown:g}."
-    )
     # No steps and no upper bound: a browser's arrows would suggest a unit.
-    return Form("number", prompt_of(field), help_text, attributes={"above": 0, "mode": "decimal"})
+    data = {"above": 0, "mode": "decimal"}
+    return Form("number", prompt_of(field), "Any number above zero.", attributes=data)
 
 
 def _parse(field: Field, value: JSON) -> float:

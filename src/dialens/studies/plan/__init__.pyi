@@ -1,8 +1,9 @@
-from ._flow import Planner, plan
+from ._flow import STANDARD_LINE, Planner, plan
 from ._ordering import arranged, dealt, latin_square, shuffled
 from ._screens import ScreenMaker, judged_screens
 
 __all__ = [
+    "STANDARD_LINE",
     "Planner",
     "ScreenMaker",
     "arranged",

@@ -15,6 +15,12 @@ from dialens.studies._types import JSON, Cell, Field, Screen
 from dialens.studies.design import LIST, Design, Example, Questionnaire, question_field
 from dialens.studies.plan._ordering import arranged, latin_square, shuffled
 from dialens.studies.plan._screens import ScreenMaker, item_screens
+from dialens.studies.texts import Texts
+
+STANDARD_LINE = "standard_length"
+"""The field that asks for the first line's length, where it has no number yet."""
+
+_WIDEST = 100.0  # what a line's picture is wide
 
 
 class _Digits:
@@ -48,7 +54,7 @@ def plan(study: Study, cell: Cell | str, seed: int) -> tuple[Screen, ...]:
     design = study.design
     digits = _Digits(seed)
     names = _turned(list(design.qualities), design.presentation.qualities, seed, digits, study.name)
-    maker = ScreenMaker(design)
+    maker = ScreenMaker(design, Texts.of(design.language))
     start = factors.condition(design, {**own.levels, **factors.within(design)[0]})
     screens = [
         _consent(design),
@@ -149,13 +155,14 @@ def _ratings(
     design = study.design
     if design.conversations is not None:
         talks = talk_screens(design, cell, qualities, digits.next)
-        return [s for n, own in enumerate(talks, start=1) for s in (*own, *_attention(design, n))]
+        after = [s for n, own in enumerate(talks, start=1) for s in (*own, *_attention(design, n))]
+        return [*_attention(design, 0), *after]
     judged = _presentations(study, cell, seed, digits)
     widest = max(len(item.candidates) for item in study.items)
     rotating = design.presentation.responses == "latin_square" and design.items.unit == "response"
     turn = digits.next(len(latin_square(widest))) if rotating else 0
     golden = _golden(study, len(judged), seed)
-    screens: list[Screen] = []
+    screens = _attention(design, 0)
     order = 0
     for place, (item, shown, rank) in enumerate(judged):
         for gold in golden.get(place, ()):
@@ -312,29 +319,35 @@ def _lines(design: Design, shown: Condition) -> list[Screen]:
     """Lines to be judged by length, the classic warm-up for magnitude estimation.
 
     The number of the standard line is only told where participants also see a numerical anchor
-    later: otherwise practice itself would anchor them.
+    later: otherwise practice itself would anchor them, and they give both lines numbers of their
+    own (free modulus). Lines are drawn to one scale, so that their ratios can be seen.
     """
     lengths = design.practice.lines
     if not lengths:
         return []
+    texts = Texts.of(design.language)
+    drawn = [length * min(1.0, _WIDEST / max(lengths)) for length in lengths]
     modulus = 100.0 if shown.anchor in ("numerical", "both") else None
-    options: dict[str, JSON] = {
-        "modulus": modulus,
-        "prompt": "How long is the second line?",
-        "quality_label": "Length",
-    }
-    if modulus is not None:
-        options["anchor_value"] = modulus
+    label = "First line" if modulus is None else f"First line: {modulus:g}"
     made = []
-    for number, length in enumerate(lengths[1:], start=1):
-        label = "First line" if modulus is None else f"First line: {modulus:g}"
+    for number, length in enumerate(drawn[1:], start=1):
         body = (
-            {"kind": "line", "label": label, "length": lengths[0]},
+            {"kind": "line", "label": label, "length": drawn[0]},
             {"kind": "line", "label": "Second line", "length": length},
         )
-        field = Field("length", "magnitude", options=options, targets={"1": {"length": length}})
-        made.append(Screen(f"line-{number:02d}", "practice", "Practice", body, (field,)))
+        second = _line("length", "How long is the second line?", modulus, length)
+        fields = (second,)
+        if modulus is None:
+            fields = (_line(STANDARD_LINE, texts.say("line_first"), None, drawn[0]), second)
+        made.append(Screen(f"line-{number:02d}", "practice", "Practice", body, fields))
     return made
+
+
+def _line(name: str, prompt: str, modulus: float | None, length: float) -> Field:
+    options: dict[str, JSON] = {"modulus": modulus, "prompt": prompt, "quality_label": "Length"}
+    if modulus is not None:
+        options["anchor_value"] = modulus
+    return Field(name, "magnitude", options=options, targets={"1": {"length": length}})
 
 
 def _end(design: Design) -> Screen:

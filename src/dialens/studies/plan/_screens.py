@@ -7,8 +7,9 @@ from dialens.studies._factors import Condition
 from dialens.studies._items import Candidate, Item, Utterance
 from dialens.studies._study import quality_label
 from dialens.studies._types import JSON, LOWER, Field, Screen
-from dialens.studies.design import Design
+from dialens.studies.design import Design, anchor_value
 from dialens.studies.instruments import instrument
+from dialens.studies.texts import Texts
 
 _NUMBER_SHOWN = ("numerical", "both")
 _TEXT_SHOWN = ("textual", "both")
@@ -19,6 +20,7 @@ class ScreenMaker:
     """Makes screens of a design; what is the same on many of them is made once and shared."""
 
     design: Design
+    texts: Texts
     _options: dict[tuple[str, str, str | None, int], dict[str, JSON]] = field(default_factory=dict)
 
     def options(
@@ -50,9 +52,14 @@ class ScreenMaker:
             "definition": declared.definition,
             **instrument(settings.kind).options(settings),
         }
-        value = anchor_value(self.design, shown, quality)
+        value = _anchor_number(self.design, shown, quality)
         if value is not None:
             options["anchor_value"] = value
+            if self.design.presentation.anchor_repeated:
+                named = self.design.presentation.standard_label
+                options["anchor_note"] = self.texts.say(
+                    "anchor_repeated", standard=named, value=f"{value:g}"
+                )
         if slot is None:
             options["choices"] = [
                 {"value": str(number), "label": f"{called} {number}"}
@@ -148,7 +155,7 @@ def judged_screens(
     state: dict[str, str | int | float | None] = {
         "condition": shown.name,
         "order": order,
-        "anchor": _anchor_word(design, shown, qualities),
+        "anchor": "textual" if shown.anchor in _TEXT_SHOWN else None,
         "item": item.id,
     }
     state |= {f"factor.{name}": level for name, level in shown.levels.items()}
@@ -180,6 +187,8 @@ def _fields(
     used = instrument(shown.instrument_of(declared).kind)
     if (used.judges == "several") != (slot is None):
         return []
+    if slot is None and len(slots) < used.fewest:
+        return []  # a reply is missing; `study check` says so
     judged = slots if slot is None else {slot: slots[slot]}
     rules = [rule for rule in item.expect if rule["quality"] == quality]
     return [
@@ -213,22 +222,12 @@ def _target(candidate: Candidate, position: int) -> dict[str, JSON]:
     }
 
 
-def anchor_value(design: Design, shown: Condition, quality: str) -> float | None:
+def _anchor_number(design: Design, shown: Condition, quality: str) -> float | None:
     """The number that is shown for the standard; none where no number is shown."""
     if shown.anchor not in _NUMBER_SHOWN:
         return None
-    if design.presentation.anchor_value is not None:
-        return design.presentation.anchor_value
-    modulus: float | None = getattr(shown.instrument_of(design.qualities[quality]), "modulus", None)
-    return modulus
-
-
-def _anchor_word(design: Design, shown: Condition, qualities: Sequence[str]) -> str | None:
-    """What the column `anchor` holds: the number on the screen, or that only text was there."""
-    if shown.anchor == "none":
-        return None
-    value = anchor_value(design, shown, qualities[0])
-    return "textual" if value is None else f"{value:g}"
+    settings = shown.instrument_of(design.qualities[quality])
+    return anchor_value(design, quality, settings, shown.levels.get("scale"))
 
 
 def _body(
@@ -244,8 +243,9 @@ def _body(
     if context:
         blocks.append({"kind": "dialogue", "turns": _turns(context)})
     qualities = list(dict.fromkeys(str(field.quality) for field in fields))
-    if shown.anchor != "none":
-        blocks.append(_anchor(design, item, shown, qualities))
+    anchor = _anchor(design, item, shown, qualities)
+    if anchor["text"] is not None or anchor["values"]:
+        blocks.append(anchor)
     on_screen = {slot for field in fields for slot in field.targets}
     for slot, candidate in slots.items():
         if slot in on_screen and not whole:
@@ -268,7 +268,7 @@ def _anchor(
     values = [
         {"quality": quality_label(design, quality), "value": value}
         for quality in qualities
-        if (value := anchor_value(design, shown, quality)) is not None
+        if (value := _anchor_number(design, shown, quality)) is not None
     ]
     return {
         "kind": "anchor",

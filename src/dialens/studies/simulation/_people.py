@@ -20,7 +20,7 @@ from dialens.studies._raters import SIMULATED, RaterReply
 from dialens.studies._study import Study
 from dialens.studies._types import JSON, Field, Screen
 from dialens.studies.instruments import instrument, simulate
-from dialens.studies.plan import plan
+from dialens.studies.plan import STANDARD_LINE, plan
 from dialens.studies.simulation._population import Population
 from dialens.studies.simulation._small_talk import REPLIES, stand_in
 
@@ -249,7 +249,7 @@ class SimulatedRater:
     def _opinion(self, screen: Screen, asked: Field, slot: str) -> float:
         lines = [float(block["length"]) for block in screen.body if block["kind"] == "line"]
         if lines:
-            return 100 * lines[1] / lines[0]
+            return 100.0 if asked.name == STANDARD_LINE else 100 * lines[1] / lines[0]
         context, response = _judged(screen, slot)
         return self.world.opinion(str(asked.quality), context, response)
 
