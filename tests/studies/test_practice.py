@@ -13,9 +13,7 @@ from dialens.studies.simulation import Population, World
 
 
 def screens(cell: str, lines: list[float]) -> list[Screen]:
-    study = study_of(
-        TEA | {"practice": {"lines": lines}, "factors": {"anchor": ["none", "both"]}}
-    )
+    study = study_of(TEA | {"practice": {"lines": lines}, "factors": {"anchor": ["none", "both"]}})
     return [s for s in plan(study, f"anchor={cell}", 0) if s.id.startswith("line-")]
 
 

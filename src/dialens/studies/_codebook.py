@@ -66,6 +66,7 @@ _FACTOR_MEANING = {
     "scale": "The instrument all qualities are judged with",
     "order": "The order of the items",
     "deadline": "The time for a rating screen",
+    "render": "Whether Markdown in what was said is shown as what it means",
 }
 
 

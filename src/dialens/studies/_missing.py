@@ -54,9 +54,7 @@ def missing_replies(items: Sequence[Item], kinds: Kinds, written: Mapping[str, s
                 "no item has more. Give more responses, or another instrument."
             )
     agents = list(dict.fromkeys(one.agent for item in items for one in item.candidates))
-    told = [
-        _told(item, agents, compared, kinds, written) for item in items if _lacks(item, agents)
-    ]
+    told = [_told(item, agents, compared, kinds, written) for item in items if _lacks(item, agents)]
     rest = len(told) - _MOST_NAMED
     more = [f"… and {rest} more items in which an agent has no reply."] if rest > 0 else []
     return told[:_MOST_NAMED] + more

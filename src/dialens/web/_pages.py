@@ -1,7 +1,6 @@
 """From screens to HTML: what a template shows of a screen, and the assets of all pages."""
 
 import hashlib
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -14,6 +13,7 @@ from starlette.responses import HTMLResponse
 from dialens.studies import JSON, Field, Screen
 from dialens.studies.instruments import Choice, Form, instrument
 from dialens.web._forms import input_name
+from dialens.web._markup import inline_markdown, markdown, reply_markdown, without_marks
 
 ASSETS = {
     "study.css": "text/css; charset=utf-8",
@@ -27,7 +27,6 @@ ASSETS = {
 """Everything that can be asked for by name, and what it is."""
 
 _FEW_RANKS = 7
-_MARKED = re.compile(r"(?:[-*•–]|\d+[.)])\s")
 
 
 @dataclass(frozen=True)
@@ -177,30 +176,18 @@ class Pages:
             lstrip_blocks=True,
         )
         self._environment.globals |= {"asset": asset_url, "study_title": title, "lang": language}
-        self._environment.filters |= {"paragraphs": paragraphs, "number": number}
+        self._environment.filters |= {
+            "number": number,
+            "markdown": markdown,
+            "inline_markdown": inline_markdown,
+            "reply_markdown": reply_markdown,
+            "without_marks": without_marks,
+        }
 
     def page(self, template: str, status: int = 200, **context: Any) -> HTMLResponse:
         """A page from its template."""
         content = self._environment.get_template(f"{template}.html.j2").render(**context)
         return HTMLResponse(content, status)
-
-
-def paragraphs(text: str) -> list[str]:
-    r"""Text as it was written in a study file, paragraph by paragraph.
-
-    Lines that were broken to fit an editor are joined; those of a list stay apart.
-
-    Examples:
-        >>> paragraphs("One.\n\nTwo,\nstill two.\n- a\n- b\n")
-        ['One.', 'Two, still two.\n- a\n- b']
-    """
-    result = []
-    for part in text.split("\n\n"):
-        lines = [line.strip() for line in part.splitlines() if line.strip()]
-        if lines:
-            rest = ["\n" + line if _MARKED.match(line) else " " + line for line in lines[1:]]
-            result.append(lines[0] + "".join(rest))
-    return result
 
 
 def number(value: float) -> str:

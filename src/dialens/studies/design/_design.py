@@ -95,6 +95,8 @@ class Presentation(Section):
     """Of the qualities."""
     deadline: float | None = Setting(default=None, gt=0)
     """Seconds for a rating screen."""
+    render: Annotated[Literal["plain", "markdown"], BeforeValidator(as_word)] = "plain"
+    """Whether what was said is shown as it was written, or Markdown in it as what it means."""
     response_label: str = "Response"
     """What responses are called: `Response 1`, `Response 2`."""
 
@@ -353,10 +355,12 @@ def _talk_problem(design: Design) -> tuple[str, str] | None:
     for name, factor in design.factors.items():
         if name == AGENT:
             return f"factors.{name}", "the name `agent` is taken by conversations.agents"
-        if name in ("anchor", "order") or factor.assign == "within":
+        if name in ("anchor", "order", "render") or factor.assign == "within":
             return f"factors.{name}", "cannot vary where participants talk with agents"
     if design.presentation.anchor != "none":
         return "presentation.anchor", "needs a standard response, which a conversation has not"
+    if design.presentation.render != "plain":
+        return "presentation.render", "is for items: conversations are shown as they were written"
     if design.practice.items:
         return "practice.items", "a study with conversations has no items"
     if design.checks.gold:

@@ -14,7 +14,8 @@ from dialens.studies.instruments import Settings, instruments
 ANCHORS = ("none", "numerical", "textual", "both")
 LAYOUTS = ("together", "separate", "single")
 ORDERS = ("random", "latin_square", "fixed")
-KNOWN = ("anchor", "layout", "scale", "order", "deadline")
+RENDERINGS = ("plain", "markdown")
+KNOWN = ("anchor", "layout", "scale", "order", "deadline", "render")
 """Factors that dialens knows how to present; others say by `note` what is different."""
 
 LIST = "list"
@@ -100,7 +101,7 @@ def factor_problem(name: str, factor: Factor) -> tuple[str, str] | None:
         >>> factor_problem("anchor", Factor(levels=["none", "numeric"]))
         ('levels.1', "'numeric' is no level of anchor. Did you mean numerical? Levels: none, ...
     """
-    words = {"anchor": ANCHORS, "layout": LAYOUTS, "order": ORDERS}
+    words = {"anchor": ANCHORS, "layout": LAYOUTS, "order": ORDERS, "render": RENDERINGS}
     if name == LIST:
         return "", "the name `list` is taken by items.lists"
     if name not in KNOWN and name in RATINGS:

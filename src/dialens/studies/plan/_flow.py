@@ -14,7 +14,7 @@ from dialens.studies._study import Study, quality_label
 from dialens.studies._types import JSON, Cell, Field, Screen
 from dialens.studies.design import LIST, Design, Example, Questionnaire, question_field
 from dialens.studies.plan._ordering import arranged, latin_square, shuffled
-from dialens.studies.plan._screens import ScreenMaker, item_screens
+from dialens.studies.plan._screens import ScreenMaker, item_screens, rendering
 from dialens.studies.texts import Texts
 
 STANDARD_LINE = "standard_length"
@@ -269,7 +269,8 @@ def _instructions(design: Design, cell: Cell) -> Screen:
         if quality.definition:
             term = quality_label(design, name)
             body.append({"kind": "definition", "term": term, "text": quality.definition})
-    body += [_example(example, number) for number, example in enumerate(told.examples, start=1)]
+    shown = rendering(factors.condition(design, cell.levels))
+    body += [_example(one, number) | shown for number, one in enumerate(told.examples, start=1)]
     return Screen("instructions", "instructions", told.title, tuple(body))
 
 

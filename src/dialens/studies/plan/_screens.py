@@ -241,7 +241,7 @@ def _body(
     whole = design.items.unit == "dialogue"
     context = next(iter(slots.values())).before if design.items.unit == "turn" else item.context
     if context:
-        blocks.append({"kind": "dialogue", "turns": _turns(context)})
+        blocks.append({"kind": "dialogue", "turns": _turns(context), **rendering(shown)})
     qualities = list(dict.fromkeys(str(field.quality) for field in fields))
     anchor = _anchor(design, item, shown, qualities)
     if anchor["text"] is not None or anchor["values"]:
@@ -253,6 +253,7 @@ def _body(
             named = f"{label} {slot}" if len(slots) > 1 else label
             blocks.append(
                 {"kind": "response", "slot": slot, "label": named, "text": candidate.text}
+                | rendering(shown)
             )
     for quality in qualities:
         told = design.qualities[quality].definition
@@ -275,7 +276,13 @@ def _anchor(
         "label": design.presentation.standard_label,
         "text": item.standard if shown.anchor in _TEXT_SHOWN else None,
         "values": values,
+        **rendering(shown),
     }
+
+
+def rendering(shown: Condition) -> dict[str, JSON]:
+    """What a block says of how its text is shown; nothing where it is shown as it was written."""
+    return {} if shown.render == "plain" else {"render": shown.render}
 
 
 def _turns(said: Sequence[Utterance]) -> list[dict[str, str]]:
