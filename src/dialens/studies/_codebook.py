@@ -151,6 +151,15 @@ def _questions(study: Study) -> dict[str, JSON]:
             for name, question in part.questions.items():
                 field = question_field(name, question)
                 entry = instrument(field.instrument).codebook(field.options)
+                if "statements" in field.options:
+                    for line, text in field.options["statements"].items():
+                        made[f"{name}.{line}"] = {
+                            "prompt": f"{question.prompt} {text}",
+                            "when": when,
+                            "required": question.required,
+                            **entry,
+                        }
+                    continue
                 choices = {c["value"]: c["label"] for c in field.options.get("choices", ())}
                 made[name] = {
                     "prompt": question.prompt,

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dialens.base import DialensError
+from dialens.studies.texts import Texts
 
 JSON = Any
 """What JSON can hold: null, booleans, numbers, strings, lists, objects."""
@@ -48,6 +49,18 @@ class AnswerError(DialensError):
         super().__init__(message)
         self.field = field
         self.message = message
+        self._text: tuple[str, dict[str, object]] | None = None
+
+    @classmethod
+    def of(cls, field: str, key: str, **values: object) -> "AnswerError":
+        """An error that is said in the participant's language: a key of the texts, and values."""
+        error = cls(field, Texts.of("en").say(key, **values))
+        error._text = (key, values)
+        return error
+
+    def said(self, texts: Texts) -> str:
+        """What the participant reads."""
+        return self.message if self._text is None else texts.say(self._text[0], **self._text[1])
 
 
 @dataclass(frozen=True)

@@ -63,8 +63,10 @@ class Quality(Section):
     """Whether it has to be answered."""
     lower_is_better: bool = False
     """Whether less of it is better, as of insulting: the agent with the lowest ratings is best."""
-    level: Literal["turn", "dialogue"] | None = None
-    """Of conversations: whether each reply is judged, or the whole conversation at its end."""
+    level: Literal["item", "turn", "dialogue"] | None = None
+    """Of items: `item` asks once an item instead of once a response; the answer stays with the
+    answers. Of conversations: whether each reply is judged (`turn`), or the whole conversation at
+    its end (`dialogue`)."""
 
 
 class Presentation(Section):
@@ -264,8 +266,9 @@ class Design(Section):
             if "items" not in self.model_fields_set:
                 raise ValueError("give items (what is judged), or conversations to be had first")
             for name, quality in self.qualities.items():
-                if quality.level is not None:
-                    raise misplaced(f"qualities.{name}.level", "is for studies with conversations")
+                problem = _level_problem(self, quality)
+                if problem:
+                    raise misplaced(f"qualities.{name}.level", problem)
             return self
         problem = _talk_problem(self)
         if problem:
@@ -296,6 +299,11 @@ class Design(Section):
                     f"qualities.{name}.instrument",
                     "needs `values`: the choices and the number each stands for, "
                     "e.g. {engaging: 1, not engaging: 0}",
+                )
+            if instrument(asked.kind).judges == "none":
+                raise misplaced(
+                    f"qualities.{name}.instrument",
+                    f"{asked.kind} is for questionnaires. Give each statement a quality of its own",
                 )
         several = [name for name in self.qualities if self._judges(name) == "several"]
         if several and self.items.unit != "response":
@@ -343,12 +351,27 @@ class Design(Section):
         return instrument(self.qualities[quality].instrument.kind).judges
 
 
+def _level_problem(design: Design, quality: Quality) -> str | None:
+    """What is wrong with the level of a quality in a study with items; None if nothing."""
+    if quality.level is None:
+        return None
+    if quality.level != "item":
+        return f"{quality.level} is for studies with conversations"
+    if design.items.unit != "response":
+        return f"items.unit is {design.items.unit}, where each item is asked about as it is"
+    if "scale" in design.factors:
+        return "cannot be asked once an item where the scale is a factor of all qualities"
+    if instrument(quality.instrument.kind).judges == "several":
+        return f"{quality.instrument.kind} is asked once an item already: leave level out"
+    return None
+
+
 def _talk_problem(design: Design) -> tuple[str, str] | None:
     """What does not go together with conversations: where, and why; None if nothing."""
     if "items" in design.model_fields_set:
         return "items", "a study has items or conversations, not both"
     for name, quality in design.qualities.items():
-        if quality.level is None:
+        if quality.level not in ("turn", "dialogue"):
             return f"qualities.{name}", "needs `level`: turn (each reply) or dialogue (the whole)"
         if instrument(quality.instrument.kind).judges == "several":
             return f"qualities.{name}.instrument", "compares responses; here there is one at a time"

@@ -118,6 +118,8 @@ def factor_problem(name: str, factor: Factor) -> tuple[str, str] | None:
             )
         if name == "scale" and level.instrument is None:
             return at, f"{level.name!r} needs an instrument: the scale that is used at this level."
+        if level.instrument is not None and instruments()[level.instrument.kind].judges == "none":
+            return at, f"{level.instrument.kind} is for questionnaires."
         if name == "deadline" and level.seconds is None and level.name != "none":
             return at, f"{level.name!r} needs seconds, or is `none` or a number of seconds."
         if name not in KNOWN and level.note is None:

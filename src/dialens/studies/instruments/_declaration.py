@@ -39,7 +39,7 @@ class Form:
     """What a page has to show for a field, as data; a template makes markup of it.
 
     Attributes:
-        control: `number`, `choices`, `slider`, `best_worst`, `order` or `text`.
+        control: One of `CONTROLS`.
         prompt: The question.
         help: A line below it.
         choices: What can be chosen or ordered.
@@ -62,7 +62,16 @@ class Form:
         return asdict(self) | {"attributes": dict(self.attributes)}
 
 
-CONTROLS = ("number", "choices", "slider", "best_worst", "order", "text")
+CONTROLS = (
+    "number",
+    "choices",
+    "slider",
+    "best_worst",
+    "order",
+    "text",
+    "check_boxes",
+    "matrix",
+)
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,13 @@ from pydantic import Field as Setting
 from pydantic import model_validator
 
 from dialens.studies._types import JSON, AnswerError, Field
+from dialens.studies.instruments._choices import (
+    OTHER,
+    as_stored,
+    own_words,
+    refuse_other,
+    written,
+)
 from dialens.studies.instruments._declaration import (
     Form,
     Instrument,
@@ -22,6 +29,7 @@ from dialens.studies.instruments._declaration import (
 )
 
 _YES, _NO = "yes", "no"
+_WRITES = 0.1  # share of simulated participants who write an answer of their own
 
 
 class YesNoSettings(Settings):
@@ -40,6 +48,13 @@ class ChoiceSettings(Settings):
     kind: Literal["choice"] = "choice"
     values: dict[str, float] | None = None
     """Numbers that the choices stand for, where the answer is a rating; by choice."""
+    other: str | None = Setting(default=None, min_length=1)
+    """Words of a last answer, which participants write themselves; none if not given."""
+
+    @model_validator(mode="after")
+    def _other_is_free(self) -> Self:
+        refuse_other(self.values, self.other)
+        return self
 
 
 class NumberSettings(Settings):
@@ -72,7 +87,10 @@ def _choices_form(field: Field) -> Form:
         "choices",
         prompt_of(field),
         choices=choices_of(field),
-        attributes={"inline": len(choices_of(field)) <= 2},
+        attributes={
+            "inline": len(choices_of(field)) <= 2 and not field.options.get("other"),
+            "other": field.options.get("other"),
+        },
     )
 
 
@@ -93,10 +111,31 @@ def _yes_no_rows(field: Field, value: JSON) -> Rows:
 
 
 def _choice_options(settings: ChoiceSettings) -> dict[str, JSON]:
+    own = {} if settings.other is None else {"other": settings.other}
     if settings.values is None:
-        return {}
+        return own
     choices = [{"value": name, "label": name} for name in settings.values]
-    return {"values": settings.values, "choices": choices}
+    return {"values": settings.values, "choices": choices} | own
+
+
+def _choice_parse(field: Field, value: JSON) -> str:
+    """One of the answers, or what somebody wrote; a form sends `choice` and `other` apart."""
+    if field.options.get("other") is None:
+        return one_of(field, value)
+    own = own_words(value)
+    if own is not None:
+        value = {"choice": OTHER, OTHER: own}
+    if not isinstance(value, dict):
+        return one_of(field, value)
+    if not set(value) <= {"choice", OTHER}:
+        raise AnswerError.of(field.name, "error_choose")
+    text = written(field, value.get(OTHER, ""))
+    chosen = value.get("choice") or (OTHER if text else "")
+    if chosen != OTHER:
+        return one_of(field, chosen)
+    if not text:
+        raise AnswerError.of(field.name, "error_other_empty")
+    return as_stored(text)
 
 
 def _choice_draw(generator: np.random.Generator, field: Field, latent: Latent, noise: float) -> str:
@@ -106,12 +145,14 @@ def _choice_draw(generator: np.random.Generator, field: Field, latent: Latent, n
         names = sorted(values, key=lambda name: float(values[name]))
         share = (max(latent.values()) + generator.normal(0, noise)) / 100
         return str(names[int(np.clip(share * len(names), 0, len(names) - 1))])
+    if field.options.get("other") is not None and generator.random() < _WRITES:
+        return as_stored("something else")
     return known[int(generator.integers(len(known)))].value
 
 
 def _choice_rows(field: Field, value: JSON) -> Rows:
     values = field.options.get("values")
-    return only(field, float(values[value])) if values else ()
+    return only(field, float(values[value])) if values and value in values else ()
 
 
 def _choice_scale(field: Field) -> dict[str, JSON]:
@@ -187,7 +228,7 @@ CHOICE = Instrument(
     seconds=5.0,
     options=_choice_options,
     form=_choices_form,
-    parse=one_of,
+    parse=_choice_parse,
     draw=_choice_draw,
     rows=_choice_rows,
     scale=_choice_scale,

@@ -95,4 +95,5 @@ SLIDER = Instrument(
     rows=_rows,
     scale=_scale,
     sample={"low": -1.0, "high": 1.0, "step": 0.01},
+    asks=True,
 )

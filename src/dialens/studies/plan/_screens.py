@@ -60,7 +60,7 @@ class ScreenMaker:
                 options["anchor_note"] = self.texts.say(
                     "anchor_repeated", standard=named, value=f"{value:g}"
                 )
-        if slot is None:
+        if slot is None and declared.level != "item":
             options["choices"] = [
                 {"value": str(number), "label": f"{called} {number}"}
                 for number in range(1, n_slots + 1)
@@ -185,11 +185,12 @@ def _fields(
     """The question about a quality of one slot, or (slot None) of all slots at once."""
     declared = maker.design.qualities[quality]
     used = instrument(shown.instrument_of(declared).kind)
-    if (used.judges == "several") != (slot is None):
+    whole = declared.level == "item"
+    if (whole or used.judges == "several") != (slot is None):
         return []
-    if slot is None and len(slots) < used.fewest:
+    if used.judges == "several" and len(slots) < used.fewest:
         return []  # a reply is missing; `study check` says so
-    judged = slots if slot is None else {slot: slots[slot]}
+    judged = {} if whole else slots if slot is None else {slot: slots[slot]}
     rules = [rule for rule in item.expect if rule["quality"] == quality]
     return [
         Field(
@@ -246,7 +247,7 @@ def _body(
     anchor = _anchor(design, item, shown, qualities)
     if anchor["text"] is not None or anchor["values"]:
         blocks.append(anchor)
-    on_screen = {slot for field in fields for slot in field.targets}
+    on_screen = {slot for field in fields for slot in field.targets or slots}
     for slot, candidate in slots.items():
         if slot in on_screen and not whole:
             label = design.presentation.response_label
