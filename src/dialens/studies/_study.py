@@ -102,10 +102,8 @@ class Study:
         """
         data = json.loads(text)
         parts = ("items", "practice", "gold")
-        return cls(
-            Design.model_validate(data["design"]),
-            *(tuple(Item.from_json(item) for item in data[part]) for part in parts),
-        )
+        items = {part: tuple(Item.from_json(item) for item in data[part]) for part in parts}
+        return cls(Design.model_validate(data["design"]), **items)
 
 
 def load_study(path: str | Path) -> Study:
@@ -185,8 +183,8 @@ def _check(study: Study, kinds: Kinds, place: str, written: Mapping[str, str]) -
     for item in everything:
         if shown & set(_TEXTUAL) and item.standard is None:
             raise DialensError(
-                f"{written.get(item.id, place)}: the item {item.id!r} has no standard response, which the anchor "
-                f"{' or '.join(sorted(shown & set(_TEXTUAL)))} shows. Give it one (`standard`), or "
+                f"{written.get(item.id, place)}: the item {item.id!r} has no standard response, "
+                f"which the anchor {' or '.join(sorted(shown & set(_TEXTUAL)))} shows. Give it one (`standard`), or "
                 "leave that level out."
             )
     for item in (*study.practice, *study.gold):

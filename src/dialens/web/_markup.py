@@ -83,11 +83,15 @@ def _bullets(text: str) -> str:
     return _BULLETS.sub(r"\1- ", text)
 
 
-def _may_link(address: str) -> bool:
-    try:
-        return urlsplit(address).scheme.lower() in _SCHEMES
-    except ValueError:
-        return False
+class _Markdown(MarkdownIt):
+    """Markdown whose links lead to addresses that a browser opens, and nothing else."""
+
+    def validateLink(self, url: str) -> bool:
+        """Asked of every link."""
+        try:
+            return urlsplit(url).scheme.lower() in _SCHEMES
+        except ValueError:
+            return False
 
 
 def _with_addresses(state: Any) -> None:
@@ -140,8 +144,7 @@ def _constant(html: str) -> Any:
 
 def _parser(*, said: bool) -> MarkdownIt:
     options = {"html": False, "breaks": said, "xhtmlOut": False}
-    made = MarkdownIt("commonmark", options).enable("table").disable(list(_OFF))
-    made.validateLink = _may_link  # type: ignore[method-assign]
+    made = _Markdown("commonmark", options).enable("table").disable(list(_OFF))
     if not said:
         made.core.ruler.push("addresses", _with_addresses)
     made.core.ruler.push("prepared", _prepared)
@@ -152,7 +155,7 @@ def _parser(*, said: bool) -> MarkdownIt:
         "table_close": "</table></div>\n",
     }
     for name, html in rules.items():
-        made.renderer.rules[name] = _constant(html)
+        made.add_render_rule(name, _constant(html))
     return made
 
 

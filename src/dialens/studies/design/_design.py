@@ -150,8 +150,8 @@ class Practice(Section):
     text: str = "These rounds are for practice and do not count."
     """What stands above them."""
     lines: list[Annotated[float, Setting(gt=0, le=1000)]] = Setting(default_factory=list)
-    """Lengths of lines to be judged by magnitude estimation; the first is the standard. Only their ratios
-    count: they are drawn to one scale."""
+    """Lengths of lines to be judged by magnitude estimation; the first is the standard. Only
+    their ratios count: they are drawn to one scale."""
     items: list[ItemEntry] = Setting(default_factory=list)
     """Items to be judged like the others."""
 
@@ -161,8 +161,8 @@ class Practice(Section):
             raise ValueError("lines: one line is the standard, give at least one to judge")
         if self.lines and max(self.lines) > _LINES_RATIO * min(self.lines):
             raise ValueError(
-                f"lines: {max(self.lines):g} is more than {_LINES_RATIO} times {min(self.lines):g}; "
-                "drawn to one scale, the short one could not be seen"
+                f"lines: {max(self.lines):g} is more than {_LINES_RATIO} times "
+                f"{min(self.lines):g}; drawn to one scale, the short one could not be seen"
             )
         return self
 
@@ -266,9 +266,9 @@ class Design(Section):
             if "items" not in self.model_fields_set:
                 raise ValueError("give items (what is judged), or conversations to be had first")
             for name, quality in self.qualities.items():
-                problem = _level_problem(self, quality)
-                if problem:
-                    raise misplaced(f"qualities.{name}.level", problem)
+                misfit = _level_problem(self, quality)
+                if misfit:
+                    raise misplaced(f"qualities.{name}.level", misfit)
             return self
         problem = _talk_problem(self)
         if problem:

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import create_model, model_validator
 from pydantic import Field as Setting
+from pydantic import create_model, model_validator
 
 from dialens.studies._kinds import OneOf
 from dialens.studies._types import JSON, AnswerError, Field

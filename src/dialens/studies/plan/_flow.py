@@ -337,10 +337,10 @@ def _lines(design: Design, shown: Condition) -> list[Screen]:
             {"kind": "line", "label": "Second line", "length": length},
         )
         second = _line("length", "How long is the second line?", modulus, length)
-        fields = (second,)
+        fields = [second]
         if modulus is None:
-            fields = (_line(STANDARD_LINE, texts.say("line_first"), None, drawn[0]), second)
-        made.append(Screen(f"line-{number:02d}", "practice", "Practice", body, fields))
+            fields.insert(0, _line(STANDARD_LINE, texts.say("line_first"), None, drawn[0]))
+        made.append(Screen(f"line-{number:02d}", "practice", "Practice", body, tuple(fields)))
     return made
 
 
