@@ -6,6 +6,7 @@ from ._exchange import ANSWERED, FAILED, GIVEN_UP, WAITING, Exchange, is_over, s
 from ._files import SCHEMA, STUDY, read_design, study_file, study_schema, write_schema
 from ._http_participation import simulate_over_http
 from ._judgements import check_outcomes, rating_rows
+from ._media import MEDIA_TYPES, media_files
 from ._participation import Entrance, attendance, take_part
 from ._preregistration import (
     FILE,
@@ -29,6 +30,7 @@ __all__ = [
     "GIVEN_UP",
     "HUMAN",
     "JSON",
+    "MEDIA_TYPES",
     "NOT_PREREGISTERED",
     "RATER_HEADER",
     "SCHEMA",
@@ -61,6 +63,7 @@ __all__ = [
     "is_absent",
     "is_over",
     "load_study",
+    "media_files",
     "preregister",
     "preregistration_markdown",
     "preview",

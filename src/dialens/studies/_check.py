@@ -128,8 +128,8 @@ def _words(value: JSON) -> int:
     if isinstance(value, str):
         return len(value.split())
     if isinstance(value, Mapping):
-        if value.get("kind") == "talk":
-            return 0  # it was read when it was had
+        if value.get("kind") in ("talk", "media"):
+            return 0  # it was read when it was had; it is no text
         return sum(_words(part) for name, part in value.items() if name != "kind")
     if isinstance(value, Sequence):
         return sum(_words(part) for part in value)
@@ -224,7 +224,10 @@ def _block(block: Mapping[str, JSON]) -> list[str]:
     if kind == "definition":
         return [f"{block['term']}: {block['text']}"]
     if kind == "response":
-        return [f"{block['label']}: {block['text']}"]
+        own = [line for one in block.get("media", ()) for line in _block(one)]
+        return [f"{block['label']}: {block['text']}", *own]
+    if kind == "media":
+        return [f"({block['type']}: {block['alt']})"]
     if kind == "line":
         return [f"{block['label']}: a line of length {block['length']:g}"]
     if kind == "talk":

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import combinations
 from pathlib import Path
 
@@ -10,6 +10,7 @@ import polars as pl
 
 from dialens.base import DialensError, did_you_mean, read_yaml, validated
 from dialens.corpus import read
+from dialens.studies._media import Media, load_media
 from dialens.studies._types import JSON
 from dialens.studies.design import GoldEntry, ItemEntry, Items, UtteranceEntry
 
@@ -19,6 +20,7 @@ Places = Sequence[str]
 """Where items are written, in their order: `items.yaml:12`; empty where nobody knows."""
 
 _SIDES = ("A", "B")
+_HERE = Path()
 
 
 @dataclass(frozen=True)
@@ -61,10 +63,18 @@ class Item:
     candidates: tuple[Candidate, ...]
     standard: str | None = None
     expect: tuple[Mapping[str, JSON], ...] = ()
+    media: tuple[Media, ...] = ()
+
+    def as_json(self) -> dict[str, JSON]:
+        """The item as JSON; `from_json` reads it."""
+        data = asdict(self)
+        if not self.media:
+            del data["media"]
+        return data
 
     @classmethod
     def from_json(cls, data: Mapping[str, JSON]) -> "Item":
-        """What `dataclasses.asdict` made, back again."""
+        """What `as_json` made, back again."""
         return cls(
             id=data["id"],
             context=tuple(Utterance(**said) for said in data["context"]),
@@ -74,6 +84,7 @@ class Item:
             ),
             standard=data["standard"],
             expect=tuple(data["expect"]),
+            media=tuple(Media(**one) for one in data.get("media", ())),
         )
 
 
@@ -94,8 +105,8 @@ def load_items(
         entries = list(section.inline or ())
         if section.file is not None:
             entries, places = _read_entries(folder / section.file)
-        items = [inline_item(entry, section.unit, system) for entry in entries]
-        written = {item.id: where for item, where in zip(items, places, strict=False)}
+        written = {entry.id: where for entry, where in zip(entries, places, strict=False)}
+        items = [_placed(entry, section.unit, system, folder, written) for entry in entries]
     if not items:
         raise DialensError("The study has no items: there is nothing to judge.")
     _unique(items)
@@ -130,8 +141,25 @@ def _entry(line: str, number: int, path: Path) -> ItemEntry:
     return validated(ItemEntry, data, {}, path, first_line=number)
 
 
-def inline_item(entry: ItemEntry, unit: str, system: str) -> Item:
+def _placed(
+    entry: ItemEntry, unit: str, system: str, folder: Path, written: Mapping[str, str]
+) -> Item:
+    try:
+        return inline_item(entry, unit, system, folder)
+    except DialensError as error:
+        if entry.id not in written:
+            raise
+        raise DialensError(f"{written[entry.id]}: {error}") from error
+
+
+def inline_item(entry: ItemEntry, unit: str, system: str, folder: Path = _HERE) -> Item:
     """An item as the study file writes it, in full.
+
+    Args:
+        entry: As the study file writes it.
+        unit: What is judged.
+        system: What stands for the system.
+        folder: Where the study file lies.
 
     Examples:
         >>> entry = ItemEntry(id="c1", context=["Tea?"], responses={"bot": "Yes!"})
@@ -141,6 +169,7 @@ def inline_item(entry: ItemEntry, unit: str, system: str) -> Item:
     """
     expect = entry.expect if isinstance(entry, GoldEntry) else []
     rules = tuple(rule.model_dump(exclude_none=True) for rule in expect)
+    media = load_media(entry, folder)
     if unit == "response":
         if not entry.responses:
             raise DialensError(
@@ -150,7 +179,7 @@ def inline_item(entry: ItemEntry, unit: str, system: str) -> Item:
             Candidate(key, text, system, key, entry.id, len(entry.context))
             for key, text in entry.responses.items()
         )
-        return Item(entry.id, _spoken(entry.context), candidates, entry.standard, rules)
+        return Item(entry.id, _spoken(entry.context), candidates, entry.standard, rules, media)
     if entry.responses:
         raise DialensError(
             f"The item {entry.id!r} has responses, but items.unit is {unit}: whole conversations "
@@ -165,7 +194,8 @@ def inline_item(entry: ItemEntry, unit: str, system: str) -> Item:
             f"Name the speaker that is judged with `agent`; speakers: {', '.join(speakers)}."
         )
     roles = ["agent" if utterance.speaker == agent else "partner" for utterance in said]
-    return _whole(entry.id, said, roles, unit, system, agent, entry.id, rules)
+    whole = _whole(entry.id, said, roles, unit, system, agent, entry.id, rules)
+    return replace(whole, media=media)
 
 
 def _spoken(context: Sequence[UtteranceEntry]) -> tuple[Utterance, ...]:

@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
@@ -51,9 +51,9 @@ class Study:
         """
         data = {
             "design": self.design.model_dump(mode="json", exclude_unset=True),
-            "items": [asdict(item) for item in self.items],
-            "practice": [asdict(item) for item in self.practice],
-            "gold": [asdict(item) for item in self.gold],
+            "items": [item.as_json() for item in self.items],
+            "practice": [item.as_json() for item in self.practice],
+            "gold": [item.as_json() for item in self.gold],
         }
         return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
 
@@ -101,9 +101,11 @@ class Study:
             True
         """
         data = json.loads(text)
-        parts = ("items", "practice", "gold")
-        items = {part: tuple(Item.from_json(item) for item in data[part]) for part in parts}
-        return cls(Design.model_validate(data["design"]), **items)
+        items, practice, gold = (
+            tuple(Item.from_json(item) for item in data[part])
+            for part in ("items", "practice", "gold")
+        )
+        return cls(Design.model_validate(data["design"]), items, practice, gold)
 
 
 def load_study(path: str | Path) -> Study:
@@ -135,8 +137,8 @@ def _complete(design: Design, folder: Path, place: str, places: Sequence[str] = 
     written: dict[str, str] = {}
     if design.conversations is None:
         items, written = load_items(design.items, folder, design.study, places)
-    practice = _inline(design, "practice")
-    gold = _inline(design, "gold")
+    practice = _inline(design, "practice", folder)
+    gold = _inline(design, "gold", folder)
     kinds = {name: _kinds(design, name) for name in design.qualities}
     notes = missing_replies(items, kinds, written)
     items = tuple(item for item in items if judgeable(item, kinds))
@@ -161,9 +163,10 @@ def _complete(design: Design, folder: Path, place: str, places: Sequence[str] = 
     return study
 
 
-def _inline(design: Design, part: str) -> tuple[Item, ...]:
+def _inline(design: Design, part: str, folder: Path) -> tuple[Item, ...]:
     entries = design.practice.items if part == "practice" else design.checks.gold
-    return tuple(inline_item(entry, design.items.unit, design.study) for entry in entries)
+    unit = design.items.unit
+    return tuple(inline_item(entry, unit, design.study, folder) for entry in entries)
 
 
 def _kinds(design: Design, quality: str) -> set[str]:
@@ -184,8 +187,8 @@ def _check(study: Study, kinds: Kinds, place: str, written: Mapping[str, str]) -
         if shown & set(_TEXTUAL) and item.standard is None:
             raise DialensError(
                 f"{written.get(item.id, place)}: the item {item.id!r} has no standard response, "
-                f"which the anchor {' or '.join(sorted(shown & set(_TEXTUAL)))} shows. Give it one (`standard`), or "
-                "leave that level out."
+                f"which the anchor {' or '.join(sorted(shown & set(_TEXTUAL)))} shows. Give it "
+                "one (`standard`), or leave that level out."
             )
     for item in (*study.practice, *study.gold):
         for quality, used in kinds.items():

@@ -175,7 +175,8 @@ class Pages:
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        self._environment.globals |= {"asset": asset_url, "study_title": title, "lang": language}
+        self._environment.globals |= {"asset": asset_url, "media_url": media_url}
+        self._environment.globals |= {"study_title": title, "lang": language}
         self._environment.filters |= {
             "number": number,
             "markdown": markdown,
@@ -198,6 +199,11 @@ def number(value: float) -> str:
         ('100', '0.5', '1000000')
     """
     return f"{value:.0f}" if value == int(value) else f"{value:g}"
+
+
+def media_url(name: str) -> str:
+    """Where a picture, sound or film of an item is found."""
+    return f"/media/{name}"
 
 
 @cache

@@ -2,7 +2,7 @@ from ._anchors import anchor_value
 from ._conversations import AGENT, Conversations, TalkingAgent
 from ._design import EACH, Design, Example, Quality
 from ._factors import LIST
-from ._items import GoldEntry, ItemEntry, Items, UtteranceEntry
+from ._items import GoldEntry, ItemEntry, Items, MediaEntry, UtteranceEntry
 from ._questions import Questionnaire, question_field
 from ._recruiter import LinkRecruiter, MTurkRecruiter, ProlificRecruiter, RecruiterSettings
 
@@ -18,6 +18,7 @@ __all__ = [
     "Items",
     "LinkRecruiter",
     "MTurkRecruiter",
+    "MediaEntry",
     "ProlificRecruiter",
     "Quality",
     "Questionnaire",

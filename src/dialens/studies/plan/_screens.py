@@ -241,6 +241,7 @@ def _body(
     blocks: list[dict[str, JSON]] = [{"kind": "text", "text": note} for note in shown.notes]
     whole = design.items.unit == "dialogue"
     context = next(iter(slots.values())).before if design.items.unit == "turn" else item.context
+    blocks += [one.block() for one in item.media if one.of is None]
     if context:
         blocks.append({"kind": "dialogue", "turns": _turns(context), **rendering(shown)})
     qualities = list(dict.fromkeys(str(field.quality) for field in fields))
@@ -252,8 +253,10 @@ def _body(
         if slot in on_screen and not whole:
             label = design.presentation.response_label
             named = f"{label} {slot}" if len(slots) > 1 else label
+            own = [one.block() for one in item.media if one.of == candidate.key]
             blocks.append(
                 {"kind": "response", "slot": slot, "label": named, "text": candidate.text}
+                | ({"media": own} if own else {})
                 | rendering(shown)
             )
     for quality in qualities:

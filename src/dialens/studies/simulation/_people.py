@@ -15,7 +15,8 @@ from functools import cached_property
 import numpy as np
 
 from dialens.studies._check import screen_seconds
-from dialens.studies._items import Item
+from dialens.studies._items import Candidate, Item
+from dialens.studies._media import names_of
 from dialens.studies._raters import SIMULATED, RaterReply
 from dialens.studies._study import Study
 from dialens.studies._types import JSON, Field, Screen
@@ -108,10 +109,7 @@ class World:
     def gold(self) -> dict[tuple[str, str], tuple[Item, str]]:
         """Gold items by what stands on the screen."""
         return {
-            (plain(said.text for said in one.before or item.context), plain([one.text])): (
-                item,
-                one.key,
-            )
+            _known(item, one): (item, one.key)
             for item in self.study.gold
             for one in item.candidates
         }
@@ -119,9 +117,7 @@ class World:
     @cached_property
     def _agents(self) -> dict[tuple[str, str], str]:
         return {
-            (plain(said.text for said in one.before or item.context), plain([one.text])): one.agent
-            for item in self.study.items
-            for one in item.candidates
+            _known(item, one): one.agent for item in self.study.items for one in item.candidates
         }
 
     def _talker(self, context: str, response: str) -> str:
@@ -291,18 +287,26 @@ class SimulatedRater:
         return float(max(round(value / step), 1) * step) if value > step else value
 
 
+def _known(item: Item, one: Candidate) -> tuple[str, str]:
+    """What will stand on the screen of a candidate: as `_judged` reads it there."""
+    said = [*names_of(item.media, None), *(said.text for said in one.before or item.context)]
+    return plain(said), plain([one.text, *names_of(item.media, one.key)])
+
+
 def _judged(screen: Screen, slot: str) -> tuple[str, str]:
     """What stands on the screen: the conversation, and the response in a slot."""
-    said = [
+    said = [block["name"] for block in screen.body if block["kind"] == "media"]
+    said += [
         turn["text"]
         for block in screen.body
         if block["kind"] == "dialogue"
         for turn in block["turns"]
     ]
     response = [
-        block["text"]
+        text
         for block in screen.body
         if block["kind"] == "response" and block["slot"] == slot
+        for text in (block["text"], *(one["name"] for one in block.get("media", ())))
     ]
     return plain(said), plain(response or [""])
 
