@@ -15,7 +15,6 @@ from dialens.studies._items import Candidate, Item
 from dialens.studies._types import JSON, Cell, Screen
 from dialens.studies.design import AGENT, Conversations, Design, TalkingAgent
 from dialens.studies.plan import ScreenMaker, arranged, judged_screens, latin_square
-from dialens.studies.texts import Texts
 
 YOU = "You"
 """What participants read above their own words."""
@@ -44,7 +43,7 @@ def talk_screens(
     """
     talks = design.conversations
     assert talks is not None
-    maker = ScreenMaker(design, Texts.of(design.language))
+    maker = ScreenMaker(design)
     agents = agents_of(talks, cell, digit)
     turn_of_topics = digit(len(talks.topics))
     by_conversation = []

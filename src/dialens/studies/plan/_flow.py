@@ -54,7 +54,7 @@ def plan(study: Study, cell: Cell | str, seed: int) -> tuple[Screen, ...]:
     design = study.design
     digits = _Digits(seed)
     names = _turned(list(design.qualities), design.presentation.qualities, seed, digits, study.name)
-    maker = ScreenMaker(design, Texts.of(design.language))
+    maker = ScreenMaker(design)
     start = factors.condition(design, {**own.levels, **factors.within(design)[0]})
     screens = [
         _consent(design),

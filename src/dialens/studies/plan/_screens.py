@@ -20,7 +20,6 @@ class ScreenMaker:
     """Makes screens of a design; what is the same on many of them is made once and shared."""
 
     design: Design
-    texts: Texts
     _options: dict[tuple[str, str, str | None, int], dict[str, JSON]] = field(default_factory=dict)
 
     def options(
@@ -57,7 +56,8 @@ class ScreenMaker:
             options["anchor_value"] = value
             if self.design.presentation.anchor_repeated:
                 named = self.design.presentation.standard_label
-                options["anchor_note"] = self.texts.say(
+                texts = Texts.of(self.design.language)
+                options["anchor_note"] = texts.say(
                     "anchor_repeated", standard=named, value=f"{value:g}"
                 )
         if slot is None and declared.level != "item":
