@@ -206,7 +206,7 @@ def _field(field: Field) -> str:
     used = instrument(field.instrument)
     form = used.form(field)
     about = f"{field.options['slot_label']}: " if "slot_label" in field.options else ""
-    answers = " / ".join(choice.label for choice in form.choices)
+    answers = " / ".join(choice.label for choice in form.choices if choice.label)
     return f"{about}{form.prompt}  [{used.title.lower()}]" + (f"  {answers}" if answers else "")
 
 

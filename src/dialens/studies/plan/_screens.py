@@ -65,7 +65,7 @@ class ScreenMaker:
                 {"value": str(number), "label": f"{called} {number}"}
                 for number in range(1, n_slots + 1)
             ]
-        elif n_slots > 1:
+        elif slot is not None and n_slots > 1:
             options |= {"slot": slot, "slot_label": f"{called} {slot}"}
         return options
 
