@@ -172,7 +172,7 @@ def test_hostile_items_are_only_text(make: Make, visit: Visit) -> None:
             factors={},
             presentation={
                 "anchor": "both",
-                "anchor_value": 100,
+                "anchor_value": {"one": 100, "two": 50, "three": 3},
                 "standard_label": HOSTILE,
                 "response_label": HOSTILE,
             },

@@ -75,10 +75,11 @@ def test_nothing_is_said_in_english_from_the_first_page_to_the_last(
 
 def test_places_that_are_taken_and_declining_are_said_in_it(make: Make, visit: Visit) -> None:
     site = make(tea(language="fr", targets=1, factors={}))
-    one, other = visit(site), visit(site)
-    page = one.begin()
-    assert "Toutes les places sont prises" in other.begin().html
-    declined = one.client.post("/study", data=page.hidden | {"a:consent": "no"})
+    one, other, late = visit(site), visit(site), visit(site)
+    page = other.begin()
+    one.answer(one.begin())
+    assert "Toutes les places sont prises" in late.begin().html
+    declined = other.client.post("/study", data=page.hidden | {"a:consent": "no"})
     assert "Vous avez choisi de ne pas participer" in unescape(declined.text)
 
 

@@ -14,6 +14,7 @@ from ._files import (
 )
 from ._http_participation import simulate_over_http
 from ._judgements import check_outcomes, rating_rows
+from ._media import MEDIA_TYPES, media_files
 from ._paradata import DEVICES, Paradata
 from ._participation import Entrance, attendance, ending, take_part
 from ._preregistration import (
@@ -53,6 +54,7 @@ __all__ = [
     "GIVEN_UP",
     "HUMAN",
     "JSON",
+    "MEDIA_TYPES",
     "NOT_PREREGISTERED",
     "NO_CONSENT",
     "RATER_HEADER",
@@ -92,6 +94,7 @@ __all__ = [
     "is_absent",
     "is_over",
     "load_study",
+    "media_files",
     "preregister",
     "preregistration_markdown",
     "preview",

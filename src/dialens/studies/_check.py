@@ -131,8 +131,8 @@ def _words(value: JSON) -> int:
     if isinstance(value, str):
         return len(value.split())
     if isinstance(value, Mapping):
-        if value.get("kind") == "talk":
-            return 0  # it was read when it was had
+        if value.get("kind") in ("talk", "media"):
+            return 0  # it was read when it was had; it is no text
         return sum(_words(part) for name, part in value.items() if name != "kind")
     if isinstance(value, Sequence):
         return sum(_words(part) for part in value)
@@ -141,7 +141,7 @@ def _words(value: JSON) -> int:
 
 def _warnings(study: Study, longest: float) -> list[str]:
     design = study.design
-    said = []
+    said = list(study.notes)
     if longest > design.limits.session_minutes:
         said.append(
             f"A session takes about {longest:.0f} minutes, but limits.session_minutes is "
@@ -209,7 +209,7 @@ def _field(field: Field, texts: Texts) -> str:
     used = instrument(field.instrument)
     form = used.form(field, texts)
     about = f"{field.options['slot_label']}: " if "slot_label" in field.options else ""
-    answers = " / ".join(choice.label for choice in form.choices)
+    answers = " / ".join(choice.label for choice in form.choices if choice.label)
     return f"{about}{form.prompt}  [{used.title.lower()}]" + (f"  {answers}" if answers else "")
 
 
@@ -227,7 +227,10 @@ def _block(block: Mapping[str, JSON]) -> list[str]:
     if kind == "definition":
         return [f"{block['term']}: {block['text']}"]
     if kind == "response":
-        return [f"{block['label']}: {block['text']}"]
+        own = [line for one in block.get("media", ()) for line in _block(one)]
+        return [f"{block['label']}: {block['text']}", *own]
+    if kind == "media":
+        return [f"({block['type']}: {block['alt']})"]
     if kind == "line":
         return [f"{block['label']}: a line of length {block['length']:g}"]
     if kind == "talk":

@@ -86,6 +86,7 @@ _FACTOR_MEANING = {
     "scale": "The instrument all qualities are judged with",
     "order": "The order of the items",
     "deadline": "The time for a rating screen",
+    "render": "Whether Markdown in what was said is shown as what it means",
 }
 
 
@@ -175,6 +176,15 @@ def _questions(study: Study) -> dict[str, JSON]:
             for name, question in part.questions.items():
                 field = question_field(name, question)
                 entry = instrument(field.instrument).codebook(field.options)
+                if "statements" in field.options:
+                    for line, text in field.options["statements"].items():
+                        made[f"{name}.{line}"] = {
+                            "prompt": f"{question.prompt} {text}",
+                            "when": when,
+                            "required": question.required,
+                            **entry,
+                        }
+                    continue
                 choices = {}
                 if "choices" in field.options:
                     shown = instrument(field.instrument).form(field, study.texts)

@@ -46,9 +46,14 @@ def read_design(path: str | Path) -> Design:
         ...
         dialens.DialensError: ...study.yaml:2: titel: there is no such key. Did you mean...
     """
+    return design_with_lines(path)[0]
+
+
+def design_with_lines(path: str | Path) -> tuple[Design, dict[tuple[str | int, ...], int]]:
+    """A study file, checked, and the line of everything in it."""
     file = study_file(path)
     data, lines = read_yaml(file)
-    return validated(Design, data, lines, file)
+    return validated(Design, data, lines, file), lines
 
 
 def unfinished_lines(path: str | Path) -> list[str]:

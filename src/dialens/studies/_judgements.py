@@ -36,6 +36,7 @@ def rating_rows(screen: Screen, field: Field, value: JSON) -> list[dict[str, JSO
     if screen.kind != "rating" or field.quality is None or value is None:
         return []
     used = instrument(field.instrument)
+    number = field.options.get("anchor_value")
     lower = any(target.get(LOWER) for target in field.targets.values())
     shared = {
         "quality": field.quality,
@@ -43,11 +44,11 @@ def rating_rows(screen: Screen, field: Field, value: JSON) -> list[dict[str, JSO
         "condition": screen.state.get("condition"),
         "factors": _json(factor_levels(screen)),
         "order": screen.state.get("order"),
-        "anchor": screen.state.get("anchor"),
+        "anchor": f"{number:g}" if number is not None else screen.state.get("anchor"),
     }
     return [
-        {name: field.targets[slot].get(name) for name in _TARGET} | shared | {"value": number}
-        for slot, number in used.rows(field, value)
+        {name: field.targets[slot].get(name) for name in _TARGET} | shared | {"value": rating}
+        for slot, rating in used.rows(field, value)
     ]
 
 

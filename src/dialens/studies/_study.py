@@ -3,25 +3,23 @@
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
 from dialens.base import DialensError, did_you_mean, read_yaml
 from dialens.studies import _factors as factors
-from dialens.studies._files import read_design, study_file
+from dialens.studies._files import design_with_lines, study_file
 from dialens.studies._items import Item, inline_item, load_items, pairs
+from dialens.studies._missing import Kinds, fewest, judgeable, missing_replies
 from dialens.studies._translation import translated, translation_file
 from dialens.studies._types import JSON, Cell
 from dialens.studies.design import Design, texts_of
-from dialens.studies.instruments import instrument
 from dialens.studies.plan import dealt, shuffled
 from dialens.studies.texts import LANGUAGES, Texts, shipped_language, text_problem, untranslated
 
 _TEXTUAL = ("textual", "both")
-_NUMERICAL = ("numerical", "both")
-_FEWEST = {"best_worst": 3, "ranking": 2, "pairwise": 2}
 
 
 @dataclass(frozen=True)
@@ -34,6 +32,7 @@ class Study:
         practice: Items that do not count.
         gold: Items whose answer is known.
         translations: The same study in its further languages.
+        notes: What a careful colleague should know of the items: what is not asked, and why.
     """
 
     design: Design
@@ -41,6 +40,7 @@ class Study:
     practice: tuple[Item, ...] = ()
     gold: tuple[Item, ...] = ()
     translations: "Mapping[str, Study]" = field(default_factory=dict)
+    notes: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def name(self) -> str:
@@ -131,7 +131,7 @@ _PARTS = ("items", "practice", "gold")
 
 def _plain(study: Study) -> dict[str, JSON]:
     data: dict[str, JSON] = {"design": study.design.model_dump(mode="json", exclude_unset=True)}
-    return data | {part: [asdict(item) for item in getattr(study, part)] for part in _PARTS}
+    return data | {part: [item.as_json() for item in getattr(study, part)] for part in _PARTS}
 
 
 def _from_plain(data: Mapping[str, JSON]) -> Study:
@@ -142,7 +142,10 @@ def _from_plain(data: Mapping[str, JSON]) -> Study:
 def load_study(path: str | Path) -> Study:
     """A study from its file, or from the folder that holds `study.yaml`, with its items."""
     file = study_file(path)
-    return _with_translations(read_design(file), file.parent, file.stem, str(file))
+    design, lines = design_with_lines(file)
+    entries = range(len(design.items.inline or ()))
+    places = [f"{file}:{lines['items', 'inline', number]}" for number in entries]
+    return _with_translations(design, file.parent, file.stem, str(file), places)
 
 
 def study_of(data: Mapping[str, JSON], folder: Path | None = None) -> Study:
@@ -161,9 +164,11 @@ def study_of(data: Mapping[str, JSON], folder: Path | None = None) -> Study:
     return _with_translations(design, folder or Path(), "study", "the study")
 
 
-def _with_translations(design: Design, folder: Path, stem: str, place: str) -> Study:
+def _with_translations(
+    design: Design, folder: Path, stem: str, place: str, places: Sequence[str] = ()
+) -> Study:
     """A study with its further languages, each of which asks the same of the same items."""
-    study = _complete(design, folder, place)
+    study = _complete(design, folder, place, places)
     translations = {}
     for language in design.languages:
         if language == design.language:
@@ -210,14 +215,17 @@ def _with_texts(design: Design, folder: Path, place: str) -> Design:
     return design
 
 
-def _complete(design: Design, folder: Path, place: str) -> Study:
+def _complete(design: Design, folder: Path, place: str, places: Sequence[str] = ()) -> Study:
     design = _with_texts(design, folder, place)
     items: tuple[Item, ...] = ()
+    written: dict[str, str] = {}
     if design.conversations is None:
-        items = load_items(design.items, folder, design.study)
-    practice = _inline(design, "practice")
-    gold = _inline(design, "gold")
+        items, written = load_items(design.items, folder, design.study, places)
+    practice = _inline(design, "practice", folder)
+    gold = _inline(design, "gold", folder)
     kinds = {name: _kinds(design, name) for name in design.qualities}
+    notes = missing_replies(items, kinds, written)
+    items = tuple(item for item in items if judgeable(item, kinds))
     everything = set().union(*kinds.values())
     if "pairwise" in everything:
         if everything != {"pairwise"} and any(len(item.candidates) > 2 for item in items):
@@ -234,14 +242,15 @@ def _complete(design: Design, folder: Path, place: str) -> Study:
     if sample is not None and sample.by == "study":
         chosen = {item.id for item in shuffled(items, design.study, "sample")[: sample.count]}
         items = tuple(item for item in items if item.id in chosen)
-    study = Study(design, items, practice, gold)
-    _check(study, kinds, place)
+    study = Study(design, items, practice, gold, notes=tuple(notes))
+    _check(study, kinds, place, written)
     return study
 
 
-def _inline(design: Design, part: str) -> tuple[Item, ...]:
+def _inline(design: Design, part: str, folder: Path) -> tuple[Item, ...]:
     entries = design.practice.items if part == "practice" else design.checks.gold
-    return tuple(inline_item(entry, design.items.unit, design.study) for entry in entries)
+    unit = design.items.unit
+    return tuple(inline_item(entry, unit, design.study, folder) for entry in entries)
 
 
 def _kinds(design: Design, quality: str) -> set[str]:
@@ -252,7 +261,7 @@ def _kinds(design: Design, quality: str) -> set[str]:
     return {level.instrument.kind for level in scale.levels if level.instrument is not None}
 
 
-def _check(study: Study, kinds: Mapping[str, set[str]], place: str) -> None:
+def _check(study: Study, kinds: Kinds, place: str, written: Mapping[str, str]) -> None:
     """What only shows when design and items are seen together."""
     design = study.design
     anchor = design.factors.get("anchor")
@@ -261,33 +270,25 @@ def _check(study: Study, kinds: Mapping[str, set[str]], place: str) -> None:
     for item in everything:
         if shown & set(_TEXTUAL) and item.standard is None:
             raise DialensError(
-                f"{place}: the item {item.id!r} has no standard response, which the anchor "
-                f"{' or '.join(sorted(shown & set(_TEXTUAL)))} shows. Give it one (`standard`), or "
-                "leave that level out."
+                f"{written.get(item.id, place)}: the item {item.id!r} has no standard response, "
+                f"which the anchor {' or '.join(sorted(shown & set(_TEXTUAL)))} shows. Give it "
+                "one (`standard`), or leave that level out."
             )
+    for item in (*study.practice, *study.gold):
         for quality, used in kinds.items():
-            for kind in used:
-                if instrument(kind).judges == "several" and len(item.candidates) < _FEWEST[kind]:
-                    raise DialensError(
-                        f"{place}: {quality} is judged by {kind}, which needs {_FEWEST[kind]} "
-                        f"responses; the item {item.id!r} has {len(item.candidates)}."
-                    )
-    if shown & set(_NUMERICAL) and design.presentation.anchor_value is None:
-        for quality, used in kinds.items():
-            settings = design.qualities[quality].instrument
-            if used != {"magnitude"} or getattr(settings, "modulus", None) is None:
+            if len(item.candidates) < fewest(used):
                 raise DialensError(
-                    f"{place}: the anchor {' or '.join(sorted(shown & set(_NUMERICAL)))} shows a "
-                    f"number, and none is known for {quality}. Set presentation.anchor_value."
+                    f"{place}: {quality} compares {fewest(used)} responses or more; the item "
+                    f"{item.id!r} of practice or gold has {len(item.candidates)}."
                 )
     combinations = len(factors.within(design))
-    fewest = min((len(part) for part in study.lists), default=len(study.items))
+    seen = min((len(part) for part in study.lists), default=len(study.items))
     if design.items.sample is not None:
-        fewest = min(fewest, design.items.sample.count)
-    if combinations > fewest and design.conversations is None:
+        seen = min(seen, design.items.sample.count)
+    if combinations > seen and design.conversations is None:
         raise DialensError(
             f"{place}: factors within participants have {combinations} combinations of levels, but "
-            f"a participant sees {fewest} items. Give more items, or vary between participants."
+            f"a participant sees {seen} items. Give more items, or vary between participants."
         )
     repeated = [name for name, count in Counter(i.id for i in everything).items() if count > 1]
     if repeated:

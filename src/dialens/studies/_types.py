@@ -40,6 +40,7 @@ BLOCK_KINDS = (
     "anchor",
     "response",
     "line",
+    "media",
     "talk",
     "code",
 )
@@ -143,8 +144,9 @@ class Screen:
         fields: The questions, in order.
         deadline_s: Seconds after which the screen is submitted as it stands; none for no limit.
         state: Everything presented that the analysis may need: `condition`, one `factor.NAME` a
-            factor, `order` (place in the session), `anchor` (what was shown of it), `item`. It
-            goes onto every rating row (`dialens.studies._judgements.rating_rows`).
+            factor, `order` (place in the session), `anchor` (`textual` where the standard was
+            shown; its number is an option of the fields), `item`. It goes onto every rating row
+            (`dialens.studies._judgements.rating_rows`).
     """
 
     id: str

@@ -33,6 +33,7 @@ def security_headers(*, framed_by: tuple[str, ...] = ()) -> dict[str, str]:
         "script-src": "'self'",
         "style-src": "'self'",
         "img-src": "'self' data:",
+        "media-src": "'self'",
         "connect-src": "'self'",
         "form-action": f"'self' {sites}".strip(),
         "frame-ancestors": sites or "'none'",

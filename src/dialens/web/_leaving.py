@@ -1,5 +1,6 @@
 """What is at hand on every screen: the instructions, the contact, the consent, a way out."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,11 +14,11 @@ from dialens.studies.store import Ending, Session, SessionOver
 from dialens.web._chat import ANSWER, Caller
 from dialens.web._early import early_page
 from dialens.web._forms import SentForm, onward
-from dialens.web._pages import paragraphs
 from dialens.web._refusal import Refusal
 from dialens.web._site import Site
 
 _KEEP, _DELETE = "keep", "delete"
+_MARKED = re.compile(r"(?:[-*•–]|\d+[.)])\s")
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ def consent_lines(site: Site, session: Session, given: Mapping[str, Any]) -> lis
     design, say = study.design, study.texts.say
     lines = [design.title, "", consent_title(design), ""]
     for block in consent_body(design):
-        lines += [line for part in paragraphs(str(block["text"])) for line in (part, "")]
+        lines += [line for part in _paragraphs(str(block["text"])) for line in (part, "")]
     for name, statement in design.consent.statements.items():
         lines.append(f"[{'x' if given.get(f'consent_{name}') == 'yes' else ' '}] {statement.text}")
     lines.append(f"[{'x' if given.get('consent') == 'yes' else ' '}] {consent_agree(design)}")
@@ -53,6 +54,24 @@ def consent_lines(site: Site, session: Session, given: Mapping[str, Any]) -> lis
     if given and session.placed_at is not None:
         lines.append(say("consent_agreed_at", time=f"{session.placed_at:%Y-%m-%d %H:%M}"))
     return [*lines, say("consent_version", version=consent_version(design))]
+
+
+def _paragraphs(text: str) -> list[str]:
+    r"""Text as it was written in a study file, paragraph by paragraph.
+
+    Lines that were broken to fit an editor are joined; those of a list stay apart.
+
+    Examples:
+        >>> _paragraphs("One.\n\nTwo,\nstill two.\n- a\n- b\n")
+        ['One.', 'Two, still two.\n- a\n- b']
+    """
+    result = []
+    for part in text.split("\n\n"):
+        lines = [line.strip() for line in part.splitlines() if line.strip()]
+        if lines:
+            rest = ["\n" + line if _MARKED.match(line) else " " + line for line in lines[1:]]
+            result.append(lines[0] + "".join(rest))
+    return result
 
 
 def _under_way(session: Session) -> bool:

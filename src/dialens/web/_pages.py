@@ -1,9 +1,8 @@
 """From screens to HTML: what a template shows of a screen, and the assets of all pages."""
 
 import hashlib
-import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -16,6 +15,7 @@ from dialens.studies.design import Design, texts_of
 from dialens.studies.instruments import Choice, Form, instrument
 from dialens.studies.texts import Texts, language_name
 from dialens.web._forms import input_name
+from dialens.web._markup import inline_markdown, markdown, reply_markdown, without_marks
 from dialens.web._scales import is_long, is_sparse, row_from
 
 ASSETS = {
@@ -38,7 +38,6 @@ LOST = "advice_lost"
 """What to do for who followed an address that leads nowhere: a key of the catalogue."""
 
 _FEW_RANKS = 7
-_MARKED = re.compile(r"(?:[-*•–]|\d+[.)])\s")
 
 
 @dataclass(frozen=True)
@@ -187,6 +186,8 @@ def arrange(
 
 def _asked(field: Field, given: Mapping[str, str], error: str | None, texts: Texts) -> Asked:
     form = instrument(field.instrument).form(field, texts)
+    if "anchor_note" in field.options:
+        form = replace(form, help=f"{form.help} {field.options['anchor_note']}".strip())
     slot, label = field.options.get("slot"), field.options.get("quality_label")
     return Asked(
         field.name,
@@ -224,6 +225,7 @@ class Pages:
         )
         self._environment.globals |= {
             "asset": asset_url,
+            "media_url": media_url,
             "study_title": design.title,
             "lang": self.texts.language,
             "direction": self.texts.direction,
@@ -234,7 +236,13 @@ class Pages:
             "contact": design.contact,
             "menu": None,
         }
-        self._environment.filters |= {"paragraphs": paragraphs, "number": self.texts.number}
+        self._environment.filters |= {
+            "number": self.texts.number,
+            "markdown": markdown,
+            "inline_markdown": inline_markdown,
+            "reply_markdown": reply_markdown,
+            "without_marks": without_marks,
+        }
 
     def page(self, template: str, status: int = 200, **context: Any) -> HTMLResponse:
         """A page from its template."""
@@ -258,22 +266,9 @@ class Pages:
         )
 
 
-def paragraphs(text: str) -> list[str]:
-    r"""Text as it was written in a study file, paragraph by paragraph.
-
-    Lines that were broken to fit an editor are joined; those of a list stay apart.
-
-    Examples:
-        >>> paragraphs("One.\n\nTwo,\nstill two.\n- a\n- b\n")
-        ['One.', 'Two, still two.\n- a\n- b']
-    """
-    result = []
-    for part in text.split("\n\n"):
-        lines = [line.strip() for line in part.splitlines() if line.strip()]
-        if lines:
-            rest = ["\n" + line if _MARKED.match(line) else " " + line for line in lines[1:]]
-            result.append(lines[0] + "".join(rest))
-    return result
+def media_url(name: str) -> str:
+    """Where a picture, sound or film of an item is found."""
+    return f"/media/{name}"
 
 
 @cache

@@ -5,7 +5,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -13,7 +13,7 @@ from pathlib import Path
 from starlette.requests import Request
 
 from dialens.agents import Agent
-from dialens.studies import Screen, Study, estimate
+from dialens.studies import Screen, Study, estimate, media_files
 from dialens.studies.design import MTurkRecruiter
 from dialens.studies.plan import Planner
 from dialens.studies.recruiters import completion_code
@@ -52,6 +52,7 @@ class Site:
         minutes: What a participation takes, roughly, in the longest cell.
         clock: The time.
         replies: Asks agents, where participants talk with them.
+        media: Where pictures, sounds and films of items lie, by name.
     """
 
     study: Study
@@ -63,6 +64,7 @@ class Site:
     minutes: int
     clock: Clock
     replies: Replies | None = None
+    media: Mapping[str, Path] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -82,7 +84,7 @@ class Site:
             store: Where answers go.
             password: For the researcher's pages.
             clock: The time, with its zone.
-            folder: Where the study file lies; paths of agents start there.
+            folder: Where the study file lies; paths of agents and media start there.
             agents: Whom participants talk with, by name; made as the study says if not given.
         """
         talks, replies = study.design.conversations, None
@@ -102,6 +104,7 @@ class Site:
             round(max(cell.minutes for cell in estimate(study).cells)),
             clock,
             replies,
+            media_files(study, folder or Path()),
         )
 
     @cached_property

@@ -6,10 +6,11 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from anyio import to_thread
 from fastapi import Depends, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse, RedirectResponse, Response
+from fastapi.responses import FileResponse, JSONResponse, RedirectResponse, Response
 from starlette.exceptions import HTTPException
 
 from dialens.base import DialensError
+from dialens.studies import MEDIA_TYPES
 from dialens.studies.store import EventError, StoreUnavailable
 from dialens.web._api import api_routes
 from dialens.web._guard import BODY_SECONDS, MOST_BYTES, Guard, security_headers
@@ -21,6 +22,7 @@ from dialens.web._site import Site
 from dialens.web._watching import Watch
 
 _THREADS = 4
+_KEPT = {"cache-control": "public, max-age=31536000, immutable"}
 _TITLES = {
     403: "refused_title",
     404: "missing_title",
@@ -108,8 +110,15 @@ def _add_plain(app: FastAPI, site: Site) -> None:
         # A name out of a list, never a path.
         if name not in ASSETS:
             raise HTTPException(404)
-        kept = {"cache-control": "public, max-age=31536000, immutable"}
-        return Response(asset(name), media_type=ASSETS[name], headers=kept)
+        return Response(asset(name), media_type=ASSETS[name], headers=_KEPT)
+
+    @app.get("/media/{name}", include_in_schema=False)
+    def media(name: str) -> Response:
+        # As above; what is not there is of another study, or gone.
+        path = site.media.get(name)
+        if path is None or not path.is_file():
+            raise HTTPException(404)
+        return FileResponse(path, media_type=MEDIA_TYPES[path.suffix.lower()], headers=_KEPT)
 
 
 def _add_handlers(app: FastAPI, site: Site) -> None:

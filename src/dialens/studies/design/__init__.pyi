@@ -1,8 +1,9 @@
+from ._anchors import anchor_value
 from ._conversations import AGENT, Conversations, TalkingAgent
 from ._design import EACH, Design, Example, Quality, texts_of
 from ._factors import LANGUAGE, LIST
 from ._gates import Codes, Comprehension, Consent, Screening
-from ._items import GoldEntry, ItemEntry, Items, UtteranceEntry
+from ._items import GoldEntry, ItemEntry, Items, MediaEntry, UtteranceEntry
 from ._questions import CheckedQuestion, Questionnaire, question_field
 from ._recruiter import LinkRecruiter, MTurkRecruiter, ProlificRecruiter, RecruiterSettings
 
@@ -23,6 +24,7 @@ __all__ = [
     "Items",
     "LinkRecruiter",
     "MTurkRecruiter",
+    "MediaEntry",
     "ProlificRecruiter",
     "Quality",
     "Questionnaire",
@@ -30,6 +32,7 @@ __all__ = [
     "Screening",
     "TalkingAgent",
     "UtteranceEntry",
+    "anchor_value",
     "question_field",
     "texts_of",
 ]

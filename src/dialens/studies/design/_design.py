@@ -8,7 +8,9 @@ from pydantic import Field as Setting
 from dialens.base import did_you_mean
 from dialens.studies._kinds import OneOf
 from dialens.studies._words import ALWAYS, MATERIAL, WORDS
-from dialens.studies.design._conversations import AGENT, Conversations
+from dialens.studies.design._anchors import anchor_problem
+from dialens.studies.design._consistency import level_problem, talk_problem
+from dialens.studies.design._conversations import Conversations
 from dialens.studies.design._factors import Factors, InstrumentSettings, factor_problem
 from dialens.studies.design._gates import Codes, Comprehension, Consent, Screening
 from dialens.studies.design._items import (
@@ -19,9 +21,9 @@ from dialens.studies.design._items import (
     Section,
     UtteranceEntry,
     Utterances,
-    as_word,
     misplaced,
 )
+from dialens.studies.design._presentation import Presentation
 from dialens.studies.design._questions import AttentionCheck, Name, Questionnaires
 from dialens.studies.design._recruiter import LinkRecruiter, RecruiterSettings
 from dialens.studies.instruments import ChoiceSettings, instrument
@@ -43,23 +45,12 @@ __all__ = [
     "UtteranceEntry",
 ]
 
+_LINES_RATIO = 50
 EACH = "each"
 """Key of `targets` for every cell that is not named."""
 
 Language = Annotated[str, Setting(pattern=r"^[a-z]{2,3}(-[A-Za-z0-9]+)*$", max_length=35)]
 """A language as in HTML: `en`, `pt-BR`."""
-
-_Order = Annotated[Literal["random", "latin_square", "fixed"], BeforeValidator(as_word)]
-
-
-def _devices(value: Any) -> Any:
-    return [value] if isinstance(value, str) else value
-
-
-_Device = Literal["desktop", "tablet", "phone"]
-_Devices = Annotated[
-    list[_Device], BeforeValidator(_devices, json_schema_input_type=_Device | list[_Device])
-]
 
 
 class Quality(Section):
@@ -77,41 +68,10 @@ class Quality(Section):
     """Whether it has to be answered."""
     lower_is_better: bool = False
     """Whether less of it is better, as of insulting: the agent with the lowest ratings is best."""
-    level: Literal["turn", "dialogue"] | None = None
-    """Of conversations: whether each reply is judged, or the whole conversation at its end."""
-
-
-class Presentation(Section):
-    """How ratings are presented, where it is not a factor."""
-
-    anchor: Annotated[Literal["none", "numerical", "textual", "both"], BeforeValidator(as_word)] = (
-        "none"
-    )
-    """What is shown of the standard: nothing, its number, its text, or both."""
-    anchor_value: float | None = None
-    """The number that is shown; the modulus of magnitude estimation if not given."""
-    standard_label: Annotated[str | None, WORDS] = None
-    """What the standard is called; “Standard response” in the study's language if not given."""
-    layout: Annotated[Literal["together", "separate", "single"], BeforeValidator(as_word)] = (
-        "together"
-    )
-    """All questions on one screen, one quality a screen, or one rating a screen."""
-    order: _Order = "random"
-    """Of the items."""
-    responses: _Order = "latin_square"
-    """Of the responses on the screen."""
-    qualities: _Order = "fixed"
-    """Of the qualities."""
-    deadline: float | None = Setting(default=None, gt=0)
-    """Seconds for a rating screen."""
-    response_label: Annotated[str | None, WORDS] = None
-    """What responses are called: “Response” in the study's language if not given, and a number."""
-    devices: _Devices = Setting(default=["desktop", "tablet", "phone"], min_length=1)
-    """On which devices one may take part: desktop, tablet, phone, or a list of these."""
-    theme: Literal["light", "dark"] | None = None
-    """Colours of the pages for everybody; what the participant's device prefers if not given."""
-    sticky: Literal["context", "standard"] | None = None
-    """What stays in view while participants scroll: the conversation, or the standard."""
+    level: Literal["item", "turn", "dialogue"] | None = None
+    """Of items: `item` asks once an item instead of once a response; the answer stays with the
+    answers. Of conversations: whether each reply is judged (`turn`), or the whole conversation at
+    its end (`dialogue`)."""
 
 
 class Example(Section):
@@ -150,7 +110,8 @@ class Practice(Section):
     text: Annotated[str | None, WORDS] = None
     """What stands above them; that they do not count, in the study's language, if not given."""
     lines: list[Annotated[float, Setting(gt=0, le=1000)]] = Setting(default_factory=list)
-    """Lengths of lines to be judged by magnitude estimation; the first is the standard."""
+    """Lengths of lines to be judged by magnitude estimation; the first is the standard. Only
+    their ratios count: they are drawn to one scale."""
     items: list[ItemEntry] = Setting(default_factory=list)
     """Items to be judged like the others."""
 
@@ -158,6 +119,11 @@ class Practice(Section):
     def _lines_can_be_compared(self) -> Self:
         if len(self.lines) == 1:
             raise ValueError("lines: one line is the standard, give at least one to judge")
+        if self.lines and max(self.lines) > _LINES_RATIO * min(self.lines):
+            raise ValueError(
+                f"lines: {max(self.lines):g} is more than {_LINES_RATIO} times "
+                f"{min(self.lines):g}; drawn to one scale, the short one could not be seen"
+            )
         return self
 
 
@@ -286,10 +252,11 @@ class Design(Section):
             if "items" not in self.model_fields_set:
                 raise ValueError("give items (what is judged), or conversations to be had first")
             for name, quality in self.qualities.items():
-                if quality.level is not None:
-                    raise misplaced(f"qualities.{name}.level", "is for studies with conversations")
+                misfit = level_problem(self, quality)
+                if misfit:
+                    raise misplaced(f"qualities.{name}.level", misfit)
             return self
-        problem = _talk_problem(self)
+        problem = talk_problem(self)
         if problem:
             raise misplaced(*problem)
         return self
@@ -331,6 +298,11 @@ class Design(Section):
                     "needs `values`: the choices and the number each stands for, "
                     "e.g. {engaging: 1, not engaging: 0}",
                 )
+            if instrument(asked.kind).judges == "none":
+                raise misplaced(
+                    f"qualities.{name}.instrument",
+                    f"{asked.kind} is for questionnaires. Give each statement a quality of its own",
+                )
         several = [name for name in self.qualities if self._judges(name) == "several"]
         if several and self.items.unit != "response":
             raise misplaced(
@@ -338,6 +310,9 @@ class Design(Section):
                 "compares several responses to one context; "
                 f"items.unit is {self.items.unit}, where there is one thing to judge at a time",
             )
+        problem = anchor_problem(self)
+        if problem:
+            raise misplaced(*problem)
         return self
 
     @model_validator(mode="after")
@@ -392,26 +367,3 @@ def texts_of(design: Design) -> Texts:
         'Continuer'
     """
     return Texts.of(design.language, design.texts if isinstance(design.texts, dict) else {})
-
-
-def _talk_problem(design: Design) -> tuple[str, str] | None:
-    """What does not go together with conversations: where, and why; None if nothing."""
-    if "items" in design.model_fields_set:
-        return "items", "a study has items or conversations, not both"
-    for name, quality in design.qualities.items():
-        if quality.level is None:
-            return f"qualities.{name}", "needs `level`: turn (each reply) or dialogue (the whole)"
-        if instrument(quality.instrument.kind).judges == "several":
-            return f"qualities.{name}.instrument", "compares responses; here there is one at a time"
-    for name, factor in design.factors.items():
-        if name == AGENT:
-            return f"factors.{name}", "the name `agent` is taken by conversations.agents"
-        if name in ("anchor", "order") or factor.assign == "within":
-            return f"factors.{name}", "cannot vary where participants talk with agents"
-    if design.presentation.anchor != "none":
-        return "presentation.anchor", "needs a standard response, which a conversation has not"
-    if design.practice.items:
-        return "practice.items", "a study with conversations has no items"
-    if design.checks.gold:
-        return "checks.gold", "a study with conversations has no items"
-    return None

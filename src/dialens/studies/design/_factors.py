@@ -15,7 +15,8 @@ from dialens.studies.instruments import Settings, instruments
 ANCHORS = ("none", "numerical", "textual", "both")
 LAYOUTS = ("together", "separate", "single")
 ORDERS = ("random", "latin_square", "fixed")
-KNOWN = ("anchor", "layout", "scale", "order", "deadline")
+RENDERINGS = ("plain", "markdown")
+KNOWN = ("anchor", "layout", "scale", "order", "deadline", "render")
 """Factors that dialens knows how to present; others say by `note` what is different."""
 
 LANGUAGE = "language"
@@ -104,7 +105,7 @@ def factor_problem(name: str, factor: Factor) -> tuple[str, str] | None:
         >>> factor_problem("anchor", Factor(levels=["none", "numeric"]))
         ('levels.1', "'numeric' is no level of anchor. Did you mean numerical? Levels: none, ...
     """
-    words = {"anchor": ANCHORS, "layout": LAYOUTS, "order": ORDERS}
+    words = {"anchor": ANCHORS, "layout": LAYOUTS, "order": ORDERS, "render": RENDERINGS}
     if name == LIST:
         return "", "the name `list` is taken by items.lists"
     if name not in KNOWN and (name in RATINGS or name == LANGUAGE):
@@ -121,6 +122,8 @@ def factor_problem(name: str, factor: Factor) -> tuple[str, str] | None:
             )
         if name == "scale" and level.instrument is None:
             return at, f"{level.name!r} needs an instrument: the scale that is used at this level."
+        if level.instrument is not None and instruments()[level.instrument.kind].judges == "none":
+            return at, f"{level.instrument.kind} is for questionnaires."
         if name == "deadline" and level.seconds is None and level.name != "none":
             return at, f"{level.name!r} needs seconds, or is `none` or a number of seconds."
         if name not in KNOWN and level.note is None:

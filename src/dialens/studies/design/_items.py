@@ -93,6 +93,17 @@ class Expectation(Section):
         return self
 
 
+class MediaEntry(Section):
+    """A picture, a sound or a film."""
+
+    file: str = Setting(min_length=1)
+    """Where it lies, relative to the study file, beside it or in a folder there."""
+    alt: Annotated[str, MATERIAL] = Setting(min_length=1, max_length=2_000)
+    """What it shows or says, in words, for those who cannot see or hear it."""
+    of: str | None = None
+    """The response that it belongs to; the context if not given."""
+
+
 class ItemEntry(Section):
     """One item: a context and the responses to it, or a whole conversation."""
 
@@ -108,6 +119,8 @@ class ItemEntry(Section):
     """Candidate responses, by the agent that gave them."""
     standard: Annotated[str | None, MATERIAL] = None
     """The response that others are compared with."""
+    media: list[MediaEntry] = Setting(default_factory=list)
+    """Pictures, sounds and films, of the context or of a response."""
     agent: Annotated[str | None, MATERIAL] = None
     """For whole conversations: the speaker that is judged; the second one if not given."""
 

@@ -4,14 +4,21 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, create_model, model_validator
 from pydantic import Field as Setting
+from pydantic import create_model, model_validator
 
 from dialens.studies._kinds import OneOf
 from dialens.studies._types import JSON, AnswerError, Field
 from dialens.studies._words import WORDS
 from dialens.studies.design._items import Section, misplaced
-from dialens.studies.instruments import RankingSettings, Settings, instrument, instruments
+from dialens.studies.instruments import (
+    Choices,
+    RankingSettings,
+    Settings,
+    instrument,
+    instruments,
+    refuse_other,
+)
 
 
 class AnyQuestion(Section):
@@ -24,24 +31,19 @@ class AnyQuestion(Section):
     """Whether it has to be answered."""
 
 
-def _choices(value: Any) -> Any:
-    """A list of answers, or what is stored and what is read: `{f: female}`."""
-    return {str(name): str(name) for name in value} if isinstance(value, list) else value
-
-
-Choices = Annotated[
-    dict[str, str],
-    BeforeValidator(_choices, json_schema_input_type=list[str | float] | dict[str, str]),
-    Setting(min_length=2),
-]
-
-
 class ChoiceQuestion(AnyQuestion):
     """One answer out of several."""
 
     kind: Literal["choice"] = "choice"
     choices: Annotated[Choices, WORDS]
     """The answers: a list, or `stored: shown`."""
+    other: Annotated[str | None, WORDS] = Setting(default=None, min_length=1)
+    """Words of a last answer, which participants write themselves; none if not given."""
+
+    @model_validator(mode="after")
+    def _other_is_free(self) -> Self:
+        refuse_other(self.choices, self.other)
+        return self
 
 
 class RankingQuestion(RankingSettings, AnyQuestion):
@@ -139,8 +141,8 @@ class CheckedQuestion(Section):
 class AttentionCheck(CheckedQuestion):
     """A question that shows whether somebody reads."""
 
-    after: list[int] = Setting(min_length=1)
-    """After how many items it comes; several numbers for several times."""
+    after: list[Annotated[int, Setting(ge=0)]] = Setting(min_length=1)
+    """After how many items it comes, 0 before the first; several numbers for several times."""
 
 
 def question_field(

@@ -233,6 +233,8 @@ def _add_ratings(made: _Tables, given: _Given) -> None:
 def _why_not(screen: Screen, one: Field, value: Any) -> str:
     if screen.kind != "rating":
         return f"screens of kind `{screen.kind}`"
+    if value is not None and not one.targets:
+        return "asked once an item"
     return "left empty" if value is None else f"instrument `{one.instrument}` gives no number"
 
 
@@ -254,7 +256,7 @@ def _add_questions(made: _Tables, given: _Given) -> None:
         return
     told: dict[str, Any] = dict(check_outcomes(given.screen, given.answers))
     if given.screen.kind in _ASKED:
-        told = given.answers | told
+        told = _by_statement(given) | told
     shared = {name: row[name] for name in ("study", "rater", "rater_kind", "screen")} | {
         "answered_at": row["answered_at"],
         "session_state": row["session_state"],
@@ -264,6 +266,18 @@ def _add_questions(made: _Tables, given: _Given) -> None:
         shared | {"question": question, "answer": _text(answer)}
         for question, answer in told.items()
     ]
+
+
+def _by_statement(given: _Given) -> dict[str, Any]:
+    """Answers by question; those of a matrix by `question.statement`."""
+    told: dict[str, Any] = {}
+    for one in given.screen.fields:
+        answer, statements = given.answers[one.name], one.options.get("statements")
+        if statements is None:
+            told[one.name] = answer
+        else:
+            told |= {f"{one.name}.{line}": (answer or {}).get(line) for line in statements}
+    return told
 
 
 def _text(value: Any) -> str | None:

@@ -82,4 +82,5 @@ BEST_WORST = Instrument(
     draw=_draw,
     rows=_rows,
     scale=_scale,
+    fewest=3,
 )

@@ -39,7 +39,7 @@ class Form:
     """What a page has to show for a field, as data; a template makes markup of it.
 
     Attributes:
-        control: `number`, `choices`, `tick`, `slider`, `best_worst`, `order` or `text`.
+        control: One of `CONTROLS`.
         prompt: The question.
         help: A line below it.
         choices: What can be chosen or ordered.
@@ -62,7 +62,17 @@ class Form:
         return asdict(self) | {"attributes": dict(self.attributes)}
 
 
-CONTROLS = ("number", "choices", "tick", "slider", "best_worst", "order", "text")
+CONTROLS = (
+    "number",
+    "choices",
+    "tick",
+    "slider",
+    "best_worst",
+    "order",
+    "text",
+    "check_boxes",
+    "matrix",
+)
 
 
 @dataclass(frozen=True)
@@ -101,6 +111,7 @@ class Instrument:
         scale: The column `scale` of the ratings table.
         sample: Settings with which the instrument can be tried, for its conformance test.
         asks: Whether it may stand in a questionnaire, where nothing is judged.
+        fewest: Of one that judges several candidates: how many it needs.
     """
 
     name: str
@@ -119,10 +130,16 @@ class Instrument:
     scale: Callable[[Field], dict[str, JSON]]
     sample: Mapping[str, JSON] = field(default_factory=dict)
     asks: bool = False
+    fewest: int = 2
 
     def __post_init__(self) -> None:
         """Refuse settings that a study file could not name."""
         named_by_kind(self.settings, self.name)
+
+    @property
+    def numeric(self) -> bool:
+        """Whether participants answer with a number, so that a number may be shown to them."""
+        return self.judges == "one" and self.output.type in ("number", "integer")
 
     def validate(self, field: Field, value: JSON, *, overdue: bool = False) -> JSON:
         """The value as it is stored; None where nothing was answered and nothing had to be.

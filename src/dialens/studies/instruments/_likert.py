@@ -24,10 +24,9 @@ from dialens.studies.instruments._numbers import number_in
 from dialens.studies.texts import Texts
 
 
-class LikertSettings(Settings):
-    """Inputs of a Likert item."""
+class PointsSettings(Settings):
+    """Inputs of a scale with a few points."""
 
-    kind: Literal["likert"] = "likert"
     points: int = Setting(default=5, ge=2, le=11)
     """How many points there are."""
     first: int = Setting(default=1, ge=-5, le=1)
@@ -43,22 +42,31 @@ class LikertSettings(Settings):
                 raise ValueError(f"labels: {point} is not a point between {self.first} and {last}")
         return self
 
+    @property
+    def scale_options(self) -> dict[str, JSON]:
+        """What a form shows of the scale."""
+        labels = {str(point): label for point, label in self.labels.items()}
+        return {"points": self.points, "first": self.first, "labels": labels}
+
+
+class LikertSettings(PointsSettings):
+    """Inputs of a Likert item."""
+
+    kind: Literal["likert"] = "likert"
+
 
 def _options(settings: LikertSettings) -> dict[str, JSON]:
-    return {
-        "points": settings.points,
-        "first": settings.first,
-        "labels": {str(point): label for point, label in settings.labels.items()},
-    }
+    return settings.scale_options
 
 
-def _bounds(field: Field) -> tuple[int, int]:
+def bounds(field: Field) -> tuple[int, int]:
+    """The first and the last point."""
     first = int(field.options["first"])
     return first, first + int(field.options["points"]) - 1
 
 
 def _form(field: Field, texts: Texts) -> Form:
-    low, high = _bounds(field)
+    low, high = bounds(field)
     labels = field.options.get("labels", {})
     points = (
         Choice(
@@ -70,7 +78,7 @@ def _form(field: Field, texts: Texts) -> Form:
 
 
 def _parse(field: Field, value: JSON) -> int:
-    low, high = _bounds(field)
+    low, high = bounds(field)
     number = number_in(field, value, largest=high)
     if number != int(number) or not low <= number <= high:
         raise AnswerError.of(field.name, "error_point", low=low, high=high)
@@ -78,7 +86,7 @@ def _parse(field: Field, value: JSON) -> int:
 
 
 def _draw(generator: np.random.Generator, field: Field, latent: Latent, noise: float) -> int:
-    low, high = _bounds(field)
+    low, high = bounds(field)
     share = opinion_of(generator, field, latent, noise) / 100
     return int(np.clip(round(low + share * (high - low)), low, high))
 
@@ -88,7 +96,7 @@ def _rows(field: Field, value: JSON) -> Rows:
 
 
 def _scale(field: Field) -> dict[str, JSON]:
-    low, high = _bounds(field)
+    low, high = bounds(field)
     return {"kind": "likert", "low": low, "high": high}
 
 

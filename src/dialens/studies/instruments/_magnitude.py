@@ -37,14 +37,9 @@ def _options(settings: MagnitudeSettings) -> dict[str, JSON]:
 
 
 def _form(field: Field, texts: Texts) -> Form:
-    shown = field.options.get("anchor_value")
-    help_text = (
-        texts.say("magnitude_help")
-        if shown is None
-        else texts.say("magnitude_help_standard", value=shown)
-    )
     # No steps and no upper bound: a browser's arrows would suggest a unit.
-    return Form("number", prompt_of(field), help_text, attributes={"above": 0, "mode": "decimal"})
+    data = {"above": 0, "mode": "decimal"}
+    return Form("number", prompt_of(field), texts.say("magnitude_help"), attributes=data)
 
 
 def _parse(field: Field, value: JSON) -> float:

@@ -9,6 +9,13 @@ from pydantic import model_validator
 
 from dialens.studies._types import JSON, AnswerError, Field
 from dialens.studies._words import ALWAYS, WORDS
+from dialens.studies.instruments._choices import (
+    OTHER,
+    as_stored,
+    own_words,
+    refuse_other,
+    written,
+)
 from dialens.studies.instruments._declaration import (
     Choice,
     Form,
@@ -26,6 +33,7 @@ from dialens.studies.instruments._numbers import number_in
 from dialens.studies.texts import Texts
 
 _YES, _NO = "yes", "no"
+_WRITES = 0.1  # share of simulated participants who write an answer of their own
 
 
 class YesNoSettings(Settings):
@@ -46,12 +54,19 @@ class ChoiceSettings(Settings):
     """Numbers that the choices stand for, where the answer is a rating; by choice."""
     labels: Annotated[dict[str, str], ALWAYS] = Setting(default_factory=dict)
     """What is read of the choices, by choice; the choice itself if not given."""
+    other: Annotated[str | None, WORDS] = Setting(default=None, min_length=1)
+    """Words of a last answer, which participants write themselves; none if not given."""
 
     @model_validator(mode="after")
     def _labels_are_choices(self) -> Self:
         for choice in self.labels:
             if choice not in (self.values or {}):
                 raise ValueError(f"labels: {choice!r} is none of the choices in `values`")
+        return self
+
+    @model_validator(mode="after")
+    def _other_is_free(self) -> Self:
+        refuse_other(self.values, self.other)
         return self
 
 
@@ -95,7 +110,10 @@ def _choices_form(field: Field, texts: Texts) -> Form:
         "choices",
         prompt_of(field),
         choices=choices_of(field),
-        attributes={"inline": len(choices_of(field)) <= 2},
+        attributes={
+            "inline": len(choices_of(field)) <= 2 and not field.options.get("other"),
+            "other": field.options.get("other"),
+        },
     )
 
 
@@ -116,12 +134,33 @@ def _yes_no_rows(field: Field, value: JSON) -> Rows:
 
 
 def _choice_options(settings: ChoiceSettings) -> dict[str, JSON]:
+    own = {} if settings.other is None else {"other": settings.other}
     if settings.values is None:
-        return {}
+        return own
     choices = [
         {"value": name, "label": settings.labels.get(name, name)} for name in settings.values
     ]
-    return {"values": settings.values, "choices": choices}
+    return {"values": settings.values, "choices": choices} | own
+
+
+def _choice_parse(field: Field, value: JSON) -> str:
+    """One of the answers, or what somebody wrote; a form sends `choice` and `other` apart."""
+    if field.options.get("other") is None:
+        return one_of(field, value)
+    own = own_words(value)
+    if own is not None:
+        value = {"choice": OTHER, OTHER: own}
+    if not isinstance(value, dict):
+        return one_of(field, value)
+    if not set(value) <= {"choice", OTHER}:
+        raise AnswerError.of(field.name, "error_choose")
+    text = written(field, value.get(OTHER, ""))
+    chosen = value.get("choice") or (OTHER if text else "")
+    if chosen != OTHER:
+        return one_of(field, chosen)
+    if not text:
+        raise AnswerError.of(field.name, "error_other_empty")
+    return as_stored(text)
 
 
 def _choice_draw(generator: np.random.Generator, field: Field, latent: Latent, noise: float) -> str:
@@ -131,12 +170,14 @@ def _choice_draw(generator: np.random.Generator, field: Field, latent: Latent, n
         names = sorted(values, key=lambda name: float(values[name]))
         share = (max(latent.values()) + generator.normal(0, noise)) / 100
         return str(names[int(np.clip(share * len(names), 0, len(names) - 1))])
+    if field.options.get("other") is not None and generator.random() < _WRITES:
+        return as_stored("something else")
     return known[int(generator.integers(len(known)))].value
 
 
 def _choice_rows(field: Field, value: JSON) -> Rows:
     values = field.options.get("values")
-    return only(field, float(values[value])) if values else ()
+    return only(field, float(values[value])) if values and value in values else ()
 
 
 def _choice_scale(field: Field) -> dict[str, JSON]:
@@ -211,7 +252,7 @@ CHOICE = Instrument(
     seconds=5.0,
     options=_choice_options,
     form=_choices_form,
-    parse=one_of,
+    parse=_choice_parse,
     draw=_choice_draw,
     rows=_choice_rows,
     scale=_choice_scale,

@@ -105,4 +105,5 @@ SLIDER = Instrument(
     rows=_rows,
     scale=_scale,
     sample={"low": -1.0, "high": 1.0, "step": 0.01},
+    asks=True,
 )

@@ -1,4 +1,4 @@
-from ._flow import Planner, instructions_screen, plan
+from ._flow import STANDARD_LINE, Planner, instructions_screen, plan
 from ._gates import (
     Verdict,
     consent_agree,
@@ -14,6 +14,7 @@ from ._ordering import arranged, dealt, latin_square, shuffled
 from ._screens import ScreenMaker, judged_screens
 
 __all__ = [
+    "STANDARD_LINE",
     "Planner",
     "ScreenMaker",
     "Verdict",

@@ -15,8 +15,13 @@ from dialens.studies._types import JSON, Cell, Field, Screen
 from dialens.studies.design import LIST, Design, Example, Questionnaire, question_field, texts_of
 from dialens.studies.plan._gates import consent_screen, screening_screens, with_comprehension
 from dialens.studies.plan._ordering import arranged, latin_square, shuffled
-from dialens.studies.plan._screens import ScreenMaker, item_screens
+from dialens.studies.plan._screens import ScreenMaker, item_screens, rendering
 from dialens.studies.texts import Texts
+
+STANDARD_LINE = "standard_length"
+"""The field that asks for the first line's length, where it has no number yet."""
+
+_WIDEST = 100.0  # what a line's picture is wide
 
 
 class _Digits:
@@ -155,13 +160,14 @@ def _ratings(
     design = study.design
     if design.conversations is not None:
         talks = talk_screens(design, cell, qualities, digits.next)
-        return [s for n, own in enumerate(talks, start=1) for s in (*own, *_attention(design, n))]
+        after = [s for n, own in enumerate(talks, start=1) for s in (*own, *_attention(design, n))]
+        return [*_attention(design, 0), *after]
     judged = _presentations(study, cell, seed, digits)
     widest = max(len(item.candidates) for item in study.items)
     rotating = design.presentation.responses == "latin_square" and design.items.unit == "response"
     turn = digits.next(len(latin_square(widest))) if rotating else 0
     golden = _golden(study, len(judged), seed)
-    screens: list[Screen] = []
+    screens = _attention(design, 0)
     order = 0
     for place, (item, shown, rank) in enumerate(judged):
         for gold in golden.get(place, ()):
@@ -249,8 +255,9 @@ def instructions_screen(design: Design, cell: Cell) -> Screen:
         if quality.definition:
             term = quality_label(design, name)
             body.append({"kind": "definition", "term": term, "text": quality.definition})
+    shown = rendering(factors.condition(design, cell.levels))
     body += [
-        _example(example, texts.say("example", number=number))
+        _example(example, texts.say("example", number=number)) | shown
         for number, example in enumerate(told.examples, start=1)
     ]
     title = told.title or texts.say("instructions_title")
@@ -305,32 +312,40 @@ def _lines(design: Design, shown: Condition, texts: Texts) -> list[Screen]:
     """Lines to be judged by length, the classic warm-up for magnitude estimation.
 
     The number of the standard line is only told where participants also see a numerical anchor
-    later: otherwise practice itself would anchor them.
+    later: otherwise practice itself would anchor them, and they give both lines numbers of their
+    own (free modulus). Lines are drawn to one scale, so that their ratios can be seen.
     """
     lengths = design.practice.lines
     if not lengths:
         return []
+    drawn = [length * min(1.0, _WIDEST / max(lengths)) for length in lengths]
     modulus = 100.0 if shown.anchor in ("numerical", "both") else None
+    label = texts.say("line_first")
+    if modulus is not None:
+        label = texts.say("line_first_number", number=modulus)
+    made = []
+    for number, length in enumerate(drawn[1:], start=1):
+        body = (
+            {"kind": "line", "label": label, "length": drawn[0]},
+            {"kind": "line", "label": texts.say("line_second"), "length": length},
+        )
+        fields = [_line("length", "line_question", modulus, length, texts)]
+        if modulus is None:
+            fields.insert(0, _line(STANDARD_LINE, "line_first_question", None, drawn[0], texts))
+        title = texts.say("practice_title")
+        made.append(Screen(f"line-{number:02d}", "practice", title, body, tuple(fields)))
+    return made
+
+
+def _line(name: str, key: str, modulus: float | None, length: float, texts: Texts) -> Field:
     options: dict[str, JSON] = {
         "modulus": modulus,
-        "prompt": texts.say("line_question"),
+        "prompt": texts.say(key),
         "quality_label": texts.say("line_length"),
     }
     if modulus is not None:
         options["anchor_value"] = modulus
-    made = []
-    for number, length in enumerate(lengths[1:], start=1):
-        label = texts.say("line_first")
-        if modulus is not None:
-            label = texts.say("line_first_number", number=modulus)
-        body = (
-            {"kind": "line", "label": label, "length": lengths[0]},
-            {"kind": "line", "label": texts.say("line_second"), "length": length},
-        )
-        field = Field("length", "magnitude", options=options, targets={"1": {"length": length}})
-        title = texts.say("practice_title")
-        made.append(Screen(f"line-{number:02d}", "practice", title, body, (field,)))
-    return made
+    return Field(name, "magnitude", options=options, targets={"1": {"length": length}})
 
 
 def _end(design: Design, texts: Texts) -> Screen:

@@ -15,13 +15,14 @@ from functools import cached_property
 import numpy as np
 
 from dialens.studies._check import screen_seconds
-from dialens.studies._items import Item
+from dialens.studies._items import Candidate, Item
+from dialens.studies._media import names_of
 from dialens.studies._raters import SIMULATED, RaterReply
 from dialens.studies._study import Study
 from dialens.studies._types import JSON, Field, Screen
 from dialens.studies.design import CheckedQuestion
 from dialens.studies.instruments import instrument, simulate, validate
-from dialens.studies.plan import plan
+from dialens.studies.plan import STANDARD_LINE, plan
 from dialens.studies.simulation._population import Population
 from dialens.studies.simulation._small_talk import REPLIES, stand_in
 
@@ -110,10 +111,7 @@ class World:
     def gold(self) -> dict[tuple[str, str], tuple[Item, str]]:
         """Gold items by what stands on the screen."""
         return {
-            (plain(said.text for said in one.before or item.context), plain([one.text])): (
-                item,
-                one.key,
-            )
+            _known(item, one): (item, one.key)
             for item in self.study.gold
             for one in item.candidates
         }
@@ -121,9 +119,7 @@ class World:
     @cached_property
     def _agents(self) -> dict[tuple[str, str], str]:
         return {
-            (plain(said.text for said in one.before or item.context), plain([one.text])): one.agent
-            for item in self.study.items
-            for one in item.candidates
+            _known(item, one): one.agent for item in self.study.items for one in item.candidates
         }
 
     def _talker(self, context: str, response: str) -> str:
@@ -268,7 +264,7 @@ class SimulatedRater:
     def _opinion(self, screen: Screen, asked: Field, slot: str) -> float:
         lines = [float(block["length"]) for block in screen.body if block["kind"] == "line"]
         if lines:
-            return 100 * lines[1] / lines[0]
+            return 100.0 if asked.name == STANDARD_LINE else 100 * lines[1] / lines[0]
         context, response = _judged(screen, slot)
         return self.world.opinion(str(asked.quality), context, response)
 
@@ -310,18 +306,26 @@ class SimulatedRater:
         return float(max(round(value / step), 1) * step) if value > step else value
 
 
+def _known(item: Item, one: Candidate) -> tuple[str, str]:
+    """What will stand on the screen of a candidate: as `_judged` reads it there."""
+    said = [*names_of(item.media, None), *(said.text for said in one.before or item.context)]
+    return plain(said), plain([one.text, *names_of(item.media, one.key)])
+
+
 def _judged(screen: Screen, slot: str) -> tuple[str, str]:
     """What stands on the screen: the conversation, and the response in a slot."""
-    said = [
+    said = [block["name"] for block in screen.body if block["kind"] == "media"]
+    said += [
         turn["text"]
         for block in screen.body
         if block["kind"] == "dialogue"
         for turn in block["turns"]
     ]
     response = [
-        block["text"]
+        text
         for block in screen.body
         if block["kind"] == "response" and block["slot"] == slot
+        for text in (block["text"], *(one["name"] for one in block.get("media", ())))
     ]
     return plain(said), plain(response or [""])
 

@@ -40,6 +40,12 @@ for (const slide of document.querySelectorAll("[data-slide]")) {
   number.parentElement.replaceWith(line, number);
 }
 
+// Who writes an answer of their own has chosen it.
+for (const words of document.querySelectorAll(".own-words [data-words]")) {
+  const radio = words.closest(".own-words").querySelector("input[type=radio]");
+  words.addEventListener("input", () => { if (radio && words.value) radio.checked = true; });
+}
+
 // In a ranking each rank, in best–worst each response, is given once: the earlier one makes way.
 for (const box of document.querySelectorAll("[data-control=order], [data-control=best_worst]")) {
   box.addEventListener("change", (event) => {

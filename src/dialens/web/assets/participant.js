@@ -72,7 +72,8 @@
   form.addEventListener("change", (event) => {
     const element = event.target;
     // Of words only their number is written down here; the answer itself comes with the form.
-    const value = element.tagName === "TEXTAREA" ? `${element.value.length} characters` : element.value;
+    const words = element.matches("textarea, [data-words]"), off = element.type === "checkbox" && !element.checked;
+    const value = words ? `${element.value.length} characters` : off ? "" : element.value;
     const part = element.name.split(":").slice(2).join(":");
     note("change", fieldOf(element), (part ? `${part}=${value}` : value).slice(0, 200));
     keepDraft();
