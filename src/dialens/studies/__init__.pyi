@@ -1,6 +1,7 @@
 from ._check import StudyEstimate, estimate, holds, preview
 from ._codebook import codebook, codebook_markdown
 from ._conversations import filled, is_absent, talk_of
+from ._editing import Change, edited, fragment, yaml_value
 from ._examples import TEA
 from ._exchange import ANSWERED, FAILED, GIVEN_UP, WAITING, Exchange, is_over, spoken
 from ._files import SCHEMA, STUDY, read_design, study_file, study_schema, write_schema
@@ -40,6 +41,7 @@ __all__ = [
     "Answer",
     "AnswerError",
     "Cell",
+    "Change",
     "Entrance",
     "Exchange",
     "Field",
@@ -55,8 +57,10 @@ __all__ = [
     "check_study",
     "codebook",
     "codebook_markdown",
+    "edited",
     "estimate",
     "filled",
+    "fragment",
     "holds",
     "is_absent",
     "is_over",
@@ -76,4 +80,5 @@ __all__ = [
     "take_part",
     "talk_of",
     "write_schema",
+    "yaml_value",
 ]
