@@ -154,9 +154,9 @@ def test_the_rest_of_a_line_in_brackets_stays() -> None:
         ["      labels: {1: none, 5: much}"],
         ["      labels: {1: none, 5: much, 3: some}"],
     )
-    text = "presentation: {layout: together, order: random}  # for now\ntargets: 2\n"
+    text = "presentation: {layout: together, order: random}  # for now\n\n# So many.\ntargets: 2\n"
     assert edited(text, [Change(("presentation", "order"), remove=True)]) == (
-        "presentation: {layout: together}  # for now\ntargets: 2\n"
+        "presentation: {layout: together}  # for now\n\n# So many.\ntargets: 2\n"
     )
 
 

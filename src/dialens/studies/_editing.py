@@ -248,7 +248,7 @@ def _flow_replaced(document: _Document, at: Place) -> str:
         at = at[:-1]
     if not at:
         return document.dumped(document.root)
-    return _lines_replaced(document, at, document.value(at))
+    return _lines_replaced(document, at, _in_brackets(document.value(at)))
 
 
 def _lines_replaced(document: _Document, at: Place, value: Any) -> str:
@@ -341,6 +341,21 @@ def _written(value: Any) -> Any:
 
 def _flow(value: Any) -> Any:
     return value.replace("\n", " ") if isinstance(value, str) else value
+
+
+def _in_brackets(value: Any) -> Any:
+    """A copy without comments: those after the bracket stay in the text as lines."""
+    made: CommentedMap | CommentedSeq
+    if isinstance(value, CommentedMap):
+        made = CommentedMap((key, _in_brackets(part)) for key, part in value.items())
+    elif isinstance(value, CommentedSeq):
+        made = CommentedSeq(_in_brackets(part) for part in value)
+    else:
+        return value
+    made.fa.set_flow_style()
+    if value.anchor.value is not None:
+        made.yaml_set_anchor(value.anchor.value, always_dump=True)
+    return made
 
 
 def _detached(value: Any) -> Any:
