@@ -175,6 +175,10 @@ def test_a_name_changes_and_nothing_else() -> None:
 def test_a_part_is_read_and_written_as_yaml() -> None:
     text = fragment(TEXT, ("qualities", "bitter", "instrument"))
     assert data(text) == data(TEXT)["qualities"]["bitter"]["instrument"]
+    sweet = fragment(TEXT, ("qualities", "sweet"))
+    assert sweet.startswith('label: "Sweet?"\ninstrument: &scale\n  kind: likert\n')
+    assert fragment(TEXT, ("items", "inline", 0)) == "id: one\ncontext: [Tea?]\n"
+    assert fragment(TEXT, ("title",)) == "Tea\n"
     new = yaml_value("kind: slider\n# to the right\nhigh: 10\n")
     after = edited(TEXT, [Change(("qualities", "bitter", "instrument"), new)])
     assert data(after)["qualities"]["bitter"]["instrument"] == {"kind": "slider", "high": 10}

@@ -5,8 +5,8 @@ Written as a whole, a comment between two entries would belong to the one before
 it, or end up in front of what is appended.
 """
 
-import copy
 import io
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -78,10 +78,16 @@ def fragment(text: str, at: Place) -> str:
         'each: 20  # so many\n'
     """
     document = _Document(text)
-    value = document.value(document.keys(at))
-    if isinstance(value, CommentedMap | CommentedSeq):
-        return document.dumped(_detached(value))
-    return document.dumped(value).removesuffix("...\n")
+    place = document.keys(at)
+    value = document.value(place)
+    blocks = isinstance(value, CommentedMap | CommentedSeq) and not value.fa.flow_style()
+    if not place or not blocks or any(place in others for _, *others in document.aliases().values()):
+        return document.dumped(_bare(value, anchors=False)).removesuffix("...\n")
+    start, end, column = document.entry(place)
+    lines = document.lines[start + 1 : end]
+    if isinstance(place[-1], int):
+        lines.insert(0, document.lines[start].replace("-", " ", 1))
+    return textwrap.dedent("".join(lines))
 
 
 def yaml_value(text: str) -> JSON:
@@ -228,7 +234,7 @@ def _independent(text: str, at: Place, *, whole: bool) -> str:
                 written_out += [place for place in others if place[: len(at)] != at]
             if written_out:
                 place = written_out[0]
-                text = _replaced(document, place, _detached(document.value(place)))
+                text = _replaced(document, place, _bare(document.value(place), anchors=False))
                 break
         else:
             return text
@@ -248,7 +254,7 @@ def _flow_replaced(document: _Document, at: Place) -> str:
         at = at[:-1]
     if not at:
         return document.dumped(document.root)
-    return _lines_replaced(document, at, _in_brackets(document.value(at)))
+    return _lines_replaced(document, at, _bare(document.value(at)))
 
 
 def _lines_replaced(document: _Document, at: Place, value: Any) -> str:
@@ -343,25 +349,19 @@ def _flow(value: Any) -> Any:
     return value.replace("\n", " ") if isinstance(value, str) else value
 
 
-def _in_brackets(value: Any) -> Any:
-    """A copy without comments: those after the bracket stay in the text as lines."""
+def _bare(value: Any, *, anchors: bool = True) -> Any:
+    """A copy without comments; those behind the value stay in the text as lines."""
     made: CommentedMap | CommentedSeq
     if isinstance(value, CommentedMap):
-        made = CommentedMap((key, _in_brackets(part)) for key, part in value.items())
+        made = CommentedMap((key, _bare(part, anchors=anchors)) for key, part in value.items())
     elif isinstance(value, CommentedSeq):
-        made = CommentedSeq(_in_brackets(part) for part in value)
+        made = CommentedSeq(_bare(part, anchors=anchors) for part in value)
     else:
         return value
-    made.fa.set_flow_style()
-    if value.anchor.value is not None:
+    if value.fa.flow_style():
+        made.fa.set_flow_style()
+    if anchors and value.anchor.value is not None:
         made.yaml_set_anchor(value.anchor.value, always_dump=True)
-    return made
-
-
-def _detached(value: Any) -> Any:
-    """A copy that is no alias and has no anchor."""
-    made = copy.deepcopy(value)
-    made.yaml_set_anchor(None)
     return made
 
 

@@ -10,7 +10,8 @@ from pydantic import BaseModel, ConfigDict
 from dialens.studies import SCREEN_KINDS
 from dialens.web._access import Bearer, password_fits
 from dialens.web._pages import arrange
-from dialens.web._researcher import export_zip, set_state, with_example
+from dialens.web._preview_screens import with_example
+from dialens.web._researcher import export_zip, set_state
 from dialens.web._site import Site
 from dialens.web._watching import Watch
 

@@ -17,7 +17,7 @@
   };
 
   const flush = () => {
-    if (submitting) return;
+    if (submitting || "preview" in form.dataset) return;
     const events = unsent.slice(0, 400);
     lastSent = Date.now();
     fetch("/events", {
