@@ -79,7 +79,10 @@ def test_quotes_are_added_where_yaml_needs_them() -> None:
 def test_a_new_quality_stands_before_the_comment_on_the_next_section() -> None:
     new = {"label": "Warm", "instrument": {"kind": "slider"}}
     went, came = changed(TEXT, Change(("qualities", "warm"), new))
-    assert (went, came) == ([], ["  warm:", "    label: Warm", "    instrument:", "      kind: slider"])
+    assert (went, came) == (
+        [],
+        ["  warm:", "    label: Warm", "    instrument:", "      kind: slider"],
+    )
     after = edited(TEXT, [Change(("qualities", "warm"), new)])
     assert after.index("# What they read.") > after.index("warm:")
 

@@ -148,7 +148,8 @@ def test_a_file_that_was_never_valid_shows_its_problems(folder: Path) -> None:
 
 def test_warnings_say_where(author: TestClient) -> None:
     warnings = author.get("/preview/state").json()["warnings"]
-    assert any("PLEASE FILL IN" in warning["message"] for warning in warnings)
+    (contact,) = [one for one in warnings if "PLEASE FILL IN" in one["message"]]
+    assert (contact["where"], contact["line"]) == (["consent", "text"], 61)
 
 
 def test_the_study_is_taken_from_welcome_to_end_and_nothing_is_stored(

@@ -81,9 +81,13 @@ def fragment(text: str, at: Place) -> str:
     place = document.keys(at)
     value = document.value(place)
     blocks = isinstance(value, CommentedMap | CommentedSeq) and not value.fa.flow_style()
-    if not place or not blocks or any(place in others for _, *others in document.aliases().values()):
+    if (
+        not place
+        or not blocks
+        or any(place in others for _, *others in document.aliases().values())
+    ):
         return document.dumped(_bare(value, anchors=False)).removesuffix("...\n")
-    start, end, column = document.entry(place)
+    start, end, _ = document.entry(place)
     lines = document.lines[start + 1 : end]
     if isinstance(place[-1], int):
         lines.insert(0, document.lines[start].replace("-", " ", 1))
@@ -110,7 +114,9 @@ class _Document:
             self._yaml = YAML(typ="rt", pure=True)
             self._yaml.preserve_quotes = True
             self._yaml.width = _WIDE
-            self._yaml.indent(mapping=2, sequence=sequence or 4, offset=2 if offset is None else offset)
+            self._yaml.indent(
+                mapping=2, sequence=sequence or 4, offset=2 if offset is None else offset
+            )
             self.root = self._yaml.load(io.StringIO(text))
         except YAMLError as error:
             mark = getattr(error, "problem_mark", None)

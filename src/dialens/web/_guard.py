@@ -15,9 +15,7 @@ BODY_SECONDS = 20.0
 _READING = ("GET", "HEAD", "OPTIONS")
 
 
-def security_headers(
-    *, framed_by: tuple[str, ...] = (), within: bool = False
-) -> dict[str, str]:
+def security_headers(*, framed_by: tuple[str, ...] = (), within: bool = False) -> dict[str, str]:
     """Headers of every page: nothing from elsewhere, nothing inline, no frames.
 
     Args:

@@ -315,5 +315,3 @@ def _add_handlers(app: FastAPI) -> None:
 def study_preview(study: Path, *, token: str | None = None) -> StudyPreview:
     """The preview of a study file, or of the one in a folder."""
     return StudyPreview(StudyFile.at(study), token or secrets.token_urlsafe(24))
-
-

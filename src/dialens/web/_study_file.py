@@ -6,7 +6,7 @@ import secrets
 import shutil
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from dialens.base import DialensError, InvalidFile, atomic_file, read_yaml
@@ -28,6 +28,9 @@ from dialens.web._site import Site
 _DOTTED = re.compile(r"[a-z_]+(?:\.[A-Za-z0-9_-]+)+")
 _LONGEST_PATH = 260
 _BOM = "\ufeff"
+_TO_FILL_IN = "PLEASE FILL IN"
+
+_Way = tuple[str | int, ...]
 
 
 class FileChanged(DialensError):
@@ -46,7 +49,7 @@ class StudyProblem:
 
     message: str
     line: int | None = None
-    where: tuple[str | int, ...] = ()
+    where: _Way = ()
 
     def as_json(self) -> dict[str, JSON]:
         """For the page."""
@@ -170,7 +173,9 @@ class StudyFile:
         for path in (self.path, *self._named):
             try:
                 parts = sorted(path.iterdir()) if path.is_dir() else [path]
-                marks = [(str(part), part.stat().st_mtime_ns, part.stat().st_size) for part in parts]
+                marks = [
+                    (str(part), part.stat().st_mtime_ns, part.stat().st_size) for part in parts
+                ]
             except OSError:
                 marks = []
             seen.update(repr((str(path), marks)).encode())
@@ -193,12 +198,13 @@ class StudyFile:
             return CheckedStudy(stamp, last.site, problems, summary=last.summary)
         except DialensError as error:
             said = str(error).removeprefix(f"{self.path}: ")
-            problem = StudyProblem(said, where=_meant(said, ()))
+            problem = StudyProblem(said, where=_meant(said, {}))
             return CheckedStudy(stamp, last.site, (problem,), summary=last.summary)
         if last.site is not None:
             last.site.store.close()
+        data, lines = read_yaml(self.path)
         warnings = tuple(
-            StudyProblem(said, where=_meant(said, study.design.qualities)) for said in found.warnings
+            _placed(StudyProblem(said, where=_meant(said, data)), lines) for said in found.warnings
         )
         return CheckedStudy(stamp, site, (), warnings, _summary(study, found))
 
@@ -224,14 +230,21 @@ def _summary(study: Study, found: StudyEstimate) -> str:
     )
 
 
-def _meant(said: str, qualities: Mapping[str, JSON] | tuple[()]) -> tuple[str | int, ...]:
+def _meant(said: str, data: JSON) -> _Way:
     """The setting that a message is about, as far as it names one."""
     for match in _DOTTED.finditer(said):
         way = match[0].split(".")
         if way[0] in Design.model_fields:
             return tuple(int(step) if step.isdecimal() else step for step in way)
     first = said.partition(" ")[0]
-    return ("qualities", first) if first in qualities else ()
+    if first in data.get("qualities", ()):
+        return ("qualities", first)
+    texts = _texts(data, ()) if said.startswith(_TO_FILL_IN) else ()
+    return next((way for way, text in texts if _TO_FILL_IN in text), ())
+
+
+def _placed(problem: StudyProblem, lines: Mapping[_Way, int]) -> StudyProblem:
+    return replace(problem, line=lines.get(problem.where) if problem.where else None)
 
 
 def _named_files(path: Path) -> Iterator[Path]:
@@ -240,7 +253,7 @@ def _named_files(path: Path) -> Iterator[Path]:
         data, _ = read_yaml(path)
     except DialensError:
         return
-    for text in _texts(data):
+    for _, text in _texts(data, ()):
         if "\n" in text or not text or len(text) > _LONGEST_PATH:
             continue
         for name in (text, text.partition(":")[2]):  # an agent is named by `script:FILE`
@@ -253,12 +266,13 @@ def _named_files(path: Path) -> Iterator[Path]:
                 continue
 
 
-def _texts(value: JSON) -> Iterator[str]:
+def _texts(value: JSON, at: _Way) -> Iterator[tuple[_Way, str]]:
+    """Every text in a study file, and the way to it."""
     if isinstance(value, str):
-        yield value
+        yield at, value
     elif isinstance(value, Mapping):
-        for part in value.values():
-            yield from _texts(part)
+        for key, part in value.items():
+            yield from _texts(part, (*at, key))
     elif isinstance(value, list):
-        for part in value:
-            yield from _texts(part)
+        for place, part in enumerate(value):
+            yield from _texts(part, (*at, place))

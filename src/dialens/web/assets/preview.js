@@ -38,7 +38,7 @@
   const mark = () => {
     const here = place();
     list.querySelectorAll("button").forEach((button, number) => {
-      button.toggleAttribute("aria-current", number === here && !taking);
+      button.removeAttribute("aria-current");
       if (number === here && !taking) {
         button.setAttribute("aria-current", "true");
         const box = button.parentElement;
@@ -103,7 +103,28 @@
     }
   };
 
+  // The page's own style sheet, as if the system were in the other mode.
+  const written = new WeakMap();
+  const shade = () => {
+    const page = frame.contentDocument;
+    const dark = at.theme === "dark";
+    for (const sheet of page.styleSheets) {
+      for (const rule of sheet.cssRules) {
+        if (!(rule instanceof frame.contentWindow.CSSMediaRule)) continue;
+        const asked = written.get(rule) ?? rule.media.mediaText;
+        const wanted = asked.match(/prefers-color-scheme:\s*(\w+)/)?.[1];
+        if (!wanted) continue;
+        written.set(rule, asked);
+        rule.media.mediaText = (wanted === "dark") === dark ? "all" : "not all";
+      }
+    }
+    page.documentElement.style.removeProperty("color-scheme");
+    const scheme = frame.contentWindow.getComputedStyle(page.documentElement).colorScheme;
+    if (scheme.includes("light") && scheme.includes("dark")) page.documentElement.style.colorScheme = at.theme;
+  };
+
   frame.addEventListener("load", () => {
+    shade();
     const now = new URL(frame.contentWindow.location.href);
     frame.contentWindow.scrollTo(0, returnTo);
     returnTo = 0;
@@ -133,7 +154,7 @@
     for (const button of document.querySelectorAll(`[data-${name}]`))
       button.setAttribute("aria-pressed", String(button.dataset[name] === value));
     sheet.classList.toggle("phone", at.width === "phone");
-    sheet.classList.toggle("dark", at.theme === "dark");
+    shade();
     fit();
     remember();
   };
