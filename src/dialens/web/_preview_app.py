@@ -89,16 +89,16 @@ class SentTake(_Sent):
     seed: int = Setting(default=0, ge=0, lt=2**31)
 
 
-class _SeededPlanner(Planner):
-    """Gives everybody the plan of one seed."""
+class _ChosenPlanner(Planner):
+    """Gives everybody the screens of one participant."""
 
-    def __init__(self, study: Study, seed: int) -> None:
+    def __init__(self, study: Study, cell: str, seed: int) -> None:
         super().__init__(study)
-        self._seed = seed
+        self._chosen = cell, seed
 
     def screens(self, cell: str, seed: int) -> tuple[Screen, ...]:
-        """The screens of the chosen seed."""
-        return super().screens(cell, self._seed)
+        """The screens of the chosen cell and seed."""
+        return super().screens(*self._chosen)
 
 
 @dataclass
@@ -137,17 +137,14 @@ class StudyPreview:
     def take(self, cell: str, seed: int) -> str:
         """Let the author take the study in a cell, from the first page on; gives its address.
 
-        Every take has a database of its own in memory, in which only that cell is open.
+        Every take has a database of its own in memory.
         """
         study = self.site().study
         if cell not in study.targets:
             raise HTTPException(404, "There is no such cell.")
         site = site_in_memory(study, self.file.path.parent, agents=True)
-        for other in study.cells:
-            if other.name != cell:
-                site.store.close_cell(study.hash, other.name)
         cookies = CookieJar(site.store.secrets.signing_key(), "preview", framed=False)
-        site = replace(site, planner=_SeededPlanner(study, seed), cookies=cookies)
+        site = replace(site, planner=_ChosenPlanner(study, cell, seed), cookies=cookies)
         self.close()
         self._taken = site, study_app(site)
         named = {
@@ -305,9 +302,15 @@ def _add_handlers(app: FastAPI) -> None:
         status = 409 if isinstance(error, FileChanged) else 422
         return JSONResponse({"detail": str(error)}, status)
 
+    def closed(request: Request, error: HTTPException) -> Response:
+        if request.url.path == HOME:  # somebody reads it
+            return PlainTextResponse(error.detail, error.status_code)
+        return JSONResponse({"detail": error.detail}, error.status_code)
+
     def unreadable(request: Request, error: Exception) -> Response:
         return JSONResponse({"detail": "The request could not be read."}, 400)
 
+    app.add_exception_handler(HTTPException, closed)  # type: ignore[arg-type]
     app.add_exception_handler(DialensError, refused)
     app.add_exception_handler(RequestValidationError, unreadable)
 

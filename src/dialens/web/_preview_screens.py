@@ -7,7 +7,7 @@ dashboard, authors of a study by `dialens study preview`.
 
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 from urllib.parse import urlencode
 
@@ -38,15 +38,19 @@ class PreviewPlace:
         cell: The participant's condition.
         seed: The participant's own.
         screen: The id of the screen; `welcome` for the page before the first.
+        language: One of the study's languages; its own if empty.
     """
 
     cell: str
     seed: int
     screen: str
+    language: str = ""
 
     def address(self, home: str) -> str:
         """Where the screen is shown."""
-        query = {"cell": self.cell, "seed": self.seed, "screen": self.screen}
+        query = {"cell": self.cell, "seed": str(self.seed), "screen": self.screen}
+        if self.language:
+            query["language"] = self.language
         return f"{home}/screen?{urlencode(query)}"
 
 
@@ -54,8 +58,9 @@ def _place(
     cell: Annotated[str, Query(max_length=500)],
     seed: Annotated[int, Query(ge=0, lt=2**31)] = 0,
     screen: Annotated[str, Query(max_length=200)] = WELCOME,
+    language: Annotated[str, Query(max_length=35)] = "",
 ) -> PreviewPlace:
-    return PreviewPlace(cell, seed, screen)
+    return PreviewPlace(cell, seed, screen, language)
 
 
 _Place = Annotated[PreviewPlace, Depends(_place)]
@@ -80,7 +85,7 @@ def preview_routes(
 
     @router.get("/outline")
     def seen(place: _Place) -> Response:
-        return JSONResponse(outline(site(), place.cell, place.seed))
+        return JSONResponse(outline(site(), place))
 
     @router.get("/screen")
     def screen(place: _Place) -> Response:
@@ -98,24 +103,35 @@ def _framing(response: Response) -> Response:
     return response
 
 
-def outline(site: Site, cell: str, seed: int) -> dict[str, JSON]:
-    """The cells of a study, and the screens of one of its participants.
+def _screens(site: Site, place: PreviewPlace) -> tuple[Screen, ...]:
+    return site.planner.screens(place.cell, place.seed)
+
+
+def _pages(site: Site, place: PreviewPlace) -> Pages:
+    return site.pages
+
+
+def _languages(site: Site) -> list[str]:
+    return [site.study.design.language]
+
+
+def outline(site: Site, place: PreviewPlace) -> dict[str, JSON]:
+    """The cells and languages of a study, and the screens of one of its participants.
 
     Args:
         site: Of the study.
-        cell: The cell; the first one if there is no such cell (any more).
-        seed: The participant's own.
+        place: Whose screens; of the first cell, if the one that is named is not there (any more).
     """
     study = site.study
-    chosen = cell if cell in study.targets else study.cells[0].name
-    screens = site.planner.screens(chosen, seed)
+    if place.cell not in study.targets:
+        place = replace(place, cell=study.cells[0].name)
     welcome = {"id": WELCOME, "kind": WELCOME, "label": study.design.title, "mark": ""}
     return {
         "title": study.design.title,
         "cells": [cell.name for cell in study.cells],
-        "cell": chosen,
-        "seed": seed,
-        "screens": [welcome, *(_entry(screen) for screen in screens)],
+        "languages": _languages(site),
+        "cell": place.cell,
+        "screens": [welcome, *(_entry(screen) for screen in _screens(site, place))],
     }
 
 
@@ -142,7 +158,7 @@ def _found(site: Site, place: PreviewPlace) -> tuple[tuple[Screen, ...], int]:
     """All screens of a participant and the index of one; −1 for the page before the first."""
     if place.cell not in site.study.targets:
         raise HTTPException(404, "There is no such cell.")
-    screens = site.planner.screens(place.cell, place.seed)
+    screens = _screens(site, place)
     if place.screen == WELCOME:
         return screens, -1
     for index, screen in enumerate(screens):
@@ -168,14 +184,14 @@ def screen_page(
         errors: What was wrong with it, by field.
     """
     screens, index = _found(site, place)
-    action = place.address(home)
+    action, pages = place.address(home), _pages(site, place)
     if index < 0:
-        return site.pages.page(
+        return pages.page(
             "welcome", ticket="", minutes=site.minutes, framed=False, here="", preview=action
         )
     screen = with_example(site, screens[index])
     if index == len(screens) - 1:
-        return site.pages.page(
+        return pages.page(
             "end",
             screen=screen,
             code=site.code or _CODE,
@@ -185,7 +201,7 @@ def screen_page(
             assignment="",
         )
     talks = site.study.design.conversations
-    return site.pages.page(
+    return pages.page(
         "chat" if screen.kind == "chat" else "screen",
         422 if errors else 200,
         screen=screen,
@@ -216,7 +232,7 @@ def _answered(
         if errors:
             return screen_page(site, place, home, dict(sent.form), errors)
     following = screens[min(index + 1, len(screens) - 1)].id
-    return onward(request, PreviewPlace(place.cell, place.seed, following).address(home))
+    return onward(request, replace(place, screen=following).address(home))
 
 
 def _overdue(screen: Screen, sent: ScreenAnswer) -> bool:

@@ -4,6 +4,7 @@ import asyncio
 import socket
 import webbrowser
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import uvicorn
@@ -48,7 +49,8 @@ def serve_preview(
     if open_browser:
         webbrowser.open(address)
     try:
-        asyncio.run(uvicorn.Server(config).serve([line]))
+        with suppress(KeyboardInterrupt):
+            asyncio.run(uvicorn.Server(config).serve([line]))
     finally:
         preview.close()
         line.close()

@@ -11,6 +11,7 @@
     cell: asked.get("cell") ?? "",
     seed: Number(asked.get("seed") ?? 0),
     screen: asked.get("screen") ?? "welcome",
+    language: asked.get("language") ?? "",
     width: asked.get("width") ?? (innerWidth < 600 ? "phone" : "desktop"),
     theme: asked.get("theme") ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light"),
   };
@@ -33,7 +34,7 @@
 
   const place = () => screens.findIndex((screen) => screen.id === at.screen);
   const addressOf = (screen) =>
-    `${home}/screen?${new URLSearchParams({ cell: at.cell, seed: at.seed, screen })}`;
+    `${home}/screen?${new URLSearchParams({ cell: at.cell, seed: at.seed, language: at.language, screen })}`;
 
   const mark = () => {
     const here = place();
@@ -80,7 +81,7 @@
     const before = Math.max(place(), 0);
     let told;
     try {
-      told = await getJson("outline", { cell: at.cell, seed: at.seed });
+      told = await getJson("outline", { cell: at.cell, seed: at.seed, language: at.language });
     } catch (error) {
       sheet.classList.add("empty");
       note(error.message);
@@ -93,6 +94,9 @@
     at.cell = told.cell;
     screens = told.screens;
     byId("cell").replaceChildren(...told.cells.map((name) => new Option(name, name, false, name === told.cell)));
+    const spoken = byId("language");
+    spoken.replaceChildren(...told.languages.map((name) => new Option(name, name, false, name === at.language)));
+    spoken.parentElement.hidden = told.languages.length < 2;
     list.replaceChildren(...screens.map(listed));
     if (place() < 0) at.screen = screens[Math.min(before, screens.length - 1)].id;
     if (taking) {
@@ -137,6 +141,7 @@
   byId("back").addEventListener("click", () => step(-1));
   byId("next").addEventListener("click", () => step(1));
   byId("cell").addEventListener("change", (event) => { leave(); at.cell = event.target.value; refresh(); });
+  byId("language").addEventListener("change", (event) => { leave(); at.language = event.target.value; refresh(); });
   byId("seed").addEventListener("change", (event) => {
     if (!event.target.checkValidity() || event.target.value === "") return;
     leave();
