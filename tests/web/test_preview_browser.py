@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -53,15 +54,15 @@ def test_the_page_follows_the_file_and_stays_where_it_is(
     go_to(page, "soup")
     shown(page).get_by_text("Love it.").wait_for()
     rewrite(file, "Love it.", "I adore it.")
-    shown(page).get_by_text("I adore it.").wait_for(timeout=3000)
+    shown(page).get_by_text("I adore it.").wait_for()
     assert page.locator("#screens [aria-current]").inner_text().startswith("soup")
     rewrite(file, "title: How", "titel: How")
     error = page.locator("#problems .error", has_text="Did you mean title?")
-    error.wait_for(timeout=3000)
+    error.wait_for()
     assert "Line 6" in error.inner_text()
     assert shown(page).get_by_text("I adore it.").is_visible()
     rewrite(file, "titel: How", "title: How")
-    error.wait_for(state="detached", timeout=3000)
+    error.wait_for(state="detached")
     page.reload()
     shown(page).get_by_text("I adore it.").wait_for()
 
@@ -77,11 +78,11 @@ def test_a_label_is_edited_a_quality_added_and_the_comment_stays(
     page.locator("summary", has_text="relevance").click()
     page.get_by_label("Label", exact=True).fill("To the point")
     page.keyboard.press("Tab")
-    shown(page).get_by_text("To the point").first.wait_for(timeout=3000)
+    shown(page).get_by_text("To the point").first.wait_for()
     page.get_by_label("Name of a new quality").fill("warmth")
     page.keyboard.press("Enter")
     page.locator("summary", has_text="warmth").wait_for()
-    shown(page).locator("dt, .prompt", has_text="Warmth").first.wait_for(timeout=3000)
+    shown(page).locator("dt, .prompt", has_text="Warmth").first.wait_for()
     assert data(file)["qualities"]["relevance"]["label"] == "To the point"
     assert data(file)["qualities"]["warmth"]["instrument"] == {"kind": "likert"}
     text = file.read_text("utf-8")
@@ -110,7 +111,7 @@ def test_messages_stand_beside_the_fields(file: Path, address: str, window: Wind
     page.get_by_label("Deadline").fill("-3")
     page.keyboard.press("Tab")
     wrong = page.locator("""[data-at='["presentation","deadline"]']""")
-    wrong.locator(".error").wait_for(timeout=3000)
+    wrong.locator(".error").wait_for()
     assert wrong.locator("input").get_attribute("aria-invalid") == "true"
     page.get_by_label("Deadline").fill("soon")
     page.keyboard.press("Tab")
@@ -138,10 +139,10 @@ def test_a_file_saved_elsewhere_is_not_overwritten(
 
 def test_the_author_takes_the_study(address: str, window: Window, file: Path) -> None:
     page = window(address)
-    page.locator("#screens button").first.wait_for()
+    shown(page).get_by_role("button", name="Begin").wait_for()
     page.get_by_role("button", name="Take it yourself").click()
     inside = shown(page)
-    inside.get_by_role("button", name="Begin").click()
+    inside.locator("form[action='/begin'] button").click()
     inside.get_by_label("I have read this").check()
     for _ in range(20):
         for row in inside.locator(".points").all():
@@ -177,3 +178,52 @@ def test_phone_and_dark(address: str, window: Window) -> None:
         "() => { const page = document.getElementById('frame').contentDocument;"
         " return getComputedStyle(page.body).backgroundColor === 'rgb(16, 23, 26)'; }"
     )
+
+
+def test_items_levels_and_questions_come_and_go(file: Path, address: str, window: Window) -> None:
+    page = window(address)
+    page.get_by_role("button", name="Edit", exact=True).click()
+
+    def section(*at: str | int) -> str:
+        return f"details[data-at='{json.dumps(at, separators=(',', ':'))}']"
+
+    def unfold(*at: str | int) -> None:
+        page.locator(section(*at)).locator("> summary").click()
+
+    def press(name: str) -> None:
+        with page.expect_response("**/changes"):
+            page.get_by_role("button", name=name, exact=True).click()
+
+    unfold("items")
+    unfold("items", "inline")
+    press("Add item")
+    page.locator(section("items", "inline", 4)).wait_for()
+    added = data(file)["items"]["inline"][4]
+    assert added["id"] == "item-5"
+    unfold("factors")
+    page.get_by_label("Name of a new factor").fill("tone")
+    press("Add factor")
+    unfold("factors", "tone", 0)
+    page.locator("[id='f-factors/tone/0/name']").fill("plain")
+    with page.expect_response("**/changes"):
+        page.keyboard.press("Tab")
+    assert [level["name"] for level in data(file)["factors"]["tone"]] == ["plain", "second"]
+    page.get_by_label("Cell").select_option("tone=plain")
+    unfold("questionnaires")
+    unfold("questionnaires", "after")
+    press("Add questionnaire")
+    unfold("questionnaires", "after", 0, "questions")
+    page.get_by_label("Name of a new question").fill("age")
+    press("Add question")
+    page.locator(section("questionnaires", "after", 0, "questions", "age")).wait_for()
+    page.locator("[id='f-questionnaires/after/0/questions/age/kind']").select_option("number")
+    page.get_by_label("High", exact=True).fill("120")
+    with page.expect_response("**/changes"):
+        page.keyboard.press("Tab")
+    asked = data(file)["questionnaires"]["after"][0]["questions"]["age"]
+    assert asked == {"kind": "number", "prompt": "PLEASE FILL IN", "high": 120}
+    press("Remove age")
+    page.locator(section("questionnaires")).wait_for()
+    assert "questionnaires" not in data(file)
+    shown(page).locator("body").wait_for()
+    assert page.locator("#problems .error").count() == 0

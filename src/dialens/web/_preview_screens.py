@@ -141,6 +141,8 @@ def _entry(screen: Screen) -> dict[str, str]:
     gold = screen.kind == "check" and item is not None
     marks = {"check": "gold" if gold else "attention", "practice": "practice"}
     label = str(item or screen.title)
+    if talk_of(screen) is not None and screen.kind != "chat":
+        label = screen.id  # all of a conversation's screens are about one item
     if screen.kind == "check" and not gold:
         label = screen.fields[0].name if screen.fields else screen.title
     asked = list(dict.fromkeys(str(field.quality) for field in screen.fields if field.quality))

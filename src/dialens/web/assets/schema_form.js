@@ -5,6 +5,11 @@ const schemaForm = (() => {
   const LONG = new Set(["text", "message", "definition", "description", "warning", "question", "prompt", "why", "analysis_plan", "response", "verdict", "agree", "hypotheses", "responses", "when", "context", "topics", "standard"]);
   const TO_FILL_IN = "PLEASE FILL IN";
 
+  const SINGLE = { inline: "item", items: "item", before: "questionnaire", after: "questionnaire", context: "utterance", gold: "gold item", expect: "expectation", attention: "attention check", when: "text", hypotheses: "hypothesis", qualities: "quality" };
+
+  const LEVELS = { anchor: ["none", "both"], layout: ["together", "separate"], order: ["random", "fixed"] };
+  const OWN_LEVELS = ["first", "second"].map((name) => ({ name, note: TO_FILL_IN }));
+
   const words = (key) => {
     const text = String(key).replaceAll("_", " ");
     return text.charAt(0).toUpperCase() + text.slice(1);
@@ -13,6 +18,10 @@ const schemaForm = (() => {
     const element = Object.assign(document.createElement(tag), properties);
     element.append(...inside);
     return element;
+  };
+  const singular = (at) => {
+    const key = at.findLast((part) => typeof part === "string");
+    return SINGLE[key] ?? key.replaceAll("_", " ").replace(/s$/, "");
   };
   const keyOf = (at) => JSON.stringify(at);
   const idOf = (at) => `f-${at.join("/")}`;
@@ -53,7 +62,7 @@ const schemaForm = (() => {
 
     // What a new entry begins with: valid as far as that can be known.
     const starter = (schema, name, at) => {
-      if (at[0] === "factors" && at.length === 2) return ["first", "second"];
+      if (at[0] === "factors" && at.length === 2) return LEVELS[name] ?? OWN_LEVELS;
       const options = variants(schema);
       const one = options.find((option) => kindOf(option) === "union") ?? options[0];
       const kind = kindOf(one);
@@ -90,7 +99,7 @@ const schemaForm = (() => {
     const isDefault = (schema) => schema.default !== undefined && schema.default !== null && schema.default !== "" && !isObject(schema.default);
 
     const control = (schema, value, at, label) => {
-      const kind = kindOf(schema), id = idOf(at), key = at.findLast((part) => typeof part === "string");
+      const kind = kindOf(schema), id = idOf(at);
       if (kind === "choice") {
         const options = schema.enum.map((word) => new Option(word, word));
         if (schema.default === undefined || value === undefined)
@@ -100,7 +109,7 @@ const schemaForm = (() => {
         select.addEventListener("change", () => change(select.value === "" ? { at, remove: true } : { at, value: select.value }));
         return select;
       }
-      const several = kind === "string" && (LONG.has(key) || String(value ?? "").length > 60 || String(value ?? "").includes("\n"));
+      const several = kind === "string" && (at.slice(-2).some((part) => LONG.has(part)) || String(value ?? "").length > 60 || String(value ?? "").includes("\n"));
       const number = kind === "number" || kind === "integer";
       const input = several ? make("textarea", { id, rows: 1 }) : make("input", { id, type: "text", inputMode: number ? "decimal" : "text" });
       input.value = value ?? "";
@@ -187,8 +196,8 @@ const schemaForm = (() => {
       return [chooser, ...fieldsOf(resolved({ $ref: mapping[kind] }), value, at, ["kind"])];
     };
 
-    const entries = (schema, value, at, title) => {
-      const part = entryOf(schema), single = title.replace(/ies$/, "y").replace(/s$/, "").toLowerCase();
+    const entries = (schema, value, at) => {
+      const part = entryOf(schema), single = singular(at);
       const made = Object.entries(value ?? {}).map(([name, own]) => {
         const place = [...at, name];
         const renamed = make("input", { type: "text", value: name, id: `${idOf(place)}-name`, autocomplete: "off" });
@@ -213,8 +222,8 @@ const schemaForm = (() => {
       return [...made, adding];
     };
 
-    const items = (schema, value, at, title) => {
-      const single = title.replace(/s$/, "").toLowerCase();
+    const items = (schema, value, at) => {
+      const single = singular(at);
       const made = (value ?? []).map((own, number) => {
         const place = [...at, number], one = chosen(schema.items, own), called = `${single} ${number + 1}`;
         if (["string", "number", "integer", "choice"].includes(kindOf(one)) && own !== null)
@@ -225,7 +234,7 @@ const schemaForm = (() => {
       const place = [...at, (value ?? []).length];
       const add = button(`Add ${single}`, `Add ${single}`, () => {
         opened(keyOf(place), true);
-        change({ at: place, value: starter(schema.items, `${single}-${place.at(-1) + 1}`, place) }, { redraw: true, focus: place });
+        change({ at: place, value: starter(schema.items, `${single.replaceAll(" ", "-")}-${place.at(-1) + 1}`, place) }, { redraw: true, focus: place });
       });
       return [...made, make("div", { className: "tools" }, add)];
     };
@@ -234,8 +243,8 @@ const schemaForm = (() => {
       const kind = kindOf(schema);
       if (kind === "object") return fieldsOf(schema, value, at);
       if (kind === "union") return union(schema, value, at, title);
-      if (kind === "map") return entries(schema, value, at, title);
-      if (kind === "list") return items(schema, value, at, title);
+      if (kind === "map") return entries(schema, value, at);
+      if (kind === "list") return items(schema, value, at);
       return [yaml(schema, value, at, title)];
     };
 
