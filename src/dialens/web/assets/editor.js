@@ -64,6 +64,12 @@ const editor = (() => {
     }
   };
 
+  const undo = async () => {
+    const text = before.pop();
+    if (text !== undefined && !(await replace(text, { undo: true }))) before.push(text);
+    byId("undo").disabled = !before.length;
+  };
+
   const readYaml = async (at) => {
     try {
       return (await ask(`fragment?${new URLSearchParams({ at: JSON.stringify(at) })}`)).yaml;
@@ -83,7 +89,7 @@ const editor = (() => {
     label.htmlFor = "f-text";
     const area = Object.assign(document.createElement("textarea"), { id: "f-text", className: "yaml", spellcheck: false, value: known.text });
     const save = Object.assign(document.createElement("button"), { type: "button", className: "button", textContent: "Write the text" });
-    save.addEventListener("click", () => replace(area.value));
+    save.addEventListener("click", () => { busy = busy.then(() => replace(area.value)); });
     inside.append(label, area, save);
     details.append(summary, inside);
     details.fill = () => {};
@@ -177,12 +183,12 @@ const editor = (() => {
   };
 
   const load = async () => {
-    byId("conflict").hidden = true;
     try {
       schema ??= await ask("schema");
       form ??= schemaForm(schema, { change, opened, readYaml });
       known = await ask("document");
       draw();
+      byId("conflict").hidden = true;
     } catch (error) {
       said(error.message);
     }
@@ -194,18 +200,14 @@ const editor = (() => {
   };
 
   if (byId("editor")) {
-    byId("undo").addEventListener("click", async () => {
-      const text = before.pop();
-      byId("undo").disabled = !before.length;
-      if (text !== undefined && !(await replace(text, { undo: true }))) before.push(text);
-    });
-    byId("conflict").querySelector("button").addEventListener("click", load);
+    byId("undo").addEventListener("click", () => { busy = busy.then(undo); });
+    byId("conflict").querySelector("button").addEventListener("click", () => { busy = busy.then(load); });
     byId("form").addEventListener("input", (event) => { event.target.dataset.touched = "yes"; });
     byId("form").addEventListener("change", (event) => { delete event.target.dataset.touched; });
   }
 
   return {
-    goTo: (where) => busy.then(() => (known ? goTo(where) : load().then(() => goTo(where)))),
+    goTo: (where) => { busy = busy.then(() => (known ? null : load())).then(() => goTo(where)); },
     open: () => { if (!known) busy = busy.then(load); },
     report: (told) => { problems = told; if (known) mark(); },
     // The file was saved elsewhere: the form follows, unless somebody is typing in it.

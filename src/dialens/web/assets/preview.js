@@ -110,8 +110,8 @@
   // The page's own style sheet, as if the system were in the other mode.
   const written = new WeakMap();
   const shade = () => {
-    const page = frame.contentDocument;
-    const dark = at.theme === "dark";
+    const page = frame.contentDocument, dark = at.theme === "dark";
+    if (!page?.documentElement) return; // on its way: it is shaded when it has come
     for (const sheet of page.styleSheets) {
       for (const rule of sheet.cssRules) {
         if (!(rule instanceof frame.contentWindow.CSSMediaRule)) continue;
