@@ -125,7 +125,7 @@ def test_a_participants_cookie_opens_nothing_of_the_researchers(site: Site, visi
     person.begin()
     own = person.client.cookies[site.cookies.name]
     person.client.cookies.set(site.cookies.researcher, own)
-    for path in ("", "/export.zip", "/preview?cell=x"):
+    for path in ("", "/export.zip", "/preview", "/preview/screen?cell=x"):
         assert person.client.get(f"/researcher{path}").url.path == "/researcher/login"
     assert person.client.get("/api/cells").status_code == 401
 
@@ -220,7 +220,7 @@ def test_hostile_addresses_are_not_repeated(make: Make, visit: Visit) -> None:
         f"/?assignmentId=A&workerId={HOSTILE}",
         f"/?assignmentId=A&workerId=W&x={HOSTILE}",
         f"/nowhere/{HOSTILE}",
-        f"/researcher/preview?cell={HOSTILE}",
+        f"/researcher/preview/screen?cell={HOSTILE}",
         f"/assets/{HOSTILE}",
         f"/api/preview/{HOSTILE}",
     ):

@@ -248,8 +248,9 @@ def test_a_preview_shows_what_will_be(make: Make, talker: Visiting, endpoint: En
     person = talker(site)
     client = log_in(Person(site, person.client))
     screens = site.planner.screens("agent=bot-1", 0)
-    for index, screen in enumerate(screens[:-1]):
-        page = client.get("/researcher/preview", params={"cell": "agent=bot-1", "index": index})
+    for screen in screens:
+        query = {"cell": "agent=bot-1", "screen": screen.id}
+        page = client.get("/researcher/preview/screen", params=query)
         assert page.status_code == 200, screen.id
     assert endpoint.requests == []
     told = client.get(

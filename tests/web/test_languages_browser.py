@@ -89,7 +89,8 @@ def test_arabic_is_mirrored(host: Hosting, window: Window, width: int) -> None:
     assert left(page, ".talk .turn.own .bubble") < left(page, ".talk .turn:not(.own) .bubble")
     onward(page, "متابعة")
     shoot(page, f"ar-line-{width}")
-    page.locator("[data-control=number] input").fill("٧٥٫٥")
+    for line in page.locator("[data-control=number] input").all():
+        line.fill("٧٥٫٥")
     onward(page, "متابعة")
     points = ".points.likert >> nth=0 >> .point"
     assert left(page, points, 0) > left(page, points, 6)

@@ -1,9 +1,11 @@
 from ._check import StudyEstimate, estimate, holds, preview
 from ._codebook import codebook, codebook_markdown
 from ._conversations import filled, is_absent, talk_of
+from ._editing import Change, edited, fragment, yaml_value
 from ._examples import TEA
 from ._exchange import ANSWERED, FAILED, GIVEN_UP, WAITING, Exchange, is_over, spoken
 from ._files import (
+    PLACEHOLDER,
     SCHEMA,
     STUDY,
     check_finished,
@@ -57,6 +59,7 @@ __all__ = [
     "MEDIA_TYPES",
     "NOT_PREREGISTERED",
     "NO_CONSENT",
+    "PLACEHOLDER",
     "RATER_HEADER",
     "SCHEMA",
     "SCREENED_OUT",
@@ -70,6 +73,7 @@ __all__ = [
     "Answer",
     "AnswerError",
     "Cell",
+    "Change",
     "Entrance",
     "Exchange",
     "Field",
@@ -87,9 +91,11 @@ __all__ = [
     "check_study",
     "codebook",
     "codebook_markdown",
+    "edited",
     "ending",
     "estimate",
     "filled",
+    "fragment",
     "holds",
     "is_absent",
     "is_over",
@@ -110,4 +116,5 @@ __all__ = [
     "take_part",
     "talk_of",
     "write_schema",
+    "yaml_value",
 ]

@@ -10,7 +10,8 @@ from pydantic import BaseModel, ConfigDict
 from dialens.studies import SCREEN_KINDS
 from dialens.web._access import Bearer, password_fits
 from dialens.web._pages import arrange
-from dialens.web._researcher import export_zip, set_state, with_example
+from dialens.web._preview_screens import with_example
+from dialens.web._researcher import export_zip, set_state
 from dialens.web._site import Site
 from dialens.web._watching import Watch
 
@@ -245,7 +246,7 @@ def api_routes(site: Site, watch: Watch) -> APIRouter:
             raise HTTPException(404, "There is no such cell.")
         screens = site.planner.screens(cell, seed)
         place = min(index, len(screens) - 1)
-        screen = with_example(site, screens[place])
+        screen = with_example(site.study, screens[place])
         shown = arrange(screen, texts=site.study.texts)
         return PreviewInfo(
             index=place,

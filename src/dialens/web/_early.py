@@ -3,7 +3,7 @@
 from fastapi import Request
 from fastapi.responses import JSONResponse, Response
 
-from dialens.studies import FAILED_COMPREHENSION, NO_CONSENT, SCREENED_OUT, WITHDRAWN
+from dialens.studies import FAILED_COMPREHENSION, NO_CONSENT, SCREENED_OUT, WITHDRAWN, Study
 from dialens.studies.store import SessionOver
 from dialens.studies.texts import Texts
 from dialens.web._forms import wants_json
@@ -30,7 +30,7 @@ def early_page(request: Request, site: Site, outcome: str, *, deleted: bool = Fa
     if wants_json(request):
         return JSONResponse({"outcome": outcome, "code": code})
     language = site.language(request)
-    title, text = _words(site, language, outcome, deleted=deleted)
+    title, text = early_words(site.study.said_in(language), outcome, deleted=deleted)
     recruiter = site.study.design.recruiter.kind
     return site.pages_in(language).page(
         "early",
@@ -42,8 +42,8 @@ def early_page(request: Request, site: Site, outcome: str, *, deleted: bool = Fa
     )
 
 
-def _words(site: Site, language: str, outcome: str, *, deleted: bool) -> tuple[str, str]:
-    study = site.study.said_in(language)
+def early_words(study: Study, outcome: str, *, deleted: bool) -> tuple[str, str]:
+    """What is read of how a participation ended: the heading, and what stands below."""
     say, screening = study.texts.say, study.design.screening
     if outcome == SCREENED_OUT and screening is not None:
         title = screening.end.title or say("screened_out_title")

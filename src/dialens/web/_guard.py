@@ -17,11 +17,12 @@ BODY_SECONDS = 20.0
 _READING = ("GET", "HEAD", "OPTIONS")
 
 
-def security_headers(*, framed_by: tuple[str, ...] = ()) -> dict[str, str]:
+def security_headers(*, framed_by: tuple[str, ...] = (), within: bool = False) -> dict[str, str]:
     """Headers of every page: nothing from elsewhere, nothing inline, no frames.
 
     Args:
         framed_by: Sites that may show the pages within theirs, and take the last form.
+        within: Whether a page of ours shows another in a frame, as previews do.
 
     Examples:
         >>> "frame-ancestors 'none'" in security_headers()["content-security-policy"]
@@ -39,6 +40,8 @@ def security_headers(*, framed_by: tuple[str, ...] = ()) -> dict[str, str]:
         "frame-ancestors": sites or "'none'",
         "base-uri": "'none'",
     }
+    if within:
+        policy |= {"frame-src": "'self'", "frame-ancestors": "'self'"}
     headers = {
         "content-security-policy": "; ".join(f"{name} {value}" for name, value in policy.items()),
         "x-content-type-options": "nosniff",
@@ -47,7 +50,9 @@ def security_headers(*, framed_by: tuple[str, ...] = ()) -> dict[str, str]:
         "cross-origin-opener-policy": "same-origin",
         "cross-origin-resource-policy": "same-origin",
     }
-    return headers if framed_by else headers | {"x-frame-options": "DENY"}
+    if framed_by:
+        return headers
+    return headers | {"x-frame-options": "SAMEORIGIN" if within else "DENY"}
 
 
 class Guard:

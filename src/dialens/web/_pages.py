@@ -30,6 +30,10 @@ ASSETS = {
     "chat.css": "text/css; charset=utf-8",
     "controls.js": "text/javascript; charset=utf-8",
     "researcher.js": "text/javascript; charset=utf-8",
+    "preview.css": "text/css; charset=utf-8",
+    "preview.js": "text/javascript; charset=utf-8",
+    "schema_form.js": "text/javascript; charset=utf-8",
+    "editor.js": "text/javascript; charset=utf-8",
     "mark.svg": "image/svg+xml",
 }
 """Everything that can be asked for by name, and what it is."""
@@ -209,12 +213,12 @@ def _points(field: Field, choices: Sequence[Choice]) -> tuple[tuple[str, str, st
     return tuple((choice.value, choice.value, labels.get(choice.value, "")) for choice in choices)
 
 
-class Pages:
-    """Renders the pages of a study in one language."""
+class Templates:
+    """Renders templates, with texts around them."""
 
-    def __init__(self, design: Design, texts: Texts | None = None) -> None:
-        """Pages of a study, in its language or with other texts around its own words."""
-        self.texts = texts_of(design) if texts is None else texts
+    def __init__(self, texts: Texts) -> None:
+        """Say what is not a study's own by these texts."""
+        self.texts = texts
         self._environment = Environment(
             loader=PackageLoader("dialens.web", "assets"),
             autoescape=True,
@@ -226,18 +230,14 @@ class Pages:
         self._environment.globals |= {
             "asset": asset_url,
             "media_url": media_url,
-            "study_title": design.title,
-            "lang": self.texts.language,
-            "direction": self.texts.direction,
-            "say": self.texts.say,
+            "lang": texts.language,
+            "direction": texts.direction,
+            "say": texts.say,
             "language_name": language_name,
-            "theme": design.presentation.theme,
-            "sticky": design.presentation.sticky,
-            "contact": design.contact,
             "menu": None,
         }
         self._environment.filters |= {
-            "number": self.texts.number,
+            "number": texts.number,
             "markdown": markdown,
             "inline_markdown": inline_markdown,
             "reply_markdown": reply_markdown,
@@ -248,6 +248,20 @@ class Pages:
         """A page from its template."""
         content = self._environment.get_template(f"{template}.html.j2").render(**context)
         return HTMLResponse(content, status)
+
+
+class Pages(Templates):
+    """Renders the pages of a study in one language."""
+
+    def __init__(self, design: Design, texts: Texts | None = None) -> None:
+        """Pages of a study, in its language or with other texts around its own words."""
+        super().__init__(texts_of(design) if texts is None else texts)
+        self._environment.globals |= {
+            "study_title": design.title,
+            "theme": design.presentation.theme,
+            "sticky": design.presentation.sticky,
+            "contact": design.contact,
+        }
 
     def sorry(
         self, title: str, message: str, status: int = 200, *, advice: str = ""

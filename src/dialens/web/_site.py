@@ -53,6 +53,7 @@ class Site:
         clock: The time.
         replies: Asks agents, where participants talk with them.
         media: Where pictures, sounds and films of items lie, by name.
+        any_device: Whether people may take part on devices that the study is not for.
     """
 
     study: Study
@@ -65,6 +66,7 @@ class Site:
     clock: Clock
     replies: Replies | None = None
     media: Mapping[str, Path] = field(default_factory=dict)
+    any_device: bool = False
 
     @classmethod
     def of(
@@ -164,7 +166,7 @@ class Site:
             WrongDevice: In words for participants.
         """
         fit = self.study.design.presentation.devices
-        if device_of(request.headers, measured) not in fit:
+        if not self.any_device and device_of(request.headers, measured) not in fit:
             say = self.pages_for(request).texts.say
             wanted = ", ".join(say(f"device_{device}") for device in fit)
             raise WrongDevice(say("wrong_device", devices=wanted))

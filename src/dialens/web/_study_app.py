@@ -17,7 +17,7 @@ from dialens.web._guard import BODY_SECONDS, MOST_BYTES, Guard, security_headers
 from dialens.web._pages import ASSETS, LOST, asset
 from dialens.web._participant_routes import participant_routes
 from dialens.web._refusal import Refusal
-from dialens.web._researcher import SentToLogin, researcher_routes
+from dialens.web._researcher import SentToLogin, researcher_preview, researcher_routes
 from dialens.web._site import Site
 from dialens.web._watching import Watch
 
@@ -63,13 +63,15 @@ def study_app(
         redoc_url=None,
         openapi_url="/api/openapi.json",
         lifespan=_lifespan(site),
-        dependencies=[Depends(_not_refused)],
+        dependencies=[Depends(not_refused)],
     )
     watch = Watch(site.store, site.study.hash)
     app.include_router(participant_routes(site))
     app.include_router(researcher_routes(site, watch))
+    app.include_router(researcher_preview(site))
     app.include_router(api_routes(site, watch))
     _add_plain(app, site)
+    add_assets(app, lambda: site)
     _add_handlers(app, site)
     app.add_middleware(
         Guard,
@@ -92,7 +94,8 @@ def _lifespan(site: Site) -> Callable[[FastAPI], AbstractAsyncContextManager[Non
     return served
 
 
-async def _not_refused(request: Request) -> None:
+async def not_refused(request: Request) -> None:
+    """Say why the guard refuses a request."""
     # Not a plain function: that would wait for a thread behind everybody who stores something.
     refusal = request.scope.get("dialens.refusal")
     if refusal is not None:
@@ -105,6 +108,10 @@ def _add_plain(app: FastAPI, site: Site) -> None:
         site.store.study(site.study.hash)
         return JSONResponse({"status": "ok", "study": site.study.name})
 
+
+def add_assets(app: FastAPI, site: Callable[[], Site]) -> None:
+    """Serve style sheets and scripts, and the media of what is served."""
+
     @app.get("/assets/{name}", include_in_schema=False)
     def assets(name: str) -> Response:
         # A name out of a list, never a path.
@@ -115,7 +122,7 @@ def _add_plain(app: FastAPI, site: Site) -> None:
     @app.get("/media/{name}", include_in_schema=False)
     def media(name: str) -> Response:
         # As above; what is not there is of another study, or gone.
-        path = site.media.get(name)
+        path = site().media.get(name)
         if path is None or not path.is_file():
             raise HTTPException(404)
         return FileResponse(path, media_type=MEDIA_TYPES[path.suffix.lower()], headers=_KEPT)

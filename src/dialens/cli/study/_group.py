@@ -10,6 +10,10 @@ app = lazy_app(
             "dialens.cli.study._new:new",
             "Write a complete study to start from: the study file, its items, a schema.",
         ),
+        "preview": (
+            "dialens.cli.study._preview:preview",
+            "Show a study in the browser while it is written, and edit it there.",
+        ),
         "check": (
             "dialens.cli.study._check:check",
             "Check a study file, say what it asks and costs, and preview it.",

@@ -123,6 +123,17 @@ class Store:
             raise
         return cls(database, key, entropy)
 
+    @classmethod
+    def in_memory(cls) -> "Store":
+        """A store that is gone when it is closed, to try a study in.
+
+        Examples:
+            >>> with Store.in_memory() as store:
+            ...     store.studies()
+            ()
+        """
+        return cls(Database.in_memory(), Secrets.generate(), os.urandom)
+
     def close(self) -> None:
         """Give all connections back."""
         self.database.close()

@@ -24,6 +24,9 @@ const openDraft = (owner, screen) => {
   };
 };
 
+// Of who only looks at a screen nothing is kept.
+const NO_DRAFT = { draft: null, keep: () => {}, drop: () => {} };
+
 // By input; of radio buttons and check boxes the values that are chosen.
 const enteredIn = (form) => {
   const entered = {};

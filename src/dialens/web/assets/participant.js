@@ -12,7 +12,8 @@
   let serial = 0, unsent = [], lastSent = Date.now(), submitting = false, touched = false;
 
   const paradata = measureParadata(document.getElementById("main"));
-  const { draft, keep, drop } = openDraft(form.elements.ticket.value, form.dataset.screen);
+  const previewed = "preview" in form.dataset;
+  const { draft, keep, drop } = previewed ? NO_DRAFT : openDraft(form.elements.ticket.value, form.dataset.screen);
 
   const now = () => new Date().toISOString();
   const note = (kind, field = null, value = null) => {
@@ -21,7 +22,7 @@
   };
 
   const flush = () => {
-    if (submitting) return;
+    if (submitting || previewed) return;
     const events = unsent.slice(0, 400);
     lastSent = Date.now();
     fetch("/events", {
