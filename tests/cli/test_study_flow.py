@@ -19,7 +19,7 @@ from dialens.studies import load_study, seen
 from dialens.studies.plan import plan
 from dialens.studies.store import KEY_VARIABLE, Store
 from tests.studies.samples import load_template
-from tests.studies.store.people import NOON
+from tests.studies.store.people import NOON, set_cell
 from tests.studies.store.test_export import take
 
 FEW = ("--resamples", "200")
@@ -223,7 +223,7 @@ def test_one_cell_is_empty() -> None:
     with Store.open("sqlite:///s/simulated.db") as store:
         study = load_study(Path("s"))
         store.register(study, now=NOON)
-        store.close_cell(study.hash, "anchor=both,layout=separate")
+        set_cell(store, study.hash, "anchor=both,layout=separate", "closed")
     run("simulate", "s", "-n", 12)
     run("analyze", "s", *FEW)
     assert "simulated raters" in str(analysis()["headline"])

@@ -6,6 +6,7 @@ from ._exchange import ANSWERED, FAILED, GIVEN_UP, WAITING, Exchange, is_over, s
 from ._files import SCHEMA, STUDY, read_design, study_file, study_schema, write_schema
 from ._http_participation import simulate_over_http
 from ._judgements import check_outcomes, rating_rows
+from ._operation import NOTES, OPERATION, named, operation_values, settings_from
 from ._participation import Entrance, attendance, take_part
 from ._preregistration import (
     FILE,
@@ -29,7 +30,9 @@ __all__ = [
     "GIVEN_UP",
     "HUMAN",
     "JSON",
+    "NOTES",
     "NOT_PREREGISTERED",
+    "OPERATION",
     "RATER_HEADER",
     "SCHEMA",
     "SCREEN_KINDS",
@@ -61,6 +64,8 @@ __all__ = [
     "is_absent",
     "is_over",
     "load_study",
+    "named",
+    "operation_values",
     "preregister",
     "preregistration_markdown",
     "preview",
@@ -68,6 +73,7 @@ __all__ = [
     "read_design",
     "read_preregistration",
     "seen",
+    "settings_from",
     "simulate_over_http",
     "spoken",
     "study_file",

@@ -144,7 +144,7 @@ def _warnings(study: Study, longest: float) -> list[str]:
             f"A session takes about {longest:.0f} minutes, but limits.session_minutes is "
             f"{design.limits.session_minutes:g}: participants will run out of time."
         )
-    if "PLEASE FILL IN" in study.definition:
+    if "PLEASE FILL IN" in study.definition + study.operation:
         said.append("PLEASE FILL IN still stands in the texts: participants would read it.")
     if "@" not in design.consent.text and "contact" not in design.consent.text.lower():
         said.append("The consent does not say whom to write to (consent.text).")

@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from dialens.base import DialensError, did_you_mean
 from dialens.studies import _factors as factors
 from dialens.studies._files import read_design, study_file
 from dialens.studies._items import Item, inline_item, load_items, pairs
+from dialens.studies._operation import as_text, checked, split
 from dialens.studies._types import JSON, Cell
 from dialens.studies.design import Design
 from dialens.studies.instruments import instrument
@@ -45,12 +46,12 @@ class Study:
 
     @cached_property
     def definition(self) -> str:
-        """All of it as JSON, from which `from_definition` makes the same study.
+        """What participants see as JSON; with `operation` it makes the same study again.
 
         The order of keys is that of the study file: qualities and factors have an order.
         """
         data = {
-            "design": self.design.model_dump(mode="json", exclude_unset=True),
+            "design": self._parts[0],
             "items": [asdict(item) for item in self.items],
             "practice": [asdict(item) for item in self.practice],
             "gold": [asdict(item) for item in self.gold],
@@ -58,9 +59,21 @@ class Study:
         return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
 
     @cached_property
+    def operation(self) -> str:
+        """How it is run as JSON (`dialens.studies.OPERATION`), and what is said to colleagues."""
+        return as_text(self._parts[1])
+
+    @cached_property
     def hash(self) -> str:
         """The SHA-256 of the definition: two studies with one hash show the same screens."""
         return hashlib.sha256(self.definition.encode()).hexdigest()
+
+    @cached_property
+    def _parts(self) -> tuple[dict[str, JSON], dict[str, JSON]]:
+        definition, operation = split(self.design.model_dump(mode="json", exclude_unset=True))
+        # Whether a file names what is the default anyway makes no other study.
+        definition["recruiter"] = {"kind": self.design.recruiter.kind}
+        return definition, operation
 
     @cached_property
     def lists(self) -> tuple[tuple[Item, ...], ...]:
@@ -90,20 +103,26 @@ class Study:
             f"There is no cell {name!r}. {did_you_mean(name, known)}Cells: {'; '.join(known)}."
         )
 
+    def with_operation(self, operation: str) -> "Study":
+        """The same study, run in another way."""
+        design = checked(self._parts[0], json.loads(operation))
+        return replace(self, design=design)
+
     @classmethod
-    def from_definition(cls, text: str) -> "Study":
-        """The study whose `definition` was kept, e.g. in a database.
+    def from_definition(cls, text: str, operation: str = "{}") -> "Study":
+        """The study whose `definition` and `operation` were kept, e.g. in a database.
 
         Examples:
             >>> from dialens.studies._examples import TEA
-            >>> made = study_of(TEA)
-            >>> Study.from_definition(made.definition).hash == made.hash
-            True
+            >>> made = study_of(TEA | {"targets": 3})
+            >>> kept = Study.from_definition(made.definition, made.operation)
+            >>> kept.hash == made.hash, set(kept.targets.values())
+            (True, {3})
         """
         data = json.loads(text)
         parts = ("items", "practice", "gold")
         return cls(
-            Design.model_validate(data["design"]),
+            checked(data["design"], json.loads(operation)),
             *(tuple(Item.from_json(item) for item in data[part]) for part in parts),
         )
 

@@ -24,6 +24,7 @@ from pydantic import Field as Setting
 
 from dialens.base import DialensError
 from dialens.studies import JSON, Screen, filled, is_absent, seen, talk_of
+from dialens.studies.plan import end_screen
 from dialens.studies.store import (
     Blocked,
     PendingSubmission,
@@ -232,6 +233,10 @@ class Participation:
         self._sessions.put(session)
         return _Caller(visit, session, site.screens(session))
 
+    def knows(self, token: str) -> bool:
+        """Whether a session is one of this version's, as far as is known without asking."""
+        return self._sessions.get(token) is not None
+
     def _finished(self, caller: _Caller) -> bool:
         return caller.session.index >= len(caller.screens) - 1
 
@@ -297,10 +302,11 @@ class Participation:
         code = site.complete(caller.session)
         if wants_json(request):
             return JSONResponse({"code": code})
+        closing = end_screen(site.running.now().design)
         parameters = caller.visit.arrival.parameters or {}
         return site.pages.page(
             "end",
-            screen=caller.screens[-1],
+            screen=closing,
             code=code,
             recruiter=caller.session.recruiter,
             back=f"{PROLIFIC_DONE}?cc={code}",
@@ -317,6 +323,51 @@ class Participation:
         visit = Visit(secrets.token_urlsafe(24), caller.visit.arrival)
         site.cookies.set_visit(request, response, visit)
         return response
+
+
+class Versions:
+    """Chooses who handles a request: everybody finishes the version that they began."""
+
+    def __init__(self, site: Site) -> None:
+        """Serve the participants of `site`, and those who are still in earlier versions."""
+        self._site = site
+        self._newest = Participation(site)
+        self._others = {study: Participation(other) for study, other in site.versions.items()}
+
+    @property
+    def any_chats(self) -> bool:
+        """Whether participants of any version talk with agents."""
+        return any(part.chats is not None for part in (self._newest, *self._others.values()))
+
+    def of(self, request: Request) -> Participation:
+        """The version that a request belongs to; may ask the database."""
+        known = self._known(request)
+        if known is not None:
+            return known
+        visit = self._site.cookies.visit(request)
+        assert visit is not None
+        assert visit.token is not None
+        try:
+            study = self._site.store.session(visit.token).study
+        except UnknownSession:
+            return self._newest
+        return self._others.get(study, self._newest)
+
+    async def find(self, request: Request) -> Participation:
+        """The same, without keeping other requests waiting."""
+        known = self._known(request)
+        return await run_in_threadpool(self.of, request) if known is None else known
+
+    def _known(self, request: Request) -> Participation | None:
+        visit = self._site.cookies.visit(request)
+        if not self._others or visit is None or visit.token is None:
+            return self._newest
+        token = visit.token
+        return next((p for p in (self._newest, *self._others.values()) if p.knows(token)), None)
+
+    async def chats(self, request: Request) -> Chats | None:
+        """Who handles what participants say; none if their version has no conversations."""
+        return (await self.find(request)).chats
 
 
 def _about_talk(screen: Screen) -> bool:
@@ -338,9 +389,9 @@ def _sorry(request: Request, site: Site, title: str, error: DialensError, reason
 def participant_routes(site: Site) -> APIRouter:
     """The addresses that participants use."""
     router = APIRouter(include_in_schema=False)
-    entrance, part = Entrance(site), Participation(site)
-    if part.chats is not None:
-        router.include_router(chat_routes(part.chats))
+    entrance, versions = Entrance(site), Versions(site)
+    if versions.any_chats:
+        router.include_router(chat_routes(versions.chats))
 
     @router.get("/")
     def arrive(request: Request) -> Response:
@@ -365,21 +416,21 @@ def participant_routes(site: Site) -> APIRouter:
     @router.get("/study")
     def current(request: Request) -> Response:
         try:
-            return part.current(request)
+            return versions.of(request).current(request)
         except SessionOver as error:
             return _sorry(request, site, "This session is over", error, error.state)
 
     @router.post("/study")
     async def answer(request: Request, sent: SentAnswer) -> Response:
         try:
-            return await part.answer(request, sent)
+            return await (await versions.find(request)).answer(request, sent)
         except SessionOver:  # the page says so
             return onward(request, _HERE)
 
     @router.post("/events")
     def events(request: Request, sent: SentEvents) -> Response:
         try:
-            return part.log(request, sent)
+            return versions.of(request).log(request, sent)
         except UnknownSession as error:
             raise HTTPException(403, str(error)) from error
 

@@ -18,6 +18,7 @@ from dialens.analysis.bias import FLAGS
 from dialens.studies import Exchange, Screen, filled, talk_of
 from dialens.studies.export import export
 from dialens.studies.simulation import example
+from dialens.studies.store import OperationStore
 from dialens.web._access import password_fits
 from dialens.web._chat import ChatState
 from dialens.web._forms import SentForm
@@ -88,7 +89,7 @@ def researcher_routes(site: Site, watch: Watch) -> APIRouter:
     @router.post("/cells")
     def steer(name: LoggedIn, form: SentForm) -> Response:
         _check(site, form, name)
-        set_state(site, form.get("cell", ""), form.get("state", ""))
+        set_state(site, form.get("cell", ""), form.get("state", ""), by="dashboard")
         return RedirectResponse(_HOME, 303)
 
     @router.get("/preview")
@@ -126,15 +127,13 @@ def _login_page(site: Site, request: Request, status: int = 200, message: str = 
     return page
 
 
-def set_state(site: Site, cell: str, state: str) -> None:
-    """Open, pause or close a cell."""
+def set_state(site: Site, cell: str, state: str, *, by: str) -> None:
+    """Open, pause or close a cell; `by` is logged."""
     if cell not in site.study.targets:
         raise HTTPException(404, "There is no such cell.")
     if state not in STATES:
         raise HTTPException(422, f"A cell is {', '.join(STATES)}.")
-    store = site.store
-    steer = {"open": store.open_cell, "paused": store.pause_cell, "closed": store.close_cell}
-    steer[state](site.study.hash, cell)
+    OperationStore(site.store, by).set_cell(site.study.hash, cell, state, now=site.clock())
 
 
 def preview_page(site: Site, cell: str, index: int, seed: int) -> Response:

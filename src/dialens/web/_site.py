@@ -5,17 +5,19 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
 from dialens.agents import Agent
+from dialens.base import DialensError
 from dialens.studies import Screen, Study, estimate
 from dialens.studies.design import MTurkRecruiter
 from dialens.studies.plan import Planner
 from dialens.studies.recruiters import completion_code
-from dialens.studies.store import ConversationStore, Session, Store
+from dialens.studies.store import ConversationStore, Session, Store, StudyRecord
 from dialens.web._cookies import CookieJar
+from dialens.web._operation import RunningStudy
 from dialens.web._pages import Pages
 from dialens.web._password import Password
 from dialens.web._replies import Replies
@@ -45,7 +47,10 @@ class Site:
         pages: Makes HTML.
         minutes: What a participation takes, roughly, in the longest cell.
         clock: The time.
+        running: How the study is run now.
         replies: Asks agents, where participants talk with them.
+        folder: Where the study file lies.
+        versions: Sites of earlier versions that people are still in, by the hash of the study.
     """
 
     study: Study
@@ -56,7 +61,10 @@ class Site:
     pages: Pages
     minutes: int
     clock: Clock
+    running: RunningStudy
     replies: Replies | None = None
+    folder: Path | None = None
+    versions: "dict[str, Site]" = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -79,24 +87,60 @@ class Site:
             folder: Where the study file lies; paths of agents start there.
             agents: Whom participants talk with, by name; made as the study says if not given.
         """
-        talks, replies = study.design.conversations, None
-        if talks is not None:
-            own = open_agents(study, folder or Path()) if agents is None else agents
-            replies = Replies(ConversationStore(store.database), own, talks, clock)
+        replies = _replies(study, store, clock, folder, agents)
         store.register(study, now=clock())
+        own = Password(password, clock=time.monotonic)
+        site = cls._made(study, store, own, clock, replies, folder)
+        for record in store.studies():
+            if record.name == study.name and record.hash != study.hash:
+                site._add_version(record)
+        return site
+
+    @classmethod
+    def _made(
+        cls,
+        study: Study,
+        store: Store,
+        password: Password,
+        clock: Clock,
+        replies: Replies | None,
+        folder: Path | None,
+    ) -> "Site":
         framed = isinstance(study.design.recruiter, MTurkRecruiter)
-        named = f"{study.name}-{study.design.version}"
         return cls(
             study,
             store,
             Planner(study),
-            CookieJar(store.secrets.signing_key(), named, framed=framed),
-            Password(password, clock=time.monotonic),
+            # Not the version: a new one has to know people who are under way in the last.
+            CookieJar(store.secrets.signing_key(), study.name, framed=framed),
+            password,
             Pages(study.design.title, study.design.language),
             round(max(cell.minutes for cell in estimate(study).cells)),
             clock,
+            RunningStudy(study, store),
             replies,
+            folder,
         )
+
+    def _add_version(self, record: StudyRecord) -> None:
+        """Serve another version to those who are in it, if this dialens can read it."""
+        try:
+            study = record.study
+            replies = _replies(study, self.store, self.clock, self.folder, None)
+        except (DialensError, ValueError, KeyError, TypeError):
+            return
+        parts = (study, self.store, self.password, self.clock, replies, self.folder)
+        self.versions[record.hash] = Site._made(*parts)
+
+    def serves(self, session: Session) -> bool:
+        """Whether a session is of this version, or of another that can be finished here."""
+        return session.study == self.study.hash or session.study in self.versions
+
+    def close(self) -> None:
+        """Stop asking agents, in all versions."""
+        for site in (self, *self.versions.values()):
+            if site.replies is not None:
+                site.replies.close()
 
     @property
     def framed_by(self) -> tuple[str, ...]:
@@ -117,7 +161,7 @@ class Site:
     @property
     def code(self) -> str | None:
         """The study's own completion code, where it has one; the platform knows the same."""
-        return completion_code(self.study)
+        return completion_code(self.running.now())
 
     def screens(self, session: Session) -> tuple[Screen, ...]:
         """What the owner of a session sees, from the first screen to the last."""
@@ -131,6 +175,20 @@ class Site:
     def tie_breaker(self) -> int:
         """A random number that decides between equally empty cells."""
         return secrets.randbits(63)
+
+
+def _replies(
+    study: Study,
+    store: Store,
+    clock: Clock,
+    folder: Path | None,
+    agents: Mapping[str, Agent] | None,
+) -> Replies | None:
+    talks = study.design.conversations
+    if talks is None:
+        return None
+    own = open_agents(study, folder or Path()) if agents is None else agents
+    return Replies(ConversationStore(store.database), own, talks, clock)
 
 
 class SessionCache:

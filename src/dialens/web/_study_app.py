@@ -82,8 +82,7 @@ def _lifespan(site: Site) -> Callable[[FastAPI], AbstractAsyncContextManager[Non
         # More of them only wait for each other, for Python's lock and for the one that may write.
         to_thread.current_default_thread_limiter().total_tokens = _THREADS
         yield
-        if site.replies is not None:
-            await to_thread.run_sync(site.replies.close)
+        await to_thread.run_sync(site.close)
 
     return served
 

@@ -316,9 +316,7 @@ def _recorded(
     record: "StudyRecord", *, production: bool, endpoint: str | None
 ) -> tuple["Recruiter", "Study"]:
     """The study as people took it, and its recruiter."""
-    from dialens.studies import Study
-
-    taken = Study.from_definition(record.definition)
+    taken = record.study
     return _recruiter(taken, production=production, endpoint=endpoint), taken
 
 

@@ -1,4 +1,4 @@
-from ._flow import Planner, plan
+from ._flow import Planner, end_screen, plan
 from ._ordering import arranged, dealt, latin_square, shuffled
 from ._screens import ScreenMaker, judged_screens
 
@@ -7,6 +7,7 @@ __all__ = [
     "ScreenMaker",
     "arranged",
     "dealt",
+    "end_screen",
     "judged_screens",
     "latin_square",
     "plan",

@@ -57,7 +57,7 @@ def plan(study: Study, cell: Cell | str, seed: int) -> tuple[Screen, ...]:
         *_practice(study, maker, start, names, seed),
         *_ratings(study, maker, own, names, seed, digits),
         *_questionnaires(design.questionnaires.after, "after"),
-        _end(design),
+        end_screen(design),
     ]
     return tuple(screens)
 
@@ -337,7 +337,8 @@ def _lines(design: Design, shown: Condition) -> list[Screen]:
     return made
 
 
-def _end(design: Design) -> Screen:
+def end_screen(design: Design) -> Screen:
+    """The last screen: closing words, and the completion code."""
     done = design.completion
     body: tuple[dict[str, JSON], ...] = ({"kind": "text", "text": done.message}, {"kind": "code"})
     return Screen("end", "end", done.title, body)

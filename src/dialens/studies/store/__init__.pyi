@@ -1,4 +1,5 @@
 from ._activity import EVENT_KINDS, Event
+from ._changes import CHANGES, Change
 from ._conversations import (
     LEASE_S,
     AgentFailure,
@@ -10,6 +11,8 @@ from ._conversations import (
 from ._figures import CellProgress, Times
 from ._forget import Forgotten
 from ._frames import EXCHANGES, last_failures, replies_by_agent
+from ._operating import OperationStore
+from ._people import IDENTITIES, PARTICIPANTS, CodeHolder
 from ._problems import (
     Blocked,
     EventError,
@@ -32,12 +35,15 @@ from ._submit import PendingSubmission
 from ._tables import COMPLETED, EXPIRED, RESTARTED, participants, sessions, settings, studies
 
 __all__ = [
+    "CHANGES",
     "COMPLETED",
     "EVENT_KINDS",
     "EXCHANGES",
     "EXPIRED",
+    "IDENTITIES",
     "KEY_VARIABLE",
     "LEASE_S",
+    "PARTICIPANTS",
     "REPEATED",
     "RESTARTED",
     "STORED",
@@ -45,12 +51,15 @@ __all__ = [
     "AgentReply",
     "Blocked",
     "CellProgress",
+    "Change",
+    "CodeHolder",
     "ConversationStore",
     "Event",
     "EventError",
     "Forgotten",
     "Lease",
     "NotFinished",
+    "OperationStore",
     "ParticipantMessage",
     "PendingSubmission",
     "Policy",

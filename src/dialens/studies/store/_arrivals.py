@@ -4,9 +4,11 @@
 place. `restart` begins again from the first screen, in the same cell, for they have seen it; the
 earlier attempt stays on record. `block` lets nobody back who has submitted a screen. Who completed
 gets the completed session again, whatever the policy: the page with the code may have been lost.
+Who consented to an earlier version is in that version, unless the study admits them to a later one.
 """
 
 import base64
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
@@ -17,10 +19,12 @@ from sqlalchemy import Connection, Row, insert, select, update
 
 from dialens.base import DialensError
 from dialens.corpus import RATER_KINDS
+from dialens.studies._raters import HUMAN
 from dialens.studies.store._allocation import choose, why_none
 from dialens.studies.store._problems import Blocked, SessionOver, StudyFull
 from dialens.studies.store._secrets import Entropy, Secrets
 from dialens.studies.store._session import (
+    EXCLUDED,
     Session,
     add_token,
     as_session,
@@ -41,6 +45,7 @@ from dialens.studies.store._tables import (
     cells,
     participants,
     sessions,
+    studies,
 )
 
 SeedSource = Callable[[], int]
@@ -96,6 +101,12 @@ def begin(
         known = connection.execute(query).scalar_one_or_none()
         if known is not None:
             return _again(connection, study, known, arrival, token)
+        if arrival.rater_kind == HUMAN and not json.loads(study.operation).get("admit_earlier"):
+            before = _earlier_version(connection, study, arrival.recruiter, mark)
+            if before is not None:
+                # An earlier version is locked after a later one, always: no deadlock.
+                earlier = lock_study(connection, before.hash)
+                return _again(connection, earlier, before.id, arrival, token)
     cell = _free_cell(connection, study, arrival.tie_breaker)
     pseudonym = _pseudonym(entropy)
     sealed = None
@@ -173,6 +184,27 @@ def _again(
     return _with_token(connection, row, token, arrival.now)
 
 
+def _earlier_version(
+    connection: Connection, study: Row[Any], recruiter: str, mark: str
+) -> Row[Any] | None:
+    """Who somebody was in an earlier version of a study that they consented to; none if nobody."""
+    query = (
+        select(participants.c.id, studies.c.hash)
+        .join(studies, studies.c.id == participants.c.study_id)
+        .join(sessions, sessions.c.participant_id == participants.c.id)
+        .where(
+            studies.c.name == study.name,
+            studies.c.id < study.id,
+            participants.c.recruiter == recruiter,
+            participants.c.worker_mark == mark,
+            sessions.c.position > 0,
+        )
+        .order_by(studies.c.id.desc())
+        .limit(1)
+    )
+    return connection.execute(query).one_or_none()
+
+
 def _with_token(connection: Connection, row: Row[Any], token: str, now: datetime) -> Session:
     add_token(connection, row.id, token, now)
     if row.state != COMPLETED:
@@ -194,13 +226,15 @@ def _no_place(connection: Connection, study: Row[Any]) -> StudyFull:
 
 
 def _free_seed(connection: Connection, cell: int, *taken: int) -> int:
-    """The first seed from 0 that nobody in the cell has, drop-outs not counted.
+    """The first seed from 0 that nobody in the cell has, drop-outs and excluded not counted.
 
     What a plan counterbalances turns with consecutive seeds (`studies.plan`), so that orders are
     balanced among those who stay, and the same from cell to cell.
     """
     query = select(sessions.c.seed).where(
-        sessions.c.cell_id == cell, sessions.c.state.in_((LIVE, COMPLETED))
+        sessions.c.cell_id == cell,
+        sessions.c.state.in_((LIVE, COMPLETED)),
+        sessions.c.participant_id.not_in(EXCLUDED),
     )
     used = {*connection.execute(query).scalars(), *taken}
     return next(seed for seed in count() if seed not in used)

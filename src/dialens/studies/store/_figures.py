@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 import polars as pl
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, case, func, select
 
 from dialens.studies.store._tables import (
     COMPLETED,
@@ -29,6 +29,7 @@ class CellProgress:
         live: Sessions under way.
         expired: Sessions that were left for too long.
         restarted: Earlier attempts of people who began again.
+        excluded: Sessions, completed or under way, of people who are left out and take no place.
     """
 
     cell: str
@@ -38,7 +39,11 @@ class CellProgress:
     live: int
     expired: int
     restarted: int
+    excluded: int = 0
 
+
+_EXCLUDED = "excluded"
+_COUNTED = (COMPLETED, LIVE, EXPIRED, RESTARTED, _EXCLUDED)
 
 DROPOUT = pl.Schema(
     {
@@ -57,11 +62,14 @@ DROPOUT = pl.Schema(
 
 def progress(connection: Connection, study_id: int) -> tuple[CellProgress, ...]:
     """Counts of every cell, in the order of the design."""
+    left_out = participants.c.excluded_at.is_not(None) & sessions.c.state.in_((LIVE, COMPLETED))
+    state = case((left_out, _EXCLUDED), else_=sessions.c.state)
     query = (
-        select(cells.c.name, sessions.c.state, func.count())
+        select(cells.c.name, state, func.count())
         .join(cells, cells.c.id == sessions.c.cell_id)
+        .join(participants, participants.c.id == sessions.c.participant_id)
         .where(cells.c.study_id == study_id)
-        .group_by(cells.c.name, sessions.c.state)
+        .group_by(cells.c.name, state)
     )
     counts = {(cell, state): n for cell, state, n in connection.execute(query)}
     listed = select(cells).where(cells.c.study_id == study_id).order_by(cells.c.place)
@@ -70,7 +78,7 @@ def progress(connection: Connection, study_id: int) -> tuple[CellProgress, ...]:
             row.name,
             row.state,
             row.target,
-            *(counts.get((row.name, s), 0) for s in (COMPLETED, LIVE, EXPIRED, RESTARTED)),
+            *(counts.get((row.name, state), 0) for state in _COUNTED),
         )
         for row in connection.execute(listed)
     )

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 from sqlalchemy import ColumnElement, Connection, Table, delete, select
 
-from dialens.base import did_you_mean
-from dialens.studies.store._problems import UnknownParticipant
+from dialens.studies.store._people import unknown_participant
 from dialens.studies.store._session import lock_study
 from dialens.studies.store._tables import (
     answers,
+    changes,
     events,
     exchanges,
     failures,
@@ -41,12 +41,7 @@ def forget(connection: Connection, participant: str) -> Forgotten:
     )
     row = connection.execute(query).one_or_none()
     if row is None:
-        known = connection.execute(select(participants.c.pseudonym)).scalars().all()
-        raise UnknownParticipant(
-            f"The database holds no participant {participant!r}. "
-            f"{did_you_mean(participant, known)}Participants are named as in the column `rater` "
-            "of the export."
-        )
+        raise unknown_participant(connection, participant)
     person = row.id
     lock_study(connection, row.hash)  # they may be at the door again this very moment
     own = select(sessions.c.id).where(sessions.c.participant_id == person)
@@ -56,6 +51,7 @@ def forget(connection: Connection, participant: str) -> Forgotten:
         table.name: _deleted(connection, table, table.c.session_id.in_(own))
         for table in (failures, exchanges, events, answers, submissions, tokens)
     }
+    _deleted(connection, changes, changes.c.participant == participant)
     gone = _deleted(connection, sessions, sessions.c.participant_id == person)
     _deleted(connection, participants, participants.c.id == person)
     return Forgotten(

@@ -83,6 +83,10 @@ _BY_TOKEN = _JOINED.join(tokens, tokens.c.session_id == sessions.c.id).where(
 _BY_TOKEN_LOCKED = _BY_TOKEN.with_for_update(of=sessions)
 
 
+EXCLUDED = select(participants.c.id).where(participants.c.excluded_at.is_not(None))
+"""Participants whose place is open again."""
+
+
 def _by_tokens(dialect: str) -> Select[Any]:
     batch = rowset.rowset(dialect, [tokens.c.hash])
     return (
@@ -172,7 +176,11 @@ def places(connection: Connection, study_id: int) -> list[Places]:
     taken = (
         select(sessions.c.cell_id, func.count().label("n"))
         .join(cells, cells.c.id == sessions.c.cell_id)
-        .where(cells.c.study_id == study_id, sessions.c.state.in_((LIVE, COMPLETED)))
+        .where(
+            cells.c.study_id == study_id,
+            sessions.c.state.in_((LIVE, COMPLETED)),
+            sessions.c.participant_id.not_in(EXCLUDED),
+        )
         .group_by(sessions.c.cell_id)
         .subquery()
     )

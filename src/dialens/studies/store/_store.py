@@ -15,7 +15,7 @@ from typing import Any, Self
 import polars as pl
 from sqlalchemy import Connection, Row, func, insert, select, update
 
-from dialens.base import DialensError, did_you_mean
+from dialens.base import DialensError
 from dialens.studies._study import Study
 from dialens.studies.store import _figures as figures
 from dialens.studies.store import _frames as frames
@@ -40,13 +40,8 @@ from dialens.studies.store._session import (
 from dialens.studies.store._submission import Receipt, Submission
 from dialens.studies.store._submit import PendingSubmission
 from dialens.studies.store._tables import (
-    CELL_STATES,
-    CLOSED,
     COMPLETED,
-    OPEN,
-    PAUSED,
     RESTARTED,
-    cells,
     participants,
     sessions,
     settings,
@@ -143,7 +138,7 @@ class Store:
         """Close."""
         self.close()
 
-    # Studies and their cells
+    # Studies
 
     def register(self, study: Study, *, now: datetime) -> StudyRecord:
         """Write a study down as its file says; the same study again changes nothing."""
@@ -164,31 +159,14 @@ class Store:
         with self.database.reading() as connection:
             return registration.as_record(_study(connection, study))
 
-    def pause_cell(self, study: str, cell: str) -> None:
-        """Send nobody new to a cell for now; who is in it goes on."""
-        self._set_cell(study, cell, PAUSED)
-
-    def close_cell(self, study: str, cell: str) -> None:
-        """Send nobody new to a cell any more; who is in it goes on."""
-        self._set_cell(study, cell, CLOSED)
-
-    def open_cell(self, study: str, cell: str) -> None:
-        """Send people to a cell again."""
-        self._set_cell(study, cell, OPEN)
-
-    def _set_cell(self, study: str, cell: str, state: str) -> None:
-        assert state in CELL_STATES
-        with self.database.writing() as connection:
-            row = lock_study(connection, study)
-            chosen = (cells.c.study_id == row.id) & (cells.c.name == cell)
-            done = connection.execute(update(cells).where(chosen).values(state=state))
-            if not done.rowcount:
-                query = select(cells.c.name).where(cells.c.study_id == row.id)
-                known = connection.execute(query).scalars().all()
-                raise DialensError(
-                    f"Study {row.name!r} has no cell {cell!r}. {did_you_mean(cell, known)}"
-                    f"There are: {', '.join(known)}."
-                )
+    def operation(self, study: str) -> str:
+        """How a study is run now, as JSON."""
+        query = select(studies.c.operation).where(studies.c.hash == study)
+        with self.database.reading() as connection:
+            found = connection.execute(query).scalar_one_or_none()
+        if found is None:
+            raise unknown_study(study)
+        return str(found)
 
     # Participants
 

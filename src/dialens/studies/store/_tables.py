@@ -30,6 +30,7 @@ LIVE, COMPLETED, EXPIRED, RESTARTED = "live", "completed", "expired", "restarted
 SESSION_STATES = (LIVE, COMPLETED, EXPIRED, RESTARTED)
 OPEN, PAUSED, CLOSED = "open", "paused", "closed"
 CELL_STATES = (OPEN, PAUSED, CLOSED)
+CHANGED_BY = ("dashboard", "api", "file", "command")
 RESUME_POLICIES = ("resume", "restart", "block")
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -101,9 +102,13 @@ studies = Table(
     Column("stale_after_s", Float, nullable=False),
     Column("longest_s", Float),
     Column("registered_at", Moment, nullable=False),
+    Column("operation", Text, nullable=False, server_default="{}"),
+    Column("file_operation", Text, nullable=False, server_default="{}"),
     UniqueConstraint("name", "version"),
     one_of("resume", RESUME_POLICIES),
 )
+
+"""`operation` is how a study is run now, `file_operation` what its file said when last read."""
 
 cells = Table(
     "cells",
@@ -129,8 +134,12 @@ participants = Table(
     Column("worker_sealed", LargeBinary),
     Column("worker_mark", String(64)),
     Column("arrived_at", Moment, nullable=False),
+    Column("excluded_at", Moment, index=True),
+    Column("excluded_why", Text),
+    Column("paid_at", Moment),
     UniqueConstraint("study_id", "recruiter", "worker_mark"),
 )
+"""Who is excluded stays, with the reason, but takes no place."""
 
 sessions = Table(
     "sessions",
@@ -146,7 +155,7 @@ sessions = Table(
     Column("reached_at", Moment, nullable=False),
     Column("seen_at", Moment, nullable=False),
     Column("ended_at", Moment),
-    Column("code", String(64)),
+    Column("code", String(64), index=True),
     UniqueConstraint("participant_id", "attempt"),
     Index(None, "cell_id", "state"),
     one_of("state", SESSION_STATES),
@@ -247,3 +256,19 @@ failures = Table(
     Column("seconds", Float, nullable=False),
     Column("failed_at", Moment, nullable=False),
 )
+
+changes = Table(
+    "changes",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("study_id", ForeignKey(studies.c.id), nullable=False, index=True),
+    Column("at", Moment, nullable=False),
+    Column("made_by", String(16), nullable=False),
+    Column("what", String(500), nullable=False),
+    Column("participant", String(32), index=True),
+    Column("before", Text),
+    Column("after", Text),
+    Column("why", Text),
+    one_of("made_by", CHANGED_BY),
+)
+"""What researchers changed while a study ran; `before` and `after` are JSON."""

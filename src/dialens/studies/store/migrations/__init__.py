@@ -24,7 +24,7 @@ def newest() -> str:
 
     Examples:
         >>> newest()
-        '0002'
+        '0006'
     """
     return _scripts()[1].get_current_head() or ""
 
