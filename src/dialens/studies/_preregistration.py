@@ -226,7 +226,9 @@ def check_study(
     if len(otherwise) < len(found):
         return PreregistrationCheck(_another(announced), tuple(details), warning=True)
     text = _same(announced)
-    if otherwise:
+    if plan_changed:
+        text += " Its hypotheses or its analysis plan have changed since."
+    elif otherwise:
         text += " It was run otherwise than planned; what differs is listed."
     return PreregistrationCheck(text, tuple(details), warning=plan_changed)
 

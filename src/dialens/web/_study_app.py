@@ -61,7 +61,7 @@ def study_app(
         lifespan=_lifespan(site),
         dependencies=[Depends(_not_refused)],
     )
-    watch = Watch(site.store, site.study.hash)
+    watch = Watch(site.store, site.study)
     app.include_router(participant_routes(site))
     app.include_router(researcher_routes(site, watch))
     app.include_router(api_routes(site, watch))

@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 
 from dialens.analysis.bias import FLAGS, flag_raters, study_data
+from dialens.studies import Study
 from dialens.studies.export import tables
 from dialens.studies.store import (
     CellProgress,
@@ -72,10 +73,11 @@ class Overview:
 class Watch:
     """Gives overviews, computed at most every ten seconds, however many pages are open."""
 
-    def __init__(self, store: Store, study: str) -> None:
-        """Watch the study with this hash."""
+    def __init__(self, store: Store, study: Study) -> None:
+        """Watch a study that is registered in the store."""
         self._store = store
-        self._study = study
+        self._study = study.hash
+        self._shown = {str(study.design.version): study}
         self._lock = threading.Lock()
         self._last: Overview | None = None
 
@@ -90,7 +92,8 @@ class Watch:
         return replace(kept, cells=cells)
 
     def _made(self, now: datetime) -> Overview:
-        ratings, questions, _ = tables(self._store.answers_frame(self._study))
+        answers = self._store.answers_frame(self._study)
+        ratings, questions, _ = tables(answers, self._shown)
         checks = questions.filter(pl.col("question").str.starts_with("check_"))
         talking = ConversationStore(self._store.database)
         failed = talking.failures_frame(self._study)

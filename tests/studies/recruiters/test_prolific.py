@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from dialens.base import DialensError
+from dialens.studies import TEA, study_of
 from dialens.studies.recruiters import Prolific, completion_code, match
 from tests.studies.recruiters.conftest import URL, tea
 from tests.studies.recruiters.platform import LOSE, Answer

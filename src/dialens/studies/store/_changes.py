@@ -34,7 +34,7 @@ class Change:
     """Something that a researcher changed.
 
     Attributes:
-        what: A setting of the operation, `cell …`, `excluded`, `paid`, `worker ids exported`.
+        what: A setting of the operation, `cell …`, `excluded`, `paid`, `identities exported`.
         before: The value until then; none if there was none.
         after: The value from then on.
         participant: Whom it is about; none if it is about nobody.

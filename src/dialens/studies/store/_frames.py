@@ -46,6 +46,7 @@ _ANSWERS: _Columns = {
     "shown_at": _TIME,
     "answered_at": _TIME,
     "active_ms": pl.Int64,
+    "excluded": pl.Boolean,
 }
 ANSWERS = pl.Schema(_ANSWERS)
 """One row an answer; `value`, `asked` (the field) and `presented` (the screen's state) are JSON.
@@ -99,6 +100,7 @@ def answers_frame(connection: Connection, study_id: int) -> pl.DataFrame:
             submissions.c.displayed_at,
             submissions.c.received_at,
             submissions.c.active_ms,
+            participants.c.excluded_at.is_not(None),
         )
         .select_from(answers)
         .join(
@@ -156,6 +158,7 @@ def _frame(connection: Connection, query: Select[Any], schema: pl.Schema) -> pl.
 
 _WHOSE: dict[str, Any] = {
     "study": pl.String,
+    "version": pl.String,
     "rater": pl.String,
     "rater_kind": pl.String,
     "attempt": pl.Int64,
@@ -200,6 +203,7 @@ FAILURES = pl.Schema(
 _PLACE = ("session_id", "talk", "number")
 _WHOSE_COLUMNS = (
     studies.c.name,
+    studies.c.version,
     participants.c.pseudonym,
     participants.c.rater_kind,
     sessions.c.attempt,

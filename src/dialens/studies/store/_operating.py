@@ -135,7 +135,7 @@ class OperationStore:
         with self.store.database.writing() as connection:
             row = lock_study(connection, study)
             table = people.identities_frame(connection, row.id, self.store.secrets)
-            change = Change("worker ids exported", None, table.height)
+            change = Change("identities exported", None, table.height)
             log_changes(connection, row.id, [change], by=self.by, now=now)
             return table
 
