@@ -42,7 +42,8 @@ def split(design: Mapping[str, JSON]) -> tuple[Section, Section]:
 
     Examples:
         >>> split({"title": "Tea", "targets": {"each": 3}, "recruiter": {"kind": "link", "fee": 1}})
-        ({'title': 'Tea', 'recruiter': {'kind': 'link'}}, {'targets': {'each': 3}, 'recruiter': {'fee': 1}})
+        ({'title': 'Tea', 'recruiter': {'kind': 'link'}},
+         {'targets': {'each': 3}, 'recruiter': {'fee': 1}})
     """
     definition: Section = {}
     operation: Section = {}

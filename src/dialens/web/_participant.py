@@ -50,6 +50,7 @@ from dialens.web._forms import (
 from dialens.web._intake import Intake
 from dialens.web._pages import arrange
 from dialens.web._site import PROLIFIC_DONE, SessionCache, Site
+from dialens.web._versions import Versions
 
 _HERE = "/study"
 _NAME = r"^[A-Za-z0-9_.:-]{1,64}$"
@@ -325,51 +326,6 @@ class Participation:
         return response
 
 
-class Versions:
-    """Chooses who handles a request: everybody finishes the version that they began."""
-
-    def __init__(self, site: Site) -> None:
-        """Serve the participants of `site`, and those who are still in earlier versions."""
-        self._site = site
-        self._newest = Participation(site)
-        self._others = {study: Participation(other) for study, other in site.versions.items()}
-
-    @property
-    def any_chats(self) -> bool:
-        """Whether participants of any version talk with agents."""
-        return any(part.chats is not None for part in (self._newest, *self._others.values()))
-
-    def of(self, request: Request) -> Participation:
-        """The version that a request belongs to; may ask the database."""
-        known = self._known(request)
-        if known is not None:
-            return known
-        visit = self._site.cookies.visit(request)
-        assert visit is not None
-        assert visit.token is not None
-        try:
-            study = self._site.store.session(visit.token).study
-        except UnknownSession:
-            return self._newest
-        return self._others.get(study, self._newest)
-
-    async def find(self, request: Request) -> Participation:
-        """The same, without keeping other requests waiting."""
-        known = self._known(request)
-        return await run_in_threadpool(self.of, request) if known is None else known
-
-    def _known(self, request: Request) -> Participation | None:
-        visit = self._site.cookies.visit(request)
-        if not self._others or visit is None or visit.token is None:
-            return self._newest
-        token = visit.token
-        return next((p for p in (self._newest, *self._others.values()) if p.knows(token)), None)
-
-    async def chats(self, request: Request) -> Chats | None:
-        """Who handles what participants say; none if their version has no conversations."""
-        return (await self.find(request)).chats
-
-
 def _about_talk(screen: Screen) -> bool:
     """Whether what may be answered depends on what was said in a conversation."""
     return screen.kind == "chat" or talk_of(screen) is not None
@@ -389,7 +345,7 @@ def _sorry(request: Request, site: Site, title: str, error: DialensError, reason
 def participant_routes(site: Site) -> APIRouter:
     """The addresses that participants use."""
     router = APIRouter(include_in_schema=False)
-    entrance, versions = Entrance(site), Versions(site)
+    entrance, versions = Entrance(site), Versions(site, Participation)
     if versions.any_chats:
         router.include_router(chat_routes(versions.chats))
 

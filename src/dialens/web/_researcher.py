@@ -14,7 +14,8 @@ from fastapi.responses import FileResponse, RedirectResponse, Response
 from starlette.background import BackgroundTask
 
 from dialens.agents import KINDS
-from dialens.analysis.bias import FLAGS
+from dialens.analysis.bias import FLAGS, rater_flags
+from dialens.report import write_export_handover
 from dialens.studies import Exchange, Screen, filled, talk_of
 from dialens.studies.export import export
 from dialens.studies.simulation import example
@@ -183,7 +184,13 @@ def with_example(site: Site, screen: Screen) -> Screen:
 def export_zip(site: Site) -> Response:
     """Everything that was collected, by pseudonym, as one file; it is gone once it is sent."""
     with _scratch() as folder:
-        export(site.store, site.study.hash, folder / site.study.name)
+        export(
+            site.store,
+            site.study.hash,
+            folder / site.study.name,
+            flags=rater_flags,
+            hand_over=write_export_handover,
+        )
         archive = shutil.make_archive(
             str(folder / "export"), "zip", root_dir=folder, base_dir=site.study.name
         )

@@ -166,8 +166,11 @@ def _too_fast(ordered: pl.DataFrame) -> pl.DataFrame:
     needed = words.fill_null(0) / _WORDS_PER_SECOND + pl.len() * _SECONDS_PER_RATING
     return (
         ordered.group_by(["rater", *screen], maintain_order=True)
-        .agg(seconds=pl.col("seconds").sum(), known=pl.col("seconds").is_not_null().all(),
-             needed=needed)
+        .agg(
+            seconds=pl.col("seconds").sum(),
+            known=pl.col("seconds").is_not_null().all(),
+            needed=needed,
+        )
         .filter("known")
         .group_by("rater", maintain_order=True)
         .agg(too_fast_share=(pl.col("seconds") < pl.col("needed")).mean())

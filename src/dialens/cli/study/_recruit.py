@@ -3,6 +3,7 @@
 import os
 from collections import Counter
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Annotated
 
@@ -162,23 +163,28 @@ def approve(
       dialens study recruit approve anchoring
       dialens study recruit approve anchoring 3ABCDEF --production
     """
+    with studies_extra():
+        from dialens.studies.store import OperationStore
     with recorded_study(study, db) as (store, record):
         recruiter, taken = _recorded(record, production=production, endpoint=endpoint)
         matched = _matched(store, record, recruiter, recruiter.postings(taken))
-    chosen = _named(matched, work) if work else [entry for entry in matched if entry.payable]
-    if not work:
-        for entry in matched:
-            if entry.work.state == "submitted" and entry.doubt:
-                print(f"! {entry.work.id} needs your decision: {entry.doubt}.")
-    if not chosen:
-        print("There is nothing to approve.")
-        return
-    print(f"Approve {len(chosen)}: {_rewards(recruiter, taken, len(chosen))}")
-    _agree("Pay them?", yes=yes)
-    with progress("Approving", total=len(chosen), unit="people") as advance:
-        for entry in chosen:
-            recruiter.approve(entry.work)
-            advance(1)
+        chosen = _named(matched, work) if work else [entry for entry in matched if entry.payable]
+        if not work:
+            for entry in matched:
+                if entry.work.state == "submitted" and entry.doubt:
+                    print(f"! {entry.work.id} needs your decision: {entry.doubt}.")
+        if not chosen:
+            print("There is nothing to approve.")
+            return
+        print(f"Approve {len(chosen)}: {_rewards(recruiter, taken, len(chosen))}")
+        _agree("Pay them?", yes=yes)
+        paid = OperationStore(store, "command")
+        with progress("Approving", total=len(chosen), unit="people") as advance:
+            for entry in chosen:
+                recruiter.approve(entry.work)
+                if entry.participant is not None:
+                    paid.mark_paid(entry.participant, now=datetime.now(UTC))
+                advance(1)
     print(f"Approved {len(chosen)}.")
 
 
@@ -231,7 +237,8 @@ def bonus(
 ) -> None:
     """Pay a bonus, to those named or to all who completed and are approved.
 
-    Whoever already got a bonus of this amount is skipped.
+    People are named by their work, pseudonym or completion code. Whoever already got a bonus of
+    this amount is skipped.
 
     [bold]Examples[/]
 
@@ -243,8 +250,9 @@ def bonus(
     with recorded_study(study, db) as (store, record):
         recruiter, taken = _recorded(record, production=production, endpoint=endpoint)
         matched = _matched(store, record, recruiter, recruiter.postings(taken))
+        chosen_ids = [_work_of(store, matched, name) for name in work or ()]
     able = [entry for entry in matched if entry.work.state == "approved" and not entry.doubt]
-    chosen = _named(matched, work) if work else able
+    chosen = _named(matched, chosen_ids) if work else able
     due = [entry.work for entry in chosen if each not in entry.work.bonuses]
     if len(due) < len(chosen):
         print(f"{len(chosen) - len(due)} got a bonus of {each} before and are skipped.")
@@ -348,6 +356,17 @@ def _named(matched: Sequence["Matched"], names: Sequence[str]) -> list["Matched"
                 "`dialens study recruit status` lists what there is."
             )
     return [by_id[name] for name in dict.fromkeys(names)]
+
+
+def _work_of(store: "Store", matched: Sequence["Matched"], name: str) -> str:
+    """The work that is named by its id, or by the pseudonym or completion code of its author."""
+    from dialens.studies.store import OperationStore
+
+    if any(entry.work.id == name for entry in matched):
+        return name
+    pseudonym = OperationStore(store, "command").pseudonym(name)
+    own = [entry.work.id for entry in matched if entry.participant == pseudonym]
+    return own[0] if own else name
 
 
 def _amount(text: str) -> Decimal:

@@ -1,15 +1,20 @@
 """`dialens study serve`: a study in the browser."""
 
 import os
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dialens.base import DialensError
 from dialens.cli.study._database import DatabaseOption, StudyPath, database_of
 from dialens.cli.study._extra import studies_extra
+
+if TYPE_CHECKING:
+    from dialens.studies import Study
+    from dialens.studies.store import StudyRecord
 
 _EVERYWHERE = ("0.0.0.0", "::", "")
 
@@ -62,7 +67,9 @@ def serve(
     loaded = load_study(study)
     open_agents(loaded, study_file(study).parent)
     with Store.open(url) as store:
-        store.register(loaded, now=datetime.now(UTC))
+        record = store.register(loaded, now=datetime.now(UTC))
+    for line in _run_otherwise(loaded, record):
+        print(line)
     shown = f"[{host}]" if ":" in host else host
     address = f"http://{'127.0.0.1' if host in _EVERYWHERE else shown}:{port}"
     print(f"{loaded.design.title} ({loaded.name}, version {loaded.design.version})")
@@ -81,6 +88,19 @@ def serve(
         proxies=proxy,
         quiet=not log,
     )
+
+
+def _run_otherwise(loaded: "Study", record: "StudyRecord") -> Iterator[str]:
+    """Where the study is run otherwise than its file says, since somebody changed it meanwhile."""
+    from dialens.studies import NOTES, named, operation_values
+
+    said, holds = operation_values(loaded.design), operation_values(record.study.design)
+    for place in dict.fromkeys((*said, *holds)):
+        if place[0] not in NOTES and said.get(place) != holds.get(place):
+            yield (
+                f"{named(place)} is {holds.get(place)}, changed while people took part; the file "
+                f"says {said.get(place)}."
+            )
 
 
 def _parameters(recruiter: str) -> str:

@@ -120,7 +120,7 @@ def export(
         answers.height,
         frames["events"].height,
         left_out,
-        people["excluded"].sum(),
+        people.filter("excluded").height,
     )
     with atomic_folder(target, force=force) as scratch:
         if any(one.study.design.conversations is not None for one in versions):

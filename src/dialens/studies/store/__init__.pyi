@@ -1,4 +1,5 @@
 from ._activity import EVENT_KINDS, Event
+from ._backup import Backup, back_up, restore
 from ._changes import CHANGES, Change
 from ._conversations import (
     LEASE_S,
@@ -49,6 +50,7 @@ __all__ = [
     "STORED",
     "AgentFailure",
     "AgentReply",
+    "Backup",
     "Blocked",
     "CellProgress",
     "Change",
@@ -78,9 +80,11 @@ __all__ = [
     "UnknownSession",
     "UnknownStudy",
     "WrongKey",
+    "back_up",
     "last_failures",
     "participants",
     "replies_by_agent",
+    "restore",
     "sessions",
     "settings",
     "studies",

@@ -15,7 +15,7 @@ from datetime import datetime
 from itertools import count
 from typing import Any
 
-from sqlalchemy import Connection, Row, insert, select, update
+from sqlalchemy import Connection, Row, Select, insert, select, update
 
 from dialens.base import DialensError
 from dialens.corpus import RATER_KINDS
@@ -188,7 +188,7 @@ def _earlier_version(
     connection: Connection, study: Row[Any], recruiter: str, mark: str
 ) -> Row[Any] | None:
     """Who somebody was in an earlier version of a study that they consented to; none if nobody."""
-    query = (
+    query: Select[Any] = (
         select(participants.c.id, studies.c.hash)
         .join(studies, studies.c.id == participants.c.study_id)
         .join(sessions, sessions.c.participant_id == participants.c.id)

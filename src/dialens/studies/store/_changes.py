@@ -13,19 +13,18 @@ from dialens.studies.store._tables import changes, studies
 
 _TIME = pl.Datetime("us", "UTC")
 
-CHANGES = pl.Schema(
-    {
-        "study": pl.String,
-        "version": pl.String,
-        "at": _TIME,
-        "by": pl.String,
-        "what": pl.String,
-        "rater": pl.String,
-        "before": pl.String,
-        "after": pl.String,
-        "why": pl.String,
-    }
-)
+_COLUMNS: dict[str, pl.DataType | type[pl.DataType]] = {
+    "study": pl.String,
+    "version": pl.String,
+    "at": _TIME,
+    "by": pl.String,
+    "what": pl.String,
+    "rater": pl.String,
+    "before": pl.String,
+    "after": pl.String,
+    "why": pl.String,
+}
+CHANGES = pl.Schema(_COLUMNS)
 """One row a change; `before` and `after` are JSON."""
 
 

@@ -7,7 +7,7 @@ from json import loads
 from typing import Any
 
 import polars as pl
-from sqlalchemy import Connection, Row, select, update
+from sqlalchemy import Connection, Row, Select, select, update
 
 from dialens.base import DialensError, did_you_mean
 from dialens.studies._operation import operated
@@ -101,9 +101,7 @@ class OperationStore:
         """Undo an exclusion; the cell may then have more people than wanted."""
         self._exclusion(participant, None, "", now=now)
 
-    def _exclusion(
-        self, participant: str, at: datetime | None, why: str, *, now: datetime
-    ) -> None:
+    def _exclusion(self, participant: str, at: datetime | None, why: str, *, now: datetime) -> None:
         with self.store.database.writing() as connection:
             row = _person(connection, participant)
             lock_study(connection, row.hash)
@@ -128,7 +126,7 @@ class OperationStore:
             log_changes(connection, row.study_id, [change], by=self.by, now=now)
 
     def identities(self, study: str, *, now: datetime) -> pl.DataFrame:
-        """Pseudonyms with ids at the recruiter and codes (`IDENTITIES`); that it was read is logged.
+        """Pseudonyms with ids at the recruiter and codes (`IDENTITIES`); logged.
 
         For the data controller alone: it undoes what pseudonyms are for.
         """
@@ -177,7 +175,7 @@ class OperationStore:
 
 def _cells(connection: Connection, row: Row[Any]) -> dict[str, str]:
     query = select(cells.c.name, cells.c.state).where(cells.c.study_id == row.id)
-    return {name: state for name, state in connection.execute(query.order_by(cells.c.place))}
+    return {row.name: row.state for row in connection.execute(query.order_by(cells.c.place))}
 
 
 def _study_id(connection: Connection, study: str) -> int:
@@ -188,7 +186,7 @@ def _study_id(connection: Connection, study: str) -> int:
 
 
 def _person(connection: Connection, participant: str) -> Row[Any]:
-    query = (
+    query: Select[Any] = (
         select(
             participants.c.id,
             participants.c.study_id,

@@ -20,30 +20,29 @@ from dialens.studies.store._tables import (
 
 _TIME = pl.Datetime("us", "UTC")
 
-PARTICIPANTS = pl.Schema(
-    {
-        "study": pl.String,
-        "version": pl.String,
-        "rater": pl.String,
-        "rater_kind": pl.String,
-        "recruiter": pl.String,
-        "cell": pl.String,
-        "attempts": pl.Int64,
-        "state": pl.String,
-        "screens": pl.Int64,
-        "begun_at": _TIME,
-        "consented_at": _TIME,
-        "last_seen_at": _TIME,
-        "ended_at": _TIME,
-        "minutes": pl.Float64,
-        "active_minutes": pl.Float64,
-        "paid_at": _TIME,
-        "excluded": pl.Boolean,
-        "excluded_at": _TIME,
-        "excluded_why": pl.String,
-        "code": pl.String,
-    }
-)
+_PARTICIPANTS: dict[str, pl.DataType | type[pl.DataType]] = {
+    "study": pl.String,
+    "version": pl.String,
+    "rater": pl.String,
+    "rater_kind": pl.String,
+    "recruiter": pl.String,
+    "cell": pl.String,
+    "attempts": pl.Int64,
+    "state": pl.String,
+    "screens": pl.Int64,
+    "begun_at": _TIME,
+    "consented_at": _TIME,
+    "last_seen_at": _TIME,
+    "ended_at": _TIME,
+    "minutes": pl.Float64,
+    "active_minutes": pl.Float64,
+    "paid_at": _TIME,
+    "excluded": pl.Boolean,
+    "excluded_at": _TIME,
+    "excluded_why": pl.String,
+    "code": pl.String,
+}
+PARTICIPANTS = pl.Schema(_PARTICIPANTS)
 """One row a person; state, cell, times and code are those of the last attempt."""
 
 IDENTITIES = pl.Schema(
