@@ -183,7 +183,12 @@ def test_a_changed_study_is_not_the_one_preregistered() -> None:
     small(Path("s"))
     run("preregister", "s", "-o", "announced.json")
     path = Path("s/study.yaml")
-    path.write_text(path.read_text().replace('minutes": 180', 'minutes": 90'))
+    title = "How readable and coherent are these replies?"
+    path.write_text(
+        path.read_text()
+        .replace('minutes": 180', 'minutes": 90')
+        .replace("How good are these replies?", title)
+    )
     run("simulate", "s", "-n", 8)
     said = run("analyze", "s", "--preregistration", "announced.json", *FEW)
     assert "This is not the study that was preregistered" in said

@@ -147,6 +147,10 @@ def operated(operation: Mapping[str, JSON], settings: Mapping[str, JSON]) -> Sec
     changed = dict(settings)
     if isinstance(changed.get("targets"), int):
         made["targets"] = {EACH: changed.pop("targets")}
+    elif "targets" in changed:
+        made.setdefault(
+            "targets", Design.model_fields["targets"].get_default(call_default_factory=True)
+        )
     for place, value in leaves(changed):
         if not is_operation(place) or place[0] in NOTES:
             raise _not_operation(place)

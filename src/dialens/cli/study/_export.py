@@ -1,6 +1,5 @@
 """`dialens study export`: what a study collected, as files."""
 
-import os
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -110,7 +109,6 @@ def _write_ids(store: "Store", records: Sequence["StudyRecord"], file: Path) -> 
     table = pl.concat([operating.identities(record.hash, now=now) for record in records])
     file.parent.mkdir(parents=True, exist_ok=True)
     with atomic_file(file) as scratch:
-        os.close(os.open(scratch, os.O_WRONLY | os.O_CREAT, 0o600))
-        table.write_csv(scratch)
         scratch.chmod(0o600)
+        table.write_csv(scratch)
     print(f"{shown(file)}: {table.height:,} ids. Keep it apart from the export; this is logged.")

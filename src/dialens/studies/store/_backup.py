@@ -82,12 +82,12 @@ def restore(file: Path, database: Path, *, key: Path | None) -> None:
         _copy(file, scratch)
     if key is not None and not beside.exists():
         with atomic_file(beside) as scratch:
-            scratch.touch(mode=0o600)
+            scratch.chmod(0o600)
             scratch.write_bytes(key.read_bytes())
 
 
 def _copy(source: Path, target: Path) -> None:
-    target.touch(mode=0o600)
+    target.chmod(0o600)
     # Read-only: a file that is no database must not become one.
     reading = sqlite3.connect(f"{source.resolve().as_uri()}?mode=ro", uri=True)
     writing = sqlite3.connect(target)
@@ -114,7 +114,7 @@ def _dump(place: URL, file: Path) -> None:
             f"{DUMP}, which comes with PostgreSQL, is not on this machine. Run it where it is: "
             f"{DUMP} --format=custom --file=FILE DATABASE."
         )
-    file.touch(mode=0o600)
+    file.chmod(0o600)
     # The password by the environment: other users of the machine can read a command's arguments.
     password = {} if place.password is None else {"PGPASSWORD": str(place.password)}
     address = place.set(drivername="postgresql", password=None).render_as_string()
