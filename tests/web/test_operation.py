@@ -9,7 +9,7 @@ import pytest
 
 from dialens.studies import study_of
 from dialens.studies.store import OperationStore, Store
-from dialens.web import Site
+from dialens.web import Site, unserved_versions
 from tests.web.conftest import KEY, PASSWORD, Make, Visit, tea
 from tests.web.people import Page, Person
 
@@ -119,6 +119,23 @@ def test_everybody_finishes_the_version_they_began(database: Store, visit: Visit
     new = visit(second)
     new.finish(new.begin())
     assert sum(cell.completed for cell in database.progress(second.study.hash)) == 1
+    database.close()
+
+
+def test_a_version_that_cannot_be_read_is_not_taken_twice(database: Store, visit: Visit) -> None:
+    first = served(database)
+    person = visit(first)
+    person.answer(person.begin("/?participant=anna-7"))
+    with database.database.writing() as connection:
+        connection.exec_driver_sql("UPDATE studies SET definition = '{}' WHERE version = '1'")
+    second = served(database, **SECOND)
+    (said,) = unserved_versions(database, second.study, Path())
+    assert said.startswith("Version 1 cannot be finished here, and 1 person is under way in it")
+    back = visit(second)
+    back.client.cookies = person.client.cookies
+    assert "earlier version of this study" in back.begin("/?participant=anna-7").html
+    new = visit(second)
+    assert new.finish(new.begin())
     database.close()
 
 

@@ -1,5 +1,5 @@
 from ._serving import password_from, serve
-from ._site import Site
+from ._site import Site, unserved_versions
 from ._study_app import study_app
 from ._talking_agents import open_agents
 
@@ -9,4 +9,5 @@ __all__ = [
     "password_from",
     "serve",
     "study_app",
+    "unserved_versions",
 ]

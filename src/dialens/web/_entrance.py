@@ -10,7 +10,8 @@ from fastapi.responses import JSONResponse, Response
 
 from dialens.corpus import RATER_KINDS
 from dialens.studies import HUMAN, RATER_HEADER
-from dialens.studies.store import Session, UnknownSession
+from dialens.studies.store import Blocked, Session, UnknownSession
+from dialens.studies.texts import Texts
 from dialens.web._access import bearer_is_researcher
 from dialens.web._arrival import Arrival, arrival
 from dialens.web._cookies import Visit
@@ -88,6 +89,8 @@ class Entrance:
             seed_source=site.tie_breaker,
             rater_kind=self._rater(request),
         )
+        if not site.serves(session):
+            raise Blocked(Texts.of(site.study.design.language).say("earlier_version"))
         response = onward(request, "/study")
         site.cookies.set_visit(request, response, visit.with_token(session.token))
         return response

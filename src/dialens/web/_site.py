@@ -4,13 +4,13 @@ import secrets
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
 from dialens.agents import Agent
-from dialens.base import DialensError
+from dialens.base import DialensError, counted, first_line
 from dialens.studies import Screen, Study, estimate
 from dialens.studies.design import MTurkRecruiter
 from dialens.studies.plan import Planner
@@ -26,6 +26,9 @@ from dialens.web._talking_agents import open_agents
 MTURK = "https://www.mturk.com"
 MTURK_SANDBOX = "https://workersandbox.mturk.com"
 PROLIFIC_DONE = "https://app.prolific.com/submissions/complete"
+
+UNREADABLE = (DialensError, ValueError, KeyError, TypeError)
+"""What is raised if a definition in the database is not one that this dialens can serve."""
 
 Clock = Callable[[], datetime]
 
@@ -127,7 +130,7 @@ class Site:
         try:
             study = record.study
             replies = _replies(study, self.store, self.clock, self.folder, None)
-        except (DialensError, ValueError, KeyError, TypeError):
+        except UNREADABLE:
             return
         parts = (study, self.store, self.password, self.clock, replies, self.folder)
         self.versions[record.hash] = Site._made(*parts)
@@ -149,7 +152,7 @@ class Site:
 
     @property
     def _mturk(self) -> MTurkRecruiter | None:
-        recruiter = self.study.design.recruiter
+        recruiter = self.running.now().design.recruiter
         return recruiter if isinstance(recruiter, MTurkRecruiter) else None
 
     @property
@@ -189,6 +192,23 @@ def _replies(
         return None
     own = open_agents(study, folder or Path()) if agents is None else agents
     return Replies(ConversationStore(store.database), own, talks, clock)
+
+
+def unserved_versions(store: Store, study: Study, folder: Path) -> Iterator[str]:
+    """Says of each other version with people in it that cannot be finished here why not."""
+    for record in store.studies():
+        if record.name != study.name or record.hash == study.hash:
+            continue
+        live = sum(cell.live for cell in store.progress(record.hash))
+        try:
+            open_agents(record.study, folder)
+        except UNREADABLE as error:
+            if live:
+                people = counted(live, "person is", "people are")
+                yield (
+                    f"Version {record.version} cannot be finished here, and {people} under way in "
+                    f"it: {first_line(error)}"
+                )
 
 
 class SessionCache:

@@ -13,6 +13,7 @@ from dialens.base import DialensError, did_you_mean, progress
 from dialens.cli._terminal import plain_console, plain_table
 from dialens.cli.study._database import DatabaseOption, StudyPath, recorded_study
 from dialens.cli.study._extra import studies_extra
+from dialens.cli.study._recruited import as_run, work_of
 
 if TYPE_CHECKING:
     from dialens.studies import Study
@@ -49,7 +50,7 @@ WorkIds = Annotated[
 
 
 @app.command("estimate")
-def estimate(study: StudyPath, places: Places = None) -> None:
+def estimate(study: StudyPath, places: Places = None, db: DatabaseOption = None) -> None:
     """Show what a study will cost with the platform's fees; the platform is not contacted.
 
     [bold]Examples[/]
@@ -57,7 +58,7 @@ def estimate(study: StudyPath, places: Places = None) -> None:
       dialens study recruit estimate anchoring
       dialens study recruit estimate anchoring --places 9
     """
-    loaded = _load(study)
+    loaded = as_run(study, db)
     from dialens.studies.design import MTurkRecruiter
 
     settings = loaded.design.recruiter
@@ -83,6 +84,7 @@ def create(
         bool,
         typer.Option("--publish", help="Prolific: publish the study; otherwise it stays a draft."),
     ] = False,
+    db: DatabaseOption = None,
     production: Production = False,
     endpoint: Endpoint = None,
     yes: Yes = False,
@@ -97,7 +99,7 @@ def create(
       dialens study recruit create anchoring --url https://study.example.org/ --production
       dialens study recruit create anchoring --url https://study.example.org/ --publish
     """
-    loaded = _load(study)
+    loaded = as_run(study, db)
     recruiter = _recruiter(loaded, production=production, endpoint=endpoint)
     cost = _cost(recruiter, loaded, places)
     for earlier in recruiter.postings(loaded):
@@ -250,7 +252,7 @@ def bonus(
     with recorded_study(study, db) as (store, record):
         recruiter, taken = _recorded(record, production=production, endpoint=endpoint)
         matched = _matched(store, record, recruiter, recruiter.postings(taken))
-        chosen_ids = [_work_of(store, matched, name) for name in work or ()]
+        chosen_ids = [work_of(store, matched, name) for name in work or ()]
     able = [entry for entry in matched if entry.work.state == "approved" and not entry.doubt]
     chosen = _named(matched, chosen_ids) if work else able
     due = [entry.work for entry in chosen if each not in entry.work.bonuses]
@@ -356,17 +358,6 @@ def _named(matched: Sequence["Matched"], names: Sequence[str]) -> list["Matched"
                 "`dialens study recruit status` lists what there is."
             )
     return [by_id[name] for name in dict.fromkeys(names)]
-
-
-def _work_of(store: "Store", matched: Sequence["Matched"], name: str) -> str:
-    """The work that is named by its id, or by the pseudonym or completion code of its author."""
-    from dialens.studies.store import OperationStore
-
-    if any(entry.work.id == name for entry in matched):
-        return name
-    pseudonym = OperationStore(store, "command").pseudonym(name)
-    own = [entry.work.id for entry in matched if entry.participant == pseudonym]
-    return own[0] if own else name
 
 
 def _amount(text: str) -> Decimal:

@@ -57,7 +57,7 @@ def serve(
     with studies_extra():
         from dialens.studies import load_study, study_file
         from dialens.studies.store import Store
-        from dialens.web import open_agents, password_from
+        from dialens.web import open_agents, password_from, unserved_versions
         from dialens.web import serve as run
     password, made_up = password_from(os.environ)
     if password_file is not None:
@@ -68,8 +68,10 @@ def serve(
     open_agents(loaded, study_file(study).parent)
     with Store.open(url) as store:
         record = store.register(loaded, now=datetime.now(UTC))
+        for line in unserved_versions(store, loaded, study_file(study).parent):
+            print(f"! {line}")
     for line in _run_otherwise(loaded, record):
-        print(line)
+        print(f"! {line}")
     shown = f"[{host}]" if ":" in host else host
     address = f"http://{'127.0.0.1' if host in _EVERYWHERE else shown}:{port}"
     print(f"{loaded.design.title} ({loaded.name}, version {loaded.design.version})")
