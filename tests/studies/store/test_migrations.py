@@ -7,12 +7,11 @@ import json
 import sqlite3
 from pathlib import Path
 
-from alembic.runtime.environment import EnvironmentContext
-
 from dialens.studies import TEA, study_of
-from dialens.studies.store import Store, migrations
+from dialens.studies.store import Store
 from dialens.studies.store._database import Database
 from tests.studies.store.conftest import KEY
+from tests.studies.store.older import take_back
 from tests.studies.store.people import NOON
 
 OLD = TEA | {
@@ -32,15 +31,7 @@ def test_definitions_that_were_hashed_whole_are_taken_apart(tmp_path: Path) -> N
     text = json.dumps(whole, ensure_ascii=False, separators=(",", ":"))
     old_hash = hashlib.sha256(text.encode()).hexdigest()
     database = Database.open(f"sqlite:///{path}", create=True)
-    with database.writing() as connection:
-        config, scripts = migrations._scripts()
-
-        def down(revision, _):
-            return scripts._downgrade_revs("0002", revision)
-
-        with EnvironmentContext(config, scripts, fn=down) as environment:
-            environment.configure(connection=connection, transactional_ddl=True)
-            environment.run_migrations()
+    take_back(database, "0002")
     database.close()
     with sqlite3.connect(path) as plain:
         plain.execute(
