@@ -246,7 +246,7 @@ def test_a_changed_file_begins_anew() -> None:
     small(Path("s"))
     run("simulate", "s", "-n", 8)
     path = Path("s/study.yaml")
-    path.write_text(path.read_text().replace('minutes": 180', 'minutes": 90'))
+    path.write_text(path.read_text().replace("How good are these", "How fitting are these"))
     assert "changed after the last simulation" in fails("simulate", "s", "-n", 8)
     assert "study file was changed after" in run("analyze", "s", *FEW)
     run("simulate", "s", "-n", 8, "--fresh")

@@ -115,7 +115,7 @@ def raters_of(ratings: pl.DataFrame, questions: pl.DataFrame) -> tuple[RaterQual
 
     Args:
         ratings: In the columns of an export.
-        questions: In the columns of `dialens.studies.export._export.QUESTIONNAIRES`.
+        questions: In the columns of `dialens.studies.export._tables.QUESTIONNAIRES`.
     """
     if ratings["rater"].n_unique() < 2:
         return ()  # flags compare people with each other
