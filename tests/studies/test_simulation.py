@@ -26,6 +26,7 @@ from dialens.studies.simulation._simulate import Simulated
 from dialens.studies.store import Store
 from dialens.studies.templates import TEMPLATES
 from tests.studies.samples import load_template
+from tests.studies.store.people import set_cell
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 ENOUGH = Resampling(resamples=500)
@@ -238,7 +239,7 @@ def test_an_empty_cell(opened: Opened) -> None:
     study = tea(items=4)
     with opened() as store:
         store.register(study, now=NOW)
-        store.close_cell(study.hash, "anchor=both,layout=separate")
+        set_cell(store, study.hash, "anchor=both,layout=separate", "closed")
         run(store, study, n=12)
         data = data_of(store, study)
         assert data.raters.height == 12

@@ -17,6 +17,7 @@ from ._files import (
 from ._http_participation import simulate_over_http
 from ._judgements import check_outcomes, rating_rows
 from ._media import MEDIA_TYPES, media_files
+from ._operation import NOTES, OPERATION, named, operation_values, settings_from
 from ._paradata import DEVICES, Paradata
 from ._participation import Entrance, attendance, ending, take_part
 from ._preregistration import (
@@ -57,8 +58,10 @@ __all__ = [
     "HUMAN",
     "JSON",
     "MEDIA_TYPES",
+    "NOTES",
     "NOT_PREREGISTERED",
     "NO_CONSENT",
+    "OPERATION",
     "PLACEHOLDER",
     "RATER_HEADER",
     "SCHEMA",
@@ -101,6 +104,8 @@ __all__ = [
     "is_over",
     "load_study",
     "media_files",
+    "named",
+    "operation_values",
     "preregister",
     "preregistration_markdown",
     "preview",
@@ -108,6 +113,7 @@ __all__ = [
     "read_design",
     "read_preregistration",
     "seen",
+    "settings_from",
     "simulate_over_http",
     "spoken",
     "study_file",

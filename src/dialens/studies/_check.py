@@ -147,7 +147,7 @@ def _warnings(study: Study, longest: float) -> list[str]:
             f"A session takes about {longest:.0f} minutes, but limits.session_minutes is "
             f"{design.limits.session_minutes:g}: participants will run out of time."
         )
-    if PLACEHOLDER in study.definition:
+    if PLACEHOLDER in study.definition + study.operation:
         said.append(f"{PLACEHOLDER} still stands in the texts: participants would read it.")
     if not design.contact:
         said.append("Participants are not told whom to write to (contact).")

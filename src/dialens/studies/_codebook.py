@@ -30,8 +30,54 @@ RATING_COLUMNS: dict[str, str] = {
     "shown_at": "When the screen was shown (UTC)",
     "answered_at": "When it was submitted (UTC)",
     "active_ms": "Milliseconds for which the screen was visible before it was submitted",
+    "screen": "The screen's name in the plan",
+    "screen_active_ms": "Milliseconds for which the whole screen was visible",
+    "screen_words": "Words of context and responses that the screen showed for the first time",
+    "attempt": "Counts from 1; more where the study lets people begin again",
+    "session_state": "completed, live or expired",
+    "version": "Of the study",
+    "excluded": "Whether the participant is left out of the analysis",
 }
 """The columns of ratings.parquet."""
+
+PARTICIPANT_COLUMNS: dict[str, str] = {
+    "study": "The study's name",
+    "version": "Of the study",
+    "rater": "Pseudonym of the participant",
+    "rater_kind": "human, llm or simulated",
+    "recruiter": "Where the participant came from",
+    "cell": "The participant's condition",
+    "language": "In which the participant took part",
+    "attempts": "How often the participant began",
+    "state": "completed, live, expired, or how else it ended: of the last attempt, as what follows",
+    "screens": "Submitted so far",
+    "begun_at": "When the participant began (UTC)",
+    "consented_at": "When the consent was submitted (UTC)",
+    "last_seen_at": "The last sign of life (UTC)",
+    "ended_at": "When the session was completed or expired (UTC)",
+    "minutes": "From beginning to end",
+    "active_minutes": "For which screens were visible",
+    "paid_at": "When the participant was paid, as far as the database was told (UTC)",
+    "excluded": "Whether the participant is left out of the analysis",
+    "excluded_at": "Since when (UTC)",
+    "excluded_why": "Why",
+    "flags": "What should be looked at twice, with commas between",
+    "code_sha256": "SHA-256 of the completion code",
+}
+"""The columns of participants.parquet."""
+
+CHANGE_COLUMNS: dict[str, str] = {
+    "study": "The study's name",
+    "version": "Of the study",
+    "at": "When (UTC)",
+    "by": "dashboard, api, file or command",
+    "what": "The setting or the cell; excluded, paid; identities exported",
+    "rater": "Pseudonym of the participant it is about",
+    "before": "The value until then, as JSON",
+    "after": "The value from then on, as JSON",
+    "why": "The reason that was given",
+}
+"""The columns of changes.parquet."""
 
 EXCHANGE_COLUMNS: dict[str, str] = {
     "talk": "The conversation within the participation",
@@ -98,8 +144,8 @@ def codebook(study: Study) -> dict[str, JSON]:
         >>> from dialens.studies._study import study_of
         >>> made = codebook(study_of(TEA))
         >>> list(made), made["qualities"]["coherence"]["scales"][0]["title"]
-        (['study', 'version', 'hash', 'title', 'ratings', 'qualities', 'factors', 'cells',
-          'screens', 'questions', 'checks'], 'Magnitude estimation')
+        (['study', 'version', 'hash', 'title', 'ratings', 'participants', 'changes', 'qualities',
+          'factors', 'cells', 'screens', 'questions', 'checks'], 'Magnitude estimation')
     """
     design = study.design
     return {
@@ -108,6 +154,8 @@ def codebook(study: Study) -> dict[str, JSON]:
         "hash": study.hash,
         "title": design.title,
         "ratings": RATING_COLUMNS | {LANGUAGE: "In which the participant took part"},
+        "participants": PARTICIPANT_COLUMNS,
+        "changes": CHANGE_COLUMNS,
         "qualities": {name: _quality(study, name) for name in design.qualities},
         "factors": _agents(study)
         | {
@@ -245,6 +293,12 @@ def codebook_markdown(study: Study) -> str:
         "## ratings.parquet: one row a rating",
         "",
         *_table(("column", "meaning"), [(f"`{k}`", v) for k, v in book["ratings"].items()]),
+        "## participants.parquet: one row a person",
+        "",
+        *_table(("column", "meaning"), [(f"`{k}`", v) for k, v in book["participants"].items()]),
+        "## changes.parquet: one row a change while people took part",
+        "",
+        *_table(("column", "meaning"), [(f"`{k}`", v) for k, v in book["changes"].items()]),
         "## Qualities",
         "",
     ]

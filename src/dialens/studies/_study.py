@@ -13,6 +13,14 @@ from dialens.studies import _factors as factors
 from dialens.studies._files import design_with_lines, study_file
 from dialens.studies._items import Item, inline_item, load_items, pairs
 from dialens.studies._missing import Kinds, fewest, judgeable, missing_replies
+from dialens.studies._operation import (
+    TRANSLATIONS,
+    as_text,
+    checked,
+    closing_words,
+    operation_in,
+    split,
+)
 from dialens.studies._translation import translated, translation_file
 from dialens.studies._types import JSON, Cell
 from dialens.studies.design import Design, texts_of
@@ -63,7 +71,7 @@ class Study:
 
     @cached_property
     def definition(self) -> str:
-        """All of it as JSON, from which `from_definition` makes the same study.
+        """What participants see as JSON; with `operation` it makes the same study again.
 
         The order of keys is that of the study file: qualities and factors have an order.
         """
@@ -74,13 +82,28 @@ class Study:
                 for part in _PARTS:
                     if other[part] == data[part]:
                         del other[part]
-            data["translations"] = others
+            data[TRANSLATIONS] = others
         return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+
+    @cached_property
+    def operation(self) -> str:
+        """How it is run as JSON (`dialens.studies.OPERATION`), and what is said to colleagues."""
+        own = self._parts[1]
+        words = {name: closing_words(study._parts[1]) for name, study in self.translations.items()}
+        said = {name: closing for name, closing in words.items() if closing}
+        return as_text({**own, TRANSLATIONS: said} if said else own)
 
     @cached_property
     def hash(self) -> str:
         """The SHA-256 of the definition: two studies with one hash show the same screens."""
         return hashlib.sha256(self.definition.encode()).hexdigest()
+
+    @cached_property
+    def _parts(self) -> tuple[dict[str, JSON], dict[str, JSON]]:
+        definition, operation = split(self.design.model_dump(mode="json", exclude_unset=True))
+        # Whether a file names what is the default anyway makes no other study.
+        definition["recruiter"] = {"kind": self.design.recruiter.kind}
+        return definition, operation
 
     @cached_property
     def lists(self) -> tuple[tuple[Item, ...], ...]:
@@ -110,33 +133,47 @@ class Study:
             f"There is no cell {name!r}. {did_you_mean(name, known)}Cells: {'; '.join(known)}."
         )
 
+    def with_operation(self, operation: str) -> "Study":
+        """The same study, run in another way."""
+        run = json.loads(operation)
+        others = {
+            name: replace(study, design=checked(study._parts[0], operation_in(run, name)))
+            for name, study in self.translations.items()
+        }
+        design = checked(self._parts[0], operation_in(run))
+        return replace(self, design=design, translations=others)
+
     @classmethod
-    def from_definition(cls, text: str) -> "Study":
-        """The study whose `definition` was kept, e.g. in a database.
+    def from_definition(cls, text: str, operation: str = "{}") -> "Study":
+        """The study whose `definition` and `operation` were kept, e.g. in a database.
 
         Examples:
             >>> from dialens.studies._examples import TEA
-            >>> made = study_of(TEA)
-            >>> Study.from_definition(made.definition).hash == made.hash
-            True
+            >>> made = study_of(TEA | {"targets": 3})
+            >>> kept = Study.from_definition(made.definition, made.operation)
+            >>> kept.hash == made.hash, set(kept.targets.values())
+            (True, {3})
         """
         data = json.loads(text)
-        others = data.pop("translations", {})
-        translations = {name: _from_plain(data | other) for name, other in others.items()}
-        return replace(_from_plain(data), translations=translations)
+        others, run = data.pop(TRANSLATIONS, {}), json.loads(operation)
+        translations = {
+            name: _from_plain(data | other, operation_in(run, name))
+            for name, other in others.items()
+        }
+        return replace(_from_plain(data, operation_in(run)), translations=translations)
 
 
 _PARTS = ("items", "practice", "gold")
 
 
 def _plain(study: Study) -> dict[str, JSON]:
-    data: dict[str, JSON] = {"design": study.design.model_dump(mode="json", exclude_unset=True)}
+    data: dict[str, JSON] = {"design": study._parts[0]}
     return data | {part: [item.as_json() for item in getattr(study, part)] for part in _PARTS}
 
 
-def _from_plain(data: Mapping[str, JSON]) -> Study:
+def _from_plain(data: Mapping[str, JSON], operation: Mapping[str, JSON]) -> Study:
     items, practice, gold = (tuple(Item.from_json(item) for item in data[part]) for part in _PARTS)
-    return Study(Design.model_validate(data["design"]), items, practice, gold)
+    return Study(checked(data["design"], operation), items, practice, gold)
 
 
 def load_study(path: str | Path) -> Study:

@@ -1,7 +1,7 @@
 from ._preview_app import StudyPreview, study_preview
 from ._preview_serving import serve_preview
 from ._serving import password_from, serve
-from ._site import Site
+from ._site import Site, unserved_versions
 from ._study_app import study_app
 from ._talking_agents import open_agents
 
@@ -14,4 +14,5 @@ __all__ = [
     "serve_preview",
     "study_app",
     "study_preview",
+    "unserved_versions",
 ]

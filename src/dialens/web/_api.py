@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict
 
 from dialens.studies import SCREEN_KINDS
 from dialens.web._access import Bearer, password_fits
+from dialens.web._operation_api import operation_routes
 from dialens.web._pages import arrange
 from dialens.web._preview_screens import with_example
 from dialens.web._researcher import export_zip, set_state
@@ -47,6 +48,7 @@ class CellInfo(BaseModel):
     expired: int
     restarted: int
     ended: int
+    excluded: int
 
 
 class EarlyEndInfo(BaseModel):
@@ -183,7 +185,7 @@ def api_routes(site: Site, watch: Watch) -> APIRouter:
     @router.put("/cells/{cell}", responses=_NO_CELL)
     def steer(cell: CellName, new: NewState) -> CellInfo:
         """Open, pause or close a cell; who is in it goes on."""
-        set_state(site, cell, new.state)
+        set_state(site, cell, new.state, by="api")
         return cell_infos(cell)[0]
 
     @router.get("/early_ends")
@@ -268,4 +270,5 @@ def api_routes(site: Site, watch: Watch) -> APIRouter:
         """Everything that was collected, by pseudonym: tables, codebook, card."""
         return export_zip(site)
 
+    router.include_router(operation_routes(site))
     return router

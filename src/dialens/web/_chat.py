@@ -8,7 +8,7 @@ nothing.
 import asyncio
 import json
 import secrets
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -317,13 +317,16 @@ def _line(value: dict[str, Any]) -> bytes:
     return json.dumps(value).encode("ascii") + b"\n"
 
 
-def chat_routes(chats: Chats) -> APIRouter:
-    """The addresses of conversations."""
+def chat_routes(chats_of: Callable[[Request], Awaitable[Chats | None]]) -> APIRouter:
+    """The addresses of conversations; `chats_of` knows which version a request belongs to."""
     router = APIRouter(include_in_schema=False)
 
     @router.post("/chat")
     async def send(request: Request, form: SentForm) -> Response:
         try:
+            chats = await chats_of(request)
+            if chats is None:
+                return onward(request, "/study")
             return await chats.send(request, form)
         except SessionOver:  # the page says so
             return onward(request, "/study")

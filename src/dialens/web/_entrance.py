@@ -11,7 +11,7 @@ from fastapi.responses import JSONResponse, Response
 
 from dialens.corpus import RATER_KINDS
 from dialens.studies import HUMAN, RATER_HEADER
-from dialens.studies.store import UnknownSession
+from dialens.studies.store import Blocked, Session, UnknownSession
 from dialens.web._access import bearer_is_researcher
 from dialens.web._arrival import Arrival, arrival
 from dialens.web._cookies import Visit
@@ -41,7 +41,7 @@ class Entrance:
             except UnknownSession:
                 visit = None
             else:
-                if session.study == site.study.hash and session.state != "restarted":
+                if self._goes_on(session):
                     return onward(request, "/study")
         if came.preview:
             return site.pages_for(request).page("preview", minutes=site.minutes)
@@ -63,6 +63,14 @@ class Entrance:
             )
         site.cookies.set_visit(request, response, Visit(visitor, came, language=language))
         return response
+
+    def _goes_on(self, session: Session) -> bool:
+        """Whether somebody is in a session, of this version or of another that can be finished."""
+        site = self.site
+        if session.state == "restarted" or not site.serves(session):
+            return False
+        done_before = session.study != site.study.hash and session.state == "completed"
+        return not (done_before and site.running.now().design.admit_earlier)
 
     def begin(self, request: Request, form: dict[str, str]) -> Response:
         """Give a place in the study, and the session that goes with it."""
@@ -87,6 +95,8 @@ class Entrance:
             rater_kind=self._rater(request),
             language=chosen if chosen in site.study.languages else site.language(request),
         )
+        if not site.serves(session):
+            raise Blocked("earlier_version")
         response = onward(request, "/study")
         site.cookies.set_visit(request, response, visit.with_token(session.token, session.language))
         return response

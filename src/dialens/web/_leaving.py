@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter, Request
 from fastapi.responses import PlainTextResponse, Response
@@ -16,6 +16,9 @@ from dialens.web._early import early_page
 from dialens.web._forms import SentForm, onward
 from dialens.web._refusal import Refusal
 from dialens.web._site import Site
+
+if TYPE_CHECKING:
+    from dialens.web._participant import Participation
 
 _KEEP, _DELETE = "keep", "delete"
 _MARKED = re.compile(r"(?:[-*•–]|\d+[.)])\s")
@@ -78,34 +81,29 @@ def _under_way(session: Session) -> bool:
     return session.state == "live" and session.placed_at is not None
 
 
-def leaving_routes(
-    site: Site,
-    caller: Callable[[Request], Caller | None],
-    leave: Callable[[Request, Session, str, str], Response],
-) -> APIRouter:
+def leaving_routes(part_of: "Callable[[Request], Participation]") -> APIRouter:
     """The addresses of the consent's copy and of withdrawing.
 
     Args:
-        site: The study.
-        caller: Who a request comes from.
-        leave: Deletes somebody, counts them under an outcome, and leads them to a page.
+        part_of: Who handles a request, by the version of the study that it belongs to.
     """
     router = APIRouter(include_in_schema=False)
 
-    def found(request: Request) -> Caller | None:
+    def found(request: Request) -> tuple[Site, Caller | None]:
+        part = part_of(request)
         try:
-            return caller(request)
+            return part.site, part.caller(request)
         except SessionOver:  # the page of the study says so
-            return None
+            return part.site, None
 
-    def withdraw_page(session: Session, status: int = 200) -> Response:
+    def withdraw_page(site: Site, session: Session, status: int = 200) -> Response:
         ticket = site.cookies.ticket(ANSWER, session.token)
         pages = site.pages_in(session.language)
         return pages.page("withdraw", status, ticket=ticket, wrong=status != 200)
 
     @router.get("/consent")
     def consent(request: Request) -> Response:
-        who = found(request)
+        site, who = found(request)
         if who is None:
             return onward(request, "/study")
         language = who.session.language
@@ -127,7 +125,7 @@ def leaving_routes(
 
     @router.get("/consent.txt")
     def consent_text(request: Request) -> Response:
-        who = found(request)
+        site, who = found(request)
         if who is None:
             return onward(request, "/study")
         given = site.store.given(who.session.token, "consent")
@@ -137,29 +135,29 @@ def leaving_routes(
 
     @router.get("/withdraw")
     def ask(request: Request) -> Response:
-        who = found(request)
+        site, who = found(request)
         if who is None or not _under_way(who.session):
             return onward(request, "/study")
-        return withdraw_page(who.session)
+        return withdraw_page(site, who.session)
 
     @router.post("/withdraw")
     def withdraw(request: Request, form: SentForm) -> Response:
-        who = found(request)
+        site, who = found(request)
         if who is None or not _under_way(who.session):
             return onward(request, "/study")
         if not site.cookies.is_ticket(form.get("ticket", ""), ANSWER, who.session.token):
             raise Refusal(403, "not_yours")
         chosen = form.get("answers", "")
         if chosen == _DELETE:
-            return leave(request, who.session, WITHDRAWN, "/withdrawn")
+            return part_of(request).leave(request, who.session, WITHDRAWN, "/withdrawn")
         if chosen != _KEEP:
-            return withdraw_page(who.session, 422)
+            return withdraw_page(site, who.session, 422)
         ending = Ending(WITHDRAWN, code=site.code(WITHDRAWN))
         site.store.end(who.session.token, ending, now=site.clock())
         return onward(request, "/study")
 
     @router.get("/withdrawn")
     def withdrawn(request: Request) -> Response:
-        return early_page(request, site, WITHDRAWN, deleted=True)
+        return early_page(request, part_of(request).site, WITHDRAWN, deleted=True)
 
     return router

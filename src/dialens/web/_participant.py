@@ -33,7 +33,7 @@ from dialens.studies import (
     seen,
     talk_of,
 )
-from dialens.studies.plan import consent_answers, verdict
+from dialens.studies.plan import consent_answers, end_screen, verdict
 from dialens.studies.store import (
     Ending,
     PendingSubmission,
@@ -297,6 +297,10 @@ class Participation:
             return None
         return session if session.study == self.site.study.hash else None
 
+    def knows(self, token: str) -> bool:
+        """Whether a session is one of this version's, as far as is known without asking."""
+        return self._sessions.get(token) is not None
+
     def _finished(self, caller: _Caller) -> bool:
         return caller.session.index >= len(caller.screens) - 1
 
@@ -367,10 +371,11 @@ class Participation:
         code = site.complete(caller.session)
         if wants_json(request):
             return JSONResponse({"code": code})
+        closing = end_screen(site.running.now().said_in(caller.session.language).design)
         parameters = caller.visit.arrival.parameters or {}
         return site.pages_in(caller.session.language).page(
             "end",
-            screen=caller.screens[-1],
+            screen=closing,
             code=code,
             recruiter=caller.session.recruiter,
             back=f"{PROLIFIC_DONE}?cc={code}",

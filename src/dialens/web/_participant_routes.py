@@ -14,6 +14,7 @@ from dialens.web._forms import SentAnswer, SentForm, onward, wants_json
 from dialens.web._leaving import leaving_routes
 from dialens.web._participant import Participation, SentEvents
 from dialens.web._site import Site
+from dialens.web._versions import Versions
 
 _ADVICE = {"full": "advice_full", "paused": "advice_paused", "closed": "advice_full"}
 """What somebody can do who is not let in, by the reason: keys of the catalogue."""
@@ -36,10 +37,10 @@ def _wrong_device(request: Request, site: Site, error: WrongDevice) -> Response:
 def participant_routes(site: Site) -> APIRouter:
     """The addresses that participants use."""
     router = APIRouter(include_in_schema=False)
-    entrance, part = Entrance(site), Participation(site)
-    router.include_router(leaving_routes(site, part.caller, part.leave))
-    if part.chats is not None:
-        router.include_router(chat_routes(part.chats))
+    entrance, versions = Entrance(site), Versions(site, Participation)
+    router.include_router(leaving_routes(versions.of))
+    if versions.any_chats:
+        router.include_router(chat_routes(versions.chats))
 
     @router.get("/")
     def arrive(request: Request) -> Response:
@@ -64,7 +65,7 @@ def participant_routes(site: Site) -> APIRouter:
             said, reason = site.pages_for(request).texts.say(error.reason), error.reason
             return _sorry(request, site, f"{reason}_title", said, error, reason)
         except Blocked as error:
-            said = site.pages_for(request).texts.say("blocked")
+            said = site.pages_for(request).texts.say(error.key)
             return _sorry(request, site, "blocked_title", said, error, "blocked")
         except SessionOver as error:
             said = why_over(site.pages_for(request).texts, error)
@@ -73,7 +74,7 @@ def participant_routes(site: Site) -> APIRouter:
     @router.get("/study")
     def current(request: Request) -> Response:
         try:
-            return part.current(request)
+            return versions.of(request).current(request)
         except WrongDevice as error:
             return _wrong_device(request, site, error)
         except SessionOver as error:
@@ -83,14 +84,14 @@ def participant_routes(site: Site) -> APIRouter:
     @router.post("/study")
     async def answer(request: Request, sent: SentAnswer) -> Response:
         try:
-            return await part.answer(request, sent)
+            return await (await versions.find(request)).answer(request, sent)
         except SessionOver:  # the page says so
             return onward(request, "/study")
 
     @router.post("/events")
     def events(request: Request, sent: SentEvents) -> Response:
         try:
-            return part.log(request, sent)
+            return versions.of(request).log(request, sent)
         except UnknownSession as error:
             raise HTTPException(403, str(error)) from error
 

@@ -13,8 +13,10 @@ from fastapi.responses import FileResponse, RedirectResponse, Response
 from starlette.background import BackgroundTask
 
 from dialens.agents import KINDS
-from dialens.analysis.bias import FLAGS
+from dialens.analysis.bias import FLAGS, rater_flags
+from dialens.report import write_export_handover
 from dialens.studies.export import export
+from dialens.studies.store import OperationStore
 from dialens.web._access import password_fits
 from dialens.web._forms import SentForm
 from dialens.web._preview_screens import preview_routes
@@ -84,7 +86,7 @@ def researcher_routes(site: Site, watch: Watch) -> APIRouter:
     @router.post("/cells")
     def steer(name: LoggedIn, form: SentForm) -> Response:
         _check(site, form, name)
-        set_state(site, form.get("cell", ""), form.get("state", ""))
+        set_state(site, form.get("cell", ""), form.get("state", ""), by="dashboard")
         return RedirectResponse(_HOME, 303)
 
     @router.get("/export.zip")
@@ -123,21 +125,25 @@ def _login_page(site: Site, request: Request, status: int = 200, message: str = 
     return page
 
 
-def set_state(site: Site, cell: str, state: str) -> None:
-    """Open, pause or close a cell."""
+def set_state(site: Site, cell: str, state: str, *, by: str) -> None:
+    """Open, pause or close a cell; `by` is logged."""
     if cell not in site.study.targets:
         raise HTTPException(404, "There is no such cell.")
     if state not in STATES:
         raise HTTPException(422, f"A cell is {', '.join(STATES)}.")
-    store = site.store
-    steer = {"open": store.open_cell, "paused": store.pause_cell, "closed": store.close_cell}
-    steer[state](site.study.hash, cell)
+    OperationStore(site.store, by).set_cell(site.study.hash, cell, state, now=site.clock())
 
 
 def export_zip(site: Site) -> Response:
     """Everything that was collected, by pseudonym, as one file; it is gone once it is sent."""
     with _scratch() as folder:
-        export(site.store, site.study.hash, folder / site.study.name)
+        export(
+            site.store,
+            site.study.hash,
+            folder / site.study.name,
+            flags=rater_flags,
+            hand_over=write_export_handover,
+        )
         archive = shutil.make_archive(
             str(folder / "export"), "zip", root_dir=folder, base_dir=site.study.name
         )

@@ -4,7 +4,7 @@ import secrets
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
@@ -13,15 +13,17 @@ from pathlib import Path
 from starlette.requests import Request
 
 from dialens.agents import Agent
+from dialens.base import DialensError, counted, first_line
 from dialens.studies import Screen, Study, estimate, media_files
 from dialens.studies.design import MTurkRecruiter
 from dialens.studies.plan import Planner
 from dialens.studies.recruiters import completion_code
-from dialens.studies.store import ConversationStore, Session, Store
+from dialens.studies.store import ConversationStore, Session, Store, StudyRecord
 from dialens.studies.texts import Texts
 from dialens.web._arrival import WrongDevice
 from dialens.web._cookies import CookieJar
 from dialens.web._devices import device_of
+from dialens.web._operation import RunningStudy
 from dialens.web._pages import Pages
 from dialens.web._password import Password
 from dialens.web._replies import Replies
@@ -30,6 +32,9 @@ from dialens.web._talking_agents import open_agents
 MTURK = "https://www.mturk.com"
 MTURK_SANDBOX = "https://workersandbox.mturk.com"
 PROLIFIC_DONE = "https://app.prolific.com/submissions/complete"
+
+UNREADABLE = (DialensError, ValueError, KeyError, TypeError)
+"""What is raised if a definition in the database is not one that this dialens can serve."""
 
 Clock = Callable[[], datetime]
 
@@ -51,9 +56,12 @@ class Site:
         pages: Makes HTML in the study's own language.
         minutes: What a participation takes, roughly, in the longest cell.
         clock: The time.
+        running: How the study is run now.
         replies: Asks agents, where participants talk with them.
         media: Where pictures, sounds and films of items lie, by name.
         any_device: Whether people may take part on devices that the study is not for.
+        folder: Where the study file lies.
+        versions: Sites of earlier versions that people are still in, by the hash of the study.
     """
 
     study: Study
@@ -64,9 +72,12 @@ class Site:
     pages: Pages
     minutes: int
     clock: Clock
+    running: RunningStudy
     replies: Replies | None = None
     media: Mapping[str, Path] = field(default_factory=dict)
     any_device: bool = False
+    folder: Path | None = None
+    versions: "dict[str, Site]" = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -89,25 +100,66 @@ class Site:
             folder: Where the study file lies; paths of agents and media start there.
             agents: Whom participants talk with, by name; made as the study says if not given.
         """
-        talks, replies = study.design.conversations, None
-        if talks is not None:
-            own = open_agents(study, folder or Path()) if agents is None else agents
-            replies = Replies(ConversationStore(store.database), own, study, clock)
+        replies = _replies(study, store, clock, folder, agents)
         store.register(study, now=clock())
+        own = Password(password, clock=time.monotonic)
+        site = cls._made(study, store, own, clock, replies, folder)
+        for record in store.studies():
+            if record.name == study.name and record.hash != study.hash:
+                site._add_version(record)
+        return site
+
+    @classmethod
+    def _made(
+        cls,
+        study: Study,
+        store: Store,
+        password: Password,
+        clock: Clock,
+        replies: Replies | None,
+        folder: Path | None,
+    ) -> "Site":
         framed = isinstance(study.design.recruiter, MTurkRecruiter)
-        named = f"{study.name}-{study.design.version}"
         return cls(
             study,
             store,
             Planner(study),
-            CookieJar(store.secrets.signing_key(), named, framed=framed),
-            Password(password, clock=time.monotonic),
+            # Not the version: a new one has to know people who are under way in the last.
+            CookieJar(store.secrets.signing_key(), study.name, framed=framed),
+            password,
             Pages(study.design),
             round(max(cell.minutes for cell in estimate(study).cells)),
             clock,
+            RunningStudy(study, store),
             replies,
             media_files(study, folder or Path()),
+            folder=folder,
         )
+
+    def _add_version(self, record: StudyRecord) -> None:
+        """Serve another version to those who are in it, if this dialens can read it."""
+        try:
+            study = record.study
+            replies = _replies(study, self.store, self.clock, self.folder, None)
+            parts = (study, self.store, self.password, self.clock, replies, self.folder)
+            self.versions[record.hash] = Site._made(*parts)
+        except UNREADABLE:
+            return
+
+    def serves(self, session: Session) -> bool:
+        """Whether a session is of this version, or of another that can be finished here."""
+        return session.study == self.study.hash or session.study in self.versions
+
+    def media_file(self, name: str) -> Path | None:
+        """Where a picture, sound or film of any version lies; none if there is none."""
+        found = (site.media.get(name) for site in (self, *self.versions.values()))
+        return next((path for path in found if path is not None), None)
+
+    def close(self) -> None:
+        """Stop asking agents, in all versions."""
+        for site in (self, *self.versions.values()):
+            if site.replies is not None:
+                site.replies.close()
 
     @cached_property
     def _translated_pages(self) -> dict[str, Pages]:
@@ -142,7 +194,7 @@ class Site:
 
     @property
     def _mturk(self) -> MTurkRecruiter | None:
-        recruiter = self.study.design.recruiter
+        recruiter = self.running.now().design.recruiter
         return recruiter if isinstance(recruiter, MTurkRecruiter) else None
 
     @property
@@ -153,7 +205,7 @@ class Site:
 
     def code(self, outcome: str = "completed") -> str | None:
         """The study's own code for how a participation ends; the platform knows the same."""
-        return completion_code(self.study, outcome)
+        return completion_code(self.running.now(), outcome)
 
     def check_device(self, request: Request, measured: str = "") -> None:
         """Refuse a device that the study is not for.
@@ -183,6 +235,37 @@ class Site:
     def tie_breaker(self) -> int:
         """A random number that decides between equally empty cells."""
         return secrets.randbits(63)
+
+
+def _replies(
+    study: Study,
+    store: Store,
+    clock: Clock,
+    folder: Path | None,
+    agents: Mapping[str, Agent] | None,
+) -> Replies | None:
+    talks = study.design.conversations
+    if talks is None:
+        return None
+    own = open_agents(study, folder or Path()) if agents is None else agents
+    return Replies(ConversationStore(store.database), own, study, clock)
+
+
+def unserved_versions(store: Store, study: Study, folder: Path) -> Iterator[str]:
+    """Says of each other version with people in it that cannot be finished here why not."""
+    for record in store.studies():
+        if record.name != study.name or record.hash == study.hash:
+            continue
+        live = sum(cell.live for cell in store.progress(record.hash))
+        try:
+            open_agents(record.study, folder)
+        except UNREADABLE as error:
+            if live:
+                people = counted(live, "person is", "people are")
+                yield (
+                    f"Version {record.version} cannot be finished here, and {people} under way in "
+                    f"it: {first_line(error)}"
+                )
 
 
 class SessionCache:

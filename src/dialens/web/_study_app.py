@@ -65,7 +65,7 @@ def study_app(
         lifespan=_lifespan(site),
         dependencies=[Depends(not_refused)],
     )
-    watch = Watch(site.store, site.study.hash)
+    watch = Watch(site.store, site.study)
     app.include_router(participant_routes(site))
     app.include_router(researcher_routes(site, watch))
     app.include_router(researcher_preview(site))
@@ -88,8 +88,7 @@ def _lifespan(site: Site) -> Callable[[FastAPI], AbstractAsyncContextManager[Non
         # More of them only wait for each other, for Python's lock and for the one that may write.
         to_thread.current_default_thread_limiter().total_tokens = _THREADS
         yield
-        if site.replies is not None:
-            await to_thread.run_sync(site.replies.close)
+        await to_thread.run_sync(site.close)
 
     return served
 
@@ -122,7 +121,7 @@ def add_assets(app: FastAPI, site: Callable[[], Site]) -> None:
     @app.get("/media/{name}", include_in_schema=False)
     def media(name: str) -> Response:
         # As above; what is not there is of another study, or gone.
-        path = site().media.get(name)
+        path = site().media_file(name)
         if path is None or not path.is_file():
             raise HTTPException(404)
         return FileResponse(path, media_type=MEDIA_TYPES[path.suffix.lower()], headers=_KEPT)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from dialens.base import DialensError
+from dialens.studies import TEA, study_of
 from dialens.studies.recruiters import Prolific, completion_code, match
 from tests.studies.recruiters.conftest import URL, tea
 from tests.studies.recruiters.platform import LOSE, Answer
@@ -214,7 +215,10 @@ def test_nobody_there() -> None:
 def test_one_code_for_server_and_platform() -> None:
     plain = tea(kind="prolific")
     assert completion_code(plain) == completion_code(tea(kind="prolific"))
-    assert completion_code(plain) != completion_code(tea(kind="prolific", reward=2))
+    # The reward may be raised while people take part: the platform knows the same code still.
+    assert completion_code(plain) == completion_code(tea(kind="prolific", reward=2))
+    other = study_of(TEA | {"title": "Another", "recruiter": {"kind": "prolific"}})
+    assert completion_code(plain) != completion_code(other)
     assert completion_code(tea(kind="prolific", completion_code="C0DE1")) == "C0DE1"
     assert completion_code(tea(kind="mturk")) is None
 

@@ -199,7 +199,8 @@ def test_the_command_analyses_it(full: Store, study: Study, tmp_path: Path) -> N
 
 def test_no_id_is_in_any_file(full: Store, study: Study, tmp_path: Path) -> None:
     export(full, study.hash, tmp_path / "export")
-    for path in (tmp_path / "export").iterdir():
+    files = [path for path in (tmp_path / "export").rglob("*") if path.is_file()]
+    for path in files:
         content = path.read_bytes()
         if path.suffix == ".parquet":
             content = pl.read_parquet(path).write_json().encode()

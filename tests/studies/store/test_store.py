@@ -42,6 +42,7 @@ from tests.studies.store.people import (
     register,
     register_cells,
     seeds,
+    set_cell,
 )
 
 HOUR = timedelta(hours=1)
@@ -118,22 +119,22 @@ def test_cells_fill_evenly_and_stop_at_the_target(store: Store) -> None:
 def test_a_paused_or_closed_cell_gets_nobody_new(store: Store) -> None:
     study = register(store, cells=("a", "b"), target=2)
     inside = arrive(store, study)
-    store.pause_cell(study.hash, inside.cell)
+    set_cell(store, study.hash, inside.cell, "paused")
     other = "b" if inside.cell == "a" else "a"
     assert {arrive(store, study).cell for _ in range(2)} == {other}
     with pytest.raises(StudyFull) as full:
         arrive(store, study)
     assert full.value.reason == "paused"
     assert store.submit(inside.token, given(0), now=NOON).outcome == "stored"
-    store.close_cell(study.hash, inside.cell)
-    store.close_cell(study.hash, other)
+    set_cell(store, study.hash, inside.cell, "closed")
+    set_cell(store, study.hash, other, "closed")
     with pytest.raises(StudyFull) as full:
         arrive(store, study)
     assert full.value.reason == "closed"
-    store.open_cell(study.hash, inside.cell)
+    set_cell(store, study.hash, inside.cell, "open")
     assert arrive(store, study).cell == inside.cell
     with pytest.raises(DialensError, match="no cell 'aa'"):
-        store.open_cell(study.hash, "aa")
+        set_cell(store, study.hash, "aa", "open")
 
 
 def test_a_screen_counts_once(store: Store) -> None:

@@ -46,6 +46,26 @@ app = lazy_app(
             "dialens.cli.study._status:status",
             "Say how many people completed each cell, and where people leave.",
         ),
+        "operate": (
+            "dialens.cli.study._operate:operate",
+            "Show or change how a study is run, while people take part.",
+        ),
+        "exclude": (
+            "dialens.cli.study._exclude:exclude",
+            "Leave a person out of the analysis, and open the place for somebody else.",
+        ),
+        "code": (
+            "dialens.cli.study._code:code",
+            "Say whose completion code it is, and whether they were paid.",
+        ),
+        "backup": (
+            "dialens.cli.study._backup:backup",
+            "Copy the database of a study while people take part.",
+        ),
+        "restore": (
+            "dialens.cli.study._backup:restore",
+            "Put a backup where the study is served from.",
+        ),
         "export": (
             "dialens.cli.study._export:export",
             "Write ratings, questionnaires, answers and events as tables.",

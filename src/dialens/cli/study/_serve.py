@@ -1,15 +1,20 @@
 """`dialens study serve`: a study in the browser."""
 
 import os
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dialens.base import DialensError
 from dialens.cli.study._database import DatabaseOption, StudyPath, Unfinished, database_of
 from dialens.cli.study._extra import studies_extra
+
+if TYPE_CHECKING:
+    from dialens.studies import Study
+    from dialens.studies.store import StudyRecord
 
 _EVERYWHERE = ("0.0.0.0", "::", "")
 
@@ -54,7 +59,7 @@ def serve(
     with studies_extra():
         from dialens.studies import check_finished, load_study, study_file
         from dialens.studies.store import Store
-        from dialens.web import open_agents, password_from
+        from dialens.web import open_agents, password_from, unserved_versions
         from dialens.web import serve as run
     password, made_up = password_from(os.environ)
     if password_file is not None:
@@ -66,7 +71,11 @@ def serve(
         check_finished(study)
     open_agents(loaded, study_file(study).parent)
     with Store.open(url) as store:
-        store.register(loaded, now=datetime.now(UTC))
+        record = store.register(loaded, now=datetime.now(UTC))
+        for line in unserved_versions(store, loaded, study_file(study).parent):
+            print(f"! {line}")
+    for line in _run_otherwise(loaded, record):
+        print(f"! {line}")
     shown = f"[{host}]" if ":" in host else host
     address = f"http://{'127.0.0.1' if host in _EVERYWHERE else shown}:{port}"
     print(f"{loaded.design.title} ({loaded.name}, version {loaded.design.version})")
@@ -85,6 +94,19 @@ def serve(
         proxies=proxy,
         quiet=not log,
     )
+
+
+def _run_otherwise(loaded: "Study", record: "StudyRecord") -> Iterator[str]:
+    """Where the study is run otherwise than its file says, since somebody changed it meanwhile."""
+    from dialens.studies import NOTES, named, operation_values
+
+    said, holds = operation_values(loaded.design), operation_values(record.study.design)
+    for place in dict.fromkeys((*said, *holds)):
+        if place[0] not in NOTES and said.get(place) != holds.get(place):
+            yield (
+                f"{named(place)} is {holds.get(place)}, changed while people took part; the file "
+                f"says {said.get(place)}."
+            )
 
 
 def _parameters(recruiter: str) -> str:

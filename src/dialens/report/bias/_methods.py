@@ -29,7 +29,7 @@ CODEBOOK: dict[str, str] = {
     "n_missing": "cells of raters × items without a rating",
     "mean": "mean of participants’ means",
     "share, low, high": "share of the variance, with its interval (table variance)",
-    "same_share": "share of a rater’s most frequent number",
+    "same_share": "share of a rater’s most frequent number, within quality and scale",
     "longest_run": "longest series of one and the same number",
     "round_share": "share of multiples of ten",
     "median_seconds": "median time per rating, without hidden tabs where that was recorded",

@@ -178,7 +178,7 @@ class Design(Section):
     study: str = Setting(pattern=r"^[a-z0-9][a-z0-9_-]*$", max_length=60)
     """The study's name: small letters, digits, hyphens."""
     version: int = Setting(default=1, ge=1)
-    """Raised when the design changes after people took part."""
+    """Raised when what participants see changes after people took part."""
     title: Annotated[str, WORDS]
     """What participants read at the top."""
     description: str = ""
@@ -220,6 +220,8 @@ class Design(Section):
     """How long things may take."""
     resume: Literal["resume", "restart", "block"] = "resume"
     """Somebody who comes back goes on, begins anew, or is not let in."""
+    admit_earlier: bool = False
+    """Whether people who took part in an earlier version may take part in this one."""
     completion: Completion = Completion()
     """What happens at the end."""
     recruiter: _Recruiter = LinkRecruiter()

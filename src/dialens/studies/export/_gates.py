@@ -9,6 +9,7 @@ from dialens.studies._types import Field
 
 _WHOSE: dict[str, Any] = {
     "study": pl.String,
+    "version": pl.String,
     "rater": pl.String,
     "rater_kind": pl.String,
     "attempt": pl.Int64,

@@ -1,4 +1,4 @@
-from ._flow import STANDARD_LINE, Planner, instructions_screen, plan
+from ._flow import STANDARD_LINE, Planner, end_screen, instructions_screen, plan
 from ._gates import (
     Verdict,
     consent_agree,
@@ -25,6 +25,7 @@ __all__ = [
     "consent_title",
     "consent_version",
     "dealt",
+    "end_screen",
     "instructions_screen",
     "is_repeated",
     "judged_screens",

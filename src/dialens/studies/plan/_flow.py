@@ -66,7 +66,7 @@ def plan(study: Study, cell: Cell | str, seed: int) -> tuple[Screen, ...]:
         *_practice(study, maker, start, names, seed),
         *_ratings(study, maker, own, names, seed, digits),
         *_questionnaires(design.questionnaires.after, "after", texts),
-        _end(design, texts),
+        end_screen(design),
     ]
     return tuple(screens)
 
@@ -348,8 +348,9 @@ def _line(name: str, key: str, modulus: float | None, length: float, texts: Text
     return Field(name, "magnitude", options=options, targets={"1": {"length": length}})
 
 
-def _end(design: Design, texts: Texts) -> Screen:
-    done = design.completion
+def end_screen(design: Design) -> Screen:
+    """The last screen: closing words, and the completion code."""
+    done, texts = design.completion, texts_of(design)
     message = done.message or texts.say("end_message")
     body: tuple[dict[str, JSON], ...] = ({"kind": "text", "text": message}, {"kind": "code"})
     return Screen("end", "end", done.title or texts.say("end_title"), body)

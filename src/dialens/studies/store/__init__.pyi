@@ -1,4 +1,6 @@
 from ._activity import EVENT_KINDS, Event
+from ._backup import Backup, back_up, restore
+from ._changes import CHANGES, Change
 from ._conversations import (
     LEASE_S,
     AgentFailure,
@@ -10,6 +12,8 @@ from ._conversations import (
 from ._figures import CellProgress, EarlyEnd, Times
 from ._forget import Forgotten
 from ._frames import EXCHANGES, last_failures, replies_by_agent
+from ._operating import OperationStore
+from ._people import IDENTITIES, PARTICIPANTS, CodeHolder
 from ._problems import (
     Blocked,
     EventError,
@@ -40,19 +44,25 @@ from ._tables import (
 )
 
 __all__ = [
+    "CHANGES",
     "COMPLETED",
     "EVENT_KINDS",
     "EXCHANGES",
     "EXPIRED",
+    "IDENTITIES",
     "KEY_VARIABLE",
     "LEASE_S",
+    "PARTICIPANTS",
     "REPEATED",
     "RESTARTED",
     "STORED",
     "AgentFailure",
     "AgentReply",
+    "Backup",
     "Blocked",
     "CellProgress",
+    "Change",
+    "CodeHolder",
     "ConversationStore",
     "EarlyEnd",
     "Ending",
@@ -61,6 +71,7 @@ __all__ = [
     "Forgotten",
     "Lease",
     "NotFinished",
+    "OperationStore",
     "ParticipantMessage",
     "PendingSubmission",
     "Policy",
@@ -79,9 +90,11 @@ __all__ = [
     "UnknownSession",
     "UnknownStudy",
     "WrongKey",
+    "back_up",
     "last_failures",
     "participants",
     "replies_by_agent",
+    "restore",
     "sessions",
     "settings",
     "studies",

@@ -7,19 +7,22 @@ consent keeps nobody else out, and the cell they are in until then is provisiona
 place. `restart` begins again from the first screen, in the same cell, for they have seen it; the
 earlier attempt stays on record. `block` lets nobody back who has submitted a screen. Who completed
 gets the completed session again, whatever the policy: the page with the code may have been lost.
+Who consented to an earlier version is in that version, unless the study admits them to a later one.
 """
 
 import base64
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import count
 from typing import Any
 
-from sqlalchemy import Connection, Row, insert, select, update
+from sqlalchemy import Connection, Row, Select, insert, select, update
 
 from dialens.base import DialensError
 from dialens.corpus import RATER_KINDS
+from dialens.studies._raters import HUMAN
 from dialens.studies.store._allocation import choose, why_none
 from dialens.studies.store._problems import Blocked, SessionOver, StudyFull
 from dialens.studies.store._secrets import Entropy, Secrets
@@ -48,6 +51,7 @@ from dialens.studies.store._tables import (
     cells,
     participants,
     sessions,
+    studies,
 )
 from dialens.studies.texts import Texts
 
@@ -100,6 +104,12 @@ def begin(
         known = connection.execute(query).scalar_one_or_none()
         if known is not None:
             return _again(connection, study, known, arrival, token)
+        if arrival.rater_kind == HUMAN and not json.loads(study.operation).get("admit_earlier"):
+            before = _earlier_version(connection, study, arrival.recruiter, mark)
+            if before is not None:
+                # An earlier version is locked after a later one, always: no deadlock.
+                earlier = lock_study(connection, before.hash)
+                return _again(connection, earlier, before.id, arrival, token)
     cell = _free_cell(connection, study, arrival.tie_breaker)
     pseudonym = _pseudonym(entropy)
     sealed = None
@@ -183,7 +193,7 @@ def _again(
         # The answer to the first attempt may have been lost on its way: nothing was seen yet.
         if row.position == 0 and row.state == LIVE:
             return _with_token(connection, row, token, arrival.now)
-        raise Blocked(Texts.of("en").say("blocked"))
+        raise Blocked("blocked")
     if study.resume == "restart" and row.position > 0:
         if row.state == EXPIRED and not has_place(connection, row):
             raise _no_place(connection, study)
@@ -200,6 +210,27 @@ def _again(
     if row.state == EXPIRED and not revived(connection, row, arrival.now):
         raise _no_place(connection, study)
     return _with_token(connection, row, token, arrival.now)
+
+
+def _earlier_version(
+    connection: Connection, study: Row[Any], recruiter: str, mark: str
+) -> Row[Any] | None:
+    """Who somebody was in an earlier version of a study that they consented to; none if nobody."""
+    query: Select[Any] = (
+        select(participants.c.id, studies.c.hash)
+        .join(studies, studies.c.id == participants.c.study_id)
+        .join(sessions, sessions.c.participant_id == participants.c.id)
+        .where(
+            studies.c.name == study.name,
+            studies.c.id < study.id,
+            participants.c.recruiter == recruiter,
+            participants.c.worker_mark == mark,
+            sessions.c.placed_at.is_not(None),
+        )
+        .order_by(studies.c.id.desc())
+        .limit(1)
+    )
+    return connection.execute(query).one_or_none()
 
 
 def _with_token(connection: Connection, row: Row[Any], token: str, now: datetime) -> Session:
@@ -223,7 +254,7 @@ def _no_place(connection: Connection, study: Row[Any]) -> StudyFull:
 
 
 def _free_seed(connection: Connection, cell: int, *taken: int) -> int:
-    """The first seed from 0 that nobody in the cell has, drop-outs not counted.
+    """The first seed from 0 that nobody in the cell has, drop-outs and excluded not counted.
 
     What a plan counterbalances turns with consecutive seeds (`studies.plan`), so that orders are
     balanced among those who stay, and the same from cell to cell.

@@ -7,6 +7,7 @@ from sqlalchemy import Connection, delete, select
 
 from dialens.studies.store._tables import (
     answers,
+    changes,
     events,
     exchanges,
     failures,
@@ -28,6 +29,8 @@ def forget_people(connection: Connection, people: Collection[int]) -> Counter[st
     for table in (failures, exchanges, events, answers, submissions, tokens):
         query = delete(table).where(table.c.session_id.in_(own))
         gone[table.name] = connection.execute(query).rowcount
+    known = select(participants.c.pseudonym).where(participants.c.id.in_(people))
+    connection.execute(delete(changes).where(changes.c.participant.in_(known)))
     whose = sessions.c.participant_id.in_(people)
     gone[sessions.name] = connection.execute(delete(sessions).where(whose)).rowcount
     connection.execute(delete(participants).where(participants.c.id.in_(people)))

@@ -18,7 +18,7 @@ from dialens.studies.store._tables import (
     submissions,
 )
 
-_ENDED = "ended"
+_ENDED, _EXCLUDED = "ended", "excluded"
 _WORDS = {
     NO_CONSENT: "did not agree to take part",
     "full": "found the last place taken when they agreed",
@@ -26,7 +26,7 @@ _WORDS = {
     FAILED_COMPREHENSION: "failed the comprehension questions",
     WITHDRAWN: "withdrew",
 }
-_COUNTED = (COMPLETED, LIVE, EXPIRED, RESTARTED, _ENDED)
+_COUNTED = (COMPLETED, LIVE, EXPIRED, RESTARTED, _ENDED, _EXCLUDED)
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,7 @@ class CellProgress:
         expired: Sessions that were left for too long.
         restarted: Earlier attempts of people who began again.
         ended: Sessions that ended early: screened out, comprehension failed, withdrawn.
+        excluded: Sessions, completed or under way, of people who are left out and take no place.
     """
 
     cell: str
@@ -52,6 +53,7 @@ class CellProgress:
     expired: int
     restarted: int
     ended: int = 0
+    excluded: int = 0
 
 
 DROPOUT = pl.Schema(
@@ -71,11 +73,14 @@ DROPOUT = pl.Schema(
 
 def progress(connection: Connection, study_id: int) -> tuple[CellProgress, ...]:
     """Counts of every cell, in the order of the design."""
-    state = case((sessions.c.outcome.is_not(None), _ENDED), else_=sessions.c.state)
+    left_out = participants.c.excluded_at.is_not(None) & sessions.c.state.in_((LIVE, COMPLETED))
+    ended = sessions.c.outcome.is_not(None)
+    state = case((left_out, _EXCLUDED), (ended, _ENDED), else_=sessions.c.state)
     placed = sessions.c.placed_at.is_not(None) | (sessions.c.state == COMPLETED)
     query = (
         select(cells.c.name, state, func.count())
         .join(cells, cells.c.id == sessions.c.cell_id)
+        .join(participants, participants.c.id == sessions.c.participant_id)
         .where(cells.c.study_id == study_id, placed)
         .group_by(cells.c.name, state)
     )

@@ -4,9 +4,8 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, insert, select, update
 
-from dialens.base import did_you_mean
 from dialens.studies.store._deleting import forget_people
-from dialens.studies.store._problems import UnknownParticipant
+from dialens.studies.store._people import unknown_participant
 from dialens.studies.store._session import find, lock_study
 from dialens.studies.store._tables import departures, participants, studies
 
@@ -32,12 +31,7 @@ def forget(connection: Connection, participant: str) -> Forgotten:
     )
     row = connection.execute(query).one_or_none()
     if row is None:
-        known = connection.execute(select(participants.c.pseudonym)).scalars().all()
-        raise UnknownParticipant(
-            f"The database holds no participant {participant!r}. "
-            f"{did_you_mean(participant, known)}Participants are named as in the column `rater` "
-            "of the export."
-        )
+        raise unknown_participant(connection, participant)
     lock_study(connection, row.hash)  # they may be at the door again this very moment
     gone = forget_people(connection, [row.id])
     return Forgotten(

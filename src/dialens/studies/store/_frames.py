@@ -24,7 +24,7 @@ from dialens.studies.store._tables import (
 _TIME = pl.Datetime("us", "UTC")
 _Columns = dict[str, pl.DataType | type[pl.DataType]]
 
-_STATE = func.coalesce(sessions.c.outcome, sessions.c.state)
+STATE = func.coalesce(sessions.c.outcome, sessions.c.state)
 """How a session stands: its state, or how else it ended than by a time limit."""
 
 _ANSWERS: _Columns = {
@@ -51,6 +51,7 @@ _ANSWERS: _Columns = {
     "shown_at": _TIME,
     "answered_at": _TIME,
     "active_ms": pl.Int64,
+    "excluded": pl.Boolean,
 }
 ANSWERS = pl.Schema(_ANSWERS)
 """One row an answer; `value`, `asked` (the field) and `presented` (the screen's state) are JSON.
@@ -105,7 +106,7 @@ def answers_frame(connection: Connection, study_id: int) -> pl.DataFrame:
             participants.c.rater_kind,
             participants.c.recruiter,
             sessions.c.attempt,
-            _STATE,
+            STATE,
             cells.c.name,
             sessions.c.language,
             answers.c.screen,
@@ -122,6 +123,7 @@ def answers_frame(connection: Connection, study_id: int) -> pl.DataFrame:
             submissions.c.displayed_at,
             submissions.c.received_at,
             submissions.c.active_ms,
+            participants.c.excluded_at.is_not(None),
         )
         .select_from(answers)
         .join(
@@ -170,7 +172,7 @@ def screens_frame(connection: Connection, study_id: int) -> pl.DataFrame:
             participants.c.pseudonym,
             participants.c.rater_kind,
             sessions.c.attempt,
-            _STATE,
+            STATE,
             cells.c.name,
             sessions.c.language,
             submissions.c.screen,
@@ -210,6 +212,7 @@ def _frame(connection: Connection, query: Select[Any], schema: pl.Schema) -> pl.
 
 _WHOSE: dict[str, Any] = {
     "study": pl.String,
+    "version": pl.String,
     "rater": pl.String,
     "rater_kind": pl.String,
     "attempt": pl.Int64,
@@ -255,10 +258,11 @@ FAILURES = pl.Schema(
 _PLACE = ("session_id", "talk", "number")
 _WHOSE_COLUMNS = (
     studies.c.name,
+    studies.c.version,
     participants.c.pseudonym,
     participants.c.rater_kind,
     sessions.c.attempt,
-    _STATE,
+    STATE,
     cells.c.name,
     sessions.c.language,
     exchanges.c.talk,

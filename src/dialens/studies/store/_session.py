@@ -80,10 +80,14 @@ _COLUMNS = (
 )
 
 
-TAKES_PLACE = ((sessions.c.state == LIVE) & sessions.c.placed_at.is_not(None)) | (
-    sessions.c.state == COMPLETED
-)
-"""Sessions that a cell counts: completed, or under way since their participant agreed to it."""
+_EXCLUDED = select(participants.c.id).where(participants.c.excluded_at.is_not(None))
+
+TAKES_PLACE = (
+    ((sessions.c.state == LIVE) & sessions.c.placed_at.is_not(None))
+    | (sessions.c.state == COMPLETED)
+) & sessions.c.participant_id.not_in(_EXCLUDED)
+"""Sessions that a cell counts: completed, or under way since their participant agreed to it. The
+place of somebody who was excluded is open again."""
 
 # Statements are made once: in Python, making one takes longer than SQLite takes to run it.
 _JOINED: Select[Any] = (

@@ -39,12 +39,9 @@ from dialens.studies.store._session import (
 from dialens.studies.store._submission import Ending, Receipt, Submission, end
 from dialens.studies.store._submit import PendingSubmission
 from dialens.studies.store._tables import (
-    CLOSED,
     COMPLETED,
     EXPIRED,
     LIVE,
-    OPEN,
-    PAUSED,
     RESTARTED,
     participants,
     sessions,
@@ -151,7 +148,7 @@ class Store:
         """Close."""
         self.close()
 
-    # Studies and their cells
+    # Studies
 
     def register(self, study: Study, *, now: datetime) -> StudyRecord:
         """Write a study down as its file says; the same study again changes nothing."""
@@ -172,21 +169,14 @@ class Store:
         with self.database.reading() as connection:
             return registration.as_record(_study(connection, study))
 
-    def pause_cell(self, study: str, cell: str) -> None:
-        """Send nobody new to a cell for now; who is in it goes on."""
-        self._set_cell(study, cell, PAUSED)
-
-    def close_cell(self, study: str, cell: str) -> None:
-        """Send nobody new to a cell any more; who is in it goes on."""
-        self._set_cell(study, cell, CLOSED)
-
-    def open_cell(self, study: str, cell: str) -> None:
-        """Send people to a cell again."""
-        self._set_cell(study, cell, OPEN)
-
-    def _set_cell(self, study: str, cell: str, state: str) -> None:
-        with self.database.writing() as connection:
-            registration.set_cell(connection, lock_study(connection, study), cell, state)
+    def operation(self, study: str) -> str:
+        """How a study is run now, as JSON."""
+        query = select(studies.c.operation).where(studies.c.hash == study)
+        with self.database.reading() as connection:
+            found = connection.execute(query).scalar_one_or_none()
+        if found is None:
+            raise unknown_study(study)
+        return str(found)
 
     # Participants
 

@@ -32,6 +32,7 @@ IDLE, SESSION = "idle", "session"
 """The limits of a participation: without a sign of life, and from consent to the last screen."""
 OPEN, PAUSED, CLOSED = "open", "paused", "closed"
 CELL_STATES = (OPEN, PAUSED, CLOSED)
+CHANGED_BY = ("dashboard", "api", "file", "command")
 RESUME_POLICIES = ("resume", "restart", "block")
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -103,9 +104,13 @@ studies = Table(
     Column("stale_after_s", Float, nullable=False),
     Column("longest_s", Float),
     Column("registered_at", Moment, nullable=False),
+    Column("operation", Text, nullable=False, server_default="{}"),
+    Column("file_operation", Text, nullable=False, server_default="{}"),
     UniqueConstraint("name", "version"),
     one_of("resume", RESUME_POLICIES),
 )
+
+"""`operation` is how a study is run now, `file_operation` what its file said when last read."""
 
 cells = Table(
     "cells",
@@ -131,8 +136,12 @@ participants = Table(
     Column("worker_sealed", LargeBinary),
     Column("worker_mark", String(64)),
     Column("arrived_at", Moment, nullable=False),
+    Column("excluded_at", Moment, index=True),
+    Column("excluded_why", Text),
+    Column("paid_at", Moment),
     UniqueConstraint("study_id", "recruiter", "worker_mark"),
 )
+"""Who is excluded stays, with the reason, but takes no place."""
 
 sessions = Table(
     "sessions",
@@ -148,7 +157,7 @@ sessions = Table(
     Column("reached_at", Moment, nullable=False),
     Column("seen_at", Moment, nullable=False),
     Column("ended_at", Moment),
-    Column("code", String(64)),
+    Column("code", String(64), index=True),
     Column("language", String(35)),
     Column("placed_at", Moment),
     Column("outcome", String(32)),
@@ -273,3 +282,19 @@ failures = Table(
     Column("seconds", Float, nullable=False),
     Column("failed_at", Moment, nullable=False),
 )
+
+changes = Table(
+    "changes",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("study_id", ForeignKey(studies.c.id), nullable=False, index=True),
+    Column("at", Moment, nullable=False),
+    Column("made_by", String(16), nullable=False),
+    Column("what", String(500), nullable=False),
+    Column("participant", String(32), index=True),
+    Column("before", Text),
+    Column("after", Text),
+    Column("why", Text),
+    one_of("made_by", CHANGED_BY),
+)
+"""What researchers changed while a study ran; `before` and `after` are JSON."""
