@@ -25,7 +25,7 @@ LATER = NOON + timedelta(hours=1)
 
 def come(store: Store, study: Study, worker: str, **more: Any) -> Session:
     """Somebody comes and agrees to take part."""
-    how = {"now": NOON, "seed_source": seeds()} | more
+    how: dict[str, Any] = {"now": NOON, "seed_source": seeds()} | more
     came = store.begin(study.hash, recruiter="mturk", worker=worker, **how)
     return store.admit(came.token, now=how["now"], seed_source=how["seed_source"])
 
