@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from dialens.base import DialensError
-from dialens.studies import TEA, Study, study_of
+from dialens.studies import TEA, Study, load_study, study_of
 from dialens.studies.store import (
     OperationStore,
     Session,
@@ -18,6 +19,7 @@ from dialens.studies.store import (
     StudyFull,
 )
 from tests.studies.store.people import NOON, SECOND, seeds
+from tests.studies.test_translation import GERMAN, written
 
 ONE = TEA | {"factors": {}, "targets": 2}
 LATER = NOON + timedelta(hours=1)
@@ -160,3 +162,19 @@ def test_pausing_a_cell_is_logged(store: Store, study: Study) -> None:
         ("cell all", '"open"', '"paused"'),
         ("cell all", '"paused"', '"open"'),
     ]
+
+
+def test_closing_words_in_another_language_are_operation(store: Store, tmp_path: Path) -> None:
+    study = load_study(written(tmp_path, GERMAN))
+    store.register(study, now=NOON)
+    words = {"translations": {"de": {"completion": {"message": "Danke, das war alles."}}}}
+    (change,) = OperationStore(store, "api").operate(study.hash, words, now=LATER)
+    assert change.what == "translations.de.completion.message"
+    run = store.study(study.hash).study
+    assert (run.hash, run.languages) == (study.hash, ("en", "de"))
+    assert run.said_in("de").design.completion.message == "Danke, das war alles."
+    assert run.design.completion.message == study.design.completion.message
+    with pytest.raises(DialensError, match="no such setting"):
+        OperationStore(store, "api").operate(
+            study.hash, {"translations": {"de": {"title": "Anders"}}}, now=LATER
+        )

@@ -18,7 +18,7 @@ from dialens.studies.store._changes import Change, log_changes
 from dialens.studies.store._people import CodeHolder, unknown_participant
 from dialens.studies.store._problems import UnknownParticipant
 from dialens.studies.store._registration import set_operation
-from dialens.studies.store._session import lock_study, unknown_study
+from dialens.studies.store._session import find_study, lock_study
 from dialens.studies.store._store import Store
 from dialens.studies.store._tables import CELL_STATES, cells, participants, studies
 
@@ -140,12 +140,12 @@ class OperationStore:
     def changes_frame(self, study: str) -> pl.DataFrame:
         """Everything that was changed (`CHANGES`)."""
         with self.store.database.reading() as connection:
-            return log.changes_frame(connection, _study_id(connection, study))
+            return log.changes_frame(connection, find_study(connection, study).id)
 
     def participants_frame(self, study: str) -> pl.DataFrame:
         """Everybody who began (`PARTICIPANTS`)."""
         with self.store.database.reading() as connection:
-            return people.participants_frame(connection, _study_id(connection, study))
+            return people.participants_frame(connection, find_study(connection, study).id)
 
     def code_holders(self, code: str) -> tuple[CodeHolder, ...]:
         """Whose completion code it is; several where a study gives everybody the same."""
@@ -176,13 +176,6 @@ class OperationStore:
 def _cells(connection: Connection, row: Row[Any]) -> dict[str, str]:
     query = select(cells.c.name, cells.c.state).where(cells.c.study_id == row.id)
     return {row.name: row.state for row in connection.execute(query.order_by(cells.c.place))}
-
-
-def _study_id(connection: Connection, study: str) -> int:
-    found = connection.execute(select(studies.c.id).where(studies.c.hash == study)).scalar()
-    if found is None:
-        raise unknown_study(study)
-    return int(found)
 
 
 def _person(connection: Connection, participant: str) -> Row[Any]:

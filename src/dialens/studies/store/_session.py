@@ -185,6 +185,14 @@ def lock_study(connection: Connection, study: str) -> Row[Any]:
     return row
 
 
+def find_study(connection: Connection, study: str) -> Row[Any]:
+    """The study's row, to be read."""
+    row = connection.execute(select(studies).where(studies.c.hash == study)).one_or_none()
+    if row is None:
+        raise unknown_study(study)
+    return row
+
+
 def unknown_study(study: str) -> UnknownStudy:
     """The error for a study that is not there."""
     return UnknownStudy(f"The database holds no study {study!r}. Register it by serving it once.")

@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Any, Self
 
 import polars as pl
-from sqlalchemy import Connection, Row, select, update
+from sqlalchemy import select, update
 
 from dialens.studies._study import Study
 from dialens.studies.store import _figures as figures
@@ -33,8 +33,8 @@ from dialens.studies.store._session import (
     as_session,
     expire_stale,
     find,
+    find_study,
     lock_study,
-    unknown_study,
 )
 from dialens.studies.store._submission import Ending, Receipt, Submission, end
 from dialens.studies.store._submit import PendingSubmission
@@ -167,16 +167,12 @@ class Store:
     def study(self, study: str) -> StudyRecord:
         """A study by its hash."""
         with self.database.reading() as connection:
-            return registration.as_record(_study(connection, study))
+            return registration.as_record(find_study(connection, study))
 
     def operation(self, study: str) -> str:
         """How a study is run now, as JSON."""
-        query = select(studies.c.operation).where(studies.c.hash == study)
         with self.database.reading() as connection:
-            found = connection.execute(query).scalar_one_or_none()
-        if found is None:
-            raise unknown_study(study)
-        return str(found)
+            return str(find_study(connection, study).operation)
 
     # Participants
 
@@ -342,7 +338,7 @@ class Store:
     def completions(self, study: str) -> dict[str, str]:
         """The completion codes of those who reached the end, by pseudonym."""
         with self.database.reading() as connection:
-            return figures.completions(connection, _study(connection, study).id)
+            return figures.completions(connection, find_study(connection, study).id)
 
     def forget(self, participant: str) -> Forgotten:
         """Delete a person: everything that belongs to a pseudonym, in every table.
@@ -365,41 +361,34 @@ class Store:
     def progress(self, study: str) -> tuple[CellProgress, ...]:
         """Counts of every cell; call `expire` before, or sessions left just now count as live."""
         with self.database.reading() as connection:
-            return figures.progress(connection, _study(connection, study).id)
+            return figures.progress(connection, find_study(connection, study).id)
 
     def early_ends(self, study: str) -> tuple[EarlyEnd, ...]:
         """How many did not agree, were screened out, or withdrew, by reason."""
         with self.database.reading() as connection:
-            return figures.early_ends(connection, _study(connection, study).id)
+            return figures.early_ends(connection, find_study(connection, study).id)
 
     def dropout(self, study: str) -> pl.DataFrame:
         """Where people are and where they left, screen by screen (`figures.DROPOUT`)."""
         with self.database.reading() as connection:
-            return figures.dropout(connection, _study(connection, study).id)
+            return figures.dropout(connection, find_study(connection, study).id)
 
     def times(self, study: str) -> Times:
         """Median times."""
         with self.database.reading() as connection:
-            return figures.times(connection, _study(connection, study).id)
+            return figures.times(connection, find_study(connection, study).id)
 
     def answers_frame(self, study: str) -> pl.DataFrame:
         """Every answer (`frames.ANSWERS`)."""
         with self.database.reading() as connection:
-            return frames.answers_frame(connection, _study(connection, study).id)
+            return frames.answers_frame(connection, find_study(connection, study).id)
 
     def events_frame(self, study: str) -> pl.DataFrame:
         """Every event (`frames.EVENTS`)."""
         with self.database.reading() as connection:
-            return frames.events_frame(connection, _study(connection, study).id)
+            return frames.events_frame(connection, find_study(connection, study).id)
 
     def screens_frame(self, study: str) -> pl.DataFrame:
         """Every submitted screen, with how it was answered (`dialens.studies.Paradata`)."""
         with self.database.reading() as connection:
-            return frames.screens_frame(connection, _study(connection, study).id)
-
-
-def _study(connection: Connection, study: str) -> Row[Any]:
-    row = connection.execute(select(studies).where(studies.c.hash == study)).one_or_none()
-    if row is None:
-        raise unknown_study(study)
-    return row
+            return frames.screens_frame(connection, find_study(connection, study).id)
