@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -19,6 +20,7 @@ from dialens.base import DialensError
 from dialens.cli.study._group import app
 from dialens.report.bias import write_study
 from dialens.report.bias._findings import _effect, _pace, findings
+from dialens.report.bias._methods import methods
 from dialens.report.bias._remarks import how_taken
 from dialens.report.bias._tables import study_tables
 
@@ -55,6 +57,14 @@ def test_nothing_is_called_clear_without_its_family(analysis: StudyAnalysis):
     doubtful = [found for found in findings(analysis) if not found.clear]
     assert doubtful
     assert all("corrected p" in found.numbers for found in doubtful)
+
+
+def test_methods_say_that_the_anchor_was_repeated(analysis: StudyAnalysis):
+    repeated = "again below each question"
+    assert repeated not in " ".join(methods(analysis))
+    levels = pl.lit(json.dumps({"anchor": "both", "anchor_repeated": "yes"}))
+    data = replace(analysis.data, ratings=analysis.data.ratings.with_columns(factors=levels))
+    assert repeated in " ".join(methods(replace(analysis, data=data)))
 
 
 def test_json_is_strict_and_complete(folder: Path):

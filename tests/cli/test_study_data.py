@@ -100,7 +100,8 @@ def test_mistakes_are_named(
     assert told in str(done.exception)
 
 
-def test_another_version_has_no_data(folder: Path) -> None:
+def test_a_version_that_nobody_took_has_no_data(folder: Path) -> None:
     (folder / "study.yaml").write_text(STUDY + "version: 2\n")
-    done = run("status", folder)
-    assert "tea version 1" in str(done.exception)
+    assert "tea, version 1: 1 of 2 completed" in run("status", folder).stdout
+    done = run("status", folder, "--version", "2")
+    assert "nobody was ever served it. Versions: 1." in str(done.exception)

@@ -72,3 +72,8 @@ def test_the_schema_is_printed_or_written(tmp_path: Path) -> None:
     printed = json.loads(run("schema"))
     run("schema", "-o", str(tmp_path / "schema.json"))
     assert json.loads((tmp_path / "schema.json").read_text()) == printed
+
+
+def test_new_says_how_to_go_on(tmp_path: Path) -> None:
+    said = run("new", "-o", str(tmp_path / "s"))
+    assert said.rstrip().endswith(f"dialens study preview {tmp_path / 's'}")

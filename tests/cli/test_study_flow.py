@@ -19,7 +19,7 @@ from dialens.studies import load_study, seen
 from dialens.studies.plan import plan
 from dialens.studies.store import KEY_VARIABLE, Store
 from tests.studies.samples import load_template
-from tests.studies.store.people import NOON
+from tests.studies.store.people import NOON, set_cell
 from tests.studies.store.test_export import take
 
 FEW = ("--resamples", "200")
@@ -183,7 +183,12 @@ def test_a_changed_study_is_not_the_one_preregistered() -> None:
     small(Path("s"))
     run("preregister", "s", "-o", "announced.json")
     path = Path("s/study.yaml")
-    path.write_text(path.read_text().replace('minutes": 180', 'minutes": 90'))
+    title = "How readable and coherent are these replies?"
+    path.write_text(
+        path.read_text()
+        .replace('minutes": 180', 'minutes": 90')
+        .replace("How good are these replies?", title)
+    )
     run("simulate", "s", "-n", 8)
     said = run("analyze", "s", "--preregistration", "announced.json", *FEW)
     assert "This is not the study that was preregistered" in said
@@ -223,7 +228,7 @@ def test_one_cell_is_empty() -> None:
     with Store.open("sqlite:///s/simulated.db") as store:
         study = load_study(Path("s"))
         store.register(study, now=NOON)
-        store.close_cell(study.hash, "anchor=both,layout=separate")
+        set_cell(store, study.hash, "anchor=both,layout=separate", "closed")
     run("simulate", "s", "-n", 12)
     run("analyze", "s", *FEW)
     assert "simulated raters" in str(analysis()["headline"])
@@ -241,7 +246,7 @@ def test_a_changed_file_begins_anew() -> None:
     small(Path("s"))
     run("simulate", "s", "-n", 8)
     path = Path("s/study.yaml")
-    path.write_text(path.read_text().replace('minutes": 180', 'minutes": 90'))
+    path.write_text(path.read_text().replace("How good are these", "How fitting are these"))
     assert "changed after the last simulation" in fails("simulate", "s", "-n", 8)
     assert "study file was changed after" in run("analyze", "s", *FEW)
     run("simulate", "s", "-n", 8, "--fresh")

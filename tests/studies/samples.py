@@ -6,7 +6,7 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from dialens.studies import Study
+from dialens.studies import STUDY, Study
 from dialens.studies.templates import write_template
 
 
@@ -15,3 +15,11 @@ def load_template(name: str) -> Study:
     """A template as it comes."""
     with tempfile.TemporaryDirectory() as folder:
         return write_template(name, Path(folder))
+
+
+@cache
+def template_text(name: str) -> str:
+    """The study file of a template."""
+    with tempfile.TemporaryDirectory() as folder:
+        write_template(name, Path(folder))
+        return (Path(folder) / STUDY).read_text("utf-8")

@@ -37,7 +37,7 @@ STARS = Instrument(
     judges="one",
     seconds=3.0,
     options=lambda settings: {"most": settings.most},
-    form=lambda field: Form(
+    form=lambda field, texts: Form(
         "number",
         str(field.options["prompt"]),
         attributes={"low": 1, "high": field.options["most"], "whole": True, "mode": "numeric"},

@@ -9,7 +9,7 @@ from ruamel.yaml import YAML
 from dialens.agents import KINDS
 from dialens.studies import study_of
 from dialens.studies.design import Conversations
-from dialens.web._chat import SORRY
+from dialens.studies.texts import Texts
 
 
 @pytest.fixture
@@ -36,4 +36,4 @@ def test_every_key_and_every_failure_has_its_row(page: str) -> None:
             assert row.rstrip("| ").endswith(f" {info.default:,g}")
     for kind in KINDS:
         (row,) = [line for line in page.split("\n") if line.startswith(f"| `{kind}` |")]
-        assert SORRY.get(kind, "Something went wrong") in row
+        assert Texts.of("en").say(f"chat_{kind}") in row

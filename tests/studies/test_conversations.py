@@ -232,7 +232,16 @@ def test_the_codebook_tells_agents_and_exchanges() -> None:
     assert made["qualities"]["overall"]["level"] == "dialogue"
     text = codebook_markdown(study)
     assert "`tokens_out`" in text
-    own = ("study", "rater", "rater_kind", "attempt", "session_state", "cell")
+    own = (
+        "study",
+        "version",
+        "rater",
+        "rater_kind",
+        "attempt",
+        "session_state",
+        "cell",
+        "language",
+    )
     assert list(made["exchanges"]) == [name for name in EXCHANGES.names() if name not in own]
     known = {*own, "talk", "number", "system", "agent"}
     assert list(made["failures"]) == [name for name in FAILURES.names() if name not in known]

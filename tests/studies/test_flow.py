@@ -254,7 +254,7 @@ def test_the_anchor_is_shown_as_asked(anchor: str, value: float | None, text: st
     assert [entry["value"] for entry in blocks[0]["values"]] == (
         [] if value is None else [value] * 2
     )
-    assert screen.state["anchor"] == ("textual" if value is None else "100")
+    assert screen.state["anchor"] == (None if text is None else "textual")
 
 
 def test_practice_with_lines_tells_no_number_without_an_anchor() -> None:

@@ -149,19 +149,18 @@ def test_pairs_of_three_responses_are_three_items() -> None:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"qualities": {"q": {"instrument": "best_worst"}}, "two": True}, "needs 3 responses"),
         (
-            {"qualities": {"q": {"instrument": "pairwise"}, "p": {"instrument": "likert"}}},
+            {"factors": {}, "qualities": {"q": {"instrument": "best_worst"}}, "two": True},
+            "needs 3 responses",
+        ),
+        (
+            {
+                "factors": {},
+                "qualities": {"q": {"instrument": "pairwise"}, "p": {"instrument": "likert"}},
+            },
             "cannot share a screen",
         ),
         ({"factors": {"anchor": ["none", "textual"]}, "bare": True}, "no standard response"),
-        (
-            {
-                "factors": {"anchor": ["none", "numerical"]},
-                "qualities": {"q": {"instrument": "likert"}},
-            },
-            "Set presentation.anchor_value",
-        ),
         ({"targets": {"anchor=bth": 3}}, "no cell 'anchor=bth'"),
         ({"targets": {"anchor=none,layout=together": 3}}, "has no target"),
         (

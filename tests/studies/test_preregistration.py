@@ -106,7 +106,7 @@ def test_differences_are_named() -> None:
         items={"inline": items},
     )
     told = [str(one) for one in differences(made, changed)]
-    assert any(line.startswith("targets: announced nothing, found") for line in told)
+    assert "targets.each: announced 20, found 30" in told
     assert any("qualities.coherence.instrument" in line for line in told)
     assert "items: announced 6 items, found 1 changed (c2)" in told
     assert "items: announced 6 items, found 1 left out (c1)" in told
@@ -131,9 +131,25 @@ def test_a_study_is_checked_against_what_was_announced() -> None:
         "Analysis plan: Intervals over people.",
     )
     changed = check_study(made, planned(analysis_plan="Whatever works."))
-    assert changed.text.startswith("This is not the study")
+    assert changed.text.endswith("Its hypotheses or its analysis plan have changed since.")
     assert changed.warning
     assert changed.details[0].startswith("analysis_plan: announced")
+
+
+def test_how_it_was_run_is_a_deviation_and_no_other_study() -> None:
+    made = preregister(planned(), now=NOW)
+    more = planned(targets=30, recruiter={"kind": "link", "reward": 2})
+    assert more.hash == made.study_hash
+    check = check_study(made, more, changes=["targets.each from 20 to 30"])
+    assert check.text.startswith("This is the study")
+    assert check.text.endswith("It was run otherwise than planned; what differs is listed.")
+    assert not check.warning
+    assert check.details[:3] == (
+        "targets.each: announced 20, found 30",
+        "recruiter.reward: announced 0.0, found 2.0",
+        "Changed while people took part: targets.each from 20 to 30",
+    )
+    assert "- targets.each: 20" in preregistration_markdown(made)
 
 
 def test_an_export_is_checked_by_its_codebook(tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ from dialens.studies.simulation._simulate import Simulated
 from dialens.studies.store import Store
 from dialens.studies.templates import TEMPLATES
 from tests.studies.samples import load_template
+from tests.studies.store.people import set_cell
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 ENOUGH = Resampling(resamples=500)
@@ -217,9 +218,12 @@ def test_who_finds_no_place_is_turned_away(opened: Opened) -> None:
 def test_everybody_may_leave(opened: Opened) -> None:
     study = tea(items=2)
     with opened() as store:
-        assert run(store, study, Population(dropout=1.0), n=9).outcomes == {"left": 9}
+        crowd = Population(dropout=1.0)
+        assert run(store, study, crowd, n=9).outcomes == {"left": 9}
         cells = store.progress(study.hash)
-        assert sum(cell.expired for cell in cells) == 9
+        left = [World(study, crowd, 0).person(number).leaves_after for number in range(1, 10)]
+        # Who left before the consent was submitted never had a place.
+        assert sum(cell.expired for cell in cells) == sum(bool(after) for after in left)
         assert sum(cell.live + cell.completed for cell in cells) == 0
 
 
@@ -235,7 +239,7 @@ def test_an_empty_cell(opened: Opened) -> None:
     study = tea(items=4)
     with opened() as store:
         store.register(study, now=NOW)
-        store.close_cell(study.hash, "anchor=both,layout=separate")
+        set_cell(store, study.hash, "anchor=both,layout=separate", "closed")
         run(store, study, n=12)
         data = data_of(store, study)
         assert data.raters.height == 12

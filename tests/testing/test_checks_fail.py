@@ -17,6 +17,7 @@ from dialens.studies import Study
 from dialens.studies.design import RecruiterSettings
 from dialens.studies.instruments import Form, Instrument, Output, Settings, instrument
 from dialens.studies.recruiters import Access, Cost, Link, RecruiterKind
+from dialens.studies.texts import Texts
 from dialens.testing import (
     check_agent,
     check_instrument,
@@ -282,8 +283,8 @@ class Undescribed(Settings):
     labels: dict[int, str] | None = None
 
 
-def telling(asked: Any) -> Form:
-    form = LIKERT.form(asked)
+def telling(asked: Any, texts: Texts) -> Form:
+    form = LIKERT.form(asked, texts)
     return replace(form, help=str(next(iter(asked.targets.values()))["agent"]))
 
 
@@ -302,11 +303,15 @@ def telling(asked: Any) -> Form:
         ),
         (replace(LIKERT, form=telling), "tells who wrote what"),
         (
-            replace(LIKERT, form=lambda asked: replace(LIKERT.form(asked), control="dial")),
+            replace(
+                LIKERT, form=lambda asked, texts: replace(LIKERT.form(asked, texts), control="dial")
+            ),
             "the pages know",
         ),
         (
-            replace(LIKERT, form=lambda asked: replace(LIKERT.form(asked), prompt="?")),
+            replace(
+                LIKERT, form=lambda asked, texts: replace(LIKERT.form(asked, texts), prompt="?")
+            ),
             "the question it was given",
         ),
         (replace(LIKERT, parse=lambda asked, value: value), "for an answer"),

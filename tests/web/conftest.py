@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import uvicorn
-from fastapi import FastAPI
 from httpx import Client
 from ruamel.yaml import YAML
 from starlette.testclient import TestClient
+from starlette.types import ASGIApp
 
 from dialens.studies import TEA, Study, load_study, study_of
 from dialens.studies.store import Secrets, Store
@@ -203,7 +203,7 @@ def host(tmp_path: Path) -> Iterator[Hosting]:
 
 
 @contextmanager
-def running(app: FastAPI, protocol: type[PatientProtocol]) -> Iterator[int]:
+def running(app: ASGIApp, protocol: type[PatientProtocol]) -> Iterator[int]:
     """Serve an application in a thread; gives the port."""
     line = socket.create_server(("127.0.0.1", 0))
     server = uvicorn.Server(uvicorn.Config(app, http=protocol, ws="none", log_level="error"))

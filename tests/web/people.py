@@ -28,6 +28,16 @@ def form_fields(asked: Field, value: JSON) -> dict[str, str]:
     """
     if value is None:
         return {}
+    other = str(value).removeprefix("other: ") if asked.options.get("other") else None
+    if asked.instrument == "check_boxes":
+        named = [one for one in value if not one.startswith("other: ")]
+        own = [one.removeprefix("other: ") for one in value if one not in named]
+        made = {input_name(asked.name, one): "1" for one in named}
+        return made | {input_name(asked.name, "other"): one for one in own}
+    if other is not None:
+        chosen = "other" if other != value else str(value)
+        made = {input_name(asked.name, "choice"): chosen}
+        return made | ({input_name(asked.name, "other"): other} if other != value else {})
     if isinstance(value, dict):
         return {input_name(asked.name, part): str(chosen) for part, chosen in value.items()}
     if isinstance(value, list):
@@ -95,7 +105,7 @@ class Person:
         assert page.hidden["screen"] == screen.id
         made = dict(page.hidden)
         for asked in screen.fields:
-            answer = "yes" if asked.name == "consent" else simulate(self.draw, asked)
+            answer = "yes" if screen.kind == "consent" else simulate(self.draw, asked)
             made |= form_fields(asked, answer)
         assert {name for name in made if name.startswith("a:")} <= set(page.inputs)
         return made

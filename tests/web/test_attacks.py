@@ -125,7 +125,7 @@ def test_a_participants_cookie_opens_nothing_of_the_researchers(site: Site, visi
     person.begin()
     own = person.client.cookies[site.cookies.name]
     person.client.cookies.set(site.cookies.researcher, own)
-    for path in ("", "/export.zip", "/preview?cell=x"):
+    for path in ("", "/export.zip", "/preview", "/preview/screen?cell=x"):
         assert person.client.get(f"/researcher{path}").url.path == "/researcher/login"
     assert person.client.get("/api/cells").status_code == 401
 
@@ -172,7 +172,7 @@ def test_hostile_items_are_only_text(make: Make, visit: Visit) -> None:
             factors={},
             presentation={
                 "anchor": "both",
-                "anchor_value": 100,
+                "anchor_value": {"one": 100, "two": 50, "three": 3},
                 "standard_label": HOSTILE,
                 "response_label": HOSTILE,
             },
@@ -220,7 +220,7 @@ def test_hostile_addresses_are_not_repeated(make: Make, visit: Visit) -> None:
         f"/?assignmentId=A&workerId={HOSTILE}",
         f"/?assignmentId=A&workerId=W&x={HOSTILE}",
         f"/nowhere/{HOSTILE}",
-        f"/researcher/preview?cell={HOSTILE}",
+        f"/researcher/preview/screen?cell={HOSTILE}",
         f"/assets/{HOSTILE}",
         f"/api/preview/{HOSTILE}",
     ):
@@ -264,7 +264,7 @@ def test_sql_stays_text(site: Site, visit: Visit, text: str) -> None:
     assert [cell.state for cell in site.store.progress(site.study.hash)] == ["open"] * 4
     # Somebody whose id it is takes part like anybody else (ids have no blanks).
     other = visit(site)
-    other.begin(f"/?participant={quote(text.replace(' ', ''))}")
+    other.answer(other.begin(f"/?participant={quote(text.replace(' ', ''))}"))
     assert sum(cell.live for cell in site.store.progress(site.study.hash)) == 2
 
 

@@ -38,20 +38,20 @@ def anchoring() -> dict[str, Any]:
             for item in few
         ]
     }
-    return made | {"targets": 1}
+    return made | {"targets": 1, "contact": "ada@example.org"}
 
 
-def begin(page: Page) -> None:
+def begin(page: Page, button: str = "Begin") -> None:
     """Begin, and wait until the page's script runs: before, a form is the browser's to send."""
-    page.get_by_role("button", name="Begin").click()
+    page.get_by_role("button", name=button).click()
     page.wait_for_selector("form[data-screen=consent]")
     page.wait_for_load_state()
 
 
-def onward(page: Page) -> None:
+def onward(page: Page, button: str = "Continue") -> None:
     """Continue, and wait until the next screen is there."""
     before = page.evaluate("document.querySelector('[name=key]').value")
-    page.get_by_role("button", name="Continue").click()
+    page.get_by_role("button", name=button).click()
     page.wait_for_function(
         "key => document.querySelector('.the-code')"
         " || (document.querySelector('[name=key]') ?? {value: key}).value !== key",
@@ -344,9 +344,10 @@ def test_the_researcher_watches(host: Hosting, window: Window) -> None:
     page.keyboard.press("Enter")
     page.wait_for_selector("table")
     assert "1 of 4" in page.title()
-    page.get_by_role("link", name="Look at").first.click()
-    page.get_by_role("link", name="Next").click()
-    assert "nothing is recorded" in page.locator(".preview-bar").inner_text()
+    page.get_by_role("link", name="Preview").first.click()
+    page.get_by_text("Nothing that is entered here is recorded.").wait_for()
+    page.get_by_role("button", name="Next").click()
+    page.frame_locator("#frame").locator("form[data-screen=consent]").wait_for()
     page.get_by_role("link", name="Back to the study").click()
     page.get_by_role("button", name="Pause").first.click()
     page.wait_for_selector(".state.paused")

@@ -15,8 +15,9 @@ from dialens.base import DialensError
 from dialens.studies import simulate_over_http, study_of
 from dialens.studies.simulation import Population
 from dialens.studies.store import ConversationStore
+from dialens.studies.texts import Texts
 from dialens.web import open_agents
-from dialens.web._chat import SORRY
+from dialens.web._chat import FAILURES
 from tests.agents.endpoint import Endpoint
 from tests.web.conftest import PASSWORD, Hosting, Make, kept, log_in
 from tests.web.people import Person
@@ -35,6 +36,8 @@ def test_a_conversation_is_had_and_judged(make: Make, talker: Visiting, endpoint
     person = talker(site)
     page = person.begin()
     assert "Good day!" in page.html
+    assert '<div role="log"' in page.html  # a list stays a list
+    assert '<ol class="talk log" id="log" data-called' in page.html
     told = person.say(page, "Hello")
     assert told[0] == {"stored": 1}
     assert said(told) == told[-1]["text"] == "You said: Hello (None)"
@@ -96,9 +99,9 @@ def test_every_failure_is_told_to_both(
     person = talker(site)
     last = person.say(person.begin(), "Hello")[-1]
     row = exchanges(site).row(0, named=True)
-    assert row["reason"] in SORRY or row["reason"] == "failed"
+    assert row["reason"] in FAILURES or row["reason"] == "failed"
     final = row["state"] == "given_up"
-    assert last["sorry"].startswith(SORRY.get(row["reason"], "Something went wrong"))
+    assert last["sorry"].startswith(Texts.of("en").say(f"chat_{row['reason']}"))
     assert "bot-1" not in last["sorry"]
     if not final:
         last = person.again(person.here())[-1]
@@ -149,7 +152,10 @@ def test_an_agent_may_end_the_conversation(make: Make, talker: Visiting) -> None
     person = talker(site)
     person.say(person.begin(), "Hello")
     last = person.say(person.here(), "More?")[-1]
-    assert (last["over"], last["sorry"]) == (True, f"{SORRY['ended']} Please go on.")
+    assert (last["over"], last["sorry"]) == (
+        True,
+        "The chatbot has ended the conversation. Please go on.",
+    )
     # One reply to judge, then the whole.
     page = person.onward(person.here())
     assert page.hidden["screen"] == "rate-001-t01"
@@ -242,8 +248,9 @@ def test_a_preview_shows_what_will_be(make: Make, talker: Visiting, endpoint: En
     person = talker(site)
     client = log_in(Person(site, person.client))
     screens = site.planner.screens("agent=bot-1", 0)
-    for index, screen in enumerate(screens[:-1]):
-        page = client.get("/researcher/preview", params={"cell": "agent=bot-1", "index": index})
+    for screen in screens:
+        query = {"cell": "agent=bot-1", "screen": screen.id}
+        page = client.get("/researcher/preview/screen", params=query)
         assert page.status_code == 200, screen.id
     assert endpoint.requests == []
     told = client.get(

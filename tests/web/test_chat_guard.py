@@ -18,7 +18,7 @@ from tests.web.talks import (
 
 
 @pytest.mark.parametrize(
-    ("text", "message"), [("  \n ", "Please write something."), ("x" * 1001, "at most 1,000")]
+    ("text", "message"), [("  \n ", "Please write something."), ("x" * 1001, "at most 1000")]
 )
 def test_what_cannot_be_said(
     text: str, message: str, make: Make, talker: Visiting, endpoint: Endpoint

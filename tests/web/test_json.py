@@ -125,7 +125,8 @@ def test_tickets_screens_and_repetition(site: Site, visit: Visit) -> None:
 def test_who_is_not_let_in_learns_why(make: Make, visit: Visit) -> None:
     site = make(tea(targets=1))
     for number in range(4):
-        begun(visit(site).client, f"/?participant=p{number}")
+        person = visit(site)
+        person.answer(person.begin(f"/?participant=p{number}"))
     client = visit(site).client
     ticket = client.get("/", headers=ASKED).json()["ticket"]
     reply = client.post("/begin", data={"ticket": ticket}, headers=ASKED)

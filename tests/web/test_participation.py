@@ -79,7 +79,8 @@ def test_begin_twice_is_one_session(site: Site, visit: Visit) -> None:
     person = visit(site)
     welcome = person.come()
     person.client.post("/begin", data=welcome.hidden)
-    person.client.post("/begin", data=welcome.hidden)
+    page = Page(person.client.post("/begin", data=welcome.hidden).text)
+    person.answer(page)
     assert sum(cell.live for cell in site.store.progress(site.study.hash)) == 1
 
 
@@ -151,7 +152,8 @@ def test_whoever_declines_leaves_no_trace(site: Site, visit: Visit) -> None:
 
 def test_a_full_study_says_so(make: Make, visit: Visit) -> None:
     site = make(tea(targets=1, factors={}, presentation={"anchor": "none"}))
-    visit(site).begin()
+    early = visit(site)
+    early.answer(early.begin())
     late = visit(site)
     welcome = late.come()
     assert "All places are taken" in late.client.post("/begin", data=welcome.hidden).text
@@ -182,9 +184,10 @@ def test_an_expired_session_is_told(make: Make, visit: Visit) -> None:
     form = person.filled(page)
     clock.later(3600)
     site.store.expire(site.study.hash, now=clock())
-    visit(site).begin()  # somebody else has the place now
+    other = visit(site)
+    other.answer(other.begin())  # somebody else has the place now
     told = person.client.post("/study", data=form)
-    assert "your place has been given back" in told.text
+    assert "You were away for more than 30 minutes" in told.text
 
 
 def test_a_deadline_ends_a_screen(make: Make, visit: Visit) -> None:
@@ -309,3 +312,9 @@ def test_nothing_on_a_page_tells_what_is_expected(make: Make, visit: Visit) -> N
                 assert f">{target['agent']}<" not in page.html
         assert "expected" not in page.html
         page = person.answer(page)
+
+
+def test_no_cookie_tells_the_name_of_the_study(make: Make, visit: Visit) -> None:
+    person = visit(make(tea(study="warm-beats-cold")))
+    person.begin()
+    assert "warm" not in str(person.client.cookies)

@@ -14,10 +14,17 @@ from tests.studies.samples import load_template
 from tests.web.conftest import Make, Visit, log_in, tea
 from tests.web.people import Page
 
+_POLICY = "content-security-policy"
+
 
 def test_the_door_is_closed(site: Site, visit: Visit) -> None:
     person = visit(site)
-    for path in ("/researcher", "/researcher/export.zip", "/researcher/preview?cell=all"):
+    for path in (
+        "/researcher",
+        "/researcher/export.zip",
+        "/researcher/preview",
+        "/researcher/preview/screen?cell=all",
+    ):
         assert person.client.get(path).url.path == "/researcher/login"
     assert person.client.post("/researcher/cells", data={}).url.path == "/researcher/login"
     page = person.come("/researcher/login")
@@ -31,7 +38,9 @@ def test_progress_and_screens(make: Make, visit: Visit) -> None:
     for number in range(4):
         person = visit(site, seed=number)
         person.finish(person.begin())
-    visit(site).begin()
+    reading, agreed = visit(site), visit(site)
+    reading.begin()
+    agreed.answer(agreed.begin())
     html = log_in(visit(site)).get("/researcher").text
     assert "4 <small>of 80 wanted" in html
     assert "1 <small>0 left" in html
@@ -67,12 +76,20 @@ def test_a_preview_shows_every_screen_and_records_nothing(make: Make, visit: Vis
         log_in(person)
         cell = site.study.cells[0].name
         screens = site.planner.screens(cell, 3)
-        for index, screen in enumerate(screens):
-            query: dict[str, str | int] = {"cell": cell, "index": index, "seed": 3}
-            shown = person.client.get("/researcher/preview", params=query)
+        assert "frame-src 'self'" in person.client.get("/researcher/preview").headers[_POLICY]
+        listed = person.client.get("/researcher/preview/outline", params={"cell": cell, "seed": 3})
+        assert [one["id"] for one in listed.json()["screens"][1:]] == [s.id for s in screens]
+        for screen in screens:
+            query: dict[str, str | int] = {"cell": cell, "screen": screen.id, "seed": 3}
+            shown = person.client.get("/researcher/preview/screen", params=query)
             assert shown.status_code == 200
-            assert f'data-screen="{screen.id}"' in shown.text
-            assert "participant.js" not in shown.text
+            assert "frame-ancestors 'self'" in shown.headers[_POLICY]
+            if screen.kind != "end":
+                assert f'data-screen="{screen.id}"' in shown.text
+                page = Page(shown.text)
+                person.client.post(page.action, data=page.hidden)
+        welcome = person.client.get("/researcher/preview/screen", params={"cell": cell})
+        person.client.post(Page(welcome.text).action, data={})
         assert site.store.answers_frame(site.study.hash).is_empty()
         assert sum(c.live + c.completed for c in site.store.progress(site.study.hash)) == 0
 
@@ -108,7 +125,7 @@ def test_flags_show_who_should_be_looked_at_twice(make: Make, visit: Visit) -> N
             if "a:reading" in form:
                 form["a:reading"] = "A" if number == 0 else "B"
             page = Page(person.client.post("/study", data=form).text)
-    seen = Watch(site.store, site.study.hash).overview(site.clock())
+    seen = Watch(site.store, site.study).overview(site.clock())
     assert (seen.n_checks, seen.n_failed) == (3, 1)
     worst, *others = seen.raters
     assert {"straight_lining", "failed_checks"} <= set(worst.flags)

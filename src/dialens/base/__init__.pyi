@@ -22,7 +22,7 @@ from ._storage import (
     sha256_file,
 )
 from ._wording import capitalised, counted, duration, in_brackets, interval, listed, number, p_value
-from ._yaml_models import read_yaml, validated
+from ._yaml_models import FileProblem, InvalidFile, read_yaml, validated
 
 __all__ = [
     "ALLOCATOR",
@@ -32,6 +32,8 @@ __all__ = [
     "DialensError",
     "DialensWarning",
     "Estimate",
+    "FileProblem",
+    "InvalidFile",
     "Recorder",
     "Registry",
     "RetryPolicy",

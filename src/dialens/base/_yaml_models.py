@@ -3,6 +3,7 @@
 import io
 import types
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 
@@ -22,6 +23,38 @@ Place = tuple[str | int, ...]
 T = TypeVar("T")
 
 
+@dataclass(frozen=True)
+class FileProblem:
+    """One thing that is wrong with a file.
+
+    Attributes:
+        message: What it is and how it is mended, without the place.
+        line: Where it stands, counted from 1.
+        where: The way to it, keys and places in lists; empty if it is about the whole.
+    """
+
+    message: str
+    line: int
+    where: Place = ()
+
+
+class InvalidFile(DialensError):
+    """A file that cannot be read or says what it may not; each problem has its place.
+
+    Examples:
+        >>> str(InvalidFile(Path("study.yaml"), (FileProblem("title: is missing.", 3),)))
+        'study.yaml:3: title: is missing.'
+    """
+
+    def __init__(self, path: Path, problems: tuple[FileProblem, ...]) -> None:
+        told = [f"{path}:{problem.line}: {problem.message}" for problem in problems[:_MOST_ERRORS]]
+        if len(problems) > _MOST_ERRORS:
+            told.append(f"… and {len(problems) - _MOST_ERRORS} more.")
+        super().__init__("\n".join(told))
+        self.path = path
+        self.problems = problems
+
+
 def read_yaml(path: Path) -> tuple[Any, dict[Place, int]]:
     """The content of a YAML file as plain values, and the line of everything in it."""
     try:
@@ -35,11 +68,11 @@ def read_yaml(path: Path) -> tuple[Any, dict[Place, int]]:
         loaded = reader.load(io.StringIO(text))
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        place = f"{path}:{mark.line + 1}" if mark else str(path)
         problem = str(error.problem or error).split("\n")[0]
-        raise DialensError(
-            f"{place}: this is not YAML: {problem}. Check indentation, colons and quotes there."
-        ) from error
+        said = f"this is not YAML: {problem}. Check indentation, colons and quotes there."
+        if mark is None:
+            raise DialensError(f"{path}: {said}") from error
+        raise InvalidFile(path, (FileProblem(said, mark.line + 1),)) from error
     except YAMLError as error:
         raise DialensError(f"{path}: this is not YAML: {error}.") from error
     lines: dict[Place, int] = {(): 1}
@@ -81,9 +114,9 @@ def validated(
 ) -> T:
     """Data as a model; what is wrong with it becomes one error that lists up to eight places."""
     if not isinstance(data, dict) and get_origin(model) is not list:
-        raise DialensError(
-            f"{path}:{first_line or 1}: keys and values are expected here, like `title: …`; "
-            f"seen: {type(data).__name__}."
+        said = "keys and values are expected here, like `title: …`; "
+        raise InvalidFile(
+            path, (FileProblem(f"{said}seen: {type(data).__name__}.", first_line or 1),)
         )
     try:
         return TypeAdapter(model).validate_python(data)
@@ -98,17 +131,11 @@ def validated(
             if not any(other[: len(where)] == where and other != where for other in places)
         }
         placed = [
-            (first_line or _line(where, lines), where, problem)
+            FileProblem(_said(problem, where, model), first_line or _line(where, lines), where)
             for where, problem in problems.items()
         ]
-        placed.sort(key=lambda entry: entry[0])
-        message = [
-            f"{path}:{line}: {_said(problem, where, model)}"
-            for line, where, problem in placed[:_MOST_ERRORS]
-        ]
-        if len(problems) > _MOST_ERRORS:
-            message.append(f"… and {len(problems) - _MOST_ERRORS} more.")
-        raise DialensError("\n".join(message)) from error
+        placed.sort(key=lambda entry: entry.line)
+        raise InvalidFile(path, tuple(placed)) from error
 
 
 def _where(problem: Any, data: Any) -> Place:

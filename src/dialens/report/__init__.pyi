@@ -4,7 +4,11 @@ from ._comparison_page import write_comparison
 from ._comparison_words import comparison_lines
 from ._figures import FIGURE_FORMATS, write_figures
 from ._gate_files import gate_json, gate_junit, gate_markdown, write_gate
-from ._handover import write_agreement_handover, write_models_handover
+from ._handover import (
+    write_agreement_handover,
+    write_export_handover,
+    write_models_handover,
+)
 from ._page import Finding, Page, Remark, Section, Summary, write_page
 from ._power_page import write_power
 from ._power_words import PowerPlan, advised
@@ -34,6 +38,7 @@ __all__ = [
     "run_facts",
     "write_agreement_handover",
     "write_comparison",
+    "write_export_handover",
     "write_figures",
     "write_gate",
     "write_models_handover",

@@ -7,12 +7,44 @@ reads the CSV with labels of variables and values, so no other file format is ne
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 import polars as pl
 
 RATINGS_CSV = "ratings.csv"
 SCRIPT = "analysis.R"
 SYNTAX = "ratings.sps"
+
+_READ = ("participants", "ratings", "questionnaires")
+_MOST_LABEL = 255
+_MOST_TEXT = 32_767
+_READ_R = """# Reads the tables of a study beside this file: source("read.R", chdir = TRUE)
+read <- function(name) {
+  table <- read.csv(paste0(name, ".csv"), stringsAsFactors = FALSE, na.strings = "",
+                    encoding = "UTF-8", check.names = FALSE)
+  for (column in grep("_at$", names(table), value = TRUE))
+    table[[column]] <- as.POSIXct(table[[column]], format = "%Y-%m-%dT%H:%M:%OS", tz = "UTC")
+  for (column in intersect("excluded", names(table)))
+    table[[column]] <- table[[column]] == "true"
+  table
+}
+
+participants <- read("participants")
+ratings <- read("ratings")
+questionnaires <- read("questionnaires")
+changes <- read("changes")
+
+# Without people who were excluded, as dialens analyses them.
+analysed <- ratings[!ratings$excluded, ]
+for (column in c("rater", "dialog", "agent", "quality", "version"))
+  analysed[[column]] <- factor(analysed[[column]])
+
+# One row a participant, one column a question.
+answers <- reshape(questionnaires[!duplicated(questionnaires[c("rater", "question")]),
+                                  c("rater", "question", "answer")],
+                   idvar = "rater", timevar = "question", direction = "wide")
+names(answers) <- sub("^answer[.]", "", names(answers))
+"""
 
 _LABELS = {
     "quality": "What was rated",
@@ -136,8 +168,36 @@ def write_models_handover(
     (folder / SYNTAX).write_text(spss_syntax(table, labels), encoding="utf-8")
 
 
-def spss_syntax(table: pl.DataFrame, labels: Mapping[float, str]) -> str:
+def write_export_handover(folder: Path) -> None:
+    """Write scripts that read the tables of an export into R and SPSS, beside its CSV files.
+
+    Args:
+        folder: The folder `csv` of an export.
+    """
+    book = json.loads((folder.parent / "codebook.json").read_text("utf-8"))
+    for name in _READ:
+        table = pl.read_parquet(folder.parent / f"{name}.parquet")
+        labels = scale_labels(table["scale"].unique().to_list()) if name == "ratings" else {}
+        told = book.get(name, {})
+        syntax = spss_syntax(table, labels, name=name, told=told if isinstance(told, dict) else {})
+        (folder / f"{name}.sps").write_text(syntax, encoding="utf-8")
+    (folder / "read.R").write_text(_READ_R, encoding="utf-8")
+
+
+def spss_syntax(
+    table: pl.DataFrame,
+    labels: Mapping[float, str],
+    *,
+    name: str = "ratings",
+    told: Mapping[str, str] = MappingProxyType({}),
+) -> str:
     """Syntax that reads the CSV into SPSS, with labels of variables and values, and saves it.
+
+    Args:
+        table: What the CSV holds.
+        labels: What the values of `value` are called.
+        name: Of the CSV, without its ending.
+        told: What variables mean; the usual meaning where it is not said.
 
     Examples:
         >>> table = pl.DataFrame({"rater": ["r1"], "value": [1.0], "my col": ["x"]})
@@ -173,24 +233,24 @@ def spss_syntax(table: pl.DataFrame, labels: Mapping[float, str]) -> str:
             kinds.append("F12.4")
         else:
             lengths = column.cast(pl.String).str.len_bytes().drop_nulls().to_list()
-            kinds.append(f"A{max(lengths, default=1) or 1}")
-    variables = "\n".join(f"    {name} {kind}" for name, kind in zip(names, kinds, strict=True))
-    told = "\n".join(
-        f"  {name} {_single(_LABELS.get(column, column))}"
-        for name, column in zip(names, table.columns, strict=True)
+            kinds.append(f"A{min(max(lengths, default=1) or 1, _MOST_TEXT)}")
+    variables = "\n".join(f"    {one} {kind}" for one, kind in zip(names, kinds, strict=True))
+    described = "\n".join(
+        f"  {variable} {_single((told.get(column) or _LABELS.get(column, column))[:_MOST_LABEL])}"
+        for variable, column in zip(names, table.columns, strict=True)
     )
     values = ""
     if labels:
         listed = "\n".join(f"  {value:g} {_single(text)}" for value, text in labels.items())
         values = f"VALUE LABELS value\n{listed}.\n"
     return (
-        f"* Reads {RATINGS_CSV} beside this file: open this file from its folder, or put the "
+        f"* Reads {name}.csv beside this file: open this file from its folder, or put the "
         "folder before the name.\n"
         "SET UNICODE=ON.\n"
-        f"GET DATA\n  /TYPE=TXT\n  /FILE='{RATINGS_CSV}'\n  /ENCODING='UTF8'\n"
+        f"GET DATA\n  /TYPE=TXT\n  /FILE='{name}.csv'\n  /ENCODING='UTF8'\n"
         '  /DELIMITERS=","\n  /QUALIFIER=\'"\'\n  /ARRANGEMENT=DELIMITED\n  /FIRSTCASE=2\n'
         f"  /VARIABLES=\n{variables}.\n"
-        f"VARIABLE LABELS\n{told}.\n{values}EXECUTE.\nSAVE OUTFILE='ratings.sav'.\n"
+        f"VARIABLE LABELS\n{described}.\n{values}EXECUTE.\nSAVE OUTFILE='{name}.sav'.\n"
     )
 
 

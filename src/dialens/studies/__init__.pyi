@@ -1,12 +1,25 @@
 from ._check import StudyEstimate, estimate, holds, preview
 from ._codebook import codebook, codebook_markdown
 from ._conversations import filled, is_absent, talk_of
+from ._editing import Change, edited, fragment, yaml_value
 from ._examples import TEA
 from ._exchange import ANSWERED, FAILED, GIVEN_UP, WAITING, Exchange, is_over, spoken
-from ._files import SCHEMA, STUDY, read_design, study_file, study_schema, write_schema
+from ._files import (
+    PLACEHOLDER,
+    SCHEMA,
+    STUDY,
+    check_finished,
+    read_design,
+    study_file,
+    study_schema,
+    write_schema,
+)
 from ._http_participation import simulate_over_http
 from ._judgements import check_outcomes, rating_rows
-from ._participation import Entrance, attendance, take_part
+from ._media import MEDIA_TYPES, media_files
+from ._operation import NOTES, OPERATION, named, operation_values, settings_from
+from ._paradata import DEVICES, Paradata
+from ._participation import Entrance, attendance, ending, take_part
 from ._preregistration import (
     FILE,
     NOT_PREREGISTERED,
@@ -19,30 +32,55 @@ from ._preregistration import (
 )
 from ._raters import HUMAN, RATER_HEADER, SIMULATED, RaterReply, seen
 from ._study import Study, load_study, study_of
-from ._types import JSON, SCREEN_KINDS, Answer, AnswerError, Cell, Field, Screen
+from ._types import (
+    FAILED_COMPREHENSION,
+    JSON,
+    NO_CONSENT,
+    SCREEN_KINDS,
+    SCREENED_OUT,
+    WITHDRAWN,
+    Answer,
+    AnswerError,
+    Cell,
+    Field,
+    Screen,
+)
+from ._words import WORDS
 from .plan import Planner
 
 __all__ = [
     "ANSWERED",
+    "DEVICES",
     "FAILED",
+    "FAILED_COMPREHENSION",
     "FILE",
     "GIVEN_UP",
     "HUMAN",
     "JSON",
+    "MEDIA_TYPES",
+    "NOTES",
     "NOT_PREREGISTERED",
+    "NO_CONSENT",
+    "OPERATION",
+    "PLACEHOLDER",
     "RATER_HEADER",
     "SCHEMA",
+    "SCREENED_OUT",
     "SCREEN_KINDS",
     "SIMULATED",
     "STUDY",
     "TEA",
     "WAITING",
+    "WITHDRAWN",
+    "WORDS",
     "Answer",
     "AnswerError",
     "Cell",
+    "Change",
     "Entrance",
     "Exchange",
     "Field",
+    "Paradata",
     "Planner",
     "PreregistrationCheck",
     "RaterReply",
@@ -51,16 +89,23 @@ __all__ = [
     "StudyEstimate",
     "attendance",
     "check_export",
+    "check_finished",
     "check_outcomes",
     "check_study",
     "codebook",
     "codebook_markdown",
+    "edited",
+    "ending",
     "estimate",
     "filled",
+    "fragment",
     "holds",
     "is_absent",
     "is_over",
     "load_study",
+    "media_files",
+    "named",
+    "operation_values",
     "preregister",
     "preregistration_markdown",
     "preview",
@@ -68,6 +113,7 @@ __all__ = [
     "read_design",
     "read_preregistration",
     "seen",
+    "settings_from",
     "simulate_over_http",
     "spoken",
     "study_file",
@@ -76,4 +122,5 @@ __all__ = [
     "take_part",
     "talk_of",
     "write_schema",
+    "yaml_value",
 ]

@@ -4,11 +4,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from dialens.studies._conversations import filled, talk_of
+from dialens.studies._files import PLACEHOLDER
 from dialens.studies._study import Study
 from dialens.studies._types import JSON, Field, Screen
+from dialens.studies.design import texts_of
 from dialens.studies.instruments import instrument
-from dialens.studies.plan import plan
+from dialens.studies.plan import is_repeated, plan
 from dialens.studies.simulation import example
+from dialens.studies.texts import Texts
 
 _WORDS_PER_MINUTE = 200
 _PAGE_SECONDS = 2.0
@@ -99,7 +102,7 @@ def holds(study: Study) -> str:
 
 
 def _cell(study: Study, name: str, seed: int) -> CellEstimate:
-    screens = plan(study, name, seed)
+    screens = [screen for screen in plan(study, name, seed) if not is_repeated(screen)]
     ratings = sum(len(s.fields) for s in screens if s.kind == "rating")
     minutes = sum(screen_seconds(screen, before) for screen, before in _pairs(screens)) / 60
     return CellEstimate(name, study.targets[name], len(screens), ratings, round(minutes, 1))
@@ -128,8 +131,8 @@ def _words(value: JSON) -> int:
     if isinstance(value, str):
         return len(value.split())
     if isinstance(value, Mapping):
-        if value.get("kind") == "talk":
-            return 0  # it was read when it was had
+        if value.get("kind") in ("talk", "media"):
+            return 0  # it was read when it was had; it is no text
         return sum(_words(part) for name, part in value.items() if name != "kind")
     if isinstance(value, Sequence):
         return sum(_words(part) for part in value)
@@ -138,16 +141,16 @@ def _words(value: JSON) -> int:
 
 def _warnings(study: Study, longest: float) -> list[str]:
     design = study.design
-    said = []
+    said = list(study.notes)
     if longest > design.limits.session_minutes:
         said.append(
             f"A session takes about {longest:.0f} minutes, but limits.session_minutes is "
             f"{design.limits.session_minutes:g}: participants will run out of time."
         )
-    if "PLEASE FILL IN" in study.definition:
-        said.append("PLEASE FILL IN still stands in the texts: participants would read it.")
-    if "@" not in design.consent.text and "contact" not in design.consent.text.lower():
-        said.append("The consent does not say whom to write to (consent.text).")
+    if PLACEHOLDER in study.definition + study.operation:
+        said.append(f"{PLACEHOLDER} still stands in the texts: participants would read it.")
+    if not design.contact:
+        said.append("Participants are not told whom to write to (contact).")
     for name, quality in design.qualities.items():
         if not quality.definition:
             said.append(f"{name} has no definition: everybody will bring one of their own.")
@@ -188,7 +191,7 @@ def preview(study: Study, cell: str, *, seed: int = 0, most: int = 12) -> list[s
         for block in screen.body:
             lines += [f"{indent}│ {line}" for line in _block(block)]
         for field in screen.fields:
-            lines.append(f"{indent}? {_field(field)}")
+            lines.append(f"{indent}? {_field(field, texts_of(study.design))}")
         if screen.deadline_s is not None:
             lines.append(f"{indent}⏱ {screen.deadline_s:g} s")
     return lines
@@ -202,11 +205,11 @@ def _with_example(study: Study, screen: Screen) -> Screen:
     return filled(screen, example(talks, talk))
 
 
-def _field(field: Field) -> str:
+def _field(field: Field, texts: Texts) -> str:
     used = instrument(field.instrument)
-    form = used.form(field)
+    form = used.form(field, texts)
     about = f"{field.options['slot_label']}: " if "slot_label" in field.options else ""
-    answers = " / ".join(choice.label for choice in form.choices)
+    answers = " / ".join(choice.label for choice in form.choices if choice.label)
     return f"{about}{form.prompt}  [{used.title.lower()}]" + (f"  {answers}" if answers else "")
 
 
@@ -224,7 +227,10 @@ def _block(block: Mapping[str, JSON]) -> list[str]:
     if kind == "definition":
         return [f"{block['term']}: {block['text']}"]
     if kind == "response":
-        return [f"{block['label']}: {block['text']}"]
+        own = [line for one in block.get("media", ()) for line in _block(one)]
+        return [f"{block['label']}: {block['text']}", *own]
+    if kind == "media":
+        return [f"({block['type']}: {block['alt']})"]
     if kind == "line":
         return [f"{block['label']}: a line of length {block['length']:g}"]
     if kind == "talk":

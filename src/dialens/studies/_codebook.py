@@ -2,9 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 
+from dialens.studies._judgements import COMPREHENSION
+from dialens.studies._paradata import paradata_columns
 from dialens.studies._study import Study, quality_label
-from dialens.studies._types import JSON
-from dialens.studies.design import AGENT, question_field
+from dialens.studies._types import JSON, SCREEN_KINDS
+from dialens.studies.design import AGENT, LANGUAGE, question_field
 from dialens.studies.instruments import instrument
 
 RATING_COLUMNS: dict[str, str] = {
@@ -28,8 +30,54 @@ RATING_COLUMNS: dict[str, str] = {
     "shown_at": "When the screen was shown (UTC)",
     "answered_at": "When it was submitted (UTC)",
     "active_ms": "Milliseconds for which the screen was visible before it was submitted",
+    "screen": "The screen's name in the plan",
+    "screen_active_ms": "Milliseconds for which the whole screen was visible",
+    "screen_words": "Words of context and responses that the screen showed for the first time",
+    "attempt": "Counts from 1; more where the study lets people begin again",
+    "session_state": "completed, live or expired",
+    "version": "Of the study",
+    "excluded": "Whether the participant is left out of the analysis",
 }
 """The columns of ratings.parquet."""
+
+PARTICIPANT_COLUMNS: dict[str, str] = {
+    "study": "The study's name",
+    "version": "Of the study",
+    "rater": "Pseudonym of the participant",
+    "rater_kind": "human, llm or simulated",
+    "recruiter": "Where the participant came from",
+    "cell": "The participant's condition",
+    "language": "In which the participant took part",
+    "attempts": "How often the participant began",
+    "state": "completed, live, expired, or how else it ended: of the last attempt, as what follows",
+    "screens": "Submitted so far",
+    "begun_at": "When the participant began (UTC)",
+    "consented_at": "When the consent was submitted (UTC)",
+    "last_seen_at": "The last sign of life (UTC)",
+    "ended_at": "When the session was completed or expired (UTC)",
+    "minutes": "From beginning to end",
+    "active_minutes": "For which screens were visible",
+    "paid_at": "When the participant was paid, as far as the database was told (UTC)",
+    "excluded": "Whether the participant is left out of the analysis",
+    "excluded_at": "Since when (UTC)",
+    "excluded_why": "Why",
+    "flags": "What should be looked at twice, with commas between",
+    "code_sha256": "SHA-256 of the completion code",
+}
+"""The columns of participants.parquet."""
+
+CHANGE_COLUMNS: dict[str, str] = {
+    "study": "The study's name",
+    "version": "Of the study",
+    "at": "When (UTC)",
+    "by": "dashboard, api, file or command",
+    "what": "The setting or the cell; excluded, paid; identities exported",
+    "rater": "Pseudonym of the participant it is about",
+    "before": "The value until then, as JSON",
+    "after": "The value from then on, as JSON",
+    "why": "The reason that was given",
+}
+"""The columns of changes.parquet."""
 
 EXCHANGE_COLUMNS: dict[str, str] = {
     "talk": "The conversation within the participation",
@@ -60,12 +108,31 @@ FAILURE_COLUMNS: dict[str, str] = {
 }
 """The columns of failures.parquet, beside those that say which message it was."""
 
+SCREEN_COLUMNS: dict[str, str] = {
+    "screen": "The screen within the participation",
+    "kind": ", ".join(SCREEN_KINDS[:-1]),
+    "index": "Its place in the participation, from 0",
+    "shown_at": "When it was shown (UTC)",
+    "answered_at": "When it was submitted (UTC)",
+    "active_ms": "Milliseconds for which it was visible before it was submitted",
+    **paradata_columns(),
+}
+"""The columns of screens.parquet, beside those that say whose they are."""
+
+_NOTHING_ELSE = (
+    "From `device` on, the page's script measured it, or it is empty: without a script nothing is "
+    "known. Nothing else of a participant's device, browser or typing is recorded: no address, no "
+    "fingerprint, no text before it is sent. `typing` and `pasting` are reasons to look twice; "
+    "nobody is excluded by them."
+)
+
 _FACTOR_MEANING = {
     "anchor": "What participants see of the standard response",
     "layout": "How many questions share a screen",
     "scale": "The instrument all qualities are judged with",
     "order": "The order of the items",
     "deadline": "The time for a rating screen",
+    "render": "Whether Markdown in what was said is shown as what it means",
 }
 
 
@@ -77,8 +144,8 @@ def codebook(study: Study) -> dict[str, JSON]:
         >>> from dialens.studies._study import study_of
         >>> made = codebook(study_of(TEA))
         >>> list(made), made["qualities"]["coherence"]["scales"][0]["title"]
-        (['study', 'version', 'hash', 'title', 'ratings', 'qualities', 'factors', 'cells',
-          'questions', 'checks'], 'Magnitude estimation')
+        (['study', 'version', 'hash', 'title', 'ratings', 'participants', 'changes', 'qualities',
+          'factors', 'cells', 'screens', 'questions', 'checks'], 'Magnitude estimation')
     """
     design = study.design
     return {
@@ -86,7 +153,9 @@ def codebook(study: Study) -> dict[str, JSON]:
         "version": design.version,
         "hash": study.hash,
         "title": design.title,
-        "ratings": RATING_COLUMNS,
+        "ratings": RATING_COLUMNS | {LANGUAGE: "In which the participant took part"},
+        "participants": PARTICIPANT_COLUMNS,
+        "changes": CHANGE_COLUMNS,
         "qualities": {name: _quality(study, name) for name in design.qualities},
         "factors": _agents(study)
         | {
@@ -99,6 +168,7 @@ def codebook(study: Study) -> dict[str, JSON]:
         },
         "cells": study.targets,
         **_talk_columns(study),
+        "screens": SCREEN_COLUMNS,
         "questions": _questions(study),
         "checks": _checks(study),
     }
@@ -143,14 +213,30 @@ def _talk_columns(study: Study) -> dict[str, JSON]:
 
 
 def _questions(study: Study) -> dict[str, JSON]:
-    asked = study.design.questionnaires
+    asked, screening = study.design.questionnaires, study.design.screening
     made = {}
-    for when, parts in (("before", asked.before), ("after", asked.after)):
+    for when, parts in (
+        ("screening", [] if screening is None else [screening]),
+        ("before", asked.before),
+        ("after", asked.after),
+    ):
         for part in parts:
             for name, question in part.questions.items():
                 field = question_field(name, question)
                 entry = instrument(field.instrument).codebook(field.options)
-                choices = {c["value"]: c["label"] for c in field.options.get("choices", ())}
+                if "statements" in field.options:
+                    for line, text in field.options["statements"].items():
+                        made[f"{name}.{line}"] = {
+                            "prompt": f"{question.prompt} {text}",
+                            "when": when,
+                            "required": question.required,
+                            **entry,
+                        }
+                    continue
+                choices = {}
+                if "choices" in field.options:
+                    shown = instrument(field.instrument).form(field, study.texts)
+                    choices = {choice.value: choice.label for choice in shown.choices}
                 made[name] = {
                     "prompt": question.prompt,
                     "when": when,
@@ -163,6 +249,12 @@ def _questions(study: Study) -> dict[str, JSON]:
 
 def _checks(study: Study) -> dict[str, JSON]:
     made: dict[str, JSON] = {}
+    told = study.design.instructions.comprehension
+    if told is not None:
+        made[COMPREHENSION] = {
+            "meaning": f"Comprehension questions ({told.tries} tries): {', '.join(told.questions)}",
+            "values": "passed or failed",
+        }
     for name, check in study.design.checks.attention.items():
         for number, after in enumerate(check.after, start=1):
             made[f"check_{name}_{number}"] = {
@@ -201,6 +293,12 @@ def codebook_markdown(study: Study) -> str:
         "## ratings.parquet: one row a rating",
         "",
         *_table(("column", "meaning"), [(f"`{k}`", v) for k, v in book["ratings"].items()]),
+        "## participants.parquet: one row a person",
+        "",
+        *_table(("column", "meaning"), [(f"`{k}`", v) for k, v in book["participants"].items()]),
+        "## changes.parquet: one row a change while people took part",
+        "",
+        *_table(("column", "meaning"), [(f"`{k}`", v) for k, v in book["changes"].items()]),
         "## Qualities",
         "",
     ]
@@ -219,6 +317,9 @@ def codebook_markdown(study: Study) -> str:
             columns = [(f"`{k}`", v) for k, v in book[name].items()]
             lines += [f"## {name}.parquet: one row {what}", ""]
             lines += _table(("column", "meaning"), columns)
+    columns = [(f"`{k}`", v) for k, v in book["screens"].items()]
+    lines += ["## screens.parquet: one row a screen", "", _NOTHING_ELSE, ""]
+    lines += _table(("column", "meaning"), columns)
     if book["questions"] or book["checks"]:
         rows = [
             (f"`{name}`", asked["prompt"], asked["title"], _answers(asked))

@@ -13,11 +13,8 @@ from dialens.studies._exchange import ANSWERED, Exchange, spoken
 from dialens.studies._factors import Condition
 from dialens.studies._items import Candidate, Item
 from dialens.studies._types import JSON, Cell, Screen
-from dialens.studies.design import AGENT, Conversations, Design, TalkingAgent
+from dialens.studies.design import AGENT, Conversations, Design, TalkingAgent, texts_of
 from dialens.studies.plan import ScreenMaker, arranged, judged_screens, latin_square
-
-YOU = "You"
-"""What participants read above their own words."""
 
 Digit = Callable[[int], int]
 """Gives the next digit of a participant's seed, to a base."""
@@ -75,7 +72,7 @@ def _chat(
     body: list[dict[str, JSON]] = [{"kind": "text", "text": note} for note in shown.notes]
     if topic:
         body.append({"kind": "text", "text": topic})
-    body.append(_block(talks, name) | {"exchanges": talks.exchanges})
+    body.append(_block(design, talks, name) | {"exchanges": talks.exchanges})
     state: dict[str, str | int | float | None] = {
         "condition": shown.name,
         "order": place,
@@ -89,8 +86,15 @@ def _chat(
     return Screen(name, "chat", design.title, tuple(body), state=state)
 
 
-def _block(talks: Conversations, name: str) -> dict[str, JSON]:
-    return {"kind": "talk", "talk": name, "called": talks.called, "greeting": talks.greeting}
+def _block(design: Design, talks: Conversations, name: str) -> dict[str, JSON]:
+    texts = texts_of(design)
+    return {
+        "kind": "talk",
+        "talk": name,
+        "called": talks.called or texts.say("chat_called"),
+        "you": texts.say("chat_you"),
+        "greeting": talks.greeting,
+    }
 
 
 def _judged(
@@ -128,13 +132,15 @@ def _judged(
         for screen in judged_screens(
             maker, Item(chat.id, (), (one,)), shown, asked, [one], "rating", name, place, position
         ):
-            made.append(_with_talk(screen, talks, chat.id, number))
+            made.append(_with_talk(screen, maker.design, talks, chat.id, number))
     return made
 
 
-def _with_talk(screen: Screen, talks: Conversations, talk: str, number: int | None) -> Screen:
+def _with_talk(
+    screen: Screen, design: Design, talks: Conversations, talk: str, number: int | None
+) -> Screen:
     """The screen with the conversation before what is judged of it."""
-    block = _block(talks, talk) | {"number": number}
+    block = _block(design, talks, talk) | {"number": number}
     body: list[dict[str, JSON]] = []
     for one in screen.body:
         if one["kind"] == "response":
@@ -195,9 +201,9 @@ def _filled(block: JSON, exchanges: Sequence[Exchange]) -> JSON:
     if number is not None:
         own = [replace(one, reply=None) if one.number == number else one for one in own]
         own = [one for one in own if one.number <= number]
-    names = {"agent": block["called"], "partner": YOU}
+    names = {"agent": block["called"], "partner": block["you"]}
     turns = [
         {"speaker": names[role], "text": text}
         for role, text in spoken(own, greeting=block["greeting"])
     ]
-    return {"kind": "dialogue", "turns": turns, "own": YOU}
+    return {"kind": "dialogue", "turns": turns, "own": block["you"]}

@@ -20,6 +20,7 @@ class Condition:
         layout: `together`, `separate` or `single`.
         order: Of the items.
         deadline_s: Seconds for a screen.
+        render: `plain` or `markdown`.
         instrument: With which all qualities are judged, where the scale is a factor.
         notes: What participants read on every rating screen.
         name: For the column `condition`.
@@ -30,6 +31,7 @@ class Condition:
     layout: str
     order: str
     deadline_s: float | None
+    render: str
     instrument: Settings | None
     notes: tuple[str, ...]
     name: str
@@ -132,12 +134,18 @@ def condition(design: Design, levels: Mapping[str, str]) -> Condition:
         "layout": str(default.layout),
         "deadline": "none" if deadline is None else f"{deadline:g}s",
     }
+    anchor = own.get("anchor", default.anchor)
+    if default.anchor_repeated and anchor in ("numerical", "both"):
+        everything["anchor_repeated"] = "yes"
+    if default.render != "plain":
+        everything["render"] = default.render
     return Condition(
         levels=everything | own,
-        anchor=own.get("anchor", default.anchor),
+        anchor=anchor,
         layout=own.get("layout", default.layout),
         order=own.get("order", default.order),
         deadline_s=deadline,
+        render=own.get("render", default.render),
         instrument=chosen["scale"].instrument if "scale" in chosen else None,
         notes=tuple(level.note for level in chosen.values() if level.note),
         name=Cell.of(own).name,

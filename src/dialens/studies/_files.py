@@ -9,6 +9,7 @@ from dialens.studies.design import Design
 
 STUDY = "study.yaml"
 SCHEMA = "study.schema.json"
+PLACEHOLDER = "PLEASE FILL IN"
 
 
 def study_schema() -> dict[str, JSON]:
@@ -43,11 +44,45 @@ def read_design(path: str | Path) -> Design:
         >>> read_design(path)  # doctest: +IGNORE_EXCEPTION_DETAIL
         Traceback (most recent call last):
         ...
-        dialens.DialensError: ...study.yaml:2: titel: there is no such key. Did you mean...
+        dialens.base._yaml_models.InvalidFile: ...study.yaml:2: titel: there is no such key...
     """
+    return design_with_lines(path)[0]
+
+
+def design_with_lines(path: str | Path) -> tuple[Design, dict[tuple[str | int, ...], int]]:
+    """A study file, checked, and the line of everything in it."""
     file = study_file(path)
     data, lines = read_yaml(file)
-    return validated(Design, data, lines, file)
+    return validated(Design, data, lines, file), lines
+
+
+def unfinished_lines(path: str | Path) -> list[str]:
+    r"""Where a study file still says PLEASE FILL IN, other than in comments: `file:line: text`.
+
+    Examples:
+        >>> import tempfile
+        >>> path = Path(tempfile.mkdtemp()) / "study.yaml"
+        >>> _ = path.write_text("study: tea\n# PLEASE FILL IN\ncontact: PLEASE FILL IN a name\n")
+        >>> [line.rpartition("study.yaml:")[2] for line in unfinished_lines(path)]
+        ['3: contact: PLEASE FILL IN a name']
+    """
+    file = study_file(path)
+    return [
+        f"{file}:{number}: {line.strip()}"
+        for number, line in enumerate(file.read_text("utf-8").splitlines(), start=1)
+        if PLACEHOLDER in line.partition(" #")[0] and not line.lstrip().startswith("#")
+    ]
+
+
+def check_finished(path: str | Path) -> None:
+    """Refuse a study whose file still says PLEASE FILL IN: participants would read it."""
+    lines = unfinished_lines(path)
+    if lines:
+        raise DialensError(
+            f"{PLACEHOLDER} still stands in the study file, and participants would read it:\n  "
+            + "\n  ".join(lines)
+            + "\nFill it in, or use --unfinished to go on all the same, as for a test."
+        )
 
 
 def write_schema(path: Path) -> None:

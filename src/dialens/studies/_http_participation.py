@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 
 from dialens.base import DialensError, RetryPolicy, send_with_retry
-from dialens.studies._participation import BLOCKED, EXPIRED, FULL, LEFT, counted
+from dialens.studies._participation import BLOCKED, DECLINED, EXPIRED, FULL, LEFT, counted
 from dialens.studies._raters import RATER_HEADER, Rater, RaterReply
 from dialens.studies._study import Study
 from dialens.studies._types import JSON, Screen
@@ -20,6 +20,8 @@ from dialens.studies.simulation import Population, World, line
 from dialens.studies.store import COMPLETED
 
 _RETRY = RetryPolicy(attempts=6, first_wait_s=0.2)
+_GONE = {"/full": FULL, "/declined": DECLINED}
+"""Pages that somebody is led to of whom nothing is kept."""
 _CHAT_ACTIONS = {"failed": "again", "waiting": "follow"}
 """What to do next in a conversation that is not over, by its state; otherwise say something."""
 
@@ -56,16 +58,17 @@ class _Client:
         """Ask for a place in the study."""
         return self._send("POST", "/begin", data={"ticket": ticket}, headers=headers)
 
-    def submit(self, answer: dict[str, JSON]) -> None:
-        """Send the answers to a screen; its key makes sending them again safe."""
+    def submit(self, answer: dict[str, JSON]) -> str:
+        """Send the answers to a screen, whose key makes sending them again safe; what is next."""
         response = self._send("POST", "/study", json=answer)
         if response.status_code == 422:
             errors = "; ".join(f"{k}: {v}" for k, v in response.json()["errors"].items())
             raise DialensError(
                 f"The server refuses an answer on screen {answer['screen']}: {errors}"
             )
-        self.json(response)
+        following = self.json(response).get("next")
         self.submissions += 1
+        return str(following)
 
     def say(self, message: dict[str, str]) -> None:
         """Send a message to the agent and wait until its reply is complete."""
@@ -152,7 +155,7 @@ def _answer_all(client: _Client, rater: Rater, pace: float, clock: Callable[[], 
     while True:
         shown = client.get("/study")
         if "screen" not in shown:
-            return COMPLETED if shown.get("code") else EXPIRED
+            return str(shown.get("outcome") or (COMPLETED if shown.get("code") else EXPIRED))
         screen, chat = Screen.from_json(shown["screen"]), shown["chat"]
         if chat is not None and not chat["over"]:
             client.say(_message(shown["ticket"], screen.id, chat, rater))
@@ -165,7 +168,7 @@ def _answer_all(client: _Client, rater: Rater, pace: float, clock: Callable[[], 
         spent = reply.seconds if reply.overdue else reply.seconds * pace
         if spent:
             client.sleep(spent)
-        client.submit(
+        following = client.submit(
             {
                 "ticket": shown["ticket"],
                 "screen": screen.id,
@@ -175,6 +178,8 @@ def _answer_all(client: _Client, rater: Rater, pace: float, clock: Callable[[], 
                 **_times(reply, shown_at, clock(), pace),
             }
         )
+        if following in _GONE:
+            return _GONE[following]
 
 
 def _message(ticket: str, talk: str, chat: dict[str, JSON], rater: Rater) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import combinations
 from pathlib import Path
 
@@ -10,11 +10,17 @@ import polars as pl
 
 from dialens.base import DialensError, did_you_mean, read_yaml, validated
 from dialens.corpus import Intake, read
+from dialens.studies._media import Media, load_media
 from dialens.studies._types import JSON
 from dialens.studies.design import GoldEntry, ItemEntry, Items, UtteranceEntry
 
 REFERENCE = "reference"
+
+Places = Sequence[str]
+"""Where items are written, in their order: `items.yaml:12`; empty where nobody knows."""
+
 _SIDES = ("A", "B")
+_HERE = Path()
 
 
 @dataclass(frozen=True)
@@ -57,10 +63,18 @@ class Item:
     candidates: tuple[Candidate, ...]
     standard: str | None = None
     expect: tuple[Mapping[str, JSON], ...] = ()
+    media: tuple[Media, ...] = ()
+
+    def as_json(self) -> dict[str, JSON]:
+        """The item as JSON; `from_json` reads it."""
+        data = asdict(self)
+        if not self.media:
+            del data["media"]
+        return data
 
     @classmethod
     def from_json(cls, data: Mapping[str, JSON]) -> "Item":
-        """What `dataclasses.asdict` made, back again."""
+        """What `as_json` made, back again."""
         return cls(
             id=data["id"],
             context=tuple(Utterance(**said) for said in data["context"]),
@@ -70,40 +84,48 @@ class Item:
             ),
             standard=data["standard"],
             expect=tuple(data["expect"]),
+            media=tuple(Media(**one) for one in data.get("media", ())),
         )
 
 
-def load_items(section: Items, folder: Path, system: str) -> tuple[Item, ...]:
-    """The items that a study file names, from wherever they come.
+def load_items(
+    section: Items, folder: Path, system: str, places: Places
+) -> tuple[tuple[Item, ...], dict[str, str]]:
+    """The items that a study file names, from wherever they come, and where each is written.
 
     Args:
         section: The part `items` of the study file.
         folder: Where the study file lies; paths in it start there.
         system: What stands for the system where items are no corpus: the study's name.
+        places: Where the items of the study file itself are written.
     """
     if section.corpus is not None:
-        items = _from_corpus(section, folder / section.corpus)
+        items, written = _from_corpus(section, folder / section.corpus), {}
     else:
-        entries = section.inline
+        entries = list(section.inline or ())
         if section.file is not None:
-            entries = read_entries(folder / section.file)
-        items = [inline_item(entry, section.unit, system) for entry in entries or ()]
+            entries, places = _read_entries(folder / section.file)
+        written = {entry.id: where for entry, where in zip(entries, places, strict=False)}
+        items = [_placed(entry, section.unit, system, folder, written) for entry in entries]
     if not items:
         raise DialensError("The study has no items: there is nothing to judge.")
     _unique(items)
-    return tuple(items)
+    return tuple(items), written
 
 
-def read_entries(path: Path) -> list[ItemEntry]:
-    """Items from a YAML file (a list) or a JSONL file (one a line)."""
+def _read_entries(path: Path) -> tuple[list[ItemEntry], Places]:
+    """Items from a YAML file (a list) or a JSONL file (one a line), and where each is written."""
     if not path.is_file():
         raise DialensError(f"items.file: {path} does not exist.")
     if path.suffix in (".jsonl", ".ndjson"):
-        return [_entry(line, number, path) for number, line in _lines(path)]
+        numbered = list(_lines(path))
+        entries = [_entry(line, number, path) for number, line in numbered]
+        return entries, [f"{path}:{number}" for number, _ in numbered]
     data, lines = read_yaml(path)
     if not isinstance(data, list):
         raise DialensError(f"{path}:1: a list of items is expected here, each beginning `- id: …`.")
-    return validated(list[ItemEntry], data, lines, path)
+    entries = validated(list[ItemEntry], data, lines, path)
+    return entries, [f"{path}:{lines[place,]}" for place in range(len(entries))]
 
 
 def _lines(path: Path) -> Iterable[tuple[int, str]]:
@@ -119,8 +141,25 @@ def _entry(line: str, number: int, path: Path) -> ItemEntry:
     return validated(ItemEntry, data, {}, path, first_line=number)
 
 
-def inline_item(entry: ItemEntry, unit: str, system: str) -> Item:
+def _placed(
+    entry: ItemEntry, unit: str, system: str, folder: Path, written: Mapping[str, str]
+) -> Item:
+    try:
+        return inline_item(entry, unit, system, folder)
+    except DialensError as error:
+        if entry.id not in written:
+            raise
+        raise DialensError(f"{written[entry.id]}: {error}") from error
+
+
+def inline_item(entry: ItemEntry, unit: str, system: str, folder: Path = _HERE) -> Item:
     """An item as the study file writes it, in full.
+
+    Args:
+        entry: As the study file writes it.
+        unit: What is judged.
+        system: What stands for the system.
+        folder: Where the study file lies.
 
     Examples:
         >>> entry = ItemEntry(id="c1", context=["Tea?"], responses={"bot": "Yes!"})
@@ -130,6 +169,7 @@ def inline_item(entry: ItemEntry, unit: str, system: str) -> Item:
     """
     expect = entry.expect if isinstance(entry, GoldEntry) else []
     rules = tuple(rule.model_dump(exclude_none=True) for rule in expect)
+    media = load_media(entry, folder)
     if unit == "response":
         if not entry.responses:
             raise DialensError(
@@ -139,7 +179,7 @@ def inline_item(entry: ItemEntry, unit: str, system: str) -> Item:
             Candidate(key, text, system, key, entry.id, len(entry.context))
             for key, text in entry.responses.items()
         )
-        return Item(entry.id, _spoken(entry.context), candidates, entry.standard, rules)
+        return Item(entry.id, _spoken(entry.context), candidates, entry.standard, rules, media)
     if entry.responses:
         raise DialensError(
             f"The item {entry.id!r} has responses, but items.unit is {unit}: whole conversations "
@@ -154,7 +194,8 @@ def inline_item(entry: ItemEntry, unit: str, system: str) -> Item:
             f"Name the speaker that is judged with `agent`; speakers: {', '.join(speakers)}."
         )
     roles = ["agent" if utterance.speaker == agent else "partner" for utterance in said]
-    return _whole(entry.id, said, roles, unit, system, agent, entry.id, rules)
+    whole = _whole(entry.id, said, roles, unit, system, agent, entry.id, rules)
+    return replace(whole, media=media)
 
 
 def _spoken(context: Sequence[UtteranceEntry]) -> tuple[Utterance, ...]:
@@ -256,7 +297,7 @@ def _responses(
 
 
 def pairs(items: Iterable[Item]) -> tuple[Item, ...]:
-    """Every two candidates of an item as an item of their own.
+    """Every two candidates of an item as an item of their own; one with a single candidate stays.
 
     Examples:
         >>> entry = ItemEntry(id="c1", context=["Tea?"], responses=dict.fromkeys("abc", "Yes."))
@@ -265,6 +306,8 @@ def pairs(items: Iterable[Item]) -> tuple[Item, ...]:
     """
     made = []
     for item in items:
+        if len(item.candidates) == 1:
+            made.append(item)
         for two in combinations(item.candidates, 2):
             name = item.id if len(item.candidates) == 2 else f"{item.id}:{two[0].key}-{two[1].key}"
             made.append(replace(item, id=name, candidates=two))

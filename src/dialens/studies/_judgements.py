@@ -5,8 +5,10 @@ from collections.abc import Mapping
 
 from dialens.studies._types import JSON, LOWER, Answer, Field, Screen
 from dialens.studies.instruments import instrument
+from dialens.studies.plan import understood
 
 PASSED, FAILED = "passed", "failed"
+COMPREHENSION = "check_comprehension"
 _FACTOR = "factor."
 _TARGET = ("level", "system", "agent", "dialog", "turn", "position")
 
@@ -34,6 +36,7 @@ def rating_rows(screen: Screen, field: Field, value: JSON) -> list[dict[str, JSO
     if screen.kind != "rating" or field.quality is None or value is None:
         return []
     used = instrument(field.instrument)
+    number = field.options.get("anchor_value")
     lower = any(target.get(LOWER) for target in field.targets.values())
     shared = {
         "quality": field.quality,
@@ -41,11 +44,11 @@ def rating_rows(screen: Screen, field: Field, value: JSON) -> list[dict[str, JSO
         "condition": screen.state.get("condition"),
         "factors": _json(factor_levels(screen)),
         "order": screen.state.get("order"),
-        "anchor": screen.state.get("anchor"),
+        "anchor": f"{number:g}" if number is not None else screen.state.get("anchor"),
     }
     return [
-        {name: field.targets[slot].get(name) for name in _TARGET} | shared | {"value": number}
-        for slot, number in used.rows(field, value)
+        {name: field.targets[slot].get(name) for name in _TARGET} | shared | {"value": rating}
+        for slot, rating in used.rows(field, value)
     ]
 
 
@@ -75,6 +78,8 @@ def check_outcomes(screen: Screen, answers: Answer) -> dict[str, str]:
         >>> check_outcomes(Screen("c", "check", "", fields=(asked,)), {"sum": 5})
         {'check_sum_1': 'failed'}
     """
+    if screen.kind == "comprehension":
+        return _comprehension(screen, answers)
     outcomes: dict[str, bool] = {}
     for field in screen.fields:
         if field.expected is None:
@@ -90,6 +95,14 @@ def check_outcomes(screen: Screen, answers: Answer) -> dict[str, str]:
             )
         outcomes[name] = outcomes.get(name, True) and passed
     return {name: PASSED if passed else FAILED for name, passed in outcomes.items()}
+
+
+def _comprehension(screen: Screen, answers: Answer) -> dict[str, str]:
+    """Comprehension counts once: when it was passed, or at the last try."""
+    if understood(screen, answers):
+        return {COMPREHENSION: PASSED}
+    last = screen.state.get("try") == screen.state.get("tries")
+    return {COMPREHENSION: FAILED} if last else {}
 
 
 def _numbers(screen: Screen, quality: str, answers: Answer) -> dict[str, float]:

@@ -7,7 +7,7 @@ clock: simulated time for simulated participants, real time for a judge that com
 import json
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from sqlalchemy import func, insert, select, update
@@ -15,16 +15,27 @@ from sqlalchemy import func, insert, select, update
 from dialens.studies._conversations import filled, talk_of
 from dialens.studies._exchange import ANSWERED
 from dialens.studies._raters import Rater, RaterReply, seen
-from dialens.studies._types import JSON, Screen
+from dialens.studies._study import Study
+from dialens.studies._types import (
+    FAILED_COMPREHENSION,
+    JSON,
+    NO_CONSENT,
+    SCREENED_OUT,
+    WITHDRAWN,
+    Answer,
+    Screen,
+)
 from dialens.studies.design import Conversations
 from dialens.studies.instruments import validate
-from dialens.studies.plan import Planner
+from dialens.studies.plan import Planner, Verdict, consent_answers, verdict
+from dialens.studies.recruiters import completion_code
 from dialens.studies.simulation import line, stand_in
 from dialens.studies.store import (
     COMPLETED,
     AgentReply,
     Blocked,
     ConversationStore,
+    Ending,
     Event,
     ParticipantMessage,
     Session,
@@ -39,7 +50,11 @@ from dialens.studies.store import (
 )
 
 LEFT, DECLINED, FULL, BLOCKED, EXPIRED = "left", "declined", "full", "blocked", "expired"
-OUTCOMES = (COMPLETED, LEFT, DECLINED, FULL, BLOCKED, EXPIRED)
+OUTCOMES = (
+    COMPLETED, SCREENED_OUT, FAILED_COMPREHENSION, WITHDRAWN,
+    LEFT, DECLINED, FULL, BLOCKED, EXPIRED,
+)  # fmt: skip
+_ENDED = (SCREENED_OUT, FAILED_COMPREHENSION, WITHDRAWN)
 
 _TYPING_S = 14.0
 _REPLY_S = 2.0
@@ -110,12 +125,13 @@ def take_part(entrance: Entrance, rater: Rater, *, tie_breaker: int) -> Waits:
         return BLOCKED
     except SessionOver:
         return EXPIRED
-    if session.state == COMPLETED:
-        return COMPLETED
-    screens = entrance.planner.screens(session.cell, session.seed)
-    asked = [screen for screen in screens if screen.kind != "end"]
+    if session.state in (COMPLETED, *_ENDED):
+        return session.state
+    asked = _asked(entrance, session)
     talks = study.design.conversations
-    for index, screen in enumerate(asked):
+    index = 0
+    while index < len(asked):
+        screen = asked[index]
         said = () if talks is None else ConversationStore(store.database).exchanges(session.token)
         reply = rater.reply(seen(filled(screen, said)))
         if reply is None:
@@ -127,19 +143,59 @@ def take_part(entrance: Entrance, rater: Rater, *, tie_breaker: int) -> Waits:
             except SessionOver:
                 return EXPIRED
         yield reply.seconds
+        answers = _answers(entrance, screen, reply)
+        follows = verdict(study.design, asked, index, answers)
         if index < session.index:
             # A sign of life at every screen, so that places are free when they would have been.
             store.log_events(session.token, screen.id, (), now=clock())
+            index += 1 + follows.skip
             continue
+        if screen.kind == "consent":
+            if answers["consent"] == "no":
+                store.depart(session.token, NO_CONSENT)
+                return DECLINED
+            try:
+                session = store.admit(session.token, now=clock(), seed_source=lambda: tie_breaker)
+            except StudyFull:
+                store.depart(session.token, FULL)
+                return FULL
+            asked = _asked(entrance, session)
         try:
-            _submit(entrance, session, index, screen, reply, shown_at)
+            _submit(entrance, session, _Given(index, screen, answers, reply, shown_at), follows)
         except SessionOver:
             return EXPIRED
-        if screen.kind == "consent" and "no" in reply.answers.values():
-            return DECLINED
-    code = study.design.completion.code
+        if follows.outcome is not None:
+            return follows.outcome
+        index += 1 + follows.skip
+    code = study.design.completion.codes.completed
     store.complete(session.token, screens=len(asked), now=clock(), code=code)
     return COMPLETED
+
+
+def _asked(entrance: Entrance, session: Session) -> list[Screen]:
+    screens = entrance.planner.screens(session.cell, session.seed)
+    return [screen for screen in screens if screen.kind != "end"]
+
+
+def _answers(entrance: Entrance, screen: Screen, reply: RaterReply) -> Answer:
+    answers = {
+        one.name: validate(one, reply.answers.get(one.name), overdue=reply.overdue)
+        for one in screen.fields
+    }
+    if screen.kind == "consent":
+        return consent_answers(screen, answers, entrance.planner.study.texts)[0]
+    return answers
+
+
+@dataclass(frozen=True)
+class _Given:
+    """What a rater gave on a screen."""
+
+    index: int
+    screen: Screen
+    answers: Answer
+    reply: RaterReply
+    shown_at: datetime
 
 
 def _converse(
@@ -172,23 +228,35 @@ def _converse(
             conversations.store_reply(lease, reply, now=clock())
 
 
-def _submit(
-    entrance: Entrance,
-    session: Session,
-    index: int,
-    screen: Screen,
-    reply: RaterReply,
-    shown_at: datetime,
-) -> None:
+def _submit(entrance: Entrance, session: Session, given: _Given, follows: Verdict) -> None:
     now = entrance.clock()
-    answers = {
-        one.name: validate(one, reply.answers.get(one.name), overdue=reply.overdue)
-        for one in screen.fields
-    }
-    page = f"{session.attempt}-{index}"
-    events = _events(reply, page, shown_at)
-    submission = Submission(screen, index, answers, page, shown_at, now, events)
+    page = f"{session.attempt}-{given.index}"
+    events = _events(given.reply, page, given.shown_at)
+    submission = Submission(
+        given.screen, given.index, given.answers, page, given.shown_at, now, events, follows.skip
+    )
+    study = entrance.planner.study
+    if follows.outcome is not None:
+        submission = ending(submission, study, follows, agreed=session.placed_at is not None)
     entrance.store.submit(session.token, submission, now=now)
+
+
+def ending(submission: Submission, study: Study, follows: Verdict, *, agreed: bool) -> Submission:
+    """A submission that ends its session; answers of who has not agreed to anything are left out.
+
+    Args:
+        submission: The answers that end it.
+        study: The study.
+        follows: How it ends.
+        agreed: Whether the participant has agreed to take part.
+    """
+    assert follows.outcome is not None
+    code = completion_code(study, follows.outcome)
+    ends = Ending(follows.outcome, follows.reason, code)
+    if agreed:
+        return replace(submission, ends=ends)
+    bare = replace(submission.screen, fields=())
+    return replace(submission, screen=bare, answers={}, events=(), ends=ends, paradata=None)
 
 
 def _events(reply: RaterReply, page: str, shown_at: datetime) -> list[Event]:
@@ -231,7 +299,11 @@ def standing(
 ) -> dict[str, tuple[str, int]]:
     """State of, and screens submitted in, the last session of those who have begun, by name."""
     query = (
-        select(participants.c.worker_mark, sessions.c.state, sessions.c.position)
+        select(
+            participants.c.worker_mark,
+            func.coalesce(sessions.c.outcome, sessions.c.state).label("state"),
+            sessions.c.position,
+        )
         .join(studies, studies.c.id == participants.c.study_id)
         .join(sessions, sessions.c.participant_id == participants.c.id)
         .where(studies.c.hash == study, participants.c.recruiter == recruiter)

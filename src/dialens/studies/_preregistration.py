@@ -6,7 +6,7 @@ the hash (in an e-mail, on a registry such as OSF) can tell whether the file is 
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,15 +14,17 @@ from typing import Any
 
 from dialens.base import DialensError
 from dialens.studies._check import holds
+from dialens.studies._differences import Difference, compared, definition_differences
+from dialens.studies._operation import NOTES, is_operation, named, operation_values
 from dialens.studies._study import Study
 from dialens.studies._types import JSON
+from dialens.studies.design import Design
 
 FILE = "preregistration.json"
 """Where it lies beside a study file, if it is not put elsewhere."""
 
-_MOST = 60
 _MOST_DIFFERENCES = 12
-_ITEMS = ("items", "practice", "gold")
+_PLANNED = ("hypotheses", "analysis_plan")
 
 
 @dataclass(frozen=True)
@@ -32,12 +34,13 @@ class Preregistration:
     Attributes:
         study: The study's name.
         version: Of the study.
-        study_hash: Of its definition.
+        study_hash: Of its definition, which is what participants see.
         frozen_at: When, in UTC.
         participants_before: People who had taken part by then; 0 in a proper preregistration.
         hypotheses: What is expected.
         analysis_plan: How it will be tested.
         definition: Design and items, as JSON.
+        operation: How it is to be run (targets, reward, limits, …), as JSON.
     """
 
     study: str
@@ -48,6 +51,7 @@ class Preregistration:
     hypotheses: tuple[str, ...]
     analysis_plan: str
     definition: JSON
+    operation: JSON
 
     @property
     def hash(self) -> str:
@@ -59,18 +63,6 @@ class Preregistration:
     def to_json(self) -> str:
         """The file's content."""
         return json.dumps({"hash": self.hash, **asdict(self)}, ensure_ascii=False, indent=1) + "\n"
-
-
-@dataclass(frozen=True)
-class Difference:
-    """A place where a study is not as it was announced."""
-
-    place: str
-    announced: str
-    found: str
-
-    def __str__(self) -> str:
-        return f"{self.place}: announced {self.announced}, found {self.found}"
 
 
 def preregister(
@@ -112,6 +104,7 @@ def preregister(
         hypotheses=tuple(design.hypotheses),
         analysis_plan=design.analysis_plan.strip(),
         definition=json.loads(study.definition),
+        operation=json.loads(study.operation),
     )
 
 
@@ -147,42 +140,26 @@ def differences(announced: Preregistration, study: Study) -> tuple[Difference, .
         >>> print(*differences(made, study_of(TEA | {"analysis_plan": "bootstrap"})))
         analysis_plan: announced "t-test", found "bootstrap"
     """
-    if announced.study_hash == study.hash:
-        return ()
-    before, after = announced.definition, json.loads(study.definition)
-    found = list(_compared(before["design"], after["design"], ""))
-    for part in _ITEMS:
-        found += _items(part, before[part], after[part])
-    return tuple(found) or (Difference("order", "another order of keys", "the order of the file"),)
+    found: list[Difference] = []
+    if announced.study_hash != study.hash:
+        found = definition_differences(announced.definition, json.loads(study.definition))
+        found = found or [Difference("order", "another order of keys", "the order of the file")]
+    return (*found, *_run_otherwise(announced, study))
 
 
-def _compared(before: JSON, after: JSON, place: str) -> Iterator[Difference]:
-    if before == after:
-        return
-    if isinstance(before, Mapping) and isinstance(after, Mapping):
-        for key in dict.fromkeys((*before, *after)):
-            inside = f"{place}.{key}" if place else str(key)
-            yield from _compared(before.get(key), after.get(key), inside)
-    else:
-        yield Difference(place, _short(before), _short(after))
+def _run_otherwise(announced: Preregistration, study: Study) -> list[Difference]:
+    """Where a study is run otherwise than planned, defaults included."""
+    planned = operation_values(_announced_study(announced).design)
+    run = operation_values(study.design)
+    return [
+        difference
+        for place in dict.fromkeys((*planned, *run))
+        for difference in compared(planned.get(place), run.get(place), named(place))
+    ]
 
 
-def _items(part: str, before: list[JSON], after: list[JSON]) -> Iterator[Difference]:
-    """Items by their ids: how many are new, gone, changed."""
-    old, new = ({item["id"]: item for item in items} for items in (before, after))
-    changed = [name for name in old if name in new and old[name] != new[name]]
-    gone, added = [n for n in old if n not in new], [n for n in new if n not in old]
-    for what, names in (("changed", changed), ("left out", gone), ("added", added)):
-        if names:
-            some = ", ".join(names[:5]) + (" …" if len(names) > 5 else "")
-            yield Difference(part, f"{len(old)} {part}", f"{len(names)} {what} ({some})")
-
-
-def _short(value: JSON) -> str:
-    if value is None:
-        return "nothing"
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= _MOST else f"{text[: _MOST - 2]} …"
+def _announced_study(announced: Preregistration) -> Study:
+    return Study.from_definition(json.dumps(announced.definition), json.dumps(announced.operation))
 
 
 @dataclass(frozen=True)
@@ -206,7 +183,11 @@ NOT_PREREGISTERED = PreregistrationCheck(
 
 
 def check_study(
-    announced: Preregistration, study: Study, *, first_answer: datetime | None = None
+    announced: Preregistration,
+    study: Study,
+    *,
+    first_answer: datetime | None = None,
+    changes: Sequence[str] = (),
 ) -> PreregistrationCheck:
     """Whether a study is the one announced, and what differs.
 
@@ -214,6 +195,7 @@ def check_study(
         announced: The preregistration.
         study: As it was taken.
         first_answer: When the first person answered; none if nobody has.
+        changes: What was changed while people took part, as the log says it.
 
     Examples:
         >>> from dialens.studies._examples import TEA
@@ -227,6 +209,7 @@ def check_study(
     details = [str(difference) for difference in found[:_MOST_DIFFERENCES]]
     if len(found) > _MOST_DIFFERENCES:
         details.append(f"… and {len(found) - _MOST_DIFFERENCES} more differences.")
+    details += [f"Changed while people took part: {change}" for change in changes]
     if announced.participants_before:
         details.append(
             f"{announced.participants_before:,} people had taken part when it was written."
@@ -238,8 +221,16 @@ def check_study(
     details += [f"Hypothesis {n}: {text}" for n, text in enumerate(announced.hypotheses, start=1)]
     if announced.analysis_plan:
         details.append(f"Analysis plan: {announced.analysis_plan}")
-    text = _another(announced) if found else _same(announced)
-    return PreregistrationCheck(text, tuple(details), warning=bool(found))
+    otherwise = [one for one in found if is_operation(tuple(one.place.split(".")))]
+    plan_changed = any(one.place.split(".")[0] in _PLANNED for one in otherwise)
+    if len(otherwise) < len(found):
+        return PreregistrationCheck(_another(announced), tuple(details), warning=True)
+    text = _same(announced)
+    if plan_changed:
+        text += " Its hypotheses or its analysis plan have changed since."
+    elif otherwise:
+        text += " It was run otherwise than planned; what differs is listed."
+    return PreregistrationCheck(text, tuple(details), warning=plan_changed)
 
 
 def check_export(announced: Preregistration, export: Path) -> PreregistrationCheck:
@@ -291,7 +282,7 @@ def preregistration_markdown(made: Preregistration) -> str:
         >>> text.splitlines()[0], "1. Anchors pull." in text
         ('# Preregistration: How good are these replies?', True)
     """
-    study = Study.from_definition(json.dumps(made.definition))
+    study = _announced_study(made)
     design = study.design
     qualities = [
         f"- {name} ({quality.instrument.kind}): {' '.join(quality.definition.split())}".rstrip(": ")
@@ -314,7 +305,7 @@ def preregistration_markdown(made: Preregistration) -> str:
         "",
         *late,
         f"- Hash of the preregistration: `{made.hash}`",
-        f"- Hash of the study: `{made.study_hash}`",
+        f"- Hash of the definition (what participants see): `{made.study_hash}`",
         "",
         "## Hypotheses",
         "",
@@ -335,7 +326,22 @@ def preregistration_markdown(made: Preregistration) -> str:
         *qualities,
         "",
         *(["Factors:", "", *factors, ""] if factors else []),
+        "## Operation as planned",
+        "",
+        "This may change while people take part; changes are logged and listed as deviations.",
+        "",
+        *_planned(design),
+        "",
         "The whole design, every item and every word that participants read stand in the JSON file "
         "beside this one, over which the hash is computed.",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _planned(design: Design) -> list[str]:
+    values = operation_values(design)
+    return [
+        f"- {named(place)}: {json.dumps(value, ensure_ascii=False)}"
+        for place, value in values.items()
+        if place[0] not in NOTES
+    ]

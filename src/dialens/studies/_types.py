@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dialens.base import DialensError
+from dialens.studies.texts import Texts
 
 JSON = Any
 """What JSON can hold: null, booleans, numbers, strings, lists, objects."""
@@ -12,10 +13,18 @@ JSON = Any
 Answer = dict[str, JSON]
 """What a participant gave on one screen: the field's name and its value."""
 
+NO_CONSENT = "no_consent"
+SCREENED_OUT = "screened_out"
+FAILED_COMPREHENSION = "failed_comprehension"
+WITHDRAWN = "withdrawn"
+"""How a participation can end before its last screen, other than by a time limit."""
+
 SCREEN_KINDS = (
     "consent",
+    "screening",
     "questions",
     "instructions",
+    "comprehension",
     "practice",
     "chat",
     "rating",
@@ -31,6 +40,7 @@ BLOCK_KINDS = (
     "anchor",
     "response",
     "line",
+    "media",
     "talk",
     "code",
 )
@@ -42,12 +52,27 @@ class AnswerError(DialensError):
     Examples:
         >>> AnswerError("coherence", "Please give a number above zero.").field
         'coherence'
+        >>> error = AnswerError.of("age", "error_at_least", low=0.5)
+        >>> error.message, error.said(Texts.of("de"))
+        ('Please give a number of at least 0.5.', 'Bitte geben Sie eine Zahl ab 0,5 ein.')
     """
 
     def __init__(self, field: str, message: str) -> None:
         super().__init__(message)
         self.field = field
         self.message = message
+        self._text: tuple[str, dict[str, object]] | None = None
+
+    @classmethod
+    def of(cls, field: str, key: str, **values: object) -> "AnswerError":
+        """An error that is said in the participant's language: a key of the texts, and values."""
+        error = cls(field, Texts.of("en").say(key, **values))
+        error._text = (key, values)
+        return error
+
+    def said(self, texts: Texts) -> str:
+        """What the participant reads."""
+        return self.message if self._text is None else texts.say(self._text[0], **self._text[1])
 
 
 @dataclass(frozen=True)
@@ -119,8 +144,9 @@ class Screen:
         fields: The questions, in order.
         deadline_s: Seconds after which the screen is submitted as it stands; none for no limit.
         state: Everything presented that the analysis may need: `condition`, one `factor.NAME` a
-            factor, `order` (place in the session), `anchor` (what was shown of it), `item`. It
-            goes onto every rating row (`dialens.studies._judgements.rating_rows`).
+            factor, `order` (place in the session), `anchor` (`textual` where the standard was
+            shown; its number is an option of the fields), `item`. It goes onto every rating row
+            (`dialens.studies._judgements.rating_rows`).
     """
 
     id: str

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from dialens.studies import AnswerError, Field
 from dialens.studies.instruments import CONTROLS, Instrument
+from dialens.studies.texts import Texts
 from dialens.testing._promise import is_json, promise
 
 _TYPES: dict[str, type | tuple[type, ...]] = {
@@ -59,7 +60,7 @@ def instrument_field(instrument: Instrument) -> Field:
         >>> list(instrument_field(instruments()["pairwise"]).targets)
         ['1', '2']
     """
-    slots = ["1"] if instrument.judges == "one" else ["1", "2", "3"]
+    slots = {"none": [], "one": ["1"]}.get(instrument.judges, ["1", "2", "3"])
     if instrument.name == "pairwise":
         slots = slots[:2]
     given = instrument.settings(kind=instrument.name, **instrument.sample)
@@ -86,8 +87,9 @@ def _check_declaration(instrument: Instrument) -> None:
         f"{who} gives {instrument.output.type!r}; JSON has {', '.join(_TYPES)}.",
     )
     promise(
-        instrument.judges in ("one", "several"),
-        f"{who} judges {instrument.judges!r}: `one` or `several`.",
+        instrument.judges in ("one", "several")
+        or (instrument.judges == "none" and instrument.asks),
+        f"{who} judges {instrument.judges!r}: `one`, `several`, or `none` if it only asks.",
     )
     promise(instrument.seconds > 0, f"{who} takes no time.")
     for name, info in instrument.settings.model_fields.items():
@@ -104,7 +106,7 @@ def _check_declaration(instrument: Instrument) -> None:
 def _check_form(instrument: Instrument, field: Field) -> None:
     who = f"The instrument {instrument.name}"
     promise(is_json(field.options), f"{who}: the options are no JSON: {field.options}.")
-    form = instrument.form(field)
+    form = instrument.form(field, Texts.of("en"))
     promise(
         form.control in CONTROLS,
         f"{who} shows a {form.control!r}; the pages know {', '.join(CONTROLS)}.",

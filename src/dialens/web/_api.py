@@ -9,8 +9,10 @@ from pydantic import BaseModel, ConfigDict
 
 from dialens.studies import SCREEN_KINDS
 from dialens.web._access import Bearer, password_fits
+from dialens.web._operation_api import operation_routes
 from dialens.web._pages import arrange
-from dialens.web._researcher import export_zip, set_state, with_example
+from dialens.web._preview_screens import with_example
+from dialens.web._researcher import export_zip, set_state
 from dialens.web._site import Site
 from dialens.web._watching import Watch
 
@@ -45,6 +47,17 @@ class CellInfo(BaseModel):
     live: int
     expired: int
     restarted: int
+    ended: int
+    excluded: int
+
+
+class EarlyEndInfo(BaseModel):
+    """How many participations ended early in the same way."""
+
+    outcome: str
+    reason: str | None
+    deleted: bool
+    n: int
 
 
 class NewState(BaseModel):
@@ -172,8 +185,14 @@ def api_routes(site: Site, watch: Watch) -> APIRouter:
     @router.put("/cells/{cell}", responses=_NO_CELL)
     def steer(cell: CellName, new: NewState) -> CellInfo:
         """Open, pause or close a cell; who is in it goes on."""
-        set_state(site, cell, new.state)
+        set_state(site, cell, new.state, by="api")
         return cell_infos(cell)[0]
+
+    @router.get("/early_ends")
+    def early_ends() -> list[EarlyEndInfo]:
+        """How many did not agree, were screened out, failed comprehension, or withdrew."""
+        ends = watch.overview(site.clock()).ends
+        return [EarlyEndInfo.model_validate(end, from_attributes=True) for end in ends]
 
     @router.get("/times")
     def times() -> TimesInfo:
@@ -229,7 +248,8 @@ def api_routes(site: Site, watch: Watch) -> APIRouter:
             raise HTTPException(404, "There is no such cell.")
         screens = site.planner.screens(cell, seed)
         place = min(index, len(screens) - 1)
-        screen = with_example(site, screens[place])
+        screen = with_example(site.study, screens[place])
+        shown = arrange(screen, texts=site.study.texts)
         return PreviewInfo(
             index=place,
             total=len(screens) - 1,
@@ -237,7 +257,7 @@ def api_routes(site: Site, watch: Watch) -> APIRouter:
             kind=screen.kind,
             title=screen.title,
             body=[dict(block) for block in screen.body],
-            forms=[{"field": q.name, **q.form.as_json()} for q in arrange(screen).asked],
+            forms=[{"field": q.name, **q.form.as_json()} for q in shown.asked],
             deadline_s=screen.deadline_s,
         )
 
@@ -250,4 +270,5 @@ def api_routes(site: Site, watch: Watch) -> APIRouter:
         """Everything that was collected, by pseudonym: tables, codebook, card."""
         return export_zip(site)
 
+    router.include_router(operation_routes(site))
     return router

@@ -6,13 +6,32 @@ from dataclasses import dataclass
 
 from dialens.base import DialensError
 from dialens.studies.recruiters import recruiters
+from dialens.studies.texts import Texts
 
 _PREVIEW = "ASSIGNMENT_ID_NOT_AVAILABLE"
 _IDENTIFIER = re.compile(r"[\x21-\x7e]{1,200}")
 
 
 class NotRecruited(DialensError):
-    """The address lacks what the recruiter puts there."""
+    """The address lacks what the recruiter puts there.
+
+    Attributes:
+        key: Of the text that says so, where there is one.
+        values: That stand in it.
+    """
+
+    def __init__(self, message: str, key: str, **values: object) -> None:
+        super().__init__(message)
+        self.key = key
+        self.values = values
+
+    def said(self, texts: Texts) -> str:
+        """What a participant reads; in English if a package brings the recruiter."""
+        return texts.say(self.key, **self.values) if self.key in texts.texts else str(self)
+
+
+class WrongDevice(DialensError):
+    """The study is not for the device that somebody came with."""
 
 
 @dataclass(frozen=True)
@@ -62,12 +81,13 @@ def arrival(recruiter: str, query: Mapping[str, str]) -> Arrival:
     present = {name: query[name].strip() for name in names if query.get(name, "").strip()}
     for name, value in present.items():
         if not _IDENTIFIER.fullmatch(value):
-            raise NotRecruited(f"The address holds no valid {name}. Please open it again.")
+            told = Texts.of("en").say("recruit_invalid", name=name)
+            raise NotRecruited(told, "recruit_invalid", name=name)
     if recruiter == "mturk" and present.get("assignmentId", _PREVIEW) == _PREVIEW:
         if "assignmentId" in present or "hitId" in present:
             return Arrival(recruiter, preview=True)
-        raise NotRecruited(kind.entrance)
+        raise NotRecruited(kind.entrance, f"recruit_{recruiter}")
     worker = present.pop(names[0], None)
     if worker is None and kind.entrance:
-        raise NotRecruited(kind.entrance)
+        raise NotRecruited(kind.entrance, f"recruit_{recruiter}")
     return Arrival(recruiter, worker, present)

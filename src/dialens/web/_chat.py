@@ -8,11 +8,11 @@ nothing.
 import asyncio
 import json
 import secrets
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fastapi import APIRouter, HTTPException, Request
+from fastapi import APIRouter, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 
@@ -27,7 +27,9 @@ from dialens.studies.store import (
     StoreUnavailable,
     UnknownSession,
 )
+from dialens.studies.texts import Texts
 from dialens.web._forms import SentForm, onward, wants_json
+from dialens.web._refusal import Refusal
 from dialens.web._replies import LiveReply, Replies
 from dialens.web._site import Site
 
@@ -39,22 +41,10 @@ _LOOK_S = 0.5
 _NDJSON = "application/x-ndjson"
 _LONGEST_KEY = 64
 
-SORRY = {
-    "timeout": "The chatbot took too long to answer.",
-    "unreachable": "The chatbot cannot be reached at the moment.",
-    "refused": "The chatbot cannot answer at the moment.",
-    "busy": "The chatbot has too much to do at the moment.",
-    "malformed": "The chatbot's answer did not arrive in one piece.",
-    "empty": "The chatbot did not say anything.",
-    "too_long": "The chatbot's answer was far too long to be shown.",
-    "ended": "The chatbot has ended the conversation.",
-}
-"""What participants read of a failure; nothing in it tells which agent it was."""
-
-_SORRY = "Something went wrong with the chatbot's answer."
-_AGAIN = "This is not your fault, and your message is saved. You can try again."
-_GIVEN_UP = "The conversation ends here; that is not your fault. Please go on."
-_ENDED = "Please go on."
+FAILURES = frozenset(
+    {"timeout", "unreachable", "refused", "busy", "malformed", "empty", "too_long", "ended"}
+)
+"""Reasons that have a text of their own; nothing in it tells which agent it was."""
 
 
 @dataclass(frozen=True)
@@ -77,10 +67,12 @@ class ChatState:
     Attributes:
         exchanges: What was said.
         wanted: Messages that the participant writes in all.
+        texts: In the participant's language.
     """
 
     exchanges: tuple[Exchange, ...]
     wanted: int
+    texts: Texts
 
     @property
     def last(self) -> Exchange | None:
@@ -114,10 +106,11 @@ class ChatState:
         last = self.last
         if last is None or last.state not in (FAILED, GIVEN_UP):
             return ""
-        why = SORRY.get(last.reason or "", _SORRY)
+        say = self.texts.say
+        why = say(f"chat_{last.reason}" if last.reason in FAILURES else "chat_failed")
         if last.state == FAILED:
-            return f"{why} {_AGAIN}"
-        return f"{why} {_ENDED if last.reason == 'ended' else _GIVEN_UP}"
+            return f"{why} {say('chat_saved')}"
+        return f"{why} {say('chat_go_on' if last.reason == 'ended' else 'chat_given_up')}"
 
     def as_json(self) -> dict[str, Any]:
         """For programs, the page's script among them."""
@@ -147,16 +140,17 @@ class Chats:
     def state(self, session: Session, talk: str) -> ChatState:
         """How far a conversation is."""
         exchanges = self._replies.conversations.exchanges(session.token)
-        return self.state_of(exchanges, talk)
+        return self.state_of(session, exchanges, talk)
 
     def still_on(self, session: Session, screen: Screen) -> bool:
         """Whether a screen is a conversation that is not over."""
         return screen.kind == "chat" and not self.state(session, screen.id).over
 
-    def state_of(self, exchanges: Sequence[Exchange], talk: str) -> ChatState:
+    def state_of(self, session: Session, exchanges: Sequence[Exchange], talk: str) -> ChatState:
         """How far a conversation is, of those of a participant."""
         own = tuple(exchange for exchange in exchanges if exchange.talk == talk)
-        return ChatState(own, self._settings.exchanges)
+        texts = self._site.pages_in(session.language).texts
+        return ChatState(own, self._settings.exchanges, texts)
 
     def page(
         self,
@@ -166,15 +160,16 @@ class Chats:
         total: int,
         given: str = "",
         error: str = "",
+        menu: object = None,
     ) -> Response:
-        """The page of a conversation."""
+        """The page of a conversation, with the menu of what is at hand."""
         site, screen = self._site, caller.screen
         exchanges = self._replies.conversations.exchanges(caller.session.token)
-        return site.pages.page(
+        return site.pages_in(caller.session.language).page(
             "chat",
             422 if error else 200,
             screen=filled(screen, exchanges),
-            chat=self.state_of(exchanges, screen.id),
+            chat=self.state_of(caller.session, exchanges, screen.id),
             settings=self._settings,
             index=index,
             total=total,
@@ -183,6 +178,7 @@ class Chats:
             given=given,
             error=error,
             preview=None,
+            menu=menu,
         )
 
     async def send(self, request: Request, form: dict[str, str]) -> Response:
@@ -190,14 +186,14 @@ class Chats:
         caller = await run_in_threadpool(self._caller, request)
         if caller is None:
             return onward(request, "/")
-        session, screen = caller.session, caller.screen
-        if not self._site.cookies.is_ticket(form.get("ticket", ""), ANSWER, session.token):
-            raise HTTPException(403, "This form is not yours or out of date.")
+        session, screen, site = caller.session, caller.screen, self._site
+        if not site.cookies.is_ticket(form.get("ticket", ""), ANSWER, session.token):
+            raise Refusal(403, "not_yours")
         number = _number(form)
         if screen.kind != "chat" or form.get("screen") != screen.id:
             return onward(request, "/study")
         if form.get("do", "say") == "say":
-            wrong = self._wrong(form.get("text", ""))
+            wrong = self._wrong(form.get("text", ""), site.pages_in(session.language).texts)
             if wrong:
                 return self._refused(request, caller, form, wrong)
             stored, live = await self._said(caller, number, form)
@@ -212,13 +208,13 @@ class Chats:
             pass
         return onward(request, "/study")
 
-    def _wrong(self, text: str) -> str:
+    def _wrong(self, text: str, texts: Texts) -> str:
         if not text.replace("\0", "").strip():
-            return "Please write something."
+            return texts.say("chat_error_empty")
         most = self._settings.max_characters
         # Browsers count a line's end as one character and send two.
         if len(text.replace("\r\n", "\n")) > most:
-            return f"Please write at most {most:,} characters."
+            return texts.say("chat_error_long", most=most)
         return ""
 
     def _refused(
@@ -313,7 +309,7 @@ class Chats:
 def _number(form: dict[str, str]) -> int:
     number = form.get("number", "")
     if not (number.isascii() and number.isdigit() and len(number) <= 4):
-        raise HTTPException(400, "The form could not be read.")
+        raise Refusal(400, "unreadable")
     return int(number)
 
 
@@ -321,13 +317,16 @@ def _line(value: dict[str, Any]) -> bytes:
     return json.dumps(value).encode("ascii") + b"\n"
 
 
-def chat_routes(chats: Chats) -> APIRouter:
-    """The addresses of conversations."""
+def chat_routes(chats_of: Callable[[Request], Awaitable[Chats | None]]) -> APIRouter:
+    """The addresses of conversations; `chats_of` knows which version a request belongs to."""
     router = APIRouter(include_in_schema=False)
 
     @router.post("/chat")
     async def send(request: Request, form: SentForm) -> Response:
         try:
+            chats = await chats_of(request)
+            if chats is None:
+                return onward(request, "/study")
             return await chats.send(request, form)
         except SessionOver:  # the page says so
             return onward(request, "/study")

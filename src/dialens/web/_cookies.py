@@ -24,16 +24,18 @@ class Visit:
         arrival: How the person came here.
         token: Of the session; none before it begins.
         watch: Index of the screen whose deadline runs, and when it was first sent (seconds).
+        language: In which the pages are shown; none for the study's own.
     """
 
     visitor: str
     arrival: Arrival
     token: str | None = None
     watch: tuple[int, float] | None = None
+    language: str | None = None
 
-    def with_token(self, token: str) -> "Visit":
-        """The same visit, in a session."""
-        return replace(self, token=token, watch=None)
+    def with_token(self, token: str, language: str | None) -> "Visit":
+        """The same visit, in a session, whose language it has."""
+        return replace(self, token=token, watch=None, language=language)
 
     def watching(self, index: int, since: float) -> "Visit":
         """The same visit, with a deadline that runs since then."""
@@ -43,16 +45,16 @@ class Visit:
 class CookieJar:
     """Reads and writes the cookies of one study; one with a wrong signature counts as none.
 
-    Cookies do not know ports: their names hold the study's, so that two studies on one machine
-    leave each other alone.
+    Cookies do not know ports: their names hold a hash of the study's, so that two studies on one
+    machine leave each other alone. Not the name itself, which may tell what is expected.
     """
 
     def __init__(self, key: bytes, study: str, *, framed: bool) -> None:
         """Sign with `key`; `framed` if pages are shown within a recruiter's page."""
         self._key = key
         self._framed = framed
-        self.name = f"dialens-{study}"
-        self.researcher = f"dialens-{study}-researcher"
+        self.name = f"dialens-{hashlib.sha256(study.encode()).hexdigest()[:12]}"
+        self.researcher = f"{self.name}-researcher"
         self._visits = URLSafeSerializer(key, salt="visit", signer_kwargs=_SIGNER)
         self._logins = URLSafeTimedSerializer(key, salt="researcher", signer_kwargs=_SIGNER)
 
@@ -67,6 +69,7 @@ class CookieJar:
             Arrival.from_json(content["a"]),
             content.get("t"),
             None if watch is None else (int(watch[0]), float(watch[1])),
+            content.get("l"),
         )
 
     def set_visit(self, request: Request, response: Response, visit: Visit) -> None:
@@ -76,6 +79,8 @@ class CookieJar:
             content["t"] = visit.token
         if visit.watch is not None:
             content["d"] = list(visit.watch)
+        if visit.language is not None:
+            content["l"] = visit.language
         signed = str(self._visits.dumps(content))
         self._set(request, response, self.name, signed, _A_WEEK, framed=self._framed)
 

@@ -4,23 +4,23 @@ Nothing is stored by looking at it: a session begins when the form is sent.
 """
 
 import secrets
+from urllib.parse import urlencode
 
 from fastapi import HTTPException, Request
 from fastapi.responses import JSONResponse, Response
 
 from dialens.corpus import RATER_KINDS
 from dialens.studies import HUMAN, RATER_HEADER
-from dialens.studies.store import UnknownSession
+from dialens.studies.store import Blocked, Session, UnknownSession
 from dialens.web._access import bearer_is_researcher
 from dialens.web._arrival import Arrival, arrival
 from dialens.web._cookies import Visit
 from dialens.web._forms import onward, wants_json
+from dialens.web._refusal import Refusal
 from dialens.web._site import Site
 
 BEGIN = "begin"
 """Purpose of the ticket that the first page brings along."""
-
-NOT_YOURS = "This form is not yours or out of date."
 
 
 class Entrance:
@@ -41,25 +41,36 @@ class Entrance:
             except UnknownSession:
                 visit = None
             else:
-                if session.study == site.study.hash and session.state != "restarted":
+                if self._goes_on(session):
                     return onward(request, "/study")
         if came.preview:
-            return site.pages.page("preview", minutes=site.minutes)
+            return site.pages_for(request).page("preview", minutes=site.minutes)
+        site.check_device(request)
         visitor = visit.visitor if visit is not None else secrets.token_urlsafe(24)
         ticket = site.cookies.ticket(BEGIN, visitor)
+        language = site.language(request)
         response: Response
         if wants_json(request):
             response = JSONResponse({"ticket": ticket})
         else:
-            response = site.pages.page(
+            response = site.pages_in(language).page(
                 "welcome",
                 ticket=ticket,
                 minutes=site.minutes,
                 framed=bool(site.framed_by),
                 here=str(request.url.path) + (f"?{request.url.query}" if request.url.query else ""),
+                languages={name: _in(request, name) for name in site.study.languages},
             )
-        site.cookies.set_visit(request, response, Visit(visitor, came))
+        site.cookies.set_visit(request, response, Visit(visitor, came, language=language))
         return response
+
+    def _goes_on(self, session: Session) -> bool:
+        """Whether somebody is in a session, of this version or of another that can be finished."""
+        site = self.site
+        if session.state == "restarted" or not site.serves(session):
+            return False
+        done_before = session.study != site.study.hash and session.state == "completed"
+        return not (done_before and site.running.now().design.admit_earlier)
 
     def begin(self, request: Request, form: dict[str, str]) -> Response:
         """Give a place in the study, and the session that goes with it."""
@@ -68,10 +79,13 @@ class Entrance:
         if visit is None:
             here = form.get("here", "")
             back = here if here.startswith("/?") else "/"
-            return site.pages.page("cookies", 403, framed=bool(site.framed_by), here=back)
+            return site.pages_in(form.get("lang")).page(
+                "cookies", 403, framed=bool(site.framed_by), here=back
+            )
         if not site.cookies.is_ticket(form.get("ticket", ""), BEGIN, visit.visitor):
-            raise HTTPException(403, NOT_YOURS)
-        came = visit.arrival
+            raise Refusal(403, "not_yours")
+        site.check_device(request, form.get("device", ""))
+        came, chosen = visit.arrival, form.get("lang")
         session = site.store.begin(
             site.study.hash,
             recruiter=came.recruiter,
@@ -79,9 +93,12 @@ class Entrance:
             now=site.clock(),
             seed_source=site.tie_breaker,
             rater_kind=self._rater(request),
+            language=chosen if chosen in site.study.languages else site.language(request),
         )
+        if not site.serves(session):
+            raise Blocked("earlier_version")
         response = onward(request, "/study")
-        site.cookies.set_visit(request, response, visit.with_token(session.token))
+        site.cookies.set_visit(request, response, visit.with_token(session.token, session.language))
         return response
 
     def _rater(self, request: Request) -> str:
@@ -91,6 +108,11 @@ class Entrance:
         if kind not in RATER_KINDS or not bearer_is_researcher(self.site, request):
             raise HTTPException(403, "Only the researcher's programs may say so.")
         return kind
+
+
+def _in(request: Request, language: str) -> str:
+    """The same address in another language."""
+    return f"/?{urlencode({**request.query_params, 'lang': language})}"
 
 
 def _same(before: Arrival, came: Arrival) -> bool:

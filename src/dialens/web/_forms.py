@@ -8,15 +8,17 @@ from datetime import UTC, datetime
 from typing import Annotated, Literal
 from urllib.parse import parse_qsl
 
-from fastapi import Depends, HTTPException, Request
+from fastapi import Depends, Request
 from fastapi.responses import JSONResponse, RedirectResponse, Response
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, TypeAdapter
 from pydantic import Field as Setting
 from pydantic import ValidationError as Invalid
 
-from dialens.studies import JSON, Answer, AnswerError, Screen
+from dialens.studies import JSON, Answer, AnswerError, Paradata, Screen
 from dialens.studies.instruments import validate
 from dialens.studies.store import EVENT_KINDS, Event
+from dialens.studies.texts import Texts
+from dialens.web._refusal import Refusal
 
 _MOST_FIELDS = 1_000
 _FORM = "application/x-www-form-urlencoded"
@@ -38,7 +40,7 @@ def onward(request: Request, path: str) -> Response:
 async def read_form(request: Request) -> dict[str, str]:
     """The fields of an HTML form; the first of those with one name."""
     if _content_type(request) != _FORM:
-        raise HTTPException(415, "A form was expected.")
+        raise Refusal(415, "unreadable")
     body = await request.body()
     try:
         pairs = parse_qsl(
@@ -48,7 +50,7 @@ async def read_form(request: Request) -> dict[str, str]:
             max_num_fields=_MOST_FIELDS,
         )
     except ValueError as error:
-        raise HTTPException(400, "The form could not be read.") from error
+        raise Refusal(400, "unreadable") from error
     fields: dict[str, str] = {}
     for name, value in pairs:
         fields.setdefault(name, value)
@@ -73,7 +75,7 @@ def input_name(field: str, part: str | None = None) -> str:
 
 
 def answers_of(
-    screen: Screen, entered: Mapping[str, JSON], *, overdue: bool
+    screen: Screen, entered: Mapping[str, JSON], texts: Texts, *, overdue: bool
 ) -> tuple[Answer, dict[str, str]]:
     """Validate what was entered on a screen.
 
@@ -89,7 +91,7 @@ def answers_of(
         try:
             answers[field.name] = validate(field, value, overdue=overdue)
         except AnswerError as error:
-            errors[field.name] = error.message
+            errors[field.name] = error.said(texts)
     return answers, errors
 
 
@@ -158,6 +160,7 @@ class _AnswerBody(BaseModel):
     shown_at: JSON = None
     submitted_at: JSON = None
     events: JSON = None
+    paradata: JSON = None
 
 
 @dataclass(frozen=True)
@@ -174,6 +177,7 @@ class ScreenAnswer:
         submitted_at: When it was submitted, by the same clock.
         events: What happened on the page; none if they cannot be read, for the answer counts.
         form: The inputs of a form as they were filled in, to be shown again.
+        paradata: How the screen was answered; none if the client does not say, or nonsense.
     """
 
     ticket: str
@@ -185,6 +189,7 @@ class ScreenAnswer:
     submitted_at: datetime | None
     events: Sequence[Event]
     form: Mapping[str, str]
+    paradata: Paradata | None = None
 
 
 async def read_answer(request: Request) -> ScreenAnswer:
@@ -194,7 +199,7 @@ async def read_answer(request: Request) -> ScreenAnswer:
         try:
             body = _AnswerBody.model_validate_json(await request.body())
         except Invalid as error:
-            raise HTTPException(400, "The answer could not be read.") from error
+            raise Refusal(400, "unreadable") from error
     else:
         form = await read_form(request)
         body = _AnswerBody.model_construct(
@@ -206,6 +211,7 @@ async def read_answer(request: Request) -> ScreenAnswer:
             shown_at=form.get("shown_at"),
             submitted_at=form.get("submitted_at"),
             events=_json(form.get("events", "")),
+            paradata=None,
         )
     key = body.key or secrets.token_urlsafe(16)
     try:
@@ -222,6 +228,7 @@ async def read_answer(request: Request) -> ScreenAnswer:
         _time(body.submitted_at),
         seen,
         form,
+        _paradata(body.paradata),
     )
 
 
@@ -232,6 +239,13 @@ def _json(text: str) -> JSON:
     try:
         return json.loads(text or "[]")
     except (ValueError, RecursionError):
+        return None
+
+
+def _paradata(value: JSON) -> Paradata | None:
+    try:
+        return None if value is None else Paradata.model_validate(value)
+    except Invalid:
         return None
 
 

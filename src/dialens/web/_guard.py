@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from dialens.web._refusal import Refusal
+
 MOST_BYTES = 1_048_576
 """Of a request's body; the longest answers a study allows fit."""
 
@@ -15,11 +17,12 @@ BODY_SECONDS = 20.0
 _READING = ("GET", "HEAD", "OPTIONS")
 
 
-def security_headers(*, framed_by: tuple[str, ...] = ()) -> dict[str, str]:
+def security_headers(*, framed_by: tuple[str, ...] = (), within: bool = False) -> dict[str, str]:
     """Headers of every page: nothing from elsewhere, nothing inline, no frames.
 
     Args:
         framed_by: Sites that may show the pages within theirs, and take the last form.
+        within: Whether a page of ours shows another in a frame, as previews do.
 
     Examples:
         >>> "frame-ancestors 'none'" in security_headers()["content-security-policy"]
@@ -31,11 +34,14 @@ def security_headers(*, framed_by: tuple[str, ...] = ()) -> dict[str, str]:
         "script-src": "'self'",
         "style-src": "'self'",
         "img-src": "'self' data:",
+        "media-src": "'self'",
         "connect-src": "'self'",
         "form-action": f"'self' {sites}".strip(),
         "frame-ancestors": sites or "'none'",
         "base-uri": "'none'",
     }
+    if within:
+        policy |= {"frame-src": "'self'", "frame-ancestors": "'self'"}
     headers = {
         "content-security-policy": "; ".join(f"{name} {value}" for name, value in policy.items()),
         "x-content-type-options": "nosniff",
@@ -44,7 +50,9 @@ def security_headers(*, framed_by: tuple[str, ...] = ()) -> dict[str, str]:
         "cross-origin-opener-policy": "same-origin",
         "cross-origin-resource-policy": "same-origin",
     }
-    return headers if framed_by else headers | {"x-frame-options": "DENY"}
+    if framed_by:
+        return headers
+    return headers | {"x-frame-options": "SAMEORIGIN" if within else "DENY"}
 
 
 class Guard:
@@ -80,10 +88,10 @@ class Guard:
         sent = dict(scope["headers"])
         length = sent.get(b"content-length", b"0")
         if not length.isdigit() or int(length) > self._most_bytes:
-            return HTTPException(413, "This is too much at once.")
+            return Refusal(413, "large")
         site = sent.get(b"sec-fetch-site", b"same-origin")
         if scope["method"] not in _READING and site not in (b"same-origin", b"none"):
-            return HTTPException(403, "This request came from another site.")
+            return Refusal(403, "other_site")
         return None
 
     def _bounded(self, receive: Receive) -> Receive:
@@ -97,10 +105,10 @@ class Guard:
                 async with asyncio.timeout_at(until):
                     message = await receive()
             except TimeoutError as error:
-                raise HTTPException(408, "The request took too long.") from error
+                raise Refusal(408, "slow") from error
             seen += len(message.get("body", b""))
             if seen > self._most_bytes:
-                raise HTTPException(413, "This is too much at once.")
+                raise Refusal(413, "large")
             complete = not message.get("more_body", False)
             return message
 

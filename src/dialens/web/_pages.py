@@ -1,9 +1,8 @@
 """From screens to HTML: what a template shows of a screen, and the assets of all pages."""
 
 import hashlib
-import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -12,22 +11,37 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.responses import HTMLResponse
 
 from dialens.studies import JSON, Field, Screen
+from dialens.studies.design import Design, texts_of
 from dialens.studies.instruments import Choice, Form, instrument
+from dialens.studies.texts import Texts, language_name
 from dialens.web._forms import input_name
+from dialens.web._markup import inline_markdown, markdown, reply_markdown, without_marks
+from dialens.web._scales import is_long, is_sparse, row_from
 
 ASSETS = {
     "study.css": "text/css; charset=utf-8",
+    "dark.css": "text/css; charset=utf-8",
+    "scales.css": "text/css; charset=utf-8",
+    "paradata.js": "text/javascript; charset=utf-8",
+    "draft.js": "text/javascript; charset=utf-8",
+    "leave.js": "text/javascript; charset=utf-8",
     "participant.js": "text/javascript; charset=utf-8",
     "chat.js": "text/javascript; charset=utf-8",
     "chat.css": "text/css; charset=utf-8",
     "controls.js": "text/javascript; charset=utf-8",
     "researcher.js": "text/javascript; charset=utf-8",
+    "preview.css": "text/css; charset=utf-8",
+    "preview.js": "text/javascript; charset=utf-8",
+    "schema_form.js": "text/javascript; charset=utf-8",
+    "editor.js": "text/javascript; charset=utf-8",
     "mark.svg": "image/svg+xml",
 }
 """Everything that can be asked for by name, and what it is."""
 
+LOST = "advice_lost"
+"""What to do for who followed an address that leads nowhere: a key of the catalogue."""
+
 _FEW_RANKS = 7
-_MARKED = re.compile(r"(?:[-*•–]|\d+[.)])\s")
 
 
 @dataclass(frozen=True)
@@ -68,10 +82,22 @@ class Asked:
 
     @property
     def sparse(self) -> bool:
-        """Whether only ends and middle of a scale have words, which then need no list."""
-        labelled = [place for place, point in enumerate(self.points) if point[2]]
-        last = len(self.points) - 1
-        return set(labelled) <= {0, last / 2, last}
+        """Whether only ends and middle of a scale have words."""
+        return is_sparse(self._words)
+
+    @property
+    def long(self) -> bool:
+        """Whether a scale wants the whole width of the page."""
+        return bool(self.points) and is_long(self._words)
+
+    @property
+    def row_from(self) -> int | None:
+        """From which width on, in rem, the points of a scale stand in a row."""
+        return row_from(self._words)
+
+    @property
+    def _words(self) -> list[str]:
+        return [words for _, _, words in self.points]
 
     def part(self, name: str) -> str:
         """Name of one input of several."""
@@ -80,10 +106,19 @@ class Asked:
 
 @dataclass(frozen=True)
 class Shown:
-    """A screen, arranged: context first, then each response with its questions, then the rest."""
+    """A screen, arranged: context first, then each response with its questions, then the rest.
+
+    Attributes:
+        before: The context.
+        definitions: Of what is asked.
+        folded: Whether they stood on an earlier screen, and are shown when asked for.
+        responses: Each with its questions.
+        questions: The others.
+    """
 
     before: list[Mapping[str, JSON]] = field(default_factory=list)
     definitions: list[Mapping[str, JSON]] = field(default_factory=list)
+    folded: bool = False
     responses: list[tuple[Mapping[str, JSON], list[Asked]]] = field(default_factory=list)
     questions: list[Asked] = field(default_factory=list)
 
@@ -102,6 +137,9 @@ def arrange(
     screen: Screen,
     given: Mapping[str, str] | None = None,
     wrong: Mapping[str, str] | None = None,
+    *,
+    texts: Texts,
+    earlier: Sequence[Screen] = (),
 ) -> Shown:
     """Put a screen in the order in which it is read.
 
@@ -109,18 +147,30 @@ def arrange(
         screen: The screen.
         given: What was entered before, by input.
         wrong: What was wrong with it, by field.
+        texts: In the language of the page.
+        earlier: The screens before it.
 
     Examples:
         >>> from dialens.studies import TEA
         >>> from dialens.studies.plan import plan
         >>> from dialens.studies import study_of
-        >>> shown = arrange(plan(study_of(TEA), "anchor=both,layout=together", seed=1)[2])
+        >>> screen = plan(study_of(TEA), "anchor=both,layout=together", seed=1)[2]
+        >>> shown = arrange(screen, texts=Texts.of("en"))
         >>> [len(own) for _, own in shown.responses], len(shown.questions)
         ([2, 2, 2], 0)
     """
-    arranged = Shown()
+    read = {
+        block["term"]
+        for one in earlier
+        if one.kind != "instructions"
+        for block in one.body
+        if block["kind"] == "definition"
+    }
+    arranged = Shown(
+        folded=all(block["term"] in read for block in screen.body if block["kind"] == "definition")
+    )
     asked = [
-        _asked(question, given or {}, (wrong or {}).get(question.name))
+        _asked(question, given or {}, (wrong or {}).get(question.name), texts)
         for question in screen.fields
     ]
     on_screen = [block for block in screen.body if block["kind"] == "response"]
@@ -138,8 +188,10 @@ def arrange(
     return arranged
 
 
-def _asked(field: Field, given: Mapping[str, str], error: str | None) -> Asked:
-    form = instrument(field.instrument).form(field)
+def _asked(field: Field, given: Mapping[str, str], error: str | None, texts: Texts) -> Asked:
+    form = instrument(field.instrument).form(field, texts)
+    if "anchor_note" in field.options:
+        form = replace(form, help=f"{form.help} {field.options['anchor_note']}".strip())
     slot, label = field.options.get("slot"), field.options.get("quality_label")
     return Asked(
         field.name,
@@ -161,11 +213,12 @@ def _points(field: Field, choices: Sequence[Choice]) -> tuple[tuple[str, str, st
     return tuple((choice.value, choice.value, labels.get(choice.value, "")) for choice in choices)
 
 
-class Pages:
-    """Renders the pages of a study."""
+class Templates:
+    """Renders templates, with texts around them."""
 
-    def __init__(self, title: str, language: str) -> None:
-        """Pages of the study with this title, in this language."""
+    def __init__(self, texts: Texts) -> None:
+        """Say what is not a study's own by these texts."""
+        self.texts = texts
         self._environment = Environment(
             loader=PackageLoader("dialens.web", "assets"),
             autoescape=True,
@@ -174,8 +227,22 @@ class Pages:
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        self._environment.globals |= {"asset": asset_url, "study_title": title, "lang": language}
-        self._environment.filters |= {"paragraphs": paragraphs, "number": number}
+        self._environment.globals |= {
+            "asset": asset_url,
+            "media_url": media_url,
+            "lang": texts.language,
+            "direction": texts.direction,
+            "say": texts.say,
+            "language_name": language_name,
+            "menu": None,
+        }
+        self._environment.filters |= {
+            "number": texts.number,
+            "markdown": markdown,
+            "inline_markdown": inline_markdown,
+            "reply_markdown": reply_markdown,
+            "without_marks": without_marks,
+        }
 
     def page(self, template: str, status: int = 200, **context: Any) -> HTMLResponse:
         """A page from its template."""
@@ -183,32 +250,39 @@ class Pages:
         return HTMLResponse(content, status)
 
 
-def paragraphs(text: str) -> list[str]:
-    r"""Text as it was written in a study file, paragraph by paragraph.
+class Pages(Templates):
+    """Renders the pages of a study in one language."""
 
-    Lines that were broken to fit an editor are joined; those of a list stay apart.
+    def __init__(self, design: Design, texts: Texts | None = None) -> None:
+        """Pages of a study, in its language or with other texts around its own words."""
+        super().__init__(texts_of(design) if texts is None else texts)
+        self._environment.globals |= {
+            "study_title": design.title,
+            "theme": design.presentation.theme,
+            "sticky": design.presentation.sticky,
+            "contact": design.contact,
+        }
 
-    Examples:
-        >>> paragraphs("One.\n\nTwo,\nstill two.\n- a\n- b\n")
-        ['One.', 'Two, still two.\n- a\n- b']
-    """
-    result = []
-    for part in text.split("\n\n"):
-        lines = [line.strip() for line in part.splitlines() if line.strip()]
-        if lines:
-            rest = ["\n" + line if _MARKED.match(line) else " " + line for line in lines[1:]]
-            result.append(lines[0] + "".join(rest))
-    return result
+    def sorry(
+        self, title: str, message: str, status: int = 200, *, advice: str = ""
+    ) -> HTMLResponse:
+        """A page that says why it is not the one expected, what to do, and whom to write to.
+
+        Args:
+            title: The heading.
+            message: What happened.
+            status: Of HTTP.
+            advice: What to do: a key of the catalogue.
+        """
+        told = self.texts.say(advice) if advice else ""
+        return self.page(
+            "sorry", status, title=title, message=message, advice=told, lost=advice == LOST
+        )
 
 
-def number(value: float) -> str:
-    """A number as people write it.
-
-    Examples:
-        >>> number(100.0), number(0.5), number(1e6)
-        ('100', '0.5', '1000000')
-    """
-    return f"{value:.0f}" if value == int(value) else f"{value:g}"
+def media_url(name: str) -> str:
+    """Where a picture, sound or film of an item is found."""
+    return f"/media/{name}"
 
 
 @cache

@@ -16,16 +16,26 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated
 
-from fastapi import APIRouter, HTTPException, Request
+from fastapi import Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, ConfigDict
 from pydantic import Field as Setting
 
-from dialens.base import DialensError
-from dialens.studies import JSON, Screen, filled, is_absent, seen, talk_of
+from dialens.studies import (
+    JSON,
+    NO_CONSENT,
+    WITHDRAWN,
+    Screen,
+    ending,
+    filled,
+    is_absent,
+    seen,
+    talk_of,
+)
+from dialens.studies.plan import consent_answers, end_screen, verdict
 from dialens.studies.store import (
-    Blocked,
+    Ending,
     PendingSubmission,
     Session,
     SessionOver,
@@ -33,21 +43,21 @@ from dialens.studies.store import (
     Submission,
     UnknownSession,
 )
-from dialens.web._arrival import NotRecruited
-from dialens.web._chat import ANSWER, Caller, Chats, chat_routes
+from dialens.studies.texts import Texts
+from dialens.web._chat import ANSWER, Caller, Chats
 from dialens.web._cookies import Visit
-from dialens.web._entrance import NOT_YOURS, Entrance
+from dialens.web._early import ENDED, FULL, early_page
 from dialens.web._forms import (
     PageEvent,
     ScreenAnswer,
-    SentAnswer,
-    SentForm,
     answers_of,
     onward,
     wants_json,
 )
 from dialens.web._intake import Intake
+from dialens.web._leaving import menu_of
 from dialens.web._pages import arrange
+from dialens.web._refusal import Refusal
 from dialens.web._site import PROLIFIC_DONE, SessionCache, Site
 
 _HERE = "/study"
@@ -88,15 +98,18 @@ class Participation:
         self.site = site
         self._intake = Intake(site.store)
         self._sessions = SessionCache(_SESSIONS)
-        self.chats = None if site.replies is None else Chats(site, self._talker)
+        self.chats = None if site.replies is None else Chats(site, self.caller)
 
     def current(self, request: Request) -> Response:
         """The screen where the participant is."""
         caller = self._caller(request)
         if caller is None:
             return onward(request, "/")
+        if caller.session.state in ENDED:
+            return early_page(request, self.site, caller.session.state)
         if self._finished(caller):
             return self._end(request, caller)
+        self.site.check_device(request)
         return self._page(request, caller)
 
     async def answer(self, request: Request, sent: ScreenAnswer) -> Response:
@@ -111,12 +124,11 @@ class Participation:
         if visit is not None and visit.token is not None:
             session = self._sessions.get(visit.token)
             if session is None:
-                caller = await run_in_threadpool(self._caller, request)
-                session = None if caller is None else caller.session
+                session = await run_in_threadpool(self._session, visit.token)
         if visit is None or session is None:
             return onward(request, "/")
         if not site.cookies.is_ticket(sent.ticket, ANSWER, session.token):
-            raise HTTPException(403, NOT_YOURS)
+            raise Refusal(403, "not_yours")
         screens = site.screens(session)
         screen = self._screen_of(screens, sent)
         if screen is None:
@@ -127,18 +139,42 @@ class Participation:
         if _about_talk(screen) and not await run_in_threadpool(self._may_answer, request, index):
             return onward(request, _HERE)
         overdue = self._overdue(visit, screen, index)
-        answers, errors = answers_of(screen, sent.entered, overdue=overdue)
+        texts = site.pages_in(session.language).texts
+        answers, errors = answers_of(screen, sent.entered, texts, overdue=overdue)
+        if screen.kind == "consent":
+            answers, unticked = consent_answers(screen, answers, texts)
+            errors |= unticked
         if errors:
             return await run_in_threadpool(self._refuse, request, index, sent.form, errors)
         times = (sent.shown_at, sent.submitted_at)
-        submission = Submission(screen, index, answers, sent.key, *times, sent.events)
+        follows = verdict(site.study.design, screens, index, answers)
+        submission = Submission(
+            screen,
+            index,
+            answers,
+            sent.key,
+            *times,
+            sent.events,
+            skip=follows.skip,
+            paradata=sent.paradata,
+        )
+        if follows.outcome is not None:
+            agreed = session.placed_at is not None
+            submission = ending(submission, site.study, follows, agreed=agreed)
         try:
+            if screen.kind == "consent":
+                session = await run_in_threadpool(self._admit, session)
+                screens = site.screens(session)
             receipt = await self._intake.submit(
                 PendingSubmission(session.token, submission, site.clock())
             )
+        except StudyFull:
+            return await run_in_threadpool(self.leave, request, session, FULL, "/full")
         except UnknownSession:  # deleted meanwhile
             self._sessions.drop(session.token)
             return onward(request, "/")
+        if follows.outcome is not None:
+            return onward(request, _HERE)
         reached = receipt.index
         if site.replies is not None:
             reached = await run_in_threadpool(self._passed_over, session, screens, reached)
@@ -157,7 +193,32 @@ class Participation:
         caller = self._caller(request)
         if caller is None or caller.session.index != index:
             return onward(request, _HERE)
-        return self._declined(request, caller)
+        return self.leave(request, caller.session, NO_CONSENT, "/declined")
+
+    def _admit(self, session: Session) -> Session:
+        """Give a place to somebody who agrees to take part."""
+        site = self.site
+        admitted = site.store.admit(session.token, now=site.clock(), seed_source=site.tie_breaker)
+        self._sessions.put(admitted)
+        return admitted
+
+    def leave(self, request: Request, session: Session, outcome: str, page: str) -> Response:
+        """Delete somebody who does not go on, and lead them to a page that says so.
+
+        Of who began again after an earlier attempt, what they agreed to then is kept.
+        """
+        site = self.site
+        if session.attempt == 1 or outcome == WITHDRAWN:
+            site.store.depart(session.token, outcome)
+        else:
+            site.store.end(session.token, Ending(outcome), now=site.clock())
+        self._sessions.drop(session.token)
+        response = onward(request, page)
+        visit = site.cookies.visit(request)
+        if visit is not None:
+            fresh = replace(visit, visitor=secrets.token_urlsafe(24), token=None, watch=None)
+            site.cookies.set_visit(request, response, fresh)
+        return response
 
     def _may_answer(self, request: Request, index: int) -> bool:
         """Whether the conversation that a screen is or asks about lets it be answered."""
@@ -194,8 +255,8 @@ class Participation:
             index = receipt.index
         return index
 
-    def _talker(self, request: Request) -> Caller | None:
-        """Who has a session, for the pages of conversations."""
+    def caller(self, request: Request) -> Caller | None:
+        """Who has a session, for pages other than those of screens."""
         caller = self._caller(request)
         return None if caller is None else Caller(caller.session, caller.screen)
 
@@ -204,9 +265,9 @@ class Participation:
         site = self.site
         visit = site.cookies.visit(request)
         if visit is None or visit.token is None:
-            raise HTTPException(403, "There is no session.")
+            raise Refusal(403, "no_session")
         if not site.cookies.is_ticket(sent.ticket, ANSWER, visit.token):
-            raise HTTPException(403, NOT_YOURS)
+            raise Refusal(403, "not_yours")
         events = [event.event(sent.page) for event in sent.events]
         site.store.log_events(visit.token, sent.screen.replace("\0", ""), events, now=site.clock())
         return Response(status_code=204)
@@ -217,20 +278,28 @@ class Participation:
         visit = site.cookies.visit(request)
         if visit is None or visit.token is None:
             return None
-        try:
-            session = site.store.session(visit.token)
-        except UnknownSession:
-            return None
-        if session.study != site.study.hash:
+        session = self._session(visit.token)
+        if session is None:
             return None
         if session.state == "expired" and session.index < len(site.screens(session)) - 1:
             session = site.store.come_back(visit.token, now=site.clock())
         if session.state == "restarted":
-            raise SessionOver(
-                "You have started this study again elsewhere; go on there.", session.state
-            )
-        self._sessions.put(session)
+            raise SessionOver(Texts.of("en").say("over_restarted"), session.state)
+        if session.placed_at is not None:  # before, another process may give them another cell
+            self._sessions.put(session)
         return _Caller(visit, session, site.screens(session))
+
+    def _session(self, token: str) -> Session | None:
+        """The session of a token, if it is one of this study."""
+        try:
+            session = self.site.store.session(token, now=self.site.clock())
+        except UnknownSession:
+            return None
+        return session if session.study == self.site.study.hash else None
+
+    def knows(self, token: str) -> bool:
+        """Whether a session is one of this version's, as far as is known without asking."""
+        return self._sessions.get(token) is not None
 
     def _finished(self, caller: _Caller) -> bool:
         return caller.session.index >= len(caller.screens) - 1
@@ -252,10 +321,11 @@ class Participation:
         site, screen, index = self.site, caller.screen, caller.session.index
         token, left, visit = caller.session.token, None, caller.visit
         as_json, chat = wants_json(request), None
+        menu = menu_of(caller.session, caller.screens)
         if self.chats is not None and screen.kind == "chat":
             if not as_json:
                 own = Caller(caller.session, screen)
-                return self.chats.page(own, index=index, total=len(caller.screens) - 1)
+                return self.chats.page(own, index=index, total=len(caller.screens) - 1, menu=menu)
             chat = self.chats.state(caller.session, screen.id).as_json()
         if site.replies is not None and talk_of(screen) is not None:
             exchanges = site.replies.conversations.exchanges(token)
@@ -279,13 +349,17 @@ class Participation:
         if as_json:
             response = _as_json({"screen": seen(screen).as_json(), "chat": chat, **shared})
         else:
-            response = site.pages.page(
+            pages = site.pages_in(caller.session.language)
+            response = pages.page(
                 "screen",
                 422 if errors else 200,
                 screen=screen,
-                shown=arrange(screen, form, errors),
+                shown=arrange(
+                    screen, form, errors, texts=pages.texts, earlier=caller.screens[:index]
+                ),
                 key=secrets.token_urlsafe(16),
                 preview=None,
+                menu=menu,
                 **shared,
             )
         if visit is not caller.visit:
@@ -297,26 +371,17 @@ class Participation:
         code = site.complete(caller.session)
         if wants_json(request):
             return JSONResponse({"code": code})
+        closing = end_screen(site.running.now().said_in(caller.session.language).design)
         parameters = caller.visit.arrival.parameters or {}
-        return site.pages.page(
+        return site.pages_in(caller.session.language).page(
             "end",
-            screen=caller.screens[-1],
+            screen=closing,
             code=code,
             recruiter=caller.session.recruiter,
             back=f"{PROLIFIC_DONE}?cc={code}",
             submit_to=site.submit_to,
             assignment=parameters.get("assignmentId", ""),
         )
-
-    def _declined(self, request: Request, caller: _Caller) -> Response:
-        """Somebody does not want to take part: nothing is kept, and the place is free again."""
-        site = self.site
-        if caller.session.attempt == 1:
-            site.store.forget(caller.session.participant)
-        response = onward(request, "/declined")
-        visit = Visit(secrets.token_urlsafe(24), caller.visit.arrival)
-        site.cookies.set_visit(request, response, visit)
-        return response
 
 
 def _about_talk(screen: Screen) -> bool:
@@ -326,70 +391,3 @@ def _about_talk(screen: Screen) -> bool:
 
 def _as_json(value: JSON) -> Response:
     return Response(json.dumps(value, default=dict), media_type="application/json")
-
-
-def _sorry(request: Request, site: Site, title: str, error: DialensError, reason: str) -> Response:
-    """Say that there is nothing to do here: a page, or why in a word."""
-    if wants_json(request):
-        return JSONResponse({"detail": str(error), "reason": reason}, 409)
-    return site.pages.page("sorry", title=title, message=str(error))
-
-
-def participant_routes(site: Site) -> APIRouter:
-    """The addresses that participants use."""
-    router = APIRouter(include_in_schema=False)
-    entrance, part = Entrance(site), Participation(site)
-    if part.chats is not None:
-        router.include_router(chat_routes(part.chats))
-
-    @router.get("/")
-    def arrive(request: Request) -> Response:
-        try:
-            return entrance.arrive(request)
-        except NotRecruited as error:
-            if wants_json(request):
-                raise HTTPException(403, str(error)) from error
-            return site.pages.page("sorry", 403, title="Not quite here", message=str(error))
-
-    @router.post("/begin")
-    def begin(request: Request, form: SentForm) -> Response:
-        try:
-            return entrance.begin(request, form)
-        except StudyFull as error:
-            titles = {"full": "All places are taken", "paused": "A short break"}
-            title = titles.get(error.reason, "This study is closed")
-            return _sorry(request, site, title, error, error.reason)
-        except (Blocked, SessionOver) as error:
-            return _sorry(request, site, "You have been here", error, "blocked")
-
-    @router.get("/study")
-    def current(request: Request) -> Response:
-        try:
-            return part.current(request)
-        except SessionOver as error:
-            return _sorry(request, site, "This session is over", error, error.state)
-
-    @router.post("/study")
-    async def answer(request: Request, sent: SentAnswer) -> Response:
-        try:
-            return await part.answer(request, sent)
-        except SessionOver:  # the page says so
-            return onward(request, _HERE)
-
-    @router.post("/events")
-    def events(request: Request, sent: SentEvents) -> Response:
-        try:
-            return part.log(request, sent)
-        except UnknownSession as error:
-            raise HTTPException(403, str(error)) from error
-
-    @router.get("/declined")
-    def declined() -> Response:
-        return site.pages.page(
-            "sorry",
-            title="Thank you for considering it",
-            message="You chose not to take part. Nothing about you was kept; you may close this "
-            "page.",
-        )
-
-    return router

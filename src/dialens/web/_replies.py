@@ -16,8 +16,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from dialens.agents import ENDED, Agent, AgentError, Message, streamed
-from dialens.studies import spoken
-from dialens.studies.design import Conversations
+from dialens.studies import Study, spoken
 from dialens.studies.store import (
     LEASE_S,
     AgentFailure,
@@ -49,6 +48,7 @@ class LiveReply:
     lease: Lease
     agent: Agent
     seed: int
+    language: str | None = None
     began: float = 0.0
     finished: bool = False
     _pieces: list[str] = field(default_factory=list)
@@ -105,16 +105,18 @@ class Replies:
         self,
         conversations: ConversationStore,
         agents: Mapping[str, Agent],
-        settings: Conversations,
+        study: Study,
         clock: Callable[[], datetime],
         *,
         most: int = MOST_AT_ONCE,
     ) -> None:
-        """Ask `agents` as the study's `settings` say, and keep what they say in `conversations`."""
+        """Ask `agents` as the study says, and keep what they say in `conversations`."""
+        assert study.design.conversations is not None
         self.conversations = conversations
         self.server = secrets.token_hex(16)
         self._agents = agents
-        self._settings = settings
+        self._study = study
+        self._settings = study.design.conversations
         self._clock = clock
         self._most = most
         self._lock = threading.Lock()
@@ -126,7 +128,9 @@ class Replies:
     def start(self, lease: Lease, session: Session, agent: str) -> LiveReply:
         """Ask an agent for the reply that is leased."""
         key = key_of(session, lease.exchange.talk, lease.exchange.number)
-        live = LiveReply(lease, self._agents[agent], _seed(session, lease.exchange.talk))
+        live = LiveReply(
+            lease, self._agents[agent], _seed(session, lease.exchange.talk), session.language
+        )
         with self._lock:
             self._live[key] = live
             self._waiting.append((key, live))
@@ -173,9 +177,9 @@ class Replies:
             self._done(key, live)
 
     def _asked(self, live: LiveReply) -> AgentReply | AgentFailure:
-        utterances = spoken(
-            (*live.lease.before, live.lease.exchange), greeting=self._settings.greeting
-        )
+        talks = self._study.said_in(live.language).design.conversations
+        assert talks is not None
+        utterances = spoken((*live.lease.before, live.lease.exchange), greeting=talks.greeting)
         history = [
             Message("agent" if role == "agent" else "partner", text) for role, text in utterances
         ]

@@ -4,18 +4,26 @@ import secrets
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 
+from starlette.requests import Request
+
 from dialens.agents import Agent
-from dialens.studies import Screen, Study, estimate
+from dialens.base import DialensError, counted, first_line
+from dialens.studies import Screen, Study, estimate, media_files
 from dialens.studies.design import MTurkRecruiter
 from dialens.studies.plan import Planner
 from dialens.studies.recruiters import completion_code
-from dialens.studies.store import ConversationStore, Session, Store
+from dialens.studies.store import ConversationStore, Session, Store, StudyRecord
+from dialens.studies.texts import Texts
+from dialens.web._arrival import WrongDevice
 from dialens.web._cookies import CookieJar
+from dialens.web._devices import device_of
+from dialens.web._operation import RunningStudy
 from dialens.web._pages import Pages
 from dialens.web._password import Password
 from dialens.web._replies import Replies
@@ -24,6 +32,9 @@ from dialens.web._talking_agents import open_agents
 MTURK = "https://www.mturk.com"
 MTURK_SANDBOX = "https://workersandbox.mturk.com"
 PROLIFIC_DONE = "https://app.prolific.com/submissions/complete"
+
+UNREADABLE = (DialensError, ValueError, KeyError, TypeError)
+"""What is raised if a definition in the database is not one that this dialens can serve."""
 
 Clock = Callable[[], datetime]
 
@@ -42,10 +53,15 @@ class Site:
         planner: Gives everybody's screens.
         cookies: What browsers keep.
         password: The researcher's.
-        pages: Makes HTML.
+        pages: Makes HTML in the study's own language.
         minutes: What a participation takes, roughly, in the longest cell.
         clock: The time.
+        running: How the study is run now.
         replies: Asks agents, where participants talk with them.
+        media: Where pictures, sounds and films of items lie, by name.
+        any_device: Whether people may take part on devices that the study is not for.
+        folder: Where the study file lies.
+        versions: Sites of earlier versions that people are still in, by the hash of the study.
     """
 
     study: Study
@@ -56,7 +72,12 @@ class Site:
     pages: Pages
     minutes: int
     clock: Clock
+    running: RunningStudy
     replies: Replies | None = None
+    media: Mapping[str, Path] = field(default_factory=dict)
+    any_device: bool = False
+    folder: Path | None = None
+    versions: "dict[str, Site]" = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -76,27 +97,95 @@ class Site:
             store: Where answers go.
             password: For the researcher's pages.
             clock: The time, with its zone.
-            folder: Where the study file lies; paths of agents start there.
+            folder: Where the study file lies; paths of agents and media start there.
             agents: Whom participants talk with, by name; made as the study says if not given.
         """
-        talks, replies = study.design.conversations, None
-        if talks is not None:
-            own = open_agents(study, folder or Path()) if agents is None else agents
-            replies = Replies(ConversationStore(store.database), own, talks, clock)
+        replies = _replies(study, store, clock, folder, agents)
         store.register(study, now=clock())
+        own = Password(password, clock=time.monotonic)
+        site = cls._made(study, store, own, clock, replies, folder)
+        for record in store.studies():
+            if record.name == study.name and record.hash != study.hash:
+                site._add_version(record)
+        return site
+
+    @classmethod
+    def _made(
+        cls,
+        study: Study,
+        store: Store,
+        password: Password,
+        clock: Clock,
+        replies: Replies | None,
+        folder: Path | None,
+    ) -> "Site":
         framed = isinstance(study.design.recruiter, MTurkRecruiter)
-        named = f"{study.name}-{study.design.version}"
         return cls(
             study,
             store,
             Planner(study),
-            CookieJar(store.secrets.signing_key(), named, framed=framed),
-            Password(password, clock=time.monotonic),
-            Pages(study.design.title, study.design.language),
+            # Not the version: a new one has to know people who are under way in the last.
+            CookieJar(store.secrets.signing_key(), study.name, framed=framed),
+            password,
+            Pages(study.design),
             round(max(cell.minutes for cell in estimate(study).cells)),
             clock,
+            RunningStudy(study, store),
             replies,
+            media_files(study, folder or Path()),
+            folder=folder,
         )
+
+    def _add_version(self, record: StudyRecord) -> None:
+        """Serve another version to those who are in it, if this dialens can read it."""
+        try:
+            study = record.study
+            replies = _replies(study, self.store, self.clock, self.folder, None)
+            parts = (study, self.store, self.password, self.clock, replies, self.folder)
+            self.versions[record.hash] = Site._made(*parts)
+        except UNREADABLE:
+            return
+
+    def serves(self, session: Session) -> bool:
+        """Whether a session is of this version, or of another that can be finished here."""
+        return session.study == self.study.hash or session.study in self.versions
+
+    def media_file(self, name: str) -> Path | None:
+        """Where a picture, sound or film of any version lies; none if there is none."""
+        found = (site.media.get(name) for site in (self, *self.versions.values()))
+        return next((path for path in found if path is not None), None)
+
+    def close(self) -> None:
+        """Stop asking agents, in all versions."""
+        for site in (self, *self.versions.values()):
+            if site.replies is not None:
+                site.replies.close()
+
+    @cached_property
+    def _translated_pages(self) -> dict[str, Pages]:
+        return {name: Pages(study.design) for name, study in self.study.translations.items()}
+
+    def pages_in(self, language: str | None) -> Pages:
+        """Pages in a language of the study; in its own for any other, or none."""
+        return self._translated_pages.get(language or "", self.pages)
+
+    @cached_property
+    def researcher_pages(self) -> Pages:
+        """The researcher's pages, which are in English."""
+        return Pages(self.study.design, Texts.of("en"))
+
+    def language(self, request: Request) -> str:
+        """The language of who asks: that of the session, else the one chosen by link, or before."""
+        visit = self.cookies.visit(request)
+        chosen = request.query_params.get("lang")
+        before = None if visit is None else visit.language
+        wanted = (before,) if visit is not None and visit.token is not None else (chosen, before)
+        known = [name for name in wanted if name in self.study.languages]
+        return known[0] if known and known[0] else self.study.design.language
+
+    def pages_for(self, request: Request) -> Pages:
+        """Pages in the language of who asks."""
+        return self.pages_in(self.language(request))
 
     @property
     def framed_by(self) -> tuple[str, ...]:
@@ -105,7 +194,7 @@ class Site:
 
     @property
     def _mturk(self) -> MTurkRecruiter | None:
-        recruiter = self.study.design.recruiter
+        recruiter = self.running.now().design.recruiter
         return recruiter if isinstance(recruiter, MTurkRecruiter) else None
 
     @property
@@ -114,23 +203,69 @@ class Site:
         sandbox = self._mturk is None or self._mturk.sandbox
         return f"{MTURK_SANDBOX if sandbox else MTURK}/mturk/externalSubmit"
 
-    @property
-    def code(self) -> str | None:
-        """The study's own completion code, where it has one; the platform knows the same."""
-        return completion_code(self.study)
+    def code(self, outcome: str = "completed") -> str | None:
+        """The study's own code for how a participation ends; the platform knows the same."""
+        return completion_code(self.running.now(), outcome)
+
+    def check_device(self, request: Request, measured: str = "") -> None:
+        """Refuse a device that the study is not for.
+
+        Args:
+            request: What the browser sent.
+            measured: What the page's script found.
+
+        Raises:
+            WrongDevice: In words for participants.
+        """
+        fit = self.study.design.presentation.devices
+        if not self.any_device and device_of(request.headers, measured) not in fit:
+            say = self.pages_for(request).texts.say
+            wanted = ", ".join(say(f"device_{device}") for device in fit)
+            raise WrongDevice(say("wrong_device", devices=wanted))
 
     def screens(self, session: Session) -> tuple[Screen, ...]:
         """What the owner of a session sees, from the first screen to the last."""
-        return self.planner.screens(session.cell, session.seed)
+        return self.planner.screens(session.cell, session.seed, session.language)
 
     def complete(self, session: Session) -> str:
         """End a session that stands at its last screen; gives the completion code."""
         asked = len(self.screens(session)) - 1
-        return self.store.complete(session.token, screens=asked, now=self.clock(), code=self.code)
+        return self.store.complete(session.token, screens=asked, now=self.clock(), code=self.code())
 
     def tie_breaker(self) -> int:
         """A random number that decides between equally empty cells."""
         return secrets.randbits(63)
+
+
+def _replies(
+    study: Study,
+    store: Store,
+    clock: Clock,
+    folder: Path | None,
+    agents: Mapping[str, Agent] | None,
+) -> Replies | None:
+    talks = study.design.conversations
+    if talks is None:
+        return None
+    own = open_agents(study, folder or Path()) if agents is None else agents
+    return Replies(ConversationStore(store.database), own, study, clock)
+
+
+def unserved_versions(store: Store, study: Study, folder: Path) -> Iterator[str]:
+    """Says of each other version with people in it that cannot be finished here why not."""
+    for record in store.studies():
+        if record.name != study.name or record.hash == study.hash:
+            continue
+        live = sum(cell.live for cell in store.progress(record.hash))
+        try:
+            open_agents(record.study, folder)
+        except UNREADABLE as error:
+            if live:
+                people = counted(live, "person is", "people are")
+                yield (
+                    f"Version {record.version} cannot be finished here, and {people} under way in "
+                    f"it: {first_line(error)}"
+                )
 
 
 class SessionCache:

@@ -6,29 +6,33 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from anyio import to_thread
 from fastapi import Depends, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse, RedirectResponse, Response
+from fastapi.responses import FileResponse, JSONResponse, RedirectResponse, Response
 from starlette.exceptions import HTTPException
 
 from dialens.base import DialensError
+from dialens.studies import MEDIA_TYPES
 from dialens.studies.store import EventError, StoreUnavailable
 from dialens.web._api import api_routes
 from dialens.web._guard import BODY_SECONDS, MOST_BYTES, Guard, security_headers
-from dialens.web._pages import ASSETS, asset
-from dialens.web._participant import participant_routes
-from dialens.web._researcher import SentToLogin, researcher_routes
+from dialens.web._pages import ASSETS, LOST, asset
+from dialens.web._participant_routes import participant_routes
+from dialens.web._refusal import Refusal
+from dialens.web._researcher import SentToLogin, researcher_preview, researcher_routes
 from dialens.web._site import Site
 from dialens.web._watching import Watch
 
 _THREADS = 4
+_KEPT = {"cache-control": "public, max-age=31536000, immutable"}
 _TITLES = {
-    403: "This did not work",
-    404: "There is nothing here",
-    405: "This did not work",
-    408: "That took too long",
-    413: "That was too much",
-    429: "Please wait a little",
-    503: "One moment, please",
+    403: "refused_title",
+    404: "missing_title",
+    405: "refused_title",
+    408: "slow_title",
+    413: "large_title",
+    429: "wait_title",
+    503: "moment_title",
 }
+"""Keys of the texts above refusals, by status."""
 
 
 def study_app(
@@ -59,13 +63,15 @@ def study_app(
         redoc_url=None,
         openapi_url="/api/openapi.json",
         lifespan=_lifespan(site),
-        dependencies=[Depends(_not_refused)],
+        dependencies=[Depends(not_refused)],
     )
-    watch = Watch(site.store, site.study.hash)
+    watch = Watch(site.store, site.study)
     app.include_router(participant_routes(site))
     app.include_router(researcher_routes(site, watch))
+    app.include_router(researcher_preview(site))
     app.include_router(api_routes(site, watch))
     _add_plain(app, site)
+    add_assets(app, lambda: site)
     _add_handlers(app, site)
     app.add_middleware(
         Guard,
@@ -82,13 +88,13 @@ def _lifespan(site: Site) -> Callable[[FastAPI], AbstractAsyncContextManager[Non
         # More of them only wait for each other, for Python's lock and for the one that may write.
         to_thread.current_default_thread_limiter().total_tokens = _THREADS
         yield
-        if site.replies is not None:
-            await to_thread.run_sync(site.replies.close)
+        await to_thread.run_sync(site.close)
 
     return served
 
 
-async def _not_refused(request: Request) -> None:
+async def not_refused(request: Request) -> None:
+    """Say why the guard refuses a request."""
     # Not a plain function: that would wait for a thread behind everybody who stores something.
     refusal = request.scope.get("dialens.refusal")
     if refusal is not None:
@@ -101,13 +107,24 @@ def _add_plain(app: FastAPI, site: Site) -> None:
         site.store.study(site.study.hash)
         return JSONResponse({"status": "ok", "study": site.study.name})
 
+
+def add_assets(app: FastAPI, site: Callable[[], Site]) -> None:
+    """Serve style sheets and scripts, and the media of what is served."""
+
     @app.get("/assets/{name}", include_in_schema=False)
     def assets(name: str) -> Response:
         # A name out of a list, never a path.
         if name not in ASSETS:
             raise HTTPException(404)
-        kept = {"cache-control": "public, max-age=31536000, immutable"}
-        return Response(asset(name), media_type=ASSETS[name], headers=kept)
+        return Response(asset(name), media_type=ASSETS[name], headers=_KEPT)
+
+    @app.get("/media/{name}", include_in_schema=False)
+    def media(name: str) -> Response:
+        # As above; what is not there is of another study, or gone.
+        path = site().media_file(name)
+        if path is None or not path.is_file():
+            raise HTTPException(404)
+        return FileResponse(path, media_type=MEDIA_TYPES[path.suffix.lower()], headers=_KEPT)
 
 
 def _add_handlers(app: FastAPI, site: Site) -> None:
@@ -115,28 +132,33 @@ def _add_handlers(app: FastAPI, site: Site) -> None:
         headers = dict(error.headers or {})
         if request.url.path.startswith("/api") or "json" in request.headers.get("accept", ""):
             return JSONResponse({"detail": str(error.detail)}, error.status_code, headers)
-        title = _TITLES.get(error.status_code, "Something went wrong")
-        message = "" if error.status_code in (404, 405) else str(error.detail)
-        page = site.pages.page("sorry", error.status_code, title=title, message=message)
+        researcher = request.url.path.startswith("/researcher")
+        pages = site.researcher_pages if researcher else site.pages_for(request)
+        texts = pages.texts
+        title = texts.say(_TITLES.get(error.status_code, "wrong_title"))
+        message = error.said(texts) if isinstance(error, Refusal) else str(error.detail)
+        lost = error.status_code in (404, 405)
+        if lost:
+            message = texts.say("missing")
+        page = pages.sorry(title, message, error.status_code, advice=LOST if lost else "")
         page.headers.update(headers)
         return page
 
     def unavailable(request: Request, error: DialensError) -> Response:
-        message = "The study's database does not answer. Nothing is lost; please try again."
-        return refused(request, HTTPException(503, message, {"retry-after": "5"}))
+        return refused(request, Refusal(503, "unavailable", {"retry-after": "5"}))
 
     def unreadable(request: Request, error: Exception) -> Response:
         if isinstance(error, RequestValidationError) and request.url.path.startswith("/api"):
             # Not the values: what a stranger sent is not repeated to them.
             problems = [{name: e[name] for name in ("loc", "msg", "type")} for e in error.errors()]
             return JSONResponse({"detail": problems}, 422)
-        return refused(request, HTTPException(400, "This could not be read."))
+        return refused(request, Refusal(400, "unreadable"))
 
     def to_login(request: Request, error: Exception) -> Response:
         return RedirectResponse("/researcher/login", 303)
 
     def broken(request: Request, error: Exception) -> Response:
-        page = refused(request, HTTPException(500, "This is our fault. Please try again."))
+        page = refused(request, Refusal(500, "our_fault"))
         page.headers.update(security_headers(framed_by=site.framed_by))  # made beyond the guard
         return page
 

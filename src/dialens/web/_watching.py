@@ -8,10 +8,12 @@ from typing import Any
 import polars as pl
 
 from dialens.analysis.bias import FLAGS, flag_raters, study_data
+from dialens.studies import Study
 from dialens.studies.export import tables
 from dialens.studies.store import (
     CellProgress,
     ConversationStore,
+    EarlyEnd,
     Store,
     Times,
     last_failures,
@@ -56,6 +58,7 @@ class Overview:
         n_failed: Of these, failed.
         agents: How agents do that participants talk with (`frames.replies_by_agent`).
         failures: Their newest failures.
+        ends: How many did not agree, were screened out, or withdrew.
     """
 
     at: datetime
@@ -67,15 +70,17 @@ class Overview:
     n_failed: int
     agents: list[dict[str, Any]] = field(default_factory=list)
     failures: list[dict[str, Any]] = field(default_factory=list)
+    ends: tuple[EarlyEnd, ...] = ()
 
 
 class Watch:
     """Gives overviews, computed at most every ten seconds, however many pages are open."""
 
-    def __init__(self, store: Store, study: str) -> None:
-        """Watch the study with this hash."""
+    def __init__(self, store: Store, study: Study) -> None:
+        """Watch a study that is registered in the store."""
         self._store = store
-        self._study = study
+        self._study = study.hash
+        self._shown = {str(study.design.version): study}
         self._lock = threading.Lock()
         self._last: Overview | None = None
 
@@ -90,7 +95,8 @@ class Watch:
         return replace(kept, cells=cells)
 
     def _made(self, now: datetime) -> Overview:
-        ratings, questions, _ = tables(self._store.answers_frame(self._study))
+        answers = self._store.answers_frame(self._study)
+        ratings, questions, _ = tables(answers, self._shown)
         checks = questions.filter(pl.col("question").str.starts_with("check_"))
         talking = ConversationStore(self._store.database)
         failed = talking.failures_frame(self._study)
@@ -104,6 +110,7 @@ class Watch:
             checks.filter(pl.col("answer") == "failed").height,
             replies_by_agent(talking.exchanges_frame(self._study), failed),
             list(last_failures(failed)),
+            self._store.early_ends(self._study),
         )
 
 
@@ -112,7 +119,7 @@ def raters_of(ratings: pl.DataFrame, questions: pl.DataFrame) -> tuple[RaterQual
 
     Args:
         ratings: In the columns of an export.
-        questions: In the columns of `dialens.studies.export._export.QUESTIONNAIRES`.
+        questions: In the columns of `dialens.studies.export._tables.QUESTIONNAIRES`.
     """
     if ratings["rater"].n_unique() < 2:
         return ()  # flags compare people with each other

@@ -11,7 +11,7 @@ from dialens.base import DialensError
 from dialens.cli.study._recruit import app
 from dialens.studies import load_study
 from dialens.studies.design import MTurkRecruiter, ProlificRecruiter
-from dialens.studies.store import Session, Store
+from dialens.studies.store import OperationStore, Session, Store
 from tests.studies.recruiters.conftest import URL
 from tests.studies.recruiters.prolific_server import ProlificServer
 from tests.studies.recruiters.turk import Turk
@@ -126,6 +126,33 @@ def test_from_posting_to_bonus(folder: Path, turk: Turk) -> None:
     assert "takes nobody new" in done("expire", folder, *at)
     assert "is deleted" in done("delete", folder, hit, *at)
     assert "Nothing is posted" in done("status", folder, *at)
+
+
+def test_a_bonus_by_completion_code_and_payment_is_written_down(folder: Path, turk: Turk) -> None:
+    at = ("--endpoint", turk.url)
+    done("create", folder, "--url", URL, "--yes", *at)
+    hit = next(iter(turk.hits))
+    (anna, code), (_, other) = come(folder, "A1ANNA"), come(folder, "A2BEN")
+    work = turk.hand_in(hit, "A1ANNA", code)
+    turk.hand_in(hit, "A2BEN", other)
+    done("approve", folder, work, "--yes", *at)
+    with Store.open(f"sqlite:///{folder / 'study.db'}") as store:
+        (mine,) = OperationStore(store, "command").code_holders(code)
+        (theirs,) = OperationStore(store, "command").code_holders(other)
+    assert mine.participant == anna.participant
+    assert mine.paid_at is not None
+    assert theirs.paid_at is None
+    done("bonus", folder, code, "--amount", "0.50", "--reason", "It took long.", "--yes", *at)
+    assert [one["AssignmentId"] for one in turk.bonuses] == [work]
+
+
+def test_places_and_pay_are_those_that_hold_now(folder: Path) -> None:
+    study = load_study(folder)
+    with Store.open(f"sqlite:///{folder / 'study.db'}") as store:
+        changed = {"targets": 4, "recruiter": {"reward": 2}}
+        OperationStore(store, "dashboard").operate(study.hash, changed, now=NOON)
+    # Two cells of four; 20 % for fewer than ten.
+    assert "8 × (2.00 + 0.40 fee) = 19.20 USD" in done("estimate", folder)
 
 
 def test_prolific_is_a_draft_until_published(

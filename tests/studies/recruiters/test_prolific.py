@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from dialens.base import DialensError
+from dialens.studies import TEA, study_of
 from dialens.studies.recruiters import Prolific, completion_code, match
 from tests.studies.recruiters.conftest import URL, tea
 from tests.studies.recruiters.platform import LOSE, Answer
@@ -46,13 +47,17 @@ def test_a_draft_is_made_as_the_study_file_says(
         f"{URL}&PROLIFIC_PID={{{{%PROLIFIC_PID%}}}}&STUDY_ID={{{{%STUDY_ID%}}}}"
         "&SESSION_ID={{%SESSION_ID%}}"
     )
-    assert body["completion_codes"] == [
-        {
-            "code": completion_code(study),
-            "code_type": "COMPLETED",
-            "actions": [{"action": "MANUALLY_REVIEW"}],
-        }
-    ]
+    review, give_back = body["completion_codes"][0], body["completion_codes"][1]
+    assert review == {
+        "code": completion_code(study),
+        "code_type": "COMPLETED",
+        "actions": [{"action": "MANUALLY_REVIEW"}],
+    }
+    assert give_back["code"] == completion_code(study, "no_consent")
+    assert give_back["code_type"] == "NO_CONSENT"
+    assert [one["action"] for one in give_back["actions"]] == ["REQUEST_RETURN"]
+    codes = [one["code"] for one in body["completion_codes"]]
+    assert len(set(codes)) == len(codes) == 3  # completed, no consent, withdrawn
     assert body["filters"] == [
         {"filter_id": "current-country-of-residence", "selected_values": ["0", "1"]}
     ]
@@ -210,7 +215,10 @@ def test_nobody_there() -> None:
 def test_one_code_for_server_and_platform() -> None:
     plain = tea(kind="prolific")
     assert completion_code(plain) == completion_code(tea(kind="prolific"))
-    assert completion_code(plain) != completion_code(tea(kind="prolific", reward=2))
+    # The reward may be raised while people take part: the platform knows the same code still.
+    assert completion_code(plain) == completion_code(tea(kind="prolific", reward=2))
+    other = study_of(TEA | {"title": "Another", "recruiter": {"kind": "prolific"}})
+    assert completion_code(plain) != completion_code(other)
     assert completion_code(tea(kind="prolific", completion_code="C0DE1")) == "C0DE1"
     assert completion_code(tea(kind="mturk")) is None
 

@@ -19,7 +19,8 @@ def arrive_often(url: str, number: int, times: int) -> None:
     draw = seeds(number)
     with Store.open(url, secrets=KEY) as store:
         for _ in range(times):
-            store.begin(STUDY, recruiter="link", worker=None, now=NOON, seed_source=draw)
+            came = store.begin(STUDY, recruiter="link", worker=None, now=NOON, seed_source=draw)
+            store.admit(came.token, now=NOON, seed_source=draw)
 
 
 def arrive_as_the_same(url: str, number: int, people: int, log: Path) -> None:
@@ -35,6 +36,7 @@ def arrive_as_the_same(url: str, number: int, people: int, log: Path) -> None:
                 now=NOON,
                 seed_source=seeds(number * 1000 + person),
             )
+            came = store.admit(came.token, now=NOON, seed_source=seeds(number * 1000 + person))
             note(log, person, came.participant, came.cell, came.seed)
 
 
@@ -80,13 +82,14 @@ def _insist(store: Store, number: int, draw: object) -> Session:
     worker = f"{number}-{random.getrandbits(64)}"  # a retry is the same person
     while True:
         try:
-            return store.begin(
+            came = store.begin(
                 STUDY,
                 recruiter="link",
                 worker=worker,
                 now=NOON,
                 seed_source=draw,  # type: ignore[arg-type]
             )
+            return store.admit(came.token, now=NOON, seed_source=draw)  # type: ignore[arg-type]
         except StoreUnavailable:
             time.sleep(0.02)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 from dialens.studies import Field, Screen
-from dialens.studies.store import Policy, Session, Store, StudyRecord, Submission
+from dialens.studies.store import OperationStore, Policy, Session, Store, StudyRecord, Submission
 from dialens.studies.store import _registration as registration
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -64,9 +64,10 @@ def arrive(
     now: datetime = NOON,
     seed: int = 0,
 ) -> Session:
-    return store.begin(
-        study.hash, recruiter="mturk", worker=worker, now=now, seed_source=seeds(seed)
-    )
+    """Somebody comes and agrees to take part."""
+    source = seeds(seed)
+    came = store.begin(study.hash, recruiter="mturk", worker=worker, now=now, seed_source=source)
+    return store.admit(came.token, now=now, seed_source=source)
 
 
 def rating(index: int) -> Screen:
@@ -80,3 +81,8 @@ def rating(index: int) -> Screen:
 
 def given(index: int, key: str = "k", value: float = 50.0) -> Submission:
     return Submission(rating(index), index, {"readability": value, "coherence": value + 1}, key)
+
+
+def set_cell(store: Store, study: str, cell: str, state: str) -> None:
+    """As a researcher would."""
+    OperationStore(store, "command").set_cell(study, cell, state, now=NOON)

@@ -49,6 +49,7 @@ class Histories(RuleBasedStateMachine):
                 now=self.now,
                 seed_source=self.draw,
             )
+            came = self.store.admit(came.token, now=self.now, seed_source=self.draw)
         except StudyFull:
             return
         except Blocked:

@@ -13,6 +13,7 @@ from dialens.studies import Field, Screen
 from dialens.studies.store import (
     AgentFailure,
     ConversationStore,
+    OperationStore,
     ParticipantMessage,
     Secrets,
     Store,
@@ -114,6 +115,8 @@ def test_forgetting_leaves_nothing(store: Store, keeps) -> None:
 def test_forgetting_reaches_every_table_with_people_in_it(store: Store) -> None:
     """A table added later that is not cleared is found here."""
     gone = participate(store, WORKER, "words")
+    OperationStore(store, "command").exclude(gone, "too fast", now=NOON)
+    store.depart(arrive(store, store.studies()[0]).token, "no_consent")
     with store.database.reading() as connection:
         before = _rows(connection)
     assert all(before[name] for name in before)
@@ -121,7 +124,7 @@ def test_forgetting_reaches_every_table_with_people_in_it(store: Store) -> None:
     with store.database.reading() as connection:
         after = _rows(connection)
     left = {name for name, count in after.items() if count}
-    assert left == {"studies", "cells", "settings"}
+    assert left == {"studies", "cells", "settings", "departures"}
 
 
 def _rows(connection) -> dict[str, int]:

@@ -42,6 +42,7 @@ from tests.studies.store.people import (
     register,
     register_cells,
     seeds,
+    set_cell,
 )
 
 HOUR = timedelta(hours=1)
@@ -104,6 +105,7 @@ def test_cells_fill_evenly_and_stop_at_the_target(store: Store) -> None:
     order = []
     for _ in range(12):
         came = store.begin(study.hash, recruiter="link", worker=None, now=NOON, seed_source=draw)
+        came = store.admit(came.token, now=NOON, seed_source=draw)
         order.append(came.cell)
         counts = Counter(order)
         assert max(counts.values()) - min(counts[name] for name in CELLS) <= 1
@@ -117,22 +119,22 @@ def test_cells_fill_evenly_and_stop_at_the_target(store: Store) -> None:
 def test_a_paused_or_closed_cell_gets_nobody_new(store: Store) -> None:
     study = register(store, cells=("a", "b"), target=2)
     inside = arrive(store, study)
-    store.pause_cell(study.hash, inside.cell)
+    set_cell(store, study.hash, inside.cell, "paused")
     other = "b" if inside.cell == "a" else "a"
     assert {arrive(store, study).cell for _ in range(2)} == {other}
     with pytest.raises(StudyFull) as full:
         arrive(store, study)
     assert full.value.reason == "paused"
     assert store.submit(inside.token, given(0), now=NOON).outcome == "stored"
-    store.close_cell(study.hash, inside.cell)
-    store.close_cell(study.hash, other)
+    set_cell(store, study.hash, inside.cell, "closed")
+    set_cell(store, study.hash, other, "closed")
     with pytest.raises(StudyFull) as full:
         arrive(store, study)
     assert full.value.reason == "closed"
-    store.open_cell(study.hash, inside.cell)
+    set_cell(store, study.hash, inside.cell, "open")
     assert arrive(store, study).cell == inside.cell
     with pytest.raises(DialensError, match="no cell 'aa'"):
-        store.open_cell(study.hash, "aa")
+        set_cell(store, study.hash, "aa", "open")
 
 
 def test_a_screen_counts_once(store: Store) -> None:
@@ -291,8 +293,10 @@ def test_block_lets_nobody_back(store: Store) -> None:
         arrive(store, study, "w")
     assert store.submit(came.token, given(1), now=NOON).outcome == "stored"
     store.expire(study.hash, now=NOON + HOUR)
-    with pytest.raises(SessionOver):
-        store.submit(came.token, given(2), now=NOON + HOUR)
+    with pytest.raises(SessionOver):  # the page is loaded again
+        store.come_back(came.token, now=NOON + HOUR)
+    # What is sent from a page that was open all the time is no return.
+    assert store.submit(came.token, given(2), now=NOON + HOUR).outcome == "stored"
 
 
 def test_without_an_id_everybody_is_new(store: Store) -> None:

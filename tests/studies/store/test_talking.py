@@ -26,6 +26,7 @@ from dialens.studies.store import (
 )
 from dialens.studies.store._frames import FAILURES
 from tests.studies.store.conftest import KEY
+from tests.studies.store.older import take_back
 from tests.studies.store.people import NOON, SECOND, arrive, given, register
 
 LATER = NOON + timedelta(seconds=LEASE_S)
@@ -60,12 +61,10 @@ def test_a_database_from_before_conversations_is_brought_up_to_date(url: str) ->
     with Store.open(url, secrets=KEY) as store:
         came = arrive(store, register(store))
         store.submit(came.token, given(0), now=NOON)
-        with store.database.writing() as connection:
-            connection.exec_driver_sql("DROP TABLE failures")
-            connection.exec_driver_sql("DROP TABLE exchanges")
-            connection.exec_driver_sql("UPDATE alembic_version SET version_num = '0001'")
+        take_back(store.database, "0001")
     with Store.open(url, secrets=KEY) as store:
         assert store.answers_frame("hash-of-tea").height == 2
+        assert store.session(came.token).language is None
         talking = ConversationStore(store.database)
         say(talking, came.token, 1, index=1)
         assert states(talking, came.token) == [WAITING]

@@ -4,7 +4,7 @@ from ._consistency import consistency, consistency_differences
 from ._data import StudyData, read_study, study_data
 from ._effects import effects
 from ._paper import PaperTable, paper_tables, split_effects
-from ._raters import FLAGS, flag_raters, robustness
+from ._raters import FLAGS, flag_raters, rater_flags, robustness
 from ._response_biases import response_biases
 from ._scales import LEFT_OUT, TAKEN_AS_POINTS
 from ._simulation import SimulatedStudy
@@ -24,6 +24,7 @@ __all__ = [
     "effects",
     "flag_raters",
     "paper_tables",
+    "rater_flags",
     "read_study",
     "response_biases",
     "robustness",

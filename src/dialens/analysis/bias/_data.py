@@ -31,6 +31,8 @@ NONE = "none"
 SHOWN = "shown"
 """The level of an anchor that is not told apart any further."""
 
+EXCLUDED = "excluded participants"
+
 FACTORS = ("anchor", "layout", "deadline")
 """Factors of the design that have effects of their own; others are kept as columns."""
 
@@ -115,6 +117,7 @@ def read_study(
     kinds: Mapping[str, str] | None = None,
     load: Callable[..., pl.DataFrame] = load_ratings,
     say: Callable[[str], None] = lambda _: None,
+    with_excluded: bool = False,
 ) -> StudyData:
     """Read an export or a table of ratings.
 
@@ -128,10 +131,14 @@ def read_study(
         kinds: The kind of answer of a quality, where the table does not say it.
         load: What reads the ratings: `load_ratings`, or the same with options.
         say: Called with each sentence that a reader should hear at once.
+        with_excluded: Whether people who were excluded count all the same.
     """
     source = Path(path)
     named, kept = dict(factors or {}), dict(where or {})
     ratings = with_kinds(load(source, factors=[*named.values(), *kept]), kinds or {})
+    ratings, gone = (ratings, []) if with_excluded else _without_excluded(ratings)
+    for note in gone:
+        say(f"{note.part}: {note.reason}.")
     broken = _broken_battles(ratings, source)
     for note in broken:
         say(f"{note.part}: {note.reason}.")
@@ -151,7 +158,20 @@ def read_study(
             answers = pl.read_parquet(file) if file.suffix == ".parquet" else pl.read_csv(file)
             break
     data = study_data(ratings, answers, factors=list(named), normalise=normalise)
-    return replace(data, notes=(*broken, *data.notes))
+    return replace(data, notes=(*gone, *broken, *data.notes))
+
+
+def _without_excluded(ratings: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
+    """Ratings without those of people whom the researcher excluded, and a note that says so."""
+    if "excluded" not in ratings.columns:
+        return ratings, []
+    said = pl.col("excluded").cast(pl.String).str.to_lowercase() == "true"
+    gone = ratings.filter(said)
+    if not gone.height:
+        return ratings, []
+    people = counted(gone["rater"].n_unique(), "person", "people")
+    note = Note(EXCLUDED, f"{people} and {counted(gone.height, 'rating')} are left out")
+    return ratings.filter(said.is_null() | ~said), [note]
 
 
 def _broken_battles(ratings: pl.DataFrame, source: Path) -> list[Note]:

@@ -10,14 +10,16 @@ from dataclasses import dataclass
 import polars as pl
 
 from dialens.analysis.bias._cells import USUAL, Resampling
-from dialens.analysis.bias._data import StudyData
+from dialens.analysis.bias._data import StudyData, study_data
 from dialens.analysis.bias._effects import effects
 from dialens.analysis.bias._scales import Note
 from dialens.base import DialensError
 
 FLAGS: Mapping[str, str] = {
-    "straight_lining": "the same number in nine of ten ratings, or no variation at all",
-    "speeding": "a median time per rating below a third of the median rater’s",
+    "straight_lining": "on each quality the same number in nine of ten ratings, or no variation "
+    "at all",
+    "speeding": "a median time per rating below a third of the median rater’s, or half of the "
+    "screens faster than 600 words a minute and 0.3 seconds a rating",
     "failed_checks": "at least one failed check",
     "round_numbers": "nothing but multiples of ten, where others use finer steps",
     "few_ratings": "fewer than half of the ratings most raters gave",
@@ -27,7 +29,14 @@ FLAGS: Mapping[str, str] = {
 _SAME = 0.9
 _FAST = 1 / 3
 _FINE = 0.8
+_WIDE = 20
 _FEWEST = 8
+_WORDS_PER_SECOND = 600 / 60
+"""Faster than anybody reads who understands: silent reading is about 240 words a minute, skimming
+twice that (Brysbaert, 2019, Journal of Memory and Language 109)."""
+_SECONDS_PER_RATING = 0.3
+"""About the time of a simple reaction without any choice."""
+_MOST_TOO_FAST = 0.5
 
 
 @dataclass(frozen=True)
@@ -35,7 +44,8 @@ class RaterFlags:
     """Raters with what marks them.
 
     Attributes:
-        raters: One row a rater: n_ratings, minutes, median_seconds, same_share, longest_run,
+        raters: One row a rater: n_ratings, minutes, median_seconds, too_fast_share (of screens),
+            same_share (of the most frequent number of each quality and scale), longest_run,
             round_share, n_failed_checks, and one truth value a flag (null where it is not known).
         notes: Flags that could not be set, and why.
     """
@@ -67,22 +77,20 @@ def flag_raters(data: StudyData) -> RaterFlags:
     """
     by = [name for name in ("answered_at", "order", "position") if name in data.ratings.columns]
     ordered = data.ratings.sort("rater", "quality", *by, maintain_order=True, nulls_last=True)
-    run = pl.col("value").rle().struct.field("len").max()
-    per = ordered.group_by("rater", maintain_order=True).agg(
-        median_seconds=pl.col("seconds").median(),
-        same_share=pl.col("value").unique_counts().max() / pl.len(),
-        longest_run=run.cast(pl.Int64),
-        round_share=(pl.col("value") % 10 == 0).mean(),
-        spread=pl.col("value").std(),
+    per = (
+        ordered.group_by("rater", maintain_order=True)
+        .agg(median_seconds=pl.col("seconds").median())
+        .join(_repetition(ordered), on="rater", maintain_order="left")
+        .join(_too_fast(ordered), on="rater", how="left", maintain_order="left")
     )
     result = data.raters.join(per, on="rater", maintain_order="left")
     notes: list[Note] = []
     enough = pl.col("n_ratings") >= _FEWEST
-    flat = ((pl.col("same_share") >= _SAME) | (pl.col("spread") == 0)) & enough
-    wide = float(data.ratings["value"].max()) > 20  # type: ignore[arg-type]
+    flat = ((pl.col("same_share") >= _SAME) | pl.col("constant")) & enough
     usual = float(result["round_share"].median() or 0.0)  # type: ignore[arg-type]
-    coarse = (pl.col("round_share") == 1) & enough & (wide and usual < _FINE)
+    coarse = ((pl.col("round_share") == 1) & enough & (usual < _FINE)).fill_null(value=False)
     fast: pl.Expr = pl.col("median_seconds") < _FAST * pl.col("median_seconds").median()
+    fast |= (pl.col("too_fast_share") >= _MOST_TOO_FAST).fill_null(value=False)
     if result["median_seconds"].null_count() == result.height:
         notes.append(Note("speeding", "no times were recorded (active_ms, shown_at, answered_at)"))
         fast = pl.lit(None, dtype=pl.Boolean)
@@ -96,7 +104,77 @@ def flag_raters(data: StudyData) -> RaterFlags:
         round_numbers=coarse,
         few_ratings=few,
     )
-    return RaterFlags(result.drop("spread"), tuple(notes))
+    return RaterFlags(result.drop("constant"), tuple(notes))
+
+
+def rater_flags(ratings: pl.DataFrame, questions: pl.DataFrame) -> dict[str, list[str]]:
+    """The flags of each rater of an export; nothing where there are too few to compare.
+
+    Args:
+        ratings: In the columns of an export.
+        questions: Its questionnaires.
+    """
+    try:
+        table = flag_raters(study_data(ratings, questions)).raters
+    except DialensError:
+        return {}
+    return {
+        row["rater"]: [flag for flag in FLAGS if row[flag]] for row in table.iter_rows(named=True)
+    }
+
+
+def _repetition(ordered: pl.DataFrame) -> pl.DataFrame:
+    """How far each rater repeats a number, within quality and scale: 5 on one is not 5 on another.
+
+    `same_share` is over all ratings, those of each quality counted against its own most frequent
+    number; round numbers count where a scale has room for others.
+    """
+    scale = ["scale"] if "scale" in ordered.columns else []
+    groups = ["rater", "quality", *scale]
+    wide = pl.col("value").max().over(groups[1:]) > _WIDE
+    return (
+        ordered.with_columns(wide=wide)
+        .group_by(groups, maintain_order=True)
+        .agg(
+            n=pl.len(),
+            same=pl.col("value").unique_counts().max(),
+            run=pl.col("value").rle().struct.field("len").max(),
+            constant=pl.col("value").n_unique() == 1,
+            n_wide=pl.col("wide").sum(),
+            n_round=(pl.col("wide") & (pl.col("value") % 10 == 0)).sum(),
+        )
+        .group_by("rater", maintain_order=True)
+        .agg(
+            same_share=pl.col("same").sum() / pl.col("n").sum(),
+            longest_run=pl.col("run").max().cast(pl.Int64),
+            round_share=pl.when(pl.col("n_wide").sum() > 0)
+            .then(pl.col("n_round").sum() / pl.col("n_wide").sum())
+            .first(),
+            constant=pl.col("constant").all(),
+        )
+    )
+
+
+def _too_fast(ordered: pl.DataFrame) -> pl.DataFrame:
+    """Share of each rater's screens that nobody can have read and answered in that time."""
+    columns = ordered.columns
+    screen = ["attempt", "screen"] if {"attempt", "screen"} <= set(columns) else []
+    words = pl.col("screen_words").first() if "screen_words" in columns else pl.lit(0)
+    if not screen:  # a plain table: each rating for itself
+        ordered = ordered.with_row_index("rating")
+        screen = ["rating"]
+    needed = words.fill_null(0) / _WORDS_PER_SECOND + pl.len() * _SECONDS_PER_RATING
+    return (
+        ordered.group_by(["rater", *screen], maintain_order=True)
+        .agg(
+            seconds=pl.col("seconds").sum(),
+            known=pl.col("seconds").is_not_null().all(),
+            needed=needed,
+        )
+        .filter("known")
+        .group_by("rater", maintain_order=True)
+        .agg(too_fast_share=(pl.col("seconds") < pl.col("needed")).mean())
+    )
 
 
 def robustness(data: StudyData, flags: RaterFlags, *, draws: Resampling = USUAL) -> pl.DataFrame:

@@ -22,6 +22,9 @@ QUESTIONS = pl.Schema(
 _STATES = {
     "completed": "completed it",
     "expired": "left on the way",
+    "withdrawn": "withdrew",
+    "failed_comprehension": "failed the comprehension questions",
+    "screened_out": "were screened out",
     "live": "are still at it",
     "restarted": "began again",
 }

@@ -1,12 +1,8 @@
 """`dialens study analyze`: what raters said, and what biased them."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import polars as pl
 import typer
 
 from dialens.analysis.bias import Resampling, analyse_study, read_study
@@ -22,39 +18,25 @@ from dialens.cli._rating_options import (
 )
 from dialens.cli._tables_and_figures import FIGURES, Figures, print_figures, write_asked
 from dialens.cli._terminal import plain_console
-from dialens.cli.study._database import DATABASE, DatabaseOption, database_of, recorded_study
-from dialens.cli.study._extra import studies_extra
+from dialens.cli.study._analyze_source import Versions, is_study, open_source
+from dialens.cli.study._database import (
+    AllVersionsOption,
+    DatabaseOption,
+    VersionOption,
+)
 from dialens.cli.study._people_grids import people_grids
-from dialens.cli.study._simulate import put_in, simulated_database
 from dialens.corpus import OnError
-from dialens.report import Remark, Summary
+from dialens.report import Summary
 from dialens.report.bias import ANALYSIS, write_study
 
 if TYPE_CHECKING:
-    from dialens.studies import PreregistrationCheck
+    pass
 
 _MOST_SENTENCES = 8
 _ANALYSIS = "analysis"
 _STUDY = "study.yaml"
 _YAML = (".yaml", ".yml")
 _EXPORT = "export"
-
-
-@dataclass(frozen=True)
-class _Source:
-    """Where ratings are read from, and what is known of them.
-
-    Attributes:
-        folder: An export, or a table of ratings.
-        title: Of the report.
-        remarks: What stands above the results.
-        put_in: How raters were simulated.
-    """
-
-    folder: Path
-    title: str
-    remarks: Sequence[Remark] = field(default=())
-    put_in: Sequence[str] = field(default=())
 
 
 @reads_anything("source", result=_ANALYSIS)
@@ -122,6 +104,12 @@ def analyze(
         ),
     ] = None,
     db: DatabaseOption = None,
+    version: VersionOption = None,
+    all_versions: AllVersionsOption = False,
+    with_excluded: Annotated[
+        bool,
+        typer.Option("--with-excluded", help="Count people who were excluded all the same."),
+    ] = False,
     resamples: Resamples = 2_000,
     seed: Seed = 0,
     format: RatingFormat = None,
@@ -140,7 +128,8 @@ def analyze(
 
     A study is read from study.db beside its file; if nobody has taken it, from simulated.db. The
     report says so where data are simulated, and whether the study is the one that was
-    preregistered.
+    preregistered. Of several versions the newest is analysed, unless others are named; `version`
+    is a column then (--factor version=version). Excluded people are left out.
 
     [bold]Examples[/]
 
@@ -156,12 +145,15 @@ def analyze(
     arguments = {"export": source, "factor": factors, "where": kept, "normalise": normalise}
     arguments |= {"smallest": matters, "scale": scale, "lower_is_better": lower}
     arguments |= {"column": column, "participants": participants, "format": format}
+    arguments |= {"version": version, "all_versions": all_versions}
+    arguments |= {"with_excluded": with_excluded}
+    chosen = Versions(version, all_versions)
     target = output or _beside(source)
     recorder = Recorder("study analyze", arguments | {"resamples": resamples}, seed=seed)
     draws = Resampling(resamples=resamples, seed=seed)
     with atomic_folder(target, inputs=[source], force=force) as scratch:
         with recorder.step("read"):
-            opened = _opened(source, scratch, preregistration, db)
+            opened = open_source(source, scratch, preregistration, db, chosen)
             data = read_study(
                 opened.folder,
                 factors=factors,
@@ -177,6 +169,7 @@ def analyze(
                     participants=participants,
                 ),
                 say=print,
+                with_excluded=with_excluded,
             )
         with recorder.step("analyse"):
             analysis = analyse_study(
@@ -209,7 +202,7 @@ def _beside(source: Path) -> Path:
         >>> _beside(Path("data/ratings.csv.gz")).as_posix()
         'data/ratings-analysis'
     """
-    if _is_study(source):
+    if is_study(source):
         return (source if source.is_dir() else source.parent) / _ANALYSIS
     whole = source.resolve()
     name = whole.name if whole.is_dir() else whole.name.partition(".")[0]
@@ -237,114 +230,6 @@ def _smallest(entries: list[str] | None) -> float | dict[str, float] | None:
             "--smallest is one number for all qualities, or QUALITY=NUMBER for each."
         )
     return found.get("", found) or None
-
-
-def _opened(source: Path, scratch: Path, announced: Path | None, db: str | None) -> _Source:
-    if _is_study(source):
-        return _from_study(source, scratch / _EXPORT, announced, db)
-    if db is not None:
-        raise DialensError(f"--db goes with a study, and {source} is a table of ratings.")
-    return _Source(source, f"Study: {source.stem}", _of_export(source, announced))
-
-
-def _is_study(source: Path) -> bool:
-    if source.is_dir():
-        return (source / _STUDY).exists() and not (source / "ratings.parquet").exists()
-    return source.suffix in _YAML
-
-
-def _from_study(source: Path, folder: Path, announced: Path | None, db: str | None) -> _Source:
-    """Export a study that people took, or that was simulated."""
-    with studies_extra():
-        from dialens.studies import (
-            FILE,
-            NOT_PREREGISTERED,
-            SIMULATED,
-            Study,
-            check_study,
-            load_study,
-            read_preregistration,
-            study_file,
-        )
-        from dialens.studies.export import export
-        from dialens.studies.simulation import simulations
-    beside = study_file(source).parent / FILE
-    path = announced or (beside if beside.exists() else None)
-    preregistered = None if path is None else read_preregistration(path)
-    with _database(source, db) as url, recorded_study(source, url) as (store, record):
-        done = export(store, record.hash, folder)
-        if not done.ratings:
-            cells = store.progress(record.hash)
-            begun = sum(c.completed + c.live + c.expired + c.restarted for c in cells)
-            raise DialensError(
-                f"The study {record.name!r} has no ratings yet: {begun:,} began it, "
-                f"{sum(c.completed for c in cells):,} completed it. Simulate it with "
-                f"`dialens study simulate {source}`, or wait for people."
-            )
-        lines = [
-            f"Put in by {run.participants:,} participants with seed {run.seed}: "
-            f"{put_in(run.population)}."
-            for run in simulations(store, record.hash)
-        ]
-        taken = Study.from_definition(record.definition)
-        answers = store.answers_frame(record.hash)
-        first = min(answers.filter(pl.col("rater_kind") != SIMULATED)["answered_at"], default=None)
-    check = NOT_PREREGISTERED
-    if preregistered is not None:
-        check = check_study(preregistered, taken, first_answer=first)
-    remarks = [_remark(check)]
-    if load_study(source).hash != record.hash:
-        text = "The study file was changed after this study was taken; it is analysed as taken."
-        remarks.append(Remark("Study file", text, warning=True))
-    return _Source(folder, f"Study: {record.name}", remarks, lines)
-
-
-@contextmanager
-def _database(source: Path, url: str | None) -> Iterator[str | None]:
-    """The database to read: study.db, or simulated.db where nobody has taken the study."""
-    simulated = simulated_database(source)
-    if url is not None or not simulated.exists():
-        own = simulated.with_name(DATABASE)
-        if url is None and not own.exists():
-            raise DialensError(
-                f"Nobody has taken this study: there is neither {own} nor {simulated.name}. Serve "
-                "it, simulate it (`dialens study simulate`), or name its database with --db."
-            )
-        yield url
-        return
-    if simulated.with_name(DATABASE).exists() and _anybody(source):
-        print(f"{shown(simulated)} is left aside: people have taken this study.")
-        yield None
-        return
-    print(f"Nobody has taken this study; {shown(simulated)} is analysed.")
-    yield f"sqlite:///{simulated}"
-
-
-def _anybody(source: Path) -> bool:
-    """Whether study.db holds anybody who took this version of the study."""
-    from dialens.studies import attendance, read_design, study_file
-    from dialens.studies.store import Store
-
-    design = read_design(study_file(source))
-    with Store.open(database_of(source, None), create=False) as store:
-        return any(
-            attendance(store, record.hash)
-            for record in store.studies()
-            if (record.name, record.version) == (design.study, str(design.version))
-        )
-
-
-def _of_export(source: Path, announced: Path | None) -> list[Remark]:
-    """What can be said of a preregistration where only the export is known."""
-    if announced is None:
-        return []
-    with studies_extra():
-        from dialens.studies import check_export, read_preregistration
-    return [_remark(check_export(read_preregistration(announced), source))]
-
-
-def _remark(check: "PreregistrationCheck") -> Remark:
-    return Remark("Preregistration", check.text, check.details, warning=check.warning)
 
 
 def _pairs(entries: list[str] | None, option: str) -> dict[str, str]:

@@ -47,6 +47,8 @@ def check(
         f"{holds(loaded)}; qualities: "
         + ", ".join(f"{name} ({q.instrument.kind})" for name, q in design.qualities.items())
     )
+    if len(loaded.languages) > 1:
+        print(f"Languages: {', '.join(loaded.languages)}")
     if design.conversations is not None:
         _agents(loaded, study_file(study).parent)
     _cells(estimated)

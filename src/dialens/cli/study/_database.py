@@ -1,13 +1,13 @@
 """Where the commands of `dialens study` find a study's data."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dialens.base import DialensError
+from dialens.base import DialensError, counted
 from dialens.cli.study._extra import studies_extra
 
 if TYPE_CHECKING:
@@ -19,6 +19,18 @@ DATABASE = "study.db"
 StudyPath = Annotated[
     Path, typer.Argument(metavar="STUDY", help="A study file, or the folder that holds it.")
 ]
+VersionOption = Annotated[
+    list[int] | None,
+    typer.Option(
+        "--version",
+        metavar="N",
+        min=1,
+        help="Version of the study; may be given several times. The newest if not given.",
+    ),
+]
+AllVersionsOption = Annotated[
+    bool, typer.Option("--all-versions", help="All versions of the study together.")
+]
 DatabaseOption = Annotated[
     str | None,
     typer.Option(
@@ -27,6 +39,10 @@ DatabaseOption = Annotated[
         help="sqlite:///path or postgresql://user@host/name; study.db beside the study file if "
         "not given.",
     ),
+]
+
+Unfinished = Annotated[
+    bool, typer.Option("--unfinished", help="Go on although PLEASE FILL IN stands in the texts.")
 ]
 
 
@@ -46,19 +62,76 @@ def database_of(study: Path, url: str | None) -> str:
 
 @contextmanager
 def recorded_study(study: Path, url: str | None) -> Iterator[tuple["Store", "StudyRecord"]]:
-    """A study as people took it, with its database; the file may have been edited since."""
+    """The newest version of a study as people took it; the file may have been edited since."""
+    with recorded_versions(study, url, say=lambda _: None) as (store, records):
+        yield store, records[-1]
+
+
+@contextmanager
+def recorded_versions(
+    study: Path,
+    url: str | None,
+    versions: Sequence[int] | None = None,
+    *,
+    every: bool = False,
+    say: Callable[[str], None] = print,
+) -> Iterator[tuple["Store", list["StudyRecord"]]]:
+    """Versions of a study as people took them, the newest last.
+
+    Args:
+        study: The study file, or its folder.
+        url: Of its database.
+        versions: Which; the newest if none is named.
+        every: Whether all of them.
+        say: Called with which version is meant, where there are several and none is named.
+    """
     with studies_extra():
         from dialens.studies import read_design, study_file
         from dialens.studies.store import Store
-    design = read_design(study_file(study))
+    if versions and every:
+        raise DialensError("Give --version or --all-versions, not both.")
+    name = read_design(study_file(study)).study
     with Store.open(database_of(study, url), create=False) as store:
-        records = store.studies()
-        for record in records:
-            if (record.name, record.version) == (design.study, str(design.version)):
-                yield store, record
-                return
-        stored = ", ".join(f"{record.name} version {record.version}" for record in records)
-        raise DialensError(
-            f"The database holds no data of {design.study}, version {design.version}. "
-            f"It holds: {stored or 'nothing'}."
+        there = sorted(
+            (record for record in store.studies() if record.name == name),
+            key=lambda record: int(record.version),
         )
+        if not there:
+            stored = ", ".join(sorted({record.name for record in store.studies()}))
+            raise DialensError(
+                f"The database holds no data of {name}. It holds: {stored or 'nothing'}."
+            )
+        if every:
+            yield store, there
+            return
+        if versions:
+            yield store, [_version(there, version) for version in sorted(set(versions))]
+            return
+        for line in _others(store, there):
+            say(line)
+        yield store, there[-1:]
+
+
+def _version(there: Sequence["StudyRecord"], version: int) -> "StudyRecord":
+    for record in there:
+        if record.version == str(version):
+            return record
+    known = ", ".join(record.version for record in there)
+    raise DialensError(f"--version {version}: nobody was ever served it. Versions: {known}.")
+
+
+def _others(store: "Store", there: Sequence["StudyRecord"]) -> Iterator[str]:
+    """Which version is meant, and who took part in the others."""
+    from dialens.studies import attendance
+
+    if len(there) == 1:
+        return
+    earlier = ", ".join(
+        f"version {record.version} ({counted(people, 'person', 'people')})"
+        for record in there[:-1]
+        for people in [sum(attendance(store, record.hash).values())]
+    )
+    yield (
+        f"This is version {there[-1].version}, the newest. There is also {earlier}: "
+        "--version N, or --all-versions."
+    )

@@ -1,13 +1,25 @@
 """`dialens study export`: what a study collected, as files."""
 
+from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dialens.base import DialensError, atomic_file, counted
 from dialens.cli._options import Force, shown
-from dialens.cli.study._database import DatabaseOption, StudyPath, recorded_study
+from dialens.cli.study._database import (
+    AllVersionsOption,
+    DatabaseOption,
+    StudyPath,
+    VersionOption,
+    recorded_versions,
+)
 from dialens.cli.study._extra import studies_extra
+
+if TYPE_CHECKING:
+    from dialens.studies.store import Store, StudyRecord
 
 
 def export(
@@ -16,26 +28,58 @@ def export(
         Path, typer.Option("--output", "-o", help="Folder for tables, codebook and card.")
     ] = Path("export"),
     db: DatabaseOption = None,
+    version: VersionOption = None,
+    all_versions: AllVersionsOption = False,
+    worker_ids: Annotated[
+        Path | None,
+        typer.Option(
+            "--worker-ids",
+            metavar="FILE.csv",
+            help="Also write pseudonyms beside ids at the recruiter and completion codes, for the "
+            "data controller alone; that it was done is logged.",
+        ),
+    ] = None,
     force: Force = False,
 ) -> None:
     """Write ratings, questionnaires, answers and events as tables, with codebook and data card.
 
-    People go by pseudonyms; ids of workers stay in the database. The study may still be running.
+    Parquet, and the same as CSV with scripts for R and SPSS. People go by pseudonyms; ids of
+    workers stay in the database. The study may still be running. Of several versions the newest is
+    written, unless others are named; every table has a column `version`.
 
     [bold]Examples[/]
 
       dialens study export anchoring -o export
+      dialens study export anchoring --all-versions -o export
+      dialens study export anchoring --worker-ids private/ids.csv
       dialens study export anchoring --db postgresql://study@localhost/ratings -o export
       dialens study analyze export
     """
     with studies_extra():
         from dialens.studies.export import export as write
-    with recorded_study(study, db) as (store, record):
-        done = write(store, record.hash, output, force=force)
+    from dialens.analysis.bias import rater_flags
+    from dialens.report import write_export_handover
+
+    if worker_ids is not None:
+        _check_place(worker_ids, output)
+    with recorded_versions(study, db, version, every=all_versions) as (store, records):
+        done = write(
+            store,
+            [record.hash for record in records],
+            output,
+            force=force,
+            flags=rater_flags,
+            hand_over=write_export_handover,
+        )
+        if worker_ids is not None:
+            _write_ids(store, records, worker_ids)
     print(
         f"{done.participants:,} participants, {done.ratings:,} ratings, {done.answers:,} answers, "
         f"{done.events:,} events."
     )
+    if done.excluded:
+        people = counted(done.excluded, "person is", "people are")
+        print(f"{people} excluded: their rows say so, and `study analyze` leaves them out.")
     if done.conversations:
         print(
             f"{done.conversations:,} conversations, {done.failures:,} failures of agents; next: "
@@ -44,3 +88,27 @@ def export(
     for reason, count in done.left_out.items():
         print(f"  not among the ratings: {count:,} ({reason.replace('`', '')})")
     print(f"{shown(output)}: start with {shown(output / 'card.md')}")
+
+
+def _check_place(file: Path, output: Path) -> None:
+    if file.exists():
+        raise DialensError(f"{file} exists. Name a new file, and keep as few of them as possible.")
+    if output.resolve() in file.resolve().parents:
+        raise DialensError(
+            f"{file} lies in {output}, which is made to be passed on. Write ids elsewhere."
+        )
+
+
+def _write_ids(store: "Store", records: Sequence["StudyRecord"], file: Path) -> None:
+    """Write who is who, readable for the owner alone."""
+    import polars as pl
+
+    from dialens.studies.store import OperationStore
+
+    operating, now = OperationStore(store, "command"), datetime.now(UTC)
+    table = pl.concat([operating.identities(record.hash, now=now) for record in records])
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with atomic_file(file) as scratch:
+        scratch.chmod(0o600)
+        table.write_csv(scratch)
+    print(f"{shown(file)}: {table.height:,} ids. Keep it apart from the export; this is logged.")

@@ -13,7 +13,9 @@ from dialens.cli.study._extra import studies_extra
 def forget(
     participant: Annotated[
         str,
-        typer.Argument(help="The pseudonym, as in the column `rater` of an export."),
+        typer.Argument(
+            help="The pseudonym, as in the column `rater` of an export, or a completion code."
+        ),
     ],
     study: Annotated[
         Path, typer.Option("--study", help="The study file, or the folder that holds it.")
@@ -35,12 +37,13 @@ def forget(
     [bold]Examples[/]
 
       dialens study forget pk3x2 --study anchoring
+      dialens study forget 3BYX73O5FXZF3GJQ --study anchoring
       dialens study forget 5f2a91 --worker prolific --db postgresql://study@localhost/ratings
     """
     with studies_extra():
-        from dialens.studies.store import Store
+        from dialens.studies.store import OperationStore, Store
     with Store.open(database_of(study, db), create=False) as store:
-        names = [participant]
+        names = [OperationStore(store, "command").pseudonym(participant)]
         if recruiter is not None:
             names = list(store.participants_of(recruiter, participant).values())
             if not names:

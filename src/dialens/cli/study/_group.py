@@ -10,6 +10,10 @@ app = lazy_app(
             "dialens.cli.study._new:new",
             "Write a complete study to start from: the study file, its items, a schema.",
         ),
+        "preview": (
+            "dialens.cli.study._preview:preview",
+            "Show a study in the browser while it is written, and edit it there.",
+        ),
         "check": (
             "dialens.cli.study._check:check",
             "Check a study file, say what it asks and costs, and preview it.",
@@ -17,6 +21,10 @@ app = lazy_app(
         "schema": (
             "dialens.cli.study._schema:schema",
             "Print the JSON Schema of study files, for editors and other programs.",
+        ),
+        "texts": (
+            "dialens.cli.study._texts:texts",
+            "Write what participants read beside a study's own words, to change or translate.",
         ),
         "simulate": (
             "dialens.cli.study._simulate:simulate",
@@ -37,6 +45,26 @@ app = lazy_app(
         "status": (
             "dialens.cli.study._status:status",
             "Say how many people completed each cell, and where people leave.",
+        ),
+        "operate": (
+            "dialens.cli.study._operate:operate",
+            "Show or change how a study is run, while people take part.",
+        ),
+        "exclude": (
+            "dialens.cli.study._exclude:exclude",
+            "Leave a person out of the analysis, and open the place for somebody else.",
+        ),
+        "code": (
+            "dialens.cli.study._code:code",
+            "Say whose completion code it is, and whether they were paid.",
+        ),
+        "backup": (
+            "dialens.cli.study._backup:backup",
+            "Copy the database of a study while people take part.",
+        ),
+        "restore": (
+            "dialens.cli.study._backup:restore",
+            "Put a backup where the study is served from.",
         ),
         "export": (
             "dialens.cli.study._export:export",

@@ -32,7 +32,7 @@ def new(
 
       dialens study new --list
       dialens study new --template anchoring2020 -o anchoring
-      dialens study new --template pairwise -o mine && dialens study check mine
+      dialens study new --template pairwise -o mine && dialens study preview mine
     """
     with studies_extra():
         from dialens.studies import SCHEMA, STUDY, holds
@@ -51,5 +51,5 @@ def new(
         f"({holds(study)}, {len(study.cells)} cells)\n"
         f"{shown(output / SCHEMA)} lets an editor complete and check it.\n"
         f"Fill in the contact, put in your {'items' if study.items else 'agents'}, then: "
-        f"dialens study check {shown(output)}"
+        f"dialens study preview {shown(output)}"
     )

@@ -3,6 +3,7 @@
 import os
 from collections import Counter
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,8 +11,9 @@ import typer
 
 from dialens.base import DialensError, did_you_mean, progress
 from dialens.cli._terminal import plain_console, plain_table
-from dialens.cli.study._database import DatabaseOption, StudyPath, recorded_study
+from dialens.cli.study._database import DatabaseOption, StudyPath, Unfinished, recorded_study
 from dialens.cli.study._extra import studies_extra
+from dialens.cli.study._recruited import as_run, work_of
 
 if TYPE_CHECKING:
     from dialens.studies import Study
@@ -48,7 +50,7 @@ WorkIds = Annotated[
 
 
 @app.command("estimate")
-def estimate(study: StudyPath, places: Places = None) -> None:
+def estimate(study: StudyPath, places: Places = None, db: DatabaseOption = None) -> None:
     """Show what a study will cost with the platform's fees; the platform is not contacted.
 
     [bold]Examples[/]
@@ -56,7 +58,7 @@ def estimate(study: StudyPath, places: Places = None) -> None:
       dialens study recruit estimate anchoring
       dialens study recruit estimate anchoring --places 9
     """
-    loaded = _load(study)
+    loaded = as_run(study, db)
     from dialens.studies.design import MTurkRecruiter
 
     settings = loaded.design.recruiter
@@ -82,13 +84,16 @@ def create(
         bool,
         typer.Option("--publish", help="Prolific: publish the study; otherwise it stays a draft."),
     ] = False,
+    db: DatabaseOption = None,
     production: Production = False,
     endpoint: Endpoint = None,
     yes: Yes = False,
+    unfinished: Unfinished = False,
 ) -> None:
     """Post a study; the cost is shown first and has to be confirmed.
 
-    Running it again posts nothing twice: a batch that is posted already is found.
+    Running it again posts nothing twice: a batch that is posted already is found. A study file
+    that still says PLEASE FILL IN is refused, since participants would read it.
 
     [bold]Examples[/]
 
@@ -96,7 +101,11 @@ def create(
       dialens study recruit create anchoring --url https://study.example.org/ --production
       dialens study recruit create anchoring --url https://study.example.org/ --publish
     """
-    loaded = _load(study)
+    if not unfinished:
+        with studies_extra():
+            from dialens.studies import check_finished
+        check_finished(study)
+    loaded = as_run(study, db)
     recruiter = _recruiter(loaded, production=production, endpoint=endpoint)
     cost = _cost(recruiter, loaded, places)
     for earlier in recruiter.postings(loaded):
@@ -162,23 +171,28 @@ def approve(
       dialens study recruit approve anchoring
       dialens study recruit approve anchoring 3ABCDEF --production
     """
+    with studies_extra():
+        from dialens.studies.store import OperationStore
     with recorded_study(study, db) as (store, record):
         recruiter, taken = _recorded(record, production=production, endpoint=endpoint)
         matched = _matched(store, record, recruiter, recruiter.postings(taken))
-    chosen = _named(matched, work) if work else [entry for entry in matched if entry.payable]
-    if not work:
-        for entry in matched:
-            if entry.work.state == "submitted" and entry.doubt:
-                print(f"! {entry.work.id} needs your decision: {entry.doubt}.")
-    if not chosen:
-        print("There is nothing to approve.")
-        return
-    print(f"Approve {len(chosen)}: {_rewards(recruiter, taken, len(chosen))}")
-    _agree("Pay them?", yes=yes)
-    with progress("Approving", total=len(chosen), unit="people") as advance:
-        for entry in chosen:
-            recruiter.approve(entry.work)
-            advance(1)
+        chosen = _named(matched, work) if work else [entry for entry in matched if entry.payable]
+        if not work:
+            for entry in matched:
+                if entry.work.state == "submitted" and entry.doubt:
+                    print(f"! {entry.work.id} needs your decision: {entry.doubt}.")
+        if not chosen:
+            print("There is nothing to approve.")
+            return
+        print(f"Approve {len(chosen)}: {_rewards(recruiter, taken, len(chosen))}")
+        _agree("Pay them?", yes=yes)
+        paid = OperationStore(store, "command")
+        with progress("Approving", total=len(chosen), unit="people") as advance:
+            for entry in chosen:
+                recruiter.approve(entry.work)
+                if entry.participant is not None:
+                    paid.mark_paid(entry.participant, now=datetime.now(UTC))
+                advance(1)
     print(f"Approved {len(chosen)}.")
 
 
@@ -231,7 +245,8 @@ def bonus(
 ) -> None:
     """Pay a bonus, to those named or to all who completed and are approved.
 
-    Whoever already got a bonus of this amount is skipped.
+    People are named by their work, pseudonym or completion code. Whoever already got a bonus of
+    this amount is skipped.
 
     [bold]Examples[/]
 
@@ -243,8 +258,9 @@ def bonus(
     with recorded_study(study, db) as (store, record):
         recruiter, taken = _recorded(record, production=production, endpoint=endpoint)
         matched = _matched(store, record, recruiter, recruiter.postings(taken))
+        chosen_ids = [work_of(store, matched, name) for name in work or ()]
     able = [entry for entry in matched if entry.work.state == "approved" and not entry.doubt]
-    chosen = _named(matched, work) if work else able
+    chosen = _named(matched, chosen_ids) if work else able
     due = [entry.work for entry in chosen if each not in entry.work.bonuses]
     if len(due) < len(chosen):
         print(f"{len(chosen) - len(due)} got a bonus of {each} before and are skipped.")
@@ -316,9 +332,7 @@ def _recorded(
     record: "StudyRecord", *, production: bool, endpoint: str | None
 ) -> tuple["Recruiter", "Study"]:
     """The study as people took it, and its recruiter."""
-    from dialens.studies import Study
-
-    taken = Study.from_definition(record.definition)
+    taken = record.study
     return _recruiter(taken, production=production, endpoint=endpoint), taken
 
 

@@ -1,15 +1,20 @@
 """`dialens study serve`: a study in the browser."""
 
 import os
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dialens.base import DialensError
-from dialens.cli.study._database import DatabaseOption, StudyPath, database_of
+from dialens.cli.study._database import DatabaseOption, StudyPath, Unfinished, database_of
 from dialens.cli.study._extra import studies_extra
+
+if TYPE_CHECKING:
+    from dialens.studies import Study
+    from dialens.studies.store import StudyRecord
 
 _EVERYWHERE = ("0.0.0.0", "::", "")
 
@@ -37,11 +42,13 @@ def serve(
         ),
     ] = None,
     log: Annotated[bool, typer.Option("--log", help="Print every request.")] = False,
+    unfinished: Unfinished = False,
 ) -> None:
     """Serve a study in the browser, with a page for the researcher to follow it.
 
     Participants start at the address itself, researchers at /researcher. Each answer is on disk
     before it is acknowledged: the server may be stopped, killed and started again at any time.
+    A study file that still says PLEASE FILL IN is refused, since participants would read it.
 
     [bold]Examples[/]
 
@@ -50,9 +57,9 @@ def serve(
       dialens study serve anchoring --db postgresql://study@localhost/ratings --proxy 127.0.0.1
     """
     with studies_extra():
-        from dialens.studies import load_study, study_file
+        from dialens.studies import check_finished, load_study, study_file
         from dialens.studies.store import Store
-        from dialens.web import open_agents, password_from
+        from dialens.web import open_agents, password_from, unserved_versions
         from dialens.web import serve as run
     password, made_up = password_from(os.environ)
     if password_file is not None:
@@ -60,9 +67,15 @@ def serve(
     url = database_of(study, db)
     # Mistakes in the file or the database are reported here, before any process starts.
     loaded = load_study(study)
+    if not unfinished:
+        check_finished(study)
     open_agents(loaded, study_file(study).parent)
     with Store.open(url) as store:
-        store.register(loaded, now=datetime.now(UTC))
+        record = store.register(loaded, now=datetime.now(UTC))
+        for line in unserved_versions(store, loaded, study_file(study).parent):
+            print(f"! {line}")
+    for line in _run_otherwise(loaded, record):
+        print(f"! {line}")
     shown = f"[{host}]" if ":" in host else host
     address = f"http://{'127.0.0.1' if host in _EVERYWHERE else shown}:{port}"
     print(f"{loaded.design.title} ({loaded.name}, version {loaded.design.version})")
@@ -81,6 +94,19 @@ def serve(
         proxies=proxy,
         quiet=not log,
     )
+
+
+def _run_otherwise(loaded: "Study", record: "StudyRecord") -> Iterator[str]:
+    """Where the study is run otherwise than its file says, since somebody changed it meanwhile."""
+    from dialens.studies import NOTES, named, operation_values
+
+    said, holds = operation_values(loaded.design), operation_values(record.study.design)
+    for place in dict.fromkeys((*said, *holds)):
+        if place[0] not in NOTES and said.get(place) != holds.get(place):
+            yield (
+                f"{named(place)} is {holds.get(place)}, changed while people took part; the file "
+                f"says {said.get(place)}."
+            )
 
 
 def _parameters(recruiter: str) -> str:

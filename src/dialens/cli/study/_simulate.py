@@ -24,6 +24,9 @@ SIMULATED = "simulated.db"
 _PASSWORD = "DIALENS_STUDY_PASSWORD"
 _OUTCOMES = {
     "completed": "completed",
+    "screened_out": "were screened out",
+    "failed_comprehension": "failed the comprehension questions",
+    "withdrawn": "withdrew",
     "left": "left on the way",
     "declined": "did not consent",
     "full": "found no place free",

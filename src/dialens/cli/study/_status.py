@@ -6,38 +6,59 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from dialens.cli._terminal import plain_console, plain_table
-from dialens.cli.study._database import DatabaseOption, StudyPath, recorded_study
+from dialens.cli.study._database import (
+    AllVersionsOption,
+    DatabaseOption,
+    StudyPath,
+    VersionOption,
+    recorded_versions,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dialens.studies.store import CellProgress, Store
+    from dialens.studies.store import CellProgress, Store, StudyRecord
 
 _MOST_SCREENS = 10
 
 
-def status(study: StudyPath, db: DatabaseOption = None) -> None:
+def status(
+    study: StudyPath,
+    db: DatabaseOption = None,
+    version: VersionOption = None,
+    all_versions: AllVersionsOption = False,
+) -> None:
     """Show progress: completed and live sessions of each cell, median times, where people leave.
 
-    Sessions without a sign of life for too long are expired first, which frees their places.
+    Sessions without a sign of life for too long are expired first, which frees their places. Of
+    several versions the newest is shown, and the others are named.
 
     [bold]Examples[/]
 
       dialens study status anchoring
+      dialens study status anchoring --version 1 --version 2
       dialens study status anchoring --db postgresql://study@localhost/ratings
     """
-    with recorded_study(study, db) as (store, record):
-        store.expire(record.hash, now=datetime.now(UTC))
-        cells = store.progress(record.hash)
-        left = store.dropout(record.hash).filter(pl.col("left") > 0)
-        times = store.times(record.hash)
-        agents = _agents(store, record.hash)
+    with recorded_versions(study, db, version, every=all_versions) as (store, records):
+        for record in records:
+            _show(store, record)
+
+
+def _show(store: "Store", record: "StudyRecord") -> None:
+    store.expire(record.hash, now=datetime.now(UTC))
+    cells = store.progress(record.hash)
+    left = store.dropout(record.hash).filter(pl.col("left") > 0)
+    times = store.times(record.hash)
+    ends = store.early_ends(record.hash)
+    agents = _agents(store, record.hash)
     wanted, done = sum(c.target for c in cells), sum(c.completed for c in cells)
     print(f"{record.name}, version {record.version}: {done:,} of {wanted:,} completed")
     _cells(cells)
     if times.completed_minutes is not None:
         active = f", {times.active_minutes:.1f} visible" if times.active_minutes else ""
         print(f"Median {times.completed_minutes:.1f} minutes to complete{active}.")
+    for end in ends:
+        print(f"{end.n:,} {end.words}")
     for line in agents:
         print(line)
     worst = left.sort("left", "index", descending=[True, False])
@@ -68,9 +89,10 @@ def _agents(store: "Store", study: str) -> list[str]:
 
 def _cells(cells: "Sequence[CellProgress]") -> None:
     table = plain_table(
-        "cell", "state", numbers=("wanted", "completed", "live", "expired", "restarted")
+        "cell", "state", numbers=("wanted", "completed", "live", "expired", "restarted", "excluded")
     )
     for cell in cells:
-        counts = (cell.target, cell.completed, cell.live, cell.expired, cell.restarted)
+        left = (cell.expired, cell.restarted, cell.excluded)
+        counts = (cell.target, cell.completed, cell.live, *left)
         table.add_row(cell.cell, cell.state, *map(str, counts))
     plain_console().print(table)

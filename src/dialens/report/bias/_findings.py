@@ -22,7 +22,7 @@ from dialens.report.bias._wording import (
 _ALL = "all"
 _FLAG_WORDS = {
     "straight_lining": "gave nearly always the same number",
-    "speeding": "answered in less than a third of the usual time",
+    "speeding": "answered in less than a third of the usual time, or faster than anybody reads",
     "failed_checks": "failed a check",
     "round_numbers": "used nothing but multiples of ten",
     "few_ratings": "gave fewer than half of the usual number of ratings",

@@ -31,7 +31,7 @@ CODEBOOK: dict[str, str] = {
     "n_missing": "cells of raters × items without a rating",
     "mean": "mean of participants’ means",
     "share, low, high": "share of the variance, with its interval (table variance)",
-    "same_share": "share of a rater’s most frequent number",
+    "same_share": "share of a rater’s most frequent number, within quality and scale",
     "longest_run": "longest series of one and the same number",
     "round_share": "share of multiples of ten",
     "median_seconds": "median time per rating, without hidden tabs where that was recorded",
@@ -39,6 +39,12 @@ CODEBOOK: dict[str, str] = {
     "reason": "why a number is missing",
 }
 """Columns of the tables and what they mean."""
+
+
+_REPEATED = (
+    " The anchor’s number stood beside the standard and again below each question that it was "
+    "about, so that its effect is that of several looks."
+)
 
 
 def _labels(analysis: StudyAnalysis) -> str:
@@ -123,6 +129,13 @@ def _people(analysis: StudyAnalysis) -> str:
     return f"Agents were compared {'; '.join(told)}."
 
 
+def _anchor_repeated(data: StudyData) -> bool:
+    """Whether the study showed the anchor's number again below each question."""
+    if "factors" not in data.ratings.columns:
+        return False
+    return bool(data.ratings["factors"].str.contains('"anchor_repeated"', literal=True).any())
+
+
 def _effects(analysis: StudyAnalysis) -> str:
     draws = analysis.draws
     effects = (
@@ -135,12 +148,13 @@ def _effects(analysis: StudyAnalysis) -> str:
         " The anchor’s pull is the difference between anchored and unanchored means divided by the "
         "distance from the unanchored mean to the anchor’s value, with Fieller’s interval."
     )
+    shown = f"{_REPEATED if _anchor_repeated(analysis.data) else ''}{pull}"
     return (
         f"{effects if analysis.data.factors else ''}Means are means of participants’ means with "
         "Student’s t over participants. Drifts are slopes within raters and items, place and "
         "progress together; their intervals and those of correlations come from Student’s t on the "
         f"jackknife over raters. Bootstraps drew {draws.resamples:,} times (seed {draws.seed})."
-        f"{pull if 'anchor' in analysis.data.factors else ''}"
+        f"{shown if 'anchor' in analysis.data.factors else ''}"
     )
 
 

@@ -1,14 +1,21 @@
+from ._anchors import anchor_value
 from ._conversations import AGENT, Conversations, TalkingAgent
-from ._design import EACH, Design, Example, Quality
-from ._factors import LIST
-from ._items import GoldEntry, ItemEntry, Items, UtteranceEntry
-from ._questions import Questionnaire, question_field
+from ._design import EACH, Design, Example, Quality, texts_of
+from ._factors import LANGUAGE, LIST
+from ._gates import Codes, Comprehension, Consent, Screening
+from ._items import GoldEntry, ItemEntry, Items, MediaEntry, UtteranceEntry
+from ._questions import CheckedQuestion, Questionnaire, question_field
 from ._recruiter import LinkRecruiter, MTurkRecruiter, ProlificRecruiter, RecruiterSettings
 
 __all__ = [
     "AGENT",
     "EACH",
+    "LANGUAGE",
     "LIST",
+    "CheckedQuestion",
+    "Codes",
+    "Comprehension",
+    "Consent",
     "Conversations",
     "Design",
     "Example",
@@ -17,11 +24,15 @@ __all__ = [
     "Items",
     "LinkRecruiter",
     "MTurkRecruiter",
+    "MediaEntry",
     "ProlificRecruiter",
     "Quality",
     "Questionnaire",
     "RecruiterSettings",
+    "Screening",
     "TalkingAgent",
     "UtteranceEntry",
+    "anchor_value",
     "question_field",
+    "texts_of",
 ]

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, model_validator
 from pydantic import Field as Setting
 
+from dialens.studies._words import WORDS
 from dialens.studies.design._items import Section
 
 AGENT = "agent"
@@ -64,13 +65,14 @@ class Conversations(Section):
     exchanges: int = Setting(default=6, ge=1, le=50)
     """Messages that a participant writes in a conversation; each is answered."""
     topics: Annotated[
-        list[_Text], BeforeValidator(_topics, json_schema_input_type=str | list[_Text])
+        list[_Text], BeforeValidator(_topics, json_schema_input_type=str | list[_Text]), WORDS
     ] = Setting(default_factory=list)
     """What to talk about: a text, or several, of which each conversation gets one in turn."""
-    greeting: str = Setting(default="", max_length=2_000)
+    greeting: Annotated[str, WORDS] = Setting(default="", max_length=2_000)
     """What every agent is said to have said first; nothing if the participant is to begin."""
-    called: str = Setting(default="Chatbot", min_length=1, max_length=40)
-    """What participants read above what an agent says; the same for all of them."""
+    called: Annotated[str | None, WORDS] = Setting(default=None, min_length=1, max_length=40)
+    """What participants read above what an agent says, the same for all of them; “Chatbot” in the
+    study's language if not given."""
     max_characters: int = Setting(default=1_000, ge=1, le=20_000)
     """Of a participant's message."""
     max_reply_characters: int = Setting(default=8_000, ge=1, le=200_000)

@@ -7,8 +7,12 @@ from pydantic import Field as Setting
 
 from dialens.base import did_you_mean
 from dialens.studies._kinds import OneOf
-from dialens.studies.design._conversations import AGENT, Conversations
+from dialens.studies._words import ALWAYS, MATERIAL, WORDS
+from dialens.studies.design._anchors import anchor_problem
+from dialens.studies.design._consistency import level_problem, talk_problem
+from dialens.studies.design._conversations import Conversations
 from dialens.studies.design._factors import Factors, InstrumentSettings, factor_problem
+from dialens.studies.design._gates import Codes, Comprehension, Consent, Screening
 from dialens.studies.design._items import (
     NO_ITEMS,
     GoldEntry,
@@ -17,13 +21,14 @@ from dialens.studies.design._items import (
     Section,
     UtteranceEntry,
     Utterances,
-    as_word,
     misplaced,
 )
+from dialens.studies.design._presentation import Presentation
 from dialens.studies.design._questions import AttentionCheck, Name, Questionnaires
 from dialens.studies.design._recruiter import LinkRecruiter, RecruiterSettings
 from dialens.studies.instruments import ChoiceSettings, instrument
 from dialens.studies.recruiters import recruiters
+from dialens.studies.texts import Texts, text_problem
 
 __all__ = [
     "Checks",
@@ -40,20 +45,22 @@ __all__ = [
     "UtteranceEntry",
 ]
 
+_LINES_RATIO = 50
 EACH = "each"
 """Key of `targets` for every cell that is not named."""
 
-_Order = Annotated[Literal["random", "latin_square", "fixed"], BeforeValidator(as_word)]
+Language = Annotated[str, Setting(pattern=r"^[a-z]{2,3}(-[A-Za-z0-9]+)*$", max_length=35)]
+"""A language as in HTML: `en`, `pt-BR`."""
 
 
 class Quality(Section):
     """Something that is judged."""
 
-    label: str = ""
+    label: Annotated[str, ALWAYS] = ""
     """What participants read; the name if not given."""
-    definition: str = ""
+    definition: Annotated[str, WORDS] = ""
     """What it means; shown in the instructions and beside the question."""
-    question: str = ""
+    question: Annotated[str, WORDS] = ""
     """What is asked; the label if not given."""
     instrument: InstrumentSettings
     """How it is judged."""
@@ -61,85 +68,50 @@ class Quality(Section):
     """Whether it has to be answered."""
     lower_is_better: bool = False
     """Whether less of it is better, as of insulting: the agent with the lowest ratings is best."""
-    level: Literal["turn", "dialogue"] | None = None
-    """Of conversations: whether each reply is judged, or the whole conversation at its end."""
-
-
-class Presentation(Section):
-    """How ratings are presented, where it is not a factor."""
-
-    anchor: Annotated[Literal["none", "numerical", "textual", "both"], BeforeValidator(as_word)] = (
-        "none"
-    )
-    """What is shown of the standard: nothing, its number, its text, or both."""
-    anchor_value: float | None = None
-    """The number that is shown; the modulus of magnitude estimation if not given."""
-    standard_label: str = "Standard response"
-    """What the standard is called."""
-    layout: Annotated[Literal["together", "separate", "single"], BeforeValidator(as_word)] = (
-        "together"
-    )
-    """All questions on one screen, one quality a screen, or one rating a screen."""
-    order: _Order = "random"
-    """Of the items."""
-    responses: _Order = "latin_square"
-    """Of the responses on the screen."""
-    qualities: _Order = "fixed"
-    """Of the qualities."""
-    deadline: float | None = Setting(default=None, gt=0)
-    """Seconds for a rating screen."""
-    response_label: str = "Response"
-    """What responses are called: `Response 1`, `Response 2`."""
-
-
-class Consent(Section):
-    """What participants agree to."""
-
-    title: str = "Before you begin"
-    """The heading."""
-    text: str = Setting(min_length=1)
-    """Who asks, what for, what is stored, whom to write to."""
-    warning: str = ""
-    """What some may not want to read."""
-    agree: str = "I have read this and want to take part."
-    """What they agree to."""
+    level: Literal["item", "turn", "dialogue"] | None = None
+    """Of items: `item` asks once an item instead of once a response; the answer stays with the
+    answers. Of conversations: whether each reply is judged (`turn`), or the whole conversation at
+    its end (`dialogue`)."""
 
 
 class Example(Section):
     """A worked example in the instructions."""
 
-    context: Utterances = Setting(default_factory=list)
+    context: Annotated[Utterances, WORDS] = Setting(default_factory=list)
     """The conversation so far."""
-    response: str
+    response: Annotated[str, WORDS]
     """A response to it."""
-    verdict: str
+    verdict: Annotated[str, WORDS]
     """How it was judged."""
-    why: str = ""
+    why: Annotated[str, WORDS] = ""
     """Why."""
 
 
 class Instructions(Section):
     """What participants read before they rate; the definitions follow by themselves."""
 
-    title: str = "What to do"
-    """The heading."""
-    text: str = Setting(min_length=1)
+    title: Annotated[str | None, WORDS] = None
+    """The heading; “What to do” in the study's language if not given."""
+    text: Annotated[str, WORDS] = Setting(min_length=1)
     """What to do."""
-    warning: str = ""
+    warning: Annotated[str, WORDS] = ""
     """What some may not want to read."""
-    when: dict[str, str] = Setting(default_factory=dict)
+    when: Annotated[dict[str, str], WORDS] = Setting(default_factory=dict)
     """Further text for some participants only, by level: `anchor=both: …`."""
     examples: list[Example] = Setting(default_factory=list)
     """Worked examples."""
+    comprehension: Comprehension | None = None
+    """Questions about them, which have to be answered rightly to go on."""
 
 
 class Practice(Section):
     """Rounds that do not count."""
 
-    text: str = "These rounds are for practice and do not count."
-    """What stands above them."""
+    text: Annotated[str | None, WORDS] = None
+    """What stands above them; that they do not count, in the study's language, if not given."""
     lines: list[Annotated[float, Setting(gt=0, le=1000)]] = Setting(default_factory=list)
-    """Lengths of lines to be judged by magnitude estimation; the first is the standard."""
+    """Lengths of lines to be judged by magnitude estimation; the first is the standard. Only
+    their ratios count: they are drawn to one scale."""
     items: list[ItemEntry] = Setting(default_factory=list)
     """Items to be judged like the others."""
 
@@ -147,6 +119,11 @@ class Practice(Section):
     def _lines_can_be_compared(self) -> Self:
         if len(self.lines) == 1:
             raise ValueError("lines: one line is the standard, give at least one to judge")
+        if self.lines and max(self.lines) > _LINES_RATIO * min(self.lines):
+            raise ValueError(
+                f"lines: {max(self.lines):g} is more than {_LINES_RATIO} times "
+                f"{min(self.lines):g}; drawn to one scale, the short one could not be seen"
+            )
         return self
 
 
@@ -163,20 +140,20 @@ class Limits(Section):
     """How long things may take."""
 
     session_minutes: float = Setting(default=180.0, gt=0)
-    """From the first screen to the last."""
+    """From consent to the last screen."""
     idle_minutes: float = Setting(default=30.0, gt=0)
-    """Without a sign of life; then the place is given to somebody else."""
+    """Without a sign of life; then the place is free for somebody else."""
 
 
 class Completion(Section):
     """What happens at the end."""
 
-    title: str = "Thank you"
-    """The heading."""
-    message: str = "Your answers have been saved."
-    """What participants read."""
-    code: str | None = Setting(default=None, pattern=r"^[A-Za-z0-9-]{4,64}$")
-    """The completion code; one is made for each participant if not given."""
+    title: Annotated[str | None, WORDS] = None
+    """The heading; “Thank you” in the study's language if not given."""
+    message: Annotated[str | None, WORDS] = None
+    """What participants read; that all is saved, in the study's language, if not given."""
+    codes: Codes = Codes()
+    """Completion codes, by how a participation ends."""
 
 
 def _targets(value: Any) -> Any:
@@ -201,13 +178,18 @@ class Design(Section):
     study: str = Setting(pattern=r"^[a-z0-9][a-z0-9_-]*$", max_length=60)
     """The study's name: small letters, digits, hyphens."""
     version: int = Setting(default=1, ge=1)
-    """Raised when the design changes after people took part."""
-    title: str
+    """Raised when what participants see changes after people took part."""
+    title: Annotated[str, WORDS]
     """What participants read at the top."""
     description: str = ""
     """For colleagues."""
-    language: str = Setting(default="en", pattern=r"^[a-z]{2,3}(-[A-Za-z0-9]+)*$")
-    """Of the pages, as in HTML."""
+    language: Language = "en"
+    """Of the pages, as in HTML; buttons, helps and messages are said in it."""
+    languages: list[Language] = Setting(default_factory=list)
+    """Languages that participants choose from, `language` among them; the words of each other
+    one stand beside the study file: `study.de.yaml`."""
+    texts: str | dict[str, str] = Setting(default_factory=dict)
+    """Words in place of the program's own, by key, or a YAML file of them beside the study file."""
     items: Items = NO_ITEMS
     """What is judged, where it is there already."""
     conversations: Conversations | None = None
@@ -220,8 +202,12 @@ class Design(Section):
     """How ratings are presented, where it is not a factor."""
     targets: _Targets = Setting(default_factory=lambda: {EACH: 20})
     """Participants wanted in each cell: a number, or numbers by cell."""
+    contact: Annotated[str, MATERIAL] = ""
+    """Whom participants can write to: a name and an address, at hand on every page."""
     consent: Consent
     """What participants agree to."""
+    screening: Screening | None = None
+    """Questions that decide who may take part."""
     instructions: Instructions
     """What they read before they rate."""
     practice: Practice = Setting(default_factory=Practice)
@@ -234,6 +220,8 @@ class Design(Section):
     """How long things may take."""
     resume: Literal["resume", "restart", "block"] = "resume"
     """Somebody who comes back goes on, begins anew, or is not let in."""
+    admit_earlier: bool = False
+    """Whether people who took part in an earlier version may take part in this one."""
     completion: Completion = Completion()
     """What happens at the end."""
     recruiter: _Recruiter = LinkRecruiter()
@@ -244,15 +232,33 @@ class Design(Section):
     """For the preregistration: how it will be tested, and what is left out."""
 
     @model_validator(mode="after")
+    def _languages_differ(self) -> Self:
+        if self.languages and self.language not in self.languages:
+            raise misplaced("languages", f"{self.language!r}, the study's language, is missing")
+        for place, language in enumerate(self.languages):
+            if self.languages.index(language) < place:
+                raise misplaced(f"languages.{place}", f"{language!r} is there twice")
+        return self
+
+    @model_validator(mode="after")
+    def _texts_are_known(self) -> Self:
+        for key, text in self.texts.items() if isinstance(self.texts, dict) else ():
+            problem = text_problem(key, text)
+            if problem:
+                raise misplaced(f"texts.{key}", problem)
+        return self
+
+    @model_validator(mode="after")
     def _something_is_judged(self) -> Self:
         if self.conversations is None:
             if "items" not in self.model_fields_set:
                 raise ValueError("give items (what is judged), or conversations to be had first")
             for name, quality in self.qualities.items():
-                if quality.level is not None:
-                    raise misplaced(f"qualities.{name}.level", "is for studies with conversations")
+                misfit = level_problem(self, quality)
+                if misfit:
+                    raise misplaced(f"qualities.{name}.level", misfit)
             return self
-        problem = _talk_problem(self)
+        problem = talk_problem(self)
         if problem:
             raise misplaced(*problem)
         return self
@@ -264,6 +270,18 @@ class Design(Section):
             if problem:
                 place, said = problem
                 raise misplaced(f"factors.{name}.{place}".rstrip("."), said)
+        return self
+
+    @model_validator(mode="after")
+    def _what_stays_in_view_is_there(self) -> Self:
+        anchors = self.factors.get("anchor")
+        shown = [level.name for level in anchors.levels] if anchors else [self.presentation.anchor]
+        if self.presentation.sticky == "standard" and set(shown) == {"none"}:
+            raise misplaced(
+                "presentation.sticky",
+                "no standard is shown: set presentation.anchor or vary factors.anchor, "
+                "or let the context stay in view",
+            )
         return self
 
     @model_validator(mode="after")
@@ -282,6 +300,11 @@ class Design(Section):
                     "needs `values`: the choices and the number each stands for, "
                     "e.g. {engaging: 1, not engaging: 0}",
                 )
+            if instrument(asked.kind).judges == "none":
+                raise misplaced(
+                    f"qualities.{name}.instrument",
+                    f"{asked.kind} is for questionnaires. Give each statement a quality of its own",
+                )
         several = [name for name in self.qualities if self._judges(name) == "several"]
         if several and self.items.unit != "response":
             raise misplaced(
@@ -289,6 +312,9 @@ class Design(Section):
                 "compares several responses to one context; "
                 f"items.unit is {self.items.unit}, where there is one thing to judge at a time",
             )
+        problem = anchor_problem(self)
+        if problem:
+            raise misplaced(*problem)
         return self
 
     @model_validator(mode="after")
@@ -303,6 +329,15 @@ class Design(Section):
                     if response is not None and response not in gold.responses:
                         hint = did_you_mean(response, gold.responses)
                         raise misplaced(where, f"{response!r} is no response of this item. {hint}")
+        return self
+
+    @model_validator(mode="after")
+    def _questions_differ(self) -> Self:
+        asked = self.questionnaires
+        taken = {name for part in (*asked.before, *asked.after) for name in part.questions}
+        for name in self.screening.questions if self.screening else ():
+            if name in taken:
+                raise misplaced(f"screening.questions.{name}", "a questionnaire asks it, too")
         return self
 
     @model_validator(mode="after")
@@ -325,24 +360,12 @@ class Design(Section):
         return instrument(self.qualities[quality].instrument.kind).judges
 
 
-def _talk_problem(design: Design) -> tuple[str, str] | None:
-    """What does not go together with conversations: where, and why; None if nothing."""
-    if "items" in design.model_fields_set:
-        return "items", "a study has items or conversations, not both"
-    for name, quality in design.qualities.items():
-        if quality.level is None:
-            return f"qualities.{name}", "needs `level`: turn (each reply) or dialogue (the whole)"
-        if instrument(quality.instrument.kind).judges == "several":
-            return f"qualities.{name}.instrument", "compares responses; here there is one at a time"
-    for name, factor in design.factors.items():
-        if name == AGENT:
-            return f"factors.{name}", "the name `agent` is taken by conversations.agents"
-        if name in ("anchor", "order") or factor.assign == "within":
-            return f"factors.{name}", "cannot vary where participants talk with agents"
-    if design.presentation.anchor != "none":
-        return "presentation.anchor", "needs a standard response, which a conversation has not"
-    if design.practice.items:
-        return "practice.items", "a study with conversations has no items"
-    if design.checks.gold:
-        return "checks.gold", "a study with conversations has no items"
-    return None
+def texts_of(design: Design) -> Texts:
+    """What participants of a study read beside its own words.
+
+    Examples:
+        >>> from dialens.studies._examples import TEA
+        >>> texts_of(Design.model_validate({**TEA, "language": "fr"})).say("continue")
+        'Continuer'
+    """
+    return Texts.of(design.language, design.texts if isinstance(design.texts, dict) else {})

@@ -8,14 +8,19 @@ from pydantic import Field as Setting
 from dialens.base import did_you_mean
 from dialens.corpus import RATINGS
 from dialens.studies._kinds import OneOf
+from dialens.studies._words import WORDS
 from dialens.studies.design._items import Section, as_word
 from dialens.studies.instruments import Settings, instruments
 
 ANCHORS = ("none", "numerical", "textual", "both")
 LAYOUTS = ("together", "separate", "single")
 ORDERS = ("random", "latin_square", "fixed")
-KNOWN = ("anchor", "layout", "scale", "order", "deadline")
+RENDERINGS = ("plain", "markdown")
+KNOWN = ("anchor", "layout", "scale", "order", "deadline", "render")
 """Factors that dialens knows how to present; others say by `note` what is different."""
+
+LANGUAGE = "language"
+"""The column that says in which language somebody took part."""
 
 LIST = "list"
 """The factor that `items.lists` makes."""
@@ -43,7 +48,7 @@ class Level(Section):
     """Of the factor `scale`: the instrument all qualities are judged with."""
     seconds: float | None = Setting(default=None, gt=0)
     """Of the factor `deadline`: seconds for a screen."""
-    note: str | None = None
+    note: Annotated[str | None, WORDS] = None
     """Of a factor of your own: what participants at this level read on every rating screen."""
 
 
@@ -100,10 +105,10 @@ def factor_problem(name: str, factor: Factor) -> tuple[str, str] | None:
         >>> factor_problem("anchor", Factor(levels=["none", "numeric"]))
         ('levels.1', "'numeric' is no level of anchor. Did you mean numerical? Levels: none, ...
     """
-    words = {"anchor": ANCHORS, "layout": LAYOUTS, "order": ORDERS}
+    words = {"anchor": ANCHORS, "layout": LAYOUTS, "order": ORDERS, "render": RENDERINGS}
     if name == LIST:
         return "", "the name `list` is taken by items.lists"
-    if name not in KNOWN and name in RATINGS:
+    if name not in KNOWN and (name in RATINGS or name == LANGUAGE):
         return "", f"`{name}` is a column of the ratings table: give the factor another name"
     if name == "order" and factor.assign == "within":
         return "assign", "order can only vary between participants: they see items in one order"
@@ -117,6 +122,8 @@ def factor_problem(name: str, factor: Factor) -> tuple[str, str] | None:
             )
         if name == "scale" and level.instrument is None:
             return at, f"{level.name!r} needs an instrument: the scale that is used at this level."
+        if level.instrument is not None and instruments()[level.instrument.kind].judges == "none":
+            return at, f"{level.instrument.kind} is for questionnaires."
         if name == "deadline" and level.seconds is None and level.name != "none":
             return at, f"{level.name!r} needs seconds, or is `none` or a number of seconds."
         if name not in KNOWN and level.note is None:

@@ -6,6 +6,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, model_validator
 from pydantic import Field as Setting
 from pydantic_core import PydanticCustomError
 
+from dialens.studies._words import MATERIAL
+
 
 class Section(BaseModel):
     """A part of the study file: unknown keys are refused, nothing changes once it is read."""
@@ -91,20 +93,35 @@ class Expectation(Section):
         return self
 
 
+class MediaEntry(Section):
+    """A picture, a sound or a film."""
+
+    file: str = Setting(min_length=1)
+    """Where it lies, relative to the study file, beside it or in a folder there."""
+    alt: Annotated[str, MATERIAL] = Setting(min_length=1, max_length=2_000)
+    """What it shows or says, in words, for those who cannot see or hear it."""
+    of: str | None = None
+    """The response that it belongs to; the context if not given."""
+
+
 class ItemEntry(Section):
     """One item: a context and the responses to it, or a whole conversation."""
 
     id: str = Setting(min_length=1, max_length=200)
     """Unique in the study."""
     context: Annotated[
-        Utterances, BeforeValidator(_utterances, json_schema_input_type=str | list[_Spoken])
+        Utterances,
+        BeforeValidator(_utterances, json_schema_input_type=str | list[_Spoken]),
+        MATERIAL,
     ] = Setting(default_factory=list)
     """The conversation so far: texts, or `speaker: text`."""
-    responses: dict[str, str] = Setting(default_factory=dict)
+    responses: Annotated[dict[str, str], MATERIAL] = Setting(default_factory=dict)
     """Candidate responses, by the agent that gave them."""
-    standard: str | None = None
+    standard: Annotated[str | None, MATERIAL] = None
     """The response that others are compared with."""
-    agent: str | None = None
+    media: list[MediaEntry] = Setting(default_factory=list)
+    """Pictures, sounds and films, of the context or of a response."""
+    agent: Annotated[str | None, MATERIAL] = None
     """For whole conversations: the speaker that is judged; the second one if not given."""
 
 
@@ -138,9 +155,9 @@ class Items(Section):
 
     inline: list[ItemEntry] | None = None
     """Items written here."""
-    file: str | None = None
+    file: Annotated[str | None, MATERIAL] = None
     """A YAML or JSONL file with such items, relative to the study file."""
-    corpus: str | None = None
+    corpus: Annotated[str | None, MATERIAL] = None
     """A corpus in any format that `dialens formats` lists, relative to the study file."""
     format: str | None = None
     """The corpus's format; sniffed if not given."""

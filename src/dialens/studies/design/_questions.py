@@ -4,50 +4,53 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, create_model, model_validator
 from pydantic import Field as Setting
+from pydantic import create_model, model_validator
 
 from dialens.studies._kinds import OneOf
 from dialens.studies._types import JSON, AnswerError, Field
+from dialens.studies._words import WORDS
 from dialens.studies.design._items import Section, misplaced
-from dialens.studies.instruments import RankingSettings, Settings, instrument, instruments
+from dialens.studies.instruments import (
+    Choices,
+    RankingSettings,
+    Settings,
+    instrument,
+    instruments,
+    refuse_other,
+)
 
 
 class AnyQuestion(Section):
     """What every question says; the inputs of its instrument come on top."""
 
     kind: str
-    prompt: str = Setting(min_length=1)
+    prompt: Annotated[str, WORDS] = Setting(min_length=1)
     """The question."""
     required: bool = True
     """Whether it has to be answered."""
-
-
-def _choices(value: Any) -> Any:
-    """A list of answers, or what is stored and what is read: `{f: female}`."""
-    return {str(name): str(name) for name in value} if isinstance(value, list) else value
-
-
-Choices = Annotated[
-    dict[str, str],
-    BeforeValidator(_choices, json_schema_input_type=list[str | float] | dict[str, str]),
-    Setting(min_length=2),
-]
 
 
 class ChoiceQuestion(AnyQuestion):
     """One answer out of several."""
 
     kind: Literal["choice"] = "choice"
-    choices: Choices
+    choices: Annotated[Choices, WORDS]
     """The answers: a list, or `stored: shown`."""
+    other: Annotated[str | None, WORDS] = Setting(default=None, min_length=1)
+    """Words of a last answer, which participants write themselves; none if not given."""
+
+    @model_validator(mode="after")
+    def _other_is_free(self) -> Self:
+        refuse_other(self.choices, self.other)
+        return self
 
 
 class RankingQuestion(RankingSettings, AnyQuestion):
     """Things to be put in order."""
 
     kind: Literal["ranking"] = "ranking"
-    choices: Choices
+    choices: Annotated[Choices, WORDS]
     """What is put in order."""
 
 
@@ -83,9 +86,9 @@ Name = Annotated[str, Setting(pattern=r"^[a-z][a-z0-9_]*$", max_length=60)]
 class Questionnaire(Section):
     """Questions on one screen."""
 
-    title: str = "A few questions"
-    """The heading."""
-    text: str = ""
+    title: Annotated[str | None, WORDS] = None
+    """The heading; “A few questions” in the study's language if not given."""
+    text: Annotated[str, WORDS] = ""
     """What stands above the questions."""
     questions: dict[Name, Question] = Setting(min_length=1)
     """By the name under which answers are exported."""
@@ -110,15 +113,13 @@ class Questionnaires(Section):
         return self
 
 
-class AttentionCheck(Section):
-    """A question that shows whether somebody reads."""
+class CheckedQuestion(Section):
+    """A question with a right answer."""
 
     question: Question
     """What is asked."""
     correct: str | float | list[str | float]
     """The right answer, or several of them."""
-    after: list[int] = Setting(min_length=1)
-    """After how many items it comes; several numbers for several times."""
 
     @model_validator(mode="after")
     def _can_be_answered(self) -> Self:
@@ -135,6 +136,13 @@ class AttentionCheck(Section):
         field = question_field("check", self.question)
         given = self.correct if isinstance(self.correct, list) else [self.correct]
         return [instrument(field.instrument).validate(field, answer) for answer in given]
+
+
+class AttentionCheck(CheckedQuestion):
+    """A question that shows whether somebody reads."""
+
+    after: list[Annotated[int, Setting(ge=0)]] = Setting(min_length=1)
+    """After how many items it comes, 0 before the first; several numbers for several times."""
 
 
 def question_field(

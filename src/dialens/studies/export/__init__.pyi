@@ -1,6 +1,8 @@
-from ._export import export, tables
+from ._export import CSV, export
+from ._tables import tables
 
 __all__ = [
+    "CSV",
     "export",
     "tables",
 ]

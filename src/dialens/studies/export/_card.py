@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from dialens.studies.export._export import Exported
 
 _FILES = (
+    ("participants.parquet", "One row a person: how far they came, flags, exclusions"),
     ("ratings.parquet", "One row a rating, with everything that was on the screen"),
     ("questionnaires.parquet", "One row an answer to a question; checks as passed or failed"),
     ("answers.parquet", "Every answer as it was given, with practice and checks, as JSON"),
@@ -21,8 +23,13 @@ _FILES = (
         "events.parquet",
         "What happened on the pages: shown, input, changes, hidden, submitted",
     ),
+    ("screens.parquet", "One row a screen, with the device it was answered on, and how"),
+    ("consents.parquet", "Who agreed to which statement, with a hash of the text"),
+    ("changes.parquet", "What was changed while people took part, by whom and when"),
+    ("csv/", "All of these tables as text, with scripts for R and SPSS"),
     ("codebook.md, codebook.json", "Every variable, its scale and its meaning"),
 )
+_COMPREHENSION_FILE = ("comprehension.parquet", "Answers to comprehension questions, try by try")
 _TALK_FILES = (
     ("conversations/", "The conversations with their ratings, as a corpus for `dialens score`"),
     ("exchanges.parquet", "One row a message of a participant, with the reply and what it took"),
@@ -30,22 +37,32 @@ _TALK_FILES = (
 )
 
 
+@dataclass(frozen=True)
+class ExportedVersion:
+    """A version of a study, and how far it is."""
+
+    record: StudyRecord
+    study: Study
+    progress: Sequence[CellProgress]
+    times: Times
+
+
 def card_markdown(
-    record: StudyRecord,
-    study: Study,
-    progress: Sequence[CellProgress],
-    times: Times,
-    answers: pl.DataFrame,
-    done: Exported,
+    versions: Sequence[ExportedVersion], answers: pl.DataFrame, done: Exported
 ) -> str:
-    """The data card, in Markdown."""
+    """The data card, in Markdown; the newest version comes last."""
+    study = versions[-1].study
     design = study.design
     files = _FILES if design.conversations is None else (*_FILES, *_TALK_FILES)
+    if any(one.study.design.instructions.comprehension is not None for one in versions):
+        files = (*files, _COMPREHENSION_FILE)
+    named = "; ".join(
+        f"version {one.record.version}, definition `{one.record.hash[:12]}`" for one in versions
+    )
     lines = [
         f"# Data card: {_line(design.title)}",
         "",
-        f"Study `{record.name}`, version {record.version}, definition `{record.hash[:12]}`. "
-        f"{_line(design.description)}".rstrip(),
+        f"Study `{study.name}`, {named}. {_line(design.description)}".rstrip(),
         "",
         *_table(("file", "content"), [(f"`{name}`", told) for name, told in files]),
         "## What was collected",
@@ -55,15 +72,24 @@ def card_markdown(
         "",
         *_talks(study, done),
         *_table(
-            ("cell", "wanted", "completed", "under way", "expired", "begun again"),
-            [
-                (f"`{c.cell}`", c.target, c.completed, c.live, c.expired, c.restarted)
-                for c in progress
-            ],
+            (
+                "version",
+                "cell",
+                "wanted",
+                "completed",
+                "under way",
+                "expired",
+                "begun again",
+                "ended early",
+                "excluded",
+            ),
+            [(one.record.version, *_counts(cell)) for one in versions for cell in one.progress],
         ),
-        *_times(times),
+        *(line for one in versions for line in _times(one, several=len(versions) > 1)),
         "Sessions that expired or are under way are among the ratings as far as they got; the "
-        "column `session_state` tells them apart.",
+        "column `session_state` tells them apart. People who were excluded are there with "
+        "`excluded` true, and are not counted as completed; `dialens study analyze` leaves them "
+        "out. Every table has a column `version`.",
         "",
     ]
     if done.left_out:
@@ -74,11 +100,14 @@ def card_markdown(
         "",
         "`shown_at` and `answered_at` are the server's, in UTC. `active_ms` is the time for which "
         "the screen was visible by the participant's own clock, hidden tabs left out, shared "
-        "equally among the ratings on it; `screen_active_ms` is the whole of it.",
+        "equally among the ratings on it; `screen_active_ms` is the whole of it. `screen_words` "
+        "are the words of context and responses that the screen showed for the first time.",
         "",
         "## People",
         "",
-        "Participants are pseudonyms without meaning. Ids of workers are not in these files. "
+        "Participants are pseudonyms without meaning. Ids of workers are not in these files, and "
+        "of completion codes only the SHA-256 (`code_sha256`): a code stands beside a name where "
+        "people are paid. "
         "Free text may name people: read it before you pass it on. Who asks to be forgotten is "
         "deleted from the database by pseudonym; then make the export again and delete this one.",
     ]
@@ -110,10 +139,19 @@ def _when(answers: pl.DataFrame) -> str:
     return f", from {first} to {last}"
 
 
-def _times(times: Times) -> list[str]:
+def _counts(cell: CellProgress) -> tuple[object, ...]:
+    reached = (cell.target, cell.completed, cell.live, cell.expired, cell.restarted)
+    return (f"`{cell.cell}`", *reached, cell.ended, cell.excluded)
+
+
+def _times(one: ExportedVersion, *, several: bool) -> list[str]:
+    times = one.times
     if times.completed_minutes is None:
         return []
-    sentence = f"Half of those who completed took {times.completed_minutes:.1f} minutes or less"
+    who = f"Half of those who completed version {one.record.version}" if several else ""
+    sentence = (
+        f"{who or 'Half of those who completed'} took {times.completed_minutes:.1f} minutes or less"
+    )
     if times.active_minutes is not None:
         sentence += f", {times.active_minutes:.1f} of them with the page visible"
     return [f"{sentence} (medians).", ""]

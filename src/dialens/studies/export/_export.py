@@ -5,47 +5,31 @@ can be forgotten (`Store.forget`); exports made before that have to be made agai
 """
 
 import json
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
 from dialens.base import atomic_folder
-from dialens.corpus import RATINGS
 from dialens.studies._codebook import codebook, codebook_markdown
-from dialens.studies._judgements import check_outcomes, rating_rows
 from dialens.studies._study import Study
-from dialens.studies._types import Field, Screen
-from dialens.studies.export._card import card_markdown
-from dialens.studies.export._talks import CONVERSATIONS, dialog_name, write_conversations
-from dialens.studies.store import RESTARTED, ConversationStore, Store
+from dialens.studies.design import LANGUAGE
+from dialens.studies.export._card import ExportedVersion, card_markdown
+from dialens.studies.export._gates import comprehension, consents
+from dialens.studies.export._participants import participants_table
+from dialens.studies.export._tables import tables
+from dialens.studies.export._talks import CONVERSATIONS, write_conversations
+from dialens.studies.store import ConversationStore, OperationStore, Store
 
 MARKER = "codebook.json"
 """By which an earlier export is known again and may be replaced."""
 
-_BESIDE: dict[str, pl.DataType | type[pl.DataType]] = {
-    "screen": pl.String,
-    "screen_active_ms": pl.Int64,
-    "attempt": pl.Int64,
-    "session_state": pl.String,
-}
-_QUESTIONNAIRES: dict[str, pl.DataType | type[pl.DataType]] = {
-    "study": pl.String,
-    "rater": pl.String,
-    "rater_kind": pl.String,
-    "question": pl.String,
-    "answer": pl.String,
-    "screen": pl.String,
-    "answered_at": pl.Datetime("us", "UTC"),
-    "session_state": pl.String,
-}
-QUESTIONNAIRES = pl.Schema(_QUESTIONNAIRES)
-"""One row an answer to a question; checks are there by whether they were passed."""
+CSV = "csv"
+"""The folder of the same tables as text."""
 
-_ASKED = ("consent", "questions")
+Flags = Callable[[pl.DataFrame, pl.DataFrame], Mapping[str, Sequence[str]]]
+"""What should be looked at twice, by pseudonym, from ratings and questionnaires."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +43,7 @@ class Exported:
         answers: Rows of answers.parquet.
         events: Rows of events.parquet.
         left_out: Answers that are not among the ratings, by reason.
+        excluded: People who were excluded; their rows are there, and marked.
         conversations: Dialogues of the corpus `conversations`, where people talked with agents.
         failures: Times that an agent failed.
     """
@@ -69,39 +54,38 @@ class Exported:
     answers: int
     events: int
     left_out: Mapping[str, int]
+    excluded: int = 0
     conversations: int = 0
     failures: int = 0
 
 
-@dataclass(frozen=True)
-class _Given:
-    """One submitted screen, put together again from its answers."""
+def export(
+    store: Store,
+    study: str | Sequence[str],
+    folder: str | Path,
+    *,
+    force: bool = False,
+    flags: Flags | None = None,
+    hand_over: Callable[[Path], None] | None = None,
+) -> Exported:
+    """Write everything a study has collected, of one version or of several together.
 
-    screen: Screen
-    answers: dict[str, Any]
-    row: dict[str, Any]
-
-
-@dataclass
-class _Tables:
-    ratings: list[dict[str, Any]] = field(default_factory=list)
-    questionnaires: list[dict[str, Any]] = field(default_factory=list)
-    left_out: Counter[str] = field(default_factory=Counter)
-
-
-def export(store: Store, study: str, folder: str | Path, *, force: bool = False) -> Exported:
-    """Write everything a study has collected.
-
-    Files: `ratings.parquet` (one row a rating, in the columns of `dialens.corpus.RATINGS`, then
-    factors), `questionnaires.parquet`, `answers.parquet` (every answer as it was given),
-    `events.parquet`, `codebook.json`, `codebook.md`, `card.md`. Where people talked with agents
-    also `exchanges.parquet`, `failures.parquet` and the corpus folder `conversations`.
+    Files: `participants.parquet` (one row a person), `ratings.parquet` (one row a rating, in the
+    columns of `dialens.corpus.RATINGS`, then factors), `questionnaires.parquet`,
+    `answers.parquet` (every answer as it was given), `events.parquet`, `screens.parquet` (every
+    screen, with how it was answered), `consents.parquet` (who agreed to what), `changes.parquet`
+    (what was changed while people took part), `csv/` (the same as text), `codebook.json`,
+    `codebook.md`, `card.md`. Where there are comprehension questions also `comprehension.parquet`;
+    where people talked with agents `exchanges.parquet`, `failures.parquet` and the corpus folder
+    `conversations`. Every table has a column `version`.
 
     Args:
         store: The database.
-        study: The hash of the study's definition.
+        study: The hash of the study's definition, or those of several versions, the newest last.
         folder: Where to; an earlier export there is replaced.
         force: Whether anything else there is replaced too.
+        flags: Says which participants should be looked at twice.
+        hand_over: Writes scripts for other programs into the folder `csv`.
 
     Examples:
         >>> import tempfile
@@ -112,154 +96,84 @@ def export(store: Store, study: str, folder: str | Path, *, force: bool = False)
         >>> with Store.open(f"sqlite:///{folder}/tea.db") as store:
         ...     tea = store.register(study_of(TEA), now=datetime(2026, 1, 1, tzinfo=UTC))
         ...     result = export(store, tea.hash, folder / "export")
-        >>> result.ratings, sorted(path.suffix for path in result.folder.iterdir())
-        (0, ['.json', '.json', '.md', '.md', '.parquet', '.parquet', '.parquet', '.parquet'])
+        >>> result.ratings, sorted(path.name for path in result.folder.glob("*.parquet"))
+        (0, ['answers.parquet', 'changes.parquet', 'consents.parquet', 'events.parquet',
+             'participants.parquet', 'questionnaires.parquet', 'ratings.parquet',
+             'screens.parquet'])
     """
     target = Path(folder)
-    record = store.study(study)
-    design = Study.from_definition(record.definition)
-    answers, events = store.answers_frame(study), store.events_frame(study)
-    progress, times = store.progress(study), store.times(study)
-    ratings, questionnaires, left_out = tables(answers)
+    hashes = [study] if isinstance(study, str) else list(study)
+    versions = [_version(store, one) for one in hashes]
+    newest = versions[-1].study
+    operating = OperationStore(store, "command")
+
+    def of_all(frame: Callable[[str], pl.DataFrame]) -> pl.DataFrame:
+        """A table of all versions; who chose no language took part in the study's own."""
+        return pl.concat([_said_in(frame(one.record.hash), one.study) for one in versions])
+
+    answers = of_all(store.answers_frame)
+    shown = {one.record.version: one.study for one in versions}
+    ratings, questionnaires, left_out = tables(answers, shown)
+    people = of_all(operating.participants_frame)
+    marked = None if flags is None or not ratings.height else flags(ratings, questionnaires)
+    frames = {
+        "participants": participants_table(people, marked),
+        "ratings": ratings,
+        "questionnaires": questionnaires,
+        "answers": answers,
+        "events": of_all(store.events_frame),
+        "screens": of_all(store.screens_frame),
+        "consents": consents(answers),
+        "changes": of_all(operating.changes_frame),
+    }
+    if any(one.study.design.instructions.comprehension is not None for one in versions):
+        frames["comprehension"] = comprehension(answers)
     done = Exported(
         target,
         answers["rater"].n_unique(),
         ratings.height,
         answers.height,
-        events.height,
+        frames["events"].height,
         left_out,
+        people.filter("excluded").height,
     )
     with atomic_folder(target, force=force) as scratch:
-        if design.design.conversations is not None:
+        if any(one.study.design.conversations is not None for one in versions):
             talking = ConversationStore(store.database)
-            said, failed = talking.exchanges_frame(study), talking.failures_frame(study)
-            said.write_parquet(scratch / "exchanges.parquet")
-            failed.write_parquet(scratch / "failures.parquet")
-            n_conversations = write_conversations(design, said, ratings, scratch / CONVERSATIONS)
+            said = of_all(talking.exchanges_frame)
+            failed = of_all(talking.failures_frame)
+            frames |= {"exchanges": said, "failures": failed}
+            n_conversations = write_conversations(newest, said, ratings, scratch / CONVERSATIONS)
             done = replace(done, conversations=n_conversations, failures=failed.height)
-        ratings.write_parquet(scratch / "ratings.parquet")
-        questionnaires.write_parquet(scratch / "questionnaires.parquet")
-        answers.write_parquet(scratch / "answers.parquet")
-        events.write_parquet(scratch / "events.parquet")
-        text = json.dumps(codebook(design), ensure_ascii=False, indent=2) + "\n"
-        (scratch / MARKER).write_text(text, "utf-8")
-        (scratch / "codebook.md").write_text(codebook_markdown(design), "utf-8")
-        card = card_markdown(record, design, progress, times, answers, done)
-        (scratch / "card.md").write_text(card, "utf-8")
+        (scratch / CSV).mkdir()
+        for name, frame in frames.items():
+            frame.write_parquet(scratch / f"{name}.parquet")
+            frame.write_csv(scratch / CSV / f"{name}.csv")
+        _write_codebooks(versions, scratch)
+        if hand_over is not None:
+            hand_over(scratch / CSV)
+        (scratch / "card.md").write_text(card_markdown(versions, answers, done), "utf-8")
     return done
 
 
-def tables(answers: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame, Counter[str]]:
-    """Ratings and questionnaires from answers, and how many answers are no ratings, by reason.
-
-    The time a screen was visible is shared out among its ratings, so that the times of a person
-    add up whatever the layout; `screen_active_ms` has the whole of it.
-
-    Args:
-        answers: In the columns of `store.ANSWERS`.
-    """
-    made = _Tables()
-    for given in _screens(answers):
-        _add_ratings(made, given)
-        _add_questions(made, given)
-    factors = dict.fromkeys(
-        name
-        for row in made.ratings
-        for name in json.loads(row["factors"] or "{}")
-        if name not in RATINGS and name not in _BESIDE
-    )
-    for row in made.ratings:
-        levels = json.loads(row["factors"] or "{}")
-        row |= {name: _text(levels.get(name)) for name in factors}
-    columns = {**RATINGS, **dict.fromkeys(factors, pl.String), **_BESIDE}
-    return (
-        pl.DataFrame(made.ratings, schema=columns),
-        pl.DataFrame(made.questionnaires, schema=QUESTIONNAIRES),
-        made.left_out,
-    )
+def _said_in(frame: pl.DataFrame, study: Study) -> pl.DataFrame:
+    if LANGUAGE not in frame.columns:
+        return frame
+    return frame.with_columns(pl.col(LANGUAGE).fill_null(study.design.language))
 
 
-def _screens(answers: pl.DataFrame) -> Iterator[_Given]:
-    keys = ["rater", "attempt", "screen"]
-    for _, part in answers.group_by(keys, maintain_order=True):
-        rows = list(part.iter_rows(named=True))
-        first = rows[0]
-        fields = tuple(Field(**json.loads(row["asked"])) for row in rows)
-        state = json.loads(first["presented"])
-        screen = Screen(first["screen"], first["kind"], "", fields=fields, state=state)
-        values = {row["field"]: json.loads(row["value"]) for row in rows}
-        yield _Given(screen, values, first)
+def _version(store: Store, study: str) -> ExportedVersion:
+    record = store.study(study)
+    return ExportedVersion(record, record.study, store.progress(study), store.times(study))
 
 
-def _add_ratings(made: _Tables, given: _Given) -> None:
-    row, screen = given.row, given.screen
-    if row["session_state"] == RESTARTED:
-        made.left_out["given before the person began again"] += len(given.answers)
-        return
-    found = []
-    talk = screen.state.get("talk")
-    for one in screen.fields:
-        rows = rating_rows(screen, one, given.answers[one.name])
-        if talk is not None:  # the plan knows the conversation, not whose it is
-            rows = [rating | {"dialog": dialog_name(row["rater"], str(talk))} for rating in rows]
-        if not rows:
-            made.left_out[_why_not(screen, one, given.answers[one.name])] += 1
-        found += rows
-    shared = {name: row[name] for name in ("study", "rater", "rater_kind")} | {
-        "shown_at": row["shown_at"],
-        "answered_at": row["answered_at"],
-        "screen": screen.id,
-        "screen_active_ms": row["active_ms"],
-        "attempt": row["attempt"],
-        "session_state": row["session_state"],
-    }
-    for rating, share in zip(found, _shares(row["active_ms"], len(found)), strict=True):
-        made.ratings.append(rating | shared | {"active_ms": share, "normalised": None})
-
-
-def _why_not(screen: Screen, one: Field, value: Any) -> str:
-    if screen.kind != "rating":
-        return f"screens of kind `{screen.kind}`"
-    return "left empty" if value is None else f"instrument `{one.instrument}` gives no number"
-
-
-def _shares(whole: int | None, parts: int) -> Iterable[int | None]:
-    """A number of milliseconds in nearly equal parts that add up to it.
-
-    Examples:
-        >>> _shares(1000, 3)
-        [334, 333, 333]
-    """
-    if whole is None:
-        return [None] * parts
-    return [whole // parts + (place < whole % parts) for place in range(parts)]
-
-
-def _add_questions(made: _Tables, given: _Given) -> None:
-    row = given.row
-    if row["session_state"] == RESTARTED:
-        return
-    told: dict[str, Any] = dict(check_outcomes(given.screen, given.answers))
-    if given.screen.kind in _ASKED:
-        told = given.answers | told
-    shared = {name: row[name] for name in ("study", "rater", "rater_kind", "screen")} | {
-        "answered_at": row["answered_at"],
-        "session_state": row["session_state"],
-    }
-    made.questionnaires += [
-        shared | {"question": question, "answer": _text(answer)}
-        for question, answer in told.items()
-    ]
-
-
-def _text(value: Any) -> str | None:
-    """A value as text that any file can hold; half a surrogate pair becomes a question mark.
-
-    Examples:
-        >>> _text(3), _text(["a", "b"]), _text("x"), _text(None)
-        ('3', '["a", "b"]', 'x', None)
-    """
-    if value is None:
-        return None
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return text.encode("utf-8", "replace").decode("utf-8")
+def _write_codebooks(versions: Sequence[ExportedVersion], folder: Path) -> None:
+    """The codebook of the newest version under its usual name, those of others beside it."""
+    newest = versions[-1].study
+    hashes = {one.record.version: one.record.hash for one in versions}
+    text = json.dumps({**codebook(newest), "versions": hashes}, ensure_ascii=False, indent=2)
+    (folder / MARKER).write_text(text + "\n", "utf-8")
+    (folder / "codebook.md").write_text(codebook_markdown(newest), "utf-8")
+    for one in versions[:-1]:
+        name = f"codebook-version-{one.record.version}.md"
+        (folder / name).write_text(codebook_markdown(one.study), "utf-8")

@@ -1,6 +1,7 @@
 """Conversations of a study as a corpus: what other commands score, compare and validate."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 import polars as pl
@@ -28,12 +29,12 @@ def dialog_name(rater: str, talk: str) -> str:
     return f"{rater}-{talk}"
 
 
-def dialogues(said: pl.DataFrame, *, greeting: str = "") -> list[Dialogue]:
+def dialogues(said: pl.DataFrame, greetings: Mapping[str, str]) -> list[Dialogue]:
     """Conversations in plain objects; those begun and thrown away are left out.
 
     Args:
         said: In the columns of `studies.store.EXCHANGES`.
-        greeting: What agents are said to have said first.
+        greetings: What agents are said to have said first, by language.
     """
     kept = said.filter(pl.col("session_state") != RESTARTED)
     made = []
@@ -42,6 +43,7 @@ def dialogues(said: pl.DataFrame, *, greeting: str = "") -> list[Dialogue]:
         first = rows[0]
         agent = first["agent"]
         turns: list[Turn] = []
+        greeting = greetings.get(first["language"], "")
         if greeting:
             turns.append(Turn(agent, "agent", greeting, meta={"greeting": True}))
         for row in rows:
@@ -76,7 +78,7 @@ def write_conversations(
         0
     """
     talks = study.design.conversations
-    made = dialogues(said, greeting="" if talks is None else talks.greeting)
+    made = dialogues(said, _greetings(study))
     spoken = corpus_tables(made)
     names = [one.dialog for one in made]
     own = ratings.select(RATINGS.names()).filter(pl.col("dialog").is_in(names))
@@ -89,3 +91,8 @@ def write_conversations(
     }
     write_corpus([Tables(spoken.turns, own, spoken.references)], folder, source=source)
     return len(made)
+
+
+def _greetings(study: Study) -> dict[str, str]:
+    own = {name: study.said_in(name).design.conversations for name in study.languages}
+    return {name: talks.greeting for name, talks in own.items() if talks is not None}

@@ -1,8 +1,11 @@
 from ._best_worst import BestWorstSettings
+from ._check_boxes import CheckBoxesSettings
+from ._choices import Choices, refuse_other
 from ._declaration import CONTROLS, Choice, Form, Instrument, Latent, Output, Settings
 from ._free_text import FreeTextSettings
 from ._likert import LikertSettings
 from ._magnitude import MagnitudeSettings
+from ._matrix import MatrixSettings
 from ._pairwise import PairwiseSettings
 from ._questions import ChoiceSettings, NumberSettings, YesNoSettings
 from ._ranking import RankingSettings
@@ -12,14 +15,17 @@ from ._slider import SliderSettings
 __all__ = [
     "CONTROLS",
     "BestWorstSettings",
+    "CheckBoxesSettings",
     "Choice",
     "ChoiceSettings",
+    "Choices",
     "Form",
     "FreeTextSettings",
     "Instrument",
     "Latent",
     "LikertSettings",
     "MagnitudeSettings",
+    "MatrixSettings",
     "NumberSettings",
     "Output",
     "PairwiseSettings",
@@ -29,6 +35,7 @@ __all__ = [
     "YesNoSettings",
     "instrument",
     "instruments",
+    "refuse_other",
     "simulate",
     "validate",
 ]

@@ -1,10 +1,11 @@
 """Best–worst scaling: the best and the worst of a few."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
 from dialens.studies._types import JSON, AnswerError, Field
+from dialens.studies._words import WORDS
 from dialens.studies.instruments._declaration import (
     Form,
     Instrument,
@@ -17,33 +18,36 @@ from dialens.studies.instruments._declaration import (
     ordered,
     prompt_of,
 )
+from dialens.studies.texts import Texts
+
+_ENDS = ("best", "worst")
 
 
 class BestWorstSettings(Settings):
     """Inputs of best–worst scaling."""
 
     kind: Literal["best_worst"] = "best_worst"
-    best_label: str = "Best"
-    """Words above the column of the best."""
-    worst_label: str = "Worst"
-    """Words above the column of the worst."""
+    best_label: Annotated[str | None, WORDS] = None
+    """Words above the column of the best; “Best” in the study's language if not given."""
+    worst_label: Annotated[str | None, WORDS] = None
+    """Words above the column of the worst; “Worst” in the study's language if not given."""
 
 
 def _options(settings: BestWorstSettings) -> dict[str, JSON]:
     return settings.model_dump(exclude={"kind"})
 
 
-def _form(field: Field) -> Form:
-    data = {name: field.options[name] for name in ("best_label", "worst_label")}
+def _form(field: Field, texts: Texts) -> Form:
+    data = {f"{end}_label": field.options[f"{end}_label"] or texts.say(end) for end in _ENDS}
     return Form("best_worst", prompt_of(field), choices=choices_of(field), attributes=data)
 
 
 def _parse(field: Field, value: JSON) -> dict[str, str]:
     if not isinstance(value, dict) or set(value) != {"best", "worst"}:
-        raise AnswerError(field.name, "Please choose the best one and the worst one.")
+        raise AnswerError.of(field.name, "error_best_worst")
     best, worst = one_of(field, value["best"]), one_of(field, value["worst"])
     if best == worst:
-        raise AnswerError(field.name, "The best and the worst cannot be the same one.")
+        raise AnswerError.of(field.name, "error_best_is_worst")
     return {"best": best, "worst": worst}
 
 
@@ -78,4 +82,5 @@ BEST_WORST = Instrument(
     draw=_draw,
     rows=_rows,
     scale=_scale,
+    fewest=3,
 )

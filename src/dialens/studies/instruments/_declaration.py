@@ -1,6 +1,5 @@
 """What an instrument declares, once, and everything else is made from."""
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -10,6 +9,7 @@ from pydantic import BaseModel, ConfigDict
 
 from dialens.studies._kinds import named_by_kind
 from dialens.studies._types import JSON, AnswerError, Field
+from dialens.studies.texts import Texts
 
 Latent = Mapping[str, float]
 """A rater's opinion of each slot: 0 is worst, 100 as good as the standard, more is better."""
@@ -39,7 +39,7 @@ class Form:
     """What a page has to show for a field, as data; a template makes markup of it.
 
     Attributes:
-        control: `number`, `choices`, `slider`, `best_worst`, `order` or `text`.
+        control: One of `CONTROLS`.
         prompt: The question.
         help: A line below it.
         choices: What can be chosen or ordered.
@@ -62,7 +62,17 @@ class Form:
         return asdict(self) | {"attributes": dict(self.attributes)}
 
 
-CONTROLS = ("number", "choices", "slider", "best_worst", "order", "text")
+CONTROLS = (
+    "number",
+    "choices",
+    "tick",
+    "slider",
+    "best_worst",
+    "order",
+    "text",
+    "check_boxes",
+    "matrix",
+)
 
 
 @dataclass(frozen=True)
@@ -94,13 +104,14 @@ class Instrument:
         judges: How many candidates one field judges: `one`, `several`, or `none` for questions.
         seconds: What an answer takes a person, roughly; for estimates of a study's length.
         options: Settings as what the form shows.
-        form: A field as what a page has to show.
+        form: A field as what a page has to show, with texts of the participant's language.
         parse: A submitted value that is there, in its stored form; raises `AnswerError`.
         draw: A plausible answer of somebody with this opinion, perhaps with noise added to it.
         rows: The ratings an answer stands for.
         scale: The column `scale` of the ratings table.
         sample: Settings with which the instrument can be tried, for its conformance test.
         asks: Whether it may stand in a questionnaire, where nothing is judged.
+        fewest: Of one that judges several candidates: how many it needs.
     """
 
     name: str
@@ -112,17 +123,23 @@ class Instrument:
     judges: str
     seconds: float
     options: Callable[[Any], dict[str, JSON]]
-    form: Callable[[Field], Form]
+    form: Callable[[Field, Texts], Form]
     parse: Callable[[Field, JSON], JSON]
     draw: Callable[[np.random.Generator, Field, Latent, float], JSON]
     rows: Callable[[Field, JSON], Rows]
     scale: Callable[[Field], dict[str, JSON]]
     sample: Mapping[str, JSON] = field(default_factory=dict)
     asks: bool = False
+    fewest: int = 2
 
     def __post_init__(self) -> None:
         """Refuse settings that a study file could not name."""
         named_by_kind(self.settings, self.name)
+
+    @property
+    def numeric(self) -> bool:
+        """Whether participants answer with a number, so that a number may be shown to them."""
+        return self.judges == "one" and self.output.type in ("number", "integer")
 
     def validate(self, field: Field, value: JSON, *, overdue: bool = False) -> JSON:
         """The value as it is stored; None where nothing was answered and nothing had to be.
@@ -134,7 +151,7 @@ class Instrument:
         """
         if value is None or value in ("", [], {}):
             if field.required and not overdue:
-                raise AnswerError(field.name, "Please answer this question.")
+                raise AnswerError.of(field.name, "error_required")
             return None
         try:
             return self.parse(field, value)
@@ -188,39 +205,6 @@ class Instrument:
         }
 
 
-def number_in(field: Field, value: JSON) -> float:
-    """A finite number, from JSON or from what somebody typed.
-
-    Examples:
-        >>> number_in(Field("q", "magnitude"), " 12.5 ")
-        12.5
-        >>> number_in(Field("q", "magnitude"), "3,5")
-        Traceback (most recent call last):
-        ...
-        dialens.studies._types.AnswerError: Please write the number with a point and no comma...
-    """
-    if isinstance(value, str):
-        text = value.strip()
-        if "," in text:
-            raise AnswerError(
-                field.name,
-                "Please write the number with a point and no comma: 3.5 or 1000.",
-            )
-        # float() would take "1_000", "nan" and "infinity" as well
-        if not text or not all(character in "0123456789.+-eE" for character in text):
-            raise AnswerError(field.name, "Please type a number, like 40 or 12.5.")
-        value = text
-    elif isinstance(value, bool) or not isinstance(value, int | float):
-        raise AnswerError(field.name, "Please type a number, like 40 or 12.5.")
-    try:
-        number = float(value)
-    except (ValueError, OverflowError) as error:
-        raise AnswerError(field.name, "Please type a number, like 40 or 12.5.") from error
-    if not math.isfinite(number):
-        raise AnswerError(field.name, "This number is too large. Please type a smaller one.")
-    return number
-
-
 def one_of(field: Field, value: JSON) -> str:
     """The value of one of the field's choices.
 
@@ -232,7 +216,7 @@ def one_of(field: Field, value: JSON) -> str:
     known = [choice.value for choice in choices_of(field)]
     text = str(value).strip() if isinstance(value, str | int) else ""
     if isinstance(value, bool) or text not in known:
-        raise AnswerError(field.name, "Please choose one of the answers shown.")
+        raise AnswerError.of(field.name, "error_choose")
     return text
 
 

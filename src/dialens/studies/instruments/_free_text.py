@@ -15,6 +15,7 @@ from dialens.studies.instruments._declaration import (
     Settings,
     prompt_of,
 )
+from dialens.studies.texts import Texts
 
 _SAID = ("", "Nothing to add.", "The replies were easy to tell apart.", "It took a while.")
 
@@ -35,25 +36,23 @@ def _options(settings: FreeTextSettings) -> dict[str, JSON]:
     return settings.model_dump(exclude={"kind"})
 
 
-def _form(field: Field) -> Form:
+def _form(field: Field, texts: Texts) -> Form:
     data = {name: field.options[name] for name in ("rows", "longest", "shortest")}
     return Form("text", prompt_of(field), attributes=data)
 
 
 def _parse(field: Field, value: JSON) -> str | None:
     if not isinstance(value, str):
-        raise AnswerError(field.name, "Please answer in words.")
+        raise AnswerError.of(field.name, "error_words")
     # PostgreSQL cannot store NUL, and a browser's line ends are no part of what was said
     text = value.replace("\x00", "").replace("\r\n", "\n").strip()
     if not text and field.required:
-        raise AnswerError(field.name, "Please answer this question.")
+        raise AnswerError.of(field.name, "error_required")
     longest, shortest = int(field.options["longest"]), int(field.options["shortest"])
     if len(text) > longest:
-        raise AnswerError(
-            field.name, f"Please use at most {longest:,} characters; these are {len(text):,}."
-        )
+        raise AnswerError.of(field.name, "error_text_long", most=longest, count=len(text))
     if text and len(text) < shortest:
-        raise AnswerError(field.name, f"Please write a little more: {shortest:,} characters.")
+        raise AnswerError.of(field.name, "error_text_short", least=shortest)
     return text or None
 
 

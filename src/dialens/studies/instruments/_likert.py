@@ -1,12 +1,13 @@
 """Likert: a few points in a row, each with its label."""
 
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
 import numpy as np
 from pydantic import Field as Setting
 from pydantic import model_validator
 
 from dialens.studies._types import JSON, AnswerError, Field
+from dialens.studies._words import WORDS
 from dialens.studies.instruments._declaration import (
     Choice,
     Form,
@@ -15,22 +16,22 @@ from dialens.studies.instruments._declaration import (
     Output,
     Rows,
     Settings,
-    number_in,
     only,
     opinion_of,
     prompt_of,
 )
+from dialens.studies.instruments._numbers import number_in
+from dialens.studies.texts import Texts
 
 
-class LikertSettings(Settings):
-    """Inputs of a Likert item."""
+class PointsSettings(Settings):
+    """Inputs of a scale with a few points."""
 
-    kind: Literal["likert"] = "likert"
     points: int = Setting(default=5, ge=2, le=11)
     """How many points there are."""
     first: int = Setting(default=1, ge=-5, le=1)
     """The number of the first point."""
-    labels: dict[int, str] = Setting(default_factory=dict)
+    labels: Annotated[dict[int, str], WORDS] = Setting(default_factory=dict)
     """Words for points, by number: `{1: poor, 5: excellent}`."""
 
     @model_validator(mode="after")
@@ -41,22 +42,31 @@ class LikertSettings(Settings):
                 raise ValueError(f"labels: {point} is not a point between {self.first} and {last}")
         return self
 
+    @property
+    def scale_options(self) -> dict[str, JSON]:
+        """What a form shows of the scale."""
+        labels = {str(point): label for point, label in self.labels.items()}
+        return {"points": self.points, "first": self.first, "labels": labels}
+
+
+class LikertSettings(PointsSettings):
+    """Inputs of a Likert item."""
+
+    kind: Literal["likert"] = "likert"
+
 
 def _options(settings: LikertSettings) -> dict[str, JSON]:
-    return {
-        "points": settings.points,
-        "first": settings.first,
-        "labels": {str(point): label for point, label in settings.labels.items()},
-    }
+    return settings.scale_options
 
 
-def _bounds(field: Field) -> tuple[int, int]:
+def bounds(field: Field) -> tuple[int, int]:
+    """The first and the last point."""
     first = int(field.options["first"])
     return first, first + int(field.options["points"]) - 1
 
 
-def _form(field: Field) -> Form:
-    low, high = _bounds(field)
+def _form(field: Field, texts: Texts) -> Form:
+    low, high = bounds(field)
     labels = field.options.get("labels", {})
     points = (
         Choice(
@@ -68,15 +78,15 @@ def _form(field: Field) -> Form:
 
 
 def _parse(field: Field, value: JSON) -> int:
-    number = number_in(field, value)
-    low, high = _bounds(field)
+    low, high = bounds(field)
+    number = number_in(field, value, largest=high)
     if number != int(number) or not low <= number <= high:
-        raise AnswerError(field.name, f"Please choose a whole number from {low} to {high}.")
+        raise AnswerError.of(field.name, "error_point", low=low, high=high)
     return int(number)
 
 
 def _draw(generator: np.random.Generator, field: Field, latent: Latent, noise: float) -> int:
-    low, high = _bounds(field)
+    low, high = bounds(field)
     share = opinion_of(generator, field, latent, noise) / 100
     return int(np.clip(round(low + share * (high - low)), low, high))
 
@@ -86,7 +96,7 @@ def _rows(field: Field, value: JSON) -> Rows:
 
 
 def _scale(field: Field) -> dict[str, JSON]:
-    low, high = _bounds(field)
+    low, high = bounds(field)
     return {"kind": "likert", "low": low, "high": high}
 
 

@@ -13,11 +13,12 @@ from dialens.studies.instruments._declaration import (
     Output,
     Rows,
     Settings,
-    number_in,
     only,
     opinion_of,
     prompt_of,
 )
+from dialens.studies.instruments._numbers import number_in
+from dialens.studies.texts import Texts
 
 _LARGEST = 1e9
 
@@ -35,25 +36,18 @@ def _options(settings: MagnitudeSettings) -> dict[str, JSON]:
     return {"modulus": settings.modulus}
 
 
-def _form(field: Field) -> Form:
-    shown = field.options.get("anchor_value")
-    help_text = (
-        "Any number above zero."
-        if shown is None
-        else f"Any number above zero; the standard is {shown:g}."
-    )
+def _form(field: Field, texts: Texts) -> Form:
     # No steps and no upper bound: a browser's arrows would suggest a unit.
-    return Form("number", prompt_of(field), help_text, attributes={"above": 0, "mode": "decimal"})
+    data = {"above": 0, "mode": "decimal"}
+    return Form("number", prompt_of(field), texts.say("magnitude_help"), attributes=data)
 
 
 def _parse(field: Field, value: JSON) -> float:
     number = number_in(field, value)
     if number <= 0:
-        raise AnswerError(
-            field.name, "Please give a number above zero; fractions such as 0.5 are fine."
-        )
+        raise AnswerError.of(field.name, "error_above_zero", example=0.5)
     if number > _LARGEST:
-        raise AnswerError(field.name, "This number is too large. Please type a smaller one.")
+        raise AnswerError.of(field.name, "error_number_large")
     return number
 
 

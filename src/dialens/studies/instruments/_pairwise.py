@@ -1,10 +1,11 @@
 """Pairwise preference: which of two, or neither."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
 from dialens.studies._types import JSON, AnswerError, Field
+from dialens.studies._words import WORDS
 from dialens.studies.instruments._declaration import (
     Choice,
     Form,
@@ -18,6 +19,7 @@ from dialens.studies.instruments._declaration import (
     ordered,
     prompt_of,
 )
+from dialens.studies.texts import Texts
 
 TIE = "tie"
 _NEAR = 2.0  # opinions closer than this are a tie to a simulated participant who may say so
@@ -29,25 +31,25 @@ class PairwiseSettings(Settings):
     kind: Literal["pairwise"] = "pairwise"
     ties: bool = False
     """Whether participants may say that neither is better."""
-    tie_label: str = "Neither is better"
-    """Words of that answer."""
+    tie_label: Annotated[str | None, WORDS] = None
+    """Words of that answer; “Neither is better” in the study's language if not given."""
 
 
 def _options(settings: PairwiseSettings) -> dict[str, JSON]:
     return settings.model_dump(exclude={"kind"})
 
 
-def _form(field: Field) -> Form:
+def _form(field: Field, texts: Texts) -> Form:
     choices = choices_of(field)
     if field.options["ties"]:
-        choices = (*choices, Choice(TIE, str(field.options["tie_label"])))
+        choices = (*choices, Choice(TIE, field.options["tie_label"] or texts.say("tie")))
     return Form("choices", prompt_of(field), choices=choices, attributes={"inline": True})
 
 
 def _parse(field: Field, value: JSON) -> str:
     if value == TIE:
         if not field.options["ties"]:
-            raise AnswerError(field.name, "Please choose the better one, even if it is close.")
+            raise AnswerError.of(field.name, "error_no_tie")
         return TIE
     return one_of(field, value)
 

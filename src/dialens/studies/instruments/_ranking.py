@@ -1,11 +1,11 @@
 """Ranking: things in order, the best or most important first."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
-from pydantic import Field as Setting
 
 from dialens.studies._types import JSON, AnswerError, Field
+from dialens.studies._words import WORDS
 from dialens.studies.instruments._declaration import (
     Form,
     Instrument,
@@ -17,22 +17,23 @@ from dialens.studies.instruments._declaration import (
     ordered,
     prompt_of,
 )
+from dialens.studies.texts import Texts
 
 
 class RankingSettings(Settings):
     """Inputs of a ranking."""
 
     kind: Literal["ranking"] = "ranking"
-    first_label: str = Setting(default="1 is the best")
-    """Words that say which end is first."""
+    first_label: Annotated[str | None, WORDS] = None
+    """Words that say which end is first; “1 is the best” in the study's language if not given."""
 
 
 def _options(settings: RankingSettings) -> dict[str, JSON]:
     return {"first_label": settings.first_label}
 
 
-def _form(field: Field) -> Form:
-    help_text = str(field.options.get("first_label", ""))
+def _form(field: Field, texts: Texts) -> Form:
+    help_text = field.options.get("first_label") or texts.say("ranking_first")
     return Form("order", prompt_of(field), help_text, choices=choices_of(field))
 
 
@@ -41,9 +42,9 @@ def _parse(field: Field, value: JSON) -> list[str]:
     if isinstance(value, dict):  # a form gives each thing its rank
         value = _from_ranks(field, value)
     if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
-        raise AnswerError(field.name, "Please put all of them in order.")
+        raise AnswerError.of(field.name, "error_order")
     if sorted(value) != sorted(known):
-        raise AnswerError(field.name, "Please put all of them in order, each exactly once.")
+        raise AnswerError.of(field.name, "error_order")
     return list(value)
 
 
@@ -52,13 +53,13 @@ def _from_ranks(field: Field, ranks: dict[str, JSON]) -> list[str]:
     for name, rank in ranks.items():
         place = str(rank).strip()
         if not place:
-            raise AnswerError(field.name, "Please give each of them a rank.")
+            raise AnswerError.of(field.name, "error_ranks")
         if place in places:
-            raise AnswerError(field.name, f"Rank {place} is given twice: please use each once.")
+            raise AnswerError.of(field.name, "error_rank_twice", rank=place)
         places[place] = name
     wanted = [str(place) for place in range(1, len(ranks) + 1)]
     if set(places) != set(wanted):
-        raise AnswerError(field.name, f"Please use each rank from 1 to {len(ranks)} once.")
+        raise AnswerError.of(field.name, "error_rank_range", last=len(ranks))
     return [places[place] for place in wanted]
 
 

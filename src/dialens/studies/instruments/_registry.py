@@ -7,16 +7,29 @@ import numpy as np
 from dialens.base import Registry
 from dialens.studies._types import JSON, Field
 from dialens.studies.instruments._best_worst import BEST_WORST
+from dialens.studies.instruments._check_boxes import CHECK_BOXES
 from dialens.studies.instruments._declaration import Instrument, Latent
 from dialens.studies.instruments._free_text import FREE_TEXT
 from dialens.studies.instruments._likert import LIKERT
 from dialens.studies.instruments._magnitude import MAGNITUDE
+from dialens.studies.instruments._matrix import MATRIX
 from dialens.studies.instruments._pairwise import PAIRWISE
 from dialens.studies.instruments._questions import QUESTIONS
 from dialens.studies.instruments._ranking import RANKING
 from dialens.studies.instruments._slider import SLIDER
 
-_OURS = (MAGNITUDE, LIKERT, SLIDER, PAIRWISE, BEST_WORST, RANKING, FREE_TEXT, *QUESTIONS)
+_OURS = (
+    MAGNITUDE,
+    LIKERT,
+    SLIDER,
+    PAIRWISE,
+    BEST_WORST,
+    RANKING,
+    FREE_TEXT,
+    *QUESTIONS,
+    CHECK_BOXES,
+    MATRIX,
+)
 
 INSTRUMENTS: Registry[Instrument] = Registry(
     "instrument", "dialens.instruments", Instrument, lambda: _OURS

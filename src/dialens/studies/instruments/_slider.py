@@ -1,12 +1,13 @@
 """A continuous slider that shows no handle until it is touched: a handle would be an anchor."""
 
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
 import numpy as np
 from pydantic import Field as Setting
 from pydantic import model_validator
 
 from dialens.studies._types import JSON, AnswerError, Field
+from dialens.studies._words import WORDS
 from dialens.studies.instruments._declaration import (
     Form,
     Instrument,
@@ -14,11 +15,12 @@ from dialens.studies.instruments._declaration import (
     Output,
     Rows,
     Settings,
-    number_in,
     only,
     opinion_of,
     prompt_of,
 )
+from dialens.studies.instruments._numbers import number_in
+from dialens.studies.texts import Texts
 
 
 class SliderSettings(Settings):
@@ -26,13 +28,13 @@ class SliderSettings(Settings):
 
     kind: Literal["slider"] = "slider"
     low: float = 0.0
-    """The number at the left end."""
+    """The number at the low end: left, or right where people read from right to left."""
     high: float = 100.0
-    """The number at the right end."""
-    low_label: str = "not at all"
-    """Words at the left end."""
-    high_label: str = "completely"
-    """Words at the right end."""
+    """The number at the high end."""
+    low_label: Annotated[str | None, WORDS] = None
+    """Words at the low end; “not at all” in the study's language if not given."""
+    high_label: Annotated[str | None, WORDS] = None
+    """Words at the high end; “completely” in the study's language if not given."""
     step: float = Setting(default=1.0, gt=0)
     """The smallest difference that can be given."""
 
@@ -49,18 +51,26 @@ def _options(settings: SliderSettings) -> dict[str, JSON]:
     return settings.model_dump(exclude={"kind"})
 
 
-def _form(field: Field) -> Form:
-    names = ("low", "high", "low_label", "high_label", "step")
-    # `start` is none on purpose: nothing is marked until the participant touches the line.
-    data = {name: field.options[name] for name in names} | {"start": None}
-    return Form("slider", prompt_of(field), "Click or tap on the line.", attributes=data)
+def _form(field: Field, texts: Texts) -> Form:
+    low, high = field.options["low"], field.options["high"]
+    data = {
+        "low": low,
+        "high": high,
+        "low_label": field.options["low_label"] or texts.say("slider_low"),
+        "high_label": field.options["high_label"] or texts.say("slider_high"),
+        "step": field.options["step"],
+        # None on purpose: nothing is marked until the participant touches the line.
+        "start": None,
+    }
+    help_text = texts.say("slider_type", low=low, high=high)
+    return Form("slider", prompt_of(field), help_text, attributes=data)
 
 
 def _parse(field: Field, value: JSON) -> float:
-    number = number_in(field, value)
     low, high = float(field.options["low"]), float(field.options["high"])
+    number = number_in(field, value, largest=max(abs(low), abs(high)))
     if not low <= number <= high:
-        raise AnswerError(field.name, f"Please choose a place between {low:g} and {high:g}.")
+        raise AnswerError.of(field.name, "error_place", low=low, high=high)
     return number
 
 
@@ -95,4 +105,5 @@ SLIDER = Instrument(
     rows=_rows,
     scale=_scale,
     sample={"low": -1.0, "high": 1.0, "step": 0.01},
+    asks=True,
 )

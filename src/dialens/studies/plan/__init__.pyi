@@ -1,14 +1,37 @@
-from ._flow import Planner, plan
+from ._flow import STANDARD_LINE, Planner, end_screen, instructions_screen, plan
+from ._gates import (
+    Verdict,
+    consent_agree,
+    consent_answers,
+    consent_body,
+    consent_title,
+    consent_version,
+    is_repeated,
+    understood,
+    verdict,
+)
 from ._ordering import arranged, dealt, latin_square, shuffled
 from ._screens import ScreenMaker, judged_screens
 
 __all__ = [
+    "STANDARD_LINE",
     "Planner",
     "ScreenMaker",
+    "Verdict",
     "arranged",
+    "consent_agree",
+    "consent_answers",
+    "consent_body",
+    "consent_title",
+    "consent_version",
     "dealt",
+    "end_screen",
+    "instructions_screen",
+    "is_repeated",
     "judged_screens",
     "latin_square",
     "plan",
     "shuffled",
+    "understood",
+    "verdict",
 ]

@@ -12,9 +12,16 @@ from dialens.studies._factors import Condition
 from dialens.studies._items import Candidate, Item
 from dialens.studies._study import Study, quality_label
 from dialens.studies._types import JSON, Cell, Field, Screen
-from dialens.studies.design import LIST, Design, Example, Questionnaire, question_field
+from dialens.studies.design import LIST, Design, Example, Questionnaire, question_field, texts_of
+from dialens.studies.plan._gates import consent_screen, screening_screens, with_comprehension
 from dialens.studies.plan._ordering import arranged, latin_square, shuffled
-from dialens.studies.plan._screens import ScreenMaker, item_screens
+from dialens.studies.plan._screens import ScreenMaker, item_screens, rendering
+from dialens.studies.texts import Texts
+
+STANDARD_LINE = "standard_length"
+"""The field that asks for the first line's length, where it has no number yet."""
+
+_WIDEST = 100.0  # what a line's picture is wide
 
 
 class _Digits:
@@ -48,16 +55,18 @@ def plan(study: Study, cell: Cell | str, seed: int) -> tuple[Screen, ...]:
     design = study.design
     digits = _Digits(seed)
     names = _turned(list(design.qualities), design.presentation.qualities, seed, digits, study.name)
-    maker = ScreenMaker(design)
+    maker, texts = ScreenMaker(design), texts_of(design)
     start = factors.condition(design, {**own.levels, **factors.within(design)[0]})
     screens = [
-        _consent(design),
-        *_questionnaires(design.questionnaires.before, "before"),
-        _instructions(design, own),
+        *screening_screens(design, "before_consent", texts),
+        consent_screen(design, texts),
+        *screening_screens(design, "after_consent", texts),
+        *_questionnaires(design.questionnaires.before, "before", texts),
+        *with_comprehension(design, instructions_screen(design, own), texts),
         *_practice(study, maker, start, names, seed),
         *_ratings(study, maker, own, names, seed, digits),
-        *_questionnaires(design.questionnaires.after, "after"),
-        _end(design),
+        *_questionnaires(design.questionnaires.after, "after", texts),
+        end_screen(design),
     ]
     return tuple(screens)
 
@@ -84,11 +93,13 @@ class Planner:
     def __init__(self, study: Study, *, keep: int = 320) -> None:
         """Plan `study`, keeping the plans of the last `keep` participants."""
         self.study = study
-        self._kept = lru_cache(maxsize=keep)(lambda cell, seed: plan(study, cell, seed))
+        self._kept = lru_cache(maxsize=keep)(
+            lambda cell, seed, language: plan(study.said_in(language), cell, seed)
+        )
 
-    def screens(self, cell: str, seed: int) -> tuple[Screen, ...]:
-        """The same as `plan`; screens may be shared and are not to be changed."""
-        return self._kept(cell, seed)
+    def screens(self, cell: str, seed: int, language: str | None = None) -> tuple[Screen, ...]:
+        """The same as `plan`, in a language of the study; screens are shared, not to be changed."""
+        return self._kept(cell, seed, language)
 
 
 def participant_items(study: Study, cell: Cell, seed: int) -> tuple[Item, ...]:
@@ -149,13 +160,14 @@ def _ratings(
     design = study.design
     if design.conversations is not None:
         talks = talk_screens(design, cell, qualities, digits.next)
-        return [s for n, own in enumerate(talks, start=1) for s in (*own, *_attention(design, n))]
+        after = [s for n, own in enumerate(talks, start=1) for s in (*own, *_attention(design, n))]
+        return [*_attention(design, 0), *after]
     judged = _presentations(study, cell, seed, digits)
     widest = max(len(item.candidates) for item in study.items)
     rotating = design.presentation.responses == "latin_square" and design.items.unit == "response"
     turn = digits.next(len(latin_square(widest))) if rotating else 0
     golden = _golden(study, len(judged), seed)
-    screens: list[Screen] = []
+    screens = _attention(design, 0)
     order = 0
     for place, (item, shown, rank) in enumerate(judged):
         for gold in golden.get(place, ()):
@@ -214,31 +226,12 @@ def _attention(design: Design, n_done: int) -> list[Screen]:
     return made
 
 
-def _consent(design: Design) -> Screen:
-    consent = design.consent
-    body: list[dict[str, JSON]] = [{"kind": "text", "text": consent.text}]
-    if consent.warning:
-        body.append({"kind": "warning", "text": consent.warning})
-    choices = [
-        {"value": "yes", "label": consent.agree},
-        {"value": "no", "label": "I do not want to take part."},
-    ]
-    options = {"prompt": "Do you want to take part?", "choices": choices}
-    return Screen(
-        "consent",
-        "consent",
-        consent.title,
-        tuple(body),
-        (Field("consent", "yes_no", options=options),),
-    )
-
-
-def _questionnaires(parts: Sequence[Questionnaire], when: str) -> list[Screen]:
+def _questionnaires(parts: Sequence[Questionnaire], when: str, texts: Texts) -> list[Screen]:
     return [
         Screen(
             id=f"questions-{when}-{number}",
             kind="questions",
-            title=part.title,
+            title=part.title or texts.say("questions_title"),
             body=({"kind": "text", "text": part.text},) if part.text else (),
             fields=tuple(question_field(name, asked) for name, asked in part.questions.items()),
         )
@@ -246,9 +239,9 @@ def _questionnaires(parts: Sequence[Questionnaire], when: str) -> list[Screen]:
     ]
 
 
-def _instructions(design: Design, cell: Cell) -> Screen:
+def instructions_screen(design: Design, cell: Cell) -> Screen:
     """What to do, with what only participants of this cell, or those who see all levels, read."""
-    told = design.instructions
+    told, texts = design.instructions, texts_of(design)
     levels = {f"{name}={level}" for name, level in cell.levels.items()}
     for name, factor in design.factors.items():
         if factor.assign == "within":
@@ -262,18 +255,23 @@ def _instructions(design: Design, cell: Cell) -> Screen:
         if quality.definition:
             term = quality_label(design, name)
             body.append({"kind": "definition", "term": term, "text": quality.definition})
-    body += [_example(example, number) for number, example in enumerate(told.examples, start=1)]
-    return Screen("instructions", "instructions", told.title, tuple(body))
+    shown = rendering(factors.condition(design, cell.levels))
+    body += [
+        _example(example, texts.say("example", number=number)) | shown
+        for number, example in enumerate(told.examples, start=1)
+    ]
+    title = told.title or texts.say("instructions_title")
+    return Screen("instructions", "instructions", title, tuple(body))
 
 
-def _example(example: Example, number: int) -> dict[str, JSON]:
+def _example(example: Example, label: str) -> dict[str, JSON]:
     turns = [
         {"speaker": said.speaker or "AB"[place % 2], "text": said.text}
         for place, said in enumerate(example.context)
     ]
     return {
         "kind": "example",
-        "label": f"Example {number}",
+        "label": label,
         "turns": turns,
         "response": example.response,
         "verdict": example.verdict,
@@ -285,7 +283,8 @@ def _practice(
     study: Study, maker: ScreenMaker, shown: Condition, qualities: Sequence[str], seed: int
 ) -> list[Screen]:
     design = study.design
-    screens = _lines(design, shown)
+    texts = texts_of(design)
+    screens = _lines(design, shown, texts)
     for number, item in enumerate(study.practice, start=1):
         candidates = list(item.candidates)
         if design.items.unit != "turn":
@@ -301,43 +300,57 @@ def _practice(
             order=None,
         )
         screens += made
-    note: Mapping[str, JSON] = {"kind": "text", "text": design.practice.text}
+    told = design.practice.text or texts.say("practice_text")
+    note: Mapping[str, JSON] = {"kind": "text", "text": told}
     return [
         Screen(s.id, s.kind, s.title, (note, *s.body), s.fields, s.deadline_s, s.state)
         for s in screens
     ]
 
 
-def _lines(design: Design, shown: Condition) -> list[Screen]:
+def _lines(design: Design, shown: Condition, texts: Texts) -> list[Screen]:
     """Lines to be judged by length, the classic warm-up for magnitude estimation.
 
     The number of the standard line is only told where participants also see a numerical anchor
-    later: otherwise practice itself would anchor them.
+    later: otherwise practice itself would anchor them, and they give both lines numbers of their
+    own (free modulus). Lines are drawn to one scale, so that their ratios can be seen.
     """
     lengths = design.practice.lines
     if not lengths:
         return []
+    drawn = [length * min(1.0, _WIDEST / max(lengths)) for length in lengths]
     modulus = 100.0 if shown.anchor in ("numerical", "both") else None
-    options: dict[str, JSON] = {
-        "modulus": modulus,
-        "prompt": "How long is the second line?",
-        "quality_label": "Length",
-    }
+    label = texts.say("line_first")
     if modulus is not None:
-        options["anchor_value"] = modulus
+        label = texts.say("line_first_number", number=modulus)
     made = []
-    for number, length in enumerate(lengths[1:], start=1):
-        label = "First line" if modulus is None else f"First line: {modulus:g}"
+    for number, length in enumerate(drawn[1:], start=1):
         body = (
-            {"kind": "line", "label": label, "length": lengths[0]},
-            {"kind": "line", "label": "Second line", "length": length},
+            {"kind": "line", "label": label, "length": drawn[0]},
+            {"kind": "line", "label": texts.say("line_second"), "length": length},
         )
-        field = Field("length", "magnitude", options=options, targets={"1": {"length": length}})
-        made.append(Screen(f"line-{number:02d}", "practice", "Practice", body, (field,)))
+        fields = [_line("length", "line_question", modulus, length, texts)]
+        if modulus is None:
+            fields.insert(0, _line(STANDARD_LINE, "line_first_question", None, drawn[0], texts))
+        title = texts.say("practice_title")
+        made.append(Screen(f"line-{number:02d}", "practice", title, body, tuple(fields)))
     return made
 
 
-def _end(design: Design) -> Screen:
-    done = design.completion
-    body: tuple[dict[str, JSON], ...] = ({"kind": "text", "text": done.message}, {"kind": "code"})
-    return Screen("end", "end", done.title, body)
+def _line(name: str, key: str, modulus: float | None, length: float, texts: Texts) -> Field:
+    options: dict[str, JSON] = {
+        "modulus": modulus,
+        "prompt": texts.say(key),
+        "quality_label": texts.say("line_length"),
+    }
+    if modulus is not None:
+        options["anchor_value"] = modulus
+    return Field(name, "magnitude", options=options, targets={"1": {"length": length}})
+
+
+def end_screen(design: Design) -> Screen:
+    """The last screen: closing words, and the completion code."""
+    done, texts = design.completion, texts_of(design)
+    message = done.message or texts.say("end_message")
+    body: tuple[dict[str, JSON], ...] = ({"kind": "text", "text": message}, {"kind": "code"})
+    return Screen("end", "end", done.title or texts.say("end_title"), body)

@@ -7,7 +7,7 @@ from dialens.studies._factors import Condition
 from dialens.studies._items import Candidate, Item, Utterance
 from dialens.studies._study import quality_label
 from dialens.studies._types import JSON, LOWER, Field, Screen
-from dialens.studies.design import Design
+from dialens.studies.design import Design, anchor_value, texts_of
 from dialens.studies.instruments import instrument
 
 _NUMBER_SHOWN = ("numerical", "both")
@@ -43,22 +43,26 @@ class ScreenMaker:
         declared = self.design.qualities[quality]
         settings = shown.instrument_of(declared)
         label = quality_label(self.design, quality)
-        called = self.design.presentation.response_label
+        called = response_label(self.design)
         options: dict[str, JSON] = {
             "prompt": declared.question or label,
             "quality_label": label,
             "definition": declared.definition,
             **instrument(settings.kind).options(settings),
         }
-        value = anchor_value(self.design, shown, quality)
+        value = _anchor_number(self.design, shown, quality)
         if value is not None:
             options["anchor_value"] = value
-        if slot is None:
+            if self.design.presentation.anchor_repeated:
+                options["anchor_note"] = texts_of(self.design).say(
+                    "anchor_repeated", standard=standard_label(self.design), value=value
+                )
+        if slot is None and declared.level != "item":
             options["choices"] = [
                 {"value": str(number), "label": f"{called} {number}"}
                 for number in range(1, n_slots + 1)
             ]
-        elif n_slots > 1:
+        elif slot is not None and n_slots > 1:
             options |= {"slot": slot, "slot_label": f"{called} {slot}"}
         return options
 
@@ -148,7 +152,7 @@ def judged_screens(
     state: dict[str, str | int | float | None] = {
         "condition": shown.name,
         "order": order,
-        "anchor": _anchor_word(design, shown, qualities),
+        "anchor": "textual" if shown.anchor in _TEXT_SHOWN else None,
         "item": item.id,
     }
     state |= {f"factor.{name}": level for name, level in shown.levels.items()}
@@ -178,9 +182,12 @@ def _fields(
     """The question about a quality of one slot, or (slot None) of all slots at once."""
     declared = maker.design.qualities[quality]
     used = instrument(shown.instrument_of(declared).kind)
-    if (used.judges == "several") != (slot is None):
+    whole = declared.level == "item"
+    if (whole or used.judges == "several") != (slot is None):
         return []
-    judged = slots if slot is None else {slot: slots[slot]}
+    if used.judges == "several" and len(slots) < used.fewest:
+        return []  # a reply is missing; `study check` says so
+    judged = {} if whole else slots if slot is None else {slot: slots[slot]}
     rules = [rule for rule in item.expect if rule["quality"] == quality]
     return [
         Field(
@@ -201,6 +208,16 @@ def _fields(
     ]
 
 
+def response_label(design: Design) -> str:
+    """What responses are called."""
+    return design.presentation.response_label or texts_of(design).say("response")
+
+
+def standard_label(design: Design) -> str:
+    """What the standard is called."""
+    return design.presentation.standard_label or texts_of(design).say("standard")
+
+
 def _target(candidate: Candidate, position: int) -> dict[str, JSON]:
     return {
         "response": candidate.key,
@@ -213,22 +230,12 @@ def _target(candidate: Candidate, position: int) -> dict[str, JSON]:
     }
 
 
-def anchor_value(design: Design, shown: Condition, quality: str) -> float | None:
+def _anchor_number(design: Design, shown: Condition, quality: str) -> float | None:
     """The number that is shown for the standard; none where no number is shown."""
     if shown.anchor not in _NUMBER_SHOWN:
         return None
-    if design.presentation.anchor_value is not None:
-        return design.presentation.anchor_value
-    modulus: float | None = getattr(shown.instrument_of(design.qualities[quality]), "modulus", None)
-    return modulus
-
-
-def _anchor_word(design: Design, shown: Condition, qualities: Sequence[str]) -> str | None:
-    """What the column `anchor` holds: the number on the screen, or that only text was there."""
-    if shown.anchor == "none":
-        return None
-    value = anchor_value(design, shown, qualities[0])
-    return "textual" if value is None else f"{value:g}"
+    settings = shown.instrument_of(design.qualities[quality])
+    return anchor_value(design, quality, settings, shown.levels.get("scale"))
 
 
 def _body(
@@ -241,18 +248,23 @@ def _body(
     blocks: list[dict[str, JSON]] = [{"kind": "text", "text": note} for note in shown.notes]
     whole = design.items.unit == "dialogue"
     context = next(iter(slots.values())).before if design.items.unit == "turn" else item.context
+    blocks += [one.block() for one in item.media if one.of is None]
     if context:
-        blocks.append({"kind": "dialogue", "turns": _turns(context)})
+        blocks.append({"kind": "dialogue", "turns": _turns(context), **rendering(shown)})
     qualities = list(dict.fromkeys(str(field.quality) for field in fields))
-    if shown.anchor != "none":
-        blocks.append(_anchor(design, item, shown, qualities))
-    on_screen = {slot for field in fields for slot in field.targets}
+    anchor = _anchor(design, item, shown, qualities)
+    if anchor["text"] is not None or anchor["values"]:
+        blocks.append(anchor)
+    on_screen = {slot for field in fields for slot in field.targets or slots}
     for slot, candidate in slots.items():
         if slot in on_screen and not whole:
-            label = design.presentation.response_label
+            label = response_label(design)
             named = f"{label} {slot}" if len(slots) > 1 else label
+            own = [one.block() for one in item.media if one.of == candidate.key]
             blocks.append(
                 {"kind": "response", "slot": slot, "label": named, "text": candidate.text}
+                | ({"media": own} if own else {})
+                | rendering(shown)
             )
     for quality in qualities:
         told = design.qualities[quality].definition
@@ -268,14 +280,20 @@ def _anchor(
     values = [
         {"quality": quality_label(design, quality), "value": value}
         for quality in qualities
-        if (value := anchor_value(design, shown, quality)) is not None
+        if (value := _anchor_number(design, shown, quality)) is not None
     ]
     return {
         "kind": "anchor",
-        "label": design.presentation.standard_label,
+        "label": standard_label(design),
         "text": item.standard if shown.anchor in _TEXT_SHOWN else None,
         "values": values,
+        **rendering(shown),
     }
+
+
+def rendering(shown: Condition) -> dict[str, JSON]:
+    """What a block says of how its text is shown; nothing where it is shown as it was written."""
+    return {} if shown.render == "plain" else {"render": shown.render}
 
 
 def _turns(said: Sequence[Utterance]) -> list[dict[str, str]]:

@@ -1,4 +1,4 @@
-from ._codes import completion_code
+from ._codes import completion_code, possible_outcomes
 from ._link import Link
 from ._matching import Matched, match
 from ._mturk import MechanicalTurk
@@ -20,6 +20,7 @@ __all__ = [
     "completion_code",
     "match",
     "money",
+    "possible_outcomes",
     "recruiter_of",
     "recruiters",
 ]

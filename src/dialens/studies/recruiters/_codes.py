@@ -1,16 +1,20 @@
-"""The completion code, on which the server and the platform have to agree."""
+"""Completion codes, on which the server and the platform have to agree."""
 
 import hashlib
 
 from dialens.studies._study import Study
+from dialens.studies._types import FAILED_COMPREHENSION, NO_CONSENT, SCREENED_OUT, WITHDRAWN
 from dialens.studies.design import ProlificRecruiter
 
+COMPLETED = "completed"
 
-def completion_code(study: Study) -> str | None:
-    """The code all participants of a study get; none where each gets their own.
 
-    Prolific has to know it beforehand. Where the file names none it follows from the study's
-    definition, so that the server and the posting agree without asking each other.
+def completion_code(study: Study, outcome: str = COMPLETED) -> str | None:
+    """The code of all whose participation ends in this way; none where there is none.
+
+    Without one in the file, those who complete a study get a code of their own each. Prolific has
+    to know codes beforehand: there they follow from the study's definition, so that the server
+    and the posting agree without asking each other.
 
     Examples:
         >>> from dialens.studies._examples import TEA
@@ -20,8 +24,30 @@ def completion_code(study: Study) -> str | None:
         10
     """
     settings = study.design.recruiter
-    named = study.design.completion.code
+    named: str | None = getattr(study.design.completion.codes, outcome)
     if not isinstance(settings, ProlificRecruiter):
         return named
-    made = hashlib.sha256(f"completion code of {study.hash}".encode()).hexdigest()
-    return settings.completion_code or named or made[:10].upper()
+    text = f"completion code of {study.hash}"
+    made = hashlib.sha256((text if outcome == COMPLETED else f"{text} {outcome}").encode())
+    if outcome == COMPLETED:
+        named = settings.completion_code or named
+    return named or made.hexdigest()[:10].upper()
+
+
+def possible_outcomes(study: Study) -> tuple[str, ...]:
+    """How participations in a study can end, by which completion codes differ.
+
+    Examples:
+        >>> from dialens.studies._examples import TEA
+        >>> from dialens.studies._study import study_of
+        >>> possible_outcomes(study_of(TEA))
+        ('completed', 'no_consent', 'withdrawn')
+    """
+    design = study.design
+    asked = design.instructions.comprehension
+    ends = {
+        SCREENED_OUT: design.screening is not None,
+        FAILED_COMPREHENSION: asked is not None and asked.failing == "screen_out",
+    }
+    early = [outcome for outcome, possible in ends.items() if possible]
+    return (COMPLETED, NO_CONSENT, *early, WITHDRAWN)

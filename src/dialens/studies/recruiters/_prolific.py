@@ -14,8 +14,9 @@ from urllib.parse import urlsplit
 from dialens.base import DialensError, did_you_mean
 from dialens.studies._check import estimate
 from dialens.studies._study import Study
+from dialens.studies._types import NO_CONSENT
 from dialens.studies.design import ProlificRecruiter
-from dialens.studies.recruiters._codes import completion_code
+from dialens.studies.recruiters._codes import completion_code, possible_outcomes
 from dialens.studies.recruiters._prolific_calls import ProlificCalls
 from dialens.studies.recruiters._recruiter import (
     APPROVED,
@@ -57,6 +58,7 @@ _STATES = {
     "REJECTED": REJECTED,
 }
 _DRAFT = "UNPUBLISHED"
+_CODE_TYPES = {"completed": "COMPLETED", NO_CONSENT: "NO_CONSENT"}
 # Prolific puts the values in; the server reads the names (`web.arrival`).
 _PARAMETERS = "&".join(
     f"{name}={{{{%{name}%}}}}" for name in ("PROLIFIC_PID", "STUDY_ID", "SESSION_ID")
@@ -116,11 +118,7 @@ class Prolific:
             "external_study_url": study_url(url),
             "prolific_id_option": "url_parameters",
             "completion_codes": [
-                {
-                    "code": completion_code(study),
-                    "code_type": "COMPLETED",
-                    "actions": [{"action": "MANUALLY_REVIEW"}],
-                }
+                _completion_path(study, outcome) for outcome in possible_outcomes(study)
             ],
             "total_available_places": check_places(places),
             "estimated_completion_time": max(round(minutes), 1),
@@ -203,6 +201,15 @@ class Prolific:
         return [
             one for one in everything if str(one.get("internal_name", "")).startswith(family(study))
         ]
+
+
+def _completion_path(study: Study, outcome: str) -> dict[str, Any]:
+    """What Prolific does with a code: who did not agree is asked to return the submission."""
+    actions: list[dict[str, str]] = [{"action": "MANUALLY_REVIEW"}]
+    if outcome == NO_CONSENT:
+        actions = [{"action": "REQUEST_RETURN", "return_reason": "Did not agree to take part."}]
+    kind = _CODE_TYPES.get(outcome, "OTHER")
+    return {"code": completion_code(study, outcome), "code_type": kind, "actions": actions}
 
 
 def study_url(url: str) -> str:

@@ -15,12 +15,14 @@ from functools import cached_property
 import numpy as np
 
 from dialens.studies._check import screen_seconds
-from dialens.studies._items import Item
+from dialens.studies._items import Candidate, Item
+from dialens.studies._media import names_of
 from dialens.studies._raters import SIMULATED, RaterReply
 from dialens.studies._study import Study
 from dialens.studies._types import JSON, Field, Screen
-from dialens.studies.instruments import instrument, simulate
-from dialens.studies.plan import plan
+from dialens.studies.design import CheckedQuestion
+from dialens.studies.instruments import instrument, simulate, validate
+from dialens.studies.plan import STANDARD_LINE, plan
 from dialens.studies.simulation._population import Population
 from dialens.studies.simulation._small_talk import REPLIES, stand_in
 
@@ -31,6 +33,7 @@ _CLEAR = 45.0  # how far a gold item's opinions lie from the middle
 _HABITS = (1.0, 5.0, 10.0)
 _AWAY = 0.01  # share of screens during which somebody looks elsewhere
 _SPEEDERS_PACE = 0.12
+_DRAWS = 200  # until an answer is one of somebody who may take part
 
 
 @dataclass(frozen=True)
@@ -108,10 +111,7 @@ class World:
     def gold(self) -> dict[tuple[str, str], tuple[Item, str]]:
         """Gold items by what stands on the screen."""
         return {
-            (plain(said.text for said in one.before or item.context), plain([one.text])): (
-                item,
-                one.key,
-            )
+            _known(item, one): (item, one.key)
             for item in self.study.gold
             for one in item.candidates
         }
@@ -119,9 +119,7 @@ class World:
     @cached_property
     def _agents(self) -> dict[tuple[str, str], str]:
         return {
-            (plain(said.text for said in one.before or item.context), plain([one.text])): one.agent
-            for item in self.study.items
-            for one in item.candidates
+            _known(item, one): one.agent for item in self.study.items for one in item.candidates
         }
 
     def _talker(self, context: str, response: str) -> str:
@@ -221,8 +219,10 @@ class SimulatedRater:
     def _answer(self, draw: np.random.Generator, screen: Screen, asked: Field) -> JSON:
         if screen.kind == "consent":
             return "yes"
-        if screen.kind == "check" and asked.quality is None:
-            return self._checked(draw, asked)
+        if screen.kind in ("check", "comprehension") and asked.quality is None:
+            return self._checked(draw, screen, asked)
+        if screen.kind == "screening":
+            return self._eligible(draw, asked)
         if not asked.targets:
             return simulate(draw, asked)
         if self.sleeps:
@@ -238,10 +238,25 @@ class SimulatedRater:
         moved = {slot: self._moved(draw, screen, asked, x, noise) for slot, x in opinions.items()}
         return self._rounded(asked, simulate(draw, asked, moved))
 
-    def _checked(self, draw: np.random.Generator, asked: Field) -> JSON:
+    def _eligible(self, draw: np.random.Generator, asked: Field) -> JSON:
+        """An answer of somebody who may take part, if there is one."""
+        screening = self.world.study.design.screening
+        assert screening is not None
+        question = screening.questions[asked.name]
+        rules = [rule for rule in screening.rules if rule.question == asked.name]
+        for _ in range(_DRAWS):
+            answer = validate(asked, simulate(draw, asked))
+            if all(rule.holds(question, answer) for rule in rules):
+                break
+        return answer
+
+    def _checked(self, draw: np.random.Generator, screen: Screen, asked: Field) -> JSON:
         """The right answer, for who reads the question."""
         misses = 0.7 if self.sleeps else 0.3 if self.speeds else 0.0
-        known = self.world.study.design.checks.attention.get(asked.name)
+        design = self.world.study.design
+        known: CheckedQuestion | None = design.checks.attention.get(asked.name)
+        if screen.kind == "comprehension" and design.instructions.comprehension is not None:
+            known = design.instructions.comprehension.questions.get(asked.name)
         if known is None or draw.random() < misses:
             return simulate(draw, asked)
         return known.answers[0]
@@ -249,7 +264,7 @@ class SimulatedRater:
     def _opinion(self, screen: Screen, asked: Field, slot: str) -> float:
         lines = [float(block["length"]) for block in screen.body if block["kind"] == "line"]
         if lines:
-            return 100 * lines[1] / lines[0]
+            return 100.0 if asked.name == STANDARD_LINE else 100 * lines[1] / lines[0]
         context, response = _judged(screen, slot)
         return self.world.opinion(str(asked.quality), context, response)
 
@@ -291,18 +306,26 @@ class SimulatedRater:
         return float(max(round(value / step), 1) * step) if value > step else value
 
 
+def _known(item: Item, one: Candidate) -> tuple[str, str]:
+    """What will stand on the screen of a candidate: as `_judged` reads it there."""
+    said = [*names_of(item.media, None), *(said.text for said in one.before or item.context)]
+    return plain(said), plain([one.text, *names_of(item.media, one.key)])
+
+
 def _judged(screen: Screen, slot: str) -> tuple[str, str]:
     """What stands on the screen: the conversation, and the response in a slot."""
-    said = [
+    said = [block["name"] for block in screen.body if block["kind"] == "media"]
+    said += [
         turn["text"]
         for block in screen.body
         if block["kind"] == "dialogue"
         for turn in block["turns"]
     ]
     response = [
-        block["text"]
+        text
         for block in screen.body
         if block["kind"] == "response" and block["slot"] == slot
+        for text in (block["text"], *(one["name"] for one in block.get("media", ())))
     ]
     return plain(said), plain(response or [""])
 

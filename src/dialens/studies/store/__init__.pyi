@@ -1,4 +1,6 @@
 from ._activity import EVENT_KINDS, Event
+from ._backup import Backup, back_up, restore
+from ._changes import CHANGES, Change
 from ._conversations import (
     LEASE_S,
     AgentFailure,
@@ -7,9 +9,11 @@ from ._conversations import (
     Lease,
     ParticipantMessage,
 )
-from ._figures import CellProgress, Times
+from ._figures import CellProgress, EarlyEnd, Times
 from ._forget import Forgotten
 from ._frames import EXCHANGES, last_failures, replies_by_agent
+from ._operating import OperationStore
+from ._people import IDENTITIES, PARTICIPANTS, CodeHolder
 from ._problems import (
     Blocked,
     EventError,
@@ -27,30 +31,47 @@ from ._registration import Policy, StudyRecord
 from ._secrets import KEY_VARIABLE, Secrets
 from ._session import Session
 from ._store import Store
-from ._submission import REPEATED, STORED, Receipt, Submission
+from ._submission import REPEATED, STORED, Ending, Receipt, Submission
 from ._submit import PendingSubmission
-from ._tables import COMPLETED, EXPIRED, RESTARTED, participants, sessions, settings, studies
+from ._tables import (
+    COMPLETED,
+    EXPIRED,
+    RESTARTED,
+    participants,
+    sessions,
+    settings,
+    studies,
+)
 
 __all__ = [
+    "CHANGES",
     "COMPLETED",
     "EVENT_KINDS",
     "EXCHANGES",
     "EXPIRED",
+    "IDENTITIES",
     "KEY_VARIABLE",
     "LEASE_S",
+    "PARTICIPANTS",
     "REPEATED",
     "RESTARTED",
     "STORED",
     "AgentFailure",
     "AgentReply",
+    "Backup",
     "Blocked",
     "CellProgress",
+    "Change",
+    "CodeHolder",
     "ConversationStore",
+    "EarlyEnd",
+    "Ending",
     "Event",
     "EventError",
     "Forgotten",
     "Lease",
     "NotFinished",
+    "OperationStore",
     "ParticipantMessage",
     "PendingSubmission",
     "Policy",
@@ -69,9 +90,11 @@ __all__ = [
     "UnknownSession",
     "UnknownStudy",
     "WrongKey",
+    "back_up",
     "last_failures",
     "participants",
     "replies_by_agent",
+    "restore",
     "sessions",
     "settings",
     "studies",

@@ -1,26 +1,33 @@
-"""Who comes through the door: somebody new gets a place, somebody known what the policy says.
+"""Who comes through the door: somebody new, or somebody known, who gets what the policy says.
+
+A place is taken when a participant agrees to take part (`admit`), not before: who only reads the
+consent keeps nobody else out, and the cell they are in until then is provisional.
 
 `resume` goes on where the person left, also after the session expired, if its cell still has a
 place. `restart` begins again from the first screen, in the same cell, for they have seen it; the
 earlier attempt stays on record. `block` lets nobody back who has submitted a screen. Who completed
 gets the completed session again, whatever the policy: the page with the code may have been lost.
+Who consented to an earlier version is in that version, unless the study admits them to a later one.
 """
 
 import base64
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import count
 from typing import Any
 
-from sqlalchemy import Connection, Row, insert, select, update
+from sqlalchemy import Connection, Row, Select, insert, select, update
 
 from dialens.base import DialensError
 from dialens.corpus import RATER_KINDS
+from dialens.studies._raters import HUMAN
 from dialens.studies.store._allocation import choose, why_none
 from dialens.studies.store._problems import Blocked, SessionOver, StudyFull
 from dialens.studies.store._secrets import Entropy, Secrets
 from dialens.studies.store._session import (
+    TAKES_PLACE,
     Session,
     add_token,
     as_session,
@@ -28,6 +35,7 @@ from dialens.studies.store._session import (
     find,
     has_place,
     last_attempt,
+    limit_reached,
     lock_study,
     places,
     revived,
@@ -36,21 +44,19 @@ from dialens.studies.store._session import (
 from dialens.studies.store._tables import (
     COMPLETED,
     EXPIRED,
+    IDLE,
     LIVE,
     RESTARTED,
+    SESSION,
     cells,
     participants,
     sessions,
+    studies,
 )
+from dialens.studies.texts import Texts
 
 SeedSource = Callable[[], int]
 """A fresh random number for everybody who arrives."""
-
-_FULL = {
-    "full": "All places of this study are taken. Some may come free; try again later.",
-    "paused": "This study is paused. Try again later.",
-    "closed": "This study is closed. Thank you for your interest.",
-}
 
 
 @dataclass(frozen=True)
@@ -64,6 +70,7 @@ class Arrival:
         rater_kind: `human`, `llm` or `simulated`.
         now: The time.
         tie_breaker: Random number that decides between cells that are equally empty.
+        language: In which they want to take part; none for the study's own.
     """
 
     study: str
@@ -72,12 +79,13 @@ class Arrival:
     rater_kind: str
     now: datetime
     tie_breaker: int
+    language: str | None = None
 
 
 def begin(
     connection: Connection, arrival: Arrival, *, secrets: Secrets, entropy: Entropy
 ) -> Session:
-    """A session for somebody who arrives, new or known."""
+    """A session for somebody who arrives, new or known; somebody new has no place yet."""
     if arrival.rater_kind not in RATER_KINDS:
         raise DialensError(
             f"A rater is one of {', '.join(RATER_KINDS)}; seen: {arrival.rater_kind!r}."
@@ -96,6 +104,12 @@ def begin(
         known = connection.execute(query).scalar_one_or_none()
         if known is not None:
             return _again(connection, study, known, arrival, token)
+        if arrival.rater_kind == HUMAN and not json.loads(study.operation).get("admit_earlier"):
+            before = _earlier_version(connection, study, arrival.recruiter, mark)
+            if before is not None:
+                # An earlier version is locked after a later one, always: no deadlock.
+                earlier = lock_study(connection, before.hash)
+                return _again(connection, earlier, before.id, arrival, token)
     cell = _free_cell(connection, study, arrival.tie_breaker)
     pseudonym = _pseudonym(entropy)
     sealed = None
@@ -112,31 +126,56 @@ def begin(
     )
     person = connection.execute(new.returning(participants.c.id)).scalar_one()
     attempt = (person, cell, 1, _free_seed(connection, cell))
-    return _started(connection, attempt, arrival.now, token)
+    return _started(connection, attempt, arrival, token)
+
+
+def admit(connection: Connection, token: str, now: datetime, tie_breaker: int) -> Session:
+    """Give a place to somebody who agreed to take part: from now on cell and seed are theirs."""
+    study = lock_study(connection, find(connection, token).study)
+    row = find(connection, token, lock=True)
+    if row.placed_at is None and row.outcome is None:
+        connection.execute(update(sessions).where(sessions.c.id == row.id).values(seen_at=now))
+        expire_stale(connection, study, now)
+        cell = _free_cell(connection, study, tie_breaker)
+        placed = {"cell_id": cell, "seed": _free_seed(connection, cell), "placed_at": now}
+        connection.execute(update(sessions).where(sessions.c.id == row.id).values(placed))
+    return as_session(find(connection, token), token)
 
 
 def come_back(connection: Connection, token: str, now: datetime) -> Session:
     """The session of a token, brought back under the policy if it has expired."""
     row = find(connection, token)
-    if row.state != EXPIRED:
+    if not _is_late(row, now):
         return as_session(row, token)
     lock_study(connection, row.study)
     row = find(connection, token, lock=True)
-    if row.state == EXPIRED:
-        if row.resume != "resume" or not revived(connection, row, now):
-            raise over(row)
+    if _is_late(row, now):
+        if row.resume != "resume" or too_old(row, now):
+            raise over(row, now)
+        if row.state == LIVE:  # late, but nobody has taken the place
+            connection.execute(update(sessions).where(sessions.c.id == row.id).values(seen_at=now))
+        elif not revived(connection, row, now):
+            raise over(row, now)
         row = find(connection, token)
     return as_session(row, token)
 
 
-def over(row: Row[Any]) -> SessionOver:
+def _is_late(row: Row[Any], now: datetime) -> bool:
+    if row.outcome is not None:
+        return False
+    return row.state == EXPIRED or limit_reached(row, now) is not None
+
+
+def over(row: Row[Any], now: datetime) -> SessionOver:
     """The error for a session that takes no more answers."""
-    messages = {
-        COMPLETED: "You have completed this study.",
-        EXPIRED: "You were away for too long, and your place has been given back.",
-        RESTARTED: "You have started this study again elsewhere; go on there.",
-    }
-    return SessionOver(messages[row.state], row.state)
+    say = Texts.of("en").say
+    if row.outcome is not None:
+        return SessionOver(say("over_title"), row.outcome)
+    if row.state in (COMPLETED, RESTARTED):
+        return SessionOver(say(f"over_{row.state}"), row.state)
+    limit = SESSION if too_old(row, now) else IDLE
+    minutes = (row.longest_s if limit == SESSION else row.stale_after_s) / 60
+    return SessionOver(say(f"limit_{limit}", minutes=minutes), EXPIRED, limit, minutes)
 
 
 def new_token(entropy: Entropy) -> str:
@@ -148,13 +187,13 @@ def _again(
     connection: Connection, study: Row[Any], person: int, arrival: Arrival, token: str
 ) -> Session:
     row = last_attempt(connection, person)
-    if row.state == COMPLETED:
+    if row.state == COMPLETED or row.outcome is not None or row.placed_at is None:
         return _with_token(connection, row, token, arrival.now)
     if study.resume == "block":
         # The answer to the first attempt may have been lost on its way: nothing was seen yet.
         if row.position == 0 and row.state == LIVE:
             return _with_token(connection, row, token, arrival.now)
-        raise Blocked("You have begun this study before, and it can be taken only once.")
+        raise Blocked("blocked")
     if study.resume == "restart" and row.position > 0:
         if row.state == EXPIRED and not has_place(connection, row):
             raise _no_place(connection, study)
@@ -165,17 +204,38 @@ def _again(
             .values(state=RESTARTED, ended_at=arrival.now)
         )
         attempt = (person, row.cell_id, row.attempt + 1, seed)
-        return _started(connection, attempt, arrival.now, token)
+        return _started(connection, attempt, arrival, token, placed_at=arrival.now)
     if row.state == EXPIRED and too_old(row, arrival.now):
-        raise over(row)
+        raise over(row, arrival.now)
     if row.state == EXPIRED and not revived(connection, row, arrival.now):
         raise _no_place(connection, study)
     return _with_token(connection, row, token, arrival.now)
 
 
+def _earlier_version(
+    connection: Connection, study: Row[Any], recruiter: str, mark: str
+) -> Row[Any] | None:
+    """Who somebody was in an earlier version of a study that they consented to; none if nobody."""
+    query: Select[Any] = (
+        select(participants.c.id, studies.c.hash)
+        .join(studies, studies.c.id == participants.c.study_id)
+        .join(sessions, sessions.c.participant_id == participants.c.id)
+        .where(
+            studies.c.name == study.name,
+            studies.c.id < study.id,
+            participants.c.recruiter == recruiter,
+            participants.c.worker_mark == mark,
+            sessions.c.placed_at.is_not(None),
+        )
+        .order_by(studies.c.id.desc())
+        .limit(1)
+    )
+    return connection.execute(query).one_or_none()
+
+
 def _with_token(connection: Connection, row: Row[Any], token: str, now: datetime) -> Session:
     add_token(connection, row.id, token, now)
-    if row.state != COMPLETED:
+    if row.state == LIVE:
         connection.execute(update(sessions).where(sessions.c.id == row.id).values(seen_at=now))
     return as_session(find(connection, token), token)
 
@@ -190,26 +250,29 @@ def _free_cell(connection: Connection, study: Row[Any], tie_breaker: int) -> int
 
 def _no_place(connection: Connection, study: Row[Any]) -> StudyFull:
     reason = why_none(places(connection, study.id))
-    return StudyFull(_FULL[reason], reason)
+    return StudyFull(Texts.of("en").say(reason), reason)
 
 
 def _free_seed(connection: Connection, cell: int, *taken: int) -> int:
-    """The first seed from 0 that nobody in the cell has, drop-outs not counted.
+    """The first seed from 0 that nobody in the cell has, drop-outs and excluded not counted.
 
     What a plan counterbalances turns with consecutive seeds (`studies.plan`), so that orders are
     balanced among those who stay, and the same from cell to cell.
     """
-    query = select(sessions.c.seed).where(
-        sessions.c.cell_id == cell, sessions.c.state.in_((LIVE, COMPLETED))
-    )
+    query = select(sessions.c.seed).where(sessions.c.cell_id == cell, TAKES_PLACE)
     used = {*connection.execute(query).scalars(), *taken}
     return next(seed for seed in count() if seed not in used)
 
 
 def _started(
-    connection: Connection, attempt: tuple[int, int, int, int], now: datetime, token: str
+    connection: Connection,
+    attempt: tuple[int, int, int, int],
+    arrival: Arrival,
+    token: str,
+    *,
+    placed_at: datetime | None = None,
 ) -> Session:
-    person, cell, number, seed = attempt
+    (person, cell, number, seed), now = attempt, arrival.now
     new = insert(sessions).values(
         participant_id=person,
         cell_id=cell,
@@ -220,6 +283,8 @@ def _started(
         started_at=now,
         reached_at=now,
         seen_at=now,
+        language=arrival.language,
+        placed_at=placed_at,
     )
     session = connection.execute(new.returning(sessions.c.id)).scalar_one()
     add_token(connection, session, token, now)

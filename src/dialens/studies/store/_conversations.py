@@ -16,7 +16,7 @@ from dialens.studies._exchange import ANSWERED, FAILED, GIVEN_UP, WAITING, Excha
 from dialens.studies.store import _frames as frames
 from dialens.studies.store._arrivals import over
 from dialens.studies.store._database import Database
-from dialens.studies.store._session import find
+from dialens.studies.store._session import find, too_old
 from dialens.studies.store._submission import ANSWERED_BEFORE, ELSEWHERE, REPEATED, STORED
 from dialens.studies.store._tables import COMPLETED, LIVE, exchanges, failures, sessions
 
@@ -133,8 +133,9 @@ class ConversationStore:
         """
         with self.database.writing() as connection:
             row = find(connection, token, lock=True)
-            if row.state not in (LIVE, COMPLETED):
-                raise over(row)
+            late = row.state == LIVE and too_old(row, now)
+            if row.state not in (LIVE, COMPLETED) or late:
+                raise over(row, now)
             said = _said(connection, row.id, message.talk)
             known = next((earlier for earlier in said if earlier.number == message.number), None)
             if known is not None:

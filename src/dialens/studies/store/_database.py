@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url, text
+from sqlalchemy import URL, Connection, Engine, QueuePool, create_engine, event, make_url, text
 from sqlalchemy.exc import ArgumentError, DBAPIError, TimeoutError
 
 from dialens.base import DialensError, first_line
@@ -46,17 +46,35 @@ class Database:
             database = cls(_sqlite(place, create=create), threading.Lock())
         else:
             database = cls(postgresql_engine(place, wait_s=_WAIT_S), nullcontext())
+        return database._upgraded()
+
+    @classmethod
+    def in_memory(cls) -> "Database":
+        """A database that is gone when it is closed; one transaction at a time."""
+        engine = create_engine(
+            "sqlite://",
+            connect_args={"check_same_thread": False},
+            poolclass=QueuePool,
+            pool_size=1,  # another connection would be another database
+            max_overflow=0,
+            pool_timeout=_WAIT_S,
+        )
+        _prepare(engine)
+        return cls(engine, threading.Lock())._upgraded()
+
+    def _upgraded(self) -> "Database":
+        """The same, with the tables of today; closed if that fails."""
         try:
-            with database.writing() as connection:
-                if not database.is_sqlite:
+            with self.writing() as connection:
+                if not self.is_sqlite:
                     connection.execute(
                         text("SELECT pg_advisory_xact_lock(:key)"), {"key": _MIGRATION_LOCK}
                     )
                 migrations.upgrade(connection)
         except BaseException:
-            database.close()
+            self.close()
             raise
-        return database
+        return self
 
     @property
     def is_sqlite(self) -> bool:
@@ -139,6 +157,11 @@ def _sqlite(url: URL, *, create: bool) -> Engine:
     engine = create_engine(
         url, connect_args={"timeout": _WAIT_S}, pool_size=8, max_overflow=64, pool_timeout=_WAIT_S
     )
+    _prepare(engine)
+    return engine
+
+
+def _prepare(engine: Engine) -> None:
     # One statement for the answers of a screen: at each, a thread has to get Python's lock back
     # while everybody waits for the one that may write.
     engine.dialect.use_insertmanyvalues_wo_returning = True
@@ -160,8 +183,6 @@ def _sqlite(url: URL, *, create: bool) -> Engine:
     def begin(connection: Connection) -> None:
         reading = connection.get_execution_options().get(_READING)
         connection.exec_driver_sql("BEGIN" if reading else "BEGIN IMMEDIATE")
-
-    return engine
 
 
 @contextmanager

@@ -3,18 +3,30 @@
 from dataclasses import dataclass
 
 import polars as pl
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, case, func, select
 
+from dialens.studies._types import FAILED_COMPREHENSION, NO_CONSENT, SCREENED_OUT, WITHDRAWN
 from dialens.studies.store._tables import (
     COMPLETED,
     EXPIRED,
     LIVE,
     RESTARTED,
     cells,
+    departures,
     participants,
     sessions,
     submissions,
 )
+
+_ENDED, _EXCLUDED = "ended", "excluded"
+_WORDS = {
+    NO_CONSENT: "did not agree to take part",
+    "full": "found the last place taken when they agreed",
+    SCREENED_OUT: "were screened out",
+    FAILED_COMPREHENSION: "failed the comprehension questions",
+    WITHDRAWN: "withdrew",
+}
+_COUNTED = (COMPLETED, LIVE, EXPIRED, RESTARTED, _ENDED, _EXCLUDED)
 
 
 @dataclass(frozen=True)
@@ -29,6 +41,8 @@ class CellProgress:
         live: Sessions under way.
         expired: Sessions that were left for too long.
         restarted: Earlier attempts of people who began again.
+        ended: Sessions that ended early: screened out, comprehension failed, withdrawn.
+        excluded: Sessions, completed or under way, of people who are left out and take no place.
     """
 
     cell: str
@@ -38,6 +52,8 @@ class CellProgress:
     live: int
     expired: int
     restarted: int
+    ended: int = 0
+    excluded: int = 0
 
 
 DROPOUT = pl.Schema(
@@ -57,23 +73,71 @@ DROPOUT = pl.Schema(
 
 def progress(connection: Connection, study_id: int) -> tuple[CellProgress, ...]:
     """Counts of every cell, in the order of the design."""
+    left_out = participants.c.excluded_at.is_not(None) & sessions.c.state.in_((LIVE, COMPLETED))
+    ended = sessions.c.outcome.is_not(None)
+    state = case((left_out, _EXCLUDED), (ended, _ENDED), else_=sessions.c.state)
+    placed = sessions.c.placed_at.is_not(None) | (sessions.c.state == COMPLETED)
     query = (
-        select(cells.c.name, sessions.c.state, func.count())
+        select(cells.c.name, state, func.count())
         .join(cells, cells.c.id == sessions.c.cell_id)
-        .where(cells.c.study_id == study_id)
-        .group_by(cells.c.name, sessions.c.state)
+        .join(participants, participants.c.id == sessions.c.participant_id)
+        .where(cells.c.study_id == study_id, placed)
+        .group_by(cells.c.name, state)
     )
-    counts = {(cell, state): n for cell, state, n in connection.execute(query)}
+    counts = {(cell, how): n for cell, how, n in connection.execute(query)}
     listed = select(cells).where(cells.c.study_id == study_id).order_by(cells.c.place)
     return tuple(
         CellProgress(
             row.name,
             row.state,
             row.target,
-            *(counts.get((row.name, s), 0) for s in (COMPLETED, LIVE, EXPIRED, RESTARTED)),
+            *(counts.get((row.name, s), 0) for s in _COUNTED),
         )
         for row in connection.execute(listed)
     )
+
+
+@dataclass(frozen=True)
+class EarlyEnd:
+    """How many participations ended early in the same way.
+
+    Attributes:
+        outcome: `no_consent`, `full` (the last place went before they agreed), `screened_out`,
+            `failed_comprehension` or `withdrawn`.
+        reason: Which rule screened them out; none where the outcome says it all.
+        deleted: Whether everything else about them was deleted.
+        n: How many.
+    """
+
+    outcome: str
+    reason: str | None
+    deleted: bool
+    n: int
+
+    @property
+    def words(self) -> str:
+        """What they did, for researchers.
+
+        Examples:
+            >>> EarlyEnd("screened_out", "under 18", False, 3).words
+            'were screened out: under 18'
+        """
+        gone = ", and had everything deleted" if self.deleted and self.outcome == WITHDRAWN else ""
+        return _WORDS[self.outcome] + (f": {self.reason}" if self.reason else gone)
+
+
+def early_ends(connection: Connection, study_id: int) -> tuple[EarlyEnd, ...]:
+    """Participations that ended before the last screen, other than by a limit."""
+    kept = (
+        select(sessions.c.outcome, sessions.c.reason, func.count().label("n"))
+        .join(participants, participants.c.id == sessions.c.participant_id)
+        .where(participants.c.study_id == study_id, sessions.c.outcome.is_not(None))
+        .group_by(sessions.c.outcome, sessions.c.reason)
+    )
+    gone = select(departures.c.outcome, departures.c.n).where(departures.c.study_id == study_id)
+    ends = [EarlyEnd(row.outcome, None, True, row.n) for row in connection.execute(gone)]
+    ends += [EarlyEnd(row.outcome, row.reason, False, row.n) for row in connection.execute(kept)]
+    return tuple(sorted(ends, key=lambda one: (one.outcome, one.reason or "", one.deleted)))
 
 
 def completions(connection: Connection, study_id: int) -> dict[str, str]:
@@ -94,8 +158,10 @@ def dropout(connection: Connection, study_id: int) -> pl.DataFrame:
     begun anew there.
     """
     of_study = select(cells.c.id).where(cells.c.study_id == study_id)
+    # Who was not let on did not leave; `early_ends` counts them.
+    left = sessions.c.outcome.is_(None) | (sessions.c.outcome == WITHDRAWN)
     query = select(sessions.c.position, sessions.c.state, func.count()).where(
-        sessions.c.cell_id.in_(of_study)
+        sessions.c.cell_id.in_(of_study), left
     )
     at = [tuple(row) for row in connection.execute(query.group_by("position", "state"))]
     if not at:

@@ -2,22 +2,12 @@
 
 from dataclasses import dataclass
 
-from sqlalchemy import ColumnElement, Connection, Table, delete, select
+from sqlalchemy import Connection, insert, select, update
 
-from dialens.base import did_you_mean
-from dialens.studies.store._problems import UnknownParticipant
-from dialens.studies.store._session import lock_study
-from dialens.studies.store._tables import (
-    answers,
-    events,
-    exchanges,
-    failures,
-    participants,
-    sessions,
-    studies,
-    submissions,
-    tokens,
-)
+from dialens.studies.store._deleting import forget_people
+from dialens.studies.store._people import unknown_participant
+from dialens.studies.store._session import find, lock_study
+from dialens.studies.store._tables import departures, participants, studies
 
 
 @dataclass(frozen=True)
@@ -41,32 +31,25 @@ def forget(connection: Connection, participant: str) -> Forgotten:
     )
     row = connection.execute(query).one_or_none()
     if row is None:
-        known = connection.execute(select(participants.c.pseudonym)).scalars().all()
-        raise UnknownParticipant(
-            f"The database holds no participant {participant!r}. "
-            f"{did_you_mean(participant, known)}Participants are named as in the column `rater` "
-            "of the export."
-        )
-    person = row.id
+        raise unknown_participant(connection, participant)
     lock_study(connection, row.hash)  # they may be at the door again this very moment
-    own = select(sessions.c.id).where(sessions.c.participant_id == person)
-    # The sessions first, for a submission that is under way holds its session's lock.
-    connection.execute(own.with_for_update())
-    counts = {
-        table.name: _deleted(connection, table, table.c.session_id.in_(own))
-        for table in (failures, exchanges, events, answers, submissions, tokens)
-    }
-    gone = _deleted(connection, sessions, sessions.c.participant_id == person)
-    _deleted(connection, participants, participants.c.id == person)
+    gone = forget_people(connection, [row.id])
     return Forgotten(
         participant,
-        gone,
-        counts["submissions"],
-        counts["answers"],
-        counts["events"],
-        counts["exchanges"],
+        gone["sessions"],
+        gone["submissions"],
+        gone["answers"],
+        gone["events"],
+        gone["exchanges"],
     )
 
 
-def _deleted(connection: Connection, table: Table, which: ColumnElement[bool]) -> int:
-    return connection.execute(delete(table).where(which)).rowcount
+def depart(connection: Connection, token: str, outcome: str) -> None:
+    """Delete whoever has a token, and count them without keeping who they were."""
+    row = find(connection, token)
+    forget(connection, row.pseudonym)
+    mine = (departures.c.study_id == row.study_id) & (departures.c.outcome == outcome)
+    counted = update(departures).where(mine).values(n=departures.c.n + 1)
+    if not connection.execute(counted).rowcount:
+        first = {"study_id": row.study_id, "outcome": outcome, "n": 1}
+        connection.execute(insert(departures).values(first))

@@ -5,9 +5,10 @@ from datetime import datetime
 from typing import Any
 
 import polars as pl
-from sqlalchemy import ColumnElement, Connection, Select, and_, select
+from sqlalchemy import ColumnElement, Connection, Select, and_, func, select
 
 from dialens.studies._exchange import ANSWERED, GIVEN_UP, WAITING
+from dialens.studies._paradata import PARADATA, with_grades
 from dialens.studies.store._tables import (
     answers,
     cells,
@@ -23,6 +24,9 @@ from dialens.studies.store._tables import (
 _TIME = pl.Datetime("us", "UTC")
 _Columns = dict[str, pl.DataType | type[pl.DataType]]
 
+STATE = func.coalesce(sessions.c.outcome, sessions.c.state)
+"""How a session stands: its state, or how else it ended than by a time limit."""
+
 _ANSWERS: _Columns = {
     "study": pl.String,
     "version": pl.String,
@@ -32,6 +36,7 @@ _ANSWERS: _Columns = {
     "attempt": pl.Int64,
     "session_state": pl.String,
     "cell": pl.String,
+    "language": pl.String,
     "screen": pl.String,
     "kind": pl.String,
     "index": pl.Int64,
@@ -46,6 +51,7 @@ _ANSWERS: _Columns = {
     "shown_at": _TIME,
     "answered_at": _TIME,
     "active_ms": pl.Int64,
+    "excluded": pl.Boolean,
 }
 ANSWERS = pl.Schema(_ANSWERS)
 """One row an answer; `value`, `asked` (the field) and `presented` (the screen's state) are JSON.
@@ -72,6 +78,23 @@ _EVENTS: _Columns = {
 EVENTS = pl.Schema(_EVENTS)
 """One row an event; `client_at` is what the participant's clock said, `detail` is JSON."""
 
+_SCREENS: _Columns = {
+    "study": pl.String,
+    "version": pl.String,
+    "rater": pl.String,
+    "rater_kind": pl.String,
+    "attempt": pl.Int64,
+    "session_state": pl.String,
+    "cell": pl.String,
+    "language": pl.String,
+    "screen": pl.String,
+    "kind": pl.String,
+    "index": pl.Int64,
+    "shown_at": _TIME,
+    "answered_at": _TIME,
+    "active_ms": pl.Int64,
+}
+
 
 def answers_frame(connection: Connection, study_id: int) -> pl.DataFrame:
     """Every answer of a study, in the columns of `ANSWERS`, in the order in which it was given."""
@@ -83,8 +106,9 @@ def answers_frame(connection: Connection, study_id: int) -> pl.DataFrame:
             participants.c.rater_kind,
             participants.c.recruiter,
             sessions.c.attempt,
-            sessions.c.state,
+            STATE,
             cells.c.name,
+            sessions.c.language,
             answers.c.screen,
             submissions.c.kind,
             submissions.c.position,
@@ -99,6 +123,7 @@ def answers_frame(connection: Connection, study_id: int) -> pl.DataFrame:
             submissions.c.displayed_at,
             submissions.c.received_at,
             submissions.c.active_ms,
+            participants.c.excluded_at.is_not(None),
         )
         .select_from(answers)
         .join(
@@ -138,6 +163,37 @@ def events_frame(connection: Connection, study_id: int) -> pl.DataFrame:
     return _frame(connection, _of_study(query, study_id), EVENTS)
 
 
+def screens_frame(connection: Connection, study_id: int) -> pl.DataFrame:
+    """Every submitted screen of a study, with its paradata and what these suggest."""
+    query = (
+        select(
+            studies.c.name,
+            studies.c.version,
+            participants.c.pseudonym,
+            participants.c.rater_kind,
+            sessions.c.attempt,
+            STATE,
+            cells.c.name,
+            sessions.c.language,
+            submissions.c.screen,
+            submissions.c.kind,
+            submissions.c.position,
+            submissions.c.displayed_at,
+            submissions.c.received_at,
+            submissions.c.active_ms,
+            submissions.c.paradata,
+        )
+        .select_from(submissions)
+        .join(sessions, sessions.c.id == submissions.c.session_id)
+        .join(cells, cells.c.id == sessions.c.cell_id)
+        .order_by(sessions.c.id, submissions.c.position)
+    )
+    schema = pl.Schema(_SCREENS | {"paradata": pl.String})
+    stored = _frame(connection, _of_study(query, study_id), schema)
+    measured = stored["paradata"].str.json_decode(pl.Struct(PARADATA)).struct.unnest()
+    return with_grades(stored.drop("paradata").hstack(measured))
+
+
 def _of_study(query: Select[Any], study_id: int) -> Select[Any]:
     return (
         query.join(participants, participants.c.id == sessions.c.participant_id)
@@ -156,11 +212,13 @@ def _frame(connection: Connection, query: Select[Any], schema: pl.Schema) -> pl.
 
 _WHOSE: dict[str, Any] = {
     "study": pl.String,
+    "version": pl.String,
     "rater": pl.String,
     "rater_kind": pl.String,
     "attempt": pl.Int64,
     "session_state": pl.String,
     "cell": pl.String,
+    "language": pl.String,
     "talk": pl.String,
     "number": pl.Int64,
     "system": pl.String,
@@ -200,11 +258,13 @@ FAILURES = pl.Schema(
 _PLACE = ("session_id", "talk", "number")
 _WHOSE_COLUMNS = (
     studies.c.name,
+    studies.c.version,
     participants.c.pseudonym,
     participants.c.rater_kind,
     sessions.c.attempt,
-    sessions.c.state,
+    STATE,
     cells.c.name,
+    sessions.c.language,
     exchanges.c.talk,
     exchanges.c.number,
     exchanges.c.system,

@@ -1,6 +1,7 @@
 """What can stand in a participant's or a researcher's way, one class each."""
 
 from dialens.base import DialensError
+from dialens.studies.texts import Texts
 
 
 class StoreUnavailable(DialensError):
@@ -32,7 +33,15 @@ class StudyFull(DialensError):
 
 
 class Blocked(DialensError):
-    """This person has been here before, and the study lets nobody return."""
+    """This person has been here before, and the study lets nobody return.
+
+    Attributes:
+        key: Of the text that says so.
+    """
+
+    def __init__(self, key: str) -> None:
+        super().__init__(Texts.of("en").say(key))
+        self.key = key
 
 
 class UnknownSession(DialensError):
@@ -43,12 +52,18 @@ class SessionOver(DialensError):
     """The session takes no more answers.
 
     Attributes:
-        state: `completed`, `expired` or `restarted`.
+        state: `completed`, `expired`, `restarted`, or how else it ended.
+        limit: The limit that was passed, if it expired: `idle` or `session`.
+        minutes: Which that limit has.
     """
 
-    def __init__(self, message: str, state: str) -> None:
+    def __init__(
+        self, message: str, state: str, limit: str | None = None, minutes: float = 0.0
+    ) -> None:
         super().__init__(message)
         self.state = state
+        self.limit = limit
+        self.minutes = minutes
 
 
 class NotFinished(DialensError):

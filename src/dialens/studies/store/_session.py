@@ -10,17 +10,22 @@ from sqlalchemy import Connection, Row, Select, bindparam, func, insert, select,
 
 from dialens.studies.store import _rowset as rowset
 from dialens.studies.store._allocation import Places
+from dialens.studies.store._deleting import forget_people
 from dialens.studies.store._problems import UnknownSession, UnknownStudy
 from dialens.studies.store._tables import (
     COMPLETED,
     EXPIRED,
+    IDLE,
     LIVE,
+    SESSION,
     cells,
     participants,
     sessions,
     studies,
     tokens,
 )
+
+_UNDECIDED = timedelta(days=1)
 
 
 @dataclass(frozen=True)
@@ -37,9 +42,12 @@ class Session:
         seed: From which, with the cell, the screens follow.
         attempt: Counts from 1; more where the study lets people start again.
         index: The screen that is next, from 0.
-        state: `live`, `completed`, `expired` or `restarted`.
+        state: `live`, `completed`, `expired`, `restarted`, or how else it ended: `screened_out`,
+            `failed_comprehension`, `withdrawn`.
         started_at: When it began.
-        code: The completion code, once completed.
+        code: The completion code, once it is over; none where there is none for how it ended.
+        language: In which the screens are shown; none for the study's own.
+        placed_at: When the participant agreed to take part and got a place; none before that.
     """
 
     token: str
@@ -54,6 +62,8 @@ class Session:
     state: str
     started_at: datetime
     code: str | None
+    language: str | None = None
+    placed_at: datetime | None = None
 
 
 _COLUMNS = (
@@ -62,12 +72,22 @@ _COLUMNS = (
     studies.c.id.label("study_id"),
     studies.c.resume,
     studies.c.longest_s,
+    studies.c.stale_after_s,
     cells.c.name.label("cell"),
     participants.c.pseudonym,
     participants.c.rater_kind,
     participants.c.recruiter,
 )
 
+
+_EXCLUDED = select(participants.c.id).where(participants.c.excluded_at.is_not(None))
+
+TAKES_PLACE = (
+    ((sessions.c.state == LIVE) & sessions.c.placed_at.is_not(None))
+    | (sessions.c.state == COMPLETED)
+) & sessions.c.participant_id.not_in(_EXCLUDED)
+"""Sessions that a cell counts: completed, or under way since their participant agreed to it. The
+place of somebody who was excluded is open again."""
 
 # Statements are made once: in Python, making one takes longer than SQLite takes to run it.
 _JOINED: Select[Any] = (
@@ -101,8 +121,9 @@ def token_hash(token: str) -> str:
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def as_session(row: Row[Any], token: str) -> Session:
-    """A row of `find` or `attempts` as callers see it."""
+def as_session(row: Row[Any], token: str, now: datetime | None = None) -> Session:
+    """A row of `find` as callers see it; at a time, one past a limit has expired."""
+    over = now is not None and limit_reached(row, now) is not None
     return Session(
         token,
         row.study,
@@ -113,9 +134,11 @@ def as_session(row: Row[Any], token: str) -> Session:
         row.seed,
         row.attempt,
         row.position,
-        row.state,
+        row.outcome or (EXPIRED if over else row.state),
         row.started_at,
         row.code,
+        row.language,
+        row.placed_at,
     )
 
 
@@ -162,6 +185,14 @@ def lock_study(connection: Connection, study: str) -> Row[Any]:
     return row
 
 
+def find_study(connection: Connection, study: str) -> Row[Any]:
+    """The study's row, to be read."""
+    row = connection.execute(select(studies).where(studies.c.hash == study)).one_or_none()
+    if row is None:
+        raise unknown_study(study)
+    return row
+
+
 def unknown_study(study: str) -> UnknownStudy:
     """The error for a study that is not there."""
     return UnknownStudy(f"The database holds no study {study!r}. Register it by serving it once.")
@@ -172,7 +203,7 @@ def places(connection: Connection, study_id: int) -> list[Places]:
     taken = (
         select(sessions.c.cell_id, func.count().label("n"))
         .join(cells, cells.c.id == sessions.c.cell_id)
-        .where(cells.c.study_id == study_id, sessions.c.state.in_((LIVE, COMPLETED)))
+        .where(cells.c.study_id == study_id, TAKES_PLACE)
         .group_by(sessions.c.cell_id)
         .subquery()
     )
@@ -186,28 +217,51 @@ def places(connection: Connection, study_id: int) -> list[Places]:
 
 
 def expire_stale(connection: Connection, study: Row[Any], now: datetime) -> int:
-    """End sessions not heard of, or under way, for too long; how many there were."""
-    stale = sessions.c.seen_at < now - timedelta(seconds=study.stale_after_s)
-    if study.longest_s is not None:
-        stale |= sessions.c.started_at < now - timedelta(seconds=study.longest_s)
+    """End sessions not heard of, or under way, for too long; how many there were.
+
+    Who has not agreed to take part has no place to give back, and is forgotten after a day.
+    """
     those = select(cells.c.id).where(cells.c.study_id == study.id)
-    query = (
-        update(sessions)
-        .where(sessions.c.state == LIVE, stale, sessions.c.cell_id.in_(those))
-        .values(state=EXPIRED, ended_at=now)
+    live = (sessions.c.state == LIVE) & sessions.c.cell_id.in_(those)
+    placed = live & sessions.c.placed_at.is_not(None)
+    limits = {IDLE: sessions.c.seen_at < now - timedelta(seconds=study.stale_after_s)}
+    if study.longest_s is not None:
+        old = sessions.c.placed_at < now - timedelta(seconds=study.longest_s)
+        limits = {SESSION: old} | limits
+    ended = 0
+    for limit, passed in limits.items():
+        values = {"state": EXPIRED, "ended_at": now, "reason": limit}
+        ended += connection.execute(update(sessions).where(placed, passed).values(values)).rowcount
+    undecided = select(sessions.c.participant_id).where(
+        live, sessions.c.placed_at.is_(None), sessions.c.seen_at < now - _UNDECIDED
     )
-    return connection.execute(query).rowcount
+    forget_people(connection, connection.execute(undecided).scalars().all())
+    return ended
 
 
 def has_place(connection: Connection, row: Row[Any]) -> bool:
-    """Whether the cell of an expired session would take it back."""
-    return any(cell.cell == row.cell and cell.free for cell in places(connection, row.study_id))
+    """Whether the cell of an expired session has room for it: who was in goes on when paused."""
+    return any(
+        cell.cell == row.cell and cell.taken < cell.target
+        for cell in places(connection, row.study_id)
+    )
 
 
 def too_old(row: Row[Any], now: datetime) -> bool:
     """Whether a session has been under way for longer than the study allows."""
-    limit = row.longest_s
-    return limit is not None and bool(row.started_at < now - timedelta(seconds=limit))
+    limit, since = row.longest_s, row.placed_at
+    if limit is None or since is None:
+        return False
+    return bool(since < now - timedelta(seconds=limit))
+
+
+def limit_reached(row: Row[Any], now: datetime) -> str | None:
+    """The limit that a session under way is past, whether or not anybody has looked since."""
+    if row.state != LIVE or row.placed_at is None:
+        return None
+    if too_old(row, now):
+        return SESSION
+    return IDLE if row.seen_at < now - timedelta(seconds=row.stale_after_s) else None
 
 
 def revived(connection: Connection, row: Row[Any], now: datetime) -> bool:
@@ -217,7 +271,7 @@ def revived(connection: Connection, row: Row[Any], now: datetime) -> bool:
     connection.execute(
         update(sessions)
         .where(sessions.c.id == row.id)
-        .values(state=LIVE, ended_at=None, seen_at=now)
+        .values(state=LIVE, ended_at=None, reason=None, seen_at=now)
     )
     return True
 

@@ -8,52 +8,46 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 import polars as pl
-from sqlalchemy import Connection, Row, func, insert, select, update
+from sqlalchemy import select, update
 
-from dialens.base import DialensError, did_you_mean
 from dialens.studies._study import Study
 from dialens.studies.store import _figures as figures
 from dialens.studies.store import _frames as frames
 from dialens.studies.store import _registration as registration
 from dialens.studies.store import _submit as submit
 from dialens.studies.store._activity import Event
-from dialens.studies.store._arrivals import Arrival, SeedSource, begin, come_back, over
+from dialens.studies.store._arrivals import Arrival, SeedSource, admit, begin, come_back, over
 from dialens.studies.store._database import Database
-from dialens.studies.store._figures import CellProgress, Times
-from dialens.studies.store._forget import Forgotten, forget
-from dialens.studies.store._problems import NotFinished, WrongKey
+from dialens.studies.store._figures import CellProgress, EarlyEnd, Times
+from dialens.studies.store._forget import Forgotten, depart, forget
+from dialens.studies.store._keys import check_key, key_beside
+from dialens.studies.store._problems import NotFinished
 from dialens.studies.store._registration import StudyRecord
-from dialens.studies.store._secrets import KEY_VARIABLE, Entropy, Secrets
+from dialens.studies.store._secrets import Entropy, Secrets
 from dialens.studies.store._session import (
     Session,
     as_session,
     expire_stale,
     find,
+    find_study,
     lock_study,
-    unknown_study,
 )
-from dialens.studies.store._submission import Receipt, Submission
+from dialens.studies.store._submission import Ending, Receipt, Submission, end
 from dialens.studies.store._submit import PendingSubmission
 from dialens.studies.store._tables import (
-    CELL_STATES,
-    CLOSED,
     COMPLETED,
-    OPEN,
-    PAUSED,
+    EXPIRED,
+    LIVE,
     RESTARTED,
-    cells,
     participants,
     sessions,
-    settings,
     studies,
 )
 
-_FINGERPRINT = "key fingerprint"
 _CODE_BYTES = 10
 
 
@@ -118,13 +112,24 @@ class Store:
         database = Database.open(url, create=create)
         try:
             if key is None:
-                key = _key_beside(database, entropy)
+                key = key_beside(database, entropy)
             with database.writing() as connection:
-                _check_key(connection, key)
+                check_key(connection, key)
         except BaseException:
             database.close()
             raise
         return cls(database, key, entropy)
+
+    @classmethod
+    def in_memory(cls) -> "Store":
+        """A store that is gone when it is closed, to try a study in.
+
+        Examples:
+            >>> with Store.in_memory() as store:
+            ...     store.studies()
+            ()
+        """
+        return cls(Database.in_memory(), Secrets.generate(), os.urandom)
 
     def close(self) -> None:
         """Give all connections back."""
@@ -143,7 +148,7 @@ class Store:
         """Close."""
         self.close()
 
-    # Studies and their cells
+    # Studies
 
     def register(self, study: Study, *, now: datetime) -> StudyRecord:
         """Write a study down as its file says; the same study again changes nothing."""
@@ -162,33 +167,12 @@ class Store:
     def study(self, study: str) -> StudyRecord:
         """A study by its hash."""
         with self.database.reading() as connection:
-            return registration.as_record(_study(connection, study))
+            return registration.as_record(find_study(connection, study))
 
-    def pause_cell(self, study: str, cell: str) -> None:
-        """Send nobody new to a cell for now; who is in it goes on."""
-        self._set_cell(study, cell, PAUSED)
-
-    def close_cell(self, study: str, cell: str) -> None:
-        """Send nobody new to a cell any more; who is in it goes on."""
-        self._set_cell(study, cell, CLOSED)
-
-    def open_cell(self, study: str, cell: str) -> None:
-        """Send people to a cell again."""
-        self._set_cell(study, cell, OPEN)
-
-    def _set_cell(self, study: str, cell: str, state: str) -> None:
-        assert state in CELL_STATES
-        with self.database.writing() as connection:
-            row = lock_study(connection, study)
-            chosen = (cells.c.study_id == row.id) & (cells.c.name == cell)
-            done = connection.execute(update(cells).where(chosen).values(state=state))
-            if not done.rowcount:
-                query = select(cells.c.name).where(cells.c.study_id == row.id)
-                known = connection.execute(query).scalars().all()
-                raise DialensError(
-                    f"Study {row.name!r} has no cell {cell!r}. {did_you_mean(cell, known)}"
-                    f"There are: {', '.join(known)}."
-                )
+    def operation(self, study: str) -> str:
+        """How a study is run now, as JSON."""
+        with self.database.reading() as connection:
+            return str(find_study(connection, study).operation)
 
     # Participants
 
@@ -201,8 +185,9 @@ class Store:
         now: datetime,
         seed_source: SeedSource,
         rater_kind: str = "human",
+        language: str | None = None,
     ) -> Session:
-        """Let somebody in: a place for who is new, what the policy says for who is known.
+        """Let somebody in; who is new gets a place when they agree to take part (`admit`).
 
         Args:
             study: The hash of its definition.
@@ -213,23 +198,33 @@ class Store:
             seed_source: Gives a random number that decides between equally empty cells. The
                 session's own seed counts the people in its cell, as counterbalancing needs it.
             rater_kind: `human`, `llm` or `simulated`.
+            language: In which they want to take part; none for the study's own.
 
         Raises:
             StudyFull: No place is free.
             Blocked: A known person comes back, and the policy is `block`.
         """
-        arrival = Arrival(study, recruiter, worker, rater_kind, now, seed_source())
+        arrival = Arrival(study, recruiter, worker, rater_kind, now, seed_source(), language)
         with self.database.writing() as connection:
             return begin(connection, arrival, secrets=self.secrets, entropy=self.entropy)
 
-    def session(self, token: str) -> Session:
-        """Where the owner of a token is; changes nothing.
+    def admit(self, token: str, *, now: datetime, seed_source: SeedSource) -> Session:
+        """Give a place to somebody who agrees to take part; the same one if they have one.
+
+        Raises:
+            StudyFull: The last place was taken meanwhile.
+        """
+        with self.database.writing() as connection:
+            return admit(connection, token, now, seed_source())
+
+    def session(self, token: str, *, now: datetime | None = None) -> Session:
+        """Where the owner of a token is; changes nothing. By a time, it may have expired.
 
         Raises:
             UnknownSession: Nobody has this token.
         """
         with self.database.reading() as connection:
-            return as_session(find(connection, token), token)
+            return as_session(find(connection, token), token, now)
 
     def come_back(self, token: str, *, now: datetime) -> Session:
         """The same, for somebody who returns by cookie: an expired session may go on.
@@ -244,7 +239,7 @@ class Store:
         """Store the answers of a screen; once this returns they are safe.
 
         Raises:
-            SessionOver: The session expired or was begun anew, so nothing was stored.
+            SessionOver: A limit is passed, the session ended or was begun anew: nothing was stored.
         """
         return submit.submit(self.database, token, submission, now)
 
@@ -284,8 +279,8 @@ class Store:
             row = find(connection, token, lock=True)
             if row.state == COMPLETED:
                 return str(row.code)
-            if row.state == RESTARTED:
-                raise over(row)
+            if row.state == RESTARTED or row.outcome is not None:
+                raise over(row, now)
             if row.position < screens:
                 raise NotFinished(
                     f"{screens - row.position} of {screens} screens are still to come.",
@@ -298,6 +293,22 @@ class Store:
                 .values(state=COMPLETED, code=final, ended_at=now, seen_at=now)
             )
             return final
+
+    def end(self, token: str, ending: Ending, *, now: datetime) -> None:
+        """End a session before its last screen, and keep what was given; the place is free again.
+
+        One that is over already stays as it is.
+        """
+        with self.database.writing() as connection:
+            row = find(connection, token, lock=True)
+            if row.state in (LIVE, EXPIRED) and row.outcome is None:
+                end(connection, row.id, ending, now)
+
+    def depart(self, token: str, outcome: str) -> None:
+        """Delete everything about somebody who leaves; only that somebody did is counted."""
+        with self.database.writing() as connection:
+            depart(connection, token, outcome)
+        self.database.scrub()
 
     def expire(self, study: str, *, now: datetime) -> int:
         """End sessions that have not been heard of for too long; how many there were."""
@@ -327,7 +338,7 @@ class Store:
     def completions(self, study: str) -> dict[str, str]:
         """The completion codes of those who reached the end, by pseudonym."""
         with self.database.reading() as connection:
-            return figures.completions(connection, _study(connection, study).id)
+            return figures.completions(connection, find_study(connection, study).id)
 
     def forget(self, participant: str) -> Forgotten:
         """Delete a person: everything that belongs to a pseudonym, in every table.
@@ -342,61 +353,42 @@ class Store:
 
     # What there is
 
+    def given(self, token: str, screen: str) -> dict[str, Any]:
+        """What the owner of a token answered on a screen, by field; empty before they did."""
+        with self.database.reading() as connection:
+            return submit.given(connection, find(connection, token).id, screen)
+
     def progress(self, study: str) -> tuple[CellProgress, ...]:
         """Counts of every cell; call `expire` before, or sessions left just now count as live."""
         with self.database.reading() as connection:
-            return figures.progress(connection, _study(connection, study).id)
+            return figures.progress(connection, find_study(connection, study).id)
+
+    def early_ends(self, study: str) -> tuple[EarlyEnd, ...]:
+        """How many did not agree, were screened out, or withdrew, by reason."""
+        with self.database.reading() as connection:
+            return figures.early_ends(connection, find_study(connection, study).id)
 
     def dropout(self, study: str) -> pl.DataFrame:
         """Where people are and where they left, screen by screen (`figures.DROPOUT`)."""
         with self.database.reading() as connection:
-            return figures.dropout(connection, _study(connection, study).id)
+            return figures.dropout(connection, find_study(connection, study).id)
 
     def times(self, study: str) -> Times:
         """Median times."""
         with self.database.reading() as connection:
-            return figures.times(connection, _study(connection, study).id)
+            return figures.times(connection, find_study(connection, study).id)
 
     def answers_frame(self, study: str) -> pl.DataFrame:
         """Every answer (`frames.ANSWERS`)."""
         with self.database.reading() as connection:
-            return frames.answers_frame(connection, _study(connection, study).id)
+            return frames.answers_frame(connection, find_study(connection, study).id)
 
     def events_frame(self, study: str) -> pl.DataFrame:
         """Every event (`frames.EVENTS`)."""
         with self.database.reading() as connection:
-            return frames.events_frame(connection, _study(connection, study).id)
+            return frames.events_frame(connection, find_study(connection, study).id)
 
-
-def _study(connection: Connection, study: str) -> Row[Any]:
-    row = connection.execute(select(studies).where(studies.c.hash == study)).one_or_none()
-    if row is None:
-        raise unknown_study(study)
-    return row
-
-
-def _key_beside(database: Database, entropy: Entropy) -> Secrets:
-    if database.file is None:
-        raise DialensError(
-            f"A study in PostgreSQL needs its key in {KEY_VARIABLE}, so that worker ids can be "
-            "encrypted. Make one with: python -c 'import secrets, base64; "
-            "print(base64.urlsafe_b64encode(secrets.token_bytes(32)).decode())'"
-        )
-    path = Path(f"{database.file}.key")
-    with database.reading() as connection:
-        used = connection.execute(select(func.count()).select_from(settings)).scalar_one()
-    return Secrets.from_file(path, create=not used, entropy=entropy)
-
-
-def _check_key(connection: Connection, secrets: Secrets) -> None:
-    """Remember the first key's fingerprint, and refuse any other key."""
-    query = select(settings.c.value).where(settings.c.name == _FINGERPRINT)
-    known = connection.execute(query.with_for_update()).scalar_one_or_none()
-    mine = secrets.fingerprint()
-    if known is None:
-        connection.execute(insert(settings).values(name=_FINGERPRINT, value=mine))
-    elif known != mine:
-        raise WrongKey(
-            "The key does not fit this database: worker ids in it were encrypted with another. "
-            f"Use the key file it was served with, or set {KEY_VARIABLE} to that key."
-        )
+    def screens_frame(self, study: str) -> pl.DataFrame:
+        """Every submitted screen, with how it was answered (`dialens.studies.Paradata`)."""
+        with self.database.reading() as connection:
+            return frames.screens_frame(connection, find_study(connection, study).id)

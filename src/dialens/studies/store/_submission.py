@@ -12,17 +12,40 @@ from typing import Any
 from sqlalchemy import Connection, Row, select, update
 
 from dialens.base import DialensError
+from dialens.studies._paradata import Paradata
 from dialens.studies._types import Field, Screen
 from dialens.studies.store import _rowset as rowset
 from dialens.studies.store._activity import Event, Received, Viewing, check_name, viewing
 from dialens.studies.store._problems import EventError
 from dialens.studies.store._rowset import DIALECTS
-from dialens.studies.store._tables import answers, events, microseconds, sessions, submissions
+from dialens.studies.store._tables import (
+    EXPIRED,
+    answers,
+    events,
+    microseconds,
+    sessions,
+    submissions,
+)
 
 STORED, REPEATED, ANSWERED_BEFORE, ELSEWHERE = "stored", "repeated", "answered_before", "elsewhere"
 
 _MOST_EVENTS = 1_000
 _LONGEST_ID = 200
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a session ends before its last screen.
+
+    Attributes:
+        outcome: `screened_out`, `failed_comprehension` or `withdrawn`.
+        reason: Which rule screened somebody out; none where the outcome says it all.
+        code: The completion code for this outcome; none if there is none.
+    """
+
+    outcome: str
+    reason: str | None = None
+    code: str | None = None
 
 
 @dataclass(frozen=True)
@@ -37,6 +60,9 @@ class Submission:
         shown_at: When it came up, by the client's clock; none if the client does not say.
         submitted_at: When it was submitted, by the client's clock.
         events: What happened on the page and was not sent before.
+        skip: How many of the next screens are passed over, since they are for others.
+        ends: How the session ends with it; none if the participant goes on.
+        paradata: How the screen was answered; none if the client does not say.
     """
 
     screen: Screen
@@ -46,6 +72,14 @@ class Submission:
     shown_at: datetime | None = None
     submitted_at: datetime | None = None
     events: Sequence[Event] = field(default=())
+    skip: int = 0
+    ends: Ending | None = None
+    paradata: Paradata | None = None
+
+    @property
+    def following(self) -> int:
+        """The place of the screen that is next."""
+        return self.index + 1 + self.skip
 
 
 @dataclass(frozen=True)
@@ -144,12 +178,22 @@ def record(connection: Connection, accepted: Sequence[Accepted]) -> None:
         screen_rows.append(_screen_row(entry, viewed))
         answer_rows += _answer_rows(session, submission)
         event_rows += _event_rows(session, screen, submission.events, entry.now)
-        reached = {"position": submission.index + 1, "reached_at": microseconds(entry.now)}
+        reached = {"position": submission.following, "reached_at": microseconds(entry.now)}
         steps.append({"id": session, **reached})
     rowset.add(connection, _ADD_SUBMISSIONS, screen_rows)
     rowset.add(connection, _ADD_ANSWERS, answer_rows)
     rowset.add(connection, _ADD_EVENTS, event_rows)
     rowset.add(connection, _ADVANCE, steps)
+    for entry in accepted:
+        if entry.submission.ends is not None:
+            end(connection, entry.session.id, entry.submission.ends, entry.now)
+
+
+def end(connection: Connection, session: int, ending: Ending, now: datetime) -> None:
+    """End a session, locked, before its last screen; its place is free again."""
+    ended = {"state": EXPIRED, "ended_at": now, "seen_at": now}
+    how = {"outcome": ending.outcome, "reason": ending.reason, "code": ending.code}
+    connection.execute(update(sessions).where(sessions.c.id == session).values(ended | how))
 
 
 def add_events(
@@ -231,7 +275,13 @@ def _screen_row(entry: Accepted, viewed: Viewing | None) -> dict[str, Any]:
         "displayed_at": None if viewed is None else microseconds(viewed.displayed_at),
         "received_at": microseconds(entry.now),
         "active_ms": None if viewed is None else viewed.active_ms,
+        "paradata": _paradata(submission),
     }
+
+
+def _paradata(submission: Submission) -> str | None:
+    said = submission.paradata
+    return None if said is None else said.model_dump_json(exclude_none=True)
 
 
 def _answer_rows(session: int, submission: Submission) -> list[dict[str, Any]]:

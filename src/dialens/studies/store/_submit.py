@@ -9,6 +9,7 @@ else. Everything else, and everything if one of them spoils the transaction, is 
 the order in which it came.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -21,7 +22,14 @@ from dialens.studies.store._activity import Event
 from dialens.studies.store._arrivals import over
 from dialens.studies.store._database import Database
 from dialens.studies.store._problems import StoreUnavailable
-from dialens.studies.store._session import find, find_unlocked, lock_study, revived, token_hash
+from dialens.studies.store._session import (
+    find,
+    find_unlocked,
+    lock_study,
+    revived,
+    token_hash,
+    too_old,
+)
 from dialens.studies.store._submission import (
     ANSWERED_BEFORE,
     ELSEWHERE,
@@ -35,7 +43,14 @@ from dialens.studies.store._submission import (
     check_submission,
     record,
 )
-from dialens.studies.store._tables import COMPLETED, EXPIRED, LIVE, sessions, submissions
+from dialens.studies.store._tables import (
+    COMPLETED,
+    EXPIRED,
+    LIVE,
+    answers,
+    sessions,
+    submissions,
+)
 
 
 class _SessionExpired(Exception):
@@ -74,25 +89,29 @@ def _submit(
     if row.state == COMPLETED or submission.index != row.position:
         return _not_now(connection, row, submission, now)
     record(connection, [Accepted(row, submission, now)])
-    return Receipt(submission.index + 1, STORED)
+    return Receipt(submission.following, STORED)
 
 
 def _writable(connection: Connection, token: str, now: datetime, *, expired: bool) -> Row[Any]:
-    """The session, locked; one that has expired is brought back if the policy and space allow."""
+    """The session, locked; one that was left for too long is brought back if there is room.
+
+    Whatever the policy: it is for those who come back, and an answer comes from a page that is
+    open.
+    """
     if expired:
-        # Places are submission out under the study's lock. Locks are taken in a fixed order, the
+        # Places are given out under the study's lock. Locks are taken in a fixed order, the
         # study's before a session's, so there is no deadlock.
         lock_study(connection, find(connection, token).study)
     row = find(connection, token, lock=True)
+    if row.outcome is not None or (row.state != COMPLETED and too_old(row, now)):
+        raise over(row, now)
     if row.state == EXPIRED:
-        if row.resume != "resume":
-            raise over(row)
         if not expired:
             raise _SessionExpired
         if not revived(connection, row, now):
-            raise over(row)
+            raise over(row, now)
     elif row.state not in (LIVE, COMPLETED):
-        raise over(row)
+        raise over(row, now)
     return row
 
 
@@ -107,6 +126,14 @@ def _not_now(
         return Receipt(row.position, ELSEWHERE)
     add_events(connection, row.id, submission.screen.id, submission.events, now)
     return Receipt(row.position, REPEATED if key == submission.key else ANSWERED_BEFORE)
+
+
+def given(connection: Connection, session: int, screen: str) -> dict[str, Any]:
+    """The answers of a session to a screen, by field."""
+    query = select(answers.c.field, answers.c.value).where(
+        answers.c.session_id == session, answers.c.screen == screen
+    )
+    return {row.field: json.loads(row.value) for row in connection.execute(query)}
 
 
 @dataclass(frozen=True)
@@ -173,8 +200,9 @@ def _store_plain(
         if row is None or row.id in seen:
             continue
         seen.add(row.id)
-        if row.state == LIVE and row.position == entry.submission.index:
+        at_screen = row.state == LIVE and row.position == entry.submission.index
+        if at_screen and not too_old(row, entry.now):
             accepted.append(Accepted(row, entry.submission, entry.now))
-            receipts[place] = Receipt(entry.submission.index + 1, STORED)
+            receipts[place] = Receipt(entry.submission.following, STORED)
     record(connection, accepted)
     return receipts

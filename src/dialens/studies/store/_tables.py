@@ -28,8 +28,11 @@ from dialens.studies._exchange import EXCHANGE_STATES
 
 LIVE, COMPLETED, EXPIRED, RESTARTED = "live", "completed", "expired", "restarted"
 SESSION_STATES = (LIVE, COMPLETED, EXPIRED, RESTARTED)
+IDLE, SESSION = "idle", "session"
+"""The limits of a participation: without a sign of life, and from consent to the last screen."""
 OPEN, PAUSED, CLOSED = "open", "paused", "closed"
 CELL_STATES = (OPEN, PAUSED, CLOSED)
+CHANGED_BY = ("dashboard", "api", "file", "command")
 RESUME_POLICIES = ("resume", "restart", "block")
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -101,9 +104,13 @@ studies = Table(
     Column("stale_after_s", Float, nullable=False),
     Column("longest_s", Float),
     Column("registered_at", Moment, nullable=False),
+    Column("operation", Text, nullable=False, server_default="{}"),
+    Column("file_operation", Text, nullable=False, server_default="{}"),
     UniqueConstraint("name", "version"),
     one_of("resume", RESUME_POLICIES),
 )
+
+"""`operation` is how a study is run now, `file_operation` what its file said when last read."""
 
 cells = Table(
     "cells",
@@ -129,8 +136,12 @@ participants = Table(
     Column("worker_sealed", LargeBinary),
     Column("worker_mark", String(64)),
     Column("arrived_at", Moment, nullable=False),
+    Column("excluded_at", Moment, index=True),
+    Column("excluded_why", Text),
+    Column("paid_at", Moment),
     UniqueConstraint("study_id", "recruiter", "worker_mark"),
 )
+"""Who is excluded stays, with the reason, but takes no place."""
 
 sessions = Table(
     "sessions",
@@ -146,11 +157,31 @@ sessions = Table(
     Column("reached_at", Moment, nullable=False),
     Column("seen_at", Moment, nullable=False),
     Column("ended_at", Moment),
-    Column("code", String(64)),
+    Column("code", String(64), index=True),
+    Column("language", String(35)),
+    Column("placed_at", Moment),
+    Column("outcome", String(32)),
+    Column("reason", String(200)),
     UniqueConstraint("participant_id", "attempt"),
     Index(None, "cell_id", "state"),
     one_of("state", SESSION_STATES),
 )
+
+"""`placed_at`: when the participant agreed to take part and got a place; none before that.
+
+`outcome` is set where an expired session did not end by a time limit: the participant was screened
+out, failed the comprehension questions, or withdrew. `reason` is the rule that screened somebody
+out, or the limit by which a session expired.
+"""
+
+departures = Table(
+    "departures",
+    metadata,
+    Column("study_id", ForeignKey(studies.c.id), primary_key=True),
+    Column("outcome", String(32), primary_key=True),
+    Column("n", Integer, nullable=False),
+)
+"""How many left and had everything about them deleted, which leaves nothing else to count."""
 
 tokens = Table(
     "tokens",
@@ -174,9 +205,13 @@ submissions = Table(
     Column("displayed_at", Moment),
     Column("received_at", Moment, nullable=False),
     Column("active_ms", BigInteger),
+    Column("paradata", Text),
     UniqueConstraint("session_id", "position"),
 )
-"""`shown_at` and `submitted_at` are what the client's clock said, the others are the server's."""
+"""`shown_at` and `submitted_at` are what the client's clock said, the others are the server's.
+
+`paradata` is JSON (`dialens.studies.Paradata`); none where the page had no script.
+"""
 
 answers = Table(
     "answers",
@@ -247,3 +282,19 @@ failures = Table(
     Column("seconds", Float, nullable=False),
     Column("failed_at", Moment, nullable=False),
 )
+
+changes = Table(
+    "changes",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("study_id", ForeignKey(studies.c.id), nullable=False, index=True),
+    Column("at", Moment, nullable=False),
+    Column("made_by", String(16), nullable=False),
+    Column("what", String(500), nullable=False),
+    Column("participant", String(32), index=True),
+    Column("before", Text),
+    Column("after", Text),
+    Column("why", Text),
+    one_of("made_by", CHANGED_BY),
+)
+"""What researchers changed while a study ran; `before` and `after` are JSON."""

@@ -35,7 +35,7 @@
     bubble.classList.add("pending");
     dots.className = "dots";
     dots.setAttribute("role", "img");
-    dots.setAttribute("aria-label", `${log.dataset.called} is writing`);
+    dots.setAttribute("aria-label", log.dataset.writing);
     dots.append(...[1, 2, 3].map(() => document.createElement("i")));
     bubble.append(dots);
     return bubble;
@@ -64,7 +64,7 @@
     const failed = state.state === "failed";
     write.hidden = failed;
     again.hidden = !failed;
-    count.textContent = `Message ${Math.min(state.number, wanted)} of ${wanted}`;
+    count.textContent = form.dataset.countText.replace("{number}", Math.min(state.number, wanted));
     toEnd();
     (failed ? again.querySelector("button") : field).focus({ preventScroll: true });
   };
@@ -133,7 +133,7 @@
         log.removeAttribute("aria-busy");
         return { state };
       }
-      status.textContent = "The connection is lost. Your message is kept and sent again by itself.";
+      status.textContent = form.dataset.sayLost;
       status.classList.add("lost");
       await later(PATIENCE_MS[Math.min(attempt, PATIENCE_MS.length - 1)]);
     }
@@ -148,7 +148,7 @@
     complain("");
     let own = null;
     if (text !== null) {
-      own = turn("You", true);
+      own = turn(log.dataset.you, true);
       own.textContent = text;
       field.value = "";
       grow();
@@ -170,6 +170,7 @@
       field.focus();
       return;
     }
+    field.dispatchEvent(new Event("sent"));
     settle(outcome.state);
   };
 

@@ -1,4 +1,5 @@
 // Keeps time, writes down what happens on the page, and sends an answer until it has arrived.
+// Comes after paradata.js and draft.js.
 "use strict";
 
 (() => {
@@ -6,9 +7,13 @@
   const button = form.querySelector("button[type=submit]");
   const status = form.querySelector("[data-status]");
   const page = form.elements.key.value;
-  const EVERY_MS = 20000, ALIVE_MS = 60000;
+  const EVERY_MS = 20000, ALIVE_MS = 60000, SLOW_MS = 1000;
   const PATIENCE_MS = [1000, 2000, 4000, 8000, 15000];
   let serial = 0, unsent = [], lastSent = Date.now(), submitting = false, touched = false;
+
+  const paradata = measureParadata(document.getElementById("main"));
+  const previewed = "preview" in form.dataset;
+  const { draft, keep, drop } = previewed ? NO_DRAFT : openDraft(form.elements.ticket.value, form.dataset.screen);
 
   const now = () => new Date().toISOString();
   const note = (kind, field = null, value = null) => {
@@ -17,7 +22,7 @@
   };
 
   const flush = () => {
-    if (submitting) return;
+    if (submitting || previewed) return;
     const events = unsent.slice(0, 400);
     lastSent = Date.now();
     fetch("/events", {
@@ -49,25 +54,51 @@
   }, 5000);
 
   const fieldOf = (element) => element.closest("[data-field]")?.dataset.field ?? null;
+  const message = document.querySelector("form[data-chat]")?.elements.text;
+  const keepDraft = () => keep({ entered: enteredIn(form), message: message?.value, typing: paradata.typing });
+  if (draft) {
+    enterInto(form, draft.entered);
+    if (message && draft.message) message.value ||= draft.message;
+    Object.assign(paradata.typing, draft.typing);
+    for (const text of document.querySelectorAll("textarea")) paradata.known(text);
+    if (Object.keys(draft.entered).length) status.textContent = form.dataset.sayRestored;
+  }
+  for (const kind of ["input", "sent"]) message?.addEventListener(kind, keepDraft);
   form.addEventListener("input", (event) => {
+    settleError(event.target.closest("[data-field]"));
+    keepDraft();
     if (!touched) note("first_input", fieldOf(event.target));
     touched = true;
   });
   form.addEventListener("change", (event) => {
     const element = event.target;
     // Of words only their number is written down here; the answer itself comes with the form.
-    const value = element.tagName === "TEXTAREA" ? `${element.value.length} characters` : element.value;
+    const words = element.matches("textarea, [data-words]"), off = element.type === "checkbox" && !element.checked;
+    const value = words ? `${element.value.length} characters` : off ? "" : element.value;
     const part = element.name.split(":").slice(2).join(":");
     note("change", fieldOf(element), (part ? `${part}=${value}` : value).slice(0, 200));
-    clearError(element.closest("[data-field]"));
+    keepDraft();
   });
 
+  // The place of a message stays until the next submission: nothing moves under the pointer.
+  const settleError = (box) => {
+    const told = box?.querySelector("[data-error]");
+    if (!told || told.hidden || !told.textContent) return;
+    told.style.minHeight = `${told.getBoundingClientRect().height}px`;
+    told.textContent = "";
+    unmark(box);
+  };
+
+  const unmark = (box) => {
+    for (const element of [box, ...box.querySelectorAll("[aria-invalid]")]) element.removeAttribute("aria-invalid");
+  };
+
   const clearError = (box) => {
-    if (!box) return;
     const told = box.querySelector("[data-error]");
     told.hidden = true;
     told.textContent = "";
-    for (const element of [box, ...box.querySelectorAll("[aria-invalid]")]) element.removeAttribute("aria-invalid");
+    told.style.minHeight = "";
+    unmark(box);
   };
 
   const showErrors = (errors) => {
@@ -112,7 +143,7 @@
     return entered;
   };
 
-  const send = async (body) => {
+  const send = async (body, onLost) => {
     for (let attempt = 0; ; attempt += 1) {
       try {
         const answer = await fetch(form.action, {
@@ -124,7 +155,8 @@
       } catch {
         // The answer, or only the word that it arrived, was lost: the same key is sent again.
       }
-      status.textContent = "The connection is lost. Your answers are kept on this page and sent again by themselves.";
+      onLost();
+      status.textContent = form.dataset.sayLost;
       status.classList.add("lost");
       await later(PATIENCE_MS[Math.min(attempt, PATIENCE_MS.length - 1)]);
     }
@@ -136,6 +168,7 @@
     button.disabled = true;
     status.textContent = "";
     note("submitted");
+    const slow = setTimeout(() => { status.textContent = form.dataset.saySending; }, SLOW_MS);
     const answer = await send(JSON.stringify({
       ticket: form.elements.ticket.value,
       screen: form.dataset.screen,
@@ -145,9 +178,12 @@
       shown_at: shownAt,
       submitted_at: now(),
       events: unsent.slice(-500),
-    }));
+      paradata: paradata.taken(),
+    }), () => clearTimeout(slow));
+    clearTimeout(slow);
     status.classList.remove("lost");
     if (answer.ok) {
+      drop();
       const { next } = await answer.json();
       location.replace(next);
       return;

@@ -23,8 +23,8 @@ def newest() -> str:
     """The name of the last step there is.
 
     Examples:
-        >>> newest()
-        '0002'
+        >>> newest().isdigit()
+        True
     """
     return _scripts()[1].get_current_head() or ""
 

@@ -1,0 +1,51 @@
+"""What parts of a study file do not go together: items, conversations, and levels of qualities."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dialens.studies.design._conversations import AGENT
+from dialens.studies.instruments import instrument
+
+if TYPE_CHECKING:
+    from dialens.studies.design._design import Design, Quality
+
+
+def level_problem(design: Design, quality: Quality) -> str | None:
+    """What is wrong with the level of a quality in a study with items; None if nothing."""
+    if quality.level is None:
+        return None
+    if quality.level != "item":
+        return f"{quality.level} is for studies with conversations"
+    if design.items.unit != "response":
+        return f"items.unit is {design.items.unit}, where each item is asked about as it is"
+    if "scale" in design.factors:
+        return "cannot be asked once an item where the scale is a factor of all qualities"
+    if instrument(quality.instrument.kind).judges == "several":
+        return f"{quality.instrument.kind} is asked once an item already: leave level out"
+    return None
+
+
+def talk_problem(design: Design) -> tuple[str, str] | None:
+    """What does not go together with conversations: where, and why; None if nothing."""
+    if "items" in design.model_fields_set:
+        return "items", "a study has items or conversations, not both"
+    for name, quality in design.qualities.items():
+        if quality.level not in ("turn", "dialogue"):
+            return f"qualities.{name}", "needs `level`: turn (each reply) or dialogue (the whole)"
+        if instrument(quality.instrument.kind).judges == "several":
+            return f"qualities.{name}.instrument", "compares responses; here there is one at a time"
+    for name, factor in design.factors.items():
+        if name == AGENT:
+            return f"factors.{name}", "the name `agent` is taken by conversations.agents"
+        if name in ("anchor", "order", "render") or factor.assign == "within":
+            return f"factors.{name}", "cannot vary where participants talk with agents"
+    if design.presentation.anchor != "none":
+        return "presentation.anchor", "needs a standard response, which a conversation has not"
+    if design.presentation.render != "plain":
+        return "presentation.render", "is for items: conversations are shown as they were written"
+    if design.practice.items:
+        return "practice.items", "a study with conversations has no items"
+    if design.checks.gold:
+        return "checks.gold", "a study with conversations has no items"
+    return None

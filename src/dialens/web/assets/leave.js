@@ -1,0 +1,10 @@
+// A page without questions: what a tab kept for those with questions is not needed any more.
+// Comes after paradata.js.
+"use strict";
+
+for (const name of ["dialens-draft", "dialens-number-keys"]) {
+  try { sessionStorage.removeItem(name); } catch { /* storage is forbidden */ }
+}
+
+const measured = document.querySelector("input[name=device]");
+if (measured) measured.value = deviceClass();
