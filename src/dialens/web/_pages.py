@@ -21,7 +21,8 @@ ASSETS = {
     "chat.js": "text/javascript; charset=utf-8",
     "chat.css": "text/css; charset=utf-8",
     "controls.js": "text/javascript; charset=utf-8",
-    "researcher.js": "text/javascript; charset=utf-8",
+    "dashboard.js": "text/javascript; charset=utf-8",
+    "dashboard.css": "text/css; charset=utf-8",
     "mark.svg": "image/svg+xml",
 }
 """Everything that can be asked for by name, and what it is."""

@@ -13,40 +13,30 @@ from fastapi import APIRouter, Depends, HTTPException, Query, Request
 from fastapi.responses import FileResponse, RedirectResponse, Response
 from starlette.background import BackgroundTask
 
-from dialens.agents import KINDS
-from dialens.analysis.bias import FLAGS, rater_flags
+from dialens.analysis.bias import rater_flags
 from dialens.report import write_export_handover
 from dialens.studies import Exchange, Screen, filled, talk_of
 from dialens.studies.export import export
 from dialens.studies.simulation import example
-from dialens.studies.store import OperationStore
 from dialens.web._access import password_fits
 from dialens.web._chat import ChatState
+from dialens.web._desk import HOME, Desk
 from dialens.web._forms import SentForm
+from dialens.web._overview import overview_routes
 from dialens.web._pages import arrange
+from dialens.web._payment import payment_routes
+from dialens.web._person_pages import people_routes
+from dialens.web._settings_page import settings_routes
 from dialens.web._site import Site
-from dialens.web._watching import Watch
 
-LOGIN, STEER = "login", "steer"
-STATES = ("open", "paused", "closed")
-_HOME = "/researcher"
+LOGIN = "login"
 
 
-class SentToLogin(Exception):
-    """Nobody is logged in."""
-
-
-def researcher_routes(site: Site, watch: Watch) -> APIRouter:
+def researcher_routes(desk: Desk) -> APIRouter:
     """The addresses that researchers use."""
-    router = APIRouter(prefix=_HOME, include_in_schema=False)
-
-    def logged_in(request: Request) -> str:
-        name = site.cookies.login(request)
-        if name is None:
-            raise SentToLogin
-        return name
-
-    LoggedIn = Annotated[str, Depends(logged_in)]
+    site = desk.site
+    router = APIRouter(prefix=HOME, include_in_schema=False)
+    LoggedIn = Annotated[str, Depends(desk.logged_in)]
 
     @router.get("/login")
     def login_page(request: Request) -> Response:
@@ -60,38 +50,16 @@ def researcher_routes(site: Site, watch: Watch) -> APIRouter:
             return _login_page(site, request, 403, "The form was out of date. Please try again.")
         if not password_fits(site, request, form.get("password", "")):
             return _login_page(site, request, 401, "This is not the password.")
-        response = RedirectResponse(_HOME, 303)
+        response = RedirectResponse(HOME, 303)
         site.cookies.set_login(request, response, secrets.token_urlsafe(24))
         return response
 
     @router.post("/logout")
     def logout(request: Request, name: LoggedIn, form: SentForm) -> Response:
-        _check(site, form, name)
-        response = RedirectResponse(f"{_HOME}/login", 303)
+        desk.check(form, name)
+        response = RedirectResponse(f"{HOME}/login", 303)
         site.cookies.end_login(request, response)
         return response
-
-    @router.get("")
-    def home(name: LoggedIn) -> Response:
-        seen = watch.overview(site.clock())
-        return site.pages.page(
-            "researcher",
-            study=site.study,
-            seen=seen,
-            wanted=sum(cell.target for cell in seen.cells),
-            completed=sum(cell.completed for cell in seen.cells),
-            live=sum(cell.live for cell in seen.cells),
-            left=sum(cell.expired for cell in seen.cells),
-            flags=FLAGS,
-            why=KINDS,
-            ticket=site.cookies.ticket(STEER, name),
-        )
-
-    @router.post("/cells")
-    def steer(name: LoggedIn, form: SentForm) -> Response:
-        _check(site, form, name)
-        set_state(site, form.get("cell", ""), form.get("state", ""), by="dashboard")
-        return RedirectResponse(_HOME, 303)
 
     @router.get("/preview")
     def preview(
@@ -106,12 +74,11 @@ def researcher_routes(site: Site, watch: Watch) -> APIRouter:
     def download(name: LoggedIn) -> Response:
         return export_zip(site)
 
-    return router
-
-
-def _check(site: Site, form: dict[str, str], name: str) -> None:
-    if not site.cookies.is_ticket(form.get("ticket", ""), STEER, name):
-        raise HTTPException(403, "This form is not yours or out of date.")
+    whole = APIRouter()
+    for part in (overview_routes, people_routes, settings_routes, payment_routes):
+        whole.include_router(part(desk))
+    whole.include_router(router)
+    return whole
 
 
 def _before(site: Site) -> str:
@@ -128,15 +95,6 @@ def _login_page(site: Site, request: Request, status: int = 200, message: str = 
     return page
 
 
-def set_state(site: Site, cell: str, state: str, *, by: str) -> None:
-    """Open, pause or close a cell; `by` is logged."""
-    if cell not in site.study.targets:
-        raise HTTPException(404, "There is no such cell.")
-    if state not in STATES:
-        raise HTTPException(422, f"A cell is {', '.join(STATES)}.")
-    OperationStore(site.store, by).set_cell(site.study.hash, cell, state, now=site.clock())
-
-
 def preview_page(site: Site, cell: str, index: int, seed: int) -> Response:
     """A screen as participants of a cell see it; nothing is recorded."""
     if cell not in site.study.targets:
@@ -146,7 +104,7 @@ def preview_page(site: Site, cell: str, index: int, seed: int) -> Response:
     last = index == len(screens) - 1
 
     def at(place: int) -> str:
-        return f"{_HOME}/preview?{urlencode({'cell': cell, 'index': place, 'seed': seed})}"
+        return f"{HOME}/preview?{urlencode({'cell': cell, 'index': place, 'seed': seed})}"
 
     exchanges = _example(site, screens[index])
     screen = filled(screens[index], exchanges)
@@ -164,7 +122,7 @@ def preview_page(site: Site, cell: str, index: int, seed: int) -> Response:
             "cell": cell,
             "previous": at(index - 1),
             "next": None if last else at(index + 1),
-            "action": f"{_HOME}/preview",
+            "action": f"{HOME}/preview",
             "fields": {"cell": cell, "index": min(index + 1, len(screens) - 1), "seed": seed},
         },
     )

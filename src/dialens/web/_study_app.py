@@ -12,10 +12,11 @@ from starlette.exceptions import HTTPException
 from dialens.base import DialensError
 from dialens.studies.store import EventError, StoreUnavailable
 from dialens.web._api import api_routes
+from dialens.web._desk import Desk, Platform, SentToLogin
 from dialens.web._guard import BODY_SECONDS, MOST_BYTES, Guard, security_headers
 from dialens.web._pages import ASSETS, asset
 from dialens.web._participant import participant_routes
-from dialens.web._researcher import SentToLogin, researcher_routes
+from dialens.web._researcher import researcher_routes
 from dialens.web._site import Site
 from dialens.web._watching import Watch
 
@@ -32,7 +33,11 @@ _TITLES = {
 
 
 def study_app(
-    site: Site, *, most_bytes: int = MOST_BYTES, body_seconds: float = BODY_SECONDS
+    site: Site,
+    *,
+    most_bytes: int = MOST_BYTES,
+    body_seconds: float = BODY_SECONDS,
+    platform: Platform | None = None,
 ) -> FastAPI:
     """The web application of a study.
 
@@ -40,6 +45,7 @@ def study_app(
         site: What is served.
         most_bytes: Of a request's body.
         body_seconds: In which a body has to arrive.
+        platform: How the recruiter is reached; with the server's own environment if not given.
 
     Examples:
         >>> import tempfile
@@ -63,7 +69,7 @@ def study_app(
     )
     watch = Watch(site.store, site.study)
     app.include_router(participant_routes(site))
-    app.include_router(researcher_routes(site, watch))
+    app.include_router(researcher_routes(Desk(site, watch, platform or Platform())))
     app.include_router(api_routes(site, watch))
     _add_plain(app, site)
     _add_handlers(app, site)
