@@ -98,7 +98,7 @@ def visited(site: Site, history: History) -> tuple[Visited, ...]:
             given = tuple(
                 Given(
                     asked.form.prompt,
-                    " · ".join(dict.fromkeys(filter(None, (asked.label, asked.slot)))),
+                    _about(asked),
                     _in_words(asked, visit.answers.get(asked.name)),
                 )
                 for asked in arranged.asked
@@ -139,6 +139,11 @@ def _arranged(site: Site, history: History, screen: Screen, answers: Mapping[str
     for field in screen.fields:
         given |= entered(field, answers.get(field.name))
     return arrange(screen, given)
+
+
+def _about(asked: Asked) -> str:
+    label = None if asked.label == asked.form.prompt else asked.label
+    return " · ".join(filter(None, (label, asked.slot)))
 
 
 def _in_words(asked: Asked, value: JSON) -> str | None:
