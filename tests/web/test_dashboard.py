@@ -108,7 +108,8 @@ def test_somebody_is_excluded_replaced_and_taken_back(make: Make, visit: Visit) 
 
 
 def test_a_persons_page_has_answers_and_replay_shows_them(make: Make, visit: Visit) -> None:
-    site = make(tea(questionnaires={"after": [{"id": "why", "kind": "text", "prompt": "Why so?"}]}))
+    asked = {"why": {"kind": "free_text", "prompt": "Why so?"}}
+    site = make(tea(questionnaires={"after": [{"questions": asked}]}))
     person = visit(site, seed=4)
     page = person.begin()
     numbers: dict[str, str] = {}
@@ -215,9 +216,9 @@ def test_all_cells_are_closed_once_somebody_is_sure(site: Site, researcher: Test
     assert len(changes(site)) == 4
 
 
-def test_screens_stand_under_their_cell(site: Site, visit: Visit, researcher: TestClient) -> None:
+def test_screens_stand_under_their_cell(site: Site, visit: Visit) -> None:
     crowd(site, visit, 4)
-    html = researcher.get("/researcher/screens").text
+    html = log_in(visit(site)).get("/researcher/screens").text
     for cell in site.study.cells:
         part = html.split(f">{cell.name}</h2>")[1].split("</section>")[0]
         screens = re.findall(r'<th scope="row">([^<]+)</th>', part)

@@ -12,7 +12,6 @@ from pathlib import Path
 import h11
 import uvicorn
 from fastapi import FastAPI
-from uvicorn.main import STARTUP_FAILURE
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.supervisors import Multiprocess
 
@@ -25,6 +24,7 @@ from dialens.web._study_app import study_app
 PASSWORD_VARIABLE = "DIALENS_STUDY_PASSWORD"
 _STUDY, _DATABASE = "DIALENS_STUDY_FILE", "DIALENS_STUDY_DATABASE"
 _HEADER_SECONDS = 10.0
+_START_FAILED = 3  # uvicorn's exit status
 _KEEP_ALIVE_SECONDS = 20
 _MOST_CONNECTIONS = 2_000
 _START_SECONDS = 60  # a process that is still importing on a busy machine is not dead
@@ -154,7 +154,7 @@ def serve(
     with suppress(KeyboardInterrupt):
         server.run(sockets=[line])
     if not server.started:
-        sys.exit(STARTUP_FAILURE)
+        sys.exit(_START_FAILED)
 
 
 def _listen(host: str, port: int) -> socket.socket:
