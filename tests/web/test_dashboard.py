@@ -145,6 +145,8 @@ def test_a_code_leads_to_its_owner(site: Site, visit: Visit, researcher: TestCli
     found = researcher.get("/researcher/code", params={"code": f" {code.lower()} "})
     assert found.url.path == f"/researcher/people/{name}"
     assert "is this person’s" in found.text
+    other = researcher.get(f"/researcher/people/{name}", params={"code": "AAAABBBB"})
+    assert "is this person’s" not in other.text
     nobody = researcher.get("/researcher/code", params={"code": "AAAABBBB"})
     assert nobody.status_code == 404
     assert "Nobody has the completion code" in nobody.text

@@ -101,7 +101,9 @@ def _consequences(state: str, cells: int) -> tuple[str, ...]:
     what = "These cells" if cells > 1 else "The cell"
     if state == "open":
         return (f"{what} will take new people, up to the number that is wanted.",)
-    told = "read that there is a short break" if state == "paused" else "read that it is closed"
+    told = (
+        "read that there is a short break" if state == "paused" else "read that the study is closed"
+    )
     return (
         f"{what} will take nobody new; people who arrive and find no open cell {told}.",
         "Whoever has begun goes on, and nothing is lost. It can be opened again at any time.",

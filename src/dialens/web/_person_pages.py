@@ -155,7 +155,7 @@ def _person_page(
         flags=FLAGS,
         attempts=[_attempt_shown(desk, history) for history in attempts],
         changes=changes,
-        code=code,
+        verified=bool(code) and code == row.code,
         sorry=sorry,
     )
 
