@@ -47,8 +47,10 @@ def forecast(completed: int, elapsed: timedelta, missing: int) -> Forecast | Non
         None with fewer than three completions, and when nobody is missing.
 
     Examples:
-        >>> forecast(4, timedelta(hours=4), 1).middle  # 4 h × (2^(1/4) − 1)
-        datetime.timedelta(seconds=2724, microseconds=599430)
+        >>> hours = timedelta(hours=1)
+        >>> ahead = forecast(4, 4 * hours, 1)
+        >>> round(ahead.middle / hours, 3)  # 4 × (2^(1/4) − 1)
+        0.757
         >>> forecast(2, timedelta(hours=4), 1) is None
         True
     """
@@ -139,8 +141,8 @@ def in_words(length: timedelta) -> str:
     """A length of time in its largest sensible unit, spelled out.
 
     Examples:
-        >>> [in_words(timedelta(minutes=m)) for m in (0.2, 1, 45, 150, 3000)]
-        ['a minute', 'a minute', '45 minutes', '2.5 hours', '2 days']
+        >>> [in_words(timedelta(minutes=m)) for m in (0.2, 45, 150, 2880)]
+        ['a minute', '45 minutes', '2.5 hours', '2 days']
     """
     minutes = length.total_seconds() / 60
     if minutes < 1.5:
