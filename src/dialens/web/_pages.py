@@ -29,11 +29,12 @@ ASSETS = {
     "chat.js": "text/javascript; charset=utf-8",
     "chat.css": "text/css; charset=utf-8",
     "controls.js": "text/javascript; charset=utf-8",
-    "researcher.js": "text/javascript; charset=utf-8",
     "preview.css": "text/css; charset=utf-8",
     "preview.js": "text/javascript; charset=utf-8",
     "schema_form.js": "text/javascript; charset=utf-8",
     "editor.js": "text/javascript; charset=utf-8",
+    "dashboard.js": "text/javascript; charset=utf-8",
+    "dashboard.css": "text/css; charset=utf-8",
     "mark.svg": "image/svg+xml",
 }
 """Everything that can be asked for by name, and what it is."""

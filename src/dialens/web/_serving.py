@@ -3,13 +3,17 @@
 import asyncio
 import os
 import secrets
-from collections.abc import Mapping
+import socket
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import h11
 import uvicorn
 from fastapi import FastAPI
 from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.supervisors import Multiprocess
 
 from dialens.base import DialensError
 from dialens.studies import load_study, study_file
@@ -20,6 +24,7 @@ from dialens.web._study_app import study_app
 PASSWORD_VARIABLE = "DIALENS_STUDY_PASSWORD"
 _STUDY, _DATABASE = "DIALENS_STUDY_FILE", "DIALENS_STUDY_DATABASE"
 _HEADER_SECONDS = 10.0
+_START_FAILED = 3  # uvicorn's exit status
 _KEEP_ALIVE_SECONDS = 20
 _MOST_CONNECTIONS = 2_000
 _START_SECONDS = 60  # a process that is still importing on a busy machine is not dead
@@ -99,6 +104,7 @@ def serve(
     workers: int = 1,
     proxies: str | None = None,
     quiet: bool = True,
+    on_listening: Callable[[int], None] | None = None,
 ) -> None:
     """Serve a study until somebody stops it.
 
@@ -111,16 +117,23 @@ def serve(
         workers: Processes.
         proxies: Addresses of proxies whose word on scheme and client is taken; nobody's if none.
         quiet: Whether requests are not logged.
+        on_listening: Told the port once it is bound, before anybody is served.
+
+    Raises:
+        DialensError: Nobody can listen there, for example since another server does.
     """
     if workers < 1:
         raise DialensError(f"--workers takes a number from 1; seen: {workers}.")
     os.environ |= {_STUDY: str(study), _DATABASE: database, PASSWORD_VARIABLE: password}
-    uvicorn.run(
+    line = _listen(host, port)
+    port = line.getsockname()[1]
+    if on_listening is not None:
+        on_listening(port)
+    config = uvicorn.Config(
         "dialens.web._serving:app_from_environment",
         factory=True,
         host=host,
         port=port,
-        workers=workers,
         http=PatientProtocol,
         ws="none",
         access_log=not quiet,
@@ -132,4 +145,30 @@ def serve(
         timeout_graceful_shutdown=10,
         timeout_worker_healthcheck=_START_SECONDS,
         limit_concurrency=_MOST_CONNECTIONS,
+        workers=workers,
     )
+    if workers > 1:
+        Multiprocess(config, sockets=[line]).run()
+        return
+    server = uvicorn.Server(config)
+    with suppress(KeyboardInterrupt):
+        server.run(sockets=[line])
+    if not server.started:
+        sys.exit(_START_FAILED)
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    """A bound socket; nothing is accepted until a server runs."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    line = socket.socket(family)
+    line.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        line.bind((host, port))
+    except OSError as error:
+        line.close()
+        raise DialensError(
+            f"The study cannot be served at {host}, port {port}: {error.strerror or error}. "
+            "Choose another with --port (0 takes any that is free), or stop what listens there."
+        ) from error
+    line.set_inheritable(True)
+    return line

@@ -13,11 +13,12 @@ from dialens.base import DialensError
 from dialens.studies import MEDIA_TYPES
 from dialens.studies.store import EventError, StoreUnavailable
 from dialens.web._api import api_routes
+from dialens.web._desk import Desk, Platform, SentToLogin
 from dialens.web._guard import BODY_SECONDS, MOST_BYTES, Guard, security_headers
 from dialens.web._pages import ASSETS, LOST, asset
 from dialens.web._participant_routes import participant_routes
 from dialens.web._refusal import Refusal
-from dialens.web._researcher import SentToLogin, researcher_preview, researcher_routes
+from dialens.web._researcher import researcher_preview, researcher_routes
 from dialens.web._site import Site
 from dialens.web._watching import Watch
 
@@ -36,7 +37,11 @@ _TITLES = {
 
 
 def study_app(
-    site: Site, *, most_bytes: int = MOST_BYTES, body_seconds: float = BODY_SECONDS
+    site: Site,
+    *,
+    most_bytes: int = MOST_BYTES,
+    body_seconds: float = BODY_SECONDS,
+    platform: Platform | None = None,
 ) -> FastAPI:
     """The web application of a study.
 
@@ -44,6 +49,7 @@ def study_app(
         site: What is served.
         most_bytes: Of a request's body.
         body_seconds: In which a body has to arrive.
+        platform: How the recruiter is reached; with the server's own environment if not given.
 
     Examples:
         >>> import tempfile
@@ -67,8 +73,9 @@ def study_app(
     )
     watch = Watch(site.store, site.study)
     app.include_router(participant_routes(site))
-    app.include_router(researcher_routes(site, watch))
-    app.include_router(researcher_preview(site))
+    desk = Desk(site, watch, platform or Platform())
+    app.include_router(researcher_routes(desk))
+    app.include_router(researcher_preview(desk))
     app.include_router(api_routes(site, watch))
     _add_plain(app, site)
     add_assets(app, lambda: site)

@@ -76,14 +76,17 @@ def serve(
             print(f"! {line}")
     for line in _run_otherwise(loaded, record):
         print(f"! {line}")
-    shown = f"[{host}]" if ":" in host else host
-    address = f"http://{'127.0.0.1' if host in _EVERYWHERE else shown}:{port}"
-    print(f"{loaded.design.title} ({loaded.name}, version {loaded.design.version})")
-    print(f"  participants  {address}/{_parameters(loaded.design.recruiter.kind)}")
-    print(f"  researchers   {address}/researcher")
-    if made_up:
-        print(f"  password      {password}")
-    print("Stop with Ctrl-C; nothing is lost.", flush=True)
+
+    def say_where(listening_at: int) -> None:
+        shown = f"[{host}]" if ":" in host else host
+        address = f"http://{'127.0.0.1' if host in _EVERYWHERE else shown}:{listening_at}"
+        print(f"{loaded.design.title} ({loaded.name}, version {loaded.design.version})")
+        print(f"  participants  {address}/{_parameters(loaded.design.recruiter.kind)}")
+        print(f"  researchers   {address}/researcher")
+        if made_up:
+            print(f"  password      {password}")
+        print("Stop with Ctrl-C; nothing is lost.", flush=True)
+
     run(
         study,
         url,
@@ -93,6 +96,7 @@ def serve(
         workers=workers,
         proxies=proxy,
         quiet=not log,
+        on_listening=say_where,
     )
 
 
