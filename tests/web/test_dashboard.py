@@ -173,14 +173,7 @@ def test_settings_are_changed_and_listed(site: Site, researcher: TestClient) -> 
     )
     assert saved.url.path == "/researcher/settings"
     assert sorted(changes(site)) == [
-        (
-            "dashboard",
-            "completion.message",
-            None,
-            '"Your answers have been saved."',
-            '"Thanks.\\nBye."',
-            None,
-        ),
+        ("dashboard", "completion.message", None, "null", '"Thanks.\\nBye."', None),
         ("dashboard", "recruiter.reward", None, "0.0", "2.5", None),
         ("dashboard", "targets.each", None, "20", "25", None),
     ]

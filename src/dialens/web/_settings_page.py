@@ -13,6 +13,7 @@ from dialens.web._desk import HOME, Desk
 from dialens.web._forms import SentForm
 
 TARGETS, ANNOTATORS = "targets", "items.lists.annotators"
+_USUAL = "If empty, the usual words in the participant’s language."
 _MOST_CHANGES = 200
 
 
@@ -99,7 +100,7 @@ def setting_fields(study: Study) -> tuple[SettingField, ...]:
         for name, label, help_ in _LIMITS
     ]
     made += [
-        SettingField(name, label, "", _text(values[name]), str, long)
+        SettingField(name, label, _USUAL, _text(values[name]), str, long)
         for name, label, long in _WORDS
     ]
     return tuple(made)
@@ -154,7 +155,7 @@ def _has_lists(study: Study) -> bool:
 
 def _value(label: str, text: str, kind: type[int] | type[float] | type[str]) -> JSON:
     if kind is str:
-        return text
+        return text or None
     try:
         return kind(text.strip())
     except ValueError as error:
