@@ -34,7 +34,11 @@ class Entrance:
     def arrive(self, request: Request) -> Response:
         """The first page; who is in a session already goes on where they are."""
         site = self.site
-        came = arrival(site.study.design.recruiter.kind, request.query_params)
+        came = arrival(
+            site.running.now().design.recruiter,
+            request.query_params,
+            invited=lambda link: site.store.secrets.invited(site.study.name, link),
+        )
         visit = site.cookies.visit(request)
         if visit is not None and visit.token is not None and _same(visit.arrival, came):
             try:
@@ -76,7 +80,8 @@ class Entrance:
         visit = site.cookies.visit(request)
         if visit is None:
             here = form.get("here", "")
-            back = here if here.startswith("/?") else "/"
+            home = f"{site.root}/"
+            back = here if here.startswith(f"{home}?") else home
             return site.pages.page("cookies", 403, framed=bool(site.framed_by), here=back)
         if not site.cookies.is_ticket(form.get("ticket", ""), BEGIN, visit.visitor):
             raise HTTPException(403, NOT_YOURS)

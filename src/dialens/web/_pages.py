@@ -13,7 +13,9 @@ from starlette.responses import HTMLResponse
 
 from dialens.studies import JSON, Field, Screen
 from dialens.studies.instruments import Choice, Form, instrument
+from dialens.studies.texts import Texts
 from dialens.web._forms import input_name
+from dialens.web._root_path import RootedAddresses
 
 ASSETS = {
     "study.css": "text/css; charset=utf-8",
@@ -164,8 +166,15 @@ def _points(field: Field, choices: Sequence[Choice]) -> tuple[tuple[str, str, st
 class Pages:
     """Renders the pages of a study."""
 
-    def __init__(self, title: str, language: str) -> None:
-        """Pages of the study with this title, in this language."""
+    def __init__(self, title: str, language: str, *, root: str = "", kiosk: bool = False) -> None:
+        """Pages of the study with this title, in this language.
+
+        Args:
+            title: Of the study.
+            language: As in HTML.
+            root: The path that all addresses begin with.
+            kiosk: Whether the next person takes part on the same computer.
+        """
         self._environment = Environment(
             loader=PackageLoader("dialens.web", "assets"),
             autoescape=True,
@@ -173,8 +182,12 @@ class Pages:
             auto_reload=False,
             trim_blocks=True,
             lstrip_blocks=True,
+            extensions=[RootedAddresses],
         )
-        self._environment.globals |= {"asset": asset_url, "study_title": title, "lang": language}
+        self._environment.globals |= {"asset": lambda name: root + asset_url(name)}
+        self._environment.globals |= {"study_title": title, "lang": language}
+        self._environment.globals |= {"root": root, "kiosk": kiosk}
+        self._environment.globals["next_person"] = Texts.of(language).say("next_person")
         self._environment.filters |= {"paragraphs": paragraphs, "number": number}
 
     def page(self, template: str, status: int = 200, **context: Any) -> HTMLResponse:

@@ -34,6 +34,7 @@ from dialens.studies.store import (
     Submission,
     UnknownSession,
 )
+from dialens.studies.texts import Texts
 from dialens.web._arrival import NotRecruited
 from dialens.web._chat import ANSWER, Caller, Chats, chat_routes
 from dialens.web._cookies import Visit
@@ -48,8 +49,9 @@ from dialens.web._forms import (
     wants_json,
 )
 from dialens.web._intake import Intake
+from dialens.web._kiosk import NEXT
 from dialens.web._pages import arrange
-from dialens.web._site import PROLIFIC_DONE, SessionCache, Site
+from dialens.web._site import SessionCache, Site
 from dialens.web._versions import Versions
 
 _HERE = "/study"
@@ -304,13 +306,21 @@ class Participation:
         if wants_json(request):
             return JSONResponse({"code": code})
         closing = end_screen(site.running.now().design)
-        parameters = caller.visit.arrival.parameters or {}
+        came, say = caller.visit.arrival, Texts.of(site.study.design.language).say
+        parameters = came.parameters or {}
+        back = site.back(came, code)
         return site.pages.page(
             "end",
             screen=closing,
             code=code,
             recruiter=caller.session.recruiter,
-            back=f"{PROLIFIC_DONE}?cc={code}",
+            back=None if back is None else back.address,
+            back_to=""
+            if back is None
+            else say("return_to", platform=back.platform)
+            if back.platform
+            else say("return_anywhere"),
+            next_ticket=site.cookies.ticket(NEXT, caller.visit.visitor),
             submit_to=site.submit_to,
             assignment=parameters.get("assignmentId", ""),
         )

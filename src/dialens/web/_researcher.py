@@ -1,6 +1,5 @@
 """The researcher's pages, behind a password: watch, look at conditions, steer, download."""
 
-import secrets
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -9,7 +8,7 @@ from pathlib import Path
 from typing import Annotated
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Depends, HTTPException, Query, Request
+from fastapi import APIRouter, Depends, HTTPException, Query
 from fastapi.responses import FileResponse, RedirectResponse, Response
 from starlette.background import BackgroundTask
 
@@ -20,56 +19,21 @@ from dialens.studies import Exchange, Screen, filled, talk_of
 from dialens.studies.export import export
 from dialens.studies.simulation import example
 from dialens.studies.store import OperationStore
-from dialens.web._access import password_fits
 from dialens.web._chat import ChatState
 from dialens.web._forms import SentForm
+from dialens.web._login import HOME, STEER, check_ticket, login_name
 from dialens.web._pages import arrange
 from dialens.web._site import Site
 from dialens.web._watching import Watch
 
-LOGIN, STEER = "login", "steer"
 STATES = ("open", "paused", "closed")
-_HOME = "/researcher"
-
-
-class SentToLogin(Exception):
-    """Nobody is logged in."""
 
 
 def researcher_routes(site: Site, watch: Watch) -> APIRouter:
     """The addresses that researchers use."""
-    router = APIRouter(prefix=_HOME, include_in_schema=False)
-
-    def logged_in(request: Request) -> str:
-        name = site.cookies.login(request)
-        if name is None:
-            raise SentToLogin
-        return name
-
-    LoggedIn = Annotated[str, Depends(logged_in)]
-
-    @router.get("/login")
-    def login_page(request: Request) -> Response:
-        return _login_page(site, request)
-
-    @router.post("/login")
-    def login(request: Request, form: SentForm) -> Response:
-        # The name before the login counts for the form only: a new one comes with the password.
-        before = request.cookies.get(_before(site), "")
-        if not before or not site.cookies.is_ticket(form.get("ticket", ""), LOGIN, before):
-            return _login_page(site, request, 403, "The form was out of date. Please try again.")
-        if not password_fits(site, request, form.get("password", "")):
-            return _login_page(site, request, 401, "This is not the password.")
-        response = RedirectResponse(_HOME, 303)
-        site.cookies.set_login(request, response, secrets.token_urlsafe(24))
-        return response
-
-    @router.post("/logout")
-    def logout(request: Request, name: LoggedIn, form: SentForm) -> Response:
-        _check(site, form, name)
-        response = RedirectResponse(f"{_HOME}/login", 303)
-        site.cookies.end_login(request, response)
-        return response
+    router = APIRouter(prefix=HOME, include_in_schema=False)
+    home_address = site.root + HOME
+    LoggedIn = Annotated[str, Depends(login_name(site))]
 
     @router.get("")
     def home(name: LoggedIn) -> Response:
@@ -77,6 +41,7 @@ def researcher_routes(site: Site, watch: Watch) -> APIRouter:
         return site.pages.page(
             "researcher",
             study=site.study,
+            all_studies=site.all_studies,
             seen=seen,
             wanted=sum(cell.target for cell in seen.cells),
             completed=sum(cell.completed for cell in seen.cells),
@@ -89,9 +54,9 @@ def researcher_routes(site: Site, watch: Watch) -> APIRouter:
 
     @router.post("/cells")
     def steer(name: LoggedIn, form: SentForm) -> Response:
-        _check(site, form, name)
+        check_ticket(site, form, name)
         set_state(site, form.get("cell", ""), form.get("state", ""), by="dashboard")
-        return RedirectResponse(_HOME, 303)
+        return RedirectResponse(home_address, 303)
 
     @router.get("/preview")
     def preview(
@@ -107,25 +72,6 @@ def researcher_routes(site: Site, watch: Watch) -> APIRouter:
         return export_zip(site)
 
     return router
-
-
-def _check(site: Site, form: dict[str, str], name: str) -> None:
-    if not site.cookies.is_ticket(form.get("ticket", ""), STEER, name):
-        raise HTTPException(403, "This form is not yours or out of date.")
-
-
-def _before(site: Site) -> str:
-    return f"{site.cookies.name}-login"
-
-
-def _login_page(site: Site, request: Request, status: int = 200, message: str = "") -> Response:
-    fresh = secrets.token_urlsafe(24)
-    page = site.pages.page(
-        "login", status, ticket=site.cookies.ticket(LOGIN, fresh), message=message
-    )
-    secure = request.url.scheme == "https"
-    page.set_cookie(_before(site), fresh, 3600, httponly=True, samesite="strict", secure=secure)
-    return page
 
 
 def set_state(site: Site, cell: str, state: str, *, by: str) -> None:
@@ -146,7 +92,9 @@ def preview_page(site: Site, cell: str, index: int, seed: int) -> Response:
     last = index == len(screens) - 1
 
     def at(place: int) -> str:
-        return f"{_HOME}/preview?{urlencode({'cell': cell, 'index': place, 'seed': seed})}"
+        return (
+            f"{site.root}{HOME}/preview?{urlencode({'cell': cell, 'index': place, 'seed': seed})}"
+        )
 
     exchanges = _example(site, screens[index])
     screen = filled(screens[index], exchanges)
@@ -164,7 +112,7 @@ def preview_page(site: Site, cell: str, index: int, seed: int) -> Response:
             "cell": cell,
             "previous": at(index - 1),
             "next": None if last else at(index + 1),
-            "action": f"{_HOME}/preview",
+            "action": f"{site.root}{HOME}/preview",
             "fields": {"cell": cell, "index": min(index + 1, len(screens) - 1), "seed": seed},
         },
     )

@@ -1,9 +1,10 @@
 """A server for the application: one process or several, with a time limit for request headers."""
 
 import asyncio
+import json
 import os
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import h11
@@ -15,10 +16,11 @@ from dialens.base import DialensError
 from dialens.studies import load_study, study_file
 from dialens.studies.store import Store
 from dialens.web._site import Site
+from dialens.web._studies_app import Index, ServedStudy, studies_app
 from dialens.web._study_app import study_app
 
 PASSWORD_VARIABLE = "DIALENS_STUDY_PASSWORD"
-_STUDY, _DATABASE = "DIALENS_STUDY_FILE", "DIALENS_STUDY_DATABASE"
+_STUDIES, _ROOT = "DIALENS_SERVED_STUDIES", "DIALENS_SERVED_BELOW"
 _HEADER_SECONDS = 10.0
 _KEEP_ALIVE_SECONDS = 20
 _MOST_CONNECTIONS = 2_000
@@ -78,43 +80,47 @@ def password_from(environment: Mapping[str, str]) -> tuple[str, bool]:
 
 def app_from_environment() -> FastAPI:
     """The application in one of several server processes, configured by environment variables."""
-    store = Store.open(os.environ[_DATABASE])
-    place = os.environ[_STUDY]
-    site = Site.of(
-        load_study(place),
-        store,
-        password=os.environ[PASSWORD_VARIABLE],
-        folder=study_file(place).parent,
-    )
+    served: list[tuple[str, str]] = json.loads(os.environ[_STUDIES])
+    stores = {database: Store.open(database) for _, database in served}
+    password, root = os.environ[PASSWORD_VARIABLE], os.environ[_ROOT]
+    studies = [
+        ServedStudy(load_study(place), stores[database], study_file(place).parent)
+        for place, database in served
+    ]
+    if len(studies) > 1:
+        return studies_app(Index.of(studies, password=password, root=root))
+    (one,) = studies
+    site = Site.of(one.study, one.store, password=password, folder=one.folder, root=root)
     return study_app(site)
 
 
 def serve(
-    study: Path,
-    database: str,
+    studies: Sequence[tuple[Path, str]],
     *,
     password: str,
     host: str,
     port: int,
     workers: int = 1,
+    root: str = "",
     proxies: str | None = None,
     quiet: bool = True,
 ) -> None:
-    """Serve a study until somebody stops it.
+    """Serve one study, or several below their names, until somebody stops it.
 
     Args:
-        study: Its file, or the folder that holds it.
-        database: URL of its database.
+        studies: The file of each, or the folder that holds it, and the URL of its database.
         password: For the researcher's pages.
         host: Address to listen at.
         port: To listen at.
         workers: Processes.
+        root: The path that all addresses begin with.
         proxies: Addresses of proxies whose word on scheme and client is taken; nobody's if none.
         quiet: Whether requests are not logged.
     """
     if workers < 1:
         raise DialensError(f"--workers takes a number from 1; seen: {workers}.")
-    os.environ |= {_STUDY: str(study), _DATABASE: database, PASSWORD_VARIABLE: password}
+    served = [(str(study), database) for study, database in studies]
+    os.environ |= {_STUDIES: json.dumps(served), _ROOT: root, PASSWORD_VARIABLE: password}
     uvicorn.run(
         "dialens.web._serving:app_from_environment",
         factory=True,

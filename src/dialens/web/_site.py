@@ -5,7 +5,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -14,18 +14,19 @@ from dialens.base import DialensError, counted, first_line
 from dialens.studies import Screen, Study, estimate
 from dialens.studies.design import MTurkRecruiter
 from dialens.studies.plan import Planner
-from dialens.studies.recruiters import completion_code
+from dialens.studies.recruiters import Return, completion_code, recruiters
 from dialens.studies.store import ConversationStore, Session, Store, StudyRecord
-from dialens.web._cookies import CookieJar
+from dialens.web._arrival import Arrival
+from dialens.web._cookies import CookieJar, LoginScope
 from dialens.web._operation import RunningStudy
 from dialens.web._pages import Pages
 from dialens.web._password import Password
 from dialens.web._replies import Replies
+from dialens.web._root_path import root_path
 from dialens.web._talking_agents import open_agents
 
 MTURK = "https://www.mturk.com"
 MTURK_SANDBOX = "https://workersandbox.mturk.com"
-PROLIFIC_DONE = "https://app.prolific.com/submissions/complete"
 
 UNREADABLE = (DialensError, ValueError, KeyError, TypeError)
 """What is raised if a definition in the database is not one that this dialens can serve."""
@@ -53,6 +54,8 @@ class Site:
         running: How the study is run now.
         replies: Asks agents, where participants talk with them.
         folder: Where the study file lies.
+        root: The path that all addresses begin with; empty if the study has a host of its own.
+        all_studies: Address of the list of all studies of the server; none if this is the only one.
         versions: Sites of earlier versions that people are still in, by the hash of the study.
     """
 
@@ -67,6 +70,8 @@ class Site:
     running: RunningStudy
     replies: Replies | None = None
     folder: Path | None = None
+    root: str = ""
+    all_studies: str | None = None
     versions: "dict[str, Site]" = field(default_factory=dict)
 
     @classmethod
@@ -75,10 +80,12 @@ class Site:
         study: Study,
         store: Store,
         *,
-        password: str,
+        password: str | Password,
         clock: Clock = _now,
         folder: Path | None = None,
         agents: Mapping[str, Agent] | None = None,
+        root: str = "",
+        login: LoginScope | None = None,
     ) -> "Site":
         """Register a study in its store and make it ready to be served.
 
@@ -89,11 +96,22 @@ class Site:
             clock: The time, with its zone.
             folder: Where the study file lies; paths of agents start there.
             agents: Whom participants talk with, by name; made as the study says if not given.
+            root: The path that all addresses begin with, such as /warmth.
+            login: Where the researcher's login counts; in this study if not given.
         """
         replies = _replies(study, store, clock, folder, agents)
         store.register(study, now=clock())
-        own = Password(password, clock=time.monotonic)
-        site = cls._made(study, store, own, clock, replies, folder)
+        if isinstance(password, str):
+            password = Password(password, clock=time.monotonic)
+        key, framed = (
+            store.secrets.signing_key(),
+            isinstance(study.design.recruiter, MTurkRecruiter),
+        )
+        # Not the version: a new one has to know people who are under way in the last.
+        cookies = CookieJar(key, study.name, framed=framed, root=root_path(root), login=login)
+        site = cls._made(study, store, cookies, password, clock, replies, folder)
+        if login is not None:
+            site = replace(site, all_studies=f"{login.root}/researcher")
         for record in store.studies():
             if record.name == study.name and record.hash != study.hash:
                 site._add_version(record)
@@ -104,25 +122,26 @@ class Site:
         cls,
         study: Study,
         store: Store,
+        cookies: CookieJar,
         password: Password,
         clock: Clock,
         replies: Replies | None,
         folder: Path | None,
     ) -> "Site":
-        framed = isinstance(study.design.recruiter, MTurkRecruiter)
+        kiosk = study.design.recruiter.kind == "kiosk"
         return cls(
             study,
             store,
             Planner(study),
-            # Not the version: a new one has to know people who are under way in the last.
-            CookieJar(store.secrets.signing_key(), study.name, framed=framed),
+            cookies,
             password,
-            Pages(study.design.title, study.design.language),
+            Pages(study.design.title, study.design.language, root=cookies.root, kiosk=kiosk),
             round(max(cell.minutes for cell in estimate(study).cells)),
             clock,
             RunningStudy(study, store),
             replies,
             folder,
+            cookies.root,
         )
 
     def _add_version(self, record: StudyRecord) -> None:
@@ -132,8 +151,9 @@ class Site:
             replies = _replies(study, self.store, self.clock, self.folder, None)
         except UNREADABLE:
             return
-        parts = (study, self.store, self.password, self.clock, replies, self.folder)
-        self.versions[record.hash] = Site._made(*parts)
+        self.versions[record.hash] = Site._made(
+            study, self.store, self.cookies, self.password, self.clock, replies, self.folder
+        )
 
     def serves(self, session: Session) -> bool:
         """Whether a session is of this version, or of another that can be finished here."""
@@ -160,6 +180,17 @@ class Site:
         """Where Mechanical Turk takes the last form; never what an address claims."""
         sandbox = self._mturk is None or self._mturk.sandbox
         return f"{MTURK_SANDBOX if sandbox else MTURK}/mturk/externalSubmit"
+
+    def back(self, arrival: Arrival, code: str) -> Return | None:
+        """Where somebody goes at the end, if anywhere: to the platform that they came from."""
+        settings = self.running.now().design.recruiter
+        kind = recruiters()[settings.kind]
+        if kind.back is None:
+            return None
+        held = dict(arrival.parameters or {})
+        if arrival.worker is not None:
+            held[kind.names(settings)[0]] = arrival.worker
+        return kind.back(settings, code, held)
 
     @property
     def code(self) -> str | None:

@@ -20,7 +20,7 @@
     if (submitting) return;
     const events = unsent.slice(0, 400);
     lastSent = Date.now();
-    fetch("/events", {
+    fetch("events", {
       method: "POST",
       keepalive: true,
       headers: { "content-type": "application/json" },
