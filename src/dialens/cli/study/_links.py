@@ -34,9 +34,9 @@ def links(
 ) -> None:
     """Make a personal link for each person on a list, for a study that lets in nobody else.
 
-    The study file says so: `recruiter: {kind: personal}`. A link holds the id, encrypted with the key of the study's database. The same person always gets
-    the same link. Who opens it again, on whatever device, goes on, begins anew or is not let in, as
-    `resume` in the study file says.
+    The study file says so: `recruiter: {kind: personal}`. A link holds the id, encrypted with the
+    key of the study's database. The same person always gets the same link. Who opens it again, on
+    whatever device, goes on, begins anew or is not let in, as `resume` in the study file says.
 
     [bold]Examples[/]
 
