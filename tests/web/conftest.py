@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import uvicorn
-from fastapi import FastAPI
 from httpx import Client
 from ruamel.yaml import YAML
+from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from dialens.studies import TEA, Study, load_study, study_of
@@ -204,7 +204,7 @@ def host(tmp_path: Path) -> Iterator[Hosting]:
 
 
 @contextmanager
-def running(app: FastAPI, protocol: type[PatientProtocol]) -> Iterator[int]:
+def running(app: Starlette, protocol: type[PatientProtocol]) -> Iterator[int]:
     """Serve an application in a thread; gives the port."""
     line = socket.create_server(("127.0.0.1", 0))
     server = uvicorn.Server(uvicorn.Config(app, http=protocol, ws="none", log_level="error"))

@@ -116,6 +116,18 @@ def test_studies_that_cannot_have_an_address_each(
             Index.of(studies, password=PASSWORD)
 
 
+def test_a_study_in_a_frame_keeps_the_headers_of_its_own(tmp_path: Path) -> None:
+    with Store.open(f"sqlite:///{tmp_path}/one.db", secrets=Secrets(bytes(32))) as store:
+        turk = study_of(tea(study="turk", recruiter={"kind": "mturk", "reward": 1.0}))
+        studies = [ServedStudy(turk, store), ServedStudy(study_of(tea()), store)]
+        app = studies_app(Index.of(studies, password=PASSWORD))
+        with TestClient(app, base_url="https://lab.org") as client:
+            framed, plain = client.get("/turk/"), client.get("/tea/")
+    assert "x-frame-options" not in framed.headers
+    assert plain.headers["x-frame-options"] == "DENY"
+    assert plain.headers.get_list("strict-transport-security") == ["max-age=31536000"]
+
+
 @pytest.mark.browser
 def test_the_index_is_accessible_and_leads_to_each_study(index: Index, window: Window) -> None:
     with running(studies_app(index), PatientProtocol) as port:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import h11
 import uvicorn
-from fastapi import FastAPI
+from starlette.applications import Starlette
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from dialens.base import DialensError
@@ -78,7 +78,7 @@ def password_from(environment: Mapping[str, str]) -> tuple[str, bool]:
     return (chosen, False) if chosen else (secrets.token_urlsafe(15), True)
 
 
-def app_from_environment() -> FastAPI:
+def app_from_environment() -> Starlette:
     """The application in one of several server processes, configured by environment variables."""
     served: list[tuple[str, str]] = json.loads(os.environ[_STUDIES])
     stores = {database: Store.open(database) for _, database in served}

@@ -9,7 +9,10 @@ from typing import Annotated
 
 from fastapi import Depends, FastAPI, Request
 from fastapi.responses import JSONResponse, RedirectResponse, Response
+from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.routing import BaseRoute, Mount, Route
 
 from dialens.base import DialensError
 from dialens.studies import Study
@@ -107,38 +110,39 @@ def check_names(names: Sequence[str]) -> None:
             )
 
 
-def studies_app(index: Index) -> FastAPI:
+def studies_app(index: Index) -> Starlette:
     """The web application of several studies.
 
     Participants start at `/NAME/`; nothing leads from one study to another, and only the researcher
-    gets the list.
+    gets the list. Each study has a guard of its own, since some are shown in a recruiter's frame.
     """
-    app = FastAPI(
-        title="dialens studies",
-        docs_url=None,
-        redoc_url=None,
-        openapi_url=None,
+    below = [route for site in index.sites for route in _routes(site)]
+    return Starlette(
+        routes=[*below, Mount("", _index_app(index))],
+        middleware=[Middleware(RootPath, root=index.cookies.root)],
         lifespan=lifespan(*index.sites),
-        dependencies=[Depends(not_refused)],
+    )
+
+
+def _routes(site: Site) -> tuple[BaseRoute, ...]:
+    async def with_slash(request: Request) -> Response:
+        query = f"?{request.url.query}" if request.url.query else ""
+        return RedirectResponse(f"{site.root}/{query}", 307)
+
+    path = f"/{site.study.name}"
+    return Route(path, with_slash), Mount(path, study_app(site))
+
+
+def _index_app(index: Index) -> FastAPI:
+    app = FastAPI(
+        docs_url=None, redoc_url=None, openapi_url=None, dependencies=[Depends(not_refused)]
     )
     app.include_router(login_routes(index))
     _add_pages(app, index)
     add_assets(app)
     _add_handlers(app, index)
     app.add_middleware(Guard, headers=security_headers())
-    app.add_middleware(RootPath, root=index.cookies.root)
-    for site in index.sites:
-        _mount(app, site)
     return app
-
-
-def _mount(app: FastAPI, site: Site) -> None:
-    @app.get(f"/{site.study.name}", include_in_schema=False)
-    def with_slash(request: Request) -> Response:
-        query = f"?{request.url.query}" if request.url.query else ""
-        return RedirectResponse(f"{site.root}/{query}", 307)
-
-    app.mount(f"/{site.study.name}", study_app(site))
 
 
 def _add_pages(app: FastAPI, index: Index) -> None:

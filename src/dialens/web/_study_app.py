@@ -7,6 +7,7 @@ from anyio import to_thread
 from fastapi import Depends, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
+from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 
 from dialens.base import DialensError
@@ -85,11 +86,11 @@ def study_app(
     return app
 
 
-def lifespan(*sites: Site) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
+def lifespan(*sites: Site) -> Callable[[Starlette], AbstractAsyncContextManager[None]]:
     """Close the sites when the server stops."""
 
     @asynccontextmanager
-    async def served(_: FastAPI) -> AsyncIterator[None]:
+    async def served(_: Starlette) -> AsyncIterator[None]:
         # More of them only wait for each other, for Python's lock and for the one that may write.
         to_thread.current_default_thread_limiter().total_tokens = _THREADS
         yield
