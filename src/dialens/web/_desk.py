@@ -6,22 +6,16 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from fastapi import HTTPException, Request
+from fastapi import Request
 from fastapi.responses import Response
 
 from dialens.studies import SIMULATED, Study
 from dialens.studies.design import MTurkRecruiter
 from dialens.studies.recruiters import Link, Recruiter, recruiter_of
 from dialens.studies.store import OperationStore
+from dialens.web._login import HOME, STEER, check_ticket, login_name
 from dialens.web._site import Site
 from dialens.web._watching import Watch
-
-HOME = "/researcher"
-STEER = "steer"
-
-
-class SentToLogin(Exception):
-    """Nobody is logged in."""
 
 
 @dataclass(frozen=True)
@@ -59,10 +53,12 @@ class Desk:
 
     def logged_in(self, request: Request) -> str:
         """The researcher's session."""
-        name = self.site.cookies.login(request)
-        if name is None:
-            raise SentToLogin
-        return name
+        return login_name(self.site)(request)
+
+    @property
+    def home(self) -> str:
+        """Address of the first page; those of the others begin with it."""
+        return self.site.root + HOME
 
     @property
     def operating(self) -> OperationStore:
@@ -75,8 +71,7 @@ class Desk:
 
     def check(self, form: Mapping[str, str], name: str) -> None:
         """Refuse a form that does not come from a page of this session."""
-        if not self.site.cookies.is_ticket(form.get("ticket", ""), STEER, name):
-            raise HTTPException(403, "This form is not yours or out of date.")
+        check_ticket(self.site, form, name)
 
     def page(self, template: str, name: str, status: int = 200, **context: Any) -> Response:
         """A page of the dashboard, with what all of them show."""
@@ -85,6 +80,7 @@ class Desk:
             f"dashboard_{template}",
             status,
             study=study,
+            all_studies=self.site.all_studies,
             here=template,
             as_of=self.now(),
             simulated=self._simulated(),

@@ -7,8 +7,9 @@ from fastapi.responses import RedirectResponse, Response
 
 from dialens.agents import KINDS
 from dialens.studies.store import COMPLETED, OperationStore
-from dialens.web._desk import HOME, Desk
+from dialens.web._desk import Desk
 from dialens.web._forms import SentForm
+from dialens.web._login import HOME
 from dialens.web._site import Site
 from dialens.web._standing import Standing, standing
 
@@ -49,15 +50,15 @@ def overview_routes(desk: Desk) -> APIRouter:
                 form,
                 title=f"{_DOES[state]} {cell or 'every cell'}?",
                 lines=_consequences(state, len(chosen)),
-                action=f"{HOME}/cells",
+                action=f"{desk.home}/cells",
                 word=f"{_DOES[state]} {'it' if cell else 'all of them'}",
-                back=HOME,
+                back=desk.home,
             )
             if asked is not None:
                 return asked
         for one in chosen:
             set_state(site, one, state, by="dashboard")
-        return RedirectResponse(HOME, 303)
+        return RedirectResponse(desk.home, 303)
 
     return router
 

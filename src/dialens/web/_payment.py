@@ -12,10 +12,10 @@ from fastapi.responses import RedirectResponse, Response
 from dialens.base import DialensError, counted
 from dialens.studies import Study
 from dialens.studies.recruiters import REJECTIONS, Link, Matched, Recruiter, match, money
-from dialens.web._desk import HOME, Desk
+from dialens.web._desk import Desk
 from dialens.web._forms import SentForm
+from dialens.web._login import HOME
 
-_HERE = f"{HOME}/payment"
 _ONE_AT_A_TIME = threading.Lock()  # who is paid twice is paid too much: the second sees the first
 
 
@@ -93,6 +93,7 @@ def payment_routes(desk: Desk) -> APIRouter:
     """The addresses of payment."""
     router = APIRouter(prefix=HOME, include_in_schema=False)
     LoggedIn = Annotated[str, Depends(desk.logged_in)]
+    here = f"{desk.home}/payment"
 
     @router.get("/payment")
     def payment(name: LoggedIn) -> Response:
@@ -113,15 +114,15 @@ def payment_routes(desk: Desk) -> APIRouter:
                     {**form, "works": works},
                     title=decision.title,
                     lines=decision.lines,
-                    action=f"{_HERE}/{what}",
+                    action=f"{here}/{what}",
                     word=decision.word,
-                    back=_HERE,
+                    back=here,
                 )
                 if asked is None:
                     decision.carry_out()
         except DialensError as error:
             return _page(desk, name, sorry=str(error))
-        return asked or RedirectResponse(_HERE, 303)
+        return asked or RedirectResponse(here, 303)
 
     return router
 

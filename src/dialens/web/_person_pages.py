@@ -10,8 +10,9 @@ from fastapi.responses import RedirectResponse, Response
 from dialens.analysis.bias import FLAGS
 from dialens.base import DialensError
 from dialens.studies.store import History, UnknownParticipant, histories
-from dialens.web._desk import HOME, Desk
+from dialens.web._desk import Desk
 from dialens.web._forms import SentForm
+from dialens.web._login import HOME
 from dialens.web._people_table import EXCLUDED, People, PersonRow, Selection, as_csv
 from dialens.web._replay import replayed, said, site_of, visited
 
@@ -65,9 +66,9 @@ def people_routes(desk: Desk) -> APIRouter:
         ]
         if len(holders) == 1:
             query = urlencode({"code": holders[0].code})
-            return RedirectResponse(f"{HOME}/people/{holders[0].participant}?{query}", 303)
+            return RedirectResponse(f"{desk.home}/people/{holders[0].participant}?{query}", 303)
         if holders:
-            return RedirectResponse(f"{HOME}/people?{urlencode({'find': code.strip()})}", 303)
+            return RedirectResponse(f"{desk.home}/people?{urlencode({'find': code.strip()})}", 303)
         sorry = f"Nobody has the completion code {code.strip()!r} in this study." if code else ""
         shown = _table(people.rows(), Selection(), 1)
         return desk.page("people", name, 404 if code else 200, **shown | {"sorry": sorry})
@@ -104,14 +105,14 @@ def people_routes(desk: Desk) -> APIRouter:
                 desk.operating.exclude(participant, form.get("why", "")[:2_000], now=desk.now())
         except DialensError as error:
             return _person_page(desk, people, name, participant, sorry=str(error))
-        return RedirectResponse(f"{HOME}/people/{participant}", 303)
+        return RedirectResponse(f"{desk.home}/people/{participant}", 303)
 
     @router.post("/people/{participant}/paid")
     def paid(name: LoggedIn, participant: Pseudonym, form: SentForm) -> Response:
         desk.check(form, name)
         _histories(desk, participant)
         desk.operating.mark_paid(participant, paid=form.get("paid") != "no", now=desk.now())
-        return RedirectResponse(f"{HOME}/people/{participant}", 303)
+        return RedirectResponse(f"{desk.home}/people/{participant}", 303)
 
     return router
 

@@ -1,6 +1,5 @@
 """The researcher's pages, behind a password: watch, look at conditions, steer, download."""
 
-import secrets
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -9,15 +8,14 @@ from pathlib import Path
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Request
-from fastapi.responses import FileResponse, RedirectResponse, Response
+from fastapi.responses import FileResponse, Response
 from starlette.background import BackgroundTask
 
 from dialens.analysis.bias import rater_flags
 from dialens.report import write_export_handover
 from dialens.studies.export import export
-from dialens.web._access import password_fits
-from dialens.web._desk import HOME, Desk
-from dialens.web._forms import SentForm
+from dialens.web._desk import Desk
+from dialens.web._login import HOME
 from dialens.web._overview import overview_routes
 from dialens.web._payment import payment_routes
 from dialens.web._person_pages import people_routes
@@ -25,41 +23,15 @@ from dialens.web._preview_screens import preview_routes
 from dialens.web._settings_page import settings_routes
 from dialens.web._site import Site
 
-LOGIN = "login"
-
 
 def researcher_routes(desk: Desk) -> APIRouter:
     """The addresses that researchers use."""
-    site = desk.site
     router = APIRouter(prefix=HOME, include_in_schema=False)
     LoggedIn = Annotated[str, Depends(desk.logged_in)]
 
-    @router.get("/login")
-    def login_page(request: Request) -> Response:
-        return _login_page(site, request)
-
-    @router.post("/login")
-    def login(request: Request, form: SentForm) -> Response:
-        # The name before the login counts for the form only: a new one comes with the password.
-        before = request.cookies.get(_before(site), "")
-        if not before or not site.cookies.is_ticket(form.get("ticket", ""), LOGIN, before):
-            return _login_page(site, request, 403, "The form was out of date. Please try again.")
-        if not password_fits(site, request, form.get("password", "")):
-            return _login_page(site, request, 401, "This is not the password.")
-        response = RedirectResponse(HOME, 303)
-        site.cookies.set_login(request, response, secrets.token_urlsafe(24))
-        return response
-
-    @router.post("/logout")
-    def logout(request: Request, name: LoggedIn, form: SentForm) -> Response:
-        desk.check(form, name)
-        response = RedirectResponse(f"{HOME}/login", 303)
-        site.cookies.end_login(request, response)
-        return response
-
     @router.get("/export.zip")
     def download(name: LoggedIn) -> Response:
-        return export_zip(site)
+        return export_zip(desk.site)
 
     whole = APIRouter()
     for part in (overview_routes, people_routes, settings_routes, payment_routes):
@@ -74,21 +46,9 @@ def researcher_preview(desk: Desk) -> APIRouter:
     def allowed(request: Request) -> None:
         desk.logged_in(request)
 
-    return preview_routes(f"{HOME}/preview", lambda: desk.site, allowed, editable=False)
-
-
-def _before(site: Site) -> str:
-    return f"{site.cookies.name}-login"
-
-
-def _login_page(site: Site, request: Request, status: int = 200, message: str = "") -> Response:
-    fresh = secrets.token_urlsafe(24)
-    page = site.researcher_pages.page(
-        "login", status, ticket=site.cookies.ticket(LOGIN, fresh), message=message
+    return preview_routes(
+        f"{HOME}/preview", lambda: desk.site, allowed, editable=False, root=desk.site.root
     )
-    secure = request.url.scheme == "https"
-    page.set_cookie(_before(site), fresh, 3600, httponly=True, samesite="strict", secure=secure)
-    return page
 
 
 def export_zip(site: Site) -> Response:

@@ -1,17 +1,18 @@
 """A server for the application: one process or several, with a time limit for request headers."""
 
 import asyncio
+import json
 import os
 import secrets
 import socket
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 import h11
 import uvicorn
-from fastapi import FastAPI
+from starlette.applications import Starlette
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.supervisors import Multiprocess
 
@@ -19,10 +20,11 @@ from dialens.base import DialensError
 from dialens.studies import load_study, study_file
 from dialens.studies.store import Store
 from dialens.web._site import Site
+from dialens.web._studies_app import Index, ServedStudy, studies_app
 from dialens.web._study_app import study_app
 
 PASSWORD_VARIABLE = "DIALENS_STUDY_PASSWORD"
-_STUDY, _DATABASE = "DIALENS_STUDY_FILE", "DIALENS_STUDY_DATABASE"
+_STUDIES, _ROOT = "DIALENS_SERVED_STUDIES", "DIALENS_SERVED_BELOW"
 _HEADER_SECONDS = 10.0
 _START_FAILED = 3  # uvicorn's exit status
 _KEEP_ALIVE_SECONDS = 20
@@ -81,40 +83,43 @@ def password_from(environment: Mapping[str, str]) -> tuple[str, bool]:
     return (chosen, False) if chosen else (secrets.token_urlsafe(15), True)
 
 
-def app_from_environment() -> FastAPI:
+def app_from_environment() -> Starlette:
     """The application in one of several server processes, configured by environment variables."""
-    store = Store.open(os.environ[_DATABASE])
-    place = os.environ[_STUDY]
-    site = Site.of(
-        load_study(place),
-        store,
-        password=os.environ[PASSWORD_VARIABLE],
-        folder=study_file(place).parent,
-    )
+    served: list[tuple[str, str]] = json.loads(os.environ[_STUDIES])
+    stores = {database: Store.open(database) for _, database in served}
+    password, root = os.environ[PASSWORD_VARIABLE], os.environ[_ROOT]
+    studies = [
+        ServedStudy(load_study(place), stores[database], study_file(place).parent)
+        for place, database in served
+    ]
+    if len(studies) > 1:
+        return studies_app(Index.of(studies, password=password, root=root))
+    (one,) = studies
+    site = Site.of(one.study, one.store, password=password, folder=one.folder, root=root)
     return study_app(site)
 
 
 def serve(
-    study: Path,
-    database: str,
+    studies: Sequence[tuple[Path, str]],
     *,
     password: str,
     host: str,
     port: int,
     workers: int = 1,
+    root: str = "",
     proxies: str | None = None,
     quiet: bool = True,
     on_listening: Callable[[int], None] | None = None,
 ) -> None:
-    """Serve a study until somebody stops it.
+    """Serve one study, or several below their names, until somebody stops it.
 
     Args:
-        study: Its file, or the folder that holds it.
-        database: URL of its database.
+        studies: The file of each, or the folder that holds it, and the URL of its database.
         password: For the researcher's pages.
         host: Address to listen at.
         port: To listen at.
         workers: Processes.
+        root: The path that all addresses begin with.
         proxies: Addresses of proxies whose word on scheme and client is taken; nobody's if none.
         quiet: Whether requests are not logged.
         on_listening: Told the port once it is bound, before anybody is served.
@@ -124,7 +129,8 @@ def serve(
     """
     if workers < 1:
         raise DialensError(f"--workers takes a number from 1; seen: {workers}.")
-    os.environ |= {_STUDY: str(study), _DATABASE: database, PASSWORD_VARIABLE: password}
+    served = [(str(study), database) for study, database in studies]
+    os.environ |= {_STUDIES: json.dumps(served), _ROOT: root, PASSWORD_VARIABLE: password}
     line = _listen(host, port)
     port = line.getsockname()[1]
     if on_listening is not None:

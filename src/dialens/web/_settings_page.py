@@ -9,8 +9,9 @@ from fastapi.responses import RedirectResponse, Response
 
 from dialens.base import DialensError
 from dialens.studies import JSON, Study, operation_values, settings_from
-from dialens.web._desk import HOME, Desk
+from dialens.web._desk import Desk
 from dialens.web._forms import SentForm
+from dialens.web._login import HOME
 
 TARGETS, ANNOTATORS = "targets", "items.lists.annotators"
 _USUAL = "If empty, the usual words in the participant’s language."
@@ -75,7 +76,7 @@ def settings_routes(desk: Desk) -> APIRouter:
                 desk.operating.operate(desk.site.study.hash, made, now=desk.now())
         except DialensError as error:
             return _page(desk, name, form=form, sorry=str(error))
-        return RedirectResponse(f"{HOME}/settings#changes", 303)
+        return RedirectResponse(f"{desk.home}/settings#changes", 303)
 
     return router
 
