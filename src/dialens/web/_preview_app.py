@@ -38,7 +38,7 @@ from dialens.web._cookies import CookieJar
 from dialens.web._guard import Guard, security_headers
 from dialens.web._preview_screens import preview_routes
 from dialens.web._site import Site
-from dialens.web._study_app import add_assets, not_refused, study_app
+from dialens.web._study_app import add_assets, add_media, not_refused, study_app
 from dialens.web._study_file import FileChanged, StudyFile, site_in_memory
 
 HOME = "/preview"
