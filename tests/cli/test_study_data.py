@@ -72,7 +72,7 @@ def test_status(folder: Path) -> None:
     assert done.exit_code == 0, done.output
     assert "1 of 2 completed" in done.stdout
     # The second person began long ago, so the session has expired by now.
-    assert "1 of 2 left at screen 4" in done.stdout
+    assert "1 of 1 left at screen 4 of layout=" in done.stdout
     assert "layout=single" in done.stdout
 
 

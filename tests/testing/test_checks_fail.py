@@ -363,7 +363,10 @@ def opens(made: Any) -> Callable[[Study, Access], Any]:
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        (RecruiterKind("panel", PanelSettings, opens(Link("panel")), ()), "nobody would be known"),
+        (
+            RecruiterKind("panel", PanelSettings, opens(Link("panel")), (), "Ask."),
+            "nobody would ever be let in",
+        ),
         (
             RecruiterKind("panel", PanelSettings, opens(Link("panel")), ("a", "a")),
             "same parameter twice",

@@ -103,8 +103,9 @@ def log_in(person: Person) -> TestClient | Client:
 class Server:
     """`dialens study serve` as a process of its own, which can be killed and started again."""
 
-    def __init__(self, folder: Path, port: int) -> None:
+    def __init__(self, folder: Path, port: int, *options: str) -> None:
         self.folder = folder
+        self._options = options
         self.url = f"http://127.0.0.1:{port}"
         self._port = port
         self.start()
@@ -116,7 +117,7 @@ class Server:
     def start(self) -> None:
         """Start, and wait until it answers."""
         run = "import typer; from dialens.cli.study._serve import serve; typer.run(serve)"
-        arguments = [str(self.folder), "--port", str(self._port)]
+        arguments = [str(self.folder), "--port", str(self._port), *self._options]
         told = os.environ | {"DIALENS_STUDY_PASSWORD": PASSWORD}
         self.process = subprocess.Popen(
             [sys.executable, "-c", run, *arguments],
@@ -156,7 +157,7 @@ def _folder(tmp_path: Path, study: dict[str, Any], number: int) -> Path:
     return folder
 
 
-Serve = Callable[[dict[str, Any]], Server]
+Serve = Callable[..., Server]
 
 
 @pytest.fixture
@@ -164,8 +165,8 @@ def serve(tmp_path: Path) -> Iterator[Serve]:
     """Writes a study file and serves it by the command."""
     servers: list[Server] = []
 
-    def served(study: dict[str, Any]) -> Server:
-        servers.append(Server(_folder(tmp_path, study, len(servers)), free_port()))
+    def served(study: dict[str, Any], *options: str) -> Server:
+        servers.append(Server(_folder(tmp_path, study, len(servers)), free_port(), *options))
         return servers[-1]
 
     yield served

@@ -93,4 +93,4 @@ class Mortal:
 
 def _serve(study: Path, database: str, port: int) -> None:
     os.environ["DIALENS_STUDY_KEY"] = KEY.to_text()
-    serve(study, database, password=PASSWORD, host="127.0.0.1", port=port)
+    serve([(study, database)], password=PASSWORD, host="127.0.0.1", port=port)

@@ -174,7 +174,7 @@ def test_the_study_is_taken_from_welcome_to_end_and_nothing_is_stored(
     assert preview._taken[0].store.answers_frame(site.study.hash).is_empty()
 
 
-@pytest.mark.parametrize("kind", ["prolific", "mturk"])
+@pytest.mark.parametrize("kind", ["prolific", "mturk", "connect", "provider", "personal", "kiosk"])
 def test_studies_of_recruiters_can_be_taken(kind: str, folder: Path) -> None:
     rewrite(folder / "study.yaml", "kind: link", f"kind: {kind}, reward: 1")
     author = opened(study_preview(folder))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import socket
 from collections.abc import Iterator
+from pathlib import Path
 
 import httpx
 import pytest
@@ -17,6 +18,7 @@ from dialens.web import Site, study_app
 from dialens.web._serving import PatientProtocol
 from tests.web.conftest import Serve, Visit, kept, running, tea
 from tests.web.people import Page
+from tests.web.servers import write_study
 
 
 class Hasty(PatientProtocol):
@@ -112,3 +114,16 @@ def test_a_wrong_study_is_told_before_anything_starts() -> None:
 
 def test_the_health_of_the_server(site: Site, visit: Visit) -> None:
     assert visit(site).client.get("/healthz").json() == {"status": "ok", "study": "tea"}
+
+
+def test_addresses_are_said_only_once_it_listens(tmp_path: Path) -> None:
+    folder = write_study(tmp_path / "tea", tea())
+    app = typer.Typer()
+    app.command()(command)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        number = taken.getsockname()[1]
+        told = CliRunner().invoke(app, [str(folder), "--port", str(number)])
+    assert isinstance(told.exception, DialensError)
+    assert f"port {number}" in str(told.exception)
+    assert "--port" in str(told.exception)
+    assert "researchers" not in told.output

@@ -7,12 +7,13 @@ from dialens.studies._conversations import filled, talk_of
 from dialens.studies._files import PLACEHOLDER
 from dialens.studies._study import Study
 from dialens.studies._types import JSON, Field, Screen
-from dialens.studies.design import texts_of
+from dialens.studies.design import ConnectRecruiter, Design, texts_of
 from dialens.studies.instruments import instrument
 from dialens.studies.plan import is_repeated, plan
 from dialens.studies.simulation import example
 from dialens.studies.texts import Texts
 
+_UNPAID = ("link", "personal", "kiosk", "provider")
 _WORDS_PER_MINUTE = 200
 _PAGE_SECONDS = 2.0
 _ROUND = 60.0
@@ -166,9 +167,22 @@ def _warnings(study: Study, longest: float) -> list[str]:
             said.append(f"The check {name} comes after {late[0]} items, but there are {n_items}.")
     if study.targets and min(study.targets.values()) < 2:
         said.append("A cell with one participant cannot tell the person from the condition.")
-    if design.recruiter.kind != "link" and design.recruiter.reward == 0:
+    if design.recruiter.kind not in _UNPAID and design.recruiter.reward == 0:
         said.append(f"recruiter.reward is 0: {design.recruiter.kind} needs one.")
+    said += _unmatched(design)
     return said
+
+
+def _unmatched(design: Design) -> list[str]:
+    """Whether a platform could not tell who completed the study."""
+    settings = design.recruiter
+    known = design.completion.codes.completed
+    if not isinstance(settings, ConnectRecruiter) or settings.return_url or known:
+        return []
+    return [
+        "CloudResearch Connect cannot tell who completed the study: set recruiter.return_url or "
+        "completion.codes.completed to what Connect shows for the project."
+    ]
 
 
 def preview(study: Study, cell: str, *, seed: int = 0, most: int = 12) -> list[str]:

@@ -135,7 +135,8 @@ def take_part_over_http(
 
 def _arrive(client: _Client, study: Study, rater: Rater, password: str) -> str | None:
     """Begin, or go on with an earlier session; the outcome if there is no place."""
-    parameters = recruiters()[study.design.recruiter.kind].parameters
+    settings = study.design.recruiter
+    parameters = recruiters()[settings.kind].names(settings)
     arrived = client.get("/", dict.fromkeys(parameters, rater.name))
     if "ticket" not in arrived:
         return None

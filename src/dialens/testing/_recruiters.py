@@ -30,7 +30,10 @@ def check_recruiter(kind: RecruiterKind, access: Access | None = None) -> None:
         >>> check_recruiter(recruiters()["link"])
     """
     who = f"The recruiter {kind.name}"
-    promise(kind.parameters, f"{who} adds nothing to the address: nobody would be known.")
+    promise(
+        kind.parameters or not kind.entrance,
+        f"{who} adds nothing to the address: nobody would ever be let in.",
+    )
     promise(
         len(set(kind.parameters)) == len(kind.parameters),
         f"{who} adds the same parameter twice to the address.",

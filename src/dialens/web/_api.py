@@ -10,9 +10,10 @@ from pydantic import BaseModel, ConfigDict
 from dialens.studies import SCREEN_KINDS
 from dialens.web._access import Bearer, password_fits
 from dialens.web._operation_api import operation_routes
+from dialens.web._overview import set_state
 from dialens.web._pages import arrange
 from dialens.web._preview_screens import with_example
-from dialens.web._researcher import export_zip, set_state
+from dialens.web._researcher import export_zip
 from dialens.web._site import Site
 from dialens.web._watching import Watch
 
@@ -79,6 +80,7 @@ class TimesInfo(BaseModel):
 class ScreenInfo(BaseModel):
     """How many reached a screen, submitted it, are at it, and left at it."""
 
+    cell: str
     index: int
     screen: str | None
     kind: str | None

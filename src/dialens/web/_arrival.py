@@ -1,10 +1,11 @@
 """Where somebody comes from, as the address they were sent to says."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from dialens.base import DialensError
+from dialens.studies.design import RecruiterSettings
 from dialens.studies.recruiters import recruiters
 from dialens.studies.texts import Texts
 
@@ -39,7 +40,7 @@ class Arrival:
     """How somebody came here.
 
     Attributes:
-        recruiter: Its kind: `link`, `mturk`, `prolific`, or one that another package brings.
+        recruiter: Its kind: `link`, `prolific`, or another of `dialens.studies.recruiters`.
         worker: Who they are there; none for people by link who were given no id.
         parameters: What else the recruiter sent, e.g. the assignment.
         preview: Whether they only look at the task and have not accepted it yet.
@@ -63,21 +64,33 @@ class Arrival:
         return cls(str(value.get("r")), None if worker is None else str(worker), kept)
 
 
-def arrival(recruiter: str, query: Mapping[str, str]) -> Arrival:
+def arrival(
+    settings: RecruiterSettings,
+    query: Mapping[str, str],
+    *,
+    invited: Callable[[str], str | None] = lambda _: None,
+) -> Arrival:
     """Read the parameters of the study's recruiter; those of others are not looked at.
 
+    Args:
+        settings: Of the recruiter, as the study file has them.
+        query: What the address holds.
+        invited: Says who a personal link was made for.
+
     Examples:
-        >>> arrival("link", {"participant": "anna-7"}).worker
+        >>> from dialens.studies.design import LinkRecruiter, MTurkRecruiter, ProlificRecruiter
+        >>> arrival(LinkRecruiter(), {"participant": "anna-7"}).worker
         'anna-7'
-        >>> arrival("mturk", {"assignmentId": "ASSIGNMENT_ID_NOT_AVAILABLE"}).preview
+        >>> arrival(MTurkRecruiter(), {"assignmentId": "ASSIGNMENT_ID_NOT_AVAILABLE"}).preview
         True
-        >>> arrival("prolific", {})
+        >>> arrival(ProlificRecruiter(), {})
         Traceback (most recent call last):
         ...
         dialens.web._arrival.NotRecruited: Please open this study from its page on Prolific.
     """
+    recruiter = settings.kind
     kind = recruiters()[recruiter]
-    names = kind.parameters
+    names = kind.names(settings)
     present = {name: query[name].strip() for name in names if query.get(name, "").strip()}
     for name, value in present.items():
         if not _IDENTIFIER.fullmatch(value):
@@ -87,7 +100,9 @@ def arrival(recruiter: str, query: Mapping[str, str]) -> Arrival:
         if "assignmentId" in present or "hitId" in present:
             return Arrival(recruiter, preview=True)
         raise NotRecruited(kind.entrance, f"recruit_{recruiter}")
-    worker = present.pop(names[0], None)
+    worker = present.pop(names[0], None) if names else None
+    if kind.sealed and worker is not None:
+        worker = invited(worker)
     if worker is None and kind.entrance:
         raise NotRecruited(kind.entrance, f"recruit_{recruiter}")
     return Arrival(recruiter, worker, present)

@@ -296,7 +296,7 @@ class Chats:
                 state = await run_in_threadpool(self.state, caller.session, caller.screen.id)
                 if not state.waiting:
                     here = state.last is None or state.last.number == number
-                    yield _line(state.as_json() if here else {"next": "/study"})
+                    yield _line(state.as_json() if here else {"next": self._site.root + "/study"})
                     return
                 # Another process asks, or did and is gone.
                 await asyncio.sleep(_LOOK_S)

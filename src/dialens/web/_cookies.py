@@ -42,6 +42,21 @@ class Visit:
         return replace(self, watch=(index, since))
 
 
+@dataclass(frozen=True)
+class LoginScope:
+    """Where the researcher's login counts, if not in one study alone.
+
+    Attributes:
+        name: Of the cookie.
+        key: That signs it.
+        root: The path below which it counts.
+    """
+
+    name: str
+    key: bytes
+    root: str
+
+
 class CookieJar:
     """Reads and writes the cookies of one study; one with a wrong signature counts as none.
 
@@ -49,14 +64,34 @@ class CookieJar:
     machine leave each other alone. Not the name itself, which may tell what is expected.
     """
 
-    def __init__(self, key: bytes, study: str, *, framed: bool) -> None:
-        """Sign with `key`; `framed` if pages are shown within a recruiter's page."""
+    def __init__(
+        self,
+        key: bytes,
+        study: str,
+        *,
+        framed: bool,
+        root: str = "",
+        login: LoginScope | None = None,
+    ) -> None:
+        """Sign with `key`; `framed` if pages are shown within a recruiter's page.
+
+        Args:
+            key: That signs.
+            study: Its name.
+            framed: Whether pages are shown within a recruiter's page.
+            root: The path below which the study lies.
+            login: Where the researcher's login counts; in this study if not given.
+        """
         self._key = key
         self._framed = framed
+        self.root = root
         self.name = f"dialens-{hashlib.sha256(study.encode()).hexdigest()[:12]}"
-        self.researcher = f"{self.name}-researcher"
+        self._login = login or LoginScope(f"{self.name}-researcher", key, root)
+        self.researcher = self._login.name
         self._visits = URLSafeSerializer(key, salt="visit", signer_kwargs=_SIGNER)
-        self._logins = URLSafeTimedSerializer(key, salt="researcher", signer_kwargs=_SIGNER)
+        self._logins = URLSafeTimedSerializer(
+            self._login.key, salt="researcher", signer_kwargs=_SIGNER
+        )
 
     def visit(self, request: Request) -> Visit | None:
         """Who the request comes from."""
@@ -82,7 +117,7 @@ class CookieJar:
         if visit.language is not None:
             content["l"] = visit.language
         signed = str(self._visits.dumps(content))
-        self._set(request, response, self.name, signed, _A_WEEK, framed=self._framed)
+        self._set(request, response, (self.name, self.root), signed, _A_WEEK, framed=self._framed)
 
     def login(self, request: Request) -> str | None:
         """The researcher's session, if there is a valid one."""
@@ -98,11 +133,15 @@ class CookieJar:
     def set_login(self, request: Request, response: Response, name: str) -> None:
         """Set the cookie of a researcher's session; `name` is new at every login."""
         signed = str(self._logins.dumps(name))
-        self._set(request, response, self.researcher, signed, RESEARCHER_HOURS * 3600, framed=False)
+        self._set_login(request, response, signed, RESEARCHER_HOURS * 3600)
 
     def end_login(self, request: Request, response: Response) -> None:
         """Delete the cookie of the researcher's session."""
-        self._set(request, response, self.researcher, "", 0, framed=False)
+        self._set_login(request, response, "", 0)
+
+    def _set_login(self, request: Request, response: Response, value: str, seconds: int) -> None:
+        place = (self.researcher, self._login.root)
+        self._set(request, response, place, value, seconds, framed=False)
 
     def ticket(self, purpose: str, owner: str) -> str:
         """The CSRF token of a form: only the owner of the cookie can know it."""
@@ -118,14 +157,15 @@ class CookieJar:
         self,
         request: Request,
         response: Response,
-        name: str,
+        place: tuple[str, str],
         value: str,
         seconds: int,
         *,
         framed: bool,
     ) -> None:
         secure = request.url.scheme == "https"
-        parts = [f"{name}={value}", f"Max-Age={seconds}", "Path=/", "HttpOnly"]
+        name, root = place
+        parts = [f"{name}={value}", f"Max-Age={seconds}", f"Path={root}/", "HttpOnly"]
         # In another site's frame only a cookie of its own partition is kept.
         parts.append("SameSite=None; Partitioned" if framed and secure else "SameSite=Lax")
         if secure:

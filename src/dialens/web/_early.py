@@ -4,10 +4,11 @@ from fastapi import Request
 from fastapi.responses import JSONResponse, Response
 
 from dialens.studies import FAILED_COMPREHENSION, NO_CONSENT, SCREENED_OUT, WITHDRAWN, Study
+from dialens.studies.recruiters import PROLIFIC_DONE
 from dialens.studies.store import SessionOver
 from dialens.studies.texts import Texts
 from dialens.web._forms import wants_json
-from dialens.web._site import PROLIFIC_DONE, Site
+from dialens.web._site import Site
 
 FULL = "full"
 ENDED = (SCREENED_OUT, FAILED_COMPREHENSION, WITHDRAWN, NO_CONSENT)

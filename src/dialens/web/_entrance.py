@@ -33,7 +33,11 @@ class Entrance:
     def arrive(self, request: Request) -> Response:
         """The first page; who is in a session already goes on where they are."""
         site = self.site
-        came = arrival(site.study.design.recruiter.kind, request.query_params)
+        came = arrival(
+            site.running.now().design.recruiter,
+            request.query_params,
+            invited=lambda link: site.store.secrets.invited(site.study.name, link),
+        )
         visit = site.cookies.visit(request)
         if visit is not None and visit.token is not None and _same(visit.arrival, came):
             try:
@@ -59,10 +63,14 @@ class Entrance:
                 minutes=site.minutes,
                 framed=bool(site.framed_by),
                 here=str(request.url.path) + (f"?{request.url.query}" if request.url.query else ""),
-                languages={name: _in(request, name) for name in site.study.languages},
+                languages={name: self._in(request, name) for name in site.study.languages},
             )
         site.cookies.set_visit(request, response, Visit(visitor, came, language=language))
         return response
+
+    def _in(self, request: Request, language: str) -> str:
+        """The same address in another language."""
+        return f"{self.site.root}/?{urlencode({**request.query_params, 'lang': language})}"
 
     def _goes_on(self, session: Session) -> bool:
         """Whether somebody is in a session, of this version or of another that can be finished."""
@@ -78,7 +86,8 @@ class Entrance:
         visit = site.cookies.visit(request)
         if visit is None:
             here = form.get("here", "")
-            back = here if here.startswith("/?") else "/"
+            home = f"{site.root}/"
+            back = here if here.startswith(f"{home}?") else home
             return site.pages_in(form.get("lang")).page(
                 "cookies", 403, framed=bool(site.framed_by), here=back
             )
@@ -108,11 +117,6 @@ class Entrance:
         if kind not in RATER_KINDS or not bearer_is_researcher(self.site, request):
             raise HTTPException(403, "Only the researcher's programs may say so.")
         return kind
-
-
-def _in(request: Request, language: str) -> str:
-    """The same address in another language."""
-    return f"/?{urlencode({**request.query_params, 'lang': language})}"
 
 
 def _same(before: Arrival, came: Arrival) -> bool:

@@ -33,8 +33,9 @@ def wants_json(request: Request) -> bool:
 
 
 def onward(request: Request, path: str) -> Response:
-    """Lead on to an address, as a redirect or as `{"next": path}`."""
-    return JSONResponse({"next": path}) if wants_json(request) else RedirectResponse(path, 303)
+    """Lead on to an address of the study, as a redirect or as `{"next": address}`."""
+    to = request.scope.get("root_path", "") + path
+    return JSONResponse({"next": to}) if wants_json(request) else RedirectResponse(to, 303)
 
 
 async def read_form(request: Request) -> dict[str, str]:

@@ -16,6 +16,7 @@ from dialens.studies.instruments import Choice, Form, instrument
 from dialens.studies.texts import Texts, language_name
 from dialens.web._forms import input_name
 from dialens.web._markup import inline_markdown, markdown, reply_markdown, without_marks
+from dialens.web._root_path import RootedAddresses
 from dialens.web._scales import is_long, is_sparse, row_from
 
 ASSETS = {
@@ -29,11 +30,12 @@ ASSETS = {
     "chat.js": "text/javascript; charset=utf-8",
     "chat.css": "text/css; charset=utf-8",
     "controls.js": "text/javascript; charset=utf-8",
-    "researcher.js": "text/javascript; charset=utf-8",
     "preview.css": "text/css; charset=utf-8",
     "preview.js": "text/javascript; charset=utf-8",
     "schema_form.js": "text/javascript; charset=utf-8",
     "editor.js": "text/javascript; charset=utf-8",
+    "dashboard.js": "text/javascript; charset=utf-8",
+    "dashboard.css": "text/css; charset=utf-8",
     "mark.svg": "image/svg+xml",
 }
 """Everything that can be asked for by name, and what it is."""
@@ -216,8 +218,17 @@ def _points(field: Field, choices: Sequence[Choice]) -> tuple[tuple[str, str, st
 class Templates:
     """Renders templates, with texts around them."""
 
-    def __init__(self, texts: Texts) -> None:
-        """Say what is not a study's own by these texts."""
+    def __init__(
+        self, texts: Texts, *, root: str = "", kiosk: bool = False, title: str = ""
+    ) -> None:
+        """Say what is not a study's own by these texts.
+
+        Args:
+            texts: In the language of the pages.
+            root: The path that all addresses begin with.
+            kiosk: Whether the next person takes part on the same computer.
+            title: Of what the pages are about.
+        """
         self.texts = texts
         self._environment = Environment(
             loader=PackageLoader("dialens.web", "assets"),
@@ -226,15 +237,21 @@ class Templates:
             auto_reload=False,
             trim_blocks=True,
             lstrip_blocks=True,
+            extensions=[RootedAddresses],
         )
         self._environment.globals |= {
-            "asset": asset_url,
-            "media_url": media_url,
+            "asset": lambda name: root + asset_url(name),
+            "media_url": lambda name: root + media_url(name),
+            "root": root,
+            "kiosk": kiosk,
             "lang": texts.language,
             "direction": texts.direction,
             "say": texts.say,
             "language_name": language_name,
             "menu": None,
+            "study_title": title,
+            "theme": None,
+            "contact": None,
         }
         self._environment.filters |= {
             "number": texts.number,
@@ -248,20 +265,6 @@ class Templates:
         """A page from its template."""
         content = self._environment.get_template(f"{template}.html.j2").render(**context)
         return HTMLResponse(content, status)
-
-
-class Pages(Templates):
-    """Renders the pages of a study in one language."""
-
-    def __init__(self, design: Design, texts: Texts | None = None) -> None:
-        """Pages of a study, in its language or with other texts around its own words."""
-        super().__init__(texts_of(design) if texts is None else texts)
-        self._environment.globals |= {
-            "study_title": design.title,
-            "theme": design.presentation.theme,
-            "sticky": design.presentation.sticky,
-            "contact": design.contact,
-        }
 
     def sorry(
         self, title: str, message: str, status: int = 200, *, advice: str = ""
@@ -278,6 +281,29 @@ class Pages(Templates):
         return self.page(
             "sorry", status, title=title, message=message, advice=told, lost=advice == LOST
         )
+
+
+class Pages(Templates):
+    """Renders the pages of a study in one language."""
+
+    def __init__(
+        self, design: Design, texts: Texts | None = None, *, root: str = "", kiosk: bool = False
+    ) -> None:
+        """Pages of a study, in its language or with other texts around its own words.
+
+        Args:
+            design: The study.
+            texts: Other texts than those in its language.
+            root: The path that all addresses begin with.
+            kiosk: Whether the next person takes part on the same computer.
+        """
+        own = texts_of(design) if texts is None else texts
+        super().__init__(own, root=root, kiosk=kiosk, title=design.title)
+        self._environment.globals |= {
+            "theme": design.presentation.theme,
+            "sticky": design.presentation.sticky,
+            "contact": design.contact,
+        }
 
 
 def media_url(name: str) -> str:

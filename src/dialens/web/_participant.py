@@ -47,6 +47,7 @@ from dialens.studies.texts import Texts
 from dialens.web._chat import ANSWER, Caller, Chats
 from dialens.web._cookies import Visit
 from dialens.web._early import ENDED, FULL, early_page
+from dialens.web._ending import end_page
 from dialens.web._forms import (
     PageEvent,
     ScreenAnswer,
@@ -55,10 +56,11 @@ from dialens.web._forms import (
     wants_json,
 )
 from dialens.web._intake import Intake
+from dialens.web._kiosk import NEXT
 from dialens.web._leaving import menu_of
 from dialens.web._pages import arrange
 from dialens.web._refusal import Refusal
-from dialens.web._site import PROLIFIC_DONE, SessionCache, Site
+from dialens.web._site import SessionCache, Site
 
 _HERE = "/study"
 _NAME = r"^[A-Za-z0-9_.:-]{1,64}$"
@@ -371,16 +373,14 @@ class Participation:
         code = site.complete(caller.session)
         if wants_json(request):
             return JSONResponse({"code": code})
-        closing = end_screen(site.running.now().said_in(caller.session.language).design)
-        parameters = caller.visit.arrival.parameters or {}
-        return site.pages_in(caller.session.language).page(
-            "end",
-            screen=closing,
-            code=code,
-            recruiter=caller.session.recruiter,
-            back=f"{PROLIFIC_DONE}?cc={code}",
-            submit_to=site.submit_to,
-            assignment=parameters.get("assignmentId", ""),
+        language = caller.session.language
+        return end_page(
+            site,
+            site.pages_in(language),
+            end_screen(site.running.now().said_in(language).design),
+            code,
+            caller.visit.arrival,
+            next_ticket=site.cookies.ticket(NEXT, caller.visit.visitor),
         )
 
 

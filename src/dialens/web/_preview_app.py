@@ -38,7 +38,7 @@ from dialens.web._cookies import CookieJar
 from dialens.web._guard import Guard, security_headers
 from dialens.web._preview_screens import preview_routes
 from dialens.web._site import Site
-from dialens.web._study_app import add_assets, not_refused, study_app
+from dialens.web._study_app import add_assets, add_media, not_refused, study_app
 from dialens.web._study_file import FileChanged, StudyFile, site_in_memory
 
 HOME = "/preview"
@@ -150,10 +150,11 @@ class StudyPreview:
         )
         self.close()
         self._taken = site, study_app(site)
-        named = {
-            name: f"preview-{secrets.token_hex(4)}"
-            for name in recruiters()[study.design.recruiter.kind].parameters
-        }
+        settings = study.design.recruiter
+        kind, who = recruiters()[settings.kind], f"preview-{secrets.token_hex(4)}"
+        if kind.sealed:
+            who = site.store.secrets.invitation(study.name, who)
+        named = dict.fromkeys(kind.names(settings), who)
         return f"/?{urlencode(named | ({'lang': language} if language else {}))}"
 
     def close(self) -> None:
@@ -225,7 +226,8 @@ def _own_app(preview: StudyPreview) -> FastAPI:
     app.include_router(preview_routes(HOME, preview.site, allowed, editable=True))
     _add_watching(app, preview, allowed)
     _add_editing(app, preview, allowed)
-    add_assets(app, preview.site)
+    add_assets(app)
+    add_media(app, preview.site)
     _add_handlers(app)
     app.add_middleware(Guard, headers=security_headers(within=True), most_bytes=8 * 1_048_576)
 

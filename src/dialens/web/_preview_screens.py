@@ -27,21 +27,23 @@ from dialens.studies import (
     talk_of,
 )
 from dialens.studies.plan import consent_answers, verdict
+from dialens.studies.recruiters import PROLIFIC_DONE
 from dialens.studies.simulation import example
 from dialens.studies.texts import Texts
+from dialens.web._arrival import Arrival
 from dialens.web._chat import ChatState
 from dialens.web._early import early_words
+from dialens.web._ending import end_page
 from dialens.web._forms import ScreenAnswer, SentAnswer, answers_of, onward, wants_json
 from dialens.web._guard import security_headers
 from dialens.web._pages import Pages, Templates, arrange
-from dialens.web._site import PROLIFIC_DONE, Site
+from dialens.web._site import Site
 
 WELCOME = "welcome"
 """Stands for the page before the first screen."""
 
 _CODE = "PREVIEW"
 _GRACE_S = 0.25
-_SHELL = Templates(Texts.of("en"))
 _EARLY = (NO_CONSENT, SCREENED_OUT, FAILED_COMPREHENSION)
 
 
@@ -83,7 +85,12 @@ _Place = Annotated[PreviewPlace, Depends(_place)]
 
 
 def preview_routes(
-    home: str, site: Callable[[], Site], allowed: Callable[..., Any], *, editable: bool
+    home: str,
+    site: Callable[[], Site],
+    allowed: Callable[..., Any],
+    *,
+    editable: bool,
+    root: str = "",
 ) -> APIRouter:
     """The page of a preview and the screens in it.
 
@@ -92,12 +99,14 @@ def preview_routes(
         site: Gives what is previewed.
         allowed: Dependency that refuses those who may not look.
         editable: Whether the study file is watched and can be edited there.
+        root: The path that all addresses begin with.
     """
+    shell = Templates(Texts.of("en"), root=root)
     router = APIRouter(prefix=home, include_in_schema=False, dependencies=[Depends(allowed)])
 
     @router.get("")
     def page() -> Response:
-        return _framing(_SHELL.page("study_preview", home=home, editable=editable))
+        return _framing(shell.page("study_preview", home=root + home, editable=editable))
 
     @router.get("/outline")
     def seen(place: _Place) -> Response:
@@ -198,14 +207,14 @@ def screen_page(
     Args:
         site: Of the study.
         place: Which screen.
-        home: Address of the preview.
+        home: Address of the preview, below the root path.
         form: What was entered before, by input.
         errors: What was wrong with it, by field.
     """
     if place.screen in _EARLY:
         return _early(site, place)
     screens, index = _found(site, place)
-    action, pages, study = place.address(home), _pages(site, place), _study(site, place)
+    action, pages, study = site.root + place.address(home), _pages(site, place), _study(site, place)
     if index < 0:
         return pages.page(
             "welcome",
@@ -218,15 +227,8 @@ def screen_page(
         )
     screen = with_example(study, screens[index])
     if index == len(screens) - 1:
-        return pages.page(
-            "end",
-            screen=screen,
-            code=site.code() or _CODE,
-            recruiter=site.study.design.recruiter.kind,
-            back=f"{PROLIFIC_DONE}?cc={site.code() or _CODE}",
-            submit_to=site.submit_to,
-            assignment="",
-        )
+        came = Arrival(site.study.design.recruiter.kind)
+        return end_page(site, pages, screen, site.code() or _CODE, came)
     talks = study.design.conversations
     chat = None
     if talks is not None:

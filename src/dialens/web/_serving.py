@@ -1,25 +1,32 @@
 """A server for the application: one process or several, with a time limit for request headers."""
 
 import asyncio
+import json
 import os
 import secrets
-from collections.abc import Mapping
+import socket
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import h11
 import uvicorn
-from fastapi import FastAPI
+from starlette.applications import Starlette
 from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.supervisors import Multiprocess
 
 from dialens.base import DialensError
 from dialens.studies import load_study, study_file
 from dialens.studies.store import Store
 from dialens.web._site import Site
+from dialens.web._studies_app import Index, ServedStudy, studies_app
 from dialens.web._study_app import study_app
 
 PASSWORD_VARIABLE = "DIALENS_STUDY_PASSWORD"
-_STUDY, _DATABASE = "DIALENS_STUDY_FILE", "DIALENS_STUDY_DATABASE"
+_STUDIES, _ROOT = "DIALENS_SERVED_STUDIES", "DIALENS_SERVED_BELOW"
 _HEADER_SECONDS = 10.0
+_START_FAILED = 3  # uvicorn's exit status
 _KEEP_ALIVE_SECONDS = 20
 _MOST_CONNECTIONS = 2_000
 _START_SECONDS = 60  # a process that is still importing on a busy machine is not dead
@@ -76,51 +83,63 @@ def password_from(environment: Mapping[str, str]) -> tuple[str, bool]:
     return (chosen, False) if chosen else (secrets.token_urlsafe(15), True)
 
 
-def app_from_environment() -> FastAPI:
+def app_from_environment() -> Starlette:
     """The application in one of several server processes, configured by environment variables."""
-    store = Store.open(os.environ[_DATABASE])
-    place = os.environ[_STUDY]
-    site = Site.of(
-        load_study(place),
-        store,
-        password=os.environ[PASSWORD_VARIABLE],
-        folder=study_file(place).parent,
-    )
+    served: list[tuple[str, str]] = json.loads(os.environ[_STUDIES])
+    stores = {database: Store.open(database) for _, database in served}
+    password, root = os.environ[PASSWORD_VARIABLE], os.environ[_ROOT]
+    studies = [
+        ServedStudy(load_study(place), stores[database], study_file(place).parent)
+        for place, database in served
+    ]
+    if len(studies) > 1:
+        return studies_app(Index.of(studies, password=password, root=root))
+    (one,) = studies
+    site = Site.of(one.study, one.store, password=password, folder=one.folder, root=root)
     return study_app(site)
 
 
 def serve(
-    study: Path,
-    database: str,
+    studies: Sequence[tuple[Path, str]],
     *,
     password: str,
     host: str,
     port: int,
     workers: int = 1,
+    root: str = "",
     proxies: str | None = None,
     quiet: bool = True,
+    on_listening: Callable[[int], None] | None = None,
 ) -> None:
-    """Serve a study until somebody stops it.
+    """Serve one study, or several below their names, until somebody stops it.
 
     Args:
-        study: Its file, or the folder that holds it.
-        database: URL of its database.
+        studies: The file of each, or the folder that holds it, and the URL of its database.
         password: For the researcher's pages.
         host: Address to listen at.
         port: To listen at.
         workers: Processes.
+        root: The path that all addresses begin with.
         proxies: Addresses of proxies whose word on scheme and client is taken; nobody's if none.
         quiet: Whether requests are not logged.
+        on_listening: Told the port once it is bound, before anybody is served.
+
+    Raises:
+        DialensError: Nobody can listen there, for example since another server does.
     """
     if workers < 1:
         raise DialensError(f"--workers takes a number from 1; seen: {workers}.")
-    os.environ |= {_STUDY: str(study), _DATABASE: database, PASSWORD_VARIABLE: password}
-    uvicorn.run(
+    served = [(str(study), database) for study, database in studies]
+    os.environ |= {_STUDIES: json.dumps(served), _ROOT: root, PASSWORD_VARIABLE: password}
+    line = _listen(host, port)
+    port = line.getsockname()[1]
+    if on_listening is not None:
+        on_listening(port)
+    config = uvicorn.Config(
         "dialens.web._serving:app_from_environment",
         factory=True,
         host=host,
         port=port,
-        workers=workers,
         http=PatientProtocol,
         ws="none",
         access_log=not quiet,
@@ -132,4 +151,30 @@ def serve(
         timeout_graceful_shutdown=10,
         timeout_worker_healthcheck=_START_SECONDS,
         limit_concurrency=_MOST_CONNECTIONS,
+        workers=workers,
     )
+    if workers > 1:
+        Multiprocess(config, sockets=[line]).run()
+        return
+    server = uvicorn.Server(config)
+    with suppress(KeyboardInterrupt):
+        server.run(sockets=[line])
+    if not server.started:
+        sys.exit(_START_FAILED)
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    """A bound socket; nothing is accepted until a server runs."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    line = socket.socket(family)
+    line.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        line.bind((host, port))
+    except OSError as error:
+        line.close()
+        raise DialensError(
+            f"The study cannot be served at {host}, port {port}: {error.strerror or error}. "
+            "Choose another with --port (0 takes any that is free), or stop what listens there."
+        ) from error
+    line.set_inheritable(True)
+    return line

@@ -5,7 +5,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -17,21 +17,21 @@ from dialens.base import DialensError, counted, first_line
 from dialens.studies import Screen, Study, estimate, media_files
 from dialens.studies.design import MTurkRecruiter
 from dialens.studies.plan import Planner
-from dialens.studies.recruiters import completion_code
+from dialens.studies.recruiters import Return, completion_code, recruiters
 from dialens.studies.store import ConversationStore, Session, Store, StudyRecord
 from dialens.studies.texts import Texts
-from dialens.web._arrival import WrongDevice
-from dialens.web._cookies import CookieJar
+from dialens.web._arrival import Arrival, WrongDevice
+from dialens.web._cookies import CookieJar, LoginScope
 from dialens.web._devices import device_of
 from dialens.web._operation import RunningStudy
 from dialens.web._pages import Pages
 from dialens.web._password import Password
 from dialens.web._replies import Replies
+from dialens.web._root_path import root_path
 from dialens.web._talking_agents import open_agents
 
 MTURK = "https://www.mturk.com"
 MTURK_SANDBOX = "https://workersandbox.mturk.com"
-PROLIFIC_DONE = "https://app.prolific.com/submissions/complete"
 
 UNREADABLE = (DialensError, ValueError, KeyError, TypeError)
 """What is raised if a definition in the database is not one that this dialens can serve."""
@@ -61,6 +61,8 @@ class Site:
         media: Where pictures, sounds and films of items lie, by name.
         any_device: Whether people may take part on devices that the study is not for.
         folder: Where the study file lies.
+        root: The path that all addresses begin with; empty if the study has a host of its own.
+        all_studies: Address of the list of all studies of the server; none if this is the only one.
         versions: Sites of earlier versions that people are still in, by the hash of the study.
     """
 
@@ -77,6 +79,8 @@ class Site:
     media: Mapping[str, Path] = field(default_factory=dict)
     any_device: bool = False
     folder: Path | None = None
+    root: str = ""
+    all_studies: str | None = None
     versions: "dict[str, Site]" = field(default_factory=dict)
 
     @classmethod
@@ -85,10 +89,12 @@ class Site:
         study: Study,
         store: Store,
         *,
-        password: str,
+        password: str | Password,
         clock: Clock = _now,
         folder: Path | None = None,
         agents: Mapping[str, Agent] | None = None,
+        root: str = "",
+        login: LoginScope | None = None,
     ) -> "Site":
         """Register a study in its store and make it ready to be served.
 
@@ -99,11 +105,20 @@ class Site:
             clock: The time, with its zone.
             folder: Where the study file lies; paths of agents and media start there.
             agents: Whom participants talk with, by name; made as the study says if not given.
+            root: The path that all addresses begin with, such as /warmth.
+            login: Where the researcher's login counts; in this study if not given.
         """
         replies = _replies(study, store, clock, folder, agents)
         store.register(study, now=clock())
-        own = Password(password, clock=time.monotonic)
-        site = cls._made(study, store, own, clock, replies, folder)
+        if isinstance(password, str):
+            password = Password(password, clock=time.monotonic)
+        key = store.secrets.signing_key()
+        framed = isinstance(study.design.recruiter, MTurkRecruiter)
+        # Not the version: a new one has to know people who are under way in the last.
+        cookies = CookieJar(key, study.name, framed=framed, root=root_path(root), login=login)
+        site = cls._made(study, store, cookies, password, clock, replies, folder)
+        if login is not None:
+            site = replace(site, all_studies=f"{login.root}/researcher")
         for record in store.studies():
             if record.name == study.name and record.hash != study.hash:
                 site._add_version(record)
@@ -114,26 +129,26 @@ class Site:
         cls,
         study: Study,
         store: Store,
+        cookies: CookieJar,
         password: Password,
         clock: Clock,
         replies: Replies | None,
         folder: Path | None,
     ) -> "Site":
-        framed = isinstance(study.design.recruiter, MTurkRecruiter)
         return cls(
             study,
             store,
             Planner(study),
-            # Not the version: a new one has to know people who are under way in the last.
-            CookieJar(store.secrets.signing_key(), study.name, framed=framed),
+            cookies,
             password,
-            Pages(study.design),
+            Pages(study.design, root=cookies.root, kiosk=is_kiosk(study)),
             round(max(cell.minutes for cell in estimate(study).cells)),
             clock,
             RunningStudy(study, store),
             replies,
             media_files(study, folder or Path()),
             folder=folder,
+            root=cookies.root,
         )
 
     def _add_version(self, record: StudyRecord) -> None:
@@ -141,8 +156,9 @@ class Site:
         try:
             study = record.study
             replies = _replies(study, self.store, self.clock, self.folder, None)
-            parts = (study, self.store, self.password, self.clock, replies, self.folder)
-            self.versions[record.hash] = Site._made(*parts)
+            self.versions[record.hash] = Site._made(
+                study, self.store, self.cookies, self.password, self.clock, replies, self.folder
+            )
         except UNREADABLE:
             return
 
@@ -163,7 +179,11 @@ class Site:
 
     @cached_property
     def _translated_pages(self) -> dict[str, Pages]:
-        return {name: Pages(study.design) for name, study in self.study.translations.items()}
+        kiosk = is_kiosk(self.study)
+        return {
+            name: Pages(study.design, root=self.root, kiosk=kiosk)
+            for name, study in self.study.translations.items()
+        }
 
     def pages_in(self, language: str | None) -> Pages:
         """Pages in a language of the study; in its own for any other, or none."""
@@ -172,7 +192,8 @@ class Site:
     @cached_property
     def researcher_pages(self) -> Pages:
         """The researcher's pages, which are in English."""
-        return Pages(self.study.design, Texts.of("en"))
+        kiosk = is_kiosk(self.study)
+        return Pages(self.study.design, Texts.of("en"), root=self.root, kiosk=kiosk)
 
     def language(self, request: Request) -> str:
         """The language of who asks: that of the session, else the one chosen by link, or before."""
@@ -202,6 +223,17 @@ class Site:
         """Where Mechanical Turk takes the last form; never what an address claims."""
         sandbox = self._mturk is None or self._mturk.sandbox
         return f"{MTURK_SANDBOX if sandbox else MTURK}/mturk/externalSubmit"
+
+    def back(self, arrival: Arrival, code: str) -> Return | None:
+        """Where somebody goes at the end, if anywhere: to the platform that they came from."""
+        settings = self.running.now().design.recruiter
+        kind = recruiters()[settings.kind]
+        if kind.back is None:
+            return None
+        held = dict(arrival.parameters or {})
+        if arrival.worker is not None:
+            held[kind.names(settings)[0]] = arrival.worker
+        return kind.back(settings, code, held)
 
     def code(self, outcome: str = "completed") -> str | None:
         """The study's own code for how a participation ends; the platform knows the same."""
@@ -235,6 +267,11 @@ class Site:
     def tie_breaker(self) -> int:
         """A random number that decides between equally empty cells."""
         return secrets.randbits(63)
+
+
+def is_kiosk(study: Study) -> bool:
+    """Whether people take part one after the other on one computer."""
+    return study.design.recruiter.kind == "kiosk"
 
 
 def _replies(

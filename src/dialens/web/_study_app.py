@@ -6,19 +6,24 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from anyio import to_thread
 from fastapi import Depends, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import FileResponse, JSONResponse, RedirectResponse, Response
+from fastapi.responses import FileResponse, JSONResponse, Response
+from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 
 from dialens.base import DialensError
 from dialens.studies import MEDIA_TYPES
 from dialens.studies.store import EventError, StoreUnavailable
 from dialens.web._api import api_routes
+from dialens.web._desk import Desk, Platform
 from dialens.web._guard import BODY_SECONDS, MOST_BYTES, Guard, security_headers
+from dialens.web._kiosk import kiosk_routes
+from dialens.web._login import HOME, SentToLogin, login_routes, to_login
 from dialens.web._pages import ASSETS, LOST, asset
 from dialens.web._participant_routes import participant_routes
 from dialens.web._refusal import Refusal
-from dialens.web._researcher import SentToLogin, researcher_preview, researcher_routes
-from dialens.web._site import Site
+from dialens.web._researcher import researcher_preview, researcher_routes
+from dialens.web._root_path import RootPath, address_below, check_root
+from dialens.web._site import Site, is_kiosk
 from dialens.web._watching import Watch
 
 _THREADS = 4
@@ -36,7 +41,11 @@ _TITLES = {
 
 
 def study_app(
-    site: Site, *, most_bytes: int = MOST_BYTES, body_seconds: float = BODY_SECONDS
+    site: Site,
+    *,
+    most_bytes: int = MOST_BYTES,
+    body_seconds: float = BODY_SECONDS,
+    platform: Platform | None = None,
 ) -> FastAPI:
     """The web application of a study.
 
@@ -44,6 +53,7 @@ def study_app(
         site: What is served.
         most_bytes: Of a request's body.
         body_seconds: In which a body has to arrive.
+        platform: How the recruiter is reached; with the server's own environment if not given.
 
     Examples:
         >>> import tempfile
@@ -62,33 +72,43 @@ def study_app(
         docs_url=None,
         redoc_url=None,
         openapi_url="/api/openapi.json",
-        lifespan=_lifespan(site),
+        lifespan=lifespan(site),
         dependencies=[Depends(not_refused)],
     )
     watch = Watch(site.store, site.study)
     app.include_router(participant_routes(site))
-    app.include_router(researcher_routes(site, watch))
-    app.include_router(researcher_preview(site))
+    if is_kiosk(site.study):
+        app.include_router(kiosk_routes(site))
+    desk = Desk(site, watch, platform or Platform())
+    app.include_router(login_routes(site))
+    app.include_router(researcher_routes(desk))
+    app.include_router(researcher_preview(desk))
     app.include_router(api_routes(site, watch))
-    _add_plain(app, site)
-    add_assets(app, lambda: site)
+    _add_health(app, site)
+    add_assets(app)
+    add_media(app, lambda: site)
     _add_handlers(app, site)
+    check_root(site.root, app.routes)
     app.add_middleware(
         Guard,
         headers=security_headers(framed_by=site.framed_by),
         most_bytes=most_bytes,
         body_seconds=body_seconds,
     )
+    app.add_middleware(RootPath, root=site.root)
     return app
 
 
-def _lifespan(site: Site) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
+def lifespan(*sites: Site) -> Callable[[Starlette], AbstractAsyncContextManager[None]]:
+    """Close the sites when the server stops."""
+
     @asynccontextmanager
-    async def served(_: FastAPI) -> AsyncIterator[None]:
+    async def served(_: Starlette) -> AsyncIterator[None]:
         # More of them only wait for each other, for Python's lock and for the one that may write.
         to_thread.current_default_thread_limiter().total_tokens = _THREADS
         yield
-        await to_thread.run_sync(site.close)
+        for site in sites:
+            await to_thread.run_sync(site.close)
 
     return served
 
@@ -101,15 +121,15 @@ async def not_refused(request: Request) -> None:
         raise refusal
 
 
-def _add_plain(app: FastAPI, site: Site) -> None:
+def _add_health(app: FastAPI, site: Site) -> None:
     @app.get("/healthz", include_in_schema=False)
     def healthz() -> JSONResponse:
         site.store.study(site.study.hash)
         return JSONResponse({"status": "ok", "study": site.study.name})
 
 
-def add_assets(app: FastAPI, site: Callable[[], Site]) -> None:
-    """Serve style sheets and scripts, and the media of what is served."""
+def add_assets(app: FastAPI) -> None:
+    """Serve style sheets, scripts and the mark."""
 
     @app.get("/assets/{name}", include_in_schema=False)
     def assets(name: str) -> Response:
@@ -117,6 +137,10 @@ def add_assets(app: FastAPI, site: Callable[[], Site]) -> None:
         if name not in ASSETS:
             raise HTTPException(404)
         return Response(asset(name), media_type=ASSETS[name], headers=_KEPT)
+
+
+def add_media(app: FastAPI, site: Callable[[], Site]) -> None:
+    """Serve the pictures, sounds and films of what is served."""
 
     @app.get("/media/{name}", include_in_schema=False)
     def media(name: str) -> Response:
@@ -130,9 +154,9 @@ def add_assets(app: FastAPI, site: Callable[[], Site]) -> None:
 def _add_handlers(app: FastAPI, site: Site) -> None:
     def refused(request: Request, error: HTTPException) -> Response:
         headers = dict(error.headers or {})
-        if request.url.path.startswith("/api") or "json" in request.headers.get("accept", ""):
+        if address_below(request).startswith("/api") or "json" in request.headers.get("accept", ""):
             return JSONResponse({"detail": str(error.detail)}, error.status_code, headers)
-        researcher = request.url.path.startswith("/researcher")
+        researcher = address_below(request).startswith(HOME)
         pages = site.researcher_pages if researcher else site.pages_for(request)
         texts = pages.texts
         title = texts.say(_TITLES.get(error.status_code, "wrong_title"))
@@ -148,14 +172,14 @@ def _add_handlers(app: FastAPI, site: Site) -> None:
         return refused(request, Refusal(503, "unavailable", {"retry-after": "5"}))
 
     def unreadable(request: Request, error: Exception) -> Response:
-        if isinstance(error, RequestValidationError) and request.url.path.startswith("/api"):
+        if isinstance(error, RequestValidationError) and address_below(request).startswith("/api"):
             # Not the values: what a stranger sent is not repeated to them.
             problems = [{name: e[name] for name in ("loc", "msg", "type")} for e in error.errors()]
             return JSONResponse({"detail": problems}, 422)
         return refused(request, Refusal(400, "unreadable"))
 
-    def to_login(request: Request, error: Exception) -> Response:
-        return RedirectResponse("/researcher/login", 303)
+    def unknown(request: Request, error: Exception) -> Response:
+        return to_login(site)
 
     def broken(request: Request, error: Exception) -> Response:
         page = refused(request, Refusal(500, "our_fault"))
@@ -166,5 +190,5 @@ def _add_handlers(app: FastAPI, site: Site) -> None:
     app.add_exception_handler(StoreUnavailable, unavailable)  # type: ignore[arg-type]
     app.add_exception_handler(EventError, unreadable)
     app.add_exception_handler(RequestValidationError, unreadable)
-    app.add_exception_handler(SentToLogin, to_login)
+    app.add_exception_handler(SentToLogin, unknown)
     app.add_exception_handler(Exception, broken)

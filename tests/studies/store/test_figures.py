@@ -28,7 +28,7 @@ def take(
 
 
 def test_counts_dropout_and_times(store: Store) -> None:
-    study = register(store, cells=("a", "b"), target=4, policy=Policy("resume", 600))
+    study = register(store, cells=("a",), target=8, policy=Policy("resume", 600))
     take(store, study, 3, 10, finish=True)  # 30 s
     take(store, study, 3, 20, finish=True)  # 60 s
     take(store, study, 3, 60, finish=True)  # 180 s
@@ -56,6 +56,26 @@ def test_counts_dropout_and_times(store: Store) -> None:
     assert times.active_minutes == pytest.approx(1.0)
     # All thirteen screens: 4 6 6 8 10 10 10 20 20 20 60 60 60.
     assert times.by_kind == {"rating": 10.0}
+
+
+def test_screens_of_cells_are_counted_apart(store: Store) -> None:
+    study = register(store, cells=("a", "b"), target=4, policy=Policy("resume", 600))
+    seen = {}
+    for screens, seconds in ((3, 10), (1, 40)):  # the second has fewer screens, and leaves
+        came = take(store, study, screens, seconds, finish=screens == 3)
+        seen[came.cell] = screens
+    store.expire(study.hash, now=NOON + 1000 * SECOND)
+    long, short = sorted(seen, key=lambda cell: -seen[cell])
+    columns = ("cell", "index", "reached", "submitted", "left", "median_active_s")
+    assert sorted(store.dropout(study.hash).select(columns).rows()) == sorted(
+        [
+            (long, 0, 1, 1, 0, 10.0),
+            (long, 1, 1, 1, 0, 10.0),
+            (long, 2, 1, 1, 0, 10.0),
+            (short, 0, 1, 1, 0, 40.0),
+            (short, 1, 1, 0, 1, None),
+        ]
+    )
 
 
 def test_somebody_at_the_first_screen(store: Store) -> None:

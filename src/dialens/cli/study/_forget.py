@@ -26,7 +26,7 @@ def forget(
         typer.Option(
             "--worker",
             metavar="RECRUITER",
-            help="PARTICIPANT is somebody's id at this recruiter (mturk, prolific).",
+            help="PARTICIPANT is somebody's id at this recruiter (prolific, mturk).",
         ),
     ] = None,
 ) -> None:

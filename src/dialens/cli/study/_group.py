@@ -38,9 +38,13 @@ app = lazy_app(
             "dialens.cli.study._serve:serve",
             "Let people take a study in the browser, and watch it.",
         ),
+        "links": (
+            "dialens.cli.study._links:links",
+            "Make a personal link for each person on a list.",
+        ),
         "recruit": (
             "dialens.cli.study._recruit:app",
-            "Recruit participants on Amazon Mechanical Turk or Prolific, and pay them.",
+            "Recruit participants on Prolific or Amazon Mechanical Turk, and pay them.",
         ),
         "status": (
             "dialens.cli.study._status:status",

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
-    help="Post a study on Mechanical Turk or Prolific, and pay those who took part.",
+    help="Post a study on Prolific or Mechanical Turk, and pay those who took part.",
 )
 
 Production = Annotated[

@@ -1,7 +1,7 @@
 """`dialens study serve`: a study in the browser."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dialens.base import DialensError
-from dialens.cli.study._database import DatabaseOption, StudyPath, Unfinished, database_of
+from dialens.cli.study._database import DatabaseOption, Unfinished, database_of
 from dialens.cli.study._extra import studies_extra
 
 if TYPE_CHECKING:
@@ -20,7 +20,12 @@ _EVERYWHERE = ("0.0.0.0", "::", "")
 
 
 def serve(
-    study: StudyPath,
+    studies: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="STUDY...", help="A study file, or the folder that holds it; or several."
+        ),
+    ],
     db: DatabaseOption = None,
     host: Annotated[
         str, typer.Option(help="Address to listen at; 0.0.0.0 for other machines.")
@@ -38,9 +43,18 @@ def serve(
         str | None,
         typer.Option(
             metavar="ADDRESS",
-            help="Address of a reverse proxy, trusted for https and the client's address.",
+            help="Address or network of a reverse proxy, trusted for https and the client's "
+            "address; several with commas between them.",
         ),
     ] = None,
+    root: Annotated[
+        str,
+        typer.Option(
+            "--root-path",
+            metavar="PATH",
+            help="Where a proxy puts the study, if not at the top of its host: /warmth.",
+        ),
+    ] = "",
     log: Annotated[bool, typer.Option("--log", help="Print every request.")] = False,
     unfinished: Unfinished = False,
 ) -> None:
@@ -49,23 +63,69 @@ def serve(
     Participants start at the address itself, researchers at /researcher. Each answer is on disk
     before it is acknowledged: the server may be stopped, killed and started again at any time.
     A study file that still says PLEASE FILL IN is refused, since participants would read it.
+    Several studies are served below their names, with a list of them at /researcher and one
+    password for all; participants find no way from one to another.
 
     [bold]Examples[/]
 
       dialens study serve anchoring
       dialens study serve anchoring --host 0.0.0.0 --port 80 --workers 2
       dialens study serve anchoring --db postgresql://study@localhost/ratings --proxy 127.0.0.1
+      dialens study serve warmth --root-path /warmth --proxy 127.0.0.1
+      dialens study serve anchoring warmth
     """
     with studies_extra():
-        from dialens.studies import check_finished, load_study, study_file
-        from dialens.studies.store import Store
-        from dialens.web import open_agents, password_from, unserved_versions
+        from dialens.web import check_names, password_from, root_path
         from dialens.web import serve as run
     password, made_up = password_from(os.environ)
     if password_file is not None:
         password, made_up = _read(password_file), False
-    url = database_of(study, db)
-    # Mistakes in the file or the database are reported here, before any process starts.
+    below = root_path(root)
+    # Mistakes in the files or the databases are reported here, before any process starts.
+    served = [(study, database_of(study, db)) for study in studies]
+    loaded = [_ready(study, url, unfinished=unfinished) for study, url in served]
+    if len(loaded) > 1:
+        check_names([one.name for one in loaded])
+
+    def say_where(listening_at: int) -> None:
+        shown = f"[{host}]" if ":" in host else host
+        address = f"http://{'127.0.0.1' if host in _EVERYWHERE else shown}:{listening_at}{below}"
+        _say_addresses(loaded, address)
+        if made_up:
+            print(f"  password      {password}")
+        print("Stop with Ctrl-C; nothing is lost.", flush=True)
+
+    run(
+        served,
+        password=password,
+        host=host,
+        port=port,
+        workers=workers,
+        root=below,
+        proxies=proxy,
+        quiet=not log,
+        on_listening=say_where,
+    )
+
+
+def _say_addresses(studies: Sequence["Study"], address: str) -> None:
+    """Where participants and researchers find one study, or several."""
+    several = len(studies) > 1
+    for one in studies:
+        own = f"{address}/{one.name}/" if several else f"{address}/"
+        print(f"{one.design.title} ({one.name}, version {one.design.version})")
+        print(f"  participants  {own}{_parameters(one)}")
+    if several:
+        print("All of them")
+    print(f"  researchers   {address}/researcher")
+
+
+def _ready(study: Path, url: str, *, unfinished: bool) -> "Study":
+    """Open everything that serving a study needs, and say where it differs from its file."""
+    from dialens.studies import check_finished, load_study, study_file
+    from dialens.studies.store import Store
+    from dialens.web import open_agents, unserved_versions
+
     loaded = load_study(study)
     if not unfinished:
         check_finished(study)
@@ -76,24 +136,7 @@ def serve(
             print(f"! {line}")
     for line in _run_otherwise(loaded, record):
         print(f"! {line}")
-    shown = f"[{host}]" if ":" in host else host
-    address = f"http://{'127.0.0.1' if host in _EVERYWHERE else shown}:{port}"
-    print(f"{loaded.design.title} ({loaded.name}, version {loaded.design.version})")
-    print(f"  participants  {address}/{_parameters(loaded.design.recruiter.kind)}")
-    print(f"  researchers   {address}/researcher")
-    if made_up:
-        print(f"  password      {password}")
-    print("Stop with Ctrl-C; nothing is lost.", flush=True)
-    run(
-        study,
-        url,
-        password=password,
-        host=host,
-        port=port,
-        workers=workers,
-        proxies=proxy,
-        quiet=not log,
-    )
+    return loaded
 
 
 def _run_otherwise(loaded: "Study", record: "StudyRecord") -> Iterator[str]:
@@ -109,12 +152,14 @@ def _run_otherwise(loaded: "Study", record: "StudyRecord") -> Iterator[str]:
             )
 
 
-def _parameters(recruiter: str) -> str:
+def _parameters(study: "Study") -> str:
     """What the recruiter adds to the address of participants, where it has to."""
     from dialens.studies.recruiters import recruiters
 
-    kind = recruiters()[recruiter]
-    return "?" + "&".join(f"{name}=…" for name in kind.parameters) if kind.entrance else ""
+    settings = study.design.recruiter
+    kind = recruiters()[settings.kind]
+    names = kind.names(settings)
+    return "?" + "&".join(f"{name}=…" for name in names) if kind.entrance else ""
 
 
 def _read(path: Path) -> str:

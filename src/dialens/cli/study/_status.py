@@ -64,7 +64,10 @@ def _show(store: "Store", record: "StudyRecord") -> None:
     worst = left.sort("left", "index", descending=[True, False])
     for row in worst.head(_MOST_SCREENS).iter_rows(named=True):
         name = row["screen"] or "not submitted by anybody yet"
-        print(f"{row['left']:,} of {row['reached']:,} left at screen {row['index'] + 1} ({name})")
+        print(
+            f"{row['left']:,} of {row['reached']:,} left at screen {row['index'] + 1} of "
+            f"{row['cell']} ({name})"
+        )
     if left.height > _MOST_SCREENS:
         print(f"… and at {left.height - _MOST_SCREENS} more screens.")
 

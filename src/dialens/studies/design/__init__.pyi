@@ -5,16 +5,30 @@ from ._factors import LANGUAGE, LIST
 from ._gates import Codes, Comprehension, Consent, Screening
 from ._items import GoldEntry, ItemEntry, Items, MediaEntry, UtteranceEntry
 from ._questions import CheckedQuestion, Questionnaire, question_field
-from ._recruiter import LinkRecruiter, MTurkRecruiter, ProlificRecruiter, RecruiterSettings
+from ._recruiter import (
+    CODE,
+    PLACE,
+    ConnectRecruiter,
+    KioskRecruiter,
+    LinkRecruiter,
+    MTurkRecruiter,
+    PersonalRecruiter,
+    ProlificRecruiter,
+    ProviderRecruiter,
+    RecruiterSettings,
+)
 
 __all__ = [
     "AGENT",
+    "CODE",
     "EACH",
     "LANGUAGE",
     "LIST",
+    "PLACE",
     "CheckedQuestion",
     "Codes",
     "Comprehension",
+    "ConnectRecruiter",
     "Consent",
     "Conversations",
     "Design",
@@ -22,10 +36,13 @@ __all__ = [
     "GoldEntry",
     "ItemEntry",
     "Items",
+    "KioskRecruiter",
     "LinkRecruiter",
     "MTurkRecruiter",
     "MediaEntry",
+    "PersonalRecruiter",
     "ProlificRecruiter",
+    "ProviderRecruiter",
     "Quality",
     "Questionnaire",
     "RecruiterSettings",

@@ -1,10 +1,20 @@
 """The part of a study file that says where participants come from and what they get."""
 
-from typing import Annotated, Literal
+import re
+from typing import Annotated, Literal, Self
+from urllib.parse import urlsplit
 
 from pydantic import Field as Setting
+from pydantic import model_validator
 
 from dialens.studies.design._items import Section
+
+_PARAMETER = r"^[A-Za-z0-9_.-]{1,60}$"
+CODE = "code"
+"""What stands in an address for the completion code."""
+
+PLACE = re.compile(r"\{([^{}]*)\}")
+"""What stands in an address for something that is filled in."""
 
 
 class RecruiterSettings(Section):
@@ -23,6 +33,76 @@ class LinkRecruiter(RecruiterSettings):
     """People who are sent the address of the study."""
 
     kind: Literal["link"] = "link"
+
+
+class PersonalRecruiter(RecruiterSettings):
+    """People who are sent a link of their own each; nobody else is let in."""
+
+    kind: Literal["personal"] = "personal"
+
+
+class KioskRecruiter(RecruiterSettings):
+    """People who take part one after the other on the same computer."""
+
+    kind: Literal["kiosk"] = "kiosk"
+
+
+class ConnectRecruiter(RecruiterSettings):
+    """CloudResearch Connect."""
+
+    kind: Literal["connect"] = "connect"
+    fee: float = Setting(default=0.25, ge=0, le=2)
+    """Connect's share: 25 % of the reward for universities and charities, 40 % for others."""
+    return_url: str | None = None
+    """The redirect that Connect shows for the project; without one, set Connect's completion code
+    as the code of the study."""
+
+    @model_validator(mode="after")
+    def _returns(self) -> Self:
+        _check_return(self.return_url, ("participantId", "assignmentId", "projectId"))
+        return self
+
+
+class ProviderRecruiter(RecruiterSettings):
+    """Any other panel or platform that puts its ids into the address."""
+
+    kind: Literal["provider"] = "provider"
+    name: str = Setting(default="", max_length=60)
+    """What participants call it."""
+    id_parameter: str = Setting(default="id", pattern=_PARAMETER)
+    """Name of the part of the address that says who comes."""
+    other_parameters: list[Annotated[str, Setting(pattern=_PARAMETER)]] = Setting(
+        default_factory=list
+    )
+    """Names of other parts that are handed back at the end."""
+    return_url: str | None = None
+    """Where people go at the end; {code} stands for the completion code, and the name of a
+    parameter for what it held."""
+
+    @model_validator(mode="after")
+    def _returns(self) -> Self:
+        names = (self.id_parameter, *self.other_parameters)
+        if len(set(names)) < len(names) or CODE in names:
+            raise ValueError(
+                f"id_parameter and other_parameters must differ, and none is called {CODE}; "
+                f"seen: {', '.join(names)}"
+            )
+        _check_return(self.return_url, names)
+        return self
+
+
+def _check_return(url: str | None, names: tuple[str, ...]) -> None:
+    """Refuse an address that nobody could be sent to."""
+    if url is None:
+        return
+    known = (CODE, *names)
+    wrong = set(PLACE.findall(url)) - set(known)
+    if wrong:
+        may = ", ".join(f"{{{name}}}" for name in known)
+        raise ValueError(f"return_url may hold {may}; seen: {{{min(wrong)}}}")
+    parts = urlsplit(url)
+    if parts.scheme != "https" or not re.fullmatch(r"[A-Za-z0-9.-]+(:\d+)?", parts.netloc):
+        raise ValueError(f"return_url is an https address, e.g. https://panel.org/; seen: {url!r}")
 
 
 class MTurkRecruiter(RecruiterSettings):

@@ -1,6 +1,6 @@
 from ._best_worst import BestWorstSettings
 from ._check_boxes import CheckBoxesSettings
-from ._choices import Choices, refuse_other
+from ._choices import OTHER, Choices, own_words, refuse_other
 from ._declaration import CONTROLS, Choice, Form, Instrument, Latent, Output, Settings
 from ._free_text import FreeTextSettings
 from ._likert import LikertSettings
@@ -14,6 +14,7 @@ from ._slider import SliderSettings
 
 __all__ = [
     "CONTROLS",
+    "OTHER",
     "BestWorstSettings",
     "CheckBoxesSettings",
     "Choice",
@@ -35,6 +36,7 @@ __all__ = [
     "YesNoSettings",
     "instrument",
     "instruments",
+    "own_words",
     "refuse_other",
     "simulate",
     "validate",

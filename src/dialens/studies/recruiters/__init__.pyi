@@ -1,12 +1,16 @@
 from ._codes import completion_code, possible_outcomes
+from ._invitations import numbered_people, personal_links, read_people
 from ._link import Link
 from ._matching import Matched, match
 from ._mturk import MechanicalTurk
-from ._prolific import Prolific
+from ._prolific import REJECTIONS, Prolific
 from ._recruiter import Cost, Posting, Recruiter, Work, money
 from ._registry import Access, RecruiterKind, recruiter_of, recruiters
+from ._returning import PROLIFIC_DONE, Return
 
 __all__ = [
+    "PROLIFIC_DONE",
+    "REJECTIONS",
     "Access",
     "Cost",
     "Link",
@@ -16,11 +20,15 @@ __all__ = [
     "Prolific",
     "Recruiter",
     "RecruiterKind",
+    "Return",
     "Work",
     "completion_code",
     "match",
     "money",
+    "numbered_people",
+    "personal_links",
     "possible_outcomes",
+    "read_people",
     "recruiter_of",
     "recruiters",
 ]

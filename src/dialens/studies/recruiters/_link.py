@@ -1,4 +1,4 @@
-"""People who are sent the address of the study; whoever sends it pays them."""
+"""People whom no platform posts the study to by itself; whoever asks them pays them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from dialens.studies.recruiters._recruiter import Cost, Posting, Work, fee_of, m
 
 @dataclass(frozen=True)
 class Link:
-    """No platform: an address to send around.
+    """No platform that dialens talks to: an address to send around, or to give to a platform.
 
     Examples:
         >>> from dialens.studies._examples import TEA
@@ -69,6 +69,7 @@ class Link:
 
     def _by_hand(self) -> NoReturn:
         raise DialensError(
-            "The study's recruiter is `link`: nothing is posted anywhere and people are paid by "
-            "you. Set recruiter.kind to mturk or prolific, or close cells on the researcher's page."
+            f"The study's recruiter is `{self.name}`: nothing is posted from here, and people are "
+            "paid by you. Close cells on the researcher's page, or set recruiter.kind to prolific "
+            "(or mturk)."
         )

@@ -7,11 +7,16 @@ from typing import TYPE_CHECKING
 from dialens.base import DialensError, Registry
 from dialens.studies._kinds import named_by_kind
 from dialens.studies.design import (
+    ConnectRecruiter,
+    KioskRecruiter,
     LinkRecruiter,
     MTurkRecruiter,
+    PersonalRecruiter,
     ProlificRecruiter,
+    ProviderRecruiter,
     RecruiterSettings,
 )
+from dialens.studies.recruiters._returning import Return, back_by_address, back_to_prolific
 
 if TYPE_CHECKING:  # the study file is made of these settings: a study comes later
     from dialens.studies._study import Study
@@ -43,6 +48,10 @@ class RecruiterKind:
         open: Makes the recruiter of a study.
         parameters: What it adds to the address of the study; the first says who comes.
         entrance: What somebody reads who comes without that; empty if anybody may come.
+        parameters_of: Gives the parameters, where the study file names them.
+        back: Gives where people go at the end, if anywhere: from the settings, the completion code,
+            and what the address held.
+        sealed: Whether the first parameter is one that `dialens study links` made.
     """
 
     name: str
@@ -50,6 +59,13 @@ class RecruiterKind:
     open: "Callable[[Study, Access], Recruiter]"
     parameters: tuple[str, ...] = ("participant",)
     entrance: str = ""
+    parameters_of: Callable[[RecruiterSettings], tuple[str, ...]] | None = None
+    back: Callable[[RecruiterSettings, str, Mapping[str, str]], Return | None] | None = None
+    sealed: bool = False
+
+    def names(self, settings: RecruiterSettings) -> tuple[str, ...]:
+        """What the address of a study with these settings holds; the first says who comes."""
+        return self.parameters if self.parameters_of is None else self.parameters_of(settings)
 
     def __post_init__(self) -> None:
         """Refuse settings that a study file could not name."""
@@ -59,7 +75,12 @@ class RecruiterKind:
 def _link(study: "Study", access: Access) -> "Recruiter":
     from dialens.studies.recruiters._link import Link
 
-    return Link()
+    return Link(study.design.recruiter.kind)
+
+
+def _provider_parameters(settings: RecruiterSettings) -> tuple[str, ...]:
+    assert isinstance(settings, ProviderRecruiter)
+    return (settings.id_parameter, *settings.other_parameters)
 
 
 def _mturk(study: "Study", access: Access) -> "Recruiter":
@@ -90,18 +111,45 @@ def _prolific(study: "Study", access: Access) -> "Recruiter":
 _OURS = (
     RecruiterKind("link", LinkRecruiter, _link),
     RecruiterKind(
-        "mturk",
-        MTurkRecruiter,
-        _mturk,
-        ("workerId", "assignmentId", "hitId", "turkSubmitTo"),
-        "Please open this study from your task on Amazon Mechanical Turk.",
+        "personal",
+        PersonalRecruiter,
+        _link,
+        ("invitation",),
+        "Please open this study by the link that you were sent.",
+        sealed=True,
     ),
+    RecruiterKind("kiosk", KioskRecruiter, _link, ()),
     RecruiterKind(
         "prolific",
         ProlificRecruiter,
         _prolific,
         ("PROLIFIC_PID", "STUDY_ID", "SESSION_ID"),
         "Please open this study from its page on Prolific.",
+        back=back_to_prolific,
+    ),
+    RecruiterKind(
+        "connect",
+        ConnectRecruiter,
+        _link,
+        ("participantId", "assignmentId", "projectId"),
+        "Please open this study from its page on CloudResearch Connect.",
+        back=back_by_address,
+    ),
+    RecruiterKind(
+        "provider",
+        ProviderRecruiter,
+        _link,
+        ("id",),
+        "Please open this study from the page where you found it.",
+        parameters_of=_provider_parameters,
+        back=back_by_address,
+    ),
+    RecruiterKind(
+        "mturk",
+        MTurkRecruiter,
+        _mturk,
+        ("workerId", "assignmentId", "hitId", "turkSubmitTo"),
+        "Please open this study from your task on Amazon Mechanical Turk.",
     ),
 )
 

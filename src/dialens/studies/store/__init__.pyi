@@ -12,6 +12,7 @@ from ._conversations import (
 from ._figures import CellProgress, EarlyEnd, Times
 from ._forget import Forgotten
 from ._frames import EXCHANGES, last_failures, replies_by_agent
+from ._histories import History, ScreenVisit, histories
 from ._operating import OperationStore
 from ._people import IDENTITIES, PARTICIPANTS, CodeHolder
 from ._problems import (
@@ -69,6 +70,7 @@ __all__ = [
     "Event",
     "EventError",
     "Forgotten",
+    "History",
     "Lease",
     "NotFinished",
     "OperationStore",
@@ -76,6 +78,7 @@ __all__ = [
     "PendingSubmission",
     "Policy",
     "Receipt",
+    "ScreenVisit",
     "Secrets",
     "Session",
     "SessionOver",
@@ -91,6 +94,7 @@ __all__ = [
     "UnknownStudy",
     "WrongKey",
     "back_up",
+    "histories",
     "last_failures",
     "participants",
     "replies_by_agent",

@@ -116,7 +116,7 @@ class ConversationStore:
     def exchanges(self, token: str) -> tuple[Exchange, ...]:
         """Everything said in a session, in order."""
         with self.database.reading() as connection:
-            return _said(connection, find(connection, token).id)
+            return said_in(connection, find(connection, token).id)
 
     def say(
         self, token: str, message: ParticipantMessage, *, server: str, now: datetime
@@ -136,7 +136,7 @@ class ConversationStore:
             late = row.state == LIVE and too_old(row, now)
             if row.state not in (LIVE, COMPLETED) or late:
                 raise over(row, now)
-            said = _said(connection, row.id, message.talk)
+            said = said_in(connection, row.id, message.talk)
             known = next((earlier for earlier in said if earlier.number == message.number), None)
             if known is not None:
                 return (REPEATED if known.key == message.key else ANSWERED_BEFORE), None
@@ -175,7 +175,7 @@ class ConversationStore:
         """
         with self.database.writing() as connection:
             row = find(connection, token, lock=True)
-            said = _said(connection, row.id, talk)
+            said = said_in(connection, row.id, talk)
             known = next((earlier for earlier in said if earlier.number == number), None)
             if known is None or row.state != LIVE:
                 return None
@@ -279,7 +279,8 @@ def _this(session: int, talk: str, number: int) -> Any:
     )
 
 
-def _said(connection: Connection, session: int, talk: str | None = None) -> tuple[Exchange, ...]:
+def said_in(connection: Connection, session: int, talk: str | None = None) -> tuple[Exchange, ...]:
+    """What was said in a session, or in one conversation of it, in order."""
     query = select(exchanges).where(exchanges.c.session_id == session)
     if talk is not None:
         query = query.where(exchanges.c.talk == talk)

@@ -58,6 +58,7 @@ class CellProgress:
 
 DROPOUT = pl.Schema(
     {
+        "cell": pl.String,
         "index": pl.Int64,
         "screen": pl.String,
         "kind": pl.String,
@@ -68,7 +69,7 @@ DROPOUT = pl.Schema(
         "median_active_s": pl.Float64,
     }
 )
-"""One row a screen: who reached it, submitted it, is at it, left at it, and how long it took."""
+"""One row a screen of a cell: who reached it, submitted it, is at it, left it, how long it took."""
 
 
 def progress(connection: Connection, study_id: int) -> tuple[CellProgress, ...]:
@@ -151,38 +152,47 @@ def completions(connection: Connection, study_id: int) -> dict[str, str]:
 
 
 def dropout(connection: Connection, study_id: int) -> pl.DataFrame:
-    """Where people are and where they left, screen by screen, in the columns of `DROPOUT`.
+    """Where people are and where they left, cell by cell, screen by screen (`DROPOUT`).
 
-    Screens are counted by their place in the plan, since what is there may differ from person to
-    person; `screen` is the most frequent one. A session left at a screen if it expired or was
-    begun anew there.
+    Screens are counted by their place in the plan of a cell, since what is there may differ from
+    person to person; `screen` is the most frequent one. A session left at a screen if it expired
+    or was begun anew there.
     """
-    of_study = select(cells.c.id).where(cells.c.study_id == study_id)
     # Who was not let on did not leave; `early_ends` counts them.
-    left = sessions.c.outcome.is_(None) | (sessions.c.outcome == WITHDRAWN)
-    query = select(sessions.c.position, sessions.c.state, func.count()).where(
-        sessions.c.cell_id.in_(of_study), left
+    went_on = sessions.c.outcome.is_(None) | (sessions.c.outcome == WITHDRAWN)
+    query = (
+        select(cells.c.name, sessions.c.position, sessions.c.state, func.count())
+        .join(cells, cells.c.id == sessions.c.cell_id)
+        .where(cells.c.study_id == study_id, went_on)
+        .group_by(cells.c.name, sessions.c.position, sessions.c.state)
     )
-    at = [tuple(row) for row in connection.execute(query.group_by("position", "state"))]
-    if not at:
-        return DROPOUT.to_frame()
+    at: dict[str, list[tuple[int, str, int]]] = {}
+    for cell, *there in connection.execute(query):
+        at.setdefault(cell, []).append((there[0], there[1], there[2]))
     seen = _screens(connection, study_id)
-    last = max([position for position, state, _ in at if state != COMPLETED], default=-1)
+    listed = select(cells.c.name).where(cells.c.study_id == study_id).order_by(cells.c.place)
     rows = []
-    for index in range(max(last + 1, len(seen))):
-        screen, kind, submitted, median = seen.get(index, (None, None, 0, None))
-        here = sum(n for p, state, n in at if p == index and state == LIVE)
-        left = sum(n for p, state, n in at if p == index and state in (EXPIRED, RESTARTED))
-        rows.append((index, screen, kind, submitted + here + left, submitted, here, left, median))
+    for cell in connection.execute(listed).scalars():
+        there_now = at.get(cell, [])
+        submitted_last = max((index for name, index in seen if name == cell), default=-1)
+        last = max((p for p, state, _ in there_now if state != COMPLETED), default=-1)
+        for index in range(max(last, submitted_last) + 1):
+            screen, kind, n, median = seen.get((cell, index), (None, None, 0, None))
+            here = sum(m for p, state, m in there_now if p == index and state == LIVE)
+            left = sum(
+                m for p, state, m in there_now if p == index and state in (EXPIRED, RESTARTED)
+            )
+            rows.append((cell, index, screen, kind, n + here + left, n, here, left, median))
     return pl.DataFrame(rows, schema=DROPOUT, orient="row")
 
 
 def _screens(
     connection: Connection, study_id: int
-) -> dict[int, tuple[str | None, str | None, int, float | None]]:
-    """For every place of the plan: the usual screen, its kind, submissions, median seconds."""
+) -> dict[tuple[str, int], tuple[str | None, str | None, int, float | None]]:
+    """For every place in a cell's plan: the usual screen, its kind, submissions, median seconds."""
     query = (
         select(
+            cells.c.name,
             submissions.c.position,
             submissions.c.screen,
             submissions.c.kind,
@@ -193,6 +203,7 @@ def _screens(
         .where(cells.c.study_id == study_id)
     )
     schema = {
+        "cell": pl.String,
         "position": pl.Int64,
         "screen": pl.String,
         "kind": pl.String,
@@ -201,7 +212,7 @@ def _screens(
     rows = [tuple(row) for row in connection.execute(query)]
     screens = (
         pl.DataFrame(rows, schema=schema, orient="row")
-        .group_by("position")
+        .group_by("cell", "position")
         .agg(
             pl.col("screen").mode().sort().first(),
             pl.col("kind").mode().sort().first(),
@@ -209,7 +220,7 @@ def _screens(
             pl.col("active_ms").median() / 1000,
         )
     )
-    return {position: tuple(rest) for position, *rest in screens.iter_rows()}
+    return {(cell, position): tuple(rest) for cell, position, *rest in screens.iter_rows()}
 
 
 @dataclass(frozen=True)

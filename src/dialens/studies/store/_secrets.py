@@ -156,6 +156,37 @@ class Secrets:
             ) from error
         return plain.decode("utf-8", "surrogatepass")
 
+    def invitation(self, study: str, person: str) -> str:
+        """What a personal link holds: who is invited to a study, which only the key can tell.
+
+        The same person always gets the same link.
+
+        Examples:
+            >>> secrets = Secrets(bytes(32))
+            >>> link = secrets.invitation("tea", "anna@example.org")
+            >>> "anna" in link, secrets.invited("tea", link), secrets.invited("coffee", link)
+            (False, 'anna@example.org', None)
+        """
+        key, plain = self._derived("invitations"), person.encode("utf-8", "surrogatepass")
+        # A nonce may be used once: this one belongs to the study and the person alone.
+        about = f"{len(study)}:{study}:".encode() + plain
+        nonce = hmac.new(self._derived("invitation nonces"), about, hashlib.sha256).digest()[
+            :_NONCE
+        ]
+        sealed = nonce + AESGCM(key).encrypt(nonce, plain, study.encode())
+        return base64.urlsafe_b64encode(sealed).decode("ascii").rstrip("=")
+
+    def invited(self, study: str, invitation: str) -> str | None:
+        """Who is invited to a study; nobody if the link was not made with this key for it."""
+        try:
+            sealed = base64.urlsafe_b64decode(invitation + "=" * (-len(invitation) % 4))
+            plain = AESGCM(self._derived("invitations")).decrypt(
+                sealed[:_NONCE], sealed[_NONCE:], study.encode()
+            )
+        except (InvalidTag, ValueError):
+            return None
+        return plain.decode("utf-8", "surrogatepass")
+
     def _derived(self, purpose: str) -> bytes:
         derivation = HKDF(SHA256(), _BYTES, salt=None, info=f"dialens study {purpose}".encode())
         return derivation.derive(self.key)

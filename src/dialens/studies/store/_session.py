@@ -176,6 +176,12 @@ def last_attempt(connection: Connection, participant: int) -> Row[Any]:
     return connection.execute(query).one()
 
 
+def attempts_of(connection: Connection, participant: str) -> list[Row[Any]]:
+    """The sessions of a pseudonym, the newest first."""
+    own = _JOINED.where(participants.c.pseudonym == participant)
+    return list(connection.execute(own.order_by(sessions.c.attempt.desc())))
+
+
 def lock_study(connection: Connection, study: str) -> Row[Any]:
     """The study's row; whoever has it locked alone gives out and takes back places."""
     query = select(studies).where(studies.c.hash == study).with_for_update()

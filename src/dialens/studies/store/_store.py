@@ -369,7 +369,7 @@ class Store:
             return figures.early_ends(connection, find_study(connection, study).id)
 
     def dropout(self, study: str) -> pl.DataFrame:
-        """Where people are and where they left, screen by screen (`figures.DROPOUT`)."""
+        """Where people are and where they left, by cell and screen (`figures.DROPOUT`)."""
         with self.database.reading() as connection:
             return figures.dropout(connection, find_study(connection, study).id)
 

@@ -93,7 +93,7 @@
     for (let attempt = 0; ; attempt += 1) {
       let state = null, said = "";
       try {
-        const answer = await fetch("/chat", {
+        const answer = await fetch("chat", {
           method: "POST",
           headers: { accept: "application/json", "content-type": "application/x-www-form-urlencoded" },
           body: body.toString(),

@@ -25,7 +25,7 @@
     if (submitting || previewed) return;
     const events = unsent.slice(0, 400);
     lastSent = Date.now();
-    fetch("/events", {
+    fetch("events", {
       method: "POST",
       keepalive: true,
       headers: { "content-type": "application/json" },

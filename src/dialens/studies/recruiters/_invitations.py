@@ -1,0 +1,102 @@
+"""Personal links: a link for each person on a list, which lets in that person and nobody else."""
+
+import csv
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from dialens.base import DialensError
+from dialens.studies._study import Study
+from dialens.studies.design import PersonalRecruiter
+from dialens.studies.recruiters._registry import recruiters
+
+if TYPE_CHECKING:
+    from dialens.studies.store import Secrets
+
+ID, LINK = "id", "link"
+_LONGEST = 100
+
+
+def numbered_people(count: int) -> list[dict[str, str]]:
+    """People of whom nothing is known but their number.
+
+    Examples:
+        >>> numbered_people(2)
+        [{'id': 'invited-1'}, {'id': 'invited-2'}]
+    """
+    return [{ID: f"invited-{number}"} for number in range(1, count + 1)]
+
+
+def read_people(file: Path) -> list[dict[str, str]]:
+    """People from a CSV file with a column `id`; other columns are kept, for mails to them.
+
+    Raises:
+        DialensError: Says which line is wrong.
+    """
+    try:
+        with file.open(encoding="utf-8-sig", newline="") as lines:
+            rows = csv.DictReader(lines, strict=True)
+            columns = list(rows.fieldnames or ())
+            if ID not in columns or LINK in columns:
+                raise DialensError(
+                    f"{file}: the first line names the columns, `{ID}` among them and no `{LINK}`; "
+                    f"seen: {', '.join(columns) or 'nothing'}."
+                )
+            people = [(rows.line_num, row) for row in rows]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise DialensError(f"{file}: the list cannot be read ({error}).") from error
+    seen: dict[str, int] = {}
+    for line, row in people:
+        if None in row or None in row.values():
+            raise DialensError(f"{file}, line {line}: not as many columns as the first line has.")
+        person = row[ID] = row[ID].strip()
+        if not person or len(person.encode()) > _LONGEST:
+            raise DialensError(
+                f"{file}, line {line}: an id has 1 to {_LONGEST} characters; seen: {person!r}."
+            )
+        if person in seen:
+            raise DialensError(
+                f"{file}, line {line}: {person!r} stands in line {seen[person]} already."
+            )
+        seen[person] = line
+    return [row for _, row in people]
+
+
+def personal_links(
+    study: Study, secrets: "Secrets", url: str, people: Sequence[Mapping[str, str]]
+) -> list[dict[str, str]]:
+    """People with a link each; the same person always gets the same one.
+
+    Args:
+        study: To which they are invited.
+        secrets: The key of its database.
+        url: Where it is served.
+        people: With an `id` each.
+
+    Examples:
+        >>> from dialens.studies._examples import TEA
+        >>> from dialens.studies._study import study_of
+        >>> from dialens.studies.store import Secrets
+        >>> tea = study_of(TEA | {"recruiter": {"kind": "personal"}})
+        >>> (anna,) = personal_links(tea, Secrets(bytes(32)), "https://tea.org/", [{"id": "anna"}])
+        >>> anna["link"][:28]
+        'https://tea.org/?invitation='
+    """
+    if not isinstance(study.design.recruiter, PersonalRecruiter):
+        raise DialensError(
+            f"The recruiter of {study.name} is {study.design.recruiter.kind}, which lets people in "
+            "without a personal link. Set `recruiter: {kind: personal}` in the study file."
+        )
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.fragment:
+        raise DialensError(
+            "--url takes where the study is served, e.g. https://study.example.org/; "
+            f"seen: {url!r}."
+        )
+    (name,) = recruiters()["personal"].parameters
+    whole = url if parts.path else f"{url}/"
+    start = f"{whole}{'&' if parts.query else '?'}{name}="
+    return [
+        {**person, LINK: start + secrets.invitation(study.name, person[ID])} for person in people
+    ]

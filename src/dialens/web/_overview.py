@@ -1,0 +1,111 @@
+"""The dashboard's first page: where the study stands, cell by cell; its screens."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, HTTPException
+from fastapi.responses import RedirectResponse, Response
+
+from dialens.agents import KINDS
+from dialens.studies.store import COMPLETED, OperationStore
+from dialens.web._desk import Desk
+from dialens.web._forms import SentForm
+from dialens.web._login import HOME
+from dialens.web._site import Site
+from dialens.web._standing import Standing, standing
+
+STATES = ("open", "paused", "closed")
+_DOES = {"open": "Open", "paused": "Pause", "closed": "Close"}
+
+
+def overview_routes(desk: Desk) -> APIRouter:
+    """The addresses of the first page and of the screens."""
+    router = APIRouter(prefix=HOME, include_in_schema=False)
+    site, watch = desk.site, desk.watch
+    LoggedIn = Annotated[str, Depends(desk.logged_in)]
+
+    @router.get("")
+    def home(name: LoggedIn) -> Response:
+        seen = watch.overview(desk.now())
+        return desk.page("home", name, seen=seen, stands=stands(desk), does=_DOES, why=KINDS)
+
+    @router.get("/screens")
+    def screens(name: LoggedIn) -> Response:
+        seen = watch.overview(desk.now())
+        cells = {
+            cell.cell: [row for row in seen.dropout if row["cell"] == cell.cell]
+            for cell in seen.cells
+        }
+        return desk.page("screens", name, seen=seen, cells=cells)
+
+    @router.post("/cells")
+    def steer(name: LoggedIn, form: SentForm) -> Response:
+        desk.check(form, name)
+        cell, state = form.get("cell", ""), form.get("state", "")
+        check_state(state)
+        chosen = [one.name for one in site.study.cells] if not cell else [cell]
+        check_cell(site, chosen[0])
+        if state == "closed" or not cell:
+            asked = desk.sure(
+                name,
+                form,
+                title=f"{_DOES[state]} {cell or 'every cell'}?",
+                lines=_consequences(state, len(chosen)),
+                action=f"{desk.home}/cells",
+                word=f"{_DOES[state]} {'it' if cell else 'all of them'}",
+                back=desk.home,
+            )
+            if asked is not None:
+                return asked
+        for one in chosen:
+            set_state(site, one, state, by="dashboard")
+        return RedirectResponse(desk.home, 303)
+
+    return router
+
+
+def stands(desk: Desk) -> Standing:
+    """Where the study stands now."""
+    site = desk.site
+    people = desk.operating.participants_frame(site.study.hash)
+    cells = site.store.progress(site.study.hash)
+    running = site.running.now()
+    wanted = sum(cell.target for cell in cells)
+    return standing(
+        cells,
+        people["begun_at"].min(),  # type: ignore[arg-type]
+        desk.now(),
+        finished=people.filter(people["state"] == COMPLETED).height,
+        cost=desk.platform.recruiter(running).estimate(running, max(wanted, 1)),
+    )
+
+
+def check_state(state: str) -> None:
+    """Refuse what no cell can be."""
+    if state not in STATES:
+        raise HTTPException(422, f"A cell is {', '.join(STATES)}.")
+
+
+def check_cell(site: Site, cell: str) -> None:
+    """Refuse a cell that is not there."""
+    if cell not in site.study.targets:
+        raise HTTPException(404, "There is no such cell.")
+
+
+def set_state(site: Site, cell: str, state: str, *, by: str) -> None:
+    """Open, pause or close a cell; `by` is logged."""
+    check_cell(site, cell)
+    check_state(state)
+    OperationStore(site.store, by).set_cell(site.study.hash, cell, state, now=site.clock())
+
+
+def _consequences(state: str, cells: int) -> tuple[str, ...]:
+    what = "These cells" if cells > 1 else "The cell"
+    if state == "open":
+        return (f"{what} will take new people, up to the number that is wanted.",)
+    told = (
+        "read that there is a short break" if state == "paused" else "read that the study is closed"
+    )
+    return (
+        f"{what} will take nobody new; people who arrive and find no open cell {told}.",
+        "Whoever has begun goes on, and nothing is lost. It can be opened again at any time.",
+    )
