@@ -78,11 +78,11 @@ def test_a_label_is_edited_a_quality_added_and_the_comment_stays(
     page.locator("summary", has_text="relevance").click()
     page.get_by_label("Label", exact=True).fill("To the point")
     page.keyboard.press("Tab")
-    shown(page).get_by_text("To the point").first.wait_for()
+    shown(page).locator("dt", has_text="To the point").wait_for(state="attached")  # folded
     page.get_by_label("Name of a new quality").fill("warmth")
     page.keyboard.press("Enter")
     page.locator("summary", has_text="warmth").wait_for()
-    shown(page).locator("dt, .prompt", has_text="Warmth").first.wait_for()
+    shown(page).locator(".prompt", has_text="Warmth").first.wait_for()
     assert data(file)["qualities"]["relevance"]["label"] == "To the point"
     assert data(file)["qualities"]["warmth"]["instrument"] == {"kind": "likert"}
     text = file.read_text("utf-8")
@@ -101,10 +101,10 @@ def test_a_label_is_edited_a_quality_added_and_the_comment_stays(
 
 def test_messages_stand_beside_the_fields(file: Path, address: str, window: Window) -> None:
     page = window(address)
-    page.get_by_role("button", name="Edit consent.text").click()
-    page.wait_for_function("() => document.activeElement.id === 'f-consent/text'")
-    consent = page.locator("""[data-at='["consent","text"]']""")
-    assert "PLEASE FILL IN still stands" in consent.inner_text()
+    page.get_by_role("button", name="Edit contact").click()
+    page.wait_for_function("() => document.activeElement.id === 'f-contact'")
+    contact = page.locator("""[data-at='["contact"]']""")
+    assert "PLEASE FILL IN still stands" in contact.inner_text()
     page.locator("summary", has_text="Presentation").click()
     page.get_by_label("Deadline").fill("-3")
     page.keyboard.press("Tab")
@@ -162,20 +162,19 @@ def test_the_author_takes_the_study(address: str, window: Window, file: Path) ->
 
 
 def test_phone_and_dark(address: str, window: Window) -> None:
+    dark = (
+        "() => { const page = document.getElementById('frame').contentDocument;"
+        " return getComputedStyle(page.body).backgroundColor === 'rgb(16, 23, 26)'; }"
+    )
     page = window(address)
     go_to(page, "soup")
     page.get_by_role("button", name="Phone").click()
     page.get_by_role("button", name="Dark").click()
-    inside = shown(page).locator("body")
-    assert inside.evaluate("body => body.ownerDocument.defaultView.innerWidth") == 390
-    paper = "body => getComputedStyle(body).backgroundColor"
-    assert inside.evaluate(paper) == "rgb(16, 23, 26)"
-    page.get_by_role("button", name="Next").click()
-    shown(page).locator("form[data-screen=rate-004]").wait_for()
-    page.wait_for_function(
-        "() => { const page = document.getElementById('frame').contentDocument;"
-        " return getComputedStyle(page.body).backgroundColor === 'rgb(16, 23, 26)'; }"
-    )
+    for screen in ("rate-003", "rate-004"):
+        shown(page).locator(f"form[data-screen={screen}]").wait_for()
+        page.wait_for_function(dark)
+        assert page.evaluate("document.getElementById('frame').contentWindow.innerWidth") == 390
+        page.get_by_role("button", name="Next").click()
 
 
 def test_items_levels_and_questions_come_and_go(file: Path, address: str, window: Window) -> None:
