@@ -107,7 +107,13 @@ def test_people_come_first() -> None:
     with Store.open("sqlite:///s/study.db") as store:
         store.register(study, now=NOON)
     assert "Nobody has taken this study" in run("analyze", "s", *FEW)
-    give = {"consent": "yes", "length": 50.0, "reading": "A little", "preferred_scale": "likert"}
+    give = {
+        "consent": "yes",
+        "standard_length": 100.0,
+        "length": 50.0,
+        "reading": "A little",
+        "preferred_scale": "likert",
+    }
     ranked = ["readability", "coherence", "novelty", "diversity", "specificity", "engagement"]
     with Store.open("sqlite:///s/study.db") as store:
         for number in range(4):
