@@ -294,7 +294,7 @@ def telling(asked: Any, texts: Texts) -> Form:
         (replace(LIKERT, title=""), "no title"),
         (replace(LIKERT, meaning="One of"), "a sentence"),
         (replace(LIKERT, settings=Undescribed), "points does not say"),
-        (replace(LIKERT, judges="none"), "`one` or `several`"),
+        (replace(LIKERT, judges="none", asks=False), "if it only asks"),
         (replace(LIKERT, output=Output("point", "x")), "JSON has"),
         (replace(LIKERT, output=Output("string", "x", "y")), "type string"),
         (
