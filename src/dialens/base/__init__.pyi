@@ -1,6 +1,6 @@
 from ._allocator import ALLOCATOR, keep_freed_memory
 from ._display import html_table, text_table
-from ._errors import DialensError, DialensWarning, did_you_mean, first_line
+from ._errors import DialensError, DialensWarning, did_you_mean, first_line, not_written
 from ._estimate import Estimate
 from ._http import RetryPolicy, not_sent, retry_after, send_with_retry
 from ._one_thread import one_thread
@@ -16,7 +16,6 @@ from ._storage import (
     list_files,
     listed_files,
     make_folder,
-    not_written,
     refuse_inputs_in,
     set_aside,
     sha256_file,

@@ -1,7 +1,9 @@
 """The one kind of error a user is meant to read, and what goes into its message."""
 
 import difflib
+import errno
 from collections.abc import Iterable
+from pathlib import Path
 
 
 class DialensError(Exception):
@@ -39,3 +41,21 @@ def first_line(error: BaseException) -> str:
     """
     lines = str(error).strip().splitlines()
     return lines[0].rstrip(".") if lines else type(error).__name__
+
+
+def not_written(error: OSError, path: Path | str | None = None) -> str:
+    """What the operating system refuses, as a sentence with a remedy.
+
+    Examples:
+        >>> not_written(PermissionError(13, "Permission denied", "/sys/x"))
+        '/sys/x cannot be read or written: permission denied. Name another place, or see to its \
+rights.'
+        >>> not_written(OSError(28, "No space left on device"), "out")
+        'out cannot be written: no space left on device. Name another place, or make room.'
+    """
+    place = path if path is not None else error.filename or "The output"
+    room = error.errno in (errno.ENOSPC, errno.EDQUOT)
+    remedy = "make room" if room else "see to its rights"
+    why = (error.strerror or type(error).__name__).lower()
+    what = "read or written" if path is None else "written"
+    return f"{place} cannot be {what}: {why}. Name another place, or {remedy}."

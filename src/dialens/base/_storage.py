@@ -1,6 +1,5 @@
 """Files and folders written atomically, and tables written batch by batch."""
 
-import errno
 import hashlib
 import itertools
 import json
@@ -18,7 +17,7 @@ from typing import Self
 import polars as pl
 from polars.io.plugins import register_io_source
 
-from dialens.base._errors import DialensError
+from dialens.base._errors import DialensError, not_written
 
 _ROW_GROUP = 131_072
 FILES = ".dialens.json"
@@ -126,24 +125,6 @@ def make_folder(path: Path) -> None:
         )
     with _refused(path):
         path.mkdir(parents=True, exist_ok=True)
-
-
-def not_written(error: OSError, path: Path | str | None = None) -> str:
-    """What the operating system refuses, as a sentence with a remedy.
-
-    Examples:
-        >>> not_written(PermissionError(13, "Permission denied", "/sys/x"))
-        '/sys/x cannot be read or written: permission denied. Name another place, or see to its \
-rights.'
-        >>> not_written(OSError(28, "No space left on device"), "out")
-        'out cannot be written: no space left on device. Name another place, or make room.'
-    """
-    place = path if path is not None else error.filename or "The output"
-    room = error.errno in (errno.ENOSPC, errno.EDQUOT)
-    remedy = "make room" if room else "see to its rights"
-    why = (error.strerror or type(error).__name__).lower()
-    what = "read or written" if path is None else "written"
-    return f"{place} cannot be {what}: {why}. Name another place, or {remedy}."
 
 
 @contextmanager
