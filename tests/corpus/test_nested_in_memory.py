@@ -12,7 +12,7 @@ from pydantic import BaseModel
 import dialens
 from dialens.base import DialensError
 from dialens.corpus import Corpus, read
-from tests.corpus.test_nested import ASKED, REPLIED, SHAPES, column, frame, openai, said
+from tests.corpus.nested_samples import ASKED, REPLIED, SHAPES, column, frame, openai, said
 
 CHAT = openai()
 BOTH = [("partner", ASKED), ("agent", REPLIED)]
