@@ -1,10 +1,12 @@
 """Runs compared and gated as a build server does it: exit statuses, files, shell, pytest."""
 
+import fcntl
 import json
 import os
 import signal
 import subprocess
 import sys
+import termios
 import textwrap
 import time
 from pathlib import Path
@@ -283,7 +285,27 @@ def test_a_place_that_cannot_be_written_is_a_sentence(
 def started(folder: Path, *arguments: object) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "dialens", *map(str, arguments)]
     pipe = subprocess.PIPE
-    return subprocess.Popen(command, cwd=folder, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
+    return subprocess.Popen(
+        command,
+        cwd=folder,
+        stdin=pipe,
+        stdout=pipe,
+        stderr=pipe,
+        text=True,
+        # A job in the background ignores Ctrl-C, and so would what it starts.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+
+
+def wait_until_read(writing: int) -> None:
+    """Until the other end of a pipe has taken all that was written."""
+    waiting = bytearray(4)
+    for _ in range(600):
+        fcntl.ioctl(writing, termios.FIONREAD, waiting)
+        if int.from_bytes(waiting, sys.byteorder) == 0:
+            return
+        time.sleep(0.1)
+    pytest.fail("Nothing was read within a minute.")
 
 
 def test_whoever_stops_reading_ends_the_command(folder: Path) -> None:
@@ -297,8 +319,11 @@ def test_whoever_stops_reading_ends_the_command(folder: Path) -> None:
 
 
 def test_an_interruption_is_one_line(folder: Path) -> None:
-    with started(folder, "study", "model", "-", "value ~ agent") as running:  # waits for its input
-        time.sleep(3)
+    with started(folder, "score", "-", *OPTIONS, "-o", "out") as running:
+        assert running.stdin is not None
+        running.stdin.write(talk(0, "Tell me."))
+        running.stdin.flush()
+        wait_until_read(running.stdin.fileno())
         running.send_signal(signal.SIGINT)
         said = running.communicate()[1]
     assert running.returncode in (130, -signal.SIGINT)
