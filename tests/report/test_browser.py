@@ -38,7 +38,9 @@ def test_a_chart_can_be_switched_and_read_as_numbers(
         arg=before,
     )
     figure.get_by_text("The numbers behind this chart").click()
-    assert figure.locator("tbody tr").count() == 2
+    page.wait_for_function(
+        "document.querySelectorAll('[data-figure=distribution] tbody tr').length === 2"
+    )
     assert figure.locator("thead").inner_text().startswith("Agent")
 
 
