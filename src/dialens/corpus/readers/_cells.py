@@ -62,10 +62,12 @@ def table_rows(source: Source, intake: Intake) -> Iterator[tuple[int, dict[str, 
     """Each row with the line on which it begins; rows that cannot be read go to `intake`."""
     header: list[str] | None = None
     for line, cells, problem in csv_rows(source):
+        if problem is not None:
+            intake.reject(source.path, line, problem)
         if header is None:
             header = cells
         elif problem is not None:
-            intake.reject(source.path, line, problem)
+            continue
         elif len(cells) != len(header):
             what = f"has {len(cells)} cells where the header has {len(header)}"
             intake.reject(source.path, line, RecordError(what, seen=",".join(cells)))
