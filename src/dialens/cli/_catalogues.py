@@ -9,7 +9,8 @@ from rich.table import Table
 
 from dialens.base import DialensError
 from dialens.cli._completion import any_format_name, one_metric_name
-from dialens.cli._options import AllowPickle, Device, MetricOptions, Weights, make_scorers
+from dialens.cli._options import AllowPickle, Device, MetricOptions, Weights
+from dialens.cli._scorers import make_scorers
 from dialens.cli._terminal import plain_table
 from dialens.corpus import LEVELS
 from dialens.corpus import formats as all_formats

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from dialens.cli._options import shown
-from dialens.cli._score import score_to
+from dialens.cli._scoring import score_to
 from dialens.corpus import LEVELS, demo_path
 from dialens.metrics import ModelChoice, Resources, ScorerContext, ScorerSet, make_plan
 
