@@ -72,7 +72,7 @@ def stands(desk: Desk) -> Standing:
     wanted = sum(cell.target for cell in cells)
     return standing(
         cells,
-        people["begun_at"].min(),  # type: ignore[arg-type]
+        min(people["begun_at"].drop_nulls(), default=None),
         desk.now(),
         finished=people.filter(people["state"] == COMPLETED).height,
         cost=desk.platform.recruiter(running).estimate(running, max(wanted, 1)),

@@ -173,5 +173,5 @@ def _add_handlers(app: FastAPI, index: Index) -> None:
     def unknown(request: Request, error: Exception) -> Response:
         return to_login(index)
 
-    app.add_exception_handler(HTTPException, refused)  # type: ignore[arg-type]
+    app.exception_handler(HTTPException)(refused)
     app.add_exception_handler(SentToLogin, unknown)
