@@ -1,5 +1,6 @@
 """`dialens demo`: the whole tour on a bundled corpus."""
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -24,7 +25,9 @@ def demo(
       dialens demo -o demo
     """
     print(
-        "Scoring the bundled corpus: invented conversations with three variants of one companion."
+        "Scoring the bundled corpus: invented conversations with three variants of one companion.",
+        file=sys.stderr,
+        flush=True,
     )
     scorers = ScorerSet(ScorerContext(models=ModelChoice("small")))
     resources = Resources(scorers=scorers)

@@ -5,10 +5,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-import polars as pl
-
 from dialens.analysis.profiles import write_trait_profile
-from dialens.base import RUN, Recorder, atomic_folder, counted, progress
+from dialens.base import RUN, Recorder, atomic_folder, counted, listed, progress
 from dialens.cli._agent_tables import print_agents
 from dialens.cli._asked import asked_for, refuse_unavailable, selection_lines
 from dialens.cli._options import FigureFormat, shown
@@ -41,6 +39,8 @@ from dialens.metrics import (
 )
 from dialens.models import GET_LARGER, has_larger_models
 from dialens.report import Remark, Summary, run_facts, write_report
+
+_NAMED = 4
 
 
 def score_asked(
@@ -197,8 +197,11 @@ def _print(
     if summary is not None:
         print(f"{summary.answer}.\n{summary.scope}.")
     else:
-        dialogs = scores.states.select(pl.len()).collect().item()
-        print(f"Scored {counted(dialogs, 'dialogue')} on {counted(len(scores.names), 'metric')}.")
+        sums = scores.states.select("agent").collect()
+        names = sums["agent"].unique(maintain_order=True).to_list()
+        who = listed(names) if len(names) <= _NAMED else counted(len(names), "agent")
+        dialogs, metrics = counted(sums.height, "dialogue"), counted(len(scores.names), "metric")
+        print(f"Scored {who} in {dialogs} on {metrics}.")
     for sentence in intake.notes:
         print(sentence)
     if intake.rejected:

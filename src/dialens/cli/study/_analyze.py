@@ -1,5 +1,6 @@
 """`dialens study analyze`: what raters said, and what biased them."""
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -187,7 +188,7 @@ def analyze(
                 smallest=matters,
                 scales=kinds,
                 lower=lower,
-                progress=lambda step: print(f"… {step}"),
+                progress=lambda step: print(f"… {step}", file=sys.stderr, flush=True),
             )
         with recorder.step("report"):
             summary = write_study(
