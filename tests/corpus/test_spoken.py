@@ -182,7 +182,7 @@ def test_a_single_record_may_be_of_another_shape(tmp_path: Path) -> None:
         DialensError, match="It is the only record, and looks like openai"
     ) as caught:
         read(path)
-    assert "--column text=" in str(caught.value)
+    assert 'columns={"text"' in str(caught.value)
 
 
 def test_a_shape_that_all_records_share_is_not_to_be_mended(tmp_path: Path) -> None:

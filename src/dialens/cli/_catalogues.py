@@ -64,8 +64,8 @@ def metrics(
         ready = "yes" if lacking[card.name] is None else "no"
         table.add_row(escape(f"  {card.name}"), escape(card.meaning), levels, ready)
     console = Console()
-    ready = sum(reason is None for reason in lacking.values())
-    print(f"{counted(len(chosen), 'metric')}, {ready:,} of them ready here.\n")
+    usable = sum(reason is None for reason in lacking.values())
+    print(f"{counted(len(chosen), 'metric')}, {usable:,} of them ready here.\n")
     console.print(table)
     _say_why(console, chosen, lacking)
 
