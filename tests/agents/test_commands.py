@@ -54,7 +54,7 @@ def test_collect_then_score(tmp_path: Path) -> None:
     shown = run(
         "collect --agent script:ann.txt --agent script:bob.txt --turns 6 --dialogs 3 -o talks",
     )
-    assert "6 dialogs, 36 turns → talks" in shown
+    assert "talks holds 6 dialogues with 36 turns." in shown
     assert "Next: dialens score talks -o out" in shown
     score([Path("talks")], Path("out"), models="none")
     table = pl.read_parquet("out/scores.parquet")
@@ -63,7 +63,7 @@ def test_collect_then_score(tmp_path: Path) -> None:
     again = run(
         "collect --agent script:ann.txt --agent script:bob.txt --turns 6 --dialogs 4 -o talks",
     )
-    assert "8 dialogs, 48 turns → talks (6 were there already)" in again
+    assert "talks holds 8 dialogues with 48 turns (6 were there already)." in again
 
 
 def test_a_setting_with_two_values_makes_two_agents() -> None:
@@ -170,7 +170,9 @@ def test_a_person_who_quits_can_come_back() -> None:
     lines = Path("talks.collecting/collected.jsonl").read_text().splitlines()
     kept = [json.loads(line) for line in lines]
     assert len(kept) == 2, "the head and one conversation"
-    assert "2 dialogs, 4 turns → talks (1 were there already)" in run(words, said="Hello\n")
+    assert "talks holds 2 dialogues with 4 turns (1 were there already)." in run(
+        words, said="Hello\n"
+    )
 
 
 def test_there_is_somebody_at_the_terminal() -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from dialens.cli import _score as score_command
+from dialens.cli import _scoring as score_command
 from dialens.cli import main
 from dialens.corpus import demo_path
 from dialens.metrics import SCORES, select

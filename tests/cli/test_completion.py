@@ -45,3 +45,10 @@ def test_names_are_completed_in_lazy_commands(line: str, among: set[str]) -> Non
 
 def test_only_what_goes_on_as_typed_is_offered() -> None:
     assert _completed("dialens metrics questi") == ["question"]
+
+
+def test_options_of_score_are_completed_without_what_scores() -> None:
+    heavy = "altair", "numpy", "onnxruntime", "polars", "scipy"
+    code = f"import sys, dialens.cli._score; print(*({set(heavy)} & set(sys.modules)))"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.split() == []

@@ -133,7 +133,7 @@ def test_a_shell_pipeline(folder: Path) -> None:
         check=True,
     )
     lines = done.stdout.splitlines()
-    assert lines[0] == "Gate failed: branch against main, 1 check: 1 failed."
+    assert lines[0] == "Gate failed: branch against main, 1 check: 1 failed (length drop > 2)."
     assert "length drop > 2: 5.67 against 10.67, a drop of 5.00 (" in lines[1]
     assert lines[-3:] == ["stopped: 1", "went on", "misuse: 2"]
     assert "^^^^ expected drop" in done.stderr

@@ -1,6 +1,7 @@
 """What agreement and study analyses leave for papers, R and SPSS; less is better; choices."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -29,9 +30,9 @@ SHROUT_FLEISS = (
 """Table 2 of Shrout & Fleiss (1979): six targets, four judges."""
 
 
-def run(command: object, *arguments: object) -> Result:
+def run(command: Callable[..., None], *arguments: object) -> Result:
     app = typer.Typer()
-    app.command()(command)  # type: ignore[type-var]
+    app.command()(command)
     return CliRunner(env={"COLUMNS": "120"}).invoke(app, [str(one) for one in arguments])
 
 

@@ -64,7 +64,7 @@ def test_export_and_forget(folder: Path) -> None:
     assert "deleted 1 sessions" in done.stdout
     done = run("forget", "A2WORKER", "--worker", "mturk", "--study", folder)
     assert raters[1] in done.stdout
-    assert "0 participants, 0 ratings" in run("export", folder, "-o", target).stdout
+    assert "Exported 0 ratings by 0 participants" in run("export", folder, "-o", target).stdout
 
 
 def test_status(folder: Path) -> None:

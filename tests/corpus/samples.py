@@ -341,6 +341,18 @@ def _transcript(talks: tuple[Talk, ...]) -> bytes:
     return "---\n".join(blocks).encode()
 
 
+def _headings(talks: tuple[Talk, ...]) -> bytes:
+    names = {"partner": "User", "agent": "Assistant"}
+    texts = [
+        "\n".join(
+            f"## {names[role]}\n\n{text}\n"
+            for role, text in zip(talk.roles, talk.texts, strict=True)
+        )
+        for talk in talks
+    ]
+    return "---\n".join(texts).encode()
+
+
 def _transcript_break() -> Break:
     first, second, third = (_transcript((talk,)) for talk in TALKS)
     return Break(b"---\n".join([first, b"no one says this\n" + second, third]), 4, "speaker", 2)
@@ -453,6 +465,7 @@ TEXT_SAMPLES = (
         breaks={"missing field": _transcript_break},
         truncation_shows=False,
     ),
+    Sample("transcript", "talks.md", _headings, has_ids=False, truncation_shows=False),
     Sample(
         "convokit",
         "utterances.jsonl",

@@ -491,10 +491,25 @@ def test_parquet_with_other_types(tmp_path: Path) -> None:
         ("A: see\nhttp://a.b\nB: ok\n", [("t-1", "see\nhttp://a.b"), ("t-1", "ok")]),
         ("**A:** x\n**B**: y\n", [("t-1", "x"), ("t-1", "y")]),
         ("A:\nB: y\n", [("t-1", ""), ("t-1", "y")]),
+        ("## User\n\nx: 1\n\n- y\n\n## Bot\nz\n", [("t-1", "x: 1\n- y"), ("t-1", "z")]),
+        (
+            "# One\n### 🧑 **User:**\nx\n### 🤖 Bot\ny\n# Two\n### User\nz\n",
+            [("t-1", "x"), ("t-1", "y"), ("t-2", "z")],
+        ),
+        (
+            "# Ann\nx\n# Bob\n## Steps\ny\n# Ann\nz\n# Bob\nw\n",
+            [("t-1", "x"), ("t-1", "## Steps\ny"), ("t-1", "z"), ("t-1", "w")],
+        ),
     ],
 )
 def test_transcript_shapes(text: str, turns: list[tuple[str, str]], tmp_path: Path) -> None:
     assert told(read(write(tmp_path / "t.txt", text)), "dialog", "text") == turns
+
+
+def test_a_document_with_headings_is_no_transcript(tmp_path: Path) -> None:
+    text = "# Title\n\nWords.\n\n## Aims\n\nMore.\n\n## Methods\n\nMore.\n\n## Results\n\nEnd.\n"
+    with pytest.raises(DialensError, match="no format that dialens recognises"):
+        read(write(tmp_path / "t.md", text))
 
 
 @pytest.mark.parametrize(

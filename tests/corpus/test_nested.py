@@ -186,7 +186,7 @@ def test_a_list_a_line_is_a_conversation_a_line(tmp_path: Path) -> None:
     assert said(read(path)) == [("partner", ASKED), ("agent", REPLIED)]
 
 
-@pytest.mark.parametrize("orient", ["columns", "split"])
+@pytest.mark.parametrize("orient", ["columns", "split", "table"])
 def test_data_frames_as_pandas_writes_them_to_json(tmp_path: Path, orient: Any) -> None:
     rows = [{"conversation": openai(), "model": "m1"}, {"conversation": openai(), "model": "m2"}]
     path = tmp_path / "chats.json"
@@ -196,7 +196,10 @@ def test_data_frames_as_pandas_writes_them_to_json(tmp_path: Path, orient: Any) 
         assert said(corpus) == [("partner", ASKED), ("agent", REPLIED)] * 2
         assert column(corpus, "agent") == ["m1", "m2"]
     turns = pd.DataFrame(
-        [("c", "user", ASKED), ("c", "bot", REPLIED)], columns=["chat_id", "sender", "message"]
+        [(chat, who, text) for chat in "cd" for who, text in (("user", ASKED), ("bot", REPLIED))],
+        columns=["chat_id", "sender", "message"],
     )
     turns.to_json(path, orient=orient)
-    assert said(read(path)) == [("partner", ASKED), ("agent", REPLIED)]
+    corpus = read(path)
+    assert said(corpus) == [("partner", ASKED), ("agent", REPLIED)] * 2
+    assert column(corpus, "dialog") == ["c", "d"]

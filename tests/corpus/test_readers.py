@@ -263,7 +263,8 @@ def test_bytes_that_are_not_utf8_are_named(text_sample: Sample, tmp_path: Path) 
     at = data.index(b"A little.")
     file.write_bytes(data[:at] + b"\xff\xfe" + data[at:])
     # In a transcript the record is a conversation, named by its first line.
-    line = 4 if text_sample.name == "transcript" else data.count(b"\n", 0, at) + 1
+    whole = text_sample.name == "transcript"
+    line = data.count(b"\n", 0, data.rindex(b"---\n", 0, at) if whole else at) + 1 + whole
     with pytest.raises(DialensError, match=rf"{file}, line {line}: .*UTF-8"):
         read(source)
     intake = Intake(OnError.SKIP)

@@ -175,6 +175,16 @@ def test_whole_files_that_are_left_out_are_counted_as_files(tmp_path: Path) -> N
     assert intake.left_out == "2 files"
 
 
+def test_a_single_record_may_be_of_another_shape(tmp_path: Path) -> None:
+    path = tmp_path / "one.json"
+    path.write_text('{"messages": [{"text": "hi"}]}')
+    with pytest.raises(
+        DialensError, match="It is the only record, and looks like openai"
+    ) as caught:
+        read(path)
+    assert 'columns={"text"' in str(caught.value)
+
+
 def test_a_shape_that_all_records_share_is_not_to_be_mended(tmp_path: Path) -> None:
     odd = {"messages": [{"kind": "q", "body": "Hi"}, {"kind": "a", "body": "Hello!"}]}
     with pytest.raises(DialensError, match=r"first 3 records are all like this") as caught:

@@ -1,7 +1,7 @@
 """Writers: nothing lost that the format can hold, nothing half written, nothing dropped unsaid."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -265,8 +265,9 @@ def test_closing_a_reader_early_leaves_no_scratch_files(
     path = tmp_path / "a.csv"
     path.write_text("dialog,role,text\n" + "".join(f"d{n},agent,x\n" for n in range(20)))
     parts = choose(Source(path), None, readers()).read(Source(path), Intake())
+    assert isinstance(parts, Generator)
     next(parts)
     assert list(scratch.iterdir())
     with pytest.raises(KeyboardInterrupt):
-        parts.throw(KeyboardInterrupt())  # type: ignore[attr-defined]
+        parts.throw(KeyboardInterrupt())
     assert list(scratch.iterdir()) == []

@@ -334,8 +334,8 @@ MESSAGES = [user("Is it raining?"), bot("A little."), user("Shall we go?"), bot(
 
 
 def request(given: list[dict[str, Any]], reply: str, name: str, **more: Any) -> dict[str, Any]:
-    answer = {"id": name, "object": "chat.completion", "model": "bot-1"}
-    answer["choices"] = [{"index": 0, "message": bot(reply)}]  # type: ignore[assignment]
+    answer: dict[str, Any] = {"id": name, "object": "chat.completion", "model": "bot-1"}
+    answer["choices"] = [{"index": 0, "message": bot(reply)}]
     return {"request": {"model": "bot-1", "messages": given}, "response": answer, **more}
 
 

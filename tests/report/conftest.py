@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
@@ -95,10 +95,16 @@ def visit(chromium: Browser) -> Iterator[Visitor]:
     visits: list[Visit] = []
     contexts = []
 
-    def opened(path: Path, *, width: int = 1280, height: int = 800, scheme: str = "light") -> Visit:
+    def opened(
+        path: Path,
+        *,
+        width: int = 1280,
+        height: int = 800,
+        scheme: Literal["light", "dark"] = "light",
+    ) -> Visit:
         context = chromium.new_context(
             viewport={"width": width, "height": height},
-            color_scheme=scheme,  # type: ignore[arg-type]
+            color_scheme=scheme,
         )
         contexts.append(context)
         visits.append(Visit(context.new_page(), path))

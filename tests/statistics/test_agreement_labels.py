@@ -129,7 +129,7 @@ def test_intervals_say_what_they_rest_on() -> None:
     rare = values.copy()
     rare[2:] = 0
     rare[:2] = [[1, 1, 1, 1, 0, 0], [1, 1, 1, 0, 0, 0]]
-    assert "only 2 items are given anything but 0" in str(one(rare)["reason"])
+    assert "only 2 items got another answer than the commonest" in str(one(rare)["reason"])
 
 
 def test_raters_who_differ_widen_the_interval() -> None:

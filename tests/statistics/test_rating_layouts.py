@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -12,10 +13,10 @@ from dialens.statistics import load_ratings
 CELLS = {("a", "r1"): 1.0, ("a", "r2"): 2.0, ("b", "r1"): 4.0, ("b", "r2"): 5.0}
 
 
-def read(path: Path, text: str, **options: object) -> tuple[pl.DataFrame, list[str]]:
+def read(path: Path, text: str, **options: Any) -> tuple[pl.DataFrame, list[str]]:
     path.write_text(text, encoding="utf-8")
     said: list[str] = []
-    return load_ratings(path, say=said.append, **options), said  # type: ignore[arg-type]
+    return load_ratings(path, say=said.append, **options), said
 
 
 def cells(table: pl.DataFrame, *names: str) -> dict[tuple[str, ...], float | None]:

@@ -36,7 +36,6 @@ STARS = Instrument(
     output=Output("integer", "The stars given", "stars"),
     judges="one",
     seconds=3.0,
-    options=lambda settings: {"most": settings.most},
     form=lambda field, texts: Form(
         "number",
         str(field.options["prompt"]),

@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 from urllib.parse import urlencode
 
 T = TypeVar("T")
+B = TypeVar("B", bound="Browser")
 
 _HIDDEN = re.compile(r'<input type="hidden" name="([^"]*)" value="([^"]*)">')
 _BOX = re.compile(r'data-field="([^"]*)" data-control="([^"]*)"')
@@ -228,7 +229,7 @@ class Browser:
             self._line = None
 
 
-async def together(people: Sequence[Browser], doing: Callable[[Browser], Awaitable[T]]) -> list[T]:
+async def together(people: Sequence[B], doing: Callable[[B], Awaitable[T]]) -> list[T]:
     """What everybody does at the same time; whatever happens, all hang up in the end."""
     tasks = [asyncio.ensure_future(doing(one)) for one in people]
     try:

@@ -91,10 +91,11 @@ def researcher(site: Site, visit: Visit) -> TestClient | Client:
     return log_in(visit(site))
 
 
-def log_in(person: Person) -> TestClient | Client:
-    """Give the password."""
+def log_in(person: Person, who: str = "") -> TestClient | Client:
+    """Give the password, and perhaps a name."""
     page = person.come("/researcher/login")
-    answer = person.client.post(page.action, data=page.hidden | {"password": PASSWORD})
+    form = page.hidden | {"password": PASSWORD, "who": who}
+    answer = person.client.post(page.action, data=form)
     assert answer.status_code == 200
     assert answer.url.path == "/researcher"
     return person.client

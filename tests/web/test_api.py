@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import schemathesis
 from hypothesis import HealthCheck, given, settings
 from schemathesis.specs.openapi.checks import ignored_auth
@@ -18,20 +20,20 @@ def test_says_what_the_pages_say(site: Site, visit: Visit) -> None:
         person.finish(person.begin())
     client = visit(site).client
 
-    def get(path: str) -> object:
+    def get(path: str) -> Any:
         answer = client.get(f"/api/{path}", headers=AUTHORISED)
         assert answer.status_code == 200
         return answer.json()
 
-    assert get("study")["cells"] == [cell.name for cell in site.study.cells]  # type: ignore[index]
+    assert get("study")["cells"] == [cell.name for cell in site.study.cells]
     cells = get("cells")
-    assert sum(cell["completed"] for cell in cells) == 2  # type: ignore[attr-defined]
-    first = [row for row in get("dropout") if row["index"] == 0]  # type: ignore[attr-defined]
+    assert sum(cell["completed"] for cell in cells) == 2
+    first = [row for row in get("dropout") if row["index"] == 0]
     assert sum(row["submitted"] for row in first) == 2
-    assert len(get("quality")["raters"]) == 2  # type: ignore[index]
-    assert get("times")["active_minutes"] is None  # type: ignore[index]
+    assert len(get("quality")["raters"]) == 2
+    assert get("times")["active_minutes"] is None
     preview = get(f"preview/{site.study.cells[0].name}?index=2")
-    assert preview["kind"] == "rating"  # type: ignore[index]
+    assert preview["kind"] == "rating"
     assert "targets" not in str(preview)
     name = site.study.cells[1].name
     changed = client.put(f"/api/cells/{name}", json={"state": "paused"}, headers=AUTHORISED)

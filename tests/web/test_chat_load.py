@@ -23,6 +23,7 @@ from tests.web.servers import KEY, Command, Mortal, write_study
 from tests.web.talks import Talker, talk
 
 if TYPE_CHECKING:
+    from playwright._impl._api_structures import SetCookieParam
     from playwright.sync_api import Page
 
 PEOPLE = 50
@@ -104,7 +105,7 @@ async def take_part(browser: Chatter) -> list[tuple[str, str]]:
 
 async def crowd(port: int, tally: Tally) -> list[list[tuple[str, str]]]:
     people = [Chatter(port, f"person-{number}", tally) for number in range(PEOPLE)]
-    return await together(people, take_part)  # type: ignore[arg-type]
+    return await together(people, take_part)
 
 
 def stored(database: str) -> pl.DataFrame:
@@ -145,11 +146,11 @@ def test_fifty_real_pages_at_once(host: Hosting, window: Window, endpoint: Endpo
         # The screens before are gone through without a window, which is faster.
         with httpx.Client(base_url=served.url, follow_redirects=True, trust_env=False) as client:
             Talker(client).begin(f"/?participant=p{number}")
-            cookies = [
+            cookies: list[SetCookieParam] = [
                 {"name": k, "value": v, "url": served.url} for k, v in client.cookies.items()
             ]
         page = window(served.url)
-        page.context.add_cookies(cookies)  # type: ignore[arg-type]
+        page.context.add_cookies(cookies)
         page.goto(f"{served.url}/study")
         pages.append(page)
     for number, page in enumerate(pages):

@@ -107,6 +107,24 @@ def test_somebody_is_excluded_replaced_and_taken_back(make: Make, visit: Visit) 
     ]
 
 
+def test_changes_name_who_made_them(make: Make, visit: Visit) -> None:
+    site = make()
+    name = crowd(site, visit, 1)[0][0]
+    ada, nobody = (log_in(visit(site), who=who) for who in ("  Ada\tLovelace ", ""))
+    page = f"/researcher/people/{name}"
+    ada.post(f"{page}/excluded", data={"ticket": ticket(ada, page), "why": "Did not read"})
+    nobody.post(f"{page}/paid", data={"ticket": ticket(nobody, page)})
+    cell = {"ticket": ticket(ada, page), "cell": site.study.cells[0].name, "state": "paused"}
+    ada.post("/researcher/cells", data=cell)
+    logged = OperationStore(site.store, "dashboard").changes_frame(site.study.hash)
+    assert logged.select("by", "who").rows() == [
+        ("dashboard", "Ada Lovelace"),
+        ("dashboard", None),
+        ("dashboard", "Ada Lovelace"),
+    ]
+    assert "Ada Lovelace (dashboard)" in ada.get("/researcher/settings").text
+
+
 def test_a_persons_page_has_answers_and_replay_shows_them(make: Make, visit: Visit) -> None:
     asked = {"why": {"kind": "free_text", "prompt": "Why so?"}}
     site = make(tea(questionnaires={"after": [{"questions": asked}]}))

@@ -5,12 +5,15 @@ import re
 from collections.abc import Collection, Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from dialens.agents._agent import AgentSpec, Parameters
 from dialens.base import DialensError, did_you_mean
 
-T = TypeVar("T")
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+T = TypeVar("T", bound="DataclassInstance")
 Value = str | float | int | bool
 
 _LONGEST_IN_NAME = 24
@@ -91,7 +94,7 @@ def read_settings(settings: type[T], spec: AgentSpec) -> T:
         ...
         dialens.DialensError: script:x: there is no setting 'repaet'. Did you mean ...
     """
-    known = {one.name: one for one in fields(settings)}  # type: ignore[arg-type]
+    known = {one.name: one for one in fields(settings)}
     values: dict[str, Value] = {}
     for name, value in spec.parameters.items():
         if name not in known:
@@ -114,7 +117,7 @@ def read_open_settings(settings: type[T], spec: AgentSpec) -> tuple[T, dict[str,
         >>> read_open_settings(ScriptSettings, spec)
         (ScriptSettings(repeat=True, delay=1.0), {'mood': 'calm'})
     """
-    known = [one.name for one in fields(settings)]  # type: ignore[arg-type]
+    known = [one.name for one in fields(settings)]
     own = {
         name: value
         for name, value in spec.parameters.items()

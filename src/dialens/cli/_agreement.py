@@ -19,7 +19,7 @@ from dialens.base import (
     progress,
     sha256_file,
 )
-from dialens.cli._options import Force, OnErrorOption, Seed, names, reads_anything, shown
+from dialens.cli._options import Figures, Force, OnErrorOption, Seed, names, reads_anything, shown
 from dialens.cli._rating_options import (
     ColumnOption,
     ParticipantsOption,
@@ -28,7 +28,7 @@ from dialens.cli._rating_options import (
     ratings_from,
     scales_given,
 )
-from dialens.cli._tables_and_figures import FIGURES, Figures, print_figures, write_asked
+from dialens.cli._tables_and_figures import FIGURES, print_figures, write_asked
 from dialens.cli._terminal import plain_console, plain_table
 from dialens.corpus import OnError
 from dialens.report import agreement_apa, paper_text, write_agreement_handover

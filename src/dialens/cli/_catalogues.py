@@ -7,9 +7,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from dialens.base import DialensError
+from dialens.base import DialensError, counted
 from dialens.cli._completion import any_format_name, one_metric_name
-from dialens.cli._options import AllowPickle, Device, MetricOptions, Weights, make_scorers
+from dialens.cli._options import AllowPickle, Device, MetricOptions, Weights
+from dialens.cli._scorers import make_scorers
 from dialens.cli._terminal import plain_table
 from dialens.corpus import LEVELS
 from dialens.corpus import formats as all_formats
@@ -63,6 +64,8 @@ def metrics(
         ready = "yes" if lacking[card.name] is None else "no"
         table.add_row(escape(f"  {card.name}"), escape(card.meaning), levels, ready)
     console = Console()
+    usable = sum(reason is None for reason in lacking.values())
+    print(f"{counted(len(chosen), 'metric')}, {usable:,} of them ready here.\n")
     console.print(table)
     _say_why(console, chosen, lacking)
 
@@ -146,6 +149,8 @@ def formats(
             raise DialensError(f"There is no format {name!r}. Known: {', '.join(entries)}.")
         print(f"{name}: {entries[name].summary}\n\n{entries[name].example}")
         return
+    reading = sum(entry.reads for entry in entries.values())
+    print(f"{reading:,} formats are read; `dialens formats NAME` shows an example of one.\n")
     table = plain_table("format", "reads", "writes", "what it is")
     for entry in entries.values():
         reads, writes = ("yes" if can else "" for can in (entry.reads, entry.writes))

@@ -19,39 +19,26 @@ from dialens.base import (
     list_files,
     listed,
 )
-from dialens.cli._completion import among, metric_names
+from dialens.cli._completion import among
 from dialens.cli._options import (
-    AgentName,
-    AllowPickle,
-    Cache,
-    ColumnNames,
-    Device,
-    Force,
-    Format,
-    MetricOptions,
-    Models,
-    NoCache,
-    OnErrorOption,
-    OwnModels,
-    Resamples,
-    RoleNames,
-    Seed,
-    SystemName,
-    Weights,
-    names,
-    read_options,
-    shown,
-)
-from dialens.cli._runs import Lexicons, NoReport, Prompt, Quiet, ScoringOptions, open_runs
-from dialens.cli._tables_and_figures import (
     Csv,
     FigureFormat,
     Figures,
+    Force,
+    Metrics,
+    NoReport,
+    Quiet,
+    Resamples,
+    names,
+    shown,
+)
+from dialens.cli._runs import open_runs
+from dialens.cli._scoring_options import AS_USUAL, ScoringOptions, takes_scoring_options
+from dialens.cli._tables_and_figures import (
     make_room,
     print_figures,
     write_asked,
 )
-from dialens.corpus import OnError
 from dialens.metrics import MetricCard, Scores
 from dialens.report import comparison_lines, run_facts, write_comparison
 
@@ -63,6 +50,7 @@ _CSV = "comparison.csv"
 _FIGURES = "comparison_figures"
 
 
+@takes_scoring_options
 def compare(
     runs: Annotated[
         list[Path],
@@ -92,35 +80,11 @@ def compare(
         str | None,
         typer.Option(help="Compare all with this agent or run; every pair if not given."),
     ] = None,
-    metrics: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--metrics", "-m", help="Only these metrics or families.", autocompletion=metric_names
-        ),
-    ] = None,
+    metrics: Metrics = None,
     no_report: NoReport = False,
     quiet: Quiet = False,
-    lexicon: Lexicons = None,
-    models: Models = "default",
-    model: OwnModels = None,
-    weights: Weights = None,
-    metric_option: MetricOptions = None,
-    device: Device = "auto",
-    allow_pickle: AllowPickle = False,
-    cache: Cache = None,
-    no_cache: NoCache = False,
-    prompt: Prompt = "context",
-    threads: Annotated[
-        int | None, typer.Option(min=1, help="Batches worked on at once; one a core by default.")
-    ] = None,
-    format: Format = None,
-    agent: AgentName = None,
-    system: SystemName = None,
-    column: ColumnNames = None,
-    role: RoleNames = None,
-    on_error: OnErrorOption = OnError.STOP,
+    scoring: ScoringOptions = AS_USUAL,
     resamples: Resamples = RESAMPLES,
-    seed: Seed = 0,
     csv: Csv = False,
     figures: Figures = None,
     force: Force = False,
@@ -144,37 +108,20 @@ def compare(
     if level not in ("agent", "system"):
         raise DialensError(f"--level is `agent` or `system`, not {level!r}.")
     chosen = names(metrics)
-    options = ScoringOptions(
-        lexicon=lexicon,
-        models=models,
-        model=model,
-        weights=weights,
-        metric_option=metric_option,
-        device=device,
-        allow_pickle=allow_pickle,
-        cache=cache,
-        no_cache=no_cache,
-        prompt=prompt,
-        seed=seed,
-        threads=threads,
-        format=format,
-        on_error=on_error,
-        reading=read_options(agent, system, column, role),
-    )
     arguments = {
         "runs": runs,
         "level": level,
         "baseline": baseline,
         "metrics": chosen,
         "resamples": resamples,
-        "agent": agent,
-        "system": system,
-        "columns": dict(options.reading.columns),
-        "roles": dict(options.reading.roles),
+        "agent": scoring.agent,
+        "system": scoring.system,
+        "columns": dict(scoring.reading.columns),
+        "roles": dict(scoring.reading.roles),
     }
-    recorder = Recorder("compare", arguments, seed=seed)
+    recorder = Recorder("compare", arguments, seed=scoring.seed)
     with recorder.step("open"):
-        opened = open_runs(runs, options, metrics=chosen, quiet=quiet)
+        opened = open_runs(runs, scoring, metrics=chosen, quiet=quiet)
     joined = join_runs(opened) if len(opened) > 1 else None
     (name, first), *_ = opened.items()
     if joined is None:
@@ -186,7 +133,7 @@ def compare(
             baseline=baseline,
             metrics=chosen,
             resamples=resamples,
-            seed=seed,
+            seed=scoring.seed,
         )
     cards = joined.cards if joined else first.cards
     title = f"Comparison: {listed(list(opened))}" if joined else f"Comparison: {name}"

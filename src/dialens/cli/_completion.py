@@ -97,6 +97,18 @@ def model_names(incomplete: str) -> list[str]:
     return _matching((entry.name for entry in catalogue().entries), incomplete)
 
 
+def level_completion(incomplete: str) -> list[str]:
+    """Levels; after a comma, the last of several.
+
+    Examples:
+        >>> level_completion("turn,d")
+        ['turn,dialog']
+    """
+    from dialens.corpus import LEVELS
+
+    return among(*LEVELS)(incomplete)
+
+
 def among(*values: str) -> Completion:
     """A completion of fixed values, of which several may stand with commas between them.
 

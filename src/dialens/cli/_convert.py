@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from dialens.base import progress
+from dialens.base import counted, progress
 from dialens.cli._completion import written_format_names
 from dialens.cli._options import (
     AgentName,
@@ -63,8 +63,8 @@ def convert(
             advance=advance,
         )
     print(
-        f"{done.dialogs:,} dialogs, {done.turns:,} turns: {shown(source)} ({done.format}) → "
-        f"{shown(target)} ({done.to})"
+        f"Wrote {counted(done.dialogs, 'dialogue')} with {counted(done.turns, 'turn')} to "
+        f"{shown(target)} ({done.to}), read from {shown(source)} as {done.format}."
     )
     for sentence in intake.notes:
         print(sentence)

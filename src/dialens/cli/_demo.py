@@ -1,12 +1,13 @@
 """`dialens demo`: the whole tour on a bundled corpus."""
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from dialens.cli._options import shown
-from dialens.cli._score import score_to
+from dialens.cli._scoring import score_to
 from dialens.corpus import LEVELS, demo_path
 from dialens.metrics import ModelChoice, Resources, ScorerContext, ScorerSet, make_plan
 
@@ -24,7 +25,9 @@ def demo(
       dialens demo -o demo
     """
     print(
-        "Scoring the bundled corpus: invented conversations with three variants of one companion."
+        "Scoring the bundled corpus: invented conversations with three variants of one companion.",
+        file=sys.stderr,
+        flush=True,
     )
     scorers = ScorerSet(ScorerContext(models=ModelChoice("small")))
     resources = Resources(scorers=scorers)

@@ -9,30 +9,16 @@ from dialens.analysis.comparison import RESAMPLES
 from dialens.analysis.gating import DECISIONS, gate_runs, metrics_of, parse_rule, read_rules
 from dialens.base import DialensError
 from dialens.cli._options import (
-    AgentName,
-    AllowPickle,
-    Cache,
-    ColumnNames,
-    Device,
-    Format,
-    MetricOptions,
-    Models,
-    NoCache,
-    OnErrorOption,
-    OwnModels,
+    Quiet,
     Resamples,
-    RoleNames,
-    Seed,
-    SystemName,
-    Weights,
-    read_options,
     shown,
 )
-from dialens.cli._runs import Lexicons, Prompt, Quiet, ScoringOptions, open_runs
-from dialens.corpus import OnError
+from dialens.cli._runs import open_runs
+from dialens.cli._scoring_options import AS_USUAL, ScoringOptions, takes_scoring_options
 from dialens.report import write_gate
 
 
+@takes_scoring_options
 def gate(
     run: Annotated[
         Path,
@@ -77,27 +63,8 @@ def gate(
         typer.Option("--markdown", metavar="FILE", help="Write Markdown for a pull request."),
     ] = None,
     quiet: Quiet = False,
-    lexicon: Lexicons = None,
-    models: Models = "default",
-    model: OwnModels = None,
-    weights: Weights = None,
-    metric_option: MetricOptions = None,
-    device: Device = "auto",
-    allow_pickle: AllowPickle = False,
-    cache: Cache = None,
-    no_cache: NoCache = False,
-    prompt: Prompt = "context",
-    threads: Annotated[
-        int | None, typer.Option(min=1, help="Batches worked on at once; one a core by default.")
-    ] = None,
-    format: Format = None,
-    agent: AgentName = None,
-    system: SystemName = None,
-    column: ColumnNames = None,
-    role: RoleNames = None,
-    on_error: OnErrorOption = OnError.STOP,
+    scoring: ScoringOptions = AS_USUAL,
     resamples: Resamples = RESAMPLES,
-    seed: Seed = 0,
 ) -> None:
     """Stop a build when an agent got worse: rules, decided on intervals.
 
@@ -129,27 +96,10 @@ def gate(
             f"The rule '{changes[0].text}' speaks of a {changes[0].kind}: name a run to hold it "
             "against with --baseline."
         )
-    options = ScoringOptions(
-        lexicon=lexicon,
-        models=models,
-        model=model,
-        weights=weights,
-        metric_option=metric_option,
-        device=device,
-        allow_pickle=allow_pickle,
-        cache=cache,
-        no_cache=no_cache,
-        prompt=prompt,
-        seed=seed,
-        threads=threads,
-        format=format,
-        on_error=on_error,
-        reading=read_options(agent, system, column, role),
-    )
     places = [run] if baseline is None else [run, baseline]
     wanted = metrics_of(known)
-    runs = open_runs(places, options, metrics=wanted, quiet=quiet)
-    result = gate_runs(runs, known, decide=decide, resamples=resamples, seed=seed)
+    runs = open_runs(places, scoring, metrics=wanted, quiet=quiet)
+    result = gate_runs(runs, known, decide=decide, resamples=resamples, seed=scoring.seed)
     write_gate(result, junit=junit, json_file=json_file, markdown=markdown)
     if not quiet:
         print(*result.lines(), sep="\n")

@@ -1,8 +1,11 @@
-"""Options that several commands share, and how their values are read."""
+"""Options that several commands share, and how their values are read.
+
+Whatever takes long to import is imported where it is used: help and completion load this module.
+"""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from enum import StrEnum
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, ParamSpec
@@ -10,23 +13,20 @@ from typing import Annotated, ParamSpec
 import typer
 
 from dialens.base import DialensError
-from dialens.cli._completion import among, format_names, model_sizes, model_tasks
-from dialens.corpus import LEVELS, OnError, ReadOptions, local_file
-from dialens.metrics import (
-    Family,
-    ModelChoice,
-    Resources,
-    ResultCache,
-    ScorerContext,
-    ScorerSet,
-    check_names,
-    default_folder,
-)
-from dialens.metrics import metrics as all_metrics
-from dialens.text import Lexicon, read_emotion_lexicon, read_lexicon
+from dialens.cli._completion import among, format_names, metric_names, model_sizes, model_tasks
+from dialens.corpus import OnError, ReadOptions
 
 P = ParamSpec("P")
-_DEVICES = ("auto", "cpu", "cuda")
+DEVICES = ("auto", "cpu", "cuda")
+
+
+class FigureFormat(StrEnum):
+    """What figures can be written as."""
+
+    SVG = "svg"
+    PDF = "pdf"
+    PNG = "png"
+
 
 Format = Annotated[
     str | None,
@@ -130,7 +130,7 @@ Device = Annotated[
     typer.Option(
         "--device",
         help="Where automatic metrics run: auto (a GPU if any), cpu, cuda.",
-        autocompletion=among(*_DEVICES),
+        autocompletion=among(*DEVICES),
     ),
 ]
 AllowPickle = Annotated[
@@ -151,6 +151,44 @@ Cache = Annotated[
 NoCache = Annotated[
     bool, typer.Option("--no-cache", help="Do not cache results of automatic metrics.")
 ]
+Lexicons = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--lexicon", help="KIND=FILE: your own lexicon, with KIND emotion, style or stop."
+    ),
+]
+Prompt = Annotated[
+    str,
+    typer.Option(
+        "--prompt", help="What a turn answers: the whole `context` before it, or the `last` turn."
+    ),
+]
+Threads = Annotated[
+    int | None,
+    typer.Option("--threads", min=1, help="Batches worked on at once; one a core by default."),
+]
+Metrics = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--metrics", "-m", help="Only these metrics or families.", autocompletion=metric_names
+    ),
+]
+Quiet = Annotated[
+    bool, typer.Option("--quiet", "-q", help="Print nothing but errors; see the exit status.")
+]
+NoReport = Annotated[
+    bool, typer.Option("--no-report", help="Write no HTML page, which takes most of a small run.")
+]
+Figures = Annotated[
+    FigureFormat | None,
+    typer.Option(
+        "--figures", help="Write the report's charts as files, too, into a folder of figures."
+    ),
+]
+Csv = Annotated[
+    bool,
+    typer.Option("--csv", help="Write the table of all rows as CSV, too, for R and spreadsheets."),
+]
 
 
 def names(entries: list[str] | None) -> list[str] | None:
@@ -167,6 +205,8 @@ def names(entries: list[str] | None) -> list[str] | None:
 
 def level_names(entries: list[str] | None) -> list[str]:
     """Levels by name, all of them if none is given."""
+    from dialens.corpus import LEVELS
+
     chosen = names(entries) or list(LEVELS)
     for level in chosen:
         if level not in LEVELS:
@@ -206,6 +246,8 @@ def reads_anything(
     def decorate(command: Callable[P, None]) -> Callable[P, None]:
         @wraps(command)
         def with_files(*positional: P.args, **options: P.kwargs) -> None:
+            from dialens.corpus import local_file
+
             path = options[parameter]
             if not isinstance(path, Path):
                 raise TypeError(f"{parameter} is no path: {path!r}")
@@ -218,91 +260,6 @@ def reads_anything(
         return with_files
 
     return decorate
-
-
-def make_resources(
-    lexicons: list[str] | None,
-    prompt: str,
-    seed: int,
-    scorers: ScorerSet,
-) -> Resources:
-    """What `--lexicon`, `--prompt` and `--seed` ask for, defaults for the rest."""
-    read: dict[str, Lexicon] = {}
-    for entry in lexicons or []:
-        kind, equals, path = entry.partition("=")
-        if not equals or kind not in ("emotion", "style", "stop"):
-            raise DialensError(
-                f"--lexicon takes KIND=FILE with KIND emotion, style or stop; seen: {entry!r}."
-            )
-        read[kind] = read_emotion_lexicon(path) if kind == "emotion" else read_lexicon(path)
-    plain = Resources(prompt=prompt, seed=seed, scorers=scorers)
-    return replace(
-        plain,
-        emotion=read.get("emotion", plain.emotion),
-        style=read.get("style", plain.style),
-        stop=read.get("stop", plain.stop),
-    )
-
-
-def make_scorers(
-    *,
-    models: str = "default",
-    own_models: list[str] | None = None,
-    weights: list[str] | None = None,
-    options: list[str] | None = None,
-    device: str = "auto",
-    allow_pickle: bool = False,
-    cache: Path | None = None,
-    no_cache: bool = False,
-    threads: int | None = None,
-) -> ScorerSet:
-    """What `--models`, `--weights`, `--metric-option`, `--device` and `--cache` ask for.
-
-    Examples:
-        >>> scorers = make_scorers(weights=["bert_score=models/x"], no_cache=True)
-        >>> scorers.context.weights["bert_score"]
-        'models/x'
-    """
-    if device not in _DEVICES:
-        raise DialensError(f"--device takes {', '.join(_DEVICES)}; seen: {device!r}.")
-    if cache is not None and no_cache:
-        raise DialensError("--cache and --no-cache exclude each other; give one of them.")
-    folders = {}
-    for entry in weights or []:
-        name, equals, place = entry.partition("=")
-        if not equals or not name or not place:
-            raise DialensError(
-                f"--weights takes NAME=FOLDER or NAME=hub:ORGANISATION/NAME@REVISION; "
-                f"seen: {entry!r}."
-            )
-        folders[name] = place
-    settings: dict[str, dict[str, str]] = {}
-    for entry in options or []:
-        name, equals, value = entry.partition("=")
-        family, point, option = name.partition(".")
-        if not equals or not point or not option:
-            raise DialensError(f"--metric-option takes FAMILY.OPTION=VALUE; seen: {entry!r}.")
-        settings.setdefault(family, {})[option] = value
-    choice = ModelChoice(models, _own_models(own_models))
-    context = ScorerContext(folders, settings, threads, device, allow_pickle, choice)
-    check_names(context, families().values())
-    return ScorerSet(context, ResultCache(None if no_cache else cache or default_folder()))
-
-
-def families() -> dict[str, Family]:
-    """The families of metrics that scorers compute, by name, other packages' among them."""
-    families = (card.scored_by for card in all_metrics().values())
-    return {family.name: family for family in families if family is not None}
-
-
-def _own_models(entries: list[str] | None) -> dict[str, str]:
-    models = {}
-    for entry in entries or []:
-        task, equals, place = entry.partition("=")
-        if not equals or not place:
-            raise DialensError(f"--model takes TASK=FOLDER or TASK=NAME; seen: {entry!r}.")
-        models[task] = place
-    return models
 
 
 def shown(path: Path) -> str:

@@ -1,39 +1,16 @@
-"""Options for what is handed on: tables for spreadsheets and R, figures for papers."""
+"""What is handed on: tables for spreadsheets and R, figures for papers."""
 
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
 
 import polars as pl
-import typer
 
 from dialens.base import counted, listed_files, set_aside
-from dialens.cli._options import shown
+from dialens.cli._options import FigureFormat, shown
 from dialens.metrics import Scores, headline_metrics
 from dialens.report import Summary, write_figures
 
 AGENTS = "agents.csv"
 FIGURES = "figures"
-
-
-class FigureFormat(StrEnum):
-    """What figures can be written as."""
-
-    SVG = "svg"
-    PDF = "pdf"
-    PNG = "png"
-
-
-Figures = Annotated[
-    FigureFormat | None,
-    typer.Option(
-        "--figures", help="Write the report's charts as files, too, into a folder of figures."
-    ),
-]
-Csv = Annotated[
-    bool,
-    typer.Option("--csv", help="Write the table of all rows as CSV, too, for R and spreadsheets."),
-]
 
 
 def agents_table(scores: Scores) -> pl.DataFrame:

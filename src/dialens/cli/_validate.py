@@ -28,7 +28,17 @@ from dialens.base import (
     progress,
 )
 from dialens.cli._completion import among, metric_names
-from dialens.cli._options import Force, Format, OnErrorOption, Resamples, Seed, names, shown
+from dialens.cli._options import (
+    Figures,
+    Force,
+    Format,
+    Metrics,
+    OnErrorOption,
+    Resamples,
+    Seed,
+    names,
+    shown,
+)
 from dialens.cli._rating_options import (
     ColumnOption,
     OtherRatings,
@@ -37,8 +47,9 @@ from dialens.cli._rating_options import (
     ratings_from,
     scales_given,
 )
-from dialens.cli._runs import ScoringOptions, open_runs
-from dialens.cli._tables_and_figures import FIGURES, Figures, print_figures, write_asked
+from dialens.cli._runs import open_runs
+from dialens.cli._scoring_options import ScoringOptions
+from dialens.cli._tables_and_figures import FIGURES, print_figures, write_asked
 from dialens.cli._terminal import plain_console, plain_table
 from dialens.corpus import LEVELS, RATER_KINDS, Corpus, Intake, OnError, read
 from dialens.metrics import Scores
@@ -93,12 +104,7 @@ def validate(
             autocompletion=among(*LEVELS),
         ),
     ] = None,
-    metrics: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--metrics", "-m", help="Only these metrics or families.", autocompletion=metric_names
-        ),
-    ] = None,
+    metrics: Metrics = None,
     psychological: Annotated[
         list[str] | None,
         typer.Option(

@@ -37,7 +37,7 @@ def explained(stop: UnreadableRecord, source: Source, reader: Reader) -> Dialens
     """The error itself, or with another remedy where the records of a source are all like this.
 
     A record that is wrong is mended or skipped; a file of which no record can be read, for the
-    same reason each, is in a shape that is not known.
+    same reason each, is in a shape that is not known. Of a single record both may hold.
     """
     if stop.error.remedy or not stop.error.field:
         return stop
@@ -49,12 +49,19 @@ def explained(stop: UnreadableRecord, source: Source, reader: Reader) -> Dialens
     except (_Seen, DialensError):
         pass
     reasons = {(_NUMBER.sub("", reject.field), reject.reason) for reject in look.rejects}
-    if look.readable or look.rejected < 2 or len(reasons) > 1:
+    if look.readable or not look.rejected or len(reasons) > 1:
         return stop
-    stop.error.remedy = (
+    first = (
         f"The first {counted(look.rejected, 'record')} are all like this, so the file is in a "
-        f"shape that dialens does not know, though it looks like {reader.name}.\n"
-        "`dialens formats` lists what is read, with examples. Say what holds the conversation with "
-        "--format or --column (such as --column prompt=… --column response=…)."
+        f"shape that dialens does not know, though it looks like {reader.name}."
+        if look.rejected > 1
+        else f"It is the only record, and looks like {reader.name}: `dialens formats "
+        f"{reader.name}` shows what that holds. If it is meant to be that, mend it; else the file "
+        "is in a shape that dialens does not know."
+    )
+    stop.error.remedy = (
+        f"{first}\n`dialens formats` lists what is read, with examples. Say what holds the "
+        "conversation with --format or --column (such as --column text=… --column speaker=…, or "
+        "--column prompt=… --column response=…)."
     )
     return UnreadableRecord(stop.file, stop.line, stop.error)

@@ -8,6 +8,7 @@ from fastapi.responses import FileResponse, Response
 from pydantic import BaseModel, ConfigDict
 
 from dialens.studies import SCREEN_KINDS
+from dialens.studies.store import OperationStore
 from dialens.web._access import Bearer, password_fits
 from dialens.web._operation_api import operation_routes
 from dialens.web._overview import set_state
@@ -187,7 +188,7 @@ def api_routes(site: Site, watch: Watch) -> APIRouter:
     @router.put("/cells/{cell}", responses=_NO_CELL)
     def steer(cell: CellName, new: NewState) -> CellInfo:
         """Open, pause or close a cell; who is in it goes on."""
-        set_state(site, cell, new.state, by="api")
+        set_state(site, cell, new.state, OperationStore(site.store, "api"))
         return cell_infos(cell)[0]
 
     @router.get("/early_ends")

@@ -43,6 +43,19 @@ class Visit:
 
 
 @dataclass(frozen=True)
+class Login:
+    """What a researcher's cookie holds.
+
+    Attributes:
+        session: A random name, new at every login.
+        who: What the person said they are called, for the log of changes; empty if they did not.
+    """
+
+    session: str
+    who: str = ""
+
+
+@dataclass(frozen=True)
 class LoginScope:
     """Where the researcher's login counts, if not in one study alone.
 
@@ -119,20 +132,20 @@ class CookieJar:
         signed = str(self._visits.dumps(content))
         self._set(request, response, (self.name, self.root), signed, _A_WEEK, framed=self._framed)
 
-    def login(self, request: Request) -> str | None:
+    def login(self, request: Request) -> Login | None:
         """The researcher's session, if there is a valid one."""
         cookie = request.cookies.get(self.researcher)
         if cookie is None:
             return None
         try:
-            name = self._logins.loads(cookie, max_age=RESEARCHER_HOURS * 3600)
+            content = self._logins.loads(cookie, max_age=RESEARCHER_HOURS * 3600)
         except BadSignature:
             return None
-        return name if isinstance(name, str) else None
+        return Login(str(content["s"]), str(content["w"])) if isinstance(content, dict) else None
 
-    def set_login(self, request: Request, response: Response, name: str) -> None:
-        """Set the cookie of a researcher's session; `name` is new at every login."""
-        signed = str(self._logins.dumps(name))
+    def set_login(self, request: Request, response: Response, login: Login) -> None:
+        """Set the cookie of a researcher's session."""
+        signed = str(self._logins.dumps({"s": login.session, "w": login.who}))
         self._set_login(request, response, signed, RESEARCHER_HOURS * 3600)
 
     def end_login(self, request: Request, response: Response) -> None:

@@ -13,7 +13,8 @@ from dialens.studies import SIMULATED, Study
 from dialens.studies.design import MTurkRecruiter
 from dialens.studies.recruiters import Link, Recruiter, recruiter_of
 from dialens.studies.store import OperationStore
-from dialens.web._login import HOME, STEER, check_ticket, login_name
+from dialens.web._cookies import Login
+from dialens.web._login import HOME, STEER, check_ticket, login_of
 from dialens.web._site import Site
 from dialens.web._watching import Watch
 
@@ -51,9 +52,9 @@ class Desk:
     watch: Watch
     platform: Platform
 
-    def logged_in(self, request: Request) -> str:
+    def logged_in(self, request: Request) -> Login:
         """The researcher's session."""
-        return login_name(self.site)(request)
+        return login_of(self.site)(request)
 
     @property
     def home(self) -> str:
@@ -61,19 +62,23 @@ class Desk:
         return self.site.root + HOME
 
     @property
-    def operating(self) -> OperationStore:
-        """Changes things in the name of the dashboard."""
+    def records(self) -> OperationStore:
+        """What is known of the people and changes of a study."""
         return OperationStore(self.site.store, "dashboard")
+
+    def operating(self, login: Login) -> OperationStore:
+        """Changes things in somebody's name."""
+        return OperationStore(self.site.store, "dashboard", login.who)
 
     def now(self) -> datetime:
         """The time."""
         return self.site.clock()
 
-    def check(self, form: Mapping[str, str], name: str) -> None:
+    def check(self, form: Mapping[str, str], login: Login) -> None:
         """Refuse a form that does not come from a page of this session."""
-        check_ticket(self.site, form, name)
+        check_ticket(self.site, form, login)
 
-    def page(self, template: str, name: str, status: int = 200, **context: Any) -> Response:
+    def page(self, template: str, login: Login, status: int = 200, **context: Any) -> Response:
         """A page of the dashboard, with what all of them show."""
         study = self.site.running.now()
         return self.site.researcher_pages.page(
@@ -85,13 +90,14 @@ class Desk:
             as_of=self.now(),
             simulated=self._simulated(),
             pays=not isinstance(self.platform.recruiter(study), Link),
-            ticket=self.site.cookies.ticket(STEER, name),
+            ticket=self.site.cookies.ticket(STEER, login.session),
+            who=login.who,
             **context,
         )
 
     def sure(
         self,
-        name: str,
+        login: Login,
         form: Mapping[str, str],
         *,
         title: str,
@@ -106,7 +112,7 @@ class Desk:
         fields = {key: value for key, value in form.items() if key not in ("ticket", "sure")}
         return self.page(
             "sure",
-            name,
+            login,
             title=title,
             lines=lines,
             action=action,
@@ -117,5 +123,5 @@ class Desk:
 
     def _simulated(self) -> tuple[int, int]:
         """How many people are simulated, and how many there are."""
-        kinds = self.operating.participants_frame(self.site.study.hash)["rater_kind"]
+        kinds = self.records.participants_frame(self.site.study.hash)["rater_kind"]
         return int((kinds == SIMULATED).sum()), len(kinds)

@@ -7,7 +7,9 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, HTTPException, Request
 from fastapi.responses import RedirectResponse, Response
 
+from dialens.studies.store import LONGEST_NAME
 from dialens.web._access import LoginPlace, password_fits
+from dialens.web._cookies import Login
 from dialens.web._forms import SentForm
 
 LOGIN, STEER = "login", "steer"
@@ -18,21 +20,21 @@ class SentToLogin(Exception):
     """Nobody is logged in."""
 
 
-def login_name(place: LoginPlace) -> Callable[[Request], str]:
-    """Gives the name of the login that a request carries; who has none is sent to the form."""
+def login_of(place: LoginPlace) -> Callable[[Request], Login]:
+    """Gives the login that a request carries; who has none is sent to the form."""
 
-    def name(request: Request) -> str:
+    def login(request: Request) -> Login:
         known = place.cookies.login(request)
         if known is None:
             raise SentToLogin
         return known
 
-    return name
+    return login
 
 
-def check_ticket(place: LoginPlace, form: Mapping[str, str], name: str) -> None:
+def check_ticket(place: LoginPlace, form: Mapping[str, str], login: Login) -> None:
     """Refuse a form that was not made for this login."""
-    if not place.cookies.is_ticket(form.get("ticket", ""), STEER, name):
+    if not place.cookies.is_ticket(form.get("ticket", ""), STEER, login.session):
         raise HTTPException(403, "This form is not yours or out of date.")
 
 
@@ -44,27 +46,30 @@ def to_login(place: LoginPlace) -> Response:
 def login_routes(place: LoginPlace) -> APIRouter:
     """The addresses at which researchers log in and out."""
     router = APIRouter(prefix=HOME, include_in_schema=False)
-    LoggedIn = Annotated[str, Depends(login_name(place))]
+    LoggedIn = Annotated[Login, Depends(login_of(place))]
 
     @router.get("/login")
     def login_page(request: Request) -> Response:
         return _login_page(place, request)
 
     @router.post("/login")
-    def login(request: Request, form: SentForm) -> Response:
+    def log_in(request: Request, form: SentForm) -> Response:
         # The name before the login counts for the form only: a new one comes with the password.
         before = request.cookies.get(_before(place), "")
+        who = _tidy_name(form.get("who", ""))
         if not before or not place.cookies.is_ticket(form.get("ticket", ""), LOGIN, before):
-            return _login_page(place, request, 403, "The form was out of date. Please try again.")
+            sorry = "The form was out of date. Please try again."
+            return _login_page(place, request, 403, sorry, who)
         if not password_fits(place, request, form.get("password", "")):
-            return _login_page(place, request, 401, "This is not the password.")
+            return _login_page(place, request, 401, "This is not the password.", who)
         response = RedirectResponse(f"{place.cookies.root}{HOME}", 303)
-        place.cookies.set_login(request, response, secrets.token_urlsafe(24))
+        login = Login(secrets.token_urlsafe(24), who)
+        place.cookies.set_login(request, response, login)
         return response
 
     @router.post("/logout")
-    def logout(request: Request, name: LoggedIn, form: SentForm) -> Response:
-        check_ticket(place, form, name)
+    def logout(request: Request, login: LoggedIn, form: SentForm) -> Response:
+        check_ticket(place, form, login)
         response = to_login(place)
         place.cookies.end_login(request, response)
         return response
@@ -72,16 +77,26 @@ def login_routes(place: LoginPlace) -> APIRouter:
     return router
 
 
+def _tidy_name(text: str) -> str:
+    """A name as one short line."""
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())[:LONGEST_NAME]
+
+
 def _before(place: LoginPlace) -> str:
     return f"{place.cookies.name}-login"
 
 
 def _login_page(
-    place: LoginPlace, request: Request, status: int = 200, message: str = ""
+    place: LoginPlace, request: Request, status: int = 200, message: str = "", who: str = ""
 ) -> Response:
     fresh = secrets.token_urlsafe(24)
     page = place.researcher_pages.page(
-        "login", status, ticket=place.cookies.ticket(LOGIN, fresh), message=message
+        "login",
+        status,
+        ticket=place.cookies.ticket(LOGIN, fresh),
+        message=message,
+        who=who,
+        longest=LONGEST_NAME,
     )
     page.set_cookie(
         _before(place),

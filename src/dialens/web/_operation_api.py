@@ -41,6 +41,7 @@ class ChangeInfo(BaseModel):
 
     at: datetime
     by: str
+    who: str | None
     what: str
     participant: str | None
     before: Any
@@ -139,6 +140,7 @@ def operation_routes(site: Site) -> APIRouter:
             ChangeInfo(
                 at=row["at"],
                 by=row["by"],
+                who=row["who"],
                 what=row["what"],
                 participant=row["rater"],
                 before=loads(row["before"]),

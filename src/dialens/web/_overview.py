@@ -7,6 +7,7 @@ from fastapi.responses import RedirectResponse, Response
 
 from dialens.agents import KINDS
 from dialens.studies.store import COMPLETED, OperationStore
+from dialens.web._cookies import Login
 from dialens.web._desk import Desk
 from dialens.web._forms import SentForm
 from dialens.web._login import HOME
@@ -21,32 +22,32 @@ def overview_routes(desk: Desk) -> APIRouter:
     """The addresses of the first page and of the screens."""
     router = APIRouter(prefix=HOME, include_in_schema=False)
     site, watch = desk.site, desk.watch
-    LoggedIn = Annotated[str, Depends(desk.logged_in)]
+    LoggedIn = Annotated[Login, Depends(desk.logged_in)]
 
     @router.get("")
-    def home(name: LoggedIn) -> Response:
+    def home(login: LoggedIn) -> Response:
         seen = watch.overview(desk.now())
-        return desk.page("home", name, seen=seen, stands=stands(desk), does=_DOES, why=KINDS)
+        return desk.page("home", login, seen=seen, stands=stands(desk), does=_DOES, why=KINDS)
 
     @router.get("/screens")
-    def screens(name: LoggedIn) -> Response:
+    def screens(login: LoggedIn) -> Response:
         seen = watch.overview(desk.now())
         cells = {
             cell.cell: [row for row in seen.dropout if row["cell"] == cell.cell]
             for cell in seen.cells
         }
-        return desk.page("screens", name, seen=seen, cells=cells)
+        return desk.page("screens", login, seen=seen, cells=cells)
 
     @router.post("/cells")
-    def steer(name: LoggedIn, form: SentForm) -> Response:
-        desk.check(form, name)
+    def steer(login: LoggedIn, form: SentForm) -> Response:
+        desk.check(form, login)
         cell, state = form.get("cell", ""), form.get("state", "")
         check_state(state)
         chosen = [one.name for one in site.study.cells] if not cell else [cell]
         check_cell(site, chosen[0])
         if state == "closed" or not cell:
             asked = desk.sure(
-                name,
+                login,
                 form,
                 title=f"{_DOES[state]} {cell or 'every cell'}?",
                 lines=_consequences(state, len(chosen)),
@@ -57,7 +58,7 @@ def overview_routes(desk: Desk) -> APIRouter:
             if asked is not None:
                 return asked
         for one in chosen:
-            set_state(site, one, state, by="dashboard")
+            set_state(site, one, state, desk.operating(login))
         return RedirectResponse(desk.home, 303)
 
     return router
@@ -66,13 +67,13 @@ def overview_routes(desk: Desk) -> APIRouter:
 def stands(desk: Desk) -> Standing:
     """Where the study stands now."""
     site = desk.site
-    people = desk.operating.participants_frame(site.study.hash)
+    people = desk.records.participants_frame(site.study.hash)
     cells = site.store.progress(site.study.hash)
     running = site.running.now()
     wanted = sum(cell.target for cell in cells)
     return standing(
         cells,
-        people["begun_at"].min(),  # type: ignore[arg-type]
+        min(people["begun_at"].drop_nulls(), default=None),
         desk.now(),
         finished=people.filter(people["state"] == COMPLETED).height,
         cost=desk.platform.recruiter(running).estimate(running, max(wanted, 1)),
@@ -91,11 +92,11 @@ def check_cell(site: Site, cell: str) -> None:
         raise HTTPException(404, "There is no such cell.")
 
 
-def set_state(site: Site, cell: str, state: str, *, by: str) -> None:
-    """Open, pause or close a cell; `by` is logged."""
+def set_state(site: Site, cell: str, state: str, operating: OperationStore) -> None:
+    """Open, pause or close a cell, in the name of whoever operates."""
     check_cell(site, cell)
     check_state(state)
-    OperationStore(site.store, by).set_cell(site.study.hash, cell, state, now=site.clock())
+    operating.set_cell(site.study.hash, cell, state, now=site.clock())
 
 
 def _consequences(state: str, cells: int) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from fastapi.responses import RedirectResponse, Response
 from dialens.analysis.bias import FLAGS
 from dialens.base import DialensError
 from dialens.studies.store import History, UnknownParticipant, histories
+from dialens.web._cookies import Login
 from dialens.web._desk import Desk
 from dialens.web._forms import SentForm
 from dialens.web._login import HOME
@@ -40,16 +41,16 @@ def people_routes(desk: Desk) -> APIRouter:
     """The addresses of the people who took part."""
     router = APIRouter(prefix=HOME, include_in_schema=False)
     people = People(desk.site, desk.watch)
-    LoggedIn = Annotated[str, Depends(desk.logged_in)]
+    LoggedIn = Annotated[Login, Depends(desk.logged_in)]
 
     @router.get("/people")
     def table(
-        name: LoggedIn, chosen: Selected, page: Annotated[int, Query(ge=1, le=100_000)] = 1
+        login: LoggedIn, chosen: Selected, page: Annotated[int, Query(ge=1, le=100_000)] = 1
     ) -> Response:
-        return desk.page("people", name, **_table(people.rows(), chosen, page))
+        return desk.page("people", login, **_table(people.rows(), chosen, page))
 
     @router.get("/people.csv")
-    def download(name: LoggedIn, chosen: Selected) -> Response:
+    def download(login: LoggedIn, chosen: Selected) -> Response:
         file = f"{desk.site.study.name}-people.csv"
         return Response(
             as_csv(chosen.of(people.rows())),
@@ -58,10 +59,10 @@ def people_routes(desk: Desk) -> APIRouter:
         )
 
     @router.get("/code")
-    def code(name: LoggedIn, code: Annotated[str, Query(max_length=100)] = "") -> Response:
+    def code(login: LoggedIn, code: Annotated[str, Query(max_length=100)] = "") -> Response:
         holders = [
             holder
-            for holder in desk.operating.code_holders(code)
+            for holder in desk.records.code_holders(code)
             if holder.study == desk.site.study.name
         ]
         if len(holders) == 1:
@@ -71,19 +72,19 @@ def people_routes(desk: Desk) -> APIRouter:
             return RedirectResponse(f"{desk.home}/people?{urlencode({'find': code.strip()})}", 303)
         sorry = f"Nobody has the completion code {code.strip()!r} in this study." if code else ""
         shown = _table(people.rows(), Selection(), 1)
-        return desk.page("people", name, 404 if code else 200, **shown | {"sorry": sorry})
+        return desk.page("people", login, 404 if code else 200, **shown | {"sorry": sorry})
 
     @router.get("/people/{participant}")
     def person(
-        name: LoggedIn,
+        login: LoggedIn,
         participant: Pseudonym,
         code: Annotated[str, Query(max_length=100)] = "",
     ) -> Response:
-        return _person_page(desk, people, name, participant, code=code)
+        return _person_page(desk, people, login, participant, code=code)
 
     @router.get("/people/{participant}/replay")
     def replay(
-        name: LoggedIn,
+        login: LoggedIn,
         participant: Pseudonym,
         attempt: Annotated[int, Query(ge=1, le=10_000)] = 1,
         index: Annotated[int, Query(ge=0, le=100_000)] = 0,
@@ -92,26 +93,28 @@ def people_routes(desk: Desk) -> APIRouter:
         shown = replayed(desk.site, history, index)
         if shown is None:
             raise HTTPException(404, "This version of the study cannot be shown any more.")
-        return desk.page("replay", name, participant=participant, history=history, shown=shown)
+        return desk.page("replay", login, participant=participant, history=history, shown=shown)
 
     @router.post("/people/{participant}/excluded")
-    def exclude(name: LoggedIn, participant: Pseudonym, form: SentForm) -> Response:
-        desk.check(form, name)
+    def exclude(login: LoggedIn, participant: Pseudonym, form: SentForm) -> Response:
+        desk.check(form, login)
         _histories(desk, participant)
         try:
             if form.get("excluded") == "no":
-                desk.operating.include(participant, now=desk.now())
+                desk.operating(login).include(participant, now=desk.now())
             else:
-                desk.operating.exclude(participant, form.get("why", "")[:2_000], now=desk.now())
+                desk.operating(login).exclude(
+                    participant, form.get("why", "")[:2_000], now=desk.now()
+                )
         except DialensError as error:
-            return _person_page(desk, people, name, participant, sorry=str(error))
+            return _person_page(desk, people, login, participant, sorry=str(error))
         return RedirectResponse(f"{desk.home}/people/{participant}", 303)
 
     @router.post("/people/{participant}/paid")
-    def paid(name: LoggedIn, participant: Pseudonym, form: SentForm) -> Response:
-        desk.check(form, name)
+    def paid(login: LoggedIn, participant: Pseudonym, form: SentForm) -> Response:
+        desk.check(form, login)
         _histories(desk, participant)
-        desk.operating.mark_paid(participant, paid=form.get("paid") != "no", now=desk.now())
+        desk.operating(login).mark_paid(participant, paid=form.get("paid") != "no", now=desk.now())
         return RedirectResponse(f"{desk.home}/people/{participant}", 303)
 
     return router
@@ -138,18 +141,18 @@ def _table(rows: list[PersonRow], chosen: Selection, page: int) -> dict[str, Any
 
 
 def _person_page(
-    desk: Desk, people: People, name: str, participant: str, *, code: str = "", sorry: str = ""
+    desk: Desk, people: People, login: Login, participant: str, *, code: str = "", sorry: str = ""
 ) -> Response:
     attempts = _histories(desk, participant)
     row = next(one for one in people.rows() if one.participant == participant)
     changes = [
         change
-        for change in desk.operating.changes_frame(attempts[0].session.study).iter_rows(named=True)
+        for change in desk.records.changes_frame(attempts[0].session.study).iter_rows(named=True)
         if change["rater"] == participant
     ]
     return desk.page(
         "person",
-        name,
+        login,
         409 if sorry else 200,
         row=row,
         quality=people.quality(attempts[0].session.study, participant),

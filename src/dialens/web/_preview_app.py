@@ -315,7 +315,7 @@ def _add_handlers(app: FastAPI) -> None:
     def unreadable(request: Request, error: Exception) -> Response:
         return JSONResponse({"detail": "The request could not be read."}, 400)
 
-    app.add_exception_handler(HTTPException, closed)  # type: ignore[arg-type]
+    app.exception_handler(HTTPException)(closed)
     app.add_exception_handler(DialensError, refused)
     app.add_exception_handler(RequestValidationError, unreadable)
 

@@ -14,6 +14,7 @@ from starlette.background import BackgroundTask
 from dialens.analysis.bias import rater_flags
 from dialens.report import write_export_handover
 from dialens.studies.export import export
+from dialens.web._cookies import Login
 from dialens.web._desk import Desk
 from dialens.web._login import HOME
 from dialens.web._overview import overview_routes
@@ -27,10 +28,10 @@ from dialens.web._site import Site
 def researcher_routes(desk: Desk) -> APIRouter:
     """The addresses that researchers use."""
     router = APIRouter(prefix=HOME, include_in_schema=False)
-    LoggedIn = Annotated[str, Depends(desk.logged_in)]
+    LoggedIn = Annotated[Login, Depends(desk.logged_in)]
 
     @router.get("/export.zip")
-    def download(name: LoggedIn) -> Response:
+    def download(login: LoggedIn) -> Response:
         return export_zip(desk.site)
 
     whole = APIRouter()

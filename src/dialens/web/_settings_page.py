@@ -9,6 +9,7 @@ from fastapi.responses import RedirectResponse, Response
 
 from dialens.base import DialensError
 from dialens.studies import JSON, Study, operation_values, settings_from
+from dialens.web._cookies import Login
 from dialens.web._desk import Desk
 from dialens.web._forms import SentForm
 from dialens.web._login import HOME
@@ -60,22 +61,22 @@ _WORDS = (
 def settings_routes(desk: Desk) -> APIRouter:
     """The addresses of settings and changes."""
     router = APIRouter(prefix=HOME, include_in_schema=False)
-    LoggedIn = Annotated[str, Depends(desk.logged_in)]
+    LoggedIn = Annotated[Login, Depends(desk.logged_in)]
 
     @router.get("/settings")
-    def settings(name: LoggedIn) -> Response:
-        return _page(desk, name)
+    def settings(login: LoggedIn) -> Response:
+        return _page(desk, login)
 
     @router.post("/settings")
-    def change(name: LoggedIn, form: SentForm) -> Response:
-        desk.check(form, name)
+    def change(login: LoggedIn, form: SentForm) -> Response:
+        desk.check(form, login)
         try:
             entries = changed(desk.site.running.now(), form)
             if entries:
                 made = settings_from(entries)
-                desk.operating.operate(desk.site.study.hash, made, now=desk.now())
+                desk.operating(login).operate(desk.site.study.hash, made, now=desk.now())
         except DialensError as error:
-            return _page(desk, name, form=form, sorry=str(error))
+            return _page(desk, login, form=form, sorry=str(error))
         return RedirectResponse(f"{desk.home}/settings#changes", 303)
 
     return router
@@ -134,13 +135,13 @@ def changed(study: Study, form: Mapping[str, str]) -> dict[str, JSON]:
 
 
 def _page(
-    desk: Desk, name: str, *, form: Mapping[str, str] | None = None, sorry: str = ""
+    desk: Desk, login: Login, *, form: Mapping[str, str] | None = None, sorry: str = ""
 ) -> Response:
     study = desk.site.running.now()
-    changes: list[dict[str, Any]] = desk.operating.changes_frame(desk.site.study.hash).to_dicts()
+    changes: list[dict[str, Any]] = desk.records.changes_frame(desk.site.study.hash).to_dicts()
     return desk.page(
         "settings",
-        name,
+        login,
         409 if sorry else 200,
         fields=setting_fields(study),
         targets={} if _has_lists(study) else study.targets,

@@ -18,9 +18,9 @@ from dialens.base import DialensError
 from dialens.studies import Study
 from dialens.studies.store import Store
 from dialens.studies.texts import Texts
-from dialens.web._cookies import CookieJar, LoginScope
+from dialens.web._cookies import CookieJar, Login, LoginScope
 from dialens.web._guard import Guard, security_headers
-from dialens.web._login import HOME, STEER, SentToLogin, login_name, login_routes, to_login
+from dialens.web._login import HOME, STEER, SentToLogin, login_of, login_routes, to_login
 from dialens.web._pages import Templates
 from dialens.web._password import Password
 from dialens.web._root_path import RootPath, root_path
@@ -147,13 +147,13 @@ def _index_app(index: Index) -> FastAPI:
 
 
 def _add_pages(app: FastAPI, index: Index) -> None:
-    LoggedIn = Annotated[str, Depends(login_name(index))]
+    LoggedIn = Annotated[Login, Depends(login_of(index))]
 
     @app.get(HOME, include_in_schema=False)
-    def home(name: LoggedIn) -> Response:
+    def home(login: LoggedIn) -> Response:
         listed = [(site, site.store.progress(site.study.hash)) for site in index.sites]
         return index.researcher_pages.page(
-            "studies", listed=listed, ticket=index.cookies.ticket(STEER, name)
+            "studies", listed=listed, ticket=index.cookies.ticket(STEER, login.session)
         )
 
     @app.get("/healthz", include_in_schema=False)
@@ -173,5 +173,5 @@ def _add_handlers(app: FastAPI, index: Index) -> None:
     def unknown(request: Request, error: Exception) -> Response:
         return to_login(index)
 
-    app.add_exception_handler(HTTPException, refused)  # type: ignore[arg-type]
+    app.exception_handler(HTTPException)(refused)
     app.add_exception_handler(SentToLogin, unknown)

@@ -186,8 +186,8 @@ def _add_handlers(app: FastAPI, site: Site) -> None:
         page.headers.update(security_headers(framed_by=site.framed_by))  # made beyond the guard
         return page
 
-    app.add_exception_handler(HTTPException, refused)  # type: ignore[arg-type]
-    app.add_exception_handler(StoreUnavailable, unavailable)  # type: ignore[arg-type]
+    app.exception_handler(HTTPException)(refused)
+    app.exception_handler(StoreUnavailable)(unavailable)
     app.add_exception_handler(EventError, unreadable)
     app.add_exception_handler(RequestValidationError, unreadable)
     app.add_exception_handler(SentToLogin, unknown)

@@ -32,6 +32,15 @@ class ProlificServer(Platform):
         self.studies: dict[str, dict[str, Any]] = {}
         self.submissions: dict[str, dict[str, Any]] = {}
         self.bulks: dict[str, list[tuple[str, Decimal]]] = {}
+        self.slow = False
+        """Whether bonuses are shown only after `settle`, as Prolific pays them in its own time."""
+        self.pending: list[tuple[str, Decimal]] = []
+
+    def settle(self) -> None:
+        """Show the bonuses that were ordered."""
+        for name, amount in self.pending:
+            self.submissions[name]["bonus_payments"].append(int(amount * 100))
+        self.pending.clear()
 
     def come(self, study: str, person: str, status: str = "AWAITING REVIEW", code: str = "") -> str:
         """A participant takes part."""
@@ -143,8 +152,9 @@ class ProlificServer(Platform):
         return Answer(201, {"id": bulk, "study": request["study_id"]})
 
     def _pay(self, bulk: str, request: dict[str, Any]) -> Answer:
-        for name, amount in self._there(self.bulks, bulk):
-            self.submissions[name]["bonus_payments"].append(int(amount * 100))
+        self.pending += self._there(self.bulks, bulk)
+        if not self.slow:
+            self.settle()
         return Answer(202, {})
 
     def _there(self, table: dict[str, Any], name: str) -> Any:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,7 @@ from dialens.base import DialensError
 from dialens.cli.study._recruit import app
 from dialens.studies import load_study
 from dialens.studies.design import MTurkRecruiter, ProlificRecruiter
-from dialens.studies.store import OperationStore, Session, Store
+from dialens.studies.store import OperationStore, PaymentStore, Session, Store
 from tests.studies.recruiters.conftest import URL
 from tests.studies.recruiters.prolific_server import ProlificServer
 from tests.studies.recruiters.turk import Turk
@@ -143,6 +145,26 @@ def test_a_bonus_by_completion_code_and_payment_is_written_down(folder: Path, tu
     assert mine.paid_at is not None
     assert theirs.paid_at is None
     done("bonus", folder, code, "--amount", "0.50", "--reason", "It took long.", "--yes", *at)
+    assert [one["AssignmentId"] for one in turk.bonuses] == [work]
+
+
+def test_a_lost_bonus_is_paid_with_again_only(folder: Path, turk: Turk) -> None:
+    at = ("--endpoint", turk.url)
+    done("create", folder, "--url", URL, "--yes", *at)
+    _, code = come(folder, "A1ANNA")
+    work = turk.hand_in(next(iter(turk.hits)), "A1ANNA", code)
+    done("approve", folder, work, "--yes", *at)
+    long_ago = datetime.now(UTC) - timedelta(hours=1)
+    with Store.open(f"sqlite:///{folder / 'study.db'}") as store:
+        payments = PaymentStore(OperationStore(store, "dashboard", "Ada"), "mturk")
+        payments.begin(load_study(folder).hash, {work: None}, Decimal("0.50"), now=long_ago)
+    pay = ("bonus", folder, "--amount", "0.50", "--reason", "It took long.", "--yes", *at)
+    told = done(*pay)
+    assert f"! {work} may not have got its bonus" in told
+    assert "There is nobody to pay" in told
+    assert turk.bonuses == []
+    assert "Paid 1." in done(*pay, "--again")
+    assert "are skipped" in done(*pay, "--again")
     assert [one["AssignmentId"] for one in turk.bonuses] == [work]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from dialens.studies.store import Session, Store, StoreUnavailable
@@ -78,7 +79,7 @@ def open_patiently(url: str) -> Store:
             time.sleep(0.05)
 
 
-def _insist(store: Store, number: int, draw: object) -> Session:
+def _insist(store: Store, number: int, draw: Callable[[], int]) -> Session:
     worker = f"{number}-{random.getrandbits(64)}"  # a retry is the same person
     while True:
         try:
@@ -87,9 +88,9 @@ def _insist(store: Store, number: int, draw: object) -> Session:
                 recruiter="link",
                 worker=worker,
                 now=NOON,
-                seed_source=draw,  # type: ignore[arg-type]
+                seed_source=draw,
             )
-            return store.admit(came.token, now=NOON, seed_source=draw)  # type: ignore[arg-type]
+            return store.admit(came.token, now=NOON, seed_source=draw)
         except StoreUnavailable:
             time.sleep(0.02)
 

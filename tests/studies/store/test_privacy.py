@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from decimal import Decimal
 from pathlib import Path
 
 import polars as pl
@@ -15,6 +16,7 @@ from dialens.studies.store import (
     ConversationStore,
     OperationStore,
     ParticipantMessage,
+    PaymentStore,
     Secrets,
     Store,
     Submission,
@@ -115,7 +117,10 @@ def test_forgetting_leaves_nothing(store: Store, keeps) -> None:
 def test_forgetting_reaches_every_table_with_people_in_it(store: Store) -> None:
     """A table added later that is not cleared is found here."""
     gone = participate(store, WORKER, "words")
-    OperationStore(store, "command").exclude(gone, "too fast", now=NOON)
+    operating = OperationStore(store, "command")
+    operating.exclude(gone, "too fast", now=NOON)
+    study = store.studies()[0].hash
+    PaymentStore(operating, "prolific").begin(study, {"work": gone}, Decimal("0.50"), now=NOON)
     store.depart(arrive(store, store.studies()[0]).token, "no_consent")
     with store.database.reading() as connection:
         before = _rows(connection)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from dialens.agents._agent import AgentError, Message
+from dialens.agents._agent import AgentError, Message, Role
 from dialens.agents.neural._conversations import Threads, TopicColumn, read_threads
 from dialens.agents.neural._examples import Examples
 from dialens.agents.neural._folder import AgentFolder, read_agent, write_agent
@@ -301,11 +301,8 @@ def answer(
         above = examples.context(row, shape.context_turns)
         turns = [words.text(examples.turn(turn, shape.turn_tokens)) for turn in above]
         person = words.text(examples.turn(row, int(examples.lengths[one])))
-        roles = ("partner", "agent")
-        history = [
-            Message(roles[(len(turns) - at + 1) % 2], text)  # type: ignore[arg-type]
-            for at, text in enumerate(turns)
-        ]
+        roles: tuple[Role, Role] = ("partner", "agent")
+        history = [Message(roles[(len(turns) - at + 1) % 2], text) for at, text in enumerate(turns)]
         try:
             reply = agent.reply(history, seed=seed + place).text
         except AgentError:

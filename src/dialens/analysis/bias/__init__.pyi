@@ -1,10 +1,11 @@
 from ._analysis import StudyAnalysis, analyse_study
 from ._cells import Resampling
 from ._consistency import consistency, consistency_differences
-from ._data import StudyData, read_study, study_data
+from ._data import StudyData, study_data
 from ._effects import effects
 from ._paper import PaperTable, paper_tables, split_effects
 from ._raters import FLAGS, flag_raters, rater_flags, robustness
+from ._reading import read_study
 from ._response_biases import response_biases
 from ._scales import LEFT_OUT, TAKEN_AS_POINTS
 from ._simulation import SimulatedStudy

@@ -1,13 +1,8 @@
-"""A rating study as one tidy table: who rated what, under which condition, and how fast.
-
-Reads what `dialens study export` writes (a folder with `ratings.parquet` and perhaps
-`questionnaires.parquet`) or any table of ratings with factors as columns.
-"""
+"""A rating study as one tidy table: who rated what, under which condition, and how fast."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -21,17 +16,13 @@ from dialens.analysis.bias._scales import (
     scale_notes,
     share_a_scale,
 )
-from dialens.analysis.people import broken_battles, name_choices, with_kinds
+from dialens.analysis.people import name_choices
 from dialens.base import DialensError, counted
-from dialens.corpus import Source
-from dialens.statistics import LABEL, load_ratings, rated_items
-from dialens.statistics.rating_files import line_of
+from dialens.statistics import LABEL, rated_items
 
 NONE = "none"
 SHOWN = "shown"
 """The level of an anchor that is not told apart any further."""
-
-EXCLUDED = "excluded participants"
 
 FACTORS = ("anchor", "layout", "deadline")
 """Factors of the design that have effects of their own; others are kept as columns."""
@@ -49,7 +40,6 @@ _ANCHOR_SHOWN = (
     "on",
 )
 _FIRST = ("none", "numerical", "textual", "both", "together", "both questions")
-_QUESTIONNAIRES = ("questionnaires.parquet", "questionnaires.csv")
 
 
 @dataclass(frozen=True)
@@ -106,91 +96,6 @@ class StudyData:
         left = self.raters.filter(~pl.col("rater").is_in(list(raters)))
         answers = self.answers.filter(~pl.col("rater").is_in(list(raters)))
         return replace(self, ratings=kept, raters=left, answers=answers)
-
-
-def read_study(
-    path: str | Path,
-    *,
-    factors: Mapping[str, str] | None = None,
-    where: Mapping[str, str] | None = None,
-    normalise: str = "auto",
-    kinds: Mapping[str, str] | None = None,
-    load: Callable[..., pl.DataFrame] = load_ratings,
-    say: Callable[[str], None] = lambda _: None,
-    with_excluded: bool = False,
-) -> StudyData:
-    """Read an export or a table of ratings.
-
-    Args:
-        path: A folder with `ratings.parquet`, or a file with ratings.
-        factors: Factors that go by another name in the table: `{"layout": "setup"}`. Names other
-            than anchor, layout and deadline become factors of their own.
-        where: Keep only ratings with these values: `{"method": "plainME"}`.
-        normalise: `log` for magnitudes, `none` for bounded scales, `auto` for what the scale of
-            each quality says.
-        kinds: The kind of answer of a quality, where the table does not say it.
-        load: What reads the ratings: `load_ratings`, or the same with options.
-        say: Called with each sentence that a reader should hear at once.
-        with_excluded: Whether people who were excluded count all the same.
-    """
-    source = Path(path)
-    named, kept = dict(factors or {}), dict(where or {})
-    ratings = with_kinds(load(source, factors=[*named.values(), *kept]), kinds or {})
-    ratings, gone = (ratings, []) if with_excluded else _without_excluded(ratings)
-    for note in gone:
-        say(f"{note.part}: {note.reason}.")
-    broken = _broken_battles(ratings, source)
-    for note in broken:
-        say(f"{note.part}: {note.reason}.")
-    for column, value in kept.items():
-        present = ratings[column].cast(pl.String)
-        if not (present == value).any():
-            seen = ", ".join(present.drop_nulls().unique().sort().head(8))
-            raise DialensError(f"No rating has {column} = {value!r}. Values: {seen}.")
-        ratings = ratings.filter(present == value)
-    ratings = ratings.with_columns(
-        ratings[column].cast(pl.String).alias(name) for name, column in named.items()
-    )
-    answers = None
-    for name in _QUESTIONNAIRES if source.is_dir() else ():
-        file = source / name
-        if file.exists():
-            answers = pl.read_parquet(file) if file.suffix == ".parquet" else pl.read_csv(file)
-            break
-    data = study_data(ratings, answers, factors=list(named), normalise=normalise)
-    return replace(data, notes=(*gone, *broken, *data.notes))
-
-
-def _without_excluded(ratings: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
-    """Ratings without those of people whom the researcher excluded, and a note that says so."""
-    if "excluded" not in ratings.columns:
-        return ratings, []
-    said = pl.col("excluded").cast(pl.String).str.to_lowercase() == "true"
-    gone = ratings.filter(said)
-    if not gone.height:
-        return ratings, []
-    people = counted(gone["rater"].n_unique(), "person", "people")
-    note = Note(EXCLUDED, f"{people} and {counted(gone.height, 'rating')} are left out")
-    return ratings.filter(said.is_null() | ~said), [note]
-
-
-def _broken_battles(ratings: pl.DataFrame, source: Path) -> list[Note]:
-    """Says which pair keeps a table of battles from being read as such."""
-    notes = []
-    for quality, whole, broken, row in broken_battles(ratings):
-        place = f"row {row + 1}"
-        if source.is_file() and ".csv" in source.suffixes and not {".gz"} & set(source.suffixes):
-            place = f"line {line_of(Source(source), row)}"
-        notes.append(
-            Note(
-                quality,
-                f"{whole:,} pairs of rows are battles (one 1 and one 0, or two halves), but "
-                f"{counted(broken, 'pair')} {'is' if broken == 1 else 'are'} not whole, the first "
-                f"at {place}: read as ratings. Complete it, or leave it out with "
-                f"--scale {quality}=pairwise",
-            )
-        )
-    return notes
 
 
 def study_data(

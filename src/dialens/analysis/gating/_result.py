@@ -17,6 +17,8 @@ _FINE = 0.1
 _MOST_NEEDED = 100_000
 _OF_CHANGE = {"drop": "a drop of", "rise": "a rise of", "change": "a change of"}
 
+_NAMED = 2
+
 
 class Outcome(StrEnum):
     """What an interval says of a rule."""
@@ -238,9 +240,13 @@ class GateResult:
         ]
         against = f" against {self.baseline}" if self.baseline else ""
         word = "passed" if self.passed else "failed"
+        stopping = [check.name for check in self.checks if self.stops(check)]
+        if len(stopping) > _NAMED:
+            stopping[_NAMED:] = [f"{len(stopping) - _NAMED:,} more"]
         return (
             f"Gate {word}: {self.run}{against}, "
             f"{counted(len(self.checks), 'check')}: {listed(counts)}"
+            + (f" ({listed(stopping)})" if stopping else "")
         )
 
     @property

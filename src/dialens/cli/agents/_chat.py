@@ -10,7 +10,7 @@ import typer
 
 from dialens.agents import AgentError, AgentSpec, Reply, label_of, make_agent, parse_agent
 from dialens.agents.talks import Chat, add_to_corpus, refuse_foreign
-from dialens.base import DialensError
+from dialens.base import DialensError, counted
 from dialens.cli._options import Seed, shown
 from dialens.cli.agents._options import Settings, with_settings
 
@@ -124,4 +124,4 @@ def _end(talk: Chat, spec: AgentSpec, output: Path | None) -> None:
         print("Nothing was answered, so nothing is kept.")
         return
     dialog = add_to_corpus(talk, spec, output)
-    print(f"Kept as {dialog}, {len(talk.turns)} turns → {shown(output)}")
+    print(f"Kept as {dialog} with {counted(len(talk.turns), 'turn')} in {shown(output)}.")

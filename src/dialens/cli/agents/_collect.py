@@ -19,7 +19,7 @@ from dialens.agents.talks import (
     work_folder,
 )
 from dialens.agents.talks import collect as collect_talks
-from dialens.base import DialensError, progress
+from dialens.base import DialensError, counted, progress
 from dialens.cli._options import Force, shown
 from dialens.cli._terminal import plain_console, plain_table
 from dialens.cli.agents._options import Settings, agents_extra, with_settings
@@ -218,7 +218,8 @@ def _show_plan(plan: CollectionPlan) -> None:
 
 def _show_done(done: Collected) -> None:
     before = f" ({done.before:,} were there already)" if done.before else ""
-    print(f"{done.dialogues:,} dialogs, {done.turns:,} turns → {shown(done.folder)}{before}")
+    dialogues, turns = counted(done.dialogues, "dialogue"), counted(done.turns, "turn")
+    print(f"{shown(done.folder)} holds {dialogues} with {turns}{before}.")
     table = plain_table(
         "who", numbers=("replies", "requests", "tokens read", "tokens written", "cost")
     )

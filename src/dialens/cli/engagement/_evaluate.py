@@ -225,12 +225,17 @@ def _print(rows: Sequence[dict[str, Any]]) -> None:
         grid = plain_table()
         for head in (f"{corpus}: {quality}", "Pearson", "Spearman", "given log length"):
             grid.add_column(head, overflow="fold", no_wrap=head != f"{corpus}: {quality}")
-        for row in group:
+        listed_rows = list(group)
+        ours = next((row for row in listed_rows if row["scorer"] == "model"), None)
+        if ours is not None:
+            found = _coefficient(Estimate(**ours["spearman"]))
+            print(f"The model and {quality} in {corpus}: Spearman {found}, {n:,} replies.")
+        for row in listed_rows:
             kinds = ("pearson", "spearman", "pearson_given_log_length")
             numbers = [_coefficient(Estimate(**row[kind])) for kind in kinds]
             grid.add_row(row["scorer"], *numbers, style="bold" if row["scorer"] == "model" else "")
         console.print(grid)
-        console.print(f"{n:,} replies\n", style="dim", highlight=False)
+        console.print()
     for clusters in dict.fromkeys(row["clustered_by"] for row in rows):
         print(f"Intervals (95 %) over {clusters}.")
 

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from dialens.base import duration, progress
+from dialens.base import counted, duration, progress
 from dialens.cli._options import OnErrorOption, shown
 from dialens.cli._terminal import plain_console
 from dialens.corpus import OnError
@@ -85,14 +85,14 @@ def _show_plan(planned: IngestPlan, work: Path, on_error: OnError) -> None:
 
 
 def _show_done(done: Ingested, work: Path) -> None:
+    print(
+        f"{shown(work)} holds {counted(done.total('comments'), 'comment')} and "
+        f"{counted(done.total('submissions'), 'submission')} of "
+        f"{counted(len(done.sources), 'dump')} in {counted(done.total('shards'), 'shard')} "
+        f"({duration(done.seconds)})."
+    )
     for name in done.known:
         print(f"{name}: there already, not read again.")
-    print(
-        f"{done.total('comments'):,} comments and {done.total('submissions'):,} submissions of "
-        f"{len(done.sources):,} {'dump' if len(done.sources) == 1 else 'dumps'} in "
-        f"{done.total('shards'):,} {'shard' if done.total('shards') == 1 else 'shards'} → "
-        f"{shown(work)} ({duration(done.seconds)})"
-    )
     if rejects := done.total("rejects"):
         were = "record was" if rejects == 1 else "records were"
         print(f"{rejects:,} {were} left out; see {shown(work / REJECTS_FOLDER)}.")

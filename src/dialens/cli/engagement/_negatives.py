@@ -84,10 +84,10 @@ def negatives(
                 table.write_parquet(folder / PARTS[name])
             _write_counts(mixed, recipe, folder / NEGATIVES)
             recorder.finish(folder / RUN)
+    print(f"Mixed negatives by rule into {shown(output)}:")
     for name, table in mixed.items():
         counts = ", ".join(f"{count:,} {kind}" for kind, count in count_made(table).items())
-        print(f"{name}: {counts}")
-    print(f"\n{shown(output)}")
+        print(f"  {name}: {counts}")
 
 
 def make_recipe(

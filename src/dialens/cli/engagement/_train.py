@@ -147,9 +147,10 @@ def train(
             )
         recorder.finish(scratch / RUN)
     shutil.rmtree(state)
+    best = best_seed(results).seed
+    print(f"{shown(output)} holds the model that did best on validation, that of seed {best}.\n")
     print_summary(summarise(results))
-    print(f"\nBest on validation: seed {best_seed(results).seed}.")
-    print(f"{shown(output)}: model with {CARD}, {TRAINING}, {RUN}")
+    print(f"\n{shown(output)}: model with {CARD}, {TRAINING}, {RUN}")
 
 
 def training_data(red: Path, context_turns: int) -> TrainingData:

@@ -1,5 +1,6 @@
 """`dialens study analyze`: what raters said, and what biased them."""
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -8,7 +9,16 @@ import typer
 from dialens.analysis.bias import Resampling, analyse_study, read_study
 from dialens.analysis.people import People, who_took_part
 from dialens.base import RUN, DialensError, Recorder, atomic_folder, listed
-from dialens.cli._options import Force, OnErrorOption, Resamples, Seed, names, reads_anything, shown
+from dialens.cli._options import (
+    Figures,
+    Force,
+    OnErrorOption,
+    Resamples,
+    Seed,
+    names,
+    reads_anything,
+    shown,
+)
 from dialens.cli._rating_options import (
     ColumnOption,
     ParticipantsOption,
@@ -16,7 +26,7 @@ from dialens.cli._rating_options import (
     ratings_from,
     scales_given,
 )
-from dialens.cli._tables_and_figures import FIGURES, Figures, print_figures, write_asked
+from dialens.cli._tables_and_figures import FIGURES, print_figures, write_asked
 from dialens.cli._terminal import plain_console
 from dialens.cli.study._analyze_source import Versions, is_study, open_source
 from dialens.cli.study._database import (
@@ -178,7 +188,7 @@ def analyze(
                 smallest=matters,
                 scales=kinds,
                 lower=lower,
-                progress=lambda step: print(f"… {step}"),
+                progress=lambda step: print(f"… {step}", file=sys.stderr, flush=True),
             )
         with recorder.step("report"):
             summary = write_study(

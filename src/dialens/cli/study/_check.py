@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dialens.base import counted
 from dialens.cli._options import Seed
 from dialens.cli._terminal import plain_console, plain_table
 from dialens.cli.study._extra import studies_extra
@@ -42,7 +43,12 @@ def check(
     estimated = estimate(loaded, seed=seed)
     chosen = loaded.cell(cell).name if cell else loaded.cells[0].name
     design = loaded.design
-    print(f"{design.title} ({loaded.name}, version {design.version}, {loaded.hash[:12]})")
+    longest = max(cell.minutes for cell in estimated.cells)
+    print(
+        f"{loaded.name} can be run: {counted(estimated.participants, 'participant')} in "
+        f"{counted(len(estimated.cells), 'cell')}, up to {longest:.0f} minutes each."
+    )
+    print(f"{design.title} (version {design.version}, {loaded.hash[:12]})")
     print(
         f"{holds(loaded)}; qualities: "
         + ", ".join(f"{name} ({q.instrument.kind})" for name, q in design.qualities.items())

@@ -74,8 +74,9 @@ def export(
         if worker_ids is not None:
             _write_ids(store, records, worker_ids)
     print(
-        f"{done.participants:,} participants, {done.ratings:,} ratings, {done.answers:,} answers, "
-        f"{done.events:,} events."
+        f"Exported {counted(done.ratings, 'rating')} by "
+        f"{counted(done.participants, 'participant')} to {shown(output)}, with "
+        f"{counted(done.answers, 'answer')} and {counted(done.events, 'event')} in all."
     )
     if done.excluded:
         people = counted(done.excluded, "person is", "people are")

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from dialens.base import DialensError
+from dialens.base import DialensError, counted
 from dialens.cli._terminal import plain_console, plain_table
 from dialens.cli.study._database import DatabaseOption, StudyPath, recorded_study
 from dialens.cli.study._extra import studies_extra
@@ -45,9 +45,12 @@ def operate(
         if set:
             settings = settings_from(_entries(set))
             changes = operating.operate(record.hash, settings, now=datetime.now(UTC))
+            if not changes:
+                print(f"Nothing has changed: {record.name} is run like this already.")
+                return
+            print(f"{record.name} is run like this from now on, {counted(len(changes), 'change')}:")
             for change in changes:
-                print(change)
-            print(f"{len(changes)} changed, from now on." if changes else "Nothing has changed.")
+                print(f"  {change}")
             return
         print(f"{record.name}, version {record.version}, is run like this:")
         values = operation_values(record.study.design)

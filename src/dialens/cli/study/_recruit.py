@@ -238,6 +238,14 @@ def bonus(
         str, typer.Option("--amount", help="Amount for each person, e.g. 0.50.")
     ] = "",
     reason: Annotated[str, typer.Option("--reason", help="What the person will read.")] = "",
+    again: Annotated[
+        bool,
+        typer.Option(
+            "--again",
+            help="Pay whose bonus was begun before and is not shown by the platform: look there "
+            "first.",
+        ),
+    ] = False,
     db: DatabaseOption = None,
     production: Production = False,
     endpoint: Endpoint = None,
@@ -246,7 +254,8 @@ def bonus(
     """Pay a bonus, to those named or to all who completed and are approved.
 
     People are named by their work, pseudonym or completion code. Whoever already got a bonus of
-    this amount is skipped.
+    this amount is skipped. A bonus is written down before it is paid: one whose answer got lost is
+    named, and paid only with --again.
 
     [bold]Examples[/]
 
@@ -255,22 +264,41 @@ def bonus(
     each = _amount(amount)
     if not reason.strip():
         raise DialensError("A bonus needs a --reason, which the person reads.")
+    with studies_extra():
+        from dialens.studies.recruiters import bonuses_due, pay_bonuses
+        from dialens.studies.store import OperationStore, PaymentStore
     with recorded_study(study, db) as (store, record):
         recruiter, taken = _recorded(record, production=production, endpoint=endpoint)
         matched = _matched(store, record, recruiter, recruiter.postings(taken))
         chosen_ids = [work_of(store, matched, name) for name in work or ()]
-    able = [entry for entry in matched if entry.work.state == "approved" and not entry.doubt]
-    chosen = _named(matched, chosen_ids) if work else able
-    due = [entry.work for entry in chosen if each not in entry.work.bonuses]
-    if len(due) < len(chosen):
-        print(f"{len(chosen) - len(due)} got a bonus of {each} before and are skipped.")
-    if not due:
-        print("There is nobody to pay.")
-        return
-    print(f"Bonus: {recruiter.bonus_cost(taken, each, len(due))}")
-    _agree("Pay them?", yes=yes)
-    recruiter.bonus(due, each, reason.strip())
-    print(f"Paid {len(due)}.")
+        able = [entry for entry in matched if entry.work.state == "approved" and not entry.doubt]
+        chosen = _named(matched, chosen_ids) if work else able
+        payments = PaymentStore(OperationStore(store, "command"), recruiter.name)
+        due = bonuses_due(payments, taken.hash, chosen, each)
+        unsure = {one.work for one in due.unsure} if again else set()
+        works = [*due.works, *(entry for entry in chosen if entry.work.id in unsure)]
+        if due.got:
+            print(f"{len(due.got)} got a bonus of {each} before and are skipped.")
+        for one in due.unsure:
+            do = "is paid again" if again else f"look at {recruiter.name}, then pay it with --again"
+            print(f"! {one.work} may not have got its bonus ({one}): {do}.")
+        if not works:
+            print("There is nobody to pay.")
+            return
+        print(f"Bonus: {recruiter.bonus_cost(taken, each, len(works))}")
+        _agree("Pay them?", yes=yes)
+        for name in unsure:
+            payments.release(taken.hash, name, each, now=datetime.now(UTC))
+        pay_bonuses(
+            payments,
+            recruiter,
+            taken,
+            works,
+            each,
+            reason.strip(),
+            clock=lambda: datetime.now(UTC),
+        )
+    print(f"Paid {len(works)}.")
 
 
 @app.command("expire")

@@ -27,13 +27,14 @@ def first_row(source: Source) -> dict[str, str]:
     return dict(zip(*rows, strict=False)) if len(rows) == 2 else {}
 
 
-def table_rows(source: Source, intake: Intake) -> Iterator[tuple[int, dict[str, str]]]:
-    """Each row with the line on which it begins; rows that cannot be read go to `intake`."""
+def csv_rows(
+    source: Source, delimiter: str = ","
+) -> Iterator[tuple[int, list[str], RecordError | None]]:
+    """The line on which each row begins, its cells, and what is wrong with it; no empty rows."""
     broken: list[RecordError] = []
-    rows = csv.reader(_texts(source, broken), strict=True)
+    rows = csv.reader(_texts(source, broken), delimiter=delimiter, strict=True)
     limit = csv.field_size_limit(MAX_RECORD_BYTES)
     try:
-        header: list[str] | None = None
         while True:
             line = rows.line_num + 1
             try:
@@ -49,18 +50,29 @@ def table_rows(source: Source, intake: Intake) -> Iterator[tuple[int, dict[str, 
                     )
                 )
                 cells = []
-            if header is None:
-                header = cells
-            elif broken:
-                intake.reject(source.path, line, broken[0])
-                broken.clear()
-            elif cells and len(cells) != len(header):
-                what = f"has {len(cells)} cells where the header has {len(header)}"
-                intake.reject(source.path, line, RecordError(what, seen=",".join(cells)))
-            elif cells:
-                yield line, dict(zip(header, cells, strict=True))
+            problem = broken[0] if broken else None
+            broken.clear()
+            if cells or problem is not None:
+                yield line, cells, problem
     finally:
         csv.field_size_limit(limit)
+
+
+def table_rows(source: Source, intake: Intake) -> Iterator[tuple[int, dict[str, str]]]:
+    """Each row with the line on which it begins; rows that cannot be read go to `intake`."""
+    header: list[str] | None = None
+    for line, cells, problem in csv_rows(source):
+        if problem is not None:
+            intake.reject(source.path, line, problem)
+        if header is None:
+            header = cells
+        elif problem is not None:
+            continue
+        elif len(cells) != len(header):
+            what = f"has {len(cells)} cells where the header has {len(header)}"
+            intake.reject(source.path, line, RecordError(what, seen=",".join(cells)))
+        else:
+            yield line, dict(zip(header, cells, strict=True))
 
 
 def _texts(source: Source, broken: list[RecordError]) -> Iterator[str]:

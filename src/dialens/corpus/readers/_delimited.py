@@ -19,10 +19,11 @@ import polars as pl
 from dialens.base import DialensError
 from dialens.corpus._checks import FLAW, LINE
 from dialens.corpus._columns import column_names, turn_columns
-from dialens.corpus._intake import Intake, RecordError, message, not_utf8
-from dialens.corpus._source import MAX_RECORD_BYTES, Source, all_lines
+from dialens.corpus._intake import Intake, RecordError, message
+from dialens.corpus._source import Source
 from dialens.corpus._tables import RATINGS, REFERENCES, TURNS, Tables
 from dialens.corpus._tabular import gathered, read_rows
+from dialens.corpus.readers._cells import csv_rows
 
 _ROWS = 50_000
 _BESIDE = {"ratings": RATINGS, "references": REFERENCES}
@@ -102,7 +103,7 @@ def _frames(
     source: Source, delimiter: str, flaws: dict[int, RecordError]
 ) -> Iterator[pl.DataFrame]:
     """The rows as text; what is wrong with a row comes into `flaws`, by its line."""
-    rows = _rows(source, delimiter, flaws)
+    rows = delimited_rows(source, delimiter, flaws)
     header = [cell.strip() for cell in next(rows, (1, []))[1]]
     plain = [name.lower() for name in header]
     repeated = next((name for name in plain if plain.count(name) > 1), None)
@@ -130,50 +131,14 @@ def _ragged(cells: int, width: int) -> RecordError:
     )
 
 
-def _rows(
+def delimited_rows(
     source: Source, delimiter: str, flaws: dict[int, RecordError]
 ) -> Iterator[tuple[int, list[str]]]:
-    """The line on which each row begins, and its cells."""
-    met: dict[int, RecordError] = {}
-    reader = csv.reader(_texts(source, met), delimiter=delimiter, strict=True)
-    limit = csv.field_size_limit(MAX_RECORD_BYTES)
-    try:
-        while True:
-            begins = reader.line_num + 1
-            try:
-                cells = next(reader)
-            except StopIteration:
-                return
-            except csv.Error as error:
-                cells = []
-                flaws[begins] = _broken(error)
-            while met:
-                flaws[begins] = met.pop(next(iter(met)))
-            if cells or begins in flaws:
-                yield begins, cells
-    finally:
-        csv.field_size_limit(limit)
-
-
-def _texts(source: Source, met: dict[int, RecordError]) -> Iterator[str]:
-    for number, raw, problem in all_lines(source):
-        if problem:
-            met[number] = problem
-            yield "\n"
-            continue
-        try:
-            yield raw.decode() + "\n"
-        except UnicodeDecodeError as error:
-            met[number] = not_utf8(error)
-            yield raw.decode(errors="replace") + "\n"
-
-
-def _broken(error: csv.Error) -> RecordError:
-    return RecordError(
-        f"cannot be taken apart ({error})",
-        remedy="A quote inside a quoted cell is written twice, and every quoted cell is closed. "
-        "Mend the row, or leave such dialogs out with --on-error skip.",
-    )
+    """The line and the cells of each row, the header's first; what is wrong comes into `flaws`."""
+    for line, cells, problem in csv_rows(source, delimiter):
+        if problem is not None:
+            flaws[line] = problem
+        yield line, cells
 
 
 def _read_beside(
@@ -234,10 +199,3 @@ TSV = DelimitedReader(
     example="".join("\t".join(row) + "\n" for row in _EXAMPLE),
     delimiters="\t",
 )
-
-
-def delimited_rows(
-    source: Source, delimiter: str, flaws: dict[int, RecordError]
-) -> Iterator[tuple[int, list[str]]]:
-    """The line and the cells of each row, the header's first; what is wrong comes into `flaws`."""
-    return _rows(source, delimiter, flaws)

@@ -4,7 +4,6 @@ Each day of a channel is a dialogue. Authors whom Discord marks as bots are agen
 such mark. Joins, pins, calls, and messages with nothing but attachments or embeds are no turns.
 """
 
-import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
@@ -16,11 +15,9 @@ from dialens.corpus._reading import UNREADABLE, as_record_error
 from dialens.corpus._source import Source, json_values
 from dialens.corpus.readers._cells import header_of, table_rows
 from dialens.corpus.readers._fields import moment
-from dialens.corpus.readers._posts import ChatReader, Post
+from dialens.corpus.readers._posts import ChatReader, Post, said_before_messages
 
 _SPOKEN = ("Default", "Reply", "ChatInputCommand", "ContextMenuCommand", "0", "19", "20", "23")
-_OPENING = re.compile(rb'\A\s*\{.*?"messages"\s*:\s*\[', re.DOTALL)
-_OBJECT = msgspec.json.Decoder(dict[str, Any])
 _COLUMNS = ("AuthorID", "Author", "Date", "Content")
 _CSV_TIMES = ("%m/%d/%Y %I:%M %p", "%m/%d/%Y %H:%M", "%d-%b-%y %I:%M %p", "%d/%m/%Y %H:%M")
 _KEPT = ("attachments", "embeds", "stickers", "reactions")
@@ -59,14 +56,8 @@ def _recognises(source: Source) -> bool:
 
 def _about(source: Source) -> dict[str, Any] | None:
     """What a JSON export says of its channel, before the messages."""
-    opening = _OPENING.match(source.head)
-    if opening is None:
-        return None
-    try:
-        about = _OBJECT.decode(opening.group() + b"]}")
-    except msgspec.MsgspecError:
-        return None
-    return about if {"guild", "channel"} <= about.keys() else None
+    about = said_before_messages(source)
+    return about if about is not None and {"guild", "channel"} <= about.keys() else None
 
 
 def _is_table(source: Source) -> bool:

@@ -14,7 +14,7 @@ The agent is the model that wrote the reply (`model_name`) if it is `synthetic`;
 wrote it, who are called `volunteers`. Files may be JSON lines or Parquet.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -276,9 +276,11 @@ def _labels(labels: object) -> Iterator[tuple[str, float, int | None]]:
         return
     if isinstance(labels.get("name"), list):
         counts = labels.get("count") or [None] * len(labels["name"])
-        rows = zip(labels["name"], labels.get("value") or [], counts, strict=True)
+        rows: Iterable[tuple[Any, Any, Any]] = zip(
+            labels["name"], labels.get("value") or [], counts, strict=True
+        )
     else:
-        rows = (  # type: ignore[assignment]
+        rows = (
             (name, label.get("value"), label.get("count"))
             for name, label in labels.items()
             if isinstance(label, dict)

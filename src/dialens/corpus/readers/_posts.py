@@ -10,10 +10,14 @@ Where nothing tells, the reader stops and lists the speakers. A dialogue in whic
 not speak is left out, and the number of them is noted.
 """
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
+
+import msgspec
 
 from dialens.base import DialensError, counted, did_you_mean
 from dialens.corpus._dialogue import Dialogue, Turn, batches
@@ -23,6 +27,19 @@ from dialens.corpus._source import Source
 from dialens.corpus._tables import Tables
 
 _LISTED = 12
+_ABOUT = re.compile(rb'\A\s*\{.*?"messages"\s*:\s*\[', re.DOTALL)
+_OBJECT = msgspec.json.Decoder(dict[str, Any])
+
+
+def said_before_messages(source: Source) -> dict[str, Any] | None:
+    """What a JSON export says of its chat, before the messages; None if it is no such export."""
+    opening = _ABOUT.match(source.head)
+    if opening is None:
+        return None
+    try:
+        return _OBJECT.decode(opening.group() + b"]}")
+    except msgspec.MsgspecError:
+        return None
 
 
 @dataclass(slots=True)

@@ -21,10 +21,11 @@ from dialens.corpus._intake import RecordError
 from dialens.corpus._source import Source
 from dialens.corpus.readers._call_reader import CallReader, Item
 from dialens.corpus.readers._calls import Call
+from dialens.corpus.readers._cells import csv_rows
 from dialens.corpus.readers._exchanges import Exchange, exchange_of, mark_given
 from dialens.corpus.readers._failures import FailedCall, error_in
 from dialens.corpus.readers._payloads import holds_messages, messages_in, text_as_message
-from dialens.corpus.readers._rows import Row, csv_cells, header, rows
+from dialens.corpus.readers._rows import Row, header, rows
 
 _OUTPUT = re.compile(r"\[(?P<provider>[^\]]+)\] (?P<label>.+)", re.DOTALL)
 _VERDICT = re.compile(r"\[(PASS|FAIL|ERROR)\]\s?(?:\([\d.]+\)\s?)?")
@@ -160,7 +161,7 @@ def _table(source: Source) -> Iterator[Row]:
     """The outputs of a CSV as results, several to a row."""
     names: list[str] = []
     number = 0
-    for line, cells, problem in csv_cells(source):
+    for line, cells, problem in csv_rows(source):
         if not names:
             names = cells
             continue

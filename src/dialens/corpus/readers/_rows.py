@@ -13,9 +13,10 @@ import msgspec
 import polars as pl
 
 from dialens.base import DialensError
-from dialens.corpus._intake import RecordError, not_utf8
+from dialens.corpus._intake import RecordError
 from dialens.corpus._reading import UNREADABLE, as_record_error
-from dialens.corpus._source import MAX_RECORD_BYTES, Record, Source, all_lines, json_records
+from dialens.corpus._source import Record, Source, json_records
+from dialens.corpus.readers._cells import csv_rows
 
 _PARQUET = b"PAR1"
 _OBJECT = msgspec.json.Decoder(dict[str, Any])
@@ -96,7 +97,7 @@ def documents(source: Source) -> Iterator[Record]:
 def _csv_rows(source: Source) -> Iterator[Row]:
     names: list[str] | None = None
     number = 0
-    for line, cells, problem in csv_cells(source):
+    for line, cells, problem in csv_rows(source):
         if names is None:
             names = [cell.strip() for cell in cells]
             continue
@@ -104,42 +105,6 @@ def _csv_rows(source: Source) -> Iterator[Row]:
         if problem is None and len(cells) != len(names):
             problem = RecordError(f"has {len(cells)} cells where the header has {len(names)}")
         yield Row(line, dict(zip(names, cells, strict=False)), problem, number)
-
-
-def csv_cells(source: Source) -> Iterator[tuple[int, list[str], RecordError | None]]:
-    """The line on which each row of a CSV begins, its cells, and what is wrong with it."""
-    met: dict[int, RecordError] = {}
-    reader = csv.reader(_texts(source, met), strict=True)
-    limit = csv.field_size_limit(MAX_RECORD_BYTES)
-    try:
-        while True:
-            line = reader.line_num + 1
-            problem = None
-            try:
-                cells = next(reader)
-            except StopIteration:
-                return
-            except csv.Error as error:
-                cells, problem = [], RecordError(f"cannot be taken apart ({error})")
-            while met:
-                problem = met.pop(next(iter(met)))
-            if cells or problem is not None:
-                yield line, cells, problem
-    finally:
-        csv.field_size_limit(limit)
-
-
-def _texts(source: Source, met: dict[int, RecordError]) -> Iterator[str]:
-    for number, raw, problem in all_lines(source):
-        if problem:
-            met[number] = problem
-            yield "\n"
-            continue
-        try:
-            yield raw.decode() + "\n"
-        except UnicodeDecodeError as error:
-            met[number] = not_utf8(error)
-            yield raw.decode(errors="replace") + "\n"
 
 
 def _parquet_rows(source: Source) -> Iterator[Row]:

@@ -16,7 +16,7 @@ from dialens.corpus._reading import UNREADABLE, as_record_error
 from dialens.corpus._source import Record, Source, json_values
 from dialens.corpus.readers._bundles import files_of
 from dialens.corpus.readers._fields import moment
-from dialens.corpus.readers._posts import ChatReader, Post
+from dialens.corpus.readers._posts import ChatReader, Post, said_before_messages
 
 _CHAT_TYPES = (
     "personal_chat",
@@ -31,7 +31,6 @@ _CHAT_TYPES = (
     "public_channel",
 )
 _TYPE = re.compile(rb'"type"\s*:\s*"(%s)"' % "|".join(_CHAT_TYPES).encode())
-_ONE_CHAT = re.compile(rb'\A\s*\{.*?"messages"\s*:\s*\[', re.DOTALL)
 _ALL_CHATS = re.compile(
     rb'\A\s*\{.*("chats"\s*:\s*\{.{0,2000}?"list"\s*:\s*\[\s*[{\]]|"personal_information"\s*:\s*\{)',
     re.DOTALL,
@@ -55,14 +54,8 @@ def _recognises_file(source: Source) -> bool:
 
 def _one_chat(source: Source) -> dict[str, Any] | None:
     """What the export of a single chat says of it, before the messages."""
-    opening = _ONE_CHAT.match(source.head)
-    if opening is None:
-        return None
-    try:
-        about = _OBJECT.decode(opening.group() + b"]}")
-    except msgspec.MsgspecError:
-        return None
-    return about if about.get("type") in _CHAT_TYPES else None
+    about = said_before_messages(source)
+    return about if about is not None and about.get("type") in _CHAT_TYPES else None
 
 
 def _posts(source: Source, intake: Intake) -> Iterator[Post]:

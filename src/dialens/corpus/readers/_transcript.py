@@ -4,7 +4,8 @@ A line that names no speaker continues the turn before it. A rule (`---`, `===`,
 conversation; where a file has none, a blank line does, unless every turn stands between blank
 lines, which then mean nothing. A time before the name (`[2024-05-01 10:30]`, `10:30:05 -`) is
 kept: as `created_at` if it has a date, in `meta` otherwise. In Markdown that begins with a heading,
-headings of that level end a conversation as rules do.
+headings of that level end a conversation as rules do, unless they are the speakers: where headings
+of a level are names that come again (`## User`, `## Assistant`), each begins a turn.
 
 The agent is the first speaker with a name like Bot, Assistant, System, Agent, AI or Model; else
 the first who is not called User, Human or the like, where someone is; else the second to speak.
@@ -39,6 +40,7 @@ _SAID = re.compile(
 )
 _RULE = re.compile(rb"^\s*([-=*_])\1{2,}\s*$")
 _HEADING = re.compile(rb"\s*(#{1,6})\s+\S")
+_LINE_OF_HEADING = re.compile(rb"^[ ]{0,3}(#{1,6})[ \t]+(.+?)[ \t#]*\r?$", re.MULTILINE)
 _SNIFFED_LINES = 60
 _ENOUGH = 4
 _SETTINGS = frozenset({".yml", ".yaml", ".toml", ".ini", ".cfg", ".conf", ".properties", ".env"})
@@ -53,6 +55,8 @@ def _recognises(source: Source) -> bool:
     """Whether most lines are someone's words, by speakers who speak again."""
     if b"\x00" in source.head or source.path.suffix.lower() in _SETTINGS:
         return False
+    if _speaker_level(source.head) is not None:
+        return _HEADING.match(source.head) is not None
     separates = _separator(source.head)
     texts = [
         row.decode(errors="replace")
@@ -84,10 +88,33 @@ def _are_people(speakers: Sequence[str], *, logged: bool) -> bool:
     return len(counts) > 1 and 3 * again >= 2 * len(speakers) and (capital or not logged)
 
 
+def _speaker_level(head: bytes) -> bytes | None:
+    """The marks of the headings that are speakers' names; None where no headings are.
+
+    Headings of a document do not come again, as speakers do; of few headings the first two have to
+    be words such as user and assistant.
+    """
+    named: dict[bytes, list[str]] = {}
+    for marks, text in _LINE_OF_HEADING.findall(head):
+        match = _SAID.match(_as_said(text))
+        named.setdefault(marks, []).append(match["speaker"].strip() if match else "")
+    for marks, names in named.items():
+        first_two = list(dict.fromkeys(names))[:2]
+        known = any(map(sounds_like_agent, first_two)) and any(map(sounds_like_partner, first_two))
+        if all(names) and (known or len(names) >= _ENOUGH) and _are_people(names, logged=False):
+            return bytes(marks)
+    return None
+
+
+def _as_said(heading: bytes) -> str:
+    """A heading that is a name, as the line of a transcript without words after the name."""
+    return re.sub(r"^[^\w\[(]+|[\s:*_]+$", "", heading.decode(errors="replace")) + ":"
+
+
 def _separator(head: bytes) -> Callable[[bytes], bool]:
     """What tells a line between two conversations: a rule, or a heading like the first line."""
     heading = _HEADING.match(head)
-    begins = heading[1] + b" " if heading else None
+    begins = heading[1] + b" " if heading and heading[1] != _speaker_level(head) else None
 
     def separates(row: bytes) -> bool:
         if _RULE.match(row):
@@ -128,6 +155,8 @@ def _blocks(source: Source) -> Iterator[Record]:
 
 
 def _blank_ends(head: bytes) -> bool:
+    if _speaker_level(head) is not None:
+        return False
     rows = head.split(b"\n")
     if any(map(_separator(head), rows)):
         return False
@@ -141,9 +170,10 @@ def _blank_ends(head: bytes) -> bool:
 
 def _parse(record: Record, source: Source) -> Iterable[Dialogue]:
     turns: list[Turn] = []
+    marks = _speaker_level(source.head)
     for number, line in enumerate(record.raw.decode().split("\n")):
         line = line.removesuffix("\r")
-        match = _SAID.match(line)
+        match = _SAID.match(line) if marks is None else _named_by_heading(line, marks)
         if match:
             turns.append(_turn(match))
         elif turns:
@@ -153,13 +183,19 @@ def _parse(record: Record, source: Source) -> Iterable[Dialogue]:
                 f"names no speaker in line {record.line + number}",
                 field="speaker",
                 seen=line,
-                remedy="Begin every turn with `Name: `; a line without a name continues the turn "
-                "before it. Or leave such conversations out with --on-error skip.",
+                remedy="Begin every turn with `Name: `, or with a heading that is the name; a line "
+                "without a name continues the turn before it. Or leave such conversations out "
+                "with --on-error skip.",
             )
     agent, roles = roles_of_speakers((turn.speaker for turn in turns), source.options.roles)
     for turn in turns:
         turn.role = roles[turn.speaker]
     yield Dialogue(source.stem, agent, f"{source.stem}-{record.number}", turns)
+
+
+def _named_by_heading(line: str, marks: bytes) -> re.Match[str] | None:
+    heading = _LINE_OF_HEADING.match(line.encode())
+    return _SAID.match(_as_said(heading[2])) if heading and heading[1] == marks else None
 
 
 def _turn(match: re.Match[str]) -> Turn:
@@ -180,7 +216,8 @@ def _when(time: str | None) -> tuple[datetime | None, dict[str, object] | None]:
 
 TRANSCRIPT = RecordReader(
     name="transcript",
-    summary="Plain text, `Name: words` a line; a blank line or --- between conversations",
+    summary="Plain text, `Name: words` a line, or Markdown with names as headings; a blank line or "
+    "--- between conversations",
     example="User: Hello!\nBot: Hello, how are you?\n\nUser: Still there?\nBot: Always.\n",
     recognises=_recognises,
     parse=_parse,

@@ -16,7 +16,7 @@ def rarely_said(table: RatingMatrix) -> str | None:
 
     Examples:
         >>> rarely_said(RatingMatrix.of_array([[0, 0, 0]] * 20 + [[1, 1, 0]]))
-        'only 1 item is given anything but 0 by half of its raters (at least 3 are needed)'
+        'only 1 item got another answer than the commonest from half of its raters (3 are needed)'
         >>> rarely_said(RatingMatrix.of_array([[0, 0, 0]] * 9 + [[1, 1, 0]] * 9))
     """
     values, counts = np.unique(table.value, return_counts=True)
@@ -25,8 +25,8 @@ def rarely_said(table: RatingMatrix) -> str | None:
     departing = int(((table.per_item > 1) & (2 * other >= table.per_item)).sum())
     if departing >= FEWEST_RARE:
         return None
-    items = "item is" if departing == 1 else "items are"
+    items, whose = ("item", "its") if departing == 1 else ("items", "their")
     return (
-        f"only {departing} {items} given anything but {common:g} by half of "
-        f"{'its' if departing == 1 else 'their'} raters (at least {FEWEST_RARE} are needed)"
+        f"only {departing} {items} got another answer than the commonest from half of {whose} "
+        f"raters ({FEWEST_RARE} are needed)"
     )

@@ -18,9 +18,7 @@ from dialens.statistics.labels._fit import (
     RESTARTS,
     LabelFit,
     Solution,
-    best_of,
-    label_fit,
-    majority_vote_of,
+    fitted,
 )
 from dialens.statistics.labels._said import Said
 
@@ -51,12 +49,7 @@ def dawid_skene(ratings: pl.DataFrame, *, restarts: int = RESTARTS, seed: int = 
         >>> bool((fit.items["label"].to_numpy() == truth).mean() > 0.95)
         True
     """
-    said = Said.of(ratings)
-    reason = said.why_not()
-    if reason is not None:
-        return LabelFit(majority_vote_of(said), reason=reason)
-    best = best_of(said, _climbed, restarts=restarts, seed=seed)
-    return label_fit(said, best, _climbed)
+    return fitted(ratings, _climbed, restarts=restarts, seed=seed)
 
 
 def _climbed(said: Said, belief: Floats) -> Solution:

@@ -64,7 +64,19 @@ class LabelFit:
     reason: str | None = None
 
 
-def best_of(
+def fitted(
+    ratings: pl.DataFrame, climb: Callable[[Said, Floats], Solution], *, restarts: int, seed: int
+) -> LabelFit:
+    """Labels from the model that `climb` fits; the majority alone where nothing can be fitted."""
+    said = Said.of(ratings)
+    reason = said.why_not()
+    if reason is not None:
+        return LabelFit(_majority_vote_of(said), reason=reason)
+    best = _best_of(said, climb, restarts=restarts, seed=seed)
+    return _label_fit(said, best, climb)
+
+
+def _best_of(
     said: Said, climb: Callable[[Said, Floats], Solution], *, restarts: int, seed: int
 ) -> Solution:
     """The likeliest of several solutions: from the votes, and from the votes with noise."""
@@ -79,9 +91,9 @@ def best_of(
     return best
 
 
-def label_fit(said: Said, best: Solution, climb: Callable[[Said, Floats], Solution]) -> LabelFit:
+def _label_fit(said: Said, best: Solution, climb: Callable[[Said, Floats], Solution]) -> LabelFit:
     """Tables of a solution; intervals of competence by leaving groups of items out in turn."""
-    items = majority_vote_of(said)
+    items = _majority_vote_of(said)
     first = best.belief.argmax(axis=1)
     items = items.with_columns(
         said.labels.gather(first).alias("label"), p=pl.Series(best.belief.max(axis=1))
@@ -119,7 +131,7 @@ def label_fit(said: Said, best: Solution, climb: Callable[[Said, Floats], Soluti
     return LabelFit(items, probabilities, raters, confusion, shares, best.likelihood)
 
 
-def majority_vote_of(said: Said) -> pl.DataFrame:
+def _majority_vote_of(said: Said) -> pl.DataFrame:
     """The majority of what was said."""
     return majority_vote(
         pl.DataFrame(

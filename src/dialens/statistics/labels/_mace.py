@@ -19,9 +19,7 @@ from dialens.statistics.labels._fit import (
     RESTARTS,
     LabelFit,
     Solution,
-    best_of,
-    label_fit,
-    majority_vote_of,
+    fitted,
 )
 from dialens.statistics.labels._said import Said
 
@@ -52,12 +50,7 @@ def mace(ratings: pl.DataFrame, *, restarts: int = RESTARTS, seed: int = 0) -> L
         >>> [round(x, 1) for x in fit.raters["competence"]]
         [1.0, 1.0, 1.0, 0.0, 0.1]
     """
-    said = Said.of(ratings)
-    reason = said.why_not()
-    if reason is not None:
-        return LabelFit(majority_vote_of(said), reason=reason)
-    best = best_of(said, _climbed, restarts=restarts, seed=seed)
-    return label_fit(said, best, _climbed)
+    return fitted(ratings, _climbed, restarts=restarts, seed=seed)
 
 
 def _climbed(said: Said, belief: Floats) -> Solution:

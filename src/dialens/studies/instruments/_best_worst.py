@@ -33,10 +33,6 @@ class BestWorstSettings(Settings):
     """Words above the column of the worst; “Worst” in the study's language if not given."""
 
 
-def _options(settings: BestWorstSettings) -> dict[str, JSON]:
-    return settings.model_dump(exclude={"kind"})
-
-
 def _form(field: Field, texts: Texts) -> Form:
     data = {f"{end}_label": field.options[f"{end}_label"] or texts.say(end) for end in _ENDS}
     return Form("best_worst", prompt_of(field), choices=choices_of(field), attributes=data)
@@ -76,7 +72,6 @@ BEST_WORST = Instrument(
     output=Output("object", "The slots of `best` and `worst`", "1 best, −1 worst, 0 between"),
     judges="several",
     seconds=10.0,
-    options=_options,
     form=_form,
     parse=_parse,
     draw=_draw,

@@ -21,7 +21,6 @@ from dialens.studies.instruments._declaration import (
     Instrument,
     Latent,
     Output,
-    Rows,
     Settings,
     choices_of,
     one_of,
@@ -108,10 +107,6 @@ def _draw(generator: np.random.Generator, field: Field, latent: Latent, noise: f
     return [known[place] for place in places]
 
 
-def _rows(field: Field, value: JSON) -> Rows:
-    return ()
-
-
 def _scale(field: Field) -> dict[str, JSON]:
     return {"kind": "check_boxes"}
 
@@ -129,7 +124,6 @@ CHECK_BOXES = Instrument(
     form=_form,
     parse=_parse,
     draw=_draw,
-    rows=_rows,
     scale=_scale,
     sample={"choices": ["rude", "wrong", "dull"], "other": "Something else, namely"},
     asks=True,

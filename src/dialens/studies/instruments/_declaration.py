@@ -90,6 +90,16 @@ class Output:
     unit: str | None = None
 
 
+def as_set(settings: Settings) -> dict[str, JSON]:
+    """Settings as a form shows them where nothing has to be made of them."""
+    return settings.model_dump(exclude={"kind"})
+
+
+def no_ratings(field: Field, value: JSON) -> Rows:
+    """The ratings of an answer that is none."""
+    return ()
+
+
 @dataclass(frozen=True)
 class Instrument:
     """A way to ask: inputs, outputs, validation, form, simulation and codebook in one place.
@@ -103,12 +113,12 @@ class Instrument:
         output: What comes out.
         judges: How many candidates one field judges: `one`, `several`, or `none` for questions.
         seconds: What an answer takes a person, roughly; for estimates of a study's length.
-        options: Settings as what the form shows.
         form: A field as what a page has to show, with texts of the participant's language.
         parse: A submitted value that is there, in its stored form; raises `AnswerError`.
         draw: A plausible answer of somebody with this opinion, perhaps with noise added to it.
-        rows: The ratings an answer stands for.
         scale: The column `scale` of the ratings table.
+        options: Settings as what the form shows; all of them as they are by default.
+        rows: The ratings an answer stands for; none by default.
         sample: Settings with which the instrument can be tried, for its conformance test.
         asks: Whether it may stand in a questionnaire, where nothing is judged.
         fewest: Of one that judges several candidates: how many it needs.
@@ -122,12 +132,12 @@ class Instrument:
     output: Output
     judges: str
     seconds: float
-    options: Callable[[Any], dict[str, JSON]]
     form: Callable[[Field, Texts], Form]
     parse: Callable[[Field, JSON], JSON]
     draw: Callable[[np.random.Generator, Field, Latent, float], JSON]
-    rows: Callable[[Field, JSON], Rows]
     scale: Callable[[Field], dict[str, JSON]]
+    options: Callable[[Any], dict[str, JSON]] = as_set
+    rows: Callable[[Field, JSON], Rows] = no_ratings
     sample: Mapping[str, JSON] = field(default_factory=dict)
     asks: bool = False
     fewest: int = 2
@@ -238,10 +248,10 @@ def only_slot(field: Field) -> str | None:
     return next(iter(field.targets), None)
 
 
-def only(field: Field, number: float) -> Rows:
-    """The one rating of a field that judges one candidate."""
+def one_rating(field: Field, value: JSON) -> Rows:
+    """The number that was answered, as the one rating of a field that judges one candidate."""
     slot = only_slot(field)
-    return () if slot is None else ((slot, number),)
+    return () if slot is None else ((slot, float(value)),)
 
 
 def opinion_of(generator: np.random.Generator, field: Field, latent: Latent, noise: float) -> float:

@@ -11,7 +11,6 @@ from dialens.studies.instruments._declaration import (
     Instrument,
     Latent,
     Output,
-    Rows,
     Settings,
     prompt_of,
 )
@@ -30,10 +29,6 @@ class FreeTextSettings(Settings):
     """Characters at most."""
     shortest: int = Setting(default=0, ge=0)
     """Characters at least."""
-
-
-def _options(settings: FreeTextSettings) -> dict[str, JSON]:
-    return settings.model_dump(exclude={"kind"})
 
 
 def _form(field: Field, texts: Texts) -> Form:
@@ -63,10 +58,6 @@ def _draw(generator: np.random.Generator, field: Field, latent: Latent, noise: f
     return text.strip()[: int(field.options["longest"])] or None
 
 
-def _rows(field: Field, value: JSON) -> Rows:
-    return ()
-
-
 def _scale(field: Field) -> dict[str, JSON]:
     return {"kind": "free_text"}
 
@@ -80,11 +71,9 @@ FREE_TEXT = Instrument(
     output=Output("string", "What was written"),
     judges="one",
     seconds=30.0,
-    options=_options,
     form=_form,
     parse=_parse,
     draw=_draw,
-    rows=_rows,
     scale=_scale,
     sample={"longest": 500},
     asks=True,

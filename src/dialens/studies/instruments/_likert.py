@@ -14,9 +14,8 @@ from dialens.studies.instruments._declaration import (
     Instrument,
     Latent,
     Output,
-    Rows,
     Settings,
-    only,
+    one_rating,
     opinion_of,
     prompt_of,
 )
@@ -91,10 +90,6 @@ def _draw(generator: np.random.Generator, field: Field, latent: Latent, noise: f
     return int(np.clip(round(low + share * (high - low)), low, high))
 
 
-def _rows(field: Field, value: JSON) -> Rows:
-    return only(field, float(value))
-
-
 def _scale(field: Field) -> dict[str, JSON]:
     low, high = bounds(field)
     return {"kind": "likert", "low": low, "high": high}
@@ -113,7 +108,7 @@ LIKERT = Instrument(
     form=_form,
     parse=_parse,
     draw=_draw,
-    rows=_rows,
+    rows=one_rating,
     scale=_scale,
     sample={"points": 7, "labels": {1: "not at all", 7: "fully"}},
     asks=True,

@@ -11,9 +11,8 @@ from dialens.studies.instruments._declaration import (
     Instrument,
     Latent,
     Output,
-    Rows,
     Settings,
-    only,
+    one_rating,
     opinion_of,
     prompt_of,
 )
@@ -30,10 +29,6 @@ class MagnitudeSettings(Settings):
     modulus: float | None = Setting(default=100.0, gt=0, le=_LARGEST)
     """The number that stands for the standard; null lets everybody choose a scale of their own.
     Participants read it only where the anchor is `numerical` or `both`."""
-
-
-def _options(settings: MagnitudeSettings) -> dict[str, JSON]:
-    return {"modulus": settings.modulus}
 
 
 def _form(field: Field, texts: Texts) -> Form:
@@ -56,10 +51,6 @@ def _draw(generator: np.random.Generator, field: Field, latent: Latent, noise: f
     return max(round(opinion_of(generator, field, latent, noise), 1), 1.0) * unit
 
 
-def _rows(field: Field, value: JSON) -> Rows:
-    return only(field, float(value))
-
-
 def _scale(field: Field) -> dict[str, JSON]:
     return {"kind": "magnitude", "modulus": field.options.get("modulus")}
 
@@ -73,10 +64,9 @@ MAGNITUDE = Instrument(
     output=Output("number", "A number above 0", "multiples of the modulus"),
     judges="one",
     seconds=6.0,
-    options=_options,
     form=_form,
     parse=_parse,
     draw=_draw,
-    rows=_rows,
+    rows=one_rating,
     scale=_scale,
 )

@@ -13,7 +13,6 @@ from dialens.studies.instruments._declaration import (
     Instrument,
     Latent,
     Output,
-    Rows,
     prompt_of,
 )
 from dialens.studies.instruments._likert import PointsSettings, bounds
@@ -72,10 +71,6 @@ def _draw(
     return {name: int(p) for name, p in zip(field.options["statements"], points, strict=True)}
 
 
-def _rows(field: Field, value: JSON) -> Rows:
-    return ()
-
-
 def _scale(field: Field) -> dict[str, JSON]:
     low, high = bounds(field)
     return {"kind": "matrix", "low": low, "high": high}
@@ -94,7 +89,6 @@ MATRIX = Instrument(
     form=_form,
     parse=_parse,
     draw=_draw,
-    rows=_rows,
     scale=_scale,
     sample={"statements": ["I talk a lot.", "I am quiet."], "points": 5, "labels": {1: "no"}},
     asks=True,

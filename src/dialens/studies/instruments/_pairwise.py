@@ -35,10 +35,6 @@ class PairwiseSettings(Settings):
     """Words of that answer; “Neither is better” in the study's language if not given."""
 
 
-def _options(settings: PairwiseSettings) -> dict[str, JSON]:
-    return settings.model_dump(exclude={"kind"})
-
-
 def _form(field: Field, texts: Texts) -> Form:
     choices = choices_of(field)
     if field.options["ties"]:
@@ -79,7 +75,6 @@ PAIRWISE = Instrument(
     output=Output("string", "The slot of the better one, or `tie`", "1 chosen, 0 not, 0.5 tie"),
     judges="several",
     seconds=6.0,
-    options=_options,
     form=_form,
     parse=_parse,
     draw=_draw,

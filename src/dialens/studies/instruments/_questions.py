@@ -26,7 +26,7 @@ from dialens.studies.instruments._declaration import (
     Settings,
     choices_of,
     one_of,
-    only,
+    one_rating,
     prompt_of,
 )
 from dialens.studies.instruments._numbers import number_in
@@ -130,7 +130,7 @@ def _yes_no_draw(generator: np.random.Generator, field: Field, latent: Latent, n
 
 
 def _yes_no_rows(field: Field, value: JSON) -> Rows:
-    return only(field, float(value == _YES))
+    return one_rating(field, value == _YES)
 
 
 def _choice_options(settings: ChoiceSettings) -> dict[str, JSON]:
@@ -177,15 +177,11 @@ def _choice_draw(generator: np.random.Generator, field: Field, latent: Latent, n
 
 def _choice_rows(field: Field, value: JSON) -> Rows:
     values = field.options.get("values")
-    return only(field, float(values[value])) if values and value in values else ()
+    return one_rating(field, values[value]) if values and value in values else ()
 
 
 def _choice_scale(field: Field) -> dict[str, JSON]:
     return {"kind": "choice", "values": field.options.get("values")}
-
-
-def _number_options(settings: NumberSettings) -> dict[str, JSON]:
-    return settings.model_dump(exclude={"kind"})
 
 
 def _number_form(field: Field, texts: Texts) -> Form:
@@ -217,10 +213,6 @@ def _number_draw(
     if field.options.get("whole"):
         return int(np.clip(round(drawn), np.ceil(start), np.floor(end)))
     return min(max(round(drawn, 1), start), end)
-
-
-def _number_rows(field: Field, value: JSON) -> Rows:
-    return only(field, float(value))
 
 
 YES_NO = Instrument(
@@ -269,11 +261,10 @@ NUMBER = Instrument(
     output=Output("number", "The number given", "as asked"),
     judges="one",
     seconds=5.0,
-    options=_number_options,
     form=_number_form,
     parse=_number_parse,
     draw=_number_draw,
-    rows=_number_rows,
+    rows=one_rating,
     scale=lambda field: {
         "kind": "number",
         "low": field.options.get("low"),

@@ -28,10 +28,6 @@ class RankingSettings(Settings):
     """Words that say which end is first; “1 is the best” in the study's language if not given."""
 
 
-def _options(settings: RankingSettings) -> dict[str, JSON]:
-    return {"first_label": settings.first_label}
-
-
 def _form(field: Field, texts: Texts) -> Form:
     help_text = field.options.get("first_label") or texts.say("ranking_first")
     return Form("order", prompt_of(field), help_text, choices=choices_of(field))
@@ -89,7 +85,6 @@ RANKING = Instrument(
     output=Output("array", "Slots or choices, the first rank first", "rank, 1 is first"),
     judges="several",
     seconds=15.0,
-    options=_options,
     form=_form,
     parse=_parse,
     draw=_draw,

@@ -13,9 +13,8 @@ from dialens.studies.instruments._declaration import (
     Instrument,
     Latent,
     Output,
-    Rows,
     Settings,
-    only,
+    one_rating,
     opinion_of,
     prompt_of,
 )
@@ -45,10 +44,6 @@ class SliderSettings(Settings):
         if self.step > self.high - self.low:
             raise ValueError(f"step ({self.step:g}) is larger than the slider")
         return self
-
-
-def _options(settings: SliderSettings) -> dict[str, JSON]:
-    return settings.model_dump(exclude={"kind"})
 
 
 def _form(field: Field, texts: Texts) -> Form:
@@ -81,10 +76,6 @@ def _draw(generator: np.random.Generator, field: Field, latent: Latent, noise: f
     return min(low + steps * step, high)
 
 
-def _rows(field: Field, value: JSON) -> Rows:
-    return only(field, float(value))
-
-
 def _scale(field: Field) -> dict[str, JSON]:
     return {"kind": "slider", "low": field.options["low"], "high": field.options["high"]}
 
@@ -98,11 +89,10 @@ SLIDER = Instrument(
     output=Output("number", "The place between the ends", "units of the line"),
     judges="one",
     seconds=4.0,
-    options=_options,
     form=_form,
     parse=_parse,
     draw=_draw,
-    rows=_rows,
+    rows=one_rating,
     scale=_scale,
     sample={"low": -1.0, "high": 1.0, "step": 0.01},
     asks=True,

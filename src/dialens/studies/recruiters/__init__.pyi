@@ -1,3 +1,4 @@
+from ._bonuses import Due, bonuses_due, pay_bonuses, unsettled
 from ._codes import completion_code, possible_outcomes
 from ._invitations import numbered_people, personal_links, read_people
 from ._link import Link
@@ -13,6 +14,7 @@ __all__ = [
     "REJECTIONS",
     "Access",
     "Cost",
+    "Due",
     "Link",
     "Matched",
     "MechanicalTurk",
@@ -22,13 +24,16 @@ __all__ = [
     "RecruiterKind",
     "Return",
     "Work",
+    "bonuses_due",
     "completion_code",
     "match",
     "money",
     "numbered_people",
+    "pay_bonuses",
     "personal_links",
     "possible_outcomes",
     "read_people",
     "recruiter_of",
     "recruiters",
+    "unsettled",
 ]

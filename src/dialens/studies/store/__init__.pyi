@@ -14,6 +14,7 @@ from ._forget import Forgotten
 from ._frames import EXCHANGES, last_failures, replies_by_agent
 from ._histories import History, ScreenVisit, histories
 from ._operating import OperationStore
+from ._payments import Payment, PaymentStore
 from ._people import IDENTITIES, PARTICIPANTS, CodeHolder
 from ._problems import (
     Blocked,
@@ -37,6 +38,8 @@ from ._submit import PendingSubmission
 from ._tables import (
     COMPLETED,
     EXPIRED,
+    LONGEST_NAME,
+    PAID,
     RESTARTED,
     participants,
     sessions,
@@ -53,6 +56,8 @@ __all__ = [
     "IDENTITIES",
     "KEY_VARIABLE",
     "LEASE_S",
+    "LONGEST_NAME",
+    "PAID",
     "PARTICIPANTS",
     "REPEATED",
     "RESTARTED",
@@ -75,6 +80,8 @@ __all__ = [
     "NotFinished",
     "OperationStore",
     "ParticipantMessage",
+    "Payment",
+    "PaymentStore",
     "PendingSubmission",
     "Policy",
     "Receipt",

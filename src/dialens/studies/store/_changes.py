@@ -18,6 +18,7 @@ _COLUMNS: dict[str, pl.DataType | type[pl.DataType]] = {
     "version": pl.String,
     "at": _TIME,
     "by": pl.String,
+    "who": pl.String,
     "what": pl.String,
     "rater": pl.String,
     "before": pl.String,
@@ -25,7 +26,10 @@ _COLUMNS: dict[str, pl.DataType | type[pl.DataType]] = {
     "why": pl.String,
 }
 CHANGES = pl.Schema(_COLUMNS)
-"""One row a change; `before` and `after` are JSON."""
+"""One row a change; `before` and `after` are JSON.
+
+`by` is the way by which it was made, `who` the name that somebody gave at the dashboard's login.
+"""
 
 
 @dataclass(frozen=True)
@@ -33,7 +37,8 @@ class Change:
     """Something that a researcher changed.
 
     Attributes:
-        what: A setting of the operation, `cell …`, `excluded`, `paid`, `identities exported`.
+        what: A setting of the operation, `cell …`, `excluded`, `paid`, `bonus`, or
+            `identities exported`.
         before: The value until then; none if there was none.
         after: The value from then on.
         participant: Whom it is about; none if it is about nobody.
@@ -53,7 +58,13 @@ class Change:
 
 
 def log_changes(
-    connection: Connection, study_id: int, made: Sequence[Change], *, by: str, now: datetime
+    connection: Connection,
+    study_id: int,
+    made: Sequence[Change],
+    *,
+    by: str,
+    who: str = "",
+    now: datetime,
 ) -> None:
     """Write down what was changed, by whom and when."""
     rows = [
@@ -61,6 +72,7 @@ def log_changes(
             "study_id": study_id,
             "at": now,
             "made_by": by,
+            "who": who or None,
             "what": change.what,
             "participant": change.participant,
             "before": _json(change.before),
@@ -81,6 +93,7 @@ def changes_frame(connection: Connection, study_id: int) -> pl.DataFrame:
             studies.c.version,
             changes.c.at,
             changes.c.made_by,
+            changes.c.who,
             changes.c.what,
             changes.c.participant,
             changes.c.before,

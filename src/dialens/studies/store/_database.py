@@ -15,7 +15,7 @@ from typing import Any
 from sqlalchemy import URL, Connection, Engine, QueuePool, create_engine, event, make_url, text
 from sqlalchemy.exc import ArgumentError, DBAPIError, TimeoutError
 
-from dialens.base import DialensError, first_line
+from dialens.base import DialensError, first_line, listed
 from dialens.studies.store import migrations
 from dialens.studies.store._postgresql import DRIVER, DRIVERS, postgresql_engine
 from dialens.studies.store._problems import StoreUnavailable
@@ -149,8 +149,13 @@ def _sqlite(url: URL, *, create: bool) -> Engine:
     path = Path(url.database or "")
     if not path.exists():
         if not create:
+            others = sorted(other.name for other in path.parent.glob("*.db"))
+            there = ""
+            if others:
+                there = f" There is {listed(others)}: --db sqlite:///{path.parent / others[0]}."
             raise DialensError(
                 f"{path} does not exist. Name the database the study was served from, or serve it."
+                f"{there}"
             )
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch(mode=0o600)  # people's answers; the log beside it takes the same mode

@@ -12,6 +12,7 @@ from dialens.studies.store._tables import (
     exchanges,
     failures,
     participants,
+    payments,
     sessions,
     submissions,
     tokens,
@@ -30,7 +31,8 @@ def forget_people(connection: Connection, people: Collection[int]) -> Counter[st
         query = delete(table).where(table.c.session_id.in_(own))
         gone[table.name] = connection.execute(query).rowcount
     known = select(participants.c.pseudonym).where(participants.c.id.in_(people))
-    connection.execute(delete(changes).where(changes.c.participant.in_(known)))
+    for table in (changes, payments):
+        connection.execute(delete(table).where(table.c.participant.in_(known)))
     whose = sessions.c.participant_id.in_(people)
     gone[sessions.name] = connection.execute(delete(sessions).where(whose)).rowcount
     connection.execute(delete(participants).where(participants.c.id.in_(people)))

@@ -22,109 +22,126 @@ from dialens.studies.store._tables import (
 )
 
 _TIME = pl.Datetime("us", "UTC")
-_Columns = dict[str, pl.DataType | type[pl.DataType]]
+_Column = tuple[ColumnElement[Any], pl.DataType | type[pl.DataType]]
+_Columns = dict[str, _Column]
 
 STATE = func.coalesce(sessions.c.outcome, sessions.c.state)
 """How a session stands: its state, or how else it ended than by a time limit."""
 
-_ANSWERS: _Columns = {
-    "study": pl.String,
-    "version": pl.String,
-    "rater": pl.String,
-    "rater_kind": pl.String,
-    "recruiter": pl.String,
-    "attempt": pl.Int64,
-    "session_state": pl.String,
-    "cell": pl.String,
-    "language": pl.String,
-    "screen": pl.String,
-    "kind": pl.String,
-    "index": pl.Int64,
-    "field": pl.String,
-    "instrument": pl.String,
-    "quality": pl.String,
-    "item": pl.String,
-    "response": pl.String,
-    "value": pl.String,
-    "asked": pl.String,
-    "presented": pl.String,
-    "shown_at": _TIME,
-    "answered_at": _TIME,
-    "active_ms": pl.Int64,
-    "excluded": pl.Boolean,
+_PERSON: _Columns = {
+    "study": (studies.c.name, pl.String),
+    "version": (studies.c.version, pl.String),
+    "rater": (participants.c.pseudonym, pl.String),
+    "rater_kind": (participants.c.rater_kind, pl.String),
 }
-ANSWERS = pl.Schema(_ANSWERS)
+_ATTEMPT: _Columns = {"attempt": (sessions.c.attempt, pl.Int64)}
+_SESSION: _Columns = _ATTEMPT | {
+    "session_state": (STATE, pl.String),
+    "cell": (cells.c.name, pl.String),
+    "language": (sessions.c.language, pl.String),
+}
+_SUBMISSION: _Columns = {
+    "screen": (submissions.c.screen, pl.String),
+    "kind": (submissions.c.kind, pl.String),
+    "index": (submissions.c.position, pl.Int64),
+}
+_TIMES: _Columns = {
+    "shown_at": (submissions.c.displayed_at, _TIME),
+    "answered_at": (submissions.c.received_at, _TIME),
+    "active_ms": (submissions.c.active_ms, pl.Int64),
+}
+_ANSWERS: _Columns = (
+    _PERSON
+    | {"recruiter": (participants.c.recruiter, pl.String)}
+    | _SESSION
+    | _SUBMISSION
+    | {
+        "field": (answers.c.field, pl.String),
+        "instrument": (answers.c.instrument, pl.String),
+        "quality": (answers.c.quality, pl.String),
+        "item": (answers.c.item, pl.String),
+        "response": (answers.c.response, pl.String),
+        "value": (answers.c.value, pl.String),
+        "asked": (answers.c.asked, pl.String),
+        "presented": (submissions.c.presented, pl.String),
+    }
+    | _TIMES
+    | {"excluded": (participants.c.excluded_at.is_not(None), pl.Boolean)}
+)
+_EVENTS: _Columns = (
+    _PERSON
+    | _ATTEMPT
+    | {
+        "screen": (events.c.screen, pl.String),
+        "page": (events.c.page, pl.String),
+        "serial": (events.c.serial, pl.Int64),
+        "kind": (events.c.kind, pl.String),
+        "field": (events.c.field, pl.String),
+        "client_at": (events.c.client_at, _TIME),
+        "server_at": (events.c.server_at, _TIME),
+        "detail": (events.c.detail, pl.String),
+    }
+)
+_SCREENS: _Columns = (
+    _PERSON | _SESSION | _SUBMISSION | _TIMES | {"paradata": (submissions.c.paradata, pl.String)}
+)
+_TALK: _Columns = (
+    _PERSON
+    | _SESSION
+    | {
+        "talk": (exchanges.c.talk, pl.String),
+        "number": (exchanges.c.number, pl.Int64),
+        "system": (exchanges.c.system, pl.String),
+        "agent": (exchanges.c.agent, pl.String),
+    }
+)
+_EXCHANGES: _Columns = _TALK | {
+    "said": (exchanges.c.said, pl.String),
+    "said_at": (exchanges.c.said_at, _TIME),
+    "state": (exchanges.c.state, pl.String),
+    "tries": (exchanges.c.tries, pl.Int64),
+    "reply": (exchanges.c.reply, pl.String),
+    "replied_at": (exchanges.c.replied_at, _TIME),
+    "reason": (exchanges.c.reason, pl.String),
+    "seconds": (exchanges.c.seconds, pl.Float64),
+    "requests": (exchanges.c.requests, pl.Int64),
+    "tokens_in": (exchanges.c.tokens_in, pl.Int64),
+    "tokens_out": (exchanges.c.tokens_out, pl.Int64),
+    "cost": (exchanges.c.cost, pl.Float64),
+}
+_FAILURES: _Columns = _TALK | {
+    "asked": (failures.c.attempt, pl.Int64),
+    "reason": (failures.c.reason, pl.String),
+    "told": (failures.c.told, pl.String),
+    "seconds": (failures.c.seconds, pl.Float64),
+    "failed_at": (failures.c.failed_at, _TIME),
+}
+
+
+def _schema(columns: _Columns) -> pl.Schema:
+    return pl.Schema({name: kind for name, (_, kind) in columns.items()})
+
+
+ANSWERS = _schema(_ANSWERS)
 """One row an answer; `value`, `asked` (the field) and `presented` (the screen's state) are JSON.
 
 Times are the server's: `shown_at` is when the screen first came up, `answered_at` when its
 submission arrived.
 """
-
-_EVENTS: _Columns = {
-    "study": pl.String,
-    "version": pl.String,
-    "rater": pl.String,
-    "rater_kind": pl.String,
-    "attempt": pl.Int64,
-    "screen": pl.String,
-    "page": pl.String,
-    "serial": pl.Int64,
-    "kind": pl.String,
-    "field": pl.String,
-    "client_at": _TIME,
-    "server_at": _TIME,
-    "detail": pl.String,
-}
-EVENTS = pl.Schema(_EVENTS)
+EVENTS = _schema(_EVENTS)
 """One row an event; `client_at` is what the participant's clock said, `detail` is JSON."""
+EXCHANGES = _schema(_EXCHANGES)
+"""One row a message of a participant, with the reply to it."""
+FAILURES = _schema(_FAILURES)
+"""One row each time an agent failed, those included that answered when asked again."""
 
-_SCREENS: _Columns = {
-    "study": pl.String,
-    "version": pl.String,
-    "rater": pl.String,
-    "rater_kind": pl.String,
-    "attempt": pl.Int64,
-    "session_state": pl.String,
-    "cell": pl.String,
-    "language": pl.String,
-    "screen": pl.String,
-    "kind": pl.String,
-    "index": pl.Int64,
-    "shown_at": _TIME,
-    "answered_at": _TIME,
-    "active_ms": pl.Int64,
-}
+_PLACE = ("session_id", "talk", "number")
 
 
 def answers_frame(connection: Connection, study_id: int) -> pl.DataFrame:
     """Every answer of a study, in the columns of `ANSWERS`, in the order in which it was given."""
     query = (
-        select(
-            studies.c.name,
-            studies.c.version,
-            participants.c.pseudonym,
-            participants.c.rater_kind,
-            participants.c.recruiter,
-            sessions.c.attempt,
-            STATE,
-            cells.c.name,
-            sessions.c.language,
-            answers.c.screen,
-            submissions.c.kind,
-            submissions.c.position,
-            answers.c.field,
-            answers.c.instrument,
-            answers.c.quality,
-            answers.c.item,
-            answers.c.response,
-            answers.c.value,
-            answers.c.asked,
-            submissions.c.presented,
-            submissions.c.displayed_at,
-            submissions.c.received_at,
-            submissions.c.active_ms,
-            participants.c.excluded_at.is_not(None),
-        )
+        _selected(_ANSWERS)
         .select_from(answers)
         .join(
             submissions,
@@ -141,21 +158,7 @@ def answers_frame(connection: Connection, study_id: int) -> pl.DataFrame:
 def events_frame(connection: Connection, study_id: int) -> pl.DataFrame:
     """Every event of a study, in the columns of `EVENTS`, page by page."""
     query = (
-        select(
-            studies.c.name,
-            studies.c.version,
-            participants.c.pseudonym,
-            participants.c.rater_kind,
-            sessions.c.attempt,
-            events.c.screen,
-            events.c.page,
-            events.c.serial,
-            events.c.kind,
-            events.c.field,
-            events.c.client_at,
-            events.c.server_at,
-            events.c.detail,
-        )
+        _selected(_EVENTS)
         .select_from(events)
         .join(sessions, sessions.c.id == events.c.session_id)
         .order_by(sessions.c.id, events.c.server_at, events.c.page, events.c.serial)
@@ -166,32 +169,33 @@ def events_frame(connection: Connection, study_id: int) -> pl.DataFrame:
 def screens_frame(connection: Connection, study_id: int) -> pl.DataFrame:
     """Every submitted screen of a study, with its paradata and what these suggest."""
     query = (
-        select(
-            studies.c.name,
-            studies.c.version,
-            participants.c.pseudonym,
-            participants.c.rater_kind,
-            sessions.c.attempt,
-            STATE,
-            cells.c.name,
-            sessions.c.language,
-            submissions.c.screen,
-            submissions.c.kind,
-            submissions.c.position,
-            submissions.c.displayed_at,
-            submissions.c.received_at,
-            submissions.c.active_ms,
-            submissions.c.paradata,
-        )
+        _selected(_SCREENS)
         .select_from(submissions)
         .join(sessions, sessions.c.id == submissions.c.session_id)
         .join(cells, cells.c.id == sessions.c.cell_id)
         .order_by(sessions.c.id, submissions.c.position)
     )
-    schema = pl.Schema(_SCREENS | {"paradata": pl.String})
-    stored = _frame(connection, _of_study(query, study_id), schema)
+    stored = _frame(connection, _of_study(query, study_id), _schema(_SCREENS))
     measured = stored["paradata"].str.json_decode(pl.Struct(PARADATA)).struct.unnest()
     return with_grades(stored.drop("paradata").hstack(measured))
+
+
+def exchanges_frame(connection: Connection, study: str) -> pl.DataFrame:
+    """Every message and reply of a study, by its hash (`EXCHANGES`)."""
+    return _frame(
+        connection, _talks_of_study(_selected(_EXCHANGES).select_from(exchanges), study), EXCHANGES
+    )
+
+
+def failures_frame(connection: Connection, study: str) -> pl.DataFrame:
+    """Every failure of an agent in a study, by its hash (`FAILURES`)."""
+    same = and_(*(failures.c[name] == exchanges.c[name] for name in _PLACE))
+    query = _selected(_FAILURES).select_from(exchanges).join(failures, same)
+    return _frame(connection, _talks_of_study(query, study, failures.c.attempt), FAILURES)
+
+
+def _selected(columns: _Columns) -> Select[Any]:
+    return select(*(column for column, _ in columns.values()))
 
 
 def _of_study(query: Select[Any], study_id: int) -> Select[Any]:
@@ -208,89 +212,6 @@ def _frame(connection: Connection, query: Select[Any], schema: pl.Schema) -> pl.
         tuple(row) for row in connection.execute(query)
     ]
     return pl.DataFrame(rows, schema=schema, orient="row")
-
-
-_WHOSE: dict[str, Any] = {
-    "study": pl.String,
-    "version": pl.String,
-    "rater": pl.String,
-    "rater_kind": pl.String,
-    "attempt": pl.Int64,
-    "session_state": pl.String,
-    "cell": pl.String,
-    "language": pl.String,
-    "talk": pl.String,
-    "number": pl.Int64,
-    "system": pl.String,
-    "agent": pl.String,
-}
-EXCHANGES = pl.Schema(
-    _WHOSE
-    | {
-        "said": pl.String,
-        "said_at": _TIME,
-        "state": pl.String,
-        "tries": pl.Int64,
-        "reply": pl.String,
-        "replied_at": _TIME,
-        "reason": pl.String,
-        "seconds": pl.Float64,
-        "requests": pl.Int64,
-        "tokens_in": pl.Int64,
-        "tokens_out": pl.Int64,
-        "cost": pl.Float64,
-    }
-)
-"""One row a message of a participant, with the reply to it."""
-
-FAILURES = pl.Schema(
-    _WHOSE
-    | {
-        "asked": pl.Int64,
-        "reason": pl.String,
-        "told": pl.String,
-        "seconds": pl.Float64,
-        "failed_at": _TIME,
-    }
-)
-"""One row each time an agent failed, those included that answered when asked again."""
-
-_PLACE = ("session_id", "talk", "number")
-_WHOSE_COLUMNS = (
-    studies.c.name,
-    studies.c.version,
-    participants.c.pseudonym,
-    participants.c.rater_kind,
-    sessions.c.attempt,
-    STATE,
-    cells.c.name,
-    sessions.c.language,
-    exchanges.c.talk,
-    exchanges.c.number,
-    exchanges.c.system,
-    exchanges.c.agent,
-)
-
-
-def exchanges_frame(connection: Connection, study: str) -> pl.DataFrame:
-    """Every message and reply of a study, by its hash (`EXCHANGES`)."""
-    columns = [exchanges.c[name] for name in EXCHANGES.names() if name not in _WHOSE]
-    query = _talks_of_study(select(*_WHOSE_COLUMNS, *columns), study)
-    return _frame(connection, query, EXCHANGES)
-
-
-def failures_frame(connection: Connection, study: str) -> pl.DataFrame:
-    """Every failure of an agent in a study, by its hash (`FAILURES`)."""
-    same = and_(*(failures.c[name] == exchanges.c[name] for name in _PLACE))
-    query = select(
-        *_WHOSE_COLUMNS,
-        failures.c.attempt,
-        failures.c.reason,
-        failures.c.told,
-        failures.c.seconds,
-        failures.c.failed_at,
-    ).join(failures, same)
-    return _frame(connection, _talks_of_study(query, study, failures.c.attempt), FAILURES)
 
 
 def _talks_of_study(query: Select[Any], study: str, *last: ColumnElement[Any]) -> Select[Any]:

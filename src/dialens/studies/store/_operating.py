@@ -29,7 +29,8 @@ class OperationStore:
 
     Attributes:
         store: The database.
-        by: Who changes something: `dashboard`, `api`, `file` or `command`.
+        by: The way by which something is changed: `dashboard`, `api`, `file` or `command`.
+        who: The name of the person who changes it; empty if it is not known.
 
     Examples:
         >>> import tempfile
@@ -47,6 +48,7 @@ class OperationStore:
 
     store: Store
     by: str
+    who: str = ""
 
     def operate(
         self, study: str, settings: Mapping[str, JSON], *, now: datetime
@@ -64,7 +66,7 @@ class OperationStore:
         with self.store.database.writing() as connection:
             row = lock_study(connection, study)
             new = operated(loads(row.operation), settings)
-            return set_operation(connection, row, new, by=self.by, now=now)
+            return set_operation(connection, row, new, by=self.by, who=self.who, now=now)
 
     def set_cell(self, study: str, cell: str, state: str, *, now: datetime) -> None:
         """Open, pause or close a cell; who is in it goes on."""
@@ -83,7 +85,7 @@ class OperationStore:
             own = (cells.c.study_id == row.id) & (cells.c.name == cell)
             connection.execute(update(cells).where(own).values(state=state))
             change = Change(f"cell {cell}", known[cell], state)
-            log_changes(connection, row.id, [change], by=self.by, now=now)
+            log_changes(connection, row.id, [change], by=self.by, who=self.who, now=now)
 
     def exclude(self, participant: str, why: str, *, now: datetime) -> None:
         """Leave somebody out of the analysis, and open their place again; their data stay.
@@ -112,7 +114,7 @@ class OperationStore:
             )
             before, after = row.excluded_at is not None, at is not None
             change = Change("excluded", before, after, participant, why)
-            log_changes(connection, row.study_id, [change], by=self.by, now=now)
+            log_changes(connection, row.study_id, [change], by=self.by, who=self.who, now=now)
 
     def mark_paid(self, participant: str, *, paid: bool = True, now: datetime) -> None:
         """Write down that somebody has got what they were promised, or that they have not."""
@@ -123,7 +125,7 @@ class OperationStore:
             own = update(participants).where(participants.c.id == row.id)
             connection.execute(own.values(paid_at=now if paid else None))
             change = Change("paid", not paid, paid, participant)
-            log_changes(connection, row.study_id, [change], by=self.by, now=now)
+            log_changes(connection, row.study_id, [change], by=self.by, who=self.who, now=now)
 
     def identities(self, study: str, *, now: datetime) -> pl.DataFrame:
         """Pseudonyms with ids at the recruiter and codes (`IDENTITIES`); logged.
@@ -134,7 +136,7 @@ class OperationStore:
             row = lock_study(connection, study)
             table = people.identities_frame(connection, row.id, self.store.secrets)
             change = Change("identities exported", None, table.height)
-            log_changes(connection, row.id, [change], by=self.by, now=now)
+            log_changes(connection, row.id, [change], by=self.by, who=self.who, now=now)
             return table
 
     def changes_frame(self, study: str) -> pl.DataFrame:

@@ -194,7 +194,13 @@ def follow_file(connection: Connection, row: Row[Any], record: StudyRecord) -> S
 
 
 def set_operation(
-    connection: Connection, row: Row[Any], operation: Mapping[str, JSON], *, by: str, now: datetime
+    connection: Connection,
+    row: Row[Any],
+    operation: Mapping[str, JSON],
+    *,
+    by: str,
+    who: str = "",
+    now: datetime,
 ) -> tuple[Change, ...]:
     """Run a study in another way from now on; gives what changed, which is logged."""
     old = Study.from_definition(row.definition, row.operation)
@@ -218,7 +224,7 @@ def set_operation(
     for name, target in new.targets.items():
         own = (cells.c.study_id == row.id) & (cells.c.name == name)
         connection.execute(update(cells).where(own).values(target=target))
-    log_changes(connection, row.id, made, by=by, now=now)
+    log_changes(connection, row.id, made, by=by, who=who, now=now)
     return made
 
 

@@ -33,6 +33,9 @@ IDLE, SESSION = "idle", "session"
 OPEN, PAUSED, CLOSED = "open", "paused", "closed"
 CELL_STATES = (OPEN, PAUSED, CLOSED)
 CHANGED_BY = ("dashboard", "api", "file", "command")
+PAYING, PAID, LOST = "paying", "paid", "lost"
+PAYMENT_STATES = (PAYING, PAID, LOST)
+LONGEST_NAME = 80
 RESUME_POLICIES = ("resume", "restart", "block")
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -290,6 +293,7 @@ changes = Table(
     Column("study_id", ForeignKey(studies.c.id), nullable=False, index=True),
     Column("at", Moment, nullable=False),
     Column("made_by", String(16), nullable=False),
+    Column("who", String(LONGEST_NAME)),
     Column("what", String(500), nullable=False),
     Column("participant", String(32), index=True),
     Column("before", Text),
@@ -297,4 +301,28 @@ changes = Table(
     Column("why", Text),
     one_of("made_by", CHANGED_BY),
 )
-"""What researchers changed while a study ran; `before` and `after` are JSON."""
+"""What researchers changed while a study ran; `before` and `after` are JSON.
+
+`made_by` is the way by which it was changed, `who` the name that somebody gave at the login.
+"""
+
+payments = Table(
+    "payments",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("study_id", ForeignKey(studies.c.id), nullable=False, index=True),
+    Column("recruiter", String(64), nullable=False),
+    Column("work", String(200), nullable=False),
+    Column("cents", Integer, nullable=False),
+    Column("participant", String(32), index=True),
+    Column("state", String(16), nullable=False),
+    Column("begun_at", Moment, nullable=False),
+    Column("who", String(LONGEST_NAME)),
+    UniqueConstraint("recruiter", "work", "cents"),
+    one_of("state", PAYMENT_STATES),
+)
+"""Bonuses, each written down before the platform is asked to pay it.
+
+There is one row at most for an amount and a piece of work, so that two people who pay at the same
+time, or one who tries again after an answer was lost, cannot pay it twice.
+"""
