@@ -105,13 +105,19 @@ def test_two_versions(folder: Path) -> None:
     assert "tea, version 1: 2 of 2" in both
     assert "tea, version 2: 2 of 2" in both
     assert "2 participants" in ran("export", folder, "-o", folder / "one", "--version", 1)
-    assert "4 participants" in ran("export", folder, "-o", folder / "both", "--all-versions")
+    assert "4 participants of versions 1 and 2, 16 ratings" in ran(
+        "export", folder, "-o", folder / "both"
+    )
     ratings = pl.read_parquet(folder / "both" / "ratings.parquet")
     assert ratings.group_by("version").len().sort("version").rows() == [("1", 8), ("2", 8)]
     few = ("--resamples", 200)
     said = ran("analyze", folder, "--version", 1, "--version", 2, *few)
     assert "Versions 1 and 2 are analysed together" in said
     assert "4 raters" in said
+    # The same of the export, whoever analyses it.
+    exported = ran("analyze", folder / "both", *few)
+    assert "Versions 1 and 2 are analysed together" in exported
+    assert "analysed together" not in ran("analyze", folder / "one", *few)
     assert "nobody was ever served it" in fails("analyze", folder, "--version", 3, *few)
 
 

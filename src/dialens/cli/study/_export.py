@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dialens.base import DialensError, atomic_file, counted
+from dialens.base import DialensError, atomic_file, counted, listed
 from dialens.cli._options import Force, shown
 from dialens.cli.study._database import (
-    AllVersionsOption,
     DatabaseOption,
     StudyPath,
-    VersionOption,
     recorded_versions,
 )
 from dialens.cli.study._extra import studies_extra
@@ -28,8 +26,15 @@ def export(
         Path, typer.Option("--output", "-o", help="Folder for tables, codebook and card.")
     ] = Path("export"),
     db: DatabaseOption = None,
-    version: VersionOption = None,
-    all_versions: AllVersionsOption = False,
+    version: Annotated[
+        list[int] | None,
+        typer.Option(
+            "--version",
+            metavar="N",
+            min=1,
+            help="Version of the study; may be given several times. All of them if not given.",
+        ),
+    ] = None,
     worker_ids: Annotated[
         Path | None,
         typer.Option(
@@ -44,13 +49,13 @@ def export(
     """Write ratings, questionnaires, answers and events as tables, with codebook and data card.
 
     Parquet, and the same as CSV with scripts for R and SPSS. People go by pseudonyms; ids of
-    workers stay in the database. The study may still be running. Of several versions the newest is
-    written, unless others are named; every table has a column `version`.
+    workers stay in the database. The study may still be running. Several versions are written
+    together; every table has a column `version`.
 
     [bold]Examples[/]
 
       dialens study export anchoring -o export
-      dialens study export anchoring --all-versions -o export
+      dialens study export anchoring --version 2 -o export
       dialens study export anchoring --worker-ids private/ids.csv
       dialens study export anchoring --db postgresql://study@localhost/ratings -o export
       dialens study analyze export
@@ -62,7 +67,7 @@ def export(
 
     if worker_ids is not None:
         _check_place(worker_ids, output)
-    with recorded_versions(study, db, version, every=all_versions) as (store, records):
+    with recorded_versions(study, db, version, every=not version) as (store, records):
         done = write(
             store,
             [record.hash for record in records],
@@ -73,9 +78,11 @@ def export(
         )
         if worker_ids is not None:
             _write_ids(store, records, worker_ids)
+    numbers = [record.version for record in records]
+    of = f" of versions {listed(numbers)}" if len(numbers) > 1 else ""
     print(
-        f"{done.participants:,} participants, {done.ratings:,} ratings, {done.answers:,} answers, "
-        f"{done.events:,} events."
+        f"{done.participants:,} participants{of}, {done.ratings:,} ratings, "
+        f"{done.answers:,} answers, {done.events:,} events."
     )
     if done.excluded:
         people = counted(done.excluded, "person is", "people are")
