@@ -78,7 +78,7 @@ def test_a_code_is_verified_and_paid(folder: Path) -> None:
     unknown = run("code", "MADEUP", "--study", folder)
     assert unknown.exit_code == 1
     assert "nobody got this code" in unknown.output
-    assert "deleted 1 sessions" in ran("forget", anna.code, "--study", folder)
+    assert "is deleted: 1 session, " in ran("forget", anna.code, "--study", folder)
     assert run("code", anna.code, "--study", folder).exit_code == 1
 
 

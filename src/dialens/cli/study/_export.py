@@ -76,8 +76,7 @@ def export(
             flags=rater_flags,
             hand_over=write_export_handover,
         )
-        if worker_ids is not None:
-            _write_ids(store, records, worker_ids)
+        ids = "" if worker_ids is None else _write_ids(store, records, worker_ids)
     numbers = [record.version for record in records]
     of = f" of versions {listed(numbers)}" if len(numbers) > 1 else ""
     print(
@@ -95,6 +94,8 @@ def export(
     for reason, count in done.left_out.items():
         print(f"  not among the ratings: {count:,} ({reason.replace('`', '')})")
     print(f"{shown(output)}: start with {shown(output / 'card.md')}")
+    if ids:
+        print(ids)
 
 
 def _check_place(file: Path, output: Path) -> None:
@@ -106,8 +107,8 @@ def _check_place(file: Path, output: Path) -> None:
         )
 
 
-def _write_ids(store: "Store", records: Sequence["StudyRecord"], file: Path) -> None:
-    """Write who is who, readable for the owner alone."""
+def _write_ids(store: "Store", records: Sequence["StudyRecord"], file: Path) -> str:
+    """Write who is who, readable for the owner alone; says so."""
     import polars as pl
 
     from dialens.studies.store import OperationStore
@@ -118,4 +119,4 @@ def _write_ids(store: "Store", records: Sequence["StudyRecord"], file: Path) -> 
     with atomic_file(file) as scratch:
         scratch.chmod(0o600)
         table.write_csv(scratch)
-    print(f"{shown(file)}: {table.height:,} ids. Keep it apart from the export; this is logged.")
+    return f"{shown(file)}: {table.height:,} ids. Keep it apart from the export; this is logged."

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from dialens.base import DialensError
+from dialens.base import DialensError, counted
 from dialens.cli._terminal import plain_console, plain_table
 from dialens.cli.study._database import DatabaseOption, StudyPath, recorded_study
 from dialens.cli.study._extra import studies_extra
@@ -45,9 +45,10 @@ def operate(
         if set:
             settings = settings_from(_entries(set))
             changes = operating.operate(record.hash, settings, now=datetime.now(UTC))
+            many = counted(len(changes), "setting is", "settings are")
+            print(f"{many} changed, from now on." if changes else "Nothing has changed.")
             for change in changes:
-                print(change)
-            print(f"{len(changes)} changed, from now on." if changes else "Nothing has changed.")
+                print(f"  {change}")
             return
         print(f"{record.name}, version {record.version}, is run like this:")
         values = operation_values(record.study.design)
