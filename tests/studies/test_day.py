@@ -217,7 +217,7 @@ def test_a_day_from_the_first_participant_to_the_shared_data(
     # A code is verified and paid; one that was made up is not.
     paid = people[3]
     assert f"{paid['code']}: {paid['participant']}, completed at" in day.about("code", paid["code"])
-    assert "paid, as of now" in day.about("code", paid["code"], "--paid")
+    assert ", paid at" in day.about("code", paid["code"], "--paid")
     assert day.ask("GET", "codes/MADEUP").json() == []
 
     # A backup of the live database, restored elsewhere, exports what the original did.
