@@ -221,7 +221,7 @@ def anchoring(folder: Path, participants: int) -> Path:
     design = yaml.load(path)
     for name in ("questionnaires", "practice"):
         design.pop(name)
-    design["targets"] = participants
+    design |= {"targets": participants, "contact": "Jane Doe, jane@example.org"}
     with path.open("w", encoding="utf-8") as file:
         yaml.dump(design, file)
     return folder

@@ -61,7 +61,7 @@ def test_export_and_forget(folder: Path) -> None:
     assert "2 participants" in done.stdout
     raters = pl.read_parquet(target / "answers.parquet")["rater"].unique(maintain_order=True)
     done = run("forget", raters[0], "--study", folder)
-    assert "deleted 1 sessions" in done.stdout
+    assert "is deleted: 1 session, " in done.stdout
     done = run("forget", "A2WORKER", "--worker", "mturk", "--study", folder)
     assert raters[1] in done.stdout
     assert "Exported 0 ratings by 0 participants" in run("export", folder, "-o", target).stdout

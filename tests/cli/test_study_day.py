@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 
 import polars as pl
@@ -11,6 +12,7 @@ from typer.testing import CliRunner, Result
 
 from dialens.base import DialensError
 from dialens.cli._app import app
+from dialens.cli.study._serve import _changed_before
 from dialens.studies import load_study
 from dialens.studies.store import KEY_VARIABLE, Session, Store
 from tests.cli.test_study_data import STUDY
@@ -53,6 +55,13 @@ def people(folder: Path, *workers: str) -> list[Session]:
         return [store.session(one.token) for one in taken]
 
 
+def run_before(folder: Path) -> Iterator[str]:
+    """What `study serve` says about the version before."""
+    with Store.open(f"sqlite:///{folder / 'study.db'}") as store:
+        record = store.register(load_study(folder), now=NOON)
+        yield from _changed_before(store, record)
+
+
 def test_how_it_is_run_is_shown_and_changed(folder: Path) -> None:
     people(folder, "anna")
     assert "Nothing was changed so far." in ran("operate", folder)
@@ -73,12 +82,12 @@ def test_a_code_is_verified_and_paid(folder: Path) -> None:
     said = ran("code", anna.code, "--study", folder)
     assert f"{anna.code}: {anna.participant}, completed at 2026-03-01 12:" in said
     assert "not paid yet" in said
-    ran("code", anna.code, "--study", folder, "--paid")
-    assert "paid at" in ran("code", anna.code, "--study", folder)
+    assert ", paid at" in ran("code", anna.code, "--study", folder, "--paid")
+    assert ", paid at" in ran("code", anna.code, "--study", folder)
     unknown = run("code", "MADEUP", "--study", folder)
     assert unknown.exit_code == 1
     assert "nobody got this code" in unknown.output
-    assert "deleted 1 sessions" in ran("forget", anna.code, "--study", folder)
+    assert "is deleted: 1 session, " in ran("forget", anna.code, "--study", folder)
     assert run("code", anna.code, "--study", folder).exit_code == 1
 
 
@@ -96,8 +105,14 @@ def test_somebody_is_excluded_and_comes_back(folder: Path) -> None:
 
 def test_two_versions(folder: Path) -> None:
     people(folder, "anna", "ben")
+    ran("operate", folder, "--set", "recruiter.reward=2")
     (folder / "study.yaml").write_text(STUDY + "version: 2\ndescription: Again.\n")
+    assert list(run_before(folder)) == [
+        "recruiter.reward was 2.0 in version 1, changed while people took part; version 2 follows "
+        "its file: 0.0."
+    ]
     people(folder, "cleo", "dora")
+    assert list(run_before(folder)) == []
     newest = ran("status", folder)
     assert "This is version 2, the newest. There is also version 1 (2 people)" in newest
     assert "tea, version 1:" not in newest
@@ -105,13 +120,19 @@ def test_two_versions(folder: Path) -> None:
     assert "tea, version 1: 2 of 2" in both
     assert "tea, version 2: 2 of 2" in both
     assert "2 participants" in ran("export", folder, "-o", folder / "one", "--version", 1)
-    assert "4 participants" in ran("export", folder, "-o", folder / "both", "--all-versions")
+    assert "4 participants of versions 1 and 2, 16 ratings" in ran(
+        "export", folder, "-o", folder / "both"
+    )
     ratings = pl.read_parquet(folder / "both" / "ratings.parquet")
     assert ratings.group_by("version").len().sort("version").rows() == [("1", 8), ("2", 8)]
     few = ("--resamples", 200)
     said = ran("analyze", folder, "--version", 1, "--version", 2, *few)
     assert "Versions 1 and 2 are analysed together" in said
     assert "4 raters" in said
+    # The same of the export, whoever analyses it.
+    exported = ran("analyze", folder / "both", *few)
+    assert "Versions 1 and 2 are analysed together" in exported
+    assert "analysed together" not in ran("analyze", folder / "one", *few)
     assert "nobody was ever served it" in fails("analyze", folder, "--version", 3, *few)
 
 

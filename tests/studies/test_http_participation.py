@@ -30,6 +30,7 @@ from dialens.studies import (
 from dialens.studies._http_participation import take_part_over_http
 from dialens.studies.instruments import validate
 from dialens.studies.plan import plan
+from dialens.studies.recruiters import recruiters
 from dialens.studies.simulation import Population, World
 from dialens.studies.store import ConversationStore, Store, participants, sessions
 from dialens.studies.store._tables import cells
@@ -161,6 +162,29 @@ def test_without_the_password_nobody_is_counted_as_a_person(served: Served) -> N
     url, store = served(study)
     with pytest.raises(DialensError, match="researcher's password"):
         simulate_over_http(url, study, Population(), participants=2, password="guessed wrong")
+    assert attendance(store, study.hash) == {}
+
+
+@pytest.mark.parametrize("kind", sorted(recruiters()))
+def test_wherever_people_come_from(kind: str, served: Served) -> None:
+    """Everybody is let in, as somebody whom the recruiter knows, and known again."""
+    design = TEA | {"items": {"inline": TEA["items"]["inline"][:1]}, "recruiter": {"kind": kind}}
+    study = study_of(design)
+    url, store = served(study)
+    for _ in range(2):
+        assert through(url, study).outcomes == {"completed": 3}
+    # At a kiosk everybody is somebody else; otherwise the same three came twice.
+    assert attendance(store, study.hash) == {"simulated": 6 if kind == "kiosk" else 3}
+    names = [World(study, Population(), seed=0).person(n).name for n in (1, 2, 3)]
+    known = [bool(store.participants_of(kind, name)) for name in names]
+    assert known == [kind != "kiosk"] * 3
+
+
+def test_no_link_is_made_without_the_password(served: Served) -> None:
+    study = study_of(TEA | {"recruiter": {"kind": "personal"}})
+    url, store = served(study)
+    with pytest.raises(DialensError, match="researcher's password"):
+        simulate_over_http(url, study, Population(), participants=1, password="guessed wrong")
     assert attendance(store, study.hash) == {}
 
 

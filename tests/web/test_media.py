@@ -16,7 +16,10 @@ from pydantic import ValidationError
 from dialens.base import DialensError
 from dialens.studies import Study, load_study, preview
 from dialens.studies.simulation import Population, World
-from tests.web.conftest import Make, Visit, tea
+from dialens.studies.store import Store
+from dialens.web import Site, unserved_versions
+from tests.studies.test_translation import GERMAN
+from tests.web.conftest import KEY, PASSWORD, Make, Visit, tea
 
 
 def picture(path: Path, shade: int) -> None:
@@ -138,6 +141,59 @@ def test_what_cannot_be_shown_is_refused_with_its_line(
     with pytest.raises((DialensError, ValidationError), match=said) as caught:
         load_study(path)
     assert str(caught.value).startswith(f"{path}:")
+
+
+def test_a_translation_may_have_a_voice_of_its_own(
+    make: Make, visit: Visit, tmp_path: Path
+) -> None:
+    """The same item with another file and other words; what is stored is the same."""
+    path = with_media(tmp_path, languages=["en", "de"])
+    sound(tmp_path / "tief.wav", 200)
+    item = json.loads(path.read_text())["items"]["inline"][0]
+    words = ("Eine graue Katze", "Die erste Stimme", "Die zweite Stimme")
+    files = ("cat.png", "tief.wav", "high.wav")
+    item["media"] = [
+        one | {"alt": alt, "file": file}
+        for one, alt, file in zip(item["media"], words, files, strict=True)
+    ]
+    german = {name: GERMAN[name] for name in ("title", "qualities", "consent", "instructions")}
+    (tmp_path / "study.de.yaml").write_text(json.dumps(german | {"items": {"inline": [item]}}))
+    study = load_study(path)
+    assert Study.from_definition(study.definition, study.operation) == study
+    site = make(study, folder=tmp_path)
+    own, other = visit(site), visit(site, seed=1)
+    shown = own.answer(own.answer(own.begin()))
+    gezeigt = other.answer(other.answer(other.begin("/?lang=de")))
+    (low,) = (one.name for one in study.items[0].media if one.of == "low")
+    (tief,) = (one.name for one in study.said_in("de").items[0].media if one.of == "low")
+    assert (low in shown.html, tief in shown.html) == (True, False)
+    assert (low in gezeigt.html, tief in gezeigt.html) == (False, True)
+    assert 'alt="A grey cat"' in shown.html
+    assert 'alt="Eine graue Katze"' in gezeigt.html
+    for name, file in ((low, "low.wav"), (tief, "tief.wav")):
+        assert own.client.get(f"/media/{name}").content == (tmp_path / file).read_bytes()
+    assert own.finish(shown)
+    assert other.finish(gezeigt)
+
+
+def test_an_earlier_version_shows_its_own_picture_or_none(tmp_path: Path, visit: Visit) -> None:
+    """A picture that was replaced is never shown to people of the version before."""
+    with Store.open(f"sqlite:///{tmp_path / 'both.db'}", secrets=KEY) as store:
+        first = load_study(with_media(tmp_path))
+        person = visit(Site.of(first, store, password=PASSWORD, folder=tmp_path))
+        person.answer(person.begin())
+        second = load_study(with_media(tmp_path, version=2, title="Again"))
+        name = first.items[0].media[0].name
+        kept = visit(Site.of(second, store, password=PASSWORD, folder=tmp_path)).client
+        assert kept.get(f"/media/{name}").content == (tmp_path / "cat.png").read_bytes()
+        assert list(unserved_versions(store, second, tmp_path)) == []
+        picture(tmp_path / "cat.png", 7)
+        third = load_study(tmp_path)
+        client = visit(Site.of(third, store, password=PASSWORD, folder=tmp_path)).client
+        assert client.get(f"/media/{name}").status_code == 404
+        (said,) = unserved_versions(store, third, tmp_path)
+        assert "Version 1 cannot be finished here, and 1 person is under way in it" in said
+        assert "cat.png has changed" in said
 
 
 def test_simulated_people_tell_voices_apart(study: Study) -> None:

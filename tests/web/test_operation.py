@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import zipfile
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from dialens.studies import study_of
 from dialens.studies.store import OperationStore, Store
 from dialens.web import Site, unserved_versions
-from tests.web.conftest import KEY, PASSWORD, Make, Visit, tea
+from tests.web.conftest import KEY, PASSWORD, Make, Visit, log_in, tea
 from tests.web.people import Page, Person
+from tests.web.test_dashboard import crowd
 
 AUTHORISED = {"authorization": f"Bearer {PASSWORD}"}
+TWO_SCALES = [
+    {"name": "likert", "instrument": {"kind": "likert", "points": 7}},
+    {"name": "free", "instrument": "magnitude"},
+]
 SECOND = {"version": 2, "title": "How good are these answers?"}
 
 
@@ -151,4 +160,75 @@ def test_who_took_part_is_known_again_by_their_id(database: Store, visit: Visit)
     page = again.begin("/?participant=anna-7")
     assert again.session.study == admitted.study.hash
     assert code not in page.html
+    database.close()
+
+
+@pytest.mark.parametrize(("choice", "kept"), [("keep", 1), ("delete", 0)])
+def test_who_is_in_an_earlier_version_may_withdraw_from_it(
+    database: Store, visit: Visit, choice: str, kept: int
+) -> None:
+    first = served(database, completion={"codes": {"withdrawn": "PART-1"}})
+    person = visit(first)
+    person.answer(person.begin("/?participant=anna-7"))
+    second = served(database, **SECOND)
+    moved = visit(second)
+    moved.client.cookies = person.client.cookies
+    asked = Page(moved.client.get("/withdraw").text)
+    ended = moved.client.post("/withdraw", data=asked.hidden | {"answers": choice}).text
+    assert ("PART-1" in ended) is bool(kept)
+    answers = database.answers_frame(first.study.hash)
+    assert answers["rater"].n_unique() == kept
+    assert len(database.participants_of("link", "anna-7")) == kept
+    (end,) = database.early_ends(first.study.hash)
+    assert (end.outcome, end.deleted, end.n) == ("withdrawn", choice == "delete", 1)
+    assert database.early_ends(second.study.hash) == ()
+    # Who left nothing behind may take part in the second version; who left answers may not.
+    begun = visit(second)
+    begun.begin("/?participant=anna-7")
+    assert (begun.session.study == second.study.hash) is not bool(kept)
+    database.close()
+
+
+def test_people_of_both_versions_are_in_one_table_and_one_export(
+    database: Store, visit: Visit, tmp_path: Path
+) -> None:
+    first = served(database, targets=1)
+    early = crowd(first, visit, 2)
+    second = served(database, **SECOND, factors={"scale": TWO_SCALES})
+    late = crowd(second, visit, 1)
+    client = log_in(visit(second))
+
+    def rows(**query: str) -> list[tuple[str, ...]]:
+        text = client.get("/researcher/people.csv", params={"order": "asc"} | query).text
+        listed = csv.DictReader(io.StringIO(text))
+        return [(row["participant"], row["version"], row["code"]) for row in listed]
+
+    everybody = [(name, "1", code) for name, code in early] + [(late[0][0], "2", late[0][1])]
+    assert rows() == everybody
+    assert rows(version="1") == everybody[:2]
+    assert rows(sort="version", order="desc")[0] == everybody[2]
+    page = client.get("/researcher/people").text
+    for name, _ in (*early, *late):
+        assert name in page
+        assert name in client.get(f"/researcher/people/{name}").text  # answers of its own version
+
+    def exported(address: str, **query: Any) -> pl.DataFrame:
+        got = client.get(address, params=query, headers=AUTHORISED)
+        assert got.status_code == 200, got.text
+        with zipfile.ZipFile(io.BytesIO(got.content)) as archive:
+            return pl.read_parquet(archive.read("tea/participants.parquet"))
+
+    for address in ("/researcher/export.zip", "/api/export.zip"):
+        assert exported(address)["version"].to_list() == ["1", "1", "2"]
+    assert exported("/api/export.zip", version=1)["version"].to_list() == ["1", "1"]
+    assert exported("/api/export.zip", version=[1, 2]).height == 3
+    nothing = client.get("/api/export.zip", params={"version": 7}, headers=AUTHORISED)
+    assert (nothing.status_code, "Versions: 1, 2" in nothing.text) == (404, True)
+    with database.database.writing() as connection:
+        connection.exec_driver_sql("UPDATE studies SET definition = '{}' WHERE version = '1'")
+    again = log_in(visit(served(database, **SECOND, factors={"scale": TWO_SCALES})))
+    refused = again.get("/api/export.zip", headers=AUTHORISED)
+    assert (refused.status_code, "Version 1 of tea cannot be read" in refused.text) == (409, True)
+    newest = again.get("/api/export.zip", params={"version": 2}, headers=AUTHORISED)
+    assert newest.status_code == 200
     database.close()

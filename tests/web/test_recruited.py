@@ -15,7 +15,7 @@ from dialens.cli.study._group import app
 from dialens.studies import estimate, study_of
 from dialens.studies.recruiters import personal_links, read_people
 from dialens.studies.store import Secrets
-from tests.web.conftest import KEY, Make, Visit, tea
+from tests.web.conftest import KEY, PASSWORD, Make, Visit, tea
 
 PANEL = {
     "kind": "provider",
@@ -78,6 +78,25 @@ def test_the_same_person_always_gets_the_same_link_and_others_another() -> None:
     assert len(set(made)) == 2
     other = personal_links(study, Secrets(bytes(32)), "https://t.org", people)
     assert KEY.invited("tea", other[0]["link"].partition("invitation=")[2]) is None
+
+
+def test_the_api_makes_links_that_let_people_in(make: Make, visit: Visit) -> None:
+    study = tea(recruiter={"kind": "personal"})
+    site = make(study, root="/tea")
+    person = visit(site)
+    told = {"authorization": f"Bearer {PASSWORD}"}
+
+    def ask(*ids: str, **headers: str) -> Any:
+        return person.client.post("/tea/api/links", json={"ids": ids}, headers=headers)
+
+    assert ask("anna").status_code == 401
+    made = ask("anna", "ben", **told).json()["links"]
+    people = [{"id": "anna"}, {"id": "ben"}]
+    assert made == personal_links(site.study, KEY, "http://testserver/tea/", people)
+    assert person.client.get(made[0]["link"]).status_code == 200
+    assert ask("é" * 100, **told).status_code == 409  # 200 bytes
+    anybody = visit(make()).client.post("/api/links", json={"ids": ["anna"]}, headers=told)
+    assert (anybody.status_code, "kind: personal" in anybody.text) == (409, True)
 
 
 def _run(*arguments: object) -> Any:

@@ -2,13 +2,10 @@ from ._among import place_words
 from ._apa import agreement_apa, correlation_apa, difference_apa, paper_text
 from ._comparison_page import write_comparison
 from ._comparison_words import comparison_lines
+from ._export_handover import write_export_handover
 from ._figures import FIGURE_FORMATS, write_figures
 from ._gate_files import gate_json, gate_junit, gate_markdown, write_gate
-from ._handover import (
-    write_agreement_handover,
-    write_export_handover,
-    write_models_handover,
-)
+from ._handover import write_agreement_handover, write_models_handover
 from ._page import Finding, Page, Remark, Section, Summary, write_page
 from ._power_page import write_power
 from ._power_words import PowerPlan, advised

@@ -15,37 +15,9 @@ RATINGS_CSV = "ratings.csv"
 SCRIPT = "analysis.R"
 SYNTAX = "ratings.sps"
 
-_READ = ("participants", "ratings", "questionnaires")
 _MOST_LABEL = 255
 _MOST_TEXT = 32_767
-_READ_R = """# Reads the tables of a study beside this file: source("read.R", chdir = TRUE)
-read <- function(name) {
-  table <- read.csv(paste0(name, ".csv"), stringsAsFactors = FALSE, na.strings = "",
-                    encoding = "UTF-8", check.names = FALSE)
-  for (column in grep("_at$", names(table), value = TRUE))
-    table[[column]] <- as.POSIXct(table[[column]], format = "%Y-%m-%dT%H:%M:%OS", tz = "UTC")
-  for (column in intersect("excluded", names(table)))
-    table[[column]] <- table[[column]] == "true"
-  table
-}
-
-participants <- read("participants")
-ratings <- read("ratings")
-questionnaires <- read("questionnaires")
-changes <- read("changes")
-
-# Without people who were excluded, as dialens analyses them.
-analysed <- ratings[!ratings$excluded, ]
-for (column in c("rater", "dialog", "agent", "quality", "version"))
-  analysed[[column]] <- factor(analysed[[column]])
-
-# One row a participant, one column a question.
-answers <- reshape(questionnaires[!duplicated(questionnaires[c("rater", "question")]),
-                                  c("rater", "question", "answer")],
-                   idvar = "rater", timevar = "question", direction = "wide")
-names(answers) <- sub("^answer[.]", "", names(answers))
-"""
-
+_TIME_TEXT = len("2026-01-10T09:00:00.000000+0000")
 _LABELS = {
     "quality": "What was rated",
     "group": "Group that was set apart",
@@ -168,28 +140,13 @@ def write_models_handover(
     (folder / SYNTAX).write_text(spss_syntax(table, labels), encoding="utf-8")
 
 
-def write_export_handover(folder: Path) -> None:
-    """Write scripts that read the tables of an export into R and SPSS, beside its CSV files.
-
-    Args:
-        folder: The folder `csv` of an export.
-    """
-    book = json.loads((folder.parent / "codebook.json").read_text("utf-8"))
-    for name in _READ:
-        table = pl.read_parquet(folder.parent / f"{name}.parquet")
-        labels = scale_labels(table["scale"].unique().to_list()) if name == "ratings" else {}
-        told = book.get(name, {})
-        syntax = spss_syntax(table, labels, name=name, told=told if isinstance(told, dict) else {})
-        (folder / f"{name}.sps").write_text(syntax, encoding="utf-8")
-    (folder / "read.R").write_text(_READ_R, encoding="utf-8")
-
-
 def spss_syntax(
     table: pl.DataFrame,
     labels: Mapping[float, str],
     *,
     name: str = "ratings",
     told: Mapping[str, str] = MappingProxyType({}),
+    source: str | None = None,
 ) -> str:
     """Syntax that reads the CSV into SPSS, with labels of variables and values, and saves it.
 
@@ -198,12 +155,12 @@ def spss_syntax(
         labels: What the values of `value` are called.
         name: Of the CSV, without its ending.
         told: What variables mean; the usual meaning where it is not said.
+        source: The CSV, if it has another name.
 
     Examples:
         >>> table = pl.DataFrame({"rater": ["r1"], "value": [1.0], "my col": ["x"]})
         >>> print(spss_syntax(table, {1.0: "it's bad"}))  # doctest: +ELLIPSIS
         * Reads ratings.csv beside this file...
-        SET UNICODE=ON.
         GET DATA
           /TYPE=TXT
           /FILE='ratings.csv'
@@ -227,31 +184,65 @@ def spss_syntax(
         <BLANKLINE>
     """
     names = _spss_names(table.columns)
-    kinds = []
-    for column in table:
-        if column.dtype.is_numeric():
-            kinds.append("F12.4")
-        else:
-            lengths = column.cast(pl.String).str.len_bytes().drop_nulls().to_list()
-            kinds.append(f"A{min(max(lengths, default=1) or 1, _MOST_TEXT)}")
+    kinds = [_spss_kind(column) for column in table]
     variables = "\n".join(f"    {one} {kind}" for one, kind in zip(names, kinds, strict=True))
     described = "\n".join(
         f"  {variable} {_single((told.get(column) or _LABELS.get(column, column))[:_MOST_LABEL])}"
         for variable, column in zip(names, table.columns, strict=True)
     )
-    values = ""
+    truths = [one for one, column in zip(names, table, strict=True) if column.dtype == pl.Boolean]
+    values = "".join(f"VALUE LABELS {one}\n  0 'no'\n  1 'yes'.\n" for one in truths)
     if labels:
         listed = "\n".join(f"  {value:g} {_single(text)}" for value, text in labels.items())
-        values = f"VALUE LABELS value\n{listed}.\n"
+        values += f"VALUE LABELS value\n{listed}.\n"
+    file = source or f"{name}.csv"
     return (
-        f"* Reads {name}.csv beside this file: open this file from its folder, or put the "
-        "folder before the name.\n"
-        "SET UNICODE=ON.\n"
-        f"GET DATA\n  /TYPE=TXT\n  /FILE='{name}.csv'\n  /ENCODING='UTF8'\n"
+        f"* Reads {file} beside this file: open this file from its folder, or put the folder "
+        "before the name.\n"
+        f"GET DATA\n  /TYPE=TXT\n  /FILE='{file}'\n  /ENCODING='UTF8'\n"
         '  /DELIMITERS=","\n  /QUALIFIER=\'"\'\n  /ARRANGEMENT=DELIMITED\n  /FIRSTCASE=2\n'
-        f"  /VARIABLES=\n{variables}.\n"
+        f"  /VARIABLES=\n{variables}.\n{_spss_conversions(table, names)}"
         f"VARIABLE LABELS\n{described}.\n{values}EXECUTE.\nSAVE OUTFILE='{name}.sav'.\n"
     )
+
+
+def _spss_kind(column: pl.Series) -> str:
+    """The format that a column is read in; times and truth values are text until converted."""
+    if column.dtype.is_integer():
+        return "F12.0"
+    if column.dtype.is_numeric():
+        return "F12.4"
+    lengths = column.cast(pl.String).str.len_bytes().drop_nulls().to_list()
+    longest = max(lengths, default=1) or 1
+    return f"A{_TIME_TEXT if column.dtype.is_temporal() else min(longest, _MOST_TEXT)}"
+
+
+def _spss_conversions(table: pl.DataFrame, names: Sequence[str]) -> str:
+    """Makes times of what was written as 2026-01-10T09:00:00.000000+0000, numbers of true, false.
+
+    The text is renamed, and dropped once the variable is made again in its old place.
+    """
+    lines, renamed = [], []
+    for name, column in zip(names, table, strict=True):
+        text = f"text_{len(renamed) + 1}"
+        if column.dtype.is_temporal():
+            lines.append(
+                f"IF ({text} <> '') {name} = NUMBER(SUBSTR({text}, 1, 10), SDATE10) + "
+                f"NUMBER(SUBSTR({text}, 12, 15), TIME15).\nFORMATS {name} (DATETIME23.2)."
+            )
+        elif column.dtype == pl.Boolean:
+            lines.append(
+                f"RECODE {text} ('true'=1) ('false'=0) INTO {name}.\nFORMATS {name} (F1.0)."
+            )
+        else:
+            continue
+        renamed.append((name, text))
+    if not renamed:
+        return ""
+    pairs = "\n".join(f"  ({name}={text})" for name, text in renamed)
+    made = "\n".join(lines)
+    kept = "\n    ".join(names)
+    return f"RENAME VARIABLES\n{pairs}.\n{made}\nMATCH FILES FILE=*\n  /KEEP={kept}.\n"
 
 
 def scale_labels(scales: Sequence[str | None]) -> dict[float, str]:

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from urllib.parse import parse_qsl, urlsplit
 
 import httpx
 
@@ -53,6 +54,10 @@ class _Client:
     def get(self, path: str, query: dict[str, str] | None = None) -> dict[str, JSON]:
         """What the server has at an address."""
         return self.json(self._send("GET", path, params=query))
+
+    def invite(self, person: str, headers: dict[str, str]) -> httpx.Response:
+        """Ask for a personal link, as a researcher."""
+        return self._send("POST", "/api/links", json={"ids": [person]}, headers=headers)
 
     def begin(self, ticket: str, headers: dict[str, str]) -> httpx.Response:
         """Ask for a place in the study."""
@@ -136,19 +141,30 @@ def take_part_over_http(
 def _arrive(client: _Client, study: Study, rater: Rater, password: str) -> str | None:
     """Begin, or go on with an earlier session; the outcome if there is no place."""
     settings = study.design.recruiter
-    parameters = recruiters()[settings.kind].names(settings)
-    arrived = client.get("/", dict.fromkeys(parameters, rater.name))
+    kind = recruiters()[settings.kind]
+    researcher = {"authorization": f"Bearer {password}"}
+    address = dict.fromkeys(kind.names(settings), rater.name)
+    if kind.sealed:  # only the server can make a link that it lets in
+        response = client.invite(rater.name, researcher)
+        if response.status_code in (401, 429):
+            raise _not_let_in(rater, response)
+        (made,) = client.json(response)["links"]
+        address = dict(parse_qsl(urlsplit(made["link"]).query))
+    arrived = client.get("/", address)
     if "ticket" not in arrived:
         return None
-    headers = {RATER_HEADER: rater.kind, "authorization": f"Bearer {password}"}
-    response = client.begin(str(arrived["ticket"]), headers)
+    response = client.begin(str(arrived["ticket"]), {RATER_HEADER: rater.kind, **researcher})
     if response.status_code == 403:
-        raise DialensError(
-            f"The server does not let {rater.kind} participants in: {response.json()['detail']} "
-            "They need the researcher's password (DIALENS_STUDY_PASSWORD)."
-        )
+        raise _not_let_in(rater, response)
     reason = client.json(response).get("reason")
     return None if reason is None else BLOCKED if reason == "blocked" else FULL
+
+
+def _not_let_in(rater: Rater, response: httpx.Response) -> DialensError:
+    return DialensError(
+        f"The server does not let {rater.kind} participants in: {response.json()['detail']} "
+        "They need the researcher's password (DIALENS_STUDY_PASSWORD)."
+    )
 
 
 def _answer_all(client: _Client, rater: Rater, pace: float, clock: Callable[[], datetime]) -> str:

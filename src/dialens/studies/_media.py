@@ -81,9 +81,13 @@ def _loaded(entry: ItemEntry, one: MediaEntry, folder: Path) -> Media:
             f"The item {entry.id!r}: {one.file} is none of {', '.join(MEDIA_TYPES)}, which "
             "browsers can show."
         )
+    return Media(one.file, _name(path), one.alt, one.of)
+
+
+def _name(path: Path) -> str:
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
-    return Media(one.file, f"{digest[:_DIGITS]}{suffix}", one.alt, one.of)
+    return f"{digest[:_DIGITS]}{path.suffix.lower()}"
 
 
 def _path(file: str, folder: Path, whose: str) -> Path:
@@ -101,6 +105,9 @@ def media_files(study: "Study", folder: Path) -> Mapping[str, Path]:
     Args:
         study: The study.
         folder: Where its file lies.
+
+    Raises:
+        DialensError: If a file is gone, or holds something else than when the study was loaded.
     """
     found = {
         one.name: one.file
@@ -108,7 +115,14 @@ def media_files(study: "Study", folder: Path) -> Mapping[str, Path]:
         for item in (*own.items, *own.practice, *own.gold)
         for one in item.media
     }
-    return {name: _path(file, folder, "Media") for name, file in found.items()}
+    paths = {name: _path(file, folder, "Media") for name, file in found.items()}
+    for name, path in paths.items():
+        if _name(path) != name:
+            raise DialensError(
+                f"{path} has changed. Leave files of earlier versions as they are, and give "
+                "another picture or sound another name."
+            )
+    return paths
 
 
 def names_of(media: Iterable[Media], of: str | None) -> list[str]:

@@ -20,6 +20,10 @@ from dialens.web._watching import Watch
 
 State = Literal["open", "paused", "closed"]
 CellName = Annotated[str, Path(max_length=500, description="As in `GET /api/cells`.")]
+Versions = Annotated[
+    tuple[Annotated[int, Query(ge=1)], ...],
+    Query(max_length=1_000, description="Of the study; may be repeated. All if not given."),
+]
 
 
 class Problem(BaseModel):
@@ -267,11 +271,15 @@ def api_routes(site: Site, watch: Watch) -> APIRouter:
     @router.get(
         "/export.zip",
         response_class=FileResponse,
-        responses={200: {"content": {"application/zip": {}}, "description": "Tables, codebook."}},
+        responses={
+            200: {"content": {"application/zip": {}}, "description": "Tables, codebook."},
+            404: {"model": Problem, "description": "There is no such version."},
+            409: {"model": Problem, "description": "A version cannot be read any more."},
+        },
     )
-    def download() -> Response:
+    def download(version: Versions = ()) -> Response:
         """Everything that was collected, by pseudonym: tables, codebook, card."""
-        return export_zip(site)
+        return export_zip(site, version)
 
     router.include_router(operation_routes(site))
     return router

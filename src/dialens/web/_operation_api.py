@@ -4,12 +4,13 @@ from datetime import datetime
 from json import loads
 from typing import Annotated, Any
 
-from fastapi import APIRouter, HTTPException, Path
+from fastapi import APIRouter, HTTPException, Path, Request
 from pydantic import BaseModel, ConfigDict
 from pydantic import Field as Setting
 
 from dialens.base import DialensError
 from dialens.studies import NOTES, OPERATION, named, operation_values
+from dialens.studies.recruiters import LONGEST_ID, personal_links
 from dialens.studies.store import OperationStore, UnknownParticipant
 from dialens.web._site import Site
 
@@ -90,6 +91,29 @@ class CodeInfo(BaseModel):
     ended_at: datetime
     paid_at: datetime | None
     excluded_why: str | None
+
+
+class Invited(BaseModel):
+    """People on a list, by ids of your own."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    ids: list[Annotated[str, Setting(min_length=1, max_length=LONGEST_ID)]] = Setting(
+        min_length=1, max_length=10_000
+    )
+
+
+class LinkInfo(BaseModel):
+    """A personal link, for its owner alone."""
+
+    id: str
+    link: str
+
+
+class LinkInfos(BaseModel):
+    """Personal links, in the order in which they were asked for."""
+
+    links: list[LinkInfo]
 
 
 _NOBODY: dict[int | str, dict[str, Any]] = {
@@ -179,5 +203,15 @@ def operation_routes(site: Site) -> APIRouter:
             for holder in operating.code_holders(code)
             if holder.study == site.study.name
         ]
+
+    @router.post("/links", responses=_FIXED)
+    def links(request: Request, invited: Invited) -> LinkInfos:
+        """A personal link for each id, the same whenever it is asked for."""
+        people = [{"id": one} for one in invited.ids]
+        try:
+            made = personal_links(site.study, site.store.secrets, str(request.base_url), people)
+        except DialensError as error:
+            raise HTTPException(409, str(error)) from error
+        return LinkInfos(links=[LinkInfo(**one) for one in made])
 
     return router

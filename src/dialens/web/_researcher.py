@@ -2,18 +2,18 @@
 
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Depends, HTTPException, Request
 from fastapi.responses import FileResponse, Response
 from starlette.background import BackgroundTask
 
 from dialens.analysis.bias import rater_flags
 from dialens.report import write_export_handover
-from dialens.studies.export import export
+from dialens.studies.export import UnreadableVersion, export
 from dialens.web._cookies import Login
 from dialens.web._desk import Desk
 from dialens.web._login import HOME
@@ -52,16 +52,30 @@ def researcher_preview(desk: Desk) -> APIRouter:
     )
 
 
-def export_zip(site: Site) -> Response:
-    """Everything that was collected, by pseudonym, as one file; it is gone once it is sent."""
+def export_zip(site: Site, versions: Sequence[int] = ()) -> Response:
+    """Everything that was collected, by pseudonym, as one file; it is gone once it is sent.
+
+    Args:
+        site: Of the study.
+        versions: Which; all of them if none is named.
+    """
+    stored = [one for one in site.store.studies() if one.name == site.study.name]
+    there = {int(one.version): one.hash for one in stored}
+    unknown = sorted(set(versions) - set(there))
+    if unknown:
+        known = ", ".join(map(str, sorted(there)))
+        raise HTTPException(404, f"There is no version {unknown[0]}. Versions: {known}.")
     with _scratch() as folder:
-        export(
-            site.store,
-            site.study.hash,
-            folder / site.study.name,
-            flags=rater_flags,
-            hand_over=write_export_handover,
-        )
+        try:
+            export(
+                site.store,
+                [there[version] for version in sorted(versions or there)],
+                folder / site.study.name,
+                flags=rater_flags,
+                hand_over=write_export_handover,
+            )
+        except UnreadableVersion as error:
+            raise HTTPException(409, str(error)) from error
         archive = shutil.make_archive(
             str(folder / "export"), "zip", root_dir=folder, base_dir=site.study.name
         )

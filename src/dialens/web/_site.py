@@ -296,6 +296,7 @@ def unserved_versions(store: Store, study: Study, folder: Path) -> Iterator[str]
         live = sum(cell.live for cell in store.progress(record.hash))
         try:
             open_agents(record.study, folder)
+            media_files(record.study, folder)
         except UNREADABLE as error:
             if live:
                 people = counted(live, "person is", "people are")

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from dialens.base import DialensError
-from dialens.studies.store import Store, back_up, restore
+from dialens.studies.store import KEY_VARIABLE, Store, back_up, restore
 from tests.studies.store.cluster import Cluster
 from tests.studies.store.conftest import KEY
 from tests.studies.store.people import NOON, arrive, given, register
@@ -105,16 +105,24 @@ def test_other_files_are_no_database(tmp_path: Path, content: bytes) -> None:
     assert not (tmp_path / "copy.db").exists()
 
 
-def test_the_wrong_key_is_told(database: Path, tmp_path: Path) -> None:
+def test_a_wrong_or_missing_key_is_told_before_anything_is_restored(
+    database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with Store.open(f"sqlite:///{database}") as store:
         register(store)
     copy = back_up(f"sqlite:///{database}", tmp_path / "copy.db").file
     other = tmp_path / "other.key"
     other.write_text(KEY.to_text())
     there = tmp_path / "there.db"
-    restore(copy, there, key=other)
-    with pytest.raises(DialensError, match="does not fit this database"):
-        Store.open(f"sqlite:///{there}", create=False)
+    with pytest.raises(DialensError, match="key does not fit"):
+        restore(copy, there, key=other)
+    monkeypatch.delenv(KEY_VARIABLE, raising=False)
+    with pytest.raises(DialensError, match="--key FILE"):
+        restore(copy, there, key=None)
+    assert not list(tmp_path.glob("there.db*"))  # so that the next try finds nothing in its way
+    monkeypatch.setenv(KEY_VARIABLE, Path(f"{database}.key").read_text())
+    restore(copy, there, key=None)
+    assert there.exists()
 
 
 @pytest.mark.slow

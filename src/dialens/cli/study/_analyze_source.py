@@ -1,5 +1,6 @@
 """Where `dialens study analyze` reads ratings from: a study, an export, or a table."""
 
+import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -58,7 +59,8 @@ def open_source(
     for option, value in (("--db", db), ("--version", chosen.named or chosen.every)):
         if value:
             raise DialensError(f"{option} goes with a study, and {source} is a table of ratings.")
-    return StudySource(source, f"Study: {source.stem}", _of_export(source, announced))
+    remarks = [*_of_export(source, announced), *_together(_exported_versions(source))]
+    return StudySource(source, f"Study: {source.stem}", remarks)
 
 
 def is_study(source: Path) -> bool:
@@ -115,14 +117,27 @@ def _from_study(
     if preregistered is not None:
         check = check_study(preregistered, taken, first_answer=first, changes=changes)
     remarks = [_remark(check)]
-    if len(records) > 1:
-        numbers = listed([one.version for one in records])
-        text = f"Versions {numbers} are analysed together: people saw different things."
-        remarks.append(Remark("Versions", text, warning=True))
+    remarks += _together([one.version for one in records])
     if load_study(source).hash != record.hash:
         text = "The study file was changed after this study was taken; it is analysed as taken."
         remarks.append(Remark("Study file", text, warning=True))
     return StudySource(folder, f"Study: {record.name}", remarks, lines)
+
+
+def _together(versions: Sequence[str]) -> list[Remark]:
+    """What has to be known where people of several versions are analysed together."""
+    if len(versions) < 2:
+        return []
+    text = f"Versions {listed(versions)} are analysed together: people saw different things."
+    return [Remark("Versions", text, warning=True)]
+
+
+def _exported_versions(source: Path) -> list[str]:
+    """The versions of a study that an export holds, the oldest first; none of a plain table."""
+    book = source / "codebook.json"
+    if not book.is_file():
+        return []
+    return list(json.loads(book.read_text("utf-8")).get("versions", {}))
 
 
 def _changes(store: "Store", study: str) -> list[str]:

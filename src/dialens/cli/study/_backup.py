@@ -66,8 +66,8 @@ def restore(
     if key is not None and not key.is_file():
         raise DialensError(f"{key} does not exist.")
     put_back(file, target, key=key)
+    print(f"{shown(file)} is restored; go on with: dialens study serve {shown(study)}")
     with Store.open(f"sqlite:///{target}", create=False) as store:
         for record in store.studies():
             done = sum(cell.completed for cell in store.progress(record.hash))
             print(f"{record.name}, version {record.version}: {done:,} completed")
-    print(f"{shown(target)}: go on with dialens study serve {shown(study)}")

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from dialens.studies import Study, StudyEstimate
 
 _MOST_CELLS = 24
+_SCREENS = 8
 
 
 def check(
@@ -24,13 +25,19 @@ def check(
         str | None, typer.Option("--cell", help="The cell to preview; the first if not given.")
     ] = None,
     screens: Annotated[
-        int, typer.Option("--screens", min=0, help="How many screens to preview in full.")
-    ] = 8,
+        int | None,
+        typer.Option(
+            "--screens",
+            min=0,
+            help="How many of a participant's screens to print; none if not given, 8 with --cell.",
+        ),
+    ] = None,
     seed: Seed = 0,
 ) -> None:
-    """Check a study file, estimate its length and cost, and preview a participant's screens.
+    """Check a study file, and say how long it takes, what it costs and what is left to mend.
 
-    Errors name the line, the key and the remedy.
+    Errors name the line, the key and the remedy. `study preview` shows the screens; --screens
+    prints some of them here.
 
     [bold]Examples[/]
 
@@ -43,11 +50,20 @@ def check(
     estimated = estimate(loaded, seed=seed)
     chosen = loaded.cell(cell).name if cell else loaded.cells[0].name
     design = loaded.design
+    agents = None
+    if design.conversations is not None:
+        agents = _agents(loaded, study_file(study).parent)
     longest = max(cell.minutes for cell in estimated.cells)
+    paid = f"; cost {estimated.cost:,.2f} {estimated.currency} with fees" if estimated.cost else ""
+    if estimated.hourly is not None:
+        paid += f", {estimated.hourly:.2f} {estimated.currency} an hour in the longest cell"
     print(
         f"{loaded.name} can be run: {counted(estimated.participants, 'participant')} in "
-        f"{counted(len(estimated.cells), 'cell')}, up to {longest:.0f} minutes each."
+        f"{counted(len(estimated.cells), 'cell')}, {estimated.ratings:,} ratings, up to "
+        f"{longest:.0f} minutes each{paid}."
     )
+    for warning in estimated.warnings:
+        print(f"! {warning}")
     print(f"{design.title} (version {design.version}, {loaded.hash[:12]})")
     print(
         f"{holds(loaded)}; qualities: "
@@ -55,29 +71,24 @@ def check(
     )
     if len(loaded.languages) > 1:
         print(f"Languages: {', '.join(loaded.languages)}")
-    if design.conversations is not None:
-        _agents(loaded, study_file(study).parent)
+    if agents is not None:
+        print(agents)
     _cells(estimated)
-    paid = f"; cost {estimated.cost:,.2f} {estimated.currency} with fees" if estimated.cost else ""
-    if estimated.hourly is not None:
-        paid += f", {estimated.hourly:.2f} {estimated.currency} an hour in the longest cell"
-    print(f"{estimated.participants:,} participants, {estimated.ratings:,} ratings{paid}")
-    for warning in estimated.warnings:
-        print(f"! {warning}")
-    if screens:
+    most = screens if screens is not None else _SCREENS if cell else 0
+    if most:
         print(f"\nA participant in {chosen} (seed {seed}):\n")
-        print("\n".join(preview(loaded, chosen, seed=seed, most=screens)))
+        print("\n".join(preview(loaded, chosen, seed=seed, most=most)))
 
 
-def _agents(study: "Study", folder: Path) -> None:
-    """Say which agents there are, once each of them could be opened; none is asked anything."""
+def _agents(study: "Study", folder: Path) -> str:
+    """Which agents there are, once each of them could be opened; none is asked anything."""
     from dialens.web import open_agents
 
     opened = open_agents(study, folder)
     talks = study.design.conversations
     assert talks is not None
     names = [f"{agent.name} ({agent.agent})" for agent in talks.agents if agent.name in opened]
-    print(f"Agents, all of which can be opened: {', '.join(names)}")
+    return f"Agents, all of which can be opened: {', '.join(names)}"
 
 
 def _cells(estimate: "StudyEstimate") -> None:

@@ -44,13 +44,14 @@ def code(
         operating = OperationStore(store, "command")
         for entry in codes:
             holders = operating.code_holders(entry)
+            if paid or unpaid:
+                _mark(operating, entry, holders, paid=paid)
+                holders = operating.code_holders(entry)
             if not holders:
                 unknown.append(entry)
                 print(f"{entry}: nobody got this code.")
             for holder in holders:
                 print(_told(holder))
-            if paid or unpaid:
-                _mark(operating, entry, holders, paid=paid)
     if unknown:
         raise typer.Exit(1)
 
@@ -74,4 +75,3 @@ def _mark(
         )
     for holder in holders:
         operating.mark_paid(holder.participant, paid=paid, now=datetime.now(UTC))
-        print(f"{holder.participant}: {'paid' if paid else 'not paid'}, as of now.")

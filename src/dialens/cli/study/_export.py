@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dialens.base import DialensError, atomic_file, counted
+from dialens.base import DialensError, atomic_file, counted, listed
 from dialens.cli._options import Force, shown
 from dialens.cli.study._database import (
-    AllVersionsOption,
     DatabaseOption,
     StudyPath,
-    VersionOption,
     recorded_versions,
 )
 from dialens.cli.study._extra import studies_extra
@@ -28,8 +26,15 @@ def export(
         Path, typer.Option("--output", "-o", help="Folder for tables, codebook and card.")
     ] = Path("export"),
     db: DatabaseOption = None,
-    version: VersionOption = None,
-    all_versions: AllVersionsOption = False,
+    version: Annotated[
+        list[int] | None,
+        typer.Option(
+            "--version",
+            metavar="N",
+            min=1,
+            help="Version of the study; may be given several times. All of them if not given.",
+        ),
+    ] = None,
     worker_ids: Annotated[
         Path | None,
         typer.Option(
@@ -44,13 +49,13 @@ def export(
     """Write ratings, questionnaires, answers and events as tables, with codebook and data card.
 
     Parquet, and the same as CSV with scripts for R and SPSS. People go by pseudonyms; ids of
-    workers stay in the database. The study may still be running. Of several versions the newest is
-    written, unless others are named; every table has a column `version`.
+    workers stay in the database. The study may still be running. Several versions are written
+    together; every table has a column `version`.
 
     [bold]Examples[/]
 
       dialens study export anchoring -o export
-      dialens study export anchoring --all-versions -o export
+      dialens study export anchoring --version 2 -o export
       dialens study export anchoring --worker-ids private/ids.csv
       dialens study export anchoring --db postgresql://study@localhost/ratings -o export
       dialens study analyze export
@@ -62,7 +67,7 @@ def export(
 
     if worker_ids is not None:
         _check_place(worker_ids, output)
-    with recorded_versions(study, db, version, every=all_versions) as (store, records):
+    with recorded_versions(study, db, version, every=not version) as (store, records):
         done = write(
             store,
             [record.hash for record in records],
@@ -71,11 +76,12 @@ def export(
             flags=rater_flags,
             hand_over=write_export_handover,
         )
-        if worker_ids is not None:
-            _write_ids(store, records, worker_ids)
+        ids = "" if worker_ids is None else _write_ids(store, records, worker_ids)
+    numbers = [record.version for record in records]
+    of = f" of versions {listed(numbers)}" if len(numbers) > 1 else ""
     print(
         f"Exported {counted(done.ratings, 'rating')} by "
-        f"{counted(done.participants, 'participant')} to {shown(output)}, with "
+        f"{counted(done.participants, 'participant')}{of} to {shown(output)}, with "
         f"{counted(done.answers, 'answer')} and {counted(done.events, 'event')} in all."
     )
     if done.excluded:
@@ -89,6 +95,8 @@ def export(
     for reason, count in done.left_out.items():
         print(f"  not among the ratings: {count:,} ({reason.replace('`', '')})")
     print(f"{shown(output)}: start with {shown(output / 'card.md')}")
+    if ids:
+        print(ids)
 
 
 def _check_place(file: Path, output: Path) -> None:
@@ -100,8 +108,8 @@ def _check_place(file: Path, output: Path) -> None:
         )
 
 
-def _write_ids(store: "Store", records: Sequence["StudyRecord"], file: Path) -> None:
-    """Write who is who, readable for the owner alone."""
+def _write_ids(store: "Store", records: Sequence["StudyRecord"], file: Path) -> str:
+    """Write who is who, readable for the owner alone; says so."""
     import polars as pl
 
     from dialens.studies.store import OperationStore
@@ -112,4 +120,4 @@ def _write_ids(store: "Store", records: Sequence["StudyRecord"], file: Path) -> 
     with atomic_file(file) as scratch:
         scratch.chmod(0o600)
         table.write_csv(scratch)
-    print(f"{shown(file)}: {table.height:,} ids. Keep it apart from the export; this is logged.")
+    return f"{shown(file)}: {table.height:,} ids. Keep it apart from the export; this is logged."

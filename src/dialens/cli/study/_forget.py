@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from dialens.base import DialensError
+from dialens.base import DialensError, counted, listed
 from dialens.cli.study._database import DatabaseOption, database_of
 from dialens.cli.study._extra import studies_extra
 
@@ -50,8 +50,12 @@ def forget(
                 raise DialensError(f"Nobody with this id came through {recruiter!r}.")
         for name in names:
             gone = store.forget(name)
-            print(
-                f"{name}: deleted {gone.sessions} sessions, {gone.screens} screens, "
-                f"{gone.answers} answers, {gone.events} events, {gone.messages} messages."
-            )
+            parts = [
+                counted(gone.sessions, "session", "sessions"),
+                counted(gone.screens, "screen", "screens"),
+                counted(gone.answers, "answer", "answers"),
+                counted(gone.events, "event", "events"),
+                counted(gone.messages, "message", "messages"),
+            ]
+            print(f"{name} is deleted: {listed(parts)}.")
     print("Exports made earlier still hold their answers: make them again.")

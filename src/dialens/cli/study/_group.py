@@ -16,7 +16,7 @@ app = lazy_app(
         ),
         "check": (
             "dialens.cli.study._check:check",
-            "Check a study file, say what it asks and costs, and preview it.",
+            "Check a study file, and say what it asks and costs.",
         ),
         "schema": (
             "dialens.cli.study._schema:schema",

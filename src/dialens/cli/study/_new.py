@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from dialens.base import DialensError, atomic_folder
+from dialens.base import DialensError, atomic_folder, counted
 from dialens.cli._completion import template_names
 from dialens.cli._options import shown
 from dialens.cli.study._extra import studies_extra
@@ -48,7 +48,7 @@ def new(
         study = write_template(template, scratch)
     print(
         f"{shown(output / STUDY)}: {study.design.title} "
-        f"({holds(study)}, {len(study.cells)} cells)\n"
+        f"({holds(study)}, {counted(len(study.cells), 'cell', 'cells')})\n"
         f"{shown(output / SCHEMA)} lets an editor complete and check it.\n"
         f"Fill in the contact, put in your {'items' if study.items else 'agents'}, then: "
         f"dialens study preview {shown(output)}"

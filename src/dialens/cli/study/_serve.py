@@ -14,7 +14,7 @@ from dialens.cli.study._extra import studies_extra
 
 if TYPE_CHECKING:
     from dialens.studies import Study
-    from dialens.studies.store import StudyRecord
+    from dialens.studies.store import Store, StudyRecord
 
 _EVERYWHERE = ("0.0.0.0", "::", "")
 
@@ -134,8 +134,8 @@ def _ready(study: Path, url: str, *, unfinished: bool) -> "Study":
         record = store.register(loaded, now=datetime.now(UTC))
         for line in unserved_versions(store, loaded, study_file(study).parent):
             print(f"! {line}")
-    for line in _run_otherwise(loaded, record):
-        print(f"! {line}")
+        for line in (*_run_otherwise(loaded, record), *_changed_before(store, record)):
+            print(f"! {line}")
     return loaded
 
 
@@ -149,6 +149,33 @@ def _run_otherwise(loaded: "Study", record: "StudyRecord") -> Iterator[str]:
             yield (
                 f"{named(place)} is {holds.get(place)}, changed while people took part; the file "
                 f"says {said.get(place)}."
+            )
+
+
+def _changed_before(store: "Store", record: "StudyRecord") -> Iterator[str]:
+    """What was changed in the version before and holds no more, until somebody has begun this."""
+    from dialens.studies import NOTES, attendance, named, operation_values
+    from dialens.studies.store import OperationStore
+
+    earlier = [
+        one
+        for one in store.studies()
+        if one.name == record.name and int(one.version) < int(record.version)
+    ]
+    if not earlier or attendance(store, record.hash):
+        return
+    before = max(earlier, key=lambda one: int(one.version))
+    changed = set(OperationStore(store, "command").changes_frame(before.hash)["what"])
+    try:
+        was = operation_values(before.study.design)
+    except (DialensError, ValueError, KeyError, TypeError):  # it cannot be read; that is said above
+        return
+    now = operation_values(record.study.design)
+    for place, value in was.items():
+        if place[0] not in NOTES and named(place) in changed and now.get(place) != value:
+            yield (
+                f"{named(place)} was {value} in version {before.version}, changed while people "
+                f"took part; version {record.version} follows its file: {now.get(place)}."
             )
 
 

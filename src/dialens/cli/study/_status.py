@@ -39,9 +39,15 @@ def status(
       dialens study status anchoring --version 1 --version 2
       dialens study status anchoring --db postgresql://study@localhost/ratings
     """
-    with recorded_versions(study, db, version, every=all_versions) as (store, records):
+    others: list[str] = []
+    with recorded_versions(study, db, version, every=all_versions, say=others.append) as (
+        store,
+        records,
+    ):
         for record in records:
             _show(store, record)
+    for line in others:
+        print(line)
 
 
 def _show(store: "Store", record: "StudyRecord") -> None:

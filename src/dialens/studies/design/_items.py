@@ -96,8 +96,9 @@ class Expectation(Section):
 class MediaEntry(Section):
     """A picture, a sound or a film."""
 
-    file: str = Setting(min_length=1)
-    """Where it lies, relative to the study file, beside it or in a folder there."""
+    file: Annotated[str, MATERIAL] = Setting(min_length=1)
+    """Where it lies, relative to the study file, beside it or in a folder there; a translation may
+    have a file of its own."""
     alt: Annotated[str, MATERIAL] = Setting(min_length=1, max_length=2_000)
     """What it shows or says, in words, for those who cannot see or hear it."""
     of: str | None = None

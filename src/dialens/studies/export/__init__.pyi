@@ -1,8 +1,9 @@
-from ._export import CSV, export
+from ._export import CSV, UnreadableVersion, export
 from ._tables import tables
 
 __all__ = [
     "CSV",
+    "UnreadableVersion",
     "export",
     "tables",
 ]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import polars as pl
 
-from dialens.base import atomic_folder
+from dialens.base import DialensError, atomic_folder, first_line
 from dialens.studies._codebook import codebook, codebook_markdown
 from dialens.studies._study import Study
 from dialens.studies.design import LANGUAGE
@@ -30,6 +30,10 @@ CSV = "csv"
 
 Flags = Callable[[pl.DataFrame, pl.DataFrame], Mapping[str, Sequence[str]]]
 """What should be looked at twice, by pseudonym, from ratings and questionnaires."""
+
+
+class UnreadableVersion(DialensError):
+    """A version of a study was served by a dialens whose study files this one cannot read."""
 
 
 @dataclass(frozen=True)
@@ -164,7 +168,14 @@ def _said_in(frame: pl.DataFrame, study: Study) -> pl.DataFrame:
 
 def _version(store: Store, study: str) -> ExportedVersion:
     record = store.study(study)
-    return ExportedVersion(record, record.study, store.progress(study), store.times(study))
+    try:
+        definition = record.study
+    except (DialensError, ValueError, KeyError, TypeError) as error:
+        raise UnreadableVersion(
+            f"Version {record.version} of {record.name} cannot be read by this dialens "
+            f"({first_line(error)}). Export it with the one that served it, and the others by name."
+        ) from error
+    return ExportedVersion(record, definition, store.progress(study), store.times(study))
 
 
 def _write_codebooks(versions: Sequence[ExportedVersion], folder: Path) -> None:

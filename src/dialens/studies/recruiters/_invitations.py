@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from dialens.studies.store import Secrets
 
 ID, LINK = "id", "link"
-_LONGEST = 100
+LONGEST_ID = 100
+"""Bytes of an id at most: a link holds it."""
 
 
 def numbered_people(count: int) -> list[dict[str, str]]:
@@ -51,9 +52,9 @@ def read_people(file: Path) -> list[dict[str, str]]:
         if None in row or None in row.values():
             raise DialensError(f"{file}, line {line}: not as many columns as the first line has.")
         person = row[ID] = row[ID].strip()
-        if not person or len(person.encode()) > _LONGEST:
+        if not person or len(person.encode()) > LONGEST_ID:
             raise DialensError(
-                f"{file}, line {line}: an id has 1 to {_LONGEST} characters; seen: {person!r}."
+                f"{file}, line {line}: an id has 1 to {LONGEST_ID} characters; seen: {person!r}."
             )
         if person in seen:
             raise DialensError(
@@ -94,6 +95,9 @@ def personal_links(
             "--url takes where the study is served, e.g. https://study.example.org/; "
             f"seen: {url!r}."
         )
+    for person in people:
+        if not 0 < len(person[ID].encode("utf-8", "surrogatepass")) <= LONGEST_ID:
+            raise DialensError(f"An id has 1 to {LONGEST_ID} characters; seen: {person[ID]!r}.")
     (name,) = recruiters()["personal"].parameters
     whole = url if parts.path else f"{url}/"
     start = f"{whole}{'&' if parts.query else '?'}{name}="

@@ -11,6 +11,9 @@ from sqlalchemy import URL
 
 from dialens.base import DialensError, atomic_file, first_line
 from dialens.studies.store._database import database_url
+from dialens.studies.store._keys import FINGERPRINT
+from dialens.studies.store._problems import WrongKey
+from dialens.studies.store._secrets import KEY_VARIABLE, Secrets
 
 DUMP = "pg_dump"
 _PAGES = 256
@@ -67,6 +70,9 @@ def restore(file: Path, database: Path, *, key: Path | None) -> None:
         file: What `back_up` made.
         database: Where to; must not exist.
         key: The key of the database it was made from; none if it is in the environment.
+
+    Raises:
+        DialensError: If the key is missing or another one; nothing is restored then.
     """
     if not file.is_file():
         raise DialensError(f"{file} does not exist.")
@@ -80,10 +86,33 @@ def restore(file: Path, database: Path, *, key: Path | None) -> None:
         raise DialensError(f"{beside} exists and is another key. Move it away first.")
     with atomic_file(database) as scratch:
         _copy(file, scratch)
+        _check_key(scratch, file, key or beside)
     if key is not None and not beside.exists():
         with atomic_file(beside) as scratch:
             scratch.chmod(0o600)
             scratch.write_bytes(key.read_bytes())
+
+
+def _check_key(copy: Path, backup: Path, key: Path) -> None:
+    """Refuse a backup that could not be opened where it is put."""
+    secrets = Secrets.from_environment(os.environ)
+    if secrets is None and not key.exists():
+        raise DialensError(
+            f"The key of {backup} is missing: worker ids cannot be read without it, and nobody "
+            f"under way could go on. Name the file (--key FILE), or set {KEY_VARIABLE}."
+        )
+    secrets = secrets or Secrets.from_file(key, create=False)
+    connection = sqlite3.connect(copy)
+    try:
+        query = "SELECT value FROM settings WHERE name = ?"
+        known = connection.execute(query, (FINGERPRINT,)).fetchone()
+    finally:
+        connection.close()
+    if known is not None and known[0] != secrets.fingerprint():
+        raise WrongKey(
+            f"The key does not fit {backup}: worker ids in it were encrypted with another. Name "
+            f"the file it was served with (--key FILE), or set {KEY_VARIABLE} to that key."
+        )
 
 
 def _copy(source: Path, target: Path) -> None:

@@ -10,7 +10,8 @@ from dialens.studies.store._problems import WrongKey
 from dialens.studies.store._secrets import KEY_VARIABLE, Entropy, Secrets
 from dialens.studies.store._tables import settings
 
-_FINGERPRINT = "key fingerprint"
+FINGERPRINT = "key fingerprint"
+"""The setting by which a database knows its key."""
 
 
 def key_beside(database: Database, entropy: Entropy) -> Secrets:
@@ -29,11 +30,11 @@ def key_beside(database: Database, entropy: Entropy) -> Secrets:
 
 def check_key(connection: Connection, secrets: Secrets) -> None:
     """Remember the first key's fingerprint, and refuse any other key."""
-    query = select(settings.c.value).where(settings.c.name == _FINGERPRINT)
+    query = select(settings.c.value).where(settings.c.name == FINGERPRINT)
     known = connection.execute(query.with_for_update()).scalar_one_or_none()
     mine = secrets.fingerprint()
     if known is None:
-        connection.execute(insert(settings).values(name=_FINGERPRINT, value=mine))
+        connection.execute(insert(settings).values(name=FINGERPRINT, value=mine))
     elif known != mine:
         raise WrongKey(
             "The key does not fit this database: worker ids in it were encrypted with another. "
