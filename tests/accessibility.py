@@ -67,6 +67,10 @@ class Inspection:
         if before is not None:
             page.set_viewport_size(before)
 
+    def done(self) -> None:
+        """Fail with everything that was found."""
+        assert not self.found, "\n".join(self.found)
+
     def _check(self, page: Page, name: str) -> None:
         for frame in page.frames:
             if not frame.evaluate("'axe' in globalThis"):

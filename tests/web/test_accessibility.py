@@ -112,7 +112,7 @@ def test_a_whole_participation(host: Hosting, window: Window) -> None:
     look = Inspection()
     page = window(host(everything()).url, expected=("422",))
     met = take(page, look, "all")
-    assert look.found == []
+    look.done()
     assert met == set(CONTROLS)
     assert {"color-contrast", "target-size", "label", "region"} <= look.rules
 
@@ -141,14 +141,14 @@ def test_media_markdown_a_clock_and_pairs(make: Make, window: Window, tmp_path: 
             onward(page)
             assert page.locator(".media" if name == "media" else "[data-kept]").count()
             look(page, name)
-    assert look.found == []
+    look.done()
 
 
 def test_right_to_left(host: Hosting, window: Window) -> None:
     look = Inspection()
     page = window(host(arabic()).url, expected=("422",))
     take(page, look, "ar", "ar")
-    assert look.found == []
+    look.done()
 
 
 def test_several_languages(make: Make, window: Window, tmp_path: Path) -> None:
@@ -156,7 +156,7 @@ def test_several_languages(make: Make, window: Window, tmp_path: Path) -> None:
     site = make(load_study(written(tmp_path, GERMAN)))
     with running(study_app(site), PatientProtocol) as port:
         look(window(f"http://127.0.0.1:{port}/?lang=de"), "languages")
-    assert look.found == []
+    look.done()
 
 
 def test_a_conversation(host: Hosting, window: Window, endpoint: Endpoint) -> None:
@@ -181,7 +181,7 @@ def test_a_conversation(host: Hosting, window: Window, endpoint: Endpoint) -> No
     look(page, "chat-over")
     onward(page)
     look(page, "chat-rated")
-    assert look.found == []
+    look.done()
 
 
 def test_ways_out(host: Hosting, window: Window) -> None:
@@ -224,7 +224,7 @@ def test_ways_out(host: Hosting, window: Window) -> None:
     tired.get_by_role("button", name="Stop taking part").click()
     tired.get_by_text("LEFT").wait_for()
     look(tired, "withdrawn")
-    assert look.found == []
+    look.done()
 
 
 def test_sorry_pages(make: Make, window: Window) -> None:
@@ -246,7 +246,7 @@ def test_sorry_pages(make: Make, window: Window) -> None:
     for name, study, path, options in cases:
         with running(study_app(make(study)), PatientProtocol) as port:
             look(window(f"http://127.0.0.1:{port}{path}", expected=("40",), **options), name)
-    assert look.found == []
+    look.done()
 
 
 def test_full_closed_over_and_without_cookies(make: Make, window: Window) -> None:
@@ -281,7 +281,7 @@ def test_full_closed_over_and_without_cookies(make: Make, window: Window) -> Non
         clock.later(3600)
         quick.reload()
         look(quick, "over")
-    assert look.found == []
+    look.done()
 
 
 def test_axe_finds_what_is_wrong(window: Window) -> None:
