@@ -50,7 +50,9 @@ class Inspection:
         self.seen: list[str] = []
         self.rules: set[str] = set()
 
-    def __call__(self, page: Page, name: str, looks: tuple[tuple[str, Scheme], ...] = USUAL) -> None:
+    def __call__(
+        self, page: Page, name: str, looks: tuple[tuple[str, Scheme], ...] = USUAL
+    ) -> None:
         """Look at a page; `name` is for whoever reads what was found."""
         self.seen.append(name)
         before = page.viewport_size

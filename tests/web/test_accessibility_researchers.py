@@ -19,7 +19,7 @@ from tests.studies.recruiters.prolific_server import TOKEN
 from tests.web.conftest import PASSWORD, Make, Visit, Window, running
 from tests.web.people import Page as Form
 from tests.web.talks import Visiting, talk
-from tests.web.test_accessibility import everything
+from tests.web.test_accessibility import everything, shape
 from tests.web.test_dashboard_payment import Paid, paid
 from tests.web.test_preview import rewrite
 from tests.web.test_preview_browser import go_to, shown
@@ -66,9 +66,16 @@ def test_the_dashboard(paid: Callable[[], Paid], window: Window, visit: Visit) -
         look(page, "dash-home", ALL)
         page.get_by_role("button", name="Close all cells").click()
         look(page, "dash-sure")
-        for path in ("people", "screens", "settings", "payment", "code?code=NOBODY", "people/nobody"):
+        for path in (
+            "people",
+            "screens",
+            "settings",
+            "payment",
+            "code?code=NOBODY",
+            "people/nobody",
+        ):
             page.goto(f"{home}/{path}")
-            look(page, f"dash-{path.partition('?')[0].replace('/', '-')}", ALL)
+            look(page, f"dash-{path.partition('?')[0].replace('/', '-')}")
         page.goto(f"{home}/settings")
         page.get_by_label("People wanted in every cell").fill("many")
         page.get_by_role("button", name="Save").click()
@@ -103,21 +110,21 @@ def test_a_person_and_what_they_saw(make: Make, visit: Visit, window: Window) ->
         sent |= {"a:age": "40", "a:fluent": "yes"} if "a:age" in sent else {}
         sent |= {"a:judged": "The last reply"} if "a:judged" in sent else {}
         form = Form(person.client.post("/study", data=sent).text)
-    (name,) = names(site)
+    (name,), shapes = names(site), set()
     with running(study_app(site), PatientProtocol) as port:
         page = window(f"http://127.0.0.1:{port}/researcher", expected=("401",))
         log_in(page)
         page.goto(f"http://127.0.0.1:{port}/researcher/people/{name}")
-        look(page, "person", ALL)
+        look(page, "person")
         for index in range(len(site.screens(person.session)) - 1):
             page.goto(f"http://127.0.0.1:{port}/researcher/people/{name}/replay?index={index}")
-            look(page, f"replay-{index:02d}", USUAL[index % 2 :][:1])
+            if shape(page) not in shapes:
+                look(page, f"replay-{index:02d}", USUAL[index % 2 :][:1])
+                shapes.add(shape(page))
     look.done()
 
 
-def test_conversations(
-    make: Make, talker: Visiting, endpoint: Endpoint, window: Window
-) -> None:
+def test_conversations(make: Make, talker: Visiting, endpoint: Endpoint, window: Window) -> None:
     look, site = Inspection(), make(talk(endpoint.url, "flaky-1", tries=3))
     person = talker(site)
     person.say(person.begin(), "Do you like tea?")
@@ -163,7 +170,7 @@ def test_the_preview_and_its_editor(window: Window, tmp_path: Path) -> None:
             if section.locator("xpath=..").get_attribute("open") is None:
                 section.click()
         page.locator("summary", has_text="relevance").click()
-        look(page, "preview-editor", ALL)
+        look(page, "preview-editor")
         rewrite(tmp_path / "mine" / "study.yaml", "title: How", "titel: How")
         page.locator("#problems .error").first.wait_for()
         look(page, "preview-wrong")
