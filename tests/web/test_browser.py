@@ -78,6 +78,11 @@ def fill(page: Page) -> None:
         elif control == "order":
             for rank, item in enumerate(box.locator("li").all()):
                 item.locator("input").nth(rank).check(force=True)
+        elif control in ("tick", "check_boxes"):
+            box.locator("input[type=checkbox]").first.check()
+        elif control == "matrix":
+            for line in box.locator("[role=radiogroup]").all():
+                line.locator("input").first.check(force=True)
 
 
 def finish(page: Page) -> str:

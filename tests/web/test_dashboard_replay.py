@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from dialens.studies import load_study
+from dialens.studies.texts import Texts
 from dialens.web import Site
 from tests.web.conftest import Make, Visit, log_in, tea
 from tests.web.people import Page, Person
@@ -106,3 +107,36 @@ def test_a_reply_in_markdown_is_rendered(make: Make, visit: Visit) -> None:
     finish(person, {})
     html = replayed(log_in(visit(site)), person, place_of(site, person, "rating"))
     assert "A <strong>fine</strong> cup." in html
+
+
+def test_controls_speak_the_language_of_the_person(make: Make, visit: Visit) -> None:
+    made = tea(
+        language="de",
+        factors={},
+        questionnaires={
+            "before": [
+                {
+                    "questions": {
+                        "sure": {"kind": "slider", "prompt": "Wie sicher?"},
+                        "why": {"kind": "free_text", "prompt": "Warum?", "required": False},
+                    }
+                }
+            ]
+        },
+        qualities={"order": {"instrument": "ranking", "label": "Folge", "definition": "Wie gut."}},
+    )
+    site = make(made)
+    person = visit(site)
+    finish(person, {})
+    client, say = log_in(visit(site)), Texts.of("de").say
+    asked = replayed(client, person, place_of(site, person, "questions"))
+    assert say("optional") in asked
+    assert say("slider_touch") in asked
+    rated = replayed(client, person, place_of(site, person, "rating"))
+    assert say("definitions") in rated
+    assert say("rank_of", label="Antwort 1") in rated
+    english = Texts.of("en").say
+    for key in ("optional", "slider_touch", "definitions", "please_note"):
+        assert english(key) not in asked + rated
+    assert "Nothing can be changed here." in rated
+    assert '<div lang="de" dir="ltr">' in rated

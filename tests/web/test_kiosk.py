@@ -6,9 +6,10 @@ import pytest
 
 from dialens.web import Site, study_app
 from dialens.web._serving import PatientProtocol
-from tests.web.conftest import Make, Visit, Window, running, tea
-from tests.web.people import Page
+from tests.web.conftest import Make, Visit, Window, log_in, running, tea
+from tests.web.people import Page, Person
 from tests.web.test_browser import begin
+from tests.web.test_gates import SCREENING
 
 
 @pytest.fixture
@@ -64,6 +65,48 @@ def test_who_declines_leaves_the_computer_to_the_next(kiosk: Site, visit: Visit)
     page = computer.begin()
     declined = computer.client.post("/study", data=page.hidden | {"a:consent": "no"})
     assert 'href="/next"' in declined.text
+
+
+def _leave(page: Page, computer: Person, way: str) -> None:
+    """End a participation before its last screen."""
+    if way == "declined":
+        computer.client.post("/study", data=page.hidden | {"a:consent": "no"})
+        return
+    page = computer.answer(page)
+    if way == "screened":
+        computer.client.post("/study", data=page.hidden | {"a:age": "9", "a:fluent": "yes"})
+        return
+    form = Page(computer.client.get("/withdraw").text)
+    computer.client.post("/withdraw", data=form.hidden | {"answers": way})
+
+
+@pytest.mark.parametrize("way", ["declined", "screened", "keep", "delete"])
+def test_after_an_early_end_the_link_leads_to_the_start_for_the_next(
+    make: Make, visit: Visit, way: str
+) -> None:
+    site = make(tea(recruiter={"kind": "kiosk"}, screening=SCREENING))
+    computer = visit(site)
+    computer.come()
+    ended: list[str] = []
+    computer.client.event_hooks["response"].append(lambda sent: ended.append(str(sent.url)))
+    _leave(computer.begin(), computer, way)
+    html = computer.client.get(ended[-1]).text
+    assert 'href="/next"' in html
+    form = computer.come("/next")
+    assert form.action == "/next"
+    fresh = computer.client.post("/next", data=form.hidden)
+    assert (fresh.url.path, "Begin" in fresh.text) == ("/", True)
+    assert fresh.history[0].headers["clear-site-data"] == '"cache", "storage"'
+    assert computer.begin().hidden["screen"] == "consent"
+    assert computer.session.state == "live"
+
+
+def test_the_researcher_is_not_sent_to_the_next_person(kiosk: Site, visit: Visit) -> None:
+    client = log_in(visit(kiosk))
+    missing = client.get("/researcher/people/pnobody")
+    assert missing.status_code == 404
+    assert "/next" not in missing.text
+    assert "/next" not in client.get("/researcher").text
 
 
 def test_elsewhere_there_is_no_next_person(site: Site, visit: Visit) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +11,7 @@ import pytest
 from dialens.studies import load_study
 from dialens.web import study_app
 from dialens.web._serving import PatientProtocol
+from tests.accessibility import SHOTS
 from tests.agents.endpoint import Endpoint
 from tests.studies.test_translation import GERMAN, written
 from tests.web.conftest import Hosting, Make, Window, running, tea
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.browser
 
-SHOTS = os.environ.get("DIALENS_SHOTS")
 WIDTHS = [1280, 390]
 
 

@@ -177,3 +177,45 @@ def test_what_is_to_stay_in_view_stays(
     assert box is not None
     assert page.evaluate("() => scrollY") > 300
     assert 0 <= box["y"] < 350
+
+
+LONG = "Haftpflichtversicherungsbedingungen"
+# Text that is wider than what it stands in; of a figure, with a pixel of air on both sides.
+_OUTSIDE = """() => {
+  const outside = [], range = document.createRange();
+  for (const box of document.querySelectorAll(".prompt, .option, .point > span, .grid .head")) {
+    const around = box.getBoundingClientRect(), air = box.matches(".point > span") ? 2 : 0;
+    range.selectNodeContents(box);
+    for (const line of range.getClientRects())
+      if (line.left < around.left + air - 0.5 || line.right > around.right - air + 0.5)
+        outside.push(`${box.className} ${box.textContent.trim()}`);
+  }
+  const heads = [...document.querySelectorAll(".grid .head")].map((head) => {
+    range.selectNodeContents(head);
+    return range.getBoundingClientRect();
+  });
+  if (heads.length > 1 && heads[1].left - heads[0].right < 8) outside.push("heads touch");
+  return [...new Set(outside)];
+}"""
+
+
+def test_long_words_and_figures_stay_where_they_belong(host: Hosting, window: Window) -> None:
+    """German words of 35 letters, eleven boxes on a phone, and two words side by side."""
+    ends = {"kind": "best_worst"}
+    figures = {"kind": "likert", "points": 11}
+    choices = {"kind": "check_boxes", "choices": {"a": LONG, "b": "b"}, "prompt": f"{LONG}?"}
+    made = tea(
+        language="de",
+        factors={},
+        consent={"text": LONG, "statements": {"agreed": f"{LONG}: gelesen."}},
+        questionnaires={"before": [{"questions": {"which": choices}}]},
+        qualities={"ends": {"instrument": ends}, "figures": {"instrument": figures}},
+    )
+    page = window(host(made).url, viewport={"width": 390, "height": 844})
+    begin(page, "Beginnen")
+    while not page.locator("main.rating").count():
+        assert page.evaluate(_OUTSIDE) == []
+        assert page.evaluate("document.documentElement.scrollWidth - window.innerWidth") <= 0
+        fill(page)
+        onward(page, "Weiter")
+    assert page.evaluate(_OUTSIDE) == []

@@ -77,6 +77,19 @@ def test_every_screen_of_every_template_is_shown(name: str, tmp_path: Path) -> N
         assert "frame-ancestors 'self'" in page.headers["content-security-policy"]
 
 
+def test_of_a_cell_or_screen_that_went_the_first_is_shown(author: TestClient) -> None:
+    asked = {"cell": "tone=gone", "seed": 0}
+    shown = author.get("/preview/screen", params=asked | {"screen": "rate-003"})
+    same = author.get("/preview/screen", params={"cell": "all", "seed": 0, "screen": "rate-003"})
+    assert shown.status_code == 200
+    assert Page(shown.text).inputs == Page(same.text).inputs != []
+    welcome = author.get("/preview/screen", params=asked | {"screen": "gone"})
+    assert "Begin" in welcome.text
+    begun = author.post(Page(welcome.text).action, data=Page(welcome.text).hidden)
+    assert Page(begun.text).inputs[0] == "a:consent"
+    assert author.post("/preview/take", json={"cell": "tone=gone"}).status_code == 200
+
+
 def test_gold_attention_and_practice_are_marked(tmp_path: Path) -> None:
     write_template("anchoring2020", tmp_path / "mine")
     listed = screens(opened(study_preview(tmp_path / "mine")), cell="")

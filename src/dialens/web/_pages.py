@@ -8,6 +8,7 @@ from importlib.resources import files
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 from starlette.responses import HTMLResponse
 
 from dialens.studies import JSON, Field, Screen
@@ -263,8 +264,11 @@ class Templates:
 
     def page(self, template: str, status: int = 200, **context: Any) -> HTMLResponse:
         """A page from its template."""
-        content = self._environment.get_template(f"{template}.html.j2").render(**context)
-        return HTMLResponse(content, status)
+        return HTMLResponse(self.part(template, **context), status)
+
+    def part(self, template: str, **context: Any) -> Markup:
+        """What a template makes, to be sent or to stand in a page with other texts around it."""
+        return Markup(self._environment.get_template(f"{template}.html.j2").render(**context))
 
     def sorry(
         self, title: str, message: str, status: int = 200, *, advice: str = ""

@@ -93,7 +93,14 @@ def people_routes(desk: Desk) -> APIRouter:
         shown = replayed(desk.site, history, index)
         if shown is None:
             raise HTTPException(404, "This version of the study cannot be shown any more.")
-        return desk.page("replay", login, participant=participant, history=history, shown=shown)
+        return desk.page(
+            "replay",
+            login,
+            participant=participant,
+            history=history,
+            shown=shown,
+            seen=shown.pages.part("replayed", shown=shown.arranged),
+        )
 
     @router.post("/people/{participant}/excluded")
     def exclude(login: LoggedIn, participant: Pseudonym, form: SentForm) -> Response:

@@ -36,7 +36,7 @@ from dialens.studies import (
 from dialens.studies.recruiters import recruiters
 from dialens.web._cookies import CookieJar
 from dialens.web._guard import Guard, security_headers
-from dialens.web._preview_screens import preview_routes
+from dialens.web._preview_screens import cell_or_first, preview_routes
 from dialens.web._site import Site
 from dialens.web._study_app import add_assets, add_media, not_refused, study_app
 from dialens.web._study_file import FileChanged, StudyFile, site_in_memory
@@ -141,8 +141,7 @@ class StudyPreview:
         Every take has a database of its own in memory, and any device will do.
         """
         study = self.site().study
-        if cell not in study.targets:
-            raise HTTPException(404, "There is no such cell.")
+        cell = cell_or_first(study, cell)
         site = site_in_memory(study, self.file.path.parent, agents=True)
         cookies = CookieJar(site.store.secrets.signing_key(), "preview", framed=False)
         site = replace(

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Depends, HTTPException, Query, Request
+from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import JSONResponse, Response
 
 from dialens.studies import (
@@ -55,7 +55,7 @@ class PreviewPlace:
         cell: The participant's condition.
         seed: The participant's own.
         screen: The id of the screen; `welcome` for the page before the first, or how a
-            participation ends early.
+            participation ends early. Of what is not there, the first is shown.
         language: One of the study's languages; its own if empty.
     """
 
@@ -128,6 +128,11 @@ def _framing(response: Response) -> Response:
     return response
 
 
+def cell_or_first(study: Study, cell: str) -> str:
+    """A cell by name; the first if it is not there (any more), as after a change of the file."""
+    return cell if cell in study.targets else study.cells[0].name
+
+
 def _screens(site: Site, place: PreviewPlace) -> tuple[Screen, ...]:
     return site.planner.screens(place.cell, place.seed, place.language or None)
 
@@ -148,8 +153,7 @@ def outline(site: Site, place: PreviewPlace) -> dict[str, JSON]:
         place: Whose screens; of the first cell, if the one that is named is not there (any more).
     """
     study = site.study
-    if place.cell not in study.targets:
-        place = replace(place, cell=study.cells[0].name)
+    place = replace(place, cell=cell_or_first(study, place.cell))
     title = _study(site, place).design.title
     welcome = {"id": WELCOME, "kind": WELCOME, "label": title, "mark": ""}
     return {
@@ -183,16 +187,14 @@ def _entry(screen: Screen) -> dict[str, str]:
 
 
 def _found(site: Site, place: PreviewPlace) -> tuple[tuple[Screen, ...], int]:
-    """All screens of a participant and the index of one; −1 for the page before the first."""
-    if place.cell not in site.study.targets:
-        raise HTTPException(404, "There is no such cell.")
+    """All screens of a participant and the index of one.
+
+    It is −1 for the page before the first, which also stands for a screen that is not there.
+    """
+    place = replace(place, cell=cell_or_first(site.study, place.cell))
     screens = _screens(site, place)
-    if place.screen == WELCOME:
-        return screens, -1
-    for index, screen in enumerate(screens):
-        if screen.id == place.screen:
-            return screens, index
-    raise HTTPException(404, "There is no such screen.")
+    found = (index for index, screen in enumerate(screens) if screen.id == place.screen)
+    return screens, next(found, -1)
 
 
 def screen_page(

@@ -7,10 +7,9 @@ from datetime import datetime
 from dialens.studies import JSON, Exchange, Screen, filled
 from dialens.studies.instruments import OTHER, Form, instrument, own_words
 from dialens.studies.store import History, ScreenVisit
-from dialens.studies.texts import Texts
 from dialens.web._forms import input_name
 from dialens.web._markup import without_marks
-from dialens.web._pages import Asked, Shown, arrange
+from dialens.web._pages import Asked, Pages, Shown, arrange
 from dialens.web._site import Site
 
 
@@ -61,7 +60,7 @@ class Replayed:
         arranged: The same in the order in which it is read, with the answers.
         visit: What was submitted; none if the screen was not reached or not submitted.
         skipped: Whether the person went on past the screen without seeing it.
-        texts: In the language of the person.
+        pages: In the language of the person.
     """
 
     index: int
@@ -70,7 +69,7 @@ class Replayed:
     arranged: Shown
     visit: ScreenVisit | None
     skipped: bool
-    texts: Texts
+    pages: Pages
 
 
 def site_of(site: Site, history: History) -> Site | None:
@@ -91,8 +90,8 @@ def replayed(site: Site, history: History, index: int) -> Replayed | None:
     answers = {} if visit is None else visit.answers
     arranged = _arranged(own, history, screen, answers, screens[:index])
     skipped = visit is None and any(one.index > index for one in history.visits)
-    texts = own.pages_in(history.session.language).texts
-    return Replayed(index, len(screens), screen, arranged, visit, skipped, texts)
+    pages = own.pages_in(history.session.language)
+    return Replayed(index, len(screens), screen, arranged, visit, skipped, pages)
 
 
 def visited(site: Site, history: History) -> tuple[Visited, ...]:

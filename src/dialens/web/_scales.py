@@ -9,6 +9,7 @@ _CHARACTER = 0.46  # rem, of the words below a box; more than most letters need
 _GAP = 0.4
 _SPARSE = 0.31  # of the scale for the words at one end, as in scales.css
 _FEW = 5
+_WIDE = 4  # Chinese and Japanese characters that stand side by side; words are split anywhere
 
 
 def is_sparse(words: Sequence[str]) -> bool:
@@ -43,6 +44,8 @@ def row_from(words: Sequence[str]) -> int | None:
         (10, 20, 10)
         >>> row_from(["Strongly disagree", "Disagree", "Neither", "Agree", "Strongly agree"])
         24
+        >>> row_from(["非常不同意", "不同意", "中立", "同意", "非常同意"])
+        24
         >>> row_from(["außerordentlich unzufriedenstellend"] * 7) is None
         True
     """
@@ -56,6 +59,6 @@ def row_from(words: Sequence[str]) -> int | None:
 
 
 def _width(word: str) -> float:
-    """Of what may not be split, in rem: a word; Chinese and Japanese are split anywhere."""
+    """Of what may not be split, in rem: a word; of Chinese and Japanese some characters a line."""
     wide = sum(unicodedata.east_asian_width(character) in "WF" for character in word)
-    return 2 * _CHARACTER if wide else len(word) * _CHARACTER
+    return min(wide, _WIDE) * 2 * _CHARACTER if wide else len(word) * _CHARACTER

@@ -192,8 +192,7 @@ class Site:
     @cached_property
     def researcher_pages(self) -> Pages:
         """The researcher's pages, which are in English."""
-        kiosk = is_kiosk(self.study)
-        return Pages(self.study.design, Texts.of("en"), root=self.root, kiosk=kiosk)
+        return Pages(self.study.design, Texts.of("en"), root=self.root)
 
     def language(self, request: Request) -> str:
         """The language of who asks: that of the session, else the one chosen by link, or before."""

@@ -4,6 +4,7 @@ The server keeps cell, seed and index, nothing else; after a restart it plans ag
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 
 from dialens.studies import _factors as factors
@@ -284,7 +285,8 @@ def _practice(
 ) -> list[Screen]:
     design = study.design
     texts = texts_of(design)
-    screens = _lines(design, shown, texts)
+    title = texts.say("practice_title")
+    screens = _lines(design, shown, texts, title)
     for number, item in enumerate(study.practice, start=1):
         candidates = list(item.candidates)
         if design.items.unit != "turn":
@@ -299,7 +301,7 @@ def _practice(
             prefix=f"practice-{number:02d}",
             order=None,
         )
-        screens += made
+        screens += [replace(one, title=title) for one in made]
     told = design.practice.text or texts.say("practice_text")
     note: Mapping[str, JSON] = {"kind": "text", "text": told}
     return [
@@ -308,7 +310,7 @@ def _practice(
     ]
 
 
-def _lines(design: Design, shown: Condition, texts: Texts) -> list[Screen]:
+def _lines(design: Design, shown: Condition, texts: Texts, title: str) -> list[Screen]:
     """Lines to be judged by length, the classic warm-up for magnitude estimation.
 
     The number of the standard line is only told where participants also see a numerical anchor
@@ -332,7 +334,6 @@ def _lines(design: Design, shown: Condition, texts: Texts) -> list[Screen]:
         fields = [_line("length", "line_question", modulus, length, texts)]
         if modulus is None:
             fields.insert(0, _line(STANDARD_LINE, "line_first_question", None, drawn[0], texts))
-        title = texts.say("practice_title")
         made.append(Screen(f"line-{number:02d}", "practice", title, body, tuple(fields)))
     return made
 
