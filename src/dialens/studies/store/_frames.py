@@ -239,9 +239,16 @@ EXCHANGES = pl.Schema(
         "tokens_in": pl.Int64,
         "tokens_out": pl.Int64,
         "cost": pl.Float64,
+        "shown_at": _TIME,
+        "waited": pl.Float64,
+        "ended": pl.String,
     }
 )
-"""One row a message of a participant, with the reply to it."""
+"""One row a message of a participant, with the reply to it.
+
+`waited` are the seconds from the message until the whole reply was shown. `ended` is the same in
+all rows of a conversation; none if it did not end.
+"""
 
 FAILURES = pl.Schema(
     _WHOSE
@@ -274,9 +281,13 @@ _WHOSE_COLUMNS = (
 
 def exchanges_frame(connection: Connection, study: str) -> pl.DataFrame:
     """Every message and reply of a study, by its hash (`EXCHANGES`)."""
-    columns = [exchanges.c[name] for name in EXCHANGES.names() if name not in _WHOSE]
+    stored = pl.Schema({name: kind for name, kind in EXCHANGES.items() if name != "waited"})
+    columns = [exchanges.c[name] for name in stored.names() if name not in _WHOSE]
     query = _talks_of_study(select(*_WHOSE_COLUMNS, *columns), study)
-    return _frame(connection, query, EXCHANGES)
+    waited = (pl.col("shown_at") - pl.col("said_at")).dt.total_microseconds() / 1e6
+    ended = pl.col("ended").drop_nulls().first().over("rater", "attempt", "talk")
+    frame = _frame(connection, query, stored).with_columns(waited=waited, ended=ended)
+    return frame.select(EXCHANGES.names())
 
 
 def failures_frame(connection: Connection, study: str) -> pl.DataFrame:
