@@ -159,6 +159,18 @@ class TalkState:
         return len(self.sides[0]) + (0 if busy else 1)
 
     @property
+    def held_s(self) -> float | None:
+        """Seconds until replies that are held back are shown; none if an agent is waited for."""
+        newest = [
+            one
+            for one in self.exchanges
+            if one.talk in self.talk.names and one.number == len(self.sides[0])
+        ]
+        if self.state != WAITING or any(one.state == WAITING for one in newest):
+            return None
+        return max((one.shown_at - self.now).total_seconds() for one in newest if one.shown_at)
+
+    @property
     def closes_at(self) -> datetime | None:
         """When the time is over; none without a limit, and before the first message."""
         if self.talk.seconds is None or not self.sides[0]:

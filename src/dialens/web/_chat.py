@@ -9,6 +9,7 @@ import asyncio
 import json
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,7 +48,6 @@ ANSWER = "answer"
 
 _QUIET_S = 10.0
 _LOOK_S = 0.5
-_SHORTEST_S = 0.05
 _NDJSON = "application/x-ndjson"
 _LONGEST_KEY = 64
 
@@ -249,31 +249,26 @@ class Chats:
         names = self.talk(caller.screen).names
         yield _line({"stored": number})
         while True:
-            async for talk, piece in heard(live, _QUIET_S):
-                shown = piece and self._settings.typing is None
-                told = {"piece": piece, "side": names.index(talk) + 1}
-                yield _line(told) if shown else b"\n"
+            async with aclosing(heard(live, _QUIET_S)) as pieces:
+                async for talk, piece in pieces:
+                    shown = piece and self._settings.typing is None
+                    told = {"piece": piece, "side": names.index(talk) + 1}
+                    yield _line(told) if shown else b"\n"
             try:
                 state = await run_in_threadpool(self.state, caller.session, caller.screen)
                 if not state.waiting:
                     here = not state.last or state.last[0].number == number
                     yield _line(state.as_json() if here else {"next": self._site.root + "/study"})
                     return
-                # A reply is held back, or another process asks, or did and is gone.
-                await asyncio.sleep(self._pause(caller, state))
+                if state.held_s is not None:
+                    live = []
+                    await asyncio.sleep(min(state.held_s, _QUIET_S))
+                else:  # another process asks, or did and is gone
+                    await asyncio.sleep(_LOOK_S)
+                    live = await self._taken(caller, number)
                 yield b"\n"
-                live = await self._taken(caller, number)
             except (StoreUnavailable, UnknownSession):  # away for a moment, or forgotten
                 return
-
-    def _pause(self, caller: Caller, state: ChatState) -> float:
-        """Until a reply may be shown, or for a while if it has not come."""
-        held = [
-            (one.shown_at - state.now).total_seconds()
-            for one in state.exchanges
-            if one.talk in state.talk.names and one.shown_at is not None
-        ]
-        return min(max([_SHORTEST_S, *held]), _LOOK_S)
 
 
 def _number(form: dict[str, str]) -> int:

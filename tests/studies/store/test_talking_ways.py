@@ -179,7 +179,7 @@ def test_a_reply_that_is_held_back_is_waited_for(store: Store) -> None:
     talking.store_reply(lease, AgentReply("Yes.", 1.0, held_s=3.0), now=NOON)
     said = talking.exchanges(came.token)
     soon = TalkState(ONE, said, NOON + SECOND)
-    assert (soon.state, soon.last[0].reply) == (WAITING, None)
+    assert (soon.state, soon.last[0].reply, soon.held_s) == (WAITING, None, 2.0)
     assert talking.say(came.token, message(ONE, 2), server="one", now=NOON) == ("elsewhere", ())
     then = TalkState(ONE, said, NOON + 3 * SECOND)
     assert (then.state, then.last[0].reply, then.number) == (ANSWERED, "Yes.", 2)
