@@ -33,7 +33,8 @@ def test_every_key_and_every_failure_has_its_row(page: str) -> None:
     for name, info in Conversations.model_fields.items():
         (row,) = [line for line in page.split("\n") if line.startswith(f"| `{name}` |")]
         if isinstance(info.default, int | float):
-            assert row.rstrip("| ").endswith(f" {info.default:,g}")
+            usual = "false" if info.default is False else f"{info.default:,g}"
+            assert row.rstrip("| ").endswith(f" {usual}")
     for kind in KINDS:
         (row,) = [line for line in page.split("\n") if line.startswith(f"| `{kind}` |")]
         assert Texts.of("en").say(f"chat_{kind}") in row

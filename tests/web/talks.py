@@ -61,6 +61,29 @@ def talk(url: str, *models: str, **changes: Any) -> dict[str, Any]:
     }
 
 
+PAIRWISE = {"kind": "pairwise", "ties": True}
+
+
+def arena(url: str, *models: str, **changes: Any) -> dict[str, Any]:
+    """A study in which two agents answer side by side, and the better one is chosen each time."""
+    study = talk(url, *models, **{"side_by_side": True, "rate": "each_reply"} | changes)
+    study["qualities"] = {
+        "reply": {
+            "level": "turn",
+            "question": "Which answer is better?",
+            "definition": "The one you would rather get.",
+            "instrument": PAIRWISE,
+        },
+        "better": {
+            "level": "dialogue",
+            "question": "Which chatbot was better?",
+            "definition": "The one you would rather talk with again.",
+            "instrument": PAIRWISE,
+        },
+    }
+    return study
+
+
 class Talker:
     """Somebody whose browser has no window; with or without script."""
 

@@ -17,7 +17,7 @@ from dialens.studies.simulation import Population
 from dialens.studies.store import ConversationStore
 from dialens.studies.texts import Texts
 from dialens.web import open_agents
-from dialens.web._chat import FAILURES
+from dialens.web._chat_state import FAILURES
 from tests.agents.endpoint import Endpoint
 from tests.web.conftest import PASSWORD, Hosting, Make, kept, log_in
 from tests.web.people import Person

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from dialens.studies import Side, Talk
 from dialens.studies.store import LEASE_S, AgentReply, ConversationStore, Lease, StoreUnavailable
 from dialens.studies.store import ParticipantMessage as Sent
 from tests.web.conftest import Make
@@ -85,14 +86,15 @@ def test_when_a_server_is_gone_the_next_one_asks(make: Make, talker: Visiting) -
     session = Person(site, person.client).session
     screen = site.screens(session)[session.index]
     talking = ConversationStore(site.store.database)
-    message = Sent(screen.id, session.index, 1, "Hello", "k", "s", "bot-1", 2)
-    outcome, lease = talking.say(session.token, message, server="a dead one", now=now)
+    side = Side(screen.id, "s", "bot-1")
+    here = Talk((side,), most=2)
+    message = Sent(here, session.index, 1, "Hello", "k")
+    outcome, (lease,) = talking.say(session.token, message, server="a dead one", now=now)
     assert outcome == "stored"
-    assert talking.take_over(session.token, screen.id, 1, server="next", now=now) is None
+    assert talking.take_over(session.token, here, side, 1, server="next", now=now) is None
     clock[0] = now + timedelta(seconds=LEASE_S + 1)
     assert person.again(page, "follow")[-1]["text"] == "Late, but here."
     # If the dead one comes back after all, its reply does not count.
-    assert lease is not None
     assert not talking.store_reply(lease, AgentReply("Too late.", 1.0), now=clock[0])
     assert exchanges(site)["reply"].to_list() == ["Late, but here."]
 

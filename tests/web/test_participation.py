@@ -13,7 +13,7 @@ from starlette.testclient import TestClient
 from dialens.studies.store import Store
 from dialens.studies.templates import TEMPLATES
 from dialens.web import Site, study_app
-from tests.studies.samples import load_template
+from tests.studies.samples import load_template, template_folder
 from tests.web.conftest import KEY, PASSWORD, Make, Visit, tea
 from tests.web.people import Page, Person
 
@@ -37,7 +37,7 @@ def answers(site: Site) -> pl.DataFrame:
 
 @pytest.mark.parametrize("name", TEMPLATES)
 def test_every_template_can_be_taken_without_scripts(name: str, make: Make, visit: Visit) -> None:
-    site = make(load_template(name))
+    site = make(load_template(name), folder=template_folder(name))
     person = visit(site)
     code = person.finish(person.begin("/?participant=anna"))
     assert len(code) >= 4

@@ -1,9 +1,21 @@
 from ._check import StudyEstimate, estimate, holds, preview
 from ._codebook import codebook, codebook_markdown
-from ._conversations import filled, is_absent, talk_of
+from ._conversations import filled, is_absent, talk_at, talk_names, talk_of
 from ._editing import Change, edited, fragment, yaml_value
 from ._examples import TEA
-from ._exchange import ANSWERED, FAILED, GIVEN_UP, WAITING, Exchange, is_over, spoken
+from ._exchange import (
+    ANSWERED,
+    BY_TIME,
+    FAILED,
+    GIVEN_UP,
+    WAITING,
+    Exchange,
+    Side,
+    Talk,
+    TalkState,
+    as_seen,
+    spoken,
+)
 from ._files import (
     PLACEHOLDER,
     SCHEMA,
@@ -50,6 +62,7 @@ from .plan import Planner
 
 __all__ = [
     "ANSWERED",
+    "BY_TIME",
     "DEVICES",
     "FAILED",
     "FAILED_COMPREHENSION",
@@ -85,8 +98,12 @@ __all__ = [
     "PreregistrationCheck",
     "RaterReply",
     "Screen",
+    "Side",
     "Study",
     "StudyEstimate",
+    "Talk",
+    "TalkState",
+    "as_seen",
     "attendance",
     "check_export",
     "check_finished",
@@ -101,7 +118,6 @@ __all__ = [
     "fragment",
     "holds",
     "is_absent",
-    "is_over",
     "load_study",
     "media_files",
     "named",
@@ -120,6 +136,8 @@ __all__ = [
     "study_of",
     "study_schema",
     "take_part",
+    "talk_at",
+    "talk_names",
     "talk_of",
     "write_schema",
     "yaml_value",

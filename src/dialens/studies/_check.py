@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from dialens.studies._conversations import filled, talk_of
+from dialens.studies._conversations import filled, talk_names
 from dialens.studies._files import PLACEHOLDER
 from dialens.studies._study import Study
 from dialens.studies._types import JSON, Field, Screen
@@ -99,7 +99,8 @@ def holds(study: Study) -> str:
     talks = study.design.conversations
     if talks is None:
         return f"{len(study.items)} items"
-    return f"conversations of {talks.exchanges} messages with {len(talks.agents)} agents"
+    beside = ", two side by side" if talks.side_by_side else ""
+    return f"conversations of {talks.exchanges} messages with {len(talks.agents)} agents{beside}"
 
 
 def _cell(study: Study, name: str, seed: int) -> CellEstimate:
@@ -158,7 +159,7 @@ def _warnings(study: Study, longest: float) -> list[str]:
     n_items = min((len(part) for part in study.lists), default=len(study.items))
     talks = design.conversations
     if talks is not None:
-        n_items = 1 if talks.assign == "between" else len(talks.agents)
+        n_items = 1 if talks.assign == "between" else len(talks.line_ups)
     if design.items.sample is not None:
         n_items = design.items.sample.count
     for name, check in design.checks.attention.items():
@@ -213,10 +214,10 @@ def preview(study: Study, cell: str, *, seed: int = 0, most: int = 12) -> list[s
 
 def _with_example(study: Study, screen: Screen) -> Screen:
     """A screen about a conversation that nobody has had yet."""
-    talks, talk = study.design.conversations, talk_of(screen)
-    if talks is None or talk is None or screen.kind == "chat":
+    talks, names = study.design.conversations, talk_names(screen)
+    if talks is None or not names or screen.kind == "chat":
         return screen
-    return filled(screen, example(talks, talk))
+    return filled(screen, example(talks, names))
 
 
 def _field(field: Field, texts: Texts) -> str:
@@ -242,13 +243,15 @@ def _block(block: Mapping[str, JSON]) -> list[str]:
         return [f"{block['term']}: {block['text']}"]
     if kind == "response":
         own = [line for one in block.get("media", ()) for line in _block(one)]
-        return [f"{block['label']}: {block['text']}", *own]
+        return [f"{block['label']}: {block['text'] or ''}".rstrip(), *own]
     if kind == "media":
         return [f"({block['type']}: {block['alt']})"]
     if kind == "line":
         return [f"{block['label']}: a line of length {block['length']:g}"]
     if kind == "talk":
-        return [f"(a conversation of {block['exchanges']} messages)"]
+        part = block.get("until")
+        what = f"a conversation of {block['exchanges']} messages" if part is None else None
+        return [f"({what or f'message {part} of a conversation'})"]
     if kind == "code":
         return ["(completion code)"]
     return str(block.get("text", "")).strip().split("\n")

@@ -6,7 +6,7 @@ from dialens.studies._judgements import COMPREHENSION
 from dialens.studies._paradata import paradata_columns
 from dialens.studies._study import Study, quality_label
 from dialens.studies._types import JSON, SCREEN_KINDS
-from dialens.studies.design import AGENT, LANGUAGE, question_field
+from dialens.studies.design import LANGUAGE, question_field
 from dialens.studies.instruments import instrument
 
 RATING_COLUMNS: dict[str, str] = {
@@ -80,7 +80,8 @@ CHANGE_COLUMNS: dict[str, str] = {
 """The columns of changes.parquet."""
 
 EXCHANGE_COLUMNS: dict[str, str] = {
-    "talk": "The conversation within the participation",
+    "talk": "The conversation within the participation; side by side, -1 is the first agent's side "
+    "and -2 the second's",
     "number": "Of the message in it, from 1",
     "system": "System of the agent",
     "agent": "Agent that the message was sent to",
@@ -96,6 +97,10 @@ EXCHANGE_COLUMNS: dict[str, str] = {
     "tokens_in": "Read by the model, where it says so",
     "tokens_out": "Written by the model, where it says so",
     "cost": "In the currency of the agent's prices, where they are known",
+    "shown_at": "From when on the whole reply was shown (UTC)",
+    "waited": "Seconds from the message until the whole reply was shown",
+    "ended": "How the conversation ended: exchanges (all messages were written), participant, "
+    "time, or agent (it ended it, or failed for good); empty if it did not",
 }
 """The columns of exchanges.parquet, beside those that say whose they are."""
 
@@ -178,13 +183,14 @@ def _agents(study: Study) -> dict[str, JSON]:
     talks = study.design.conversations
     if talks is None:
         return {}
-    return {
-        AGENT: {
-            "meaning": "The agent that participants talk with, blind to which",
-            "assign": talks.assign,
-            "levels": {one.name: f"{one.agent} of {one.of_system}" for one in talks.agents},
-        }
+    meaning = "The agent that participants talk with, blind to which"
+    if talks.side_by_side:
+        meaning = "The two agents that answer side by side, blind to which"
+    levels = {
+        level: " against ".join(f"{one.agent} of {one.of_system}" for one in agents)
+        for level, agents in talks.line_ups.items()
     }
+    return {talks.factor: {"meaning": meaning, "assign": talks.assign, "levels": levels}}
 
 
 def _quality(study: Study, name: str) -> dict[str, JSON]:

@@ -1,11 +1,23 @@
-"""One exchange of a conversation: what a participant said, and what became of the reply."""
+"""Exchanges of a conversation: what a participant said, and what became of the replies.
+
+A conversation has one side, or two where two agents answer each message side by side. What is said
+on a side is kept under a name of its own, so that each side is a conversation with one agent.
+"""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from functools import cached_property
 
 WAITING, ANSWERED, FAILED, GIVEN_UP = "waiting", "answered", "failed", "given_up"
 EXCHANGE_STATES = (WAITING, ANSWERED, FAILED, GIVEN_UP)
+READY = "ready"
+"""The state of a conversation in which nothing was said yet."""
+
+ALL_SAID, BY_PARTICIPANT, BY_TIME, BY_AGENT = "exchanges", "participant", "time", "agent"
+ENDINGS = (ALL_SAID, BY_PARTICIPANT, BY_TIME, BY_AGENT)
+"""How a conversation ends: all messages are written, the participant ends it, the time is over, or
+the agent ended it or failed for good."""
 
 
 @dataclass(frozen=True)
@@ -13,7 +25,7 @@ class Exchange:
     """A message of a participant and the agent's reply to it.
 
     Attributes:
-        talk: The conversation: the id of its screen.
+        talk: The conversation, or the side of it.
         number: Of the exchange in it, from 1.
         key: Made up by the page, the same when it sends the message again.
         said: What the participant wrote.
@@ -29,6 +41,8 @@ class Exchange:
         tokens_in: Read by the model, where it says so.
         tokens_out: Written by the model, where it says so.
         cost: In the currency of the agent's prices, where they are known.
+        shown_at: From when on the whole reply is shown; never before it was stored.
+        ended: How the conversation ended, if it ended with this exchange: one of `ENDINGS`.
     """
 
     talk: str
@@ -46,22 +60,171 @@ class Exchange:
     tokens_in: int | None = None
     tokens_out: int | None = None
     cost: float | None = None
+    shown_at: datetime | None = None
+    ended: str | None = None
 
 
-def is_over(exchanges: Sequence[Exchange], wanted: int) -> bool:
-    """Whether nothing more can be said: everything was answered, or the agent was given up.
+@dataclass(frozen=True)
+class Side:
+    """One of the agents that answer a message.
+
+    Attributes:
+        talk: Under which name what is said there is kept.
+        system: The agent's, as in a corpus.
+        agent: Who answers.
+    """
+
+    talk: str
+    system: str
+    agent: str
+
+
+@dataclass(frozen=True)
+class Talk:
+    """A conversation as it is planned.
+
+    Attributes:
+        sides: Who answers: one agent, or two side by side.
+        most: Messages after which it is over.
+        least: Messages after which the participant may end it; none if never.
+        seconds: After the first message, when it is over; none for no limit.
+    """
+
+    sides: tuple[Side, ...]
+    most: int
+    least: int | None = None
+    seconds: float | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Under which names its sides are kept."""
+        return tuple(side.talk for side in self.sides)
+
+
+@dataclass(frozen=True)
+class TalkState:
+    """How far a conversation is at a moment.
+
+    Attributes:
+        talk: The conversation.
+        exchanges: Of the participation; those of other conversations are left aside.
+        now: The moment.
+        until: The exchange after which something else comes; none for the last.
 
     Examples:
         >>> from datetime import UTC
         >>> noon = datetime(2026, 1, 1, 12, tzinfo=UTC)
-        >>> is_over([Exchange("chat-001", 1, "k", "Hi", noon, ANSWERED, 1, "Hello")], wanted=2)
-        False
-        >>> is_over([Exchange("chat-001", 1, "k", "Hi", noon, GIVEN_UP, 3)], wanted=2)
-        True
+        >>> talk = Talk((Side("chat-001", "house", "ada"),), most=2)
+        >>> said = Exchange("chat-001", 1, "k", "Hi", noon, ANSWERED, 1, "Hello")
+        >>> state = TalkState(talk, [said], noon)
+        >>> state.state, state.number, state.ended
+        ('answered', 2, None)
+        >>> TalkState(talk, [replace(said, state=GIVEN_UP)], noon).ended
+        'agent'
     """
-    if any(one.state == GIVEN_UP for one in exchanges):
-        return True
-    return sum(one.state == ANSWERED for one in exchanges) >= wanted
+
+    talk: Talk
+    exchanges: Sequence[Exchange]
+    now: datetime
+    until: int | None = None
+
+    @cached_property
+    def sides(self) -> tuple[tuple[Exchange, ...], ...]:
+        """What was said, by side, as participants see it: what is not shown yet is waited for."""
+        return tuple(
+            tuple(as_seen(one, self.now) for one in self.exchanges if one.talk == name)
+            for name in self.talk.names
+        )
+
+    @property
+    def last(self) -> tuple[Exchange, ...]:
+        """The newest exchange of each side; empty if nothing was said."""
+        return tuple(side[-1] for side in self.sides if side)
+
+    @property
+    def state(self) -> str:
+        """Of the newest message: it waits if a side waits, and has failed if one has failed."""
+        states = [one.state for one in self.last]
+        return next((s for s in (WAITING, GIVEN_UP, FAILED, ANSWERED) if s in states), READY)
+
+    @property
+    def answered(self) -> int:
+        """Messages that every side has answered."""
+        return min(sum(one.state == ANSWERED for one in side) for side in self.sides)
+
+    @property
+    def number(self) -> int:
+        """The number of the exchange that is next, or under way."""
+        busy = self.state not in (READY, ANSWERED)
+        return len(self.sides[0]) + (0 if busy else 1)
+
+    @property
+    def held_s(self) -> float | None:
+        """Seconds until replies that are held back are shown; none if an agent is waited for."""
+        newest = [
+            one
+            for one in self.exchanges
+            if one.talk in self.talk.names and one.number == len(self.sides[0])
+        ]
+        if self.state != WAITING or any(one.state == WAITING for one in newest):
+            return None
+        return max((one.shown_at - self.now).total_seconds() for one in newest if one.shown_at)
+
+    @property
+    def closes_at(self) -> datetime | None:
+        """When the time is over; none without a limit, and before the first message."""
+        if self.talk.seconds is None or not self.sides[0]:
+            return None
+        return self.sides[0][0].said_at + timedelta(seconds=self.talk.seconds)
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Until the time is over; none where no time runs."""
+        closes = self.closes_at
+        return None if closes is None else max((closes - self.now).total_seconds(), 0.0)
+
+    @property
+    def ended(self) -> str | None:
+        """How the conversation ended; none if it goes on, as it does while a reply is awaited."""
+        if self.state == WAITING:
+            return None
+        if self.state == GIVEN_UP:
+            return BY_AGENT
+        stored = next((one.ended for one in self.last if one.ended), None)
+        if stored is not None:
+            return stored
+        if self.answered >= self.talk.most:
+            return ALL_SAID
+        return BY_TIME if self.seconds_left == 0 else None
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing more can be said."""
+        return self.ended is not None
+
+    @property
+    def done(self) -> bool:
+        """Whether the participant goes on to what comes after this conversation, or this part."""
+        return self.over or (self.until is not None and self.answered >= self.until)
+
+    @property
+    def may_end(self) -> bool:
+        """Whether the participant may end the conversation now."""
+        least = self.talk.least
+        return (
+            least is not None and self.answered >= least and self.state != WAITING and not self.over
+        )
+
+
+def as_seen(exchange: Exchange, now: datetime) -> Exchange:
+    """An exchange as a participant sees it: a reply that is held back is waited for.
+
+    One that was not held back is seen whatever the clock of this machine says.
+    """
+    shown = exchange.shown_at
+    if shown is None or shown <= now or shown == exchange.replied_at:
+        return exchange
+    return replace(exchange, state=WAITING, reply=None, ended=None)
 
 
 def spoken(exchanges: Iterable[Exchange], *, greeting: str = "") -> list[tuple[str, str]]:

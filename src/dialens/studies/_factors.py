@@ -6,7 +6,7 @@ from itertools import product
 
 from dialens.base import DialensError, did_you_mean
 from dialens.studies._types import Cell
-from dialens.studies.design import AGENT, EACH, LIST, Design, Quality
+from dialens.studies.design import EACH, LIST, Design, Quality
 from dialens.studies.instruments import Settings
 
 
@@ -62,7 +62,7 @@ def cells(design: Design, n_lists: int = 0) -> tuple[Cell, ...]:
     }
     talks = design.conversations
     if talks is not None and talks.assign == "between":
-        varied[AGENT] = [agent.name for agent in talks.agents]
+        varied[talks.factor] = list(talks.line_ups)
     if n_lists:
         width = len(str(n_lists))
         varied[LIST] = [f"{number:0{width}d}" for number in range(1, n_lists + 1)]

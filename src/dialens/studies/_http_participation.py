@@ -17,7 +17,7 @@ from dialens.studies._raters import RATER_HEADER, Rater, RaterReply
 from dialens.studies._study import Study
 from dialens.studies._types import JSON, Screen
 from dialens.studies.recruiters import recruiters
-from dialens.studies.simulation import Population, World, line
+from dialens.studies.simulation import Population, World, last_message, line
 from dialens.studies.store import COMPLETED
 
 _RETRY = RetryPolicy(attempts=6, first_wait_s=0.2)
@@ -174,7 +174,7 @@ def _answer_all(client: _Client, rater: Rater, pace: float, clock: Callable[[], 
         if "screen" not in shown:
             return str(shown.get("outcome") or (COMPLETED if shown.get("code") else EXPIRED))
         screen, chat = Screen.from_json(shown["screen"]), shown["chat"]
-        if chat is not None and not chat["over"]:
+        if chat is not None and not chat["done"]:
             client.say(_message(shown["ticket"], screen.id, chat, rater))
             continue
         reply = rater.reply(replace(screen, deadline_s=shown["left"]))
@@ -199,12 +199,15 @@ def _answer_all(client: _Client, rater: Rater, pace: float, clock: Callable[[], 
             return _GONE[following]
 
 
-def _message(ticket: str, talk: str, chat: dict[str, JSON], rater: Rater) -> dict[str, str]:
-    """The next message of a conversation, or the request to try or listen again."""
-    action = _CHAT_ACTIONS.get(chat["state"], "say")
-    text = line(rater.name, talk, int(chat["number"])) if action == "say" else ""
-    number = str(chat["number"])
-    sent = {"ticket": ticket, "screen": talk, "number": number, "do": action, "text": text}
+def _message(ticket: str, screen: str, chat: dict[str, JSON], rater: Rater) -> dict[str, str]:
+    """The next message of a conversation, its end, or the request to try or listen again."""
+    action, talk = _CHAT_ACTIONS.get(chat["state"], "say"), chat["talk"]
+    number = int(chat["number"])
+    if action == "say" and chat["may_end"]:
+        last = last_message(rater.name, talk, chat["least"], chat["most"])
+        action = "end" if number > last else action
+    text = line(rater.name, talk, number) if action == "say" else ""
+    sent = {"ticket": ticket, "screen": screen, "number": str(number), "do": action, "text": text}
     return {**sent, "key": uuid.uuid4().hex}
 
 

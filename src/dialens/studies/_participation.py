@@ -12,8 +12,8 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import func, insert, select, update
 
-from dialens.studies._conversations import filled, talk_of
-from dialens.studies._exchange import ANSWERED
+from dialens.studies._conversations import filled, is_absent, talk_at
+from dialens.studies._exchange import TalkState
 from dialens.studies._raters import Rater, RaterReply, seen
 from dialens.studies._study import Study
 from dialens.studies._types import (
@@ -29,7 +29,7 @@ from dialens.studies.design import Conversations
 from dialens.studies.instruments import validate
 from dialens.studies.plan import Planner, Verdict, consent_answers, verdict
 from dialens.studies.recruiters import completion_code
-from dialens.studies.simulation import line, stand_in
+from dialens.studies.simulation import last_message, line, stand_in
 from dialens.studies.store import (
     COMPLETED,
     AgentReply,
@@ -133,6 +133,12 @@ def take_part(entrance: Entrance, rater: Rater, *, tie_breaker: int) -> Waits:
     while index < len(asked):
         screen = asked[index]
         said = () if talks is None else ConversationStore(store.database).exchanges(session.token)
+        if is_absent(screen, said):
+            if index >= session.index:
+                nothing = Submission(replace(screen, fields=()), index, {}, "passed-over")
+                store.submit(session.token, nothing, now=clock())
+            index += 1
+            continue
         reply = rater.reply(seen(filled(screen, said)))
         if reply is None:
             return LEFT
@@ -207,25 +213,40 @@ def _converse(
     No agent is asked: it may cost money, and a simulation is there to try a design before anybody
     is paid. Over HTTP simulated participants talk with the server's real agents.
     """
-    conversations, talk = ConversationStore(store.database), str(talk_of(screen))
-    system, agent = str(screen.state["system"]), str(screen.state["agent"])
-    said = conversations.exchanges(session.token)
-    done = {exchange.number for exchange in said if exchange.state == ANSWERED}
-    for number in range(1, talks.exchanges + 1):
+    conversations, talk = ConversationStore(store.database), talk_at(screen, talks)
+    only, first = screen.state.get("exchange"), talk.names[0]
+    numbers = range(1, talk.most + 1) if only is None else [int(only)]
+    last = last_message(who, first, talk.least, talk.most)
+
+    def state() -> TalkState:
+        return TalkState(talk, conversations.exchanges(session.token), clock())
+
+    for number in numbers:
         yield _TYPING_S
-        if number in done or session.index > index:
+        before = state()
+        if before.answered >= number or session.index > index:
             continue
-        text = line(who, talk, number)
-        message = ParticipantMessage(
-            talk, index, number, text, f"{number}", system, agent, talks.exchanges
-        )
-        _, lease = conversations.say(session.token, message, server=who, now=clock())
-        if lease is None:  # interrupted between the two
-            lease = conversations.take_over(session.token, talk, number, server=who, now=clock())
+        if before.over or number > last:
+            conversations.end(session.token, talk, by_participant=True, now=clock())
+            return
+        text = line(who, first, number)
+        message = ParticipantMessage(talk, index, number, text, f"{number}")
+        _, leases = conversations.say(session.token, message, server=who, now=clock())
+        if not leases:  # interrupted between the two
+            taken = (
+                conversations.take_over(session.token, talk, side, number, server=who, now=clock())
+                for side in talk.sides
+            )
+            leases = tuple(lease for lease in taken if lease is not None)
         yield _REPLY_S
-        if lease is not None:
-            reply = AgentReply(stand_in(agent, number), _REPLY_S)
+        for lease in leases:
+            text = stand_in(lease.side.agent, number)
+            held = None if talks.typing is None else max(talks.typing.delay(text) - _REPLY_S, 0.0)
+            reply = AgentReply(text, _REPLY_S, held_s=held)
             conversations.store_reply(lease, reply, now=clock())
+        shown = [one.shown_at for one in state().exchanges if one.shown_at is not None]
+        if talks.typing is not None and shown:
+            yield max((max(shown) - clock()).total_seconds(), 0.0)
 
 
 def _submit(entrance: Entrance, session: Session, given: _Given, follows: Verdict) -> None:

@@ -9,6 +9,7 @@ import asyncio
 import json
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +17,15 @@ from fastapi import APIRouter, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 
-from dialens.studies import ANSWERED, FAILED, GIVEN_UP, WAITING, Exchange, Screen, filled, is_over
+from dialens.studies import (
+    BY_TIME,
+    Exchange,
+    Screen,
+    Talk,
+    as_seen,
+    filled,
+    talk_at,
+)
 from dialens.studies.design import Conversations
 from dialens.studies.store import (
     REPEATED,
@@ -28,9 +37,10 @@ from dialens.studies.store import (
     UnknownSession,
 )
 from dialens.studies.texts import Texts
+from dialens.web._chat_state import ChatState, chat_state
 from dialens.web._forms import SentForm, onward, wants_json
 from dialens.web._refusal import Refusal
-from dialens.web._replies import LiveReply, Replies
+from dialens.web._replies import LiveReply, Replies, heard
 from dialens.web._site import Site
 
 ANSWER = "answer"
@@ -40,11 +50,6 @@ _QUIET_S = 10.0
 _LOOK_S = 0.5
 _NDJSON = "application/x-ndjson"
 _LONGEST_KEY = 64
-
-FAILURES = frozenset(
-    {"timeout", "unreachable", "refused", "busy", "malformed", "empty", "too_long", "ended"}
-)
-"""Reasons that have a text of their own; nothing in it tells which agent it was."""
 
 
 @dataclass(frozen=True)
@@ -60,71 +65,6 @@ class Caller:
     screen: Screen
 
 
-@dataclass(frozen=True)
-class ChatState:
-    """A conversation as a page shows it.
-
-    Attributes:
-        exchanges: What was said.
-        wanted: Messages that the participant writes in all.
-        texts: In the participant's language.
-    """
-
-    exchanges: tuple[Exchange, ...]
-    wanted: int
-    texts: Texts
-
-    @property
-    def last(self) -> Exchange | None:
-        """The newest exchange."""
-        return self.exchanges[-1] if self.exchanges else None
-
-    @property
-    def over(self) -> bool:
-        """Whether the conversation is finished and the participant goes on."""
-        return is_over(self.exchanges, self.wanted)
-
-    @property
-    def waiting(self) -> bool:
-        """Whether a reply is under way."""
-        return self.last is not None and self.last.state == WAITING
-
-    @property
-    def failed(self) -> bool:
-        """Whether the last reply failed and may be asked for again."""
-        return self.last is not None and self.last.state == FAILED
-
-    @property
-    def number(self) -> int:
-        """The number of the exchange that is next, or under way."""
-        busy = self.last is not None and self.last.state != ANSWERED
-        return len(self.exchanges) + (0 if busy else 1)
-
-    @property
-    def sorry(self) -> str:
-        """What to say of a failure; empty if there was none."""
-        last = self.last
-        if last is None or last.state not in (FAILED, GIVEN_UP):
-            return ""
-        say = self.texts.say
-        why = say(f"chat_{last.reason}" if last.reason in FAILURES else "chat_failed")
-        if last.state == FAILED:
-            return f"{why} {say('chat_saved')}"
-        return f"{why} {say('chat_go_on' if last.reason == 'ended' else 'chat_given_up')}"
-
-    def as_json(self) -> dict[str, Any]:
-        """For programs, the page's script among them."""
-        last = self.last
-        return {
-            "state": "ready" if last is None else last.state,
-            "number": self.number,
-            "text": None if last is None else last.reply,
-            "sorry": self.sorry,
-            "over": self.over,
-            "left": self.wanted - sum(exchange.state == ANSWERED for exchange in self.exchanges),
-        }
-
-
 class Chats:
     """Handles what participants of a study with conversations ask for."""
 
@@ -137,20 +77,36 @@ class Chats:
         self._replies: Replies = site.replies
         self._settings: Conversations = site.study.design.conversations
 
-    def state(self, session: Session, talk: str) -> ChatState:
-        """How far a conversation is."""
+    def talk(self, screen: Screen) -> Talk:
+        """The conversation that is had on a screen."""
+        return talk_at(screen, self._settings)
+
+    def state(self, session: Session, screen: Screen) -> ChatState:
+        """How far the conversation of a screen is."""
         exchanges = self._replies.conversations.exchanges(session.token)
-        return self.state_of(session, exchanges, talk)
+        return self._state_of(session, exchanges, screen)
 
     def still_on(self, session: Session, screen: Screen) -> bool:
-        """Whether a screen is a conversation that is not over."""
-        return screen.kind == "chat" and not self.state(session, screen.id).over
+        """Whether a screen is a conversation that is not over; how it ended is then stored."""
+        if screen.kind != "chat":
+            return False
+        state = self.state(session, screen)
+        if state.ended == BY_TIME:
+            conversations, now = self._replies.conversations, self._site.clock()
+            conversations.end(session.token, state.talk, by_participant=False, now=now)
+        return not state.done
 
-    def state_of(self, session: Session, exchanges: Sequence[Exchange], talk: str) -> ChatState:
-        """How far a conversation is, of those of a participant."""
-        own = tuple(exchange for exchange in exchanges if exchange.talk == talk)
+    def seen(self, session: Session) -> tuple[Exchange, ...]:
+        """What was said in a session, as the participant sees it now."""
+        now = self._site.clock()
+        stored = self._replies.conversations.exchanges(session.token)
+        return tuple(as_seen(one, now) for one in stored)
+
+    def _state_of(
+        self, session: Session, exchanges: Sequence[Exchange], screen: Screen
+    ) -> ChatState:
         texts = self._site.pages_in(session.language).texts
-        return ChatState(own, self._settings.exchanges, texts)
+        return chat_state(screen, self.talk(screen), exchanges, self._site.clock(), texts)
 
     def page(
         self,
@@ -164,12 +120,12 @@ class Chats:
     ) -> Response:
         """The page of a conversation, with the menu of what is at hand."""
         site, screen = self._site, caller.screen
-        exchanges = self._replies.conversations.exchanges(caller.session.token)
+        exchanges = self.seen(caller.session)
         return site.pages_in(caller.session.language).page(
             "chat",
             422 if error else 200,
             screen=filled(screen, exchanges),
-            chat=self.state_of(caller.session, exchanges, screen.id),
+            chat=self._state_of(caller.session, exchanges, screen),
             settings=self._settings,
             index=index,
             total=total,
@@ -192,21 +148,31 @@ class Chats:
         number = _number(form)
         if screen.kind != "chat" or form.get("screen") != screen.id:
             return onward(request, "/study")
-        if form.get("do", "say") == "say":
+        do = form.get("do", "say")
+        if do == "say":
             wrong = self._wrong(form.get("text", ""), site.pages_in(session.language).texts)
             if wrong:
                 return self._refused(request, caller, form, wrong)
             stored, live = await self._said(caller, number, form)
-            if not stored:  # a second tab went ahead: the page shows what counts
+            if not stored:  # a second tab went ahead, or the time is over: the page shows it
                 return onward(request, "/study")
+        elif do == "end":
+            await run_in_threadpool(self._end, caller)
+            return onward(request, "/study")
         else:
-            live = await self._taken(caller, number, again=form.get("do") == "again")
+            live = await self._taken(caller, number, again=do == "again")
         if wants_json(request):
             lines = self._lines(caller, number, live)
             return StreamingResponse(lines, media_type=_NDJSON)
         async for _ in self._lines(caller, number, live):
             pass
         return onward(request, "/study")
+
+    def _end(self, caller: Caller) -> None:
+        """The participant ends the conversation; nothing happens if it is not time for that."""
+        talk, now = self.talk(caller.screen), self._site.clock()
+        conversations = self._replies.conversations
+        conversations.end(caller.session.token, talk, by_participant=True, now=now)
 
     def _wrong(self, text: str, texts: Texts) -> str:
         if not text.replace("\0", "").strip():
@@ -230,28 +196,22 @@ class Chats:
 
     async def _said(
         self, caller: Caller, number: int, form: dict[str, str]
-    ) -> tuple[bool, LiveReply | None]:
-        """Whether the message is stored, now or before, and the reply to it if it is under way."""
-        screen, session = caller.screen, caller.session
+    ) -> tuple[bool, list[LiveReply]]:
+        """Whether the message is stored, now or before, and the replies to it under way."""
+        session, replies = caller.session, self._replies
         message = ParticipantMessage(
-            screen.id,
+            self.talk(caller.screen),
             session.index,
             number,
             form.get("text", "").replace("\r\n", "\n").strip(),
             (form.get("key") or secrets.token_urlsafe(16))[:_LONGEST_KEY].replace("\0", ""),
-            str(screen.state["system"]),
-            str(screen.state["agent"]),
-            self._settings.exchanges,
         )
-        replies = self._replies
 
-        def say() -> tuple[str, LiveReply | None]:
-            outcome, lease = replies.conversations.say(
+        def say() -> tuple[str, list[LiveReply]]:
+            outcome, leases = replies.conversations.say(
                 session.token, message, server=replies.server, now=self._site.clock()
             )
-            if lease is None:
-                return outcome, None
-            return outcome, replies.start(lease, session, message.agent)
+            return outcome, [replies.start(lease, session) for lease in leases]
 
         # To its end, even if the browser is gone: what is leased has to be asked.
         outcome, live = await asyncio.shield(run_in_threadpool(say))
@@ -259,49 +219,54 @@ class Chats:
             live = await self._taken(caller, number)
         return outcome in (STORED, REPEATED), live
 
-    async def _taken(self, caller: Caller, number: int, *, again: bool = False) -> LiveReply | None:
-        """A reply that is under way here, or is asked for now because nobody else does."""
-        screen, session, replies = caller.screen, caller.session, self._replies
-        live = replies.find(session, screen.id, number)
-        if live is not None:
-            return live
+    async def _taken(self, caller: Caller, number: int, *, again: bool = False) -> list[LiveReply]:
+        """Replies that are under way here, or are asked for now because nobody else does."""
+        session, replies, talk = caller.session, self._replies, self.talk(caller.screen)
 
-        def take() -> LiveReply | None:
-            lease = replies.conversations.take_over(
-                session.token,
-                screen.id,
-                number,
-                server=replies.server,
-                now=self._site.clock(),
-                again=again,
-            )
-            agent = str(screen.state["agent"])
-            return None if lease is None else replies.start(lease, session, agent)
+        def take() -> list[LiveReply]:
+            found = []
+            for side in talk.sides:
+                live = replies.find(session, side.talk, number)
+                if live is None:
+                    lease = replies.conversations.take_over(
+                        session.token, talk, side, number,
+                        server=replies.server, now=self._site.clock(), again=again,
+                    )  # fmt: skip
+                    live = None if lease is None else replies.start(lease, session)
+                if live is not None:
+                    found.append(live)
+            return found
 
         return await asyncio.shield(run_in_threadpool(take))
 
     async def _lines(
-        self, caller: Caller, number: int, live: LiveReply | None
+        self, caller: Caller, number: int, live: list[LiveReply]
     ) -> AsyncIterator[bytes]:
         """Pieces, and at the end where the conversation is.
 
         A stream without that end was cut off; the page then asks again.
         """
+        names = self.talk(caller.screen).names
         yield _line({"stored": number})
         while True:
-            if live is not None:
-                async for piece in live.listen(_QUIET_S):
-                    yield _line({"piece": piece}) if piece else b"\n"
+            async with aclosing(heard(live, _QUIET_S)) as pieces:
+                async for talk, piece in pieces:
+                    shown = piece and self._settings.typing is None
+                    told = {"piece": piece, "side": names.index(talk) + 1}
+                    yield _line(told) if shown else b"\n"
             try:
-                state = await run_in_threadpool(self.state, caller.session, caller.screen.id)
+                state = await run_in_threadpool(self.state, caller.session, caller.screen)
                 if not state.waiting:
-                    here = state.last is None or state.last.number == number
+                    here = not state.last or state.last[0].number == number
                     yield _line(state.as_json() if here else {"next": self._site.root + "/study"})
                     return
-                # Another process asks, or did and is gone.
-                await asyncio.sleep(_LOOK_S)
+                if state.held_s is not None:
+                    live = []
+                    await asyncio.sleep(min(state.held_s, _QUIET_S))
+                else:  # another process asks, or did and is gone
+                    await asyncio.sleep(_LOOK_S)
+                    live = await self._taken(caller, number)
                 yield b"\n"
-                live = await self._taken(caller, number)
             except (StoreUnavailable, UnknownSession):  # away for a moment, or forgotten
                 return
 

@@ -117,6 +117,7 @@ class Shown:
         folded: Whether they stood on an earlier screen, and are shown when asked for.
         responses: Each with its questions.
         questions: The others.
+        as_it_comes: Whether a reply of the participant's own conversation is judged as it comes.
     """
 
     before: list[Mapping[str, JSON]] = field(default_factory=list)
@@ -124,6 +125,7 @@ class Shown:
     folded: bool = False
     responses: list[tuple[Mapping[str, JSON], list[Asked]]] = field(default_factory=list)
     questions: list[Asked] = field(default_factory=list)
+    as_it_comes: bool = False
 
     @property
     def asked(self) -> list[Asked]:
@@ -170,7 +172,8 @@ def arrange(
         if block["kind"] == "definition"
     }
     arranged = Shown(
-        folded=all(block["term"] in read for block in screen.body if block["kind"] == "definition")
+        folded=all(block["term"] in read for block in screen.body if block["kind"] == "definition"),
+        as_it_comes=bool(screen.state.get("as_it_comes")),
     )
     asked = [
         _asked(question, given or {}, (wrong or {}).get(question.name), texts)

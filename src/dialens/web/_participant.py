@@ -328,9 +328,9 @@ class Participation:
             if not as_json:
                 own = Caller(caller.session, screen)
                 return self.chats.page(own, index=index, total=len(caller.screens) - 1, menu=menu)
-            chat = self.chats.state(caller.session, screen.id).as_json()
-        if site.replies is not None and talk_of(screen) is not None:
-            exchanges = site.replies.conversations.exchanges(token)
+            chat = self.chats.state(caller.session, screen).as_json()
+        if self.chats is not None and talk_of(screen) is not None:
+            exchanges = self.chats.seen(caller.session)
             # The server was stopped before it could go on past it.
             screen = filled(
                 replace(screen, fields=()) if is_absent(screen, exchanges) else screen, exchanges

@@ -8,6 +8,7 @@ dashboard, authors of a study by `dialens study preview`.
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Annotated, Any
 from urllib.parse import urlencode
 
@@ -24,6 +25,8 @@ from dialens.studies import (
     Screen,
     Study,
     filled,
+    talk_at,
+    talk_names,
     talk_of,
 )
 from dialens.studies.plan import consent_answers, verdict
@@ -31,7 +34,7 @@ from dialens.studies.recruiters import PROLIFIC_DONE
 from dialens.studies.simulation import example
 from dialens.studies.texts import Texts
 from dialens.web._arrival import Arrival
-from dialens.web._chat import ChatState
+from dialens.web._chat_state import chat_state
 from dialens.web._early import early_words
 from dialens.web._ending import end_page
 from dialens.web._forms import ScreenAnswer, SentAnswer, answers_of, onward, wants_json
@@ -43,6 +46,7 @@ WELCOME = "welcome"
 """Stands for the page before the first screen."""
 
 _CODE = "PREVIEW"
+_NOW = datetime(2026, 1, 1, tzinfo=UTC)  # examples of conversations have no time
 _GRACE_S = 0.25
 _EARLY = (NO_CONSENT, SCREENED_OUT, FAILED_COMPREHENSION)
 
@@ -171,7 +175,7 @@ def _entry(screen: Screen) -> dict[str, str]:
     gold = screen.kind == "check" and item is not None
     marks = {"check": "gold" if gold else "attention", "practice": "practice"}
     label = str(item or screen.title)
-    if talk_of(screen) is not None and screen.kind != "chat":
+    if talk_of(screen) is not None:
         label = screen.id  # all of a conversation's screens are about one item
     if screen.kind == "check" and not gold:
         label = screen.fields[0].name if screen.fields else screen.title
@@ -233,8 +237,9 @@ def screen_page(
         return end_page(site, pages, screen, site.code() or _CODE, came)
     talks = study.design.conversations
     chat = None
-    if talks is not None:
-        chat = ChatState(_example(study, screen), talks.exchanges, pages.texts)
+    if talks is not None and screen.kind == "chat":
+        said = _example(study, screen)
+        chat = chat_state(screens[index], talk_at(screen, talks), said, _NOW, pages.texts)
     return pages.page(
         "chat" if screen.kind == "chat" else "screen",
         422 if errors else 200,
@@ -306,8 +311,8 @@ def _overdue(screen: Screen, sent: ScreenAnswer) -> bool:
 
 def _example(study: Study, screen: Screen) -> tuple[Exchange, ...]:
     """A conversation that nobody has had, for screens about one."""
-    talks, talk = study.design.conversations, talk_of(screen)
-    return () if talks is None or talk is None else example(talks, talk)
+    talks, names = study.design.conversations, talk_names(screen)
+    return () if talks is None or not names else example(talks, names)
 
 
 def with_example(study: Study, screen: Screen) -> Screen:

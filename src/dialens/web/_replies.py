@@ -11,7 +11,7 @@ import secrets
 import threading
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -98,6 +98,36 @@ class LiveReply:
                 self._listeners.remove(own)
 
 
+async def heard(replies: Sequence[LiveReply], quiet_s: float) -> AsyncIterator[tuple[str, str]]:
+    """What is said in several replies, as it comes: the side and the piece, until all are through.
+
+    Args:
+        replies: Those under way.
+        quiet_s: Seconds after which an empty piece comes where nothing is said.
+    """
+    pieces: asyncio.Queue[tuple[str, str] | None] = asyncio.Queue()
+
+    async def follow(live: LiveReply) -> None:
+        try:
+            async for piece in live.listen(quiet_s):
+                pieces.put_nowait((live.lease.side.talk, piece))
+        finally:
+            pieces.put_nowait(None)
+
+    tasks = [asyncio.create_task(follow(live)) for live in replies]
+    try:
+        left = len(tasks)
+        while left:
+            piece = await pieces.get()
+            if piece is None:
+                left -= 1
+            else:
+                yield piece
+    finally:
+        for task in tasks:
+            task.cancel()
+
+
 class Replies:
     """Asks agents, in threads apart from those that make pages and store answers."""
 
@@ -125,12 +155,12 @@ class Replies:
         self._running: dict[Key, LiveReply] = {}
         self._renewing = False
 
-    def start(self, lease: Lease, session: Session, agent: str) -> LiveReply:
+    def start(self, lease: Lease, session: Session) -> LiveReply:
         """Ask an agent for the reply that is leased."""
-        key = key_of(session, lease.exchange.talk, lease.exchange.number)
-        live = LiveReply(
-            lease, self._agents[agent], _seed(session, lease.exchange.talk), session.language
-        )
+        talk = lease.side.talk
+        key = key_of(session, talk, lease.exchange.number)
+        agent = self._agents[lease.side.agent]
+        live = LiveReply(lease, agent, _seed(session, talk), session.language)
         with self._lock:
             self._live[key] = live
             self._waiting.append((key, live))
@@ -212,9 +242,10 @@ class Replies:
             live.add(piece)
         if not reply.text.strip():
             raise AgentError("The agent said nothing.", "empty", attempts=reply.attempts)
-        spent = time.monotonic() - live.began
+        spent, typing = time.monotonic() - live.began, self._settings.typing
+        held = None if typing is None else max(typing.delay(reply.text) - spent, 0.0)
         return AgentReply(
-            reply.text, spent, reply.attempts, reply.tokens_in, reply.tokens_out, reply.cost
+            reply.text, spent, reply.attempts, reply.tokens_in, reply.tokens_out, reply.cost, held
         )
 
     def _failure(

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from dialens.base import DialensError
-from dialens.studies import Field, Screen
+from dialens.studies import Field, Screen, Side, Talk
 from dialens.studies.store import (
     AgentFailure,
     ConversationStore,
@@ -58,9 +58,9 @@ def participate(store: Store, worker: str, text: str) -> str:
     answer = Submission(screen, 3, {"comment": text}, "k", events=events)
     store.submit(came.token, answer, now=NOON)
     talking = ConversationStore(store.database)
-    message = ParticipantMessage("chat-001", 4, 1, text, "k", "bots", "ada", 2)
-    _, lease = talking.say(came.token, message, server="this", now=NOON)
-    assert lease is not None
+    talk = Talk((Side("chat-001", "bots", "ada"),), most=2)
+    message = ParticipantMessage(talk, 4, 1, text, "k")
+    _, (lease,) = talking.say(came.token, message, server="this", now=NOON)
     talking.store_failure(lease, AgentFailure("timeout", text, 1.0, final=False), now=NOON)
     arrive(store, study, worker)  # a second token
     return came.participant

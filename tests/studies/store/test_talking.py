@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dialens.studies import ANSWERED, FAILED, GIVEN_UP, WAITING
+from dialens.studies import ANSWERED, FAILED, GIVEN_UP, WAITING, Side, Talk
 from dialens.studies.store import (
     EXCHANGES,
     LEASE_S,
@@ -32,24 +32,26 @@ from tests.studies.store.people import NOON, SECOND, arrive, given, register
 LATER = NOON + timedelta(seconds=LEASE_S)
 
 
+ADA = Side("chat-001", "bots", "ada")
+TALK = Talk((ADA,), most=2)
+OTHER = Talk((Side("chat-002", "bots", "ada"),), most=2)
+
+
 def message(number: int, text: str = "Hello", key: str = "", **changes: Any) -> ParticipantMessage:
     told: dict[str, Any] = {
-        "talk": "chat-001",
+        "talk": TALK,
         "index": 0,
         "number": number,
         "text": text,
         "key": key or f"k{number}",
-        "system": "bots",
-        "agent": "ada",
-        "wanted": 2,
     }
     return ParticipantMessage(**(told | changes))
 
 
 def say(talking: ConversationStore, token: str, number: int, **changes: Any) -> Lease:
-    outcome, lease = talking.say(token, message(number, **changes), server="one", now=NOON)
+    outcome, leases = talking.say(token, message(number, **changes), server="one", now=NOON)
     assert outcome == "stored"
-    assert lease is not None
+    (lease,) = leases
     return lease
 
 
@@ -97,9 +99,9 @@ def test_the_first_message_in_a_place_counts(store: Store) -> None:
         (message(1, "Other", key="other"), "answered_before"),
         (message(2, "Too early"), "elsewhere"),
         (message(3, "Far"), "elsewhere"),
-        (message(1, "No", talk="chat-002", index=5), "elsewhere"),
+        (message(1, "No", talk=OTHER, index=5), "elsewhere"),
     ):
-        assert talking.say(came.token, again, server="one", now=NOON) == (outcome, None)
+        assert talking.say(came.token, again, server="one", now=NOON) == (outcome, ())
     assert [one.said for one in talking.exchanges(came.token)] == ["First"]
 
 
@@ -107,13 +109,13 @@ def test_no_more_is_said_than_the_study_wants(store: Store) -> None:
     came, talking = arrive(store, register(store)), ConversationStore(store.database)
     for number in (1, 2):
         talking.store_reply(say(talking, came.token, number), AgentReply("Yes.", 1.0), now=NOON)
-    assert talking.say(came.token, message(3), server="one", now=NOON) == ("elsewhere", None)
+    assert talking.say(came.token, message(3), server="one", now=NOON) == ("elsewhere", ())
 
 
 def test_who_has_gone_on_says_nothing_more(store: Store) -> None:
     came, talking = arrive(store, register(store)), ConversationStore(store.database)
     store.submit(came.token, given(0), now=NOON)
-    assert talking.say(came.token, message(1), server="one", now=NOON) == ("elsewhere", None)
+    assert talking.say(came.token, message(1), server="one", now=NOON) == ("elsewhere", ())
 
 
 def test_a_session_that_is_over_is_told_so(store: Store) -> None:
@@ -136,7 +138,7 @@ def test_talking_is_a_sign_of_life(store: Store) -> None:
 def test_what_a_server_holds_is_its_own_for_a_while(store: Store) -> None:
     came, talking = arrive(store, register(store)), ConversationStore(store.database)
     lease = say(talking, came.token, 1)
-    take: dict[str, Any] = {"talk": "chat-001", "number": 1, "server": "two"}
+    take: dict[str, Any] = {"talk": TALK, "side": ADA, "number": 1, "server": "two"}
     assert talking.take_over(came.token, **take, now=LATER - SECOND) is None
     talking.renew_leases("one", now=LATER - SECOND)
     assert talking.take_over(came.token, **take, now=LATER) is None
@@ -158,7 +160,7 @@ def test_a_server_that_stops_lets_go(store: Store) -> None:
     came, talking = arrive(store, register(store)), ConversationStore(store.database)
     say(talking, came.token, 1)
     talking.release_leases("one", now=NOON)
-    taken = talking.take_over(came.token, "chat-001", 1, server="two", now=NOON)
+    taken = talking.take_over(came.token, TALK, ADA, 1, server="two", now=NOON)
     assert taken is not None
 
 
@@ -168,13 +170,13 @@ def test_failures_are_kept_and_may_be_tried_again(store: Store) -> None:
     talking.store_failure(lease, AgentFailure("busy", "503\x00", 0.5, final=False), now=NOON)
     assert states(talking, came.token) == [FAILED]
     # Looking is not asking.
-    assert talking.take_over(came.token, "chat-001", 1, server="one", now=LATER) is None
-    again = talking.take_over(came.token, "chat-001", 1, server="one", now=LATER, again=True)
+    assert talking.take_over(came.token, TALK, ADA, 1, server="one", now=LATER) is None
+    again = talking.take_over(came.token, TALK, ADA, 1, server="one", now=LATER, again=True)
     assert again is not None
     talking.store_failure(again, AgentFailure("timeout", "60 s", 60.0, final=True), now=LATER)
     assert states(talking, came.token) == [GIVEN_UP]
-    assert talking.take_over(came.token, "chat-001", 1, server="one", now=LATER, again=True) is None
-    assert talking.say(came.token, message(2), server="one", now=LATER) == ("elsewhere", None)
+    assert talking.take_over(came.token, TALK, ADA, 1, server="one", now=LATER, again=True) is None
+    assert talking.say(came.token, message(2), server="one", now=LATER) == ("elsewhere", ())
     kept = talking.failures_frame("hash-of-tea")
     assert kept.schema == FAILURES
     assert kept.select("asked", "reason", "told", "seconds").rows() == [
@@ -202,14 +204,11 @@ def test_many_at_once_store_one_message_and_one_reply(store: Store) -> None:
 
     def one(number: int) -> str:
         start.wait()
-        outcome, lease = talking.say(
+        outcome, leases = talking.say(
             came.token, message(1, key=f"k{number}"), server=f"s{number}", now=NOON
         )
-        return (
-            outcome
-            if lease is None or talking.store_reply(lease, AgentReply("Yes.", 1.0), now=NOON)
-            else "lost"
-        )
+        kept = [talking.store_reply(one, AgentReply("Yes.", 1.0), now=NOON) for one in leases]
+        return outcome if all(kept) else "lost"
 
     with ThreadPoolExecutor(8) as pool:
         outcomes = sorted(pool.map(one, range(8)))
@@ -225,7 +224,7 @@ def test_many_at_once_take_over_once(store: Store) -> None:
     def one(number: int) -> bool:
         start.wait()
         return (
-            talking.take_over(came.token, "chat-001", 1, server=f"s{number}", now=LATER) is not None
+            talking.take_over(came.token, TALK, ADA, 1, server=f"s{number}", now=LATER) is not None
         )
 
     with ThreadPoolExecutor(8) as pool:

@@ -1,5 +1,5 @@
 from ._anchors import anchor_value
-from ._conversations import AGENT, Conversations, TalkingAgent
+from ._conversations import AGENT, PAIR, Conversations, TalkingAgent, Typing
 from ._design import EACH, Design, Example, Quality, texts_of
 from ._factors import LANGUAGE, LIST
 from ._gates import Codes, Comprehension, Consent, Screening
@@ -24,6 +24,7 @@ __all__ = [
     "EACH",
     "LANGUAGE",
     "LIST",
+    "PAIR",
     "PLACE",
     "CheckedQuestion",
     "Codes",
@@ -48,6 +49,7 @@ __all__ = [
     "RecruiterSettings",
     "Screening",
     "TalkingAgent",
+    "Typing",
     "UtteranceEntry",
     "anchor_value",
     "question_field",

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dialens.studies.design._conversations import AGENT
+from dialens.studies.design._conversations import AGENT, PAIR
 from dialens.studies.instruments import instrument
+
+_SIDES = 2
 
 if TYPE_CHECKING:
     from dialens.studies.design._design import Design, Quality
@@ -30,20 +32,36 @@ def talk_problem(design: Design) -> tuple[str, str] | None:
     """What does not go together with conversations: where, and why; None if nothing."""
     if "items" in design.model_fields_set:
         return "items", "a study has items or conversations, not both"
+    talks = design.conversations
+    assert talks is not None
     for name, quality in design.qualities.items():
         if quality.level not in ("turn", "dialogue"):
             return f"qualities.{name}", "needs `level`: turn (each reply) or dialogue (the whole)"
-        if instrument(quality.instrument.kind).judges == "several":
-            return f"qualities.{name}.instrument", "compares responses; here there is one at a time"
+        used = instrument(quality.instrument.kind)
+        if used.judges == "several" and not talks.side_by_side:
+            return (
+                f"qualities.{name}.instrument",
+                "compares responses; here there is one at a time (conversations.side_by_side has "
+                "two)",
+            )
+        if used.judges == "several" and used.fewest > _SIDES:
+            return (
+                f"qualities.{name}.instrument",
+                f"compares at least {used.fewest} responses; side by side there are two: pairwise "
+                "asks which is better",
+            )
+    if talks.rate == "each_reply" and all(q.level != "turn" for q in design.qualities.values()):
+        return (
+            "conversations.rate",
+            "each_reply needs something that is asked about replies: no quality has `level: turn`",
+        )
     for name, factor in design.factors.items():
-        if name == AGENT:
-            return f"factors.{name}", "the name `agent` is taken by conversations.agents"
-        if name in ("anchor", "order", "render") or factor.assign == "within":
+        if name in (AGENT, PAIR):
+            return f"factors.{name}", f"the name `{name}` is taken by conversations.agents"
+        if name in ("anchor", "order") or factor.assign == "within":
             return f"factors.{name}", "cannot vary where participants talk with agents"
     if design.presentation.anchor != "none":
         return "presentation.anchor", "needs a standard response, which a conversation has not"
-    if design.presentation.render != "plain":
-        return "presentation.render", "is for items: conversations are shown as they were written"
     if design.practice.items:
         return "practice.items", "a study with conversations has no items"
     if design.checks.gold:

@@ -1,5 +1,6 @@
 """The part of a study file by which participants talk with agents, and judge what they said."""
 
+from itertools import combinations
 from pathlib import PurePath
 from typing import Annotated, Any, Literal, Self
 
@@ -9,8 +10,8 @@ from pydantic import Field as Setting
 from dialens.studies._words import WORDS
 from dialens.studies.design._items import Section
 
-AGENT = "agent"
-"""The factor that `conversations.agents` makes."""
+AGENT, PAIR = "agent", "pair"
+"""The factor that `conversations.agents` makes: one agent, or a pair side by side."""
 
 
 class TalkingAgent(Section):
@@ -55,15 +56,49 @@ def _topics(value: Any) -> Any:
 _Text = Annotated[str, Setting(min_length=1, max_length=2_000)]
 
 
+class Typing(Section):
+    """How long replies are held back, as if somebody typed them; the same for all agents."""
+
+    seconds: float = Setting(default=1.0, ge=0, le=60)
+    """Before the first character."""
+    characters_per_second: float = Setting(default=40.0, gt=0, le=10_000)
+    """How fast it is typed."""
+    at_most: float = Setting(default=15.0, gt=0, le=300)
+    """Seconds that no reply is held back longer than."""
+
+    def delay(self, reply: str) -> float:
+        """Seconds from the question until a reply is shown.
+
+        Examples:
+            >>> Typing(seconds=1, characters_per_second=40).delay("x" * 100)
+            3.5
+        """
+        return min(self.seconds + len(reply) / self.characters_per_second, self.at_most)
+
+
 class Conversations(Section):
-    """Conversations that participants have with agents, and then judge."""
+    """Conversations that participants have with agents, and judge."""
 
     agents: list[TalkingAgent] = Setting(min_length=1, max_length=100)
     """Whom participants talk with."""
     assign: Literal["between", "within"] = "between"
-    """`between`: a participant talks with one agent; `within`: with all, one after the other."""
+    """`between`: a participant talks with one agent; `within`: with all, one after the other. Side
+    by side, the same holds for pairs of agents."""
+    side_by_side: bool = False
+    """Whether two agents answer each message side by side: each pair of agents, each in either
+    place equally often."""
+    rate: Literal["after", "each_reply"] = "after"
+    """When replies are judged (qualities with `level: turn`): after the conversation, or each as it
+    comes, before the next message is written."""
     exchanges: int = Setting(default=6, ge=1, le=50)
-    """Messages that a participant writes in a conversation; each is answered."""
+    """Messages that a participant writes in a conversation at most; each is answered."""
+    least_exchanges: int | None = Setting(default=None, ge=1, le=49)
+    """Messages after which a participant may end the conversation; all are written if not given."""
+    minutes: float | None = Setting(default=None, gt=0, le=240)
+    """After the first message, when the conversation ends; a reply under way is still shown."""
+    typing: Typing | None = None
+    """Replies are shown whole and not before a while, as if they were typed; as they come if not
+    given."""
     topics: Annotated[
         list[_Text], BeforeValidator(_topics, json_schema_input_type=str | list[_Text]), WORDS
     ] = Setting(default_factory=list)
@@ -90,6 +125,30 @@ class Conversations(Section):
                 raise ValueError(f"two agents are called {name}")
         return self
 
-    def named(self, name: str) -> TalkingAgent:
-        """The agent of that name."""
-        return next(agent for agent in self.agents if agent.name == name)
+    @model_validator(mode="after")
+    def _can_be_had(self) -> Self:
+        if self.least_exchanges is not None and self.least_exchanges >= self.exchanges:
+            raise ValueError(
+                f"least_exchanges is {self.least_exchanges}, but after {self.exchanges} "
+                "(exchanges) the conversation is over anyway; give a smaller number"
+            )
+        if self.side_by_side and len(self.agents) < 2:
+            raise ValueError("side_by_side needs at least two agents")
+        return self
+
+    @property
+    def factor(self) -> str:
+        """What is varied: the agent, or the pair of agents."""
+        return PAIR if self.side_by_side else AGENT
+
+    @property
+    def line_ups(self) -> dict[str, tuple[TalkingAgent, ...]]:
+        """Who answers in a conversation, by level of the factor: one agent, or a pair.
+
+        Examples:
+            >>> agents = [TalkingAgent(name=name, agent="hred") for name in "abc"]
+            >>> list(Conversations(agents=agents, side_by_side=True).line_ups)
+            ['a-vs-b', 'a-vs-c', 'b-vs-c']
+        """
+        together = combinations(self.agents, 2 if self.side_by_side else 1)
+        return {"-vs-".join(agent.name for agent in own): own for own in together}

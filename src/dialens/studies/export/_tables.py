@@ -120,7 +120,10 @@ def _add_ratings(made: _Tables, given: _Given) -> None:
     for one in screen.fields:
         rows = rating_rows(screen, one, given.answers[one.name])
         if talk is not None:  # the plan knows the conversation, not whose it is
-            rows = [rating | {"dialog": dialog_name(row["rater"], str(talk))} for rating in rows]
+            rows = [
+                rating | {"dialog": dialog_name(row["rater"], str(rating["dialog"]))}
+                for rating in rows
+            ]
         if not rows:
             made.left_out[_why_not(screen, one, given.answers[one.name])] += 1
         found += rows

@@ -49,9 +49,11 @@ def dialogues(said: pl.DataFrame, greetings: Mapping[str, str]) -> list[Dialogue
         for row in rows:
             turns.append(Turn(PARTICIPANT, "partner", row["said"], row["said_at"]))
             if row["state"] == ANSWERED:
-                spent = ("seconds", "tries", "tokens_in", "tokens_out", "cost")
+                spent = ("seconds", "waited", "tries", "tokens_in", "tokens_out", "cost")
                 meta = {name: row[name] for name in spent if row[name] is not None}
                 turns.append(Turn(agent, "agent", row["reply"], row["replied_at"], meta=meta))
+        if turns and first["ended"] is not None:
+            turns[-1].meta = {**(turns[-1].meta or {}), "ended": first["ended"]}
         named = dialog_name(first["rater"], first["talk"])
         made.append(Dialogue(first["system"], agent, named, turns))
     return made

@@ -11,7 +11,7 @@ from ._gates import (
     verdict,
 )
 from ._ordering import arranged, dealt, latin_square, shuffled
-from ._screens import ScreenMaker, judged_screens
+from ._screens import ScreenMaker, judged_screens, rendering, response_label
 
 __all__ = [
     "STANDARD_LINE",
@@ -31,6 +31,8 @@ __all__ = [
     "judged_screens",
     "latin_square",
     "plan",
+    "rendering",
+    "response_label",
     "shuffled",
     "understood",
     "verdict",

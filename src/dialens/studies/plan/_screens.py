@@ -209,8 +209,11 @@ def _fields(
 
 
 def response_label(design: Design) -> str:
-    """What responses are called."""
-    return design.presentation.response_label or texts_of(design).say("response")
+    """What responses are called; agents that answer side by side, where it is not said."""
+    talks, own = design.conversations, design.presentation.response_label
+    if own is None and talks is not None and talks.side_by_side:
+        return talks.called or texts_of(design).say("chat_called")
+    return own or texts_of(design).say("response")
 
 
 def standard_label(design: Design) -> str:

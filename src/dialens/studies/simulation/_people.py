@@ -313,19 +313,20 @@ def _known(item: Item, one: Candidate) -> tuple[str, str]:
 
 
 def _judged(screen: Screen, slot: str) -> tuple[str, str]:
-    """What stands on the screen: the conversation, and the response in a slot."""
+    """What stands on the screen: the conversation, on its side, and the response in a slot."""
     said = [block["name"] for block in screen.body if block["kind"] == "media"]
     said += [
         turn["text"]
         for block in screen.body
         if block["kind"] == "dialogue"
         for turn in block["turns"]
+        if turn.get("slot", slot) == slot
     ]
     response = [
         text
         for block in screen.body
         if block["kind"] == "response" and block["slot"] == slot
-        for text in (block["text"], *(one["name"] for one in block.get("media", ())))
+        for text in (block["text"] or "", *(one["name"] for one in block.get("media", ())))
     ]
     return plain(said), plain(response or [""])
 

@@ -1,5 +1,6 @@
 """Small talk: lines that stand for what people and agents say where nobody is asked."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from dialens.studies._exchange import ANSWERED, Exchange
@@ -52,12 +53,33 @@ def stand_in(agent: str, number: int) -> str:
     return mixed[(number - 1) % len(mixed)]
 
 
-def example(talks: Conversations, talk: str) -> tuple[Exchange, ...]:
-    """A whole conversation, to preview what comes after it."""
+def example(talks: Conversations, names: Sequence[str]) -> tuple[Exchange, ...]:
+    """A whole conversation, to preview what comes after it.
+
+    Args:
+        talks: The settings of the study.
+        names: Under which names its sides are kept.
+    """
     return tuple(
         Exchange(
-            talk, number, "example", line("example", talk, number), _THEN, ANSWERED, 1,
-            stand_in("example", number),
+            name, number, "example", line("example", names[0], number), _THEN, ANSWERED, 1,
+            stand_in("example" if name == names[0] else name, number),
         )
+        for name in names
         for number in range(1, talks.exchanges + 1)
     )  # fmt: skip
+
+
+def last_message(who: str, talk: str, least: int | None, most: int) -> int:
+    """After how many messages somebody ends a conversation who may, the same at every look.
+
+    Examples:
+        >>> last_message("person-1", "chat-001", None, 6)
+        6
+        >>> {last_message(f"person-{n}", "chat-001", 2, 4) for n in range(20)}
+        {2, 3, 4}
+    """
+    if least is None:
+        return most
+    chosen: int = shuffled(range(least, most + 1), who, talk, "end")[0]
+    return chosen

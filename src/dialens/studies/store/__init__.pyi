@@ -1,18 +1,12 @@
 from ._activity import EVENT_KINDS, Event
 from ._backup import Backup, back_up, restore
 from ._changes import CHANGES, Change
-from ._conversations import (
-    LEASE_S,
-    AgentFailure,
-    AgentReply,
-    ConversationStore,
-    Lease,
-    ParticipantMessage,
-)
+from ._conversations import LEASE_S, ConversationStore
 from ._figures import CellProgress, EarlyEnd, Times
 from ._forget import Forgotten
 from ._frames import EXCHANGES, last_failures, replies_by_agent
 from ._histories import History, ScreenVisit, histories
+from ._messages import AgentFailure, AgentReply, Lease, ParticipantMessage
 from ._operating import OperationStore
 from ._payments import Payment, PaymentStore
 from ._people import IDENTITIES, PARTICIPANTS, CodeHolder

@@ -5,6 +5,7 @@ The server that asks an agent has a lease on the exchange, for a few seconds at 
 it while it asks. If the server dies the lease runs out, and whoever looks next takes over.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -12,96 +13,31 @@ from typing import Any
 import polars as pl
 from sqlalchemy import Connection, Row, insert, select, update
 
-from dialens.studies._exchange import ANSWERED, FAILED, GIVEN_UP, WAITING, Exchange, is_over
+from dialens.studies._exchange import (
+    ALL_SAID,
+    ANSWERED,
+    BY_AGENT,
+    BY_PARTICIPANT,
+    BY_TIME,
+    FAILED,
+    GIVEN_UP,
+    READY,
+    WAITING,
+    Exchange,
+    Side,
+    Talk,
+    TalkState,
+)
 from dialens.studies.store import _frames as frames
 from dialens.studies.store._arrivals import over
 from dialens.studies.store._database import Database
+from dialens.studies.store._messages import AgentFailure, AgentReply, Lease, ParticipantMessage
 from dialens.studies.store._session import find, too_old
 from dialens.studies.store._submission import ANSWERED_BEFORE, ELSEWHERE, REPEATED, STORED
 from dialens.studies.store._tables import COMPLETED, LIVE, exchanges, failures, sessions
 
 LEASE_S = 6.0
 """Seconds after which a lease runs out unless it is renewed."""
-
-
-@dataclass(frozen=True)
-class ParticipantMessage:
-    """What a participant says.
-
-    Attributes:
-        talk: The conversation: the id of its screen.
-        index: Of that screen.
-        number: Of the exchange, from 1.
-        text: What was written.
-        key: Made up by the page, the same when it sends the message again.
-        system: Whom it is said to, as in a corpus.
-        agent: Whom it is said to.
-        wanted: Exchanges of the conversation.
-    """
-
-    talk: str
-    index: int
-    number: int
-    text: str
-    key: str
-    system: str
-    agent: str
-    wanted: int
-
-
-@dataclass(frozen=True)
-class Lease:
-    """The right of one server, and no other, to ask the agent of an exchange.
-
-    Attributes:
-        session: Its row.
-        server: Whose lease it is.
-        exchange: The message to be answered.
-        before: The earlier exchanges of the conversation.
-    """
-
-    session: int
-    server: str
-    exchange: Exchange
-    before: tuple[Exchange, ...]
-
-
-@dataclass(frozen=True)
-class AgentReply:
-    """What an agent answered.
-
-    Attributes:
-        text: The reply.
-        seconds: From the question to the last piece.
-        requests: That were made.
-        tokens_in: Read by the model.
-        tokens_out: Written by the model.
-        cost: Of the reply.
-    """
-
-    text: str
-    seconds: float
-    requests: int | None = None
-    tokens_in: int | None = None
-    tokens_out: int | None = None
-    cost: float | None = None
-
-
-@dataclass(frozen=True)
-class AgentFailure:
-    """How an agent failed.
-
-    Attributes:
-        reason: A word for tables.
-        detail: What went wrong, for the researcher.
-        seconds: From the question to the failure.
-        final: Whether the conversation ends with it.
-    """
-
-    reason: str
-    detail: str
-    seconds: float
-    final: bool
 
 
 @dataclass(frozen=True)
@@ -120,54 +56,83 @@ class ConversationStore:
 
     def say(
         self, token: str, message: ParticipantMessage, *, server: str, now: datetime
-    ) -> tuple[str, Lease | None]:
-        """Store a message and lease it, so that its agent can be asked.
+    ) -> tuple[str, tuple[Lease, ...]]:
+        """Store a message and lease it, so that the agents of all sides can be asked.
 
         Returns:
-            `stored`, with the lease; `repeated` if this very message is there already;
+            `stored`, with a lease for each side; `repeated` if this very message is there already;
             `answered_before` if another page sent one in its place, which counts; `elsewhere` if
-            the conversation is not at this point.
+            the conversation is not at this point, or is over.
 
         Raises:
             SessionOver: The session expired or was begun anew, so nothing was stored.
         """
+        talk = message.talk
         with self.database.writing() as connection:
             row = find(connection, token, lock=True)
             late = row.state == LIVE and too_old(row, now)
             if row.state not in (LIVE, COMPLETED) or late:
                 raise over(row, now)
-            said = said_in(connection, row.id, message.talk)
+            state = TalkState(talk, said_in(connection, row.id, talk.names), now)
+            said = state.sides[0]
             known = next((earlier for earlier in said if earlier.number == message.number), None)
             if known is not None:
-                return (REPEATED if known.key == message.key else ANSWERED_BEFORE), None
+                return (REPEATED if known.key == message.key else ANSWERED_BEFORE), ()
             here = row.state == LIVE and row.position == message.index
-            open_ = message.number == len(said) + 1 and not is_over(said, message.wanted)
-            if not here or not open_ or any(earlier.state != ANSWERED for earlier in said):
-                return ELSEWHERE, None
-            exchange = Exchange(
-                message.talk, message.number, message.key, clean(message.text), now, tries=1
-            )
-            connection.execute(
-                insert(exchanges).values(
-                    session_id=row.id,
-                    talk=exchange.talk,
-                    number=exchange.number,
-                    system=message.system,
-                    agent=message.agent,
-                    key=exchange.key,
-                    said=exchange.said,
-                    said_at=now,
-                    state=WAITING,
-                    tries=1,
-                    server=server,
-                    held_until=now + timedelta(seconds=LEASE_S),
-                )
+            if here and state.ended == BY_TIME:
+                _end(connection, row.id, state, BY_TIME)
+            open_ = state.state in (READY, ANSWERED) and not state.over
+            if not here or not open_ or message.number != state.number:
+                return ELSEWHERE, ()
+            leases = tuple(
+                self._stored(connection, row.id, message, side, before, server, now)
+                for side, before in zip(talk.sides, state.sides, strict=True)
             )
             connection.execute(update(sessions).where(sessions.c.id == row.id).values(seen_at=now))
-            return STORED, Lease(row.id, server, exchange, said)
+            return STORED, leases
+
+    def _stored(
+        self,
+        connection: Connection,
+        session: int,
+        message: ParticipantMessage,
+        side: Side,
+        before: tuple[Exchange, ...],
+        server: str,
+        now: datetime,
+    ) -> Lease:
+        """Store a message for a side, leased."""
+        exchange = Exchange(
+            side.talk, message.number, message.key, clean(message.text), now, tries=1
+        )
+        connection.execute(
+            insert(exchanges).values(
+                session_id=session,
+                talk=exchange.talk,
+                number=exchange.number,
+                system=side.system,
+                agent=side.agent,
+                key=exchange.key,
+                said=exchange.said,
+                said_at=now,
+                state=WAITING,
+                tries=1,
+                server=server,
+                held_until=now + timedelta(seconds=LEASE_S),
+            )
+        )
+        return Lease(session, server, exchange, before, message.talk, side)
 
     def take_over(
-        self, token: str, talk: str, number: int, *, server: str, now: datetime, again: bool = False
+        self,
+        token: str,
+        talk: Talk,
+        side: Side,
+        number: int,
+        *,
+        server: str,
+        now: datetime,
+        again: bool = False,
     ) -> Lease | None:
         """Lease an exchange whose lease has run out, or that failed and is to be tried again.
 
@@ -175,20 +140,20 @@ class ConversationStore:
         """
         with self.database.writing() as connection:
             row = find(connection, token, lock=True)
-            said = said_in(connection, row.id, talk)
+            said = said_in(connection, row.id, (side.talk,))
             known = next((earlier for earlier in said if earlier.number == number), None)
-            if known is None or row.state != LIVE:
+            if known is None or known.ended is not None or row.state != LIVE:
                 return None
-            until = _leased_until(connection, row.id, talk, number)
+            until = _leased_until(connection, row.id, side.talk, number)
             expired = known.state == WAITING and (until is None or until <= now)
             if not expired and not (again and known.state == FAILED):
                 return None
             exchange = Exchange(
-                talk, number, known.key, known.said, known.said_at, tries=known.tries + 1
+                side.talk, number, known.key, known.said, known.said_at, tries=known.tries + 1
             )
             connection.execute(
                 update(exchanges)
-                .where(_this(row.id, talk, number))
+                .where(_this(row.id, side.talk, number))
                 .values(
                     state=WAITING,
                     tries=exchange.tries,
@@ -198,30 +163,73 @@ class ConversationStore:
             )
             connection.execute(update(sessions).where(sessions.c.id == row.id).values(seen_at=now))
             before = tuple(earlier for earlier in said if earlier.number < number)
-            return Lease(row.id, server, exchange, before)
+            return Lease(row.id, server, exchange, before, talk, side)
+
+    def end(self, token: str, talk: Talk, *, by_participant: bool, now: datetime) -> bool:
+        """Store how a conversation ended where that is not stored yet; whether it is over.
+
+        Args:
+            token: Of the session.
+            talk: The conversation.
+            by_participant: Whether the participant ends it, who may do so only from a point on.
+            now: The time.
+        """
+        with self.database.writing() as connection:
+            row = find(connection, token, lock=True)
+            state = TalkState(talk, said_in(connection, row.id, talk.names), now)
+            how = state.ended
+            if how is None and by_participant and state.may_end and row.state == LIVE:
+                how = BY_PARTICIPANT
+            if how is not None and how != ALL_SAID:
+                _end(connection, row.id, state, how)
+            return how is not None
 
     def store_reply(self, lease: Lease, reply: AgentReply, *, now: datetime) -> bool:
         """Store a reply; whether it counts, which it does unless somebody took over."""
+        exchange = lease.exchange
+        last = exchange.number >= lease.talk.most
+        held_until = now + timedelta(seconds=reply.held_s or 0.0)
         values = {
             "state": ANSWERED,
             "reply": clean(reply.text),
             "replied_at": now,
+            "shown_at": held_until,
             "seconds": reply.seconds,
             "requests": reply.requests,
             "tokens_in": reply.tokens_in,
             "tokens_out": reply.tokens_out,
             "cost": reply.cost,
+            "ended": ALL_SAID if last else None,
         }
         with self.database.writing() as connection:
-            return _finished(connection, lease, values)
+            others = _beside(connection, lease)
+            if any(other.state == GIVEN_UP for other in others):
+                values["ended"] = BY_AGENT
+            shown = [other.shown_at for other in others if other.shown_at is not None]
+            if reply.held_s is not None:
+                values["shown_at"] = max([held_until, *shown])
+            if not _finished(connection, lease, values):
+                return False
+            if reply.held_s is not None and shown:
+                _change_beside(connection, lease, {"shown_at": values["shown_at"]})
+            return True
 
     def store_failure(self, lease: Lease, failure: AgentFailure, *, now: datetime) -> bool:
         """Store a failure; whether it counts."""
-        state = GIVEN_UP if failure.final else FAILED
-        values = {"state": state, "reason": failure.reason, "replied_at": now}
+        values = {
+            "state": GIVEN_UP if failure.final else FAILED,
+            "reason": failure.reason,
+            "replied_at": now,
+            "ended": BY_AGENT if failure.final else None,
+        }
         with self.database.writing() as connection:
+            others = _beside(connection, lease)
+            if any(other.state == GIVEN_UP for other in others):
+                values["ended"] = BY_AGENT
             if not _finished(connection, lease, values):
                 return False
+            if failure.final:
+                _change_beside(connection, lease, {"ended": BY_AGENT})
             exchange = lease.exchange
             connection.execute(
                 insert(failures).values(
@@ -279,11 +287,13 @@ def _this(session: int, talk: str, number: int) -> Any:
     )
 
 
-def said_in(connection: Connection, session: int, talk: str | None = None) -> tuple[Exchange, ...]:
-    """What was said in a session, or in one conversation of it, in order."""
+def said_in(
+    connection: Connection, session: int, talks: Sequence[str] | None = None
+) -> tuple[Exchange, ...]:
+    """What was said in a session, or in some conversations of it, in order."""
     query = select(exchanges).where(exchanges.c.session_id == session)
-    if talk is not None:
-        query = query.where(exchanges.c.talk == talk)
+    if talks is not None:
+        query = query.where(exchanges.c.talk.in_(talks))
     rows = connection.execute(query.order_by(exchanges.c.talk, exchanges.c.number))
     return tuple(_exchange(row) for row in rows)
 
@@ -305,6 +315,8 @@ def _exchange(row: Row[Any]) -> Exchange:
         row.tokens_in,
         row.tokens_out,
         row.cost,
+        row.shown_at,
+        row.ended,
     )
 
 
@@ -325,3 +337,34 @@ def _finished(connection: Connection, lease: Lease, values: dict[str, Any]) -> b
     )
     done = connection.execute(update(exchanges).where(mine).values(server=None, **values))
     return bool(done.rowcount)
+
+
+def _beside(connection: Connection, lease: Lease) -> list[Exchange]:
+    """The same exchange on the other sides, which nobody else changes until this one is stored.
+
+    The lock is the session's, and only answered or failed exchanges are changed under it, never
+    those that wait and whose leases are being renewed: so no deadlock.
+    """
+    if not lease.beside:
+        return []
+    own = select(sessions.c.id).where(sessions.c.id == lease.session)
+    connection.execute(own.with_for_update())
+    said = said_in(connection, lease.session, lease.beside)
+    return [other for other in said if other.number == lease.exchange.number]
+
+
+def _change_beside(connection: Connection, lease: Lease, values: dict[str, Any]) -> None:
+    others = (
+        (exchanges.c.session_id == lease.session)
+        & exchanges.c.talk.in_(lease.beside)
+        & (exchanges.c.number == lease.exchange.number)
+        & (exchanges.c.state != WAITING)
+    )
+    connection.execute(update(exchanges).where(others).values(**values))
+
+
+def _end(connection: Connection, session: int, state: TalkState, how: str) -> None:
+    """Note with the last exchange of each side how the conversation ended, if it is not there."""
+    for one in state.last:
+        mine = _this(session, one.talk, one.number) & exchanges.c.ended.is_(None)
+        connection.execute(update(exchanges).where(mine).values(ended=how))

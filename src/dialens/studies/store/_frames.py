@@ -108,6 +108,8 @@ _EXCHANGES: _Columns = _TALK | {
     "tokens_in": (exchanges.c.tokens_in, pl.Int64),
     "tokens_out": (exchanges.c.tokens_out, pl.Int64),
     "cost": (exchanges.c.cost, pl.Float64),
+    "shown_at": (exchanges.c.shown_at, _TIME),
+    "ended": (exchanges.c.ended, pl.String),
 }
 _FAILURES: _Columns = _TALK | {
     "asked": (failures.c.attempt, pl.Int64),
@@ -130,8 +132,12 @@ submission arrived.
 """
 EVENTS = _schema(_EVENTS)
 """One row an event; `client_at` is what the participant's clock said, `detail` is JSON."""
-EXCHANGES = _schema(_EXCHANGES)
-"""One row a message of a participant, with the reply to it."""
+EXCHANGES = pl.Schema({**_schema(_EXCHANGES), "waited": pl.Float64})
+"""One row a message of a participant, with the reply to it.
+
+`waited` are the seconds from the message until the whole reply was shown. `ended` is the same in
+all rows of a conversation; none if it did not end.
+"""
 FAILURES = _schema(_FAILURES)
 """One row each time an agent failed, those included that answered when asked again."""
 
@@ -182,9 +188,11 @@ def screens_frame(connection: Connection, study_id: int) -> pl.DataFrame:
 
 def exchanges_frame(connection: Connection, study: str) -> pl.DataFrame:
     """Every message and reply of a study, by its hash (`EXCHANGES`)."""
-    return _frame(
-        connection, _talks_of_study(_selected(_EXCHANGES).select_from(exchanges), study), EXCHANGES
-    )
+    query = _talks_of_study(_selected(_EXCHANGES).select_from(exchanges), study)
+    waited = (pl.col("shown_at") - pl.col("said_at")).dt.total_microseconds() / 1e6
+    ended = pl.col("ended").drop_nulls().first().over("rater", "attempt", "talk")
+    frame = _frame(connection, query, _schema(_EXCHANGES))
+    return frame.with_columns(waited=waited, ended=ended)
 
 
 def failures_frame(connection: Connection, study: str) -> pl.DataFrame:

@@ -17,6 +17,7 @@ TEMPLATES: dict[str, str] = {
     "dialogue-level": "Whole conversations, judged at the end",
     "turn-by-turn": "Conversations judged reply by reply, as they unfold",
     "three-bots": "People talk with one of three chatbots, then judge each reply and the whole",
+    "arena": "Two chatbots answer side by side; people choose the better answer as it comes",
 }
 """Templates by name, with one line of meaning."""
 
@@ -46,7 +47,7 @@ def write_template(name: str, folder: Path) -> Study:
     source = _folder(name)
     make_folder(folder)
     for entry in source.iterdir():
-        if entry.is_file() and entry.name.endswith((".yaml", ".jsonl")):
+        if entry.is_file() and entry.name.endswith((".yaml", ".jsonl", ".txt")):
             (folder / entry.name).write_bytes(entry.read_bytes())
     write_schema(folder / SCHEMA)
     return load_study(folder / STUDY)

@@ -1,4 +1,5 @@
-// Sends a message until it has arrived, and shows the reply as it comes. Text is only ever text.
+// Sends a message until it has arrived, and shows the replies as they come. What is said is only ever
+// text; where replies are shown as Markdown, the server sends its safe HTML when one is whole.
 "use strict";
 
 (() => {
@@ -11,34 +12,45 @@
   const status = form.querySelector("[data-chat-status]");
   const trouble = document.getElementById("trouble");
   const onward = document.querySelector("form.onward");
-  const wanted = Number(form.dataset.wanted);
+  const end = form.querySelector("[data-end]"), time = form.querySelector("[data-time]");
+  const wanted = Number(form.dataset.wanted), called = JSON.parse(log.dataset.called);
+  const all = called.map((_, place) => place + 1);
   const PATIENCE_MS = [500, 1000, 2000, 4000, 8000, 15000];
-  let busy = false;
+  let busy = false, pending = form.dataset.pending ? form.dataset.pending.split(",").map(Number) : all;
 
   const newKey = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (b) => b.toString(16).padStart(2, "0")).join("");
   const later = (ms) => new Promise((done) => setTimeout(done, ms));
   const grow = () => { field.style.height = "auto"; field.style.height = `${field.scrollHeight + 2}px`; };
 
-  const turn = (speaker, own) => {
+  const turn = (speaker, own, side = null) => {
     const item = document.createElement("li"), name = document.createElement("span"), bubble = document.createElement("div");
-    item.className = own ? "turn own" : "turn";
+    item.className = own ? "turn own" : side && all.length > 1 ? `turn side-${side}` : "turn";
     name.className = "speaker";
     name.textContent = speaker;
     bubble.className = "bubble";
     item.append(name, bubble);
-    log.append(item);
+    const other = log.lastElementChild;
+    if (side === 1 && other?.classList.contains("side-2")) other.before(item);
+    else log.append(item);
     return bubble;
   };
 
-  const thinking = () => {
-    const bubble = turn(log.dataset.called, false), dots = document.createElement("span");
+  const thinking = (side) => {
+    const bubble = turn(called[side - 1], false, side), dots = document.createElement("span");
     bubble.classList.add("pending");
     dots.className = "dots";
     dots.setAttribute("role", "img");
-    dots.setAttribute("aria-label", log.dataset.writing);
+    dots.setAttribute("aria-label", log.dataset.writing.replace("{name}", called[side - 1]));
     dots.append(...[1, 2, 3].map(() => document.createElement("i")));
     bubble.append(dots);
     return bubble;
+  };
+
+  const say = (bubble, { text, html }) => {
+    bubble.classList.remove("pending");
+    bubble.classList.toggle("rich", html != null);
+    if (html != null) bubble.innerHTML = html;
+    else bubble.textContent = text;
   };
 
   // Who has scrolled up to read is left there.
@@ -54,10 +66,15 @@
     form.elements.number.value = String(state.number);
     form.elements.key.value = newKey();
     complain(state.sorry);
-    if (state.over) {
+    end.hidden = !state.may_end;
+    startClock(state.seconds_left);
+    if (state.done) {
       form.hidden = true;
       onward.hidden = false;
+      onward.querySelector(".done").hidden = !state.over;
       toEnd();
+      // Judged as it comes: what is asked about the reply comes at once.
+      if ("part" in form.dataset && state.state === "answered" && !state.sorry) { onward.requestSubmit(); return; }
       (state.sorry ? trouble : onward.querySelector("button")).focus({ preventScroll: true });
       return;
     }
@@ -87,11 +104,12 @@
       ticket: form.elements.ticket.value, key: form.elements.key.value, screen: form.dataset.chat,
       number: form.elements.number.value, do: what, ...(text === null ? {} : { text }),
     });
-    const bubble = thinking();
+    const bubbles = new Map(pending.map((side) => [side, thinking(side)]));
     log.setAttribute("aria-busy", "true");
     toEnd();
     for (let attempt = 0; ; attempt += 1) {
-      let state = null, said = "";
+      const said = {};
+      let state = null;
       try {
         const answer = await fetch("chat", {
           method: "POST",
@@ -99,7 +117,7 @@
           body: body.toString(),
         });
         if (answer.status === 422) {
-          bubble.parentElement.remove();
+          for (const bubble of bubbles.values()) bubble.parentElement.remove();
           log.removeAttribute("aria-busy");
           return { wrong: (await answer.json()).errors?.text ?? "" };
         }
@@ -108,15 +126,17 @@
             status.textContent = "";
             status.classList.remove("lost");
             if (line.piece !== undefined) {
-              const follow = nearEnd();
-              said += line.piece;
-              bubble.classList.remove("pending");
-              bubble.textContent = said;
+              const follow = nearEnd(), bubble = bubbles.get(line.side);
+              said[line.side] = (said[line.side] ?? "") + line.piece;
+              if (bubble) say(bubble, { text: said[line.side] });
               if (follow) toEnd();
             } else if (line.state !== undefined) state = line;
             else if (line.next !== undefined) { location.reload(); return null; }
-            // It has arrived: from now on an agent is not asked anew, only listened to.
-            else if (line.stored !== undefined && what === "again") body.set("do", "follow");
+            else if (line.stored !== undefined) {
+              if (time?.hidden) startClock(Number(time.dataset.seconds));
+              // It has arrived: from now on an agent is not asked anew, only listened to.
+              if (what === "again") body.set("do", "follow");
+            }
           }
         } else if (answer.ok || (answer.status < 500 && answer.status !== 429 && answer.status !== 408)) {
           location.reload();
@@ -126,10 +146,12 @@
         // The message, or only the reply on its way here, was lost: the same key is sent again.
       }
       if (state) {
-        if (state.state === "answered") {
-          bubble.classList.remove("pending");
-          bubble.textContent = state.text;
-        } else bubble.parentElement.remove();
+        pending = all.filter((side) => state.replies[side - 1]?.state !== "answered");
+        for (const [side, bubble] of bubbles) {
+          if (pending.includes(side)) bubble.parentElement.remove();
+          else say(bubble, state.replies[side - 1]);
+        }
+        if (!pending.length) pending = all;
         log.removeAttribute("aria-busy");
         return { state };
       }
@@ -146,6 +168,7 @@
     field.readOnly = true;
     told.hidden = true;
     complain("");
+    const mayEnd = !end.hidden;
     let own = null;
     if (text !== null) {
       own = turn(log.dataset.you, true);
@@ -154,6 +177,7 @@
       grow();
     }
     again.hidden = true;
+    end.hidden = true;
     const outcome = await converse(what, text);
     if (outcome === null) return;
     busy = false;
@@ -167,6 +191,7 @@
       grow();
       told.textContent = outcome.wrong;
       told.hidden = false;
+      end.hidden = !mayEnd;
       field.focus();
       return;
     }
@@ -174,9 +199,49 @@
     settle(outcome.state);
   };
 
+  // The page that comes says that the conversation is over.
+  const finish = async () => {
+    if (busy) return;
+    busy = true;
+    end.disabled = true;
+    for (let attempt = 0; ; attempt += 1) {
+      try {
+        const { ticket, screen, number } = form.elements;
+        const body = new URLSearchParams({ ticket: ticket.value, screen: screen.value, number: number.value, do: "end" });
+        const answer = await fetch("chat", { method: "POST", headers: { accept: "application/json" }, body });
+        if (answer.status < 500 && answer.status !== 429 && answer.status !== 408) break;
+      } catch {
+        // Sent again: ending twice changes nothing.
+      }
+      status.textContent = form.dataset.sayLost;
+      status.classList.add("lost");
+      await later(PATIENCE_MS[Math.min(attempt, PATIENCE_MS.length - 1)]);
+    }
+    location.reload();
+  };
+
+  let clock = null;
+  const startClock = (left) => {
+    if (!time || left === null || Number.isNaN(left)) return;
+    clearInterval(clock);
+    const until = performance.now() + left * 1000;
+    const tick = () => {
+      const seconds = Math.max(0, Math.ceil((until - performance.now()) / 1000));
+      time.querySelector("b").textContent = `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;
+      if (seconds > 0 || busy || form.hidden) return;
+      clearInterval(clock);
+      busy = true;
+      location.reload();
+    };
+    time.hidden = false;
+    clock = setInterval(tick, 500);
+    tick();
+  };
+
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     if (event.submitter?.value === "again") { work("again"); return; }
+    if (event.submitter === end) { finish(); return; }
     const text = field.value.trim();
     if (text) work("say", text);
     else field.focus();
@@ -191,6 +256,7 @@
   });
   window.addEventListener("beforeunload", (event) => { if (field.value.trim() && !busy) event.preventDefault(); });
 
+  startClock(parseFloat(time?.dataset.left));
   if (form.dataset.state === "waiting") work("follow");
   else if (form.dataset.state === "ready") field.focus({ preventScroll: true });
 })();

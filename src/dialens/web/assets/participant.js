@@ -199,6 +199,8 @@
   };
 
   form.addEventListener("submit", (event) => { event.preventDefault(); submit(); });
+  // A reply that has just come is where the eye is; what was said before stands above it.
+  document.querySelector("[data-latest]")?.scrollIntoView({ block: "start" });
 
   // In a number field the return key goes on to the next one, and submits at the last.
   const numbers = [...form.querySelectorAll("[data-control=number] input")];
