@@ -45,6 +45,7 @@ from ._types import (
     Field,
     Screen,
 )
+from ._waves import NextWave, next_wave, wave_number
 from ._words import WORDS
 from .plan import Planner
 
@@ -80,6 +81,7 @@ __all__ = [
     "Entrance",
     "Exchange",
     "Field",
+    "NextWave",
     "Paradata",
     "Planner",
     "PreregistrationCheck",
@@ -105,6 +107,7 @@ __all__ = [
     "load_study",
     "media_files",
     "named",
+    "next_wave",
     "operation_values",
     "preregister",
     "preregistration_markdown",
@@ -121,6 +124,7 @@ __all__ = [
     "study_schema",
     "take_part",
     "talk_of",
+    "wave_number",
     "write_schema",
     "yaml_value",
 ]

@@ -10,17 +10,16 @@ from fastapi import HTTPException, Request
 from fastapi.responses import JSONResponse, Response
 
 from dialens.corpus import RATER_KINDS
-from dialens.studies import HUMAN, RATER_HEADER
+from dialens.studies import HUMAN, RATER_HEADER, NextWave
+from dialens.studies.recruiters import BY_BROWSER
 from dialens.studies.store import Blocked, Session, UnknownSession
 from dialens.web._access import bearer_is_researcher
 from dialens.web._arrival import Arrival, arrival
+from dialens.web._coming_back import BEGIN, WAVE
 from dialens.web._cookies import Visit
 from dialens.web._forms import onward, wants_json
 from dialens.web._refusal import Refusal
 from dialens.web._site import Site
-
-BEGIN = "begin"
-"""Purpose of the ticket that the first page brings along."""
 
 
 class Entrance:
@@ -46,7 +45,7 @@ class Entrance:
                 visit = None
             else:
                 if self._goes_on(session):
-                    return onward(request, "/study")
+                    return onward(request, "/study" if self._following(session) is None else WAVE)
         if came.preview:
             return site.pages_for(request).page("preview", minutes=site.minutes)
         site.check_device(request)
@@ -77,8 +76,15 @@ class Entrance:
         site = self.site
         if session.state == "restarted" or not site.serves(session):
             return False
+        following = self._following(session)
+        if following is not None and following.standing(site.clock()) == "open":
+            return False
         done_before = session.study != site.study.hash and session.state == "completed"
         return not (done_before and site.running.now().design.admit_earlier)
+
+    def _following(self, session: Session) -> NextWave | None:
+        """The part that somebody may come back for who completed a session."""
+        return self.site.version_of(session).next_wave(session)
 
     def begin(self, request: Request, form: dict[str, str]) -> Response:
         """Give a place in the study, and the session that goes with it."""
@@ -98,7 +104,7 @@ class Entrance:
         session = site.store.begin(
             site.study.hash,
             recruiter=came.recruiter,
-            worker=came.worker or f"visitor-{visit.visitor}",
+            worker=came.worker or f"{BY_BROWSER}{visit.visitor}",
             now=site.clock(),
             seed_source=site.tie_breaker,
             rater_kind=self._rater(request),
@@ -106,7 +112,7 @@ class Entrance:
         )
         if not site.serves(session):
             raise Blocked("earlier_version")
-        response = onward(request, "/study")
+        response = onward(request, "/study" if self._following(session) is None else WAVE)
         site.cookies.set_visit(request, response, visit.with_token(session.token, session.language))
         return response
 

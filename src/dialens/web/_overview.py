@@ -1,7 +1,8 @@
 """The dashboard's first page: where the study stands, cell by cell; its screens."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
+import polars as pl
 from fastapi import APIRouter, Depends, HTTPException
 from fastapi.responses import RedirectResponse, Response
 
@@ -26,15 +27,17 @@ def overview_routes(desk: Desk) -> APIRouter:
     @router.get("")
     def home(name: LoggedIn) -> Response:
         seen = watch.overview(desk.now())
-        return desk.page("home", name, seen=seen, stands=stands(desk), does=_DOES, why=KINDS)
+        waves = site.store.waves(site.study.hash, now=desk.now())
+        how = stands(desk)
+        return desk.page("home", name, seen=seen, waves=waves, stands=how, does=_DOES, why=KINDS)
 
     @router.get("/screens")
     def screens(name: LoggedIn) -> Response:
         seen = watch.overview(desk.now())
-        cells = {
-            cell.cell: [row for row in seen.dropout if row["cell"] == cell.cell]
-            for cell in seen.cells
-        }
+        cells: dict[str, list[dict[str, Any]]] = {cell.cell: [] for cell in seen.cells}
+        for row in seen.dropout:
+            later = "" if row["wave"] == 1 else f", wave {row['wave']}"
+            cells.setdefault(f"{row['cell']}{later}", []).append(row)
         return desk.page("screens", name, seen=seen, cells=cells)
 
     @router.post("/cells")
@@ -66,7 +69,7 @@ def overview_routes(desk: Desk) -> APIRouter:
 def stands(desk: Desk) -> Standing:
     """Where the study stands now."""
     site = desk.site
-    people = desk.operating.participants_frame(site.study.hash)
+    people = desk.operating.participants_frame(site.study.hash).filter(pl.col("wave") == 1)
     cells = site.store.progress(site.study.hash)
     running = site.running.now()
     wanted = sum(cell.target for cell in cells)
@@ -74,7 +77,7 @@ def stands(desk: Desk) -> Standing:
         cells,
         people["begun_at"].min(),  # type: ignore[arg-type]
         desk.now(),
-        finished=people.filter(people["state"] == COMPLETED).height,
+        finished=people.filter(pl.col("state") == COMPLETED).height,
         cost=desk.platform.recruiter(running).estimate(running, max(wanted, 1)),
     )
 

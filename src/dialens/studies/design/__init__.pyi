@@ -17,6 +17,7 @@ from ._recruiter import (
     ProviderRecruiter,
     RecruiterSettings,
 )
+from ._waves import Wave
 
 __all__ = [
     "AGENT",
@@ -49,6 +50,7 @@ __all__ = [
     "Screening",
     "TalkingAgent",
     "UtteranceEntry",
+    "Wave",
     "anchor_value",
     "question_field",
     "texts_of",

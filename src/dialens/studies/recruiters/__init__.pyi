@@ -1,5 +1,11 @@
 from ._codes import completion_code, possible_outcomes
-from ._invitations import numbered_people, personal_links, read_people
+from ._invitations import (
+    BY_BROWSER,
+    numbered_people,
+    personal_links,
+    read_people,
+    wave_invitations,
+)
 from ._link import Link
 from ._matching import Matched, match
 from ._mturk import MechanicalTurk
@@ -9,6 +15,7 @@ from ._registry import Access, RecruiterKind, recruiter_of, recruiters
 from ._returning import PROLIFIC_DONE, Return
 
 __all__ = [
+    "BY_BROWSER",
     "PROLIFIC_DONE",
     "REJECTIONS",
     "Access",
@@ -31,4 +38,5 @@ __all__ = [
     "read_people",
     "recruiter_of",
     "recruiters",
+    "wave_invitations",
 ]

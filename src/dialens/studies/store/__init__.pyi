@@ -43,6 +43,7 @@ from ._tables import (
     settings,
     studies,
 )
+from ._waves import Returning, WaveProgress
 
 __all__ = [
     "CHANGES",
@@ -78,6 +79,7 @@ __all__ = [
     "PendingSubmission",
     "Policy",
     "Receipt",
+    "Returning",
     "ScreenVisit",
     "Secrets",
     "Session",
@@ -92,6 +94,7 @@ __all__ = [
     "UnknownParticipant",
     "UnknownSession",
     "UnknownStudy",
+    "WaveProgress",
     "WrongKey",
     "back_up",
     "histories",
