@@ -163,15 +163,15 @@ def test_simulated_people_come_back_and_agree_with_themselves_as_put_in(tmp_path
     for name in ("answers", "questionnaires", "screens", "events", "consents", "participants"):
         assert "wave" in pl.read_parquet(tmp_path / "out" / f"{name}.parquet").columns
     people_table = pl.read_parquet(tmp_path / "out" / "participants.parquet")
-    assert people_table.group_by("rater").agg(pl.col("wave").sort())["wave"].to_list() == [
-        [1, 2]
-    ] * 40
+    assert (
+        people_table.group_by("rater").agg(pl.col("wave").sort())["wave"].to_list() == [[1, 2]] * 40
+    )
     assert people_table.group_by("rater").agg(pl.col("cell").n_unique())["cell"].max() == 1
     found = analyse_study(read_study(tmp_path / "out"), draws=Resampling(resamples=50))
     (row,) = found.retest.to_dicts()
     assert row["n_pairs"] * 2 == ratings.height
-    judged = ratings.filter(pl.col("wave") == 1).group_by("dialog", "agent").agg(
-        pl.col("value").mean()
+    judged = (
+        ratings.filter(pl.col("wave") == 1).group_by("dialog", "agent").agg(pl.col("value").mean())
     )
     spread = float(judged["value"].var())  # type: ignore[arg-type]
     assert row["value"] == pytest.approx(spread / (spread + 100), abs=0.06)

@@ -83,9 +83,7 @@ def test_a_page_left_open_lets_them_begin(site: Site, visit: Visit, clock: Clock
     assert person.client.get("/wave").url.path == "/study"
 
 
-def test_a_personal_link_leads_back_from_any_device(
-    make: Make, visit: Visit, clock: Clock
-) -> None:
+def test_a_personal_link_leads_back_from_any_device(make: Make, visit: Visit, clock: Clock) -> None:
     site = make(waves(recruiter={"kind": "personal"}), clock=clock)
     (anna,) = personal_links(site.study, site.store.secrets, "https://tea.org/", [{"id": "anna"}])
     link = "/?" + anna["link"].partition("?")[2]

@@ -33,6 +33,7 @@ RETEST = pl.Schema(
 """Against the first time; `awaited` is who judged the quality then, `days` the median between."""
 
 _SAME_THING = ["rater", "quality", "item"]
+_WHOSE = ("rater", "item")
 
 
 def without_repeated(table: pl.DataFrame, notes: list[Note]) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -76,41 +77,34 @@ def retest(
         pairs = before.select(columns).join(
             later.select(columns), on=_SAME_THING, suffix="_again", maintain_order="left"
         )
-        rows.append(
-            {"quality": quality, "wave": wave, "awaited": before["rater"].n_unique()}
-            | _row(pairs, choice=quality in chosen, logs=normalise.get(str(quality)) == LOG)
-            | _estimate(pairs, quality in chosen, normalise.get(str(quality)) == LOG, confidence)
-        )
+        if normalise.get(str(quality)) == LOG:
+            pairs = _logarithms(pairs)
+        statistic = SAME if quality in chosen else ICC
+        known = {"quality": quality, "wave": wave, "awaited": before["rater"].n_unique()}
+        rows.append(known | _compared(pairs, statistic, confidence))
     return pl.DataFrame(rows, schema=RETEST).sort("wave", maintain_order=True)
 
 
-def _row(pairs: pl.DataFrame, *, choice: bool, logs: bool) -> dict[str, Any]:
+def _logarithms(pairs: pl.DataFrame) -> pl.DataFrame:
+    """Pairs of magnitudes that both have a logarithm, as those."""
+    values = pl.col("value", "value_again")
+    return pairs.filter(pl.min_horizontal(values) > 0).with_columns(values.log10())
+
+
+def _compared(pairs: pl.DataFrame, statistic: str, confidence: float) -> dict[str, Any]:
+    """What the first and the second time have in common, and what that rests on."""
     between = (pairs["answered_at_again"] - pairs["answered_at"]).dt.total_seconds().median()
-    usable = _usable(pairs, logs)
+    first, second = (pairs[name].to_numpy() for name in ("value", "value_again"))
+    rater, item = (pairs[name].rank("dense").to_numpy().astype(np.int64) - 1 for name in _WHOSE)
+    found = Occasions(first, second, rater, item).estimate(statistic, confidence=confidence)
     return {
-        "statistic": SAME if choice else ICC,
-        "n_raters": usable["rater"].n_unique(),
-        "n_items": usable["item"].n_unique(),
-        "n_pairs": usable.height,
+        "statistic": statistic,
+        "value": found.value,
+        "low": found.low,
+        "high": found.high,
+        "n_raters": pairs["rater"].n_unique(),
+        "n_items": pairs["item"].n_unique(),
+        "n_pairs": pairs.height,
         "days": None if between is None else float(between) / 86_400,  # type: ignore[arg-type]
+        "reason": found.reason,
     }
-
-
-def _estimate(pairs: pl.DataFrame, choice: bool, logs: bool, confidence: float) -> dict[str, Any]:
-    usable = _usable(pairs, logs)
-    values = [usable[name].to_numpy() for name in ("value", "value_again")]
-    first, second = (np.log10(x) for x in values) if logs else values
-    places = [usable[name].rank("dense").to_numpy().astype(np.int64) - 1 for name in _PLACES]
-    found = Occasions(first, second, *places).estimate(
-        SAME if choice else ICC, confidence=confidence
-    )
-    return {"value": found.value, "low": found.low, "high": found.high, "reason": found.reason}
-
-
-_PLACES = ("rater", "item")
-
-
-def _usable(pairs: pl.DataFrame, logs: bool) -> pl.DataFrame:
-    """Pairs that have a logarithm, where that is what is compared."""
-    positive = (pl.col("value") > 0) & (pl.col("value_again") > 0)
-    return pairs.filter(positive) if logs else pairs

@@ -56,6 +56,13 @@ def check(
     if estimated.hourly is not None:
         paid += f", {estimated.hourly:.2f} {estimated.currency} an hour in the longest cell"
     print(f"{estimated.participants:,} participants, {estimated.ratings:,} ratings{paid}")
+    for number, (name, wave) in enumerate(design.waves.items(), start=2):
+        longest = max(cell.minutes for cell in estimate(loaded, seed=seed, wave=number).cells)
+        until = "" if wave.within_hours is None else f" to {wave.within_hours:g}"
+        print(
+            f"Wave {number} ({name}): from {wave.after_hours:g}{until} hours after the part "
+            f"before, {wave.items} items, about {longest:.0f} minutes"
+        )
     for warning in estimated.warnings:
         print(f"! {warning}")
     if screens:
