@@ -4,13 +4,14 @@ Nothing is stored by looking at it: a session begins when the form is sent.
 """
 
 import secrets
+from dataclasses import replace
 from urllib.parse import urlencode
 
 from fastapi import HTTPException, Request
 from fastapi.responses import JSONResponse, Response
 
 from dialens.corpus import RATER_KINDS
-from dialens.studies import HUMAN, RATER_HEADER, NextWave
+from dialens.studies import HUMAN, RATER_HEADER
 from dialens.studies.recruiters import BY_BROWSER
 from dialens.studies.store import Blocked, Session, UnknownSession
 from dialens.web._access import bearer_is_researcher
@@ -45,7 +46,7 @@ class Entrance:
                 visit = None
             else:
                 if self._goes_on(session):
-                    return onward(request, "/study" if self._following(session) is None else WAVE)
+                    return self._onward(request, session, visit, came)
         if came.preview:
             return site.pages_for(request).page("preview", minutes=site.minutes)
         site.check_device(request)
@@ -76,15 +77,21 @@ class Entrance:
         site = self.site
         if session.state == "restarted" or not site.serves(session):
             return False
-        following = self._following(session)
-        if following is not None and following.standing(site.clock()) == "open":
-            return False
         done_before = session.study != site.study.hash and session.state == "completed"
         return not (done_before and site.running.now().design.admit_earlier)
 
-    def _following(self, session: Session) -> NextWave | None:
-        """The part that somebody may come back for who completed a session."""
-        return self.site.version_of(session).next_wave(session)
+    def _onward(
+        self, request: Request, session: Session, visit: Visit, came: Arrival | None = None
+    ) -> Response:
+        """Lead on into a session, or to where somebody learns when the next part is open.
+
+        Who comes back from a platform brings new parameters, which its last page has to know.
+        """
+        back = self.site.version_of(session).next_wave(session) is not None
+        response = onward(request, WAVE if back else "/study")
+        if back and came is not None and came.worker is not None:
+            self.site.cookies.set_visit(request, response, replace(visit, arrival=came))
+        return response
 
     def begin(self, request: Request, form: dict[str, str]) -> Response:
         """Give a place in the study, and the session that goes with it."""
@@ -112,7 +119,7 @@ class Entrance:
         )
         if not site.serves(session):
             raise Blocked("earlier_version")
-        response = onward(request, "/study" if self._following(session) is None else WAVE)
+        response = self._onward(request, session, visit)
         site.cookies.set_visit(request, response, visit.with_token(session.token, session.language))
         return response
 
