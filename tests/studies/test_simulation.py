@@ -350,6 +350,9 @@ class _Judge:
             answers | ({"consent": self.consent} if screen.kind == "consent" else {}), 1.0
         )
 
+    def returns(self, wave: int) -> None:
+        """It takes part once."""
+
 
 def test_any_rater_can_take_a_study(opened: Opened) -> None:
     study = tea(items=2)

@@ -57,6 +57,7 @@ from ._types import (
     Field,
     Screen,
 )
+from ._waves import NextWave, next_wave, wave_number
 from ._words import WORDS
 from .plan import Planner
 
@@ -93,6 +94,7 @@ __all__ = [
     "Entrance",
     "Exchange",
     "Field",
+    "NextWave",
     "Paradata",
     "Planner",
     "PreregistrationCheck",
@@ -121,6 +123,7 @@ __all__ = [
     "load_study",
     "media_files",
     "named",
+    "next_wave",
     "operation_values",
     "preregister",
     "preregistration_markdown",
@@ -139,6 +142,7 @@ __all__ = [
     "talk_at",
     "talk_names",
     "talk_of",
+    "wave_number",
     "write_schema",
     "yaml_value",
 ]

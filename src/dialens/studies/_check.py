@@ -7,6 +7,7 @@ from dialens.studies._conversations import filled, talk_names
 from dialens.studies._files import PLACEHOLDER
 from dialens.studies._study import Study
 from dialens.studies._types import JSON, Field, Screen
+from dialens.studies._waves import FIRST
 from dialens.studies.design import ConnectRecruiter, Design, texts_of
 from dialens.studies.instruments import instrument
 from dialens.studies.plan import is_repeated, plan
@@ -62,8 +63,8 @@ class StudyEstimate:
     warnings: tuple[str, ...]
 
 
-def estimate(study: Study, *, seed: int = 0) -> StudyEstimate:
-    """Cells, targets, screens, minutes and cost of a study.
+def estimate(study: Study, *, seed: int = 0, wave: int = FIRST) -> StudyEstimate:
+    """Cells, targets, screens, minutes and cost of a study, or of one of its later waves.
 
     Examples:
         >>> from dialens.studies._examples import TEA
@@ -72,7 +73,7 @@ def estimate(study: Study, *, seed: int = 0) -> StudyEstimate:
         >>> found.participants, found.cells[0].ratings, found.cells[0].screens
         (80, 36, 9)
     """
-    cells = tuple(_cell(study, cell.name, seed) for cell in study.cells)
+    cells = tuple(_cell(study, cell.name, seed, wave) for cell in study.cells)
     participants = sum(cell.target for cell in cells)
     recruiter = study.design.recruiter
     longest = max(cell.minutes for cell in cells)
@@ -103,8 +104,8 @@ def holds(study: Study) -> str:
     return f"conversations of {talks.exchanges} messages with {len(talks.agents)} agents{beside}"
 
 
-def _cell(study: Study, name: str, seed: int) -> CellEstimate:
-    screens = [screen for screen in plan(study, name, seed) if not is_repeated(screen)]
+def _cell(study: Study, name: str, seed: int, wave: int) -> CellEstimate:
+    screens = [screen for screen in plan(study, name, seed, wave) if not is_repeated(screen)]
     ratings = sum(len(s.fields) for s in screens if s.kind == "rating")
     minutes = sum(screen_seconds(screen, before) for screen, before in _pairs(screens)) / 60
     return CellEstimate(name, study.targets[name], len(screens), ratings, round(minutes, 1))

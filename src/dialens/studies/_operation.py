@@ -24,9 +24,11 @@ OPERATION: tuple[str, ...] = (
     "admit_earlier",
     "completion",
     "recruiter",
+    "waves.*.after_hours",
+    "waves.*.within_hours",
 )
 """Settings of a study file that may change while people take part; of the recruiter all but its
-kind."""
+kind. A star stands for any name."""
 
 NOTES: tuple[str, ...] = ("description", "hypotheses", "analysis_plan")
 """What a study file says for colleagues."""
@@ -75,7 +77,7 @@ def is_operation(place: Place) -> bool:
         return False
     if place[0] == TRANSLATIONS:
         return place[2:] in _CLOSING
-    return any(place[: len(way)] == way for way in _ways((*OPERATION, *NOTES)))
+    return any(_leads(way, place) for way in _WAYS)
 
 
 def leaves(section: Mapping[str, JSON], above: Place = ()) -> Iterator[tuple[Place, JSON]]:
@@ -248,5 +250,11 @@ def _not_operation(place: Place) -> DialensError:
     )
 
 
-def _ways(names: tuple[str, ...]) -> tuple[Place, ...]:
-    return tuple(tuple(name.split(".")) for name in names)
+def _leads(way: Place, place: Place) -> bool:
+    """Whether a place is the one that is named, or below it."""
+    return len(way) <= len(place) and all(
+        step in ("*", own) for step, own in zip(way, place, strict=False)
+    )
+
+
+_WAYS: tuple[Place, ...] = tuple(tuple(name.split(".")) for name in (*OPERATION, *NOTES))

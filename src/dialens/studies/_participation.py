@@ -25,6 +25,7 @@ from dialens.studies._types import (
     Answer,
     Screen,
 )
+from dialens.studies._waves import codes_of, next_wave
 from dialens.studies.design import Conversations
 from dialens.studies.instruments import validate
 from dialens.studies.plan import Planner, Verdict, consent_answers, verdict
@@ -58,6 +59,7 @@ _ENDED = (SCREENED_OUT, FAILED_COMPREHENSION, WITHDRAWN)
 
 _TYPING_S = 14.0
 _REPLY_S = 2.0
+_LATER_S = 600.0  # who comes back does so soon after the next part opens
 
 Clock = Callable[[], datetime]
 Waits = Generator[float, None, str]
@@ -84,6 +86,9 @@ class Entrance:
 def take_part(entrance: Entrance, rater: Rater, *, tie_breaker: int) -> Waits:
     """A whole participation, from the first screen or from where the rater was interrupted.
 
+    Who completes a part comes back for the next when it is open, if the rater does; the outcome is
+    that of the first part, on which places depend.
+
     What was answered before an interruption is gone through again in thought: a rater that
     answers the same way is then as far in time as it would have been.
 
@@ -108,6 +113,27 @@ def take_part(entrance: Entrance, rater: Rater, *, tie_breaker: int) -> Waits:
         ...     len(waits), store.answers_frame(study.hash)["rater_kind"].unique().to_list()
         (14, ['simulated'])
     """
+    outcome, session = yield from _take_wave(entrance, rater, tie_breaker)
+    last: str = outcome
+    while last == COMPLETED and session is not None:
+        ended_at = entrance.store.session(session.token).ended_at
+        assert ended_at is not None
+        waves = entrance.planner.study.design.waves
+        following = next_wave(waves, session.wave, ended_at)
+        back = None if following is None else rater.returns(following.number)
+        if following is None or back is None:
+            break
+        yield max((following.opens_at - entrance.clock()).total_seconds(), 0.0) + _LATER_S
+        last, session = yield from _take_wave(entrance, back, tie_breaker)
+        if session is not None and session.wave < following.number:
+            break  # the next part was not open to them
+    return outcome
+
+
+def _take_wave(
+    entrance: Entrance, rater: Rater, tie_breaker: int
+) -> Generator[float, None, tuple[str, Session | None]]:
+    """The part of a study that is open to a rater, to its end; the outcome, and the session."""
     store, clock = entrance.store, entrance.clock
     study = entrance.planner.study
     try:
@@ -120,13 +146,13 @@ def take_part(entrance: Entrance, rater: Rater, *, tie_breaker: int) -> Waits:
             rater_kind=rater.kind,
         )
     except StudyFull:
-        return FULL
+        return FULL, None
     except Blocked:
-        return BLOCKED
+        return BLOCKED, None
     except SessionOver:
-        return EXPIRED
+        return EXPIRED, None
     if session.state in (COMPLETED, *_ENDED):
-        return session.state
+        return session.state, session
     asked = _asked(entrance, session)
     talks = study.design.conversations
     index = 0
@@ -141,13 +167,13 @@ def take_part(entrance: Entrance, rater: Rater, *, tie_breaker: int) -> Waits:
             continue
         reply = rater.reply(seen(filled(screen, said)))
         if reply is None:
-            return LEFT
+            return LEFT, session
         shown_at = clock()
         if talks is not None and screen.kind == "chat":
             try:
                 yield from _converse(store, session, index, screen, rater.name, talks, clock)
             except SessionOver:
-                return EXPIRED
+                return EXPIRED, session
         yield reply.seconds
         answers = _answers(entrance, screen, reply)
         follows = verdict(study.design, asked, index, answers)
@@ -159,27 +185,27 @@ def take_part(entrance: Entrance, rater: Rater, *, tie_breaker: int) -> Waits:
         if screen.kind == "consent":
             if answers["consent"] == "no":
                 store.depart(session.token, NO_CONSENT)
-                return DECLINED
+                return DECLINED, None
             try:
                 session = store.admit(session.token, now=clock(), seed_source=lambda: tie_breaker)
             except StudyFull:
                 store.depart(session.token, FULL)
-                return FULL
+                return FULL, None
             asked = _asked(entrance, session)
         try:
             _submit(entrance, session, _Given(index, screen, answers, reply, shown_at), follows)
         except SessionOver:
-            return EXPIRED
+            return EXPIRED, session
         if follows.outcome is not None:
-            return follows.outcome
+            return follows.outcome, session
         index += 1 + follows.skip
-    code = study.design.completion.codes.completed
+    code = codes_of(study.design, session.wave).completed
     store.complete(session.token, screens=len(asked), now=clock(), code=code)
-    return COMPLETED
+    return COMPLETED, session
 
 
 def _asked(entrance: Entrance, session: Session) -> list[Screen]:
-    screens = entrance.planner.screens(session.cell, session.seed)
+    screens = entrance.planner.screens(session.cell, session.seed, wave=session.wave)
     return [screen for screen in screens if screen.kind != "end"]
 
 
@@ -258,23 +284,23 @@ def _submit(entrance: Entrance, session: Session, given: _Given, follows: Verdic
     )
     study = entrance.planner.study
     if follows.outcome is not None:
-        submission = ending(submission, study, follows, agreed=session.placed_at is not None)
+        submission = ending(submission, study, follows, session)
     entrance.store.submit(session.token, submission, now=now)
 
 
-def ending(submission: Submission, study: Study, follows: Verdict, *, agreed: bool) -> Submission:
+def ending(submission: Submission, study: Study, follows: Verdict, session: Session) -> Submission:
     """A submission that ends its session; answers of who has not agreed to anything are left out.
 
     Args:
         submission: The answers that end it.
         study: The study.
         follows: How it ends.
-        agreed: Whether the participant has agreed to take part.
+        session: That it ends; who has no place has not agreed to take part.
     """
     assert follows.outcome is not None
-    code = completion_code(study, follows.outcome)
+    code = completion_code(study, follows.outcome, session.wave)
     ends = Ending(follows.outcome, follows.reason, code)
-    if agreed:
+    if session.placed_at is not None:
         return replace(submission, ends=ends)
     bare = replace(submission.screen, fields=())
     return replace(submission, screen=bare, answers={}, events=(), ends=ends, paradata=None)
@@ -317,13 +343,14 @@ def attendance(store: Store, study: str) -> dict[str, int]:
 
 def standing(
     store: Store, study: str, recruiter: str, names: Iterable[str]
-) -> dict[str, tuple[str, int]]:
-    """State of, and screens submitted in, the last session of those who have begun, by name."""
+) -> dict[str, tuple[str, int, int]]:
+    """State, screens submitted and wave of the last session of those who have begun, by name."""
     query = (
         select(
             participants.c.worker_mark,
             func.coalesce(sessions.c.outcome, sessions.c.state).label("state"),
             sessions.c.position,
+            sessions.c.wave,
         )
         .join(studies, studies.c.id == participants.c.study_id)
         .join(sessions, sessions.c.participant_id == participants.c.id)
@@ -331,7 +358,8 @@ def standing(
         .order_by(sessions.c.attempt)
     )
     with store.database.reading() as connection:
-        states = {row.worker_mark: (row.state, row.position) for row in connection.execute(query)}
+        found = connection.execute(query)
+        states = {row.worker_mark: (row.state, row.position, row.wave) for row in found}
     marks = {name: store.secrets.mark(recruiter, name) for name in names}
     return {name: states[mark] for name, mark in marks.items() if mark in states}
 

@@ -292,6 +292,10 @@ def preregistration_markdown(made: Preregistration) -> str:
         f"- {name}, {factor.assign} participants: {', '.join(lv.name for lv in factor.levels)}"
         for name, factor in design.factors.items()
     ]
+    waves = [
+        f"- {name}: from {wave.after_hours:g} hours after the part before on, {wave.items} items"
+        for name, wave in design.waves.items()
+    ]
     late = (
         [f"**{made.participants_before:,} people had taken part by then.**", ""]
         if made.participants_before
@@ -326,6 +330,7 @@ def preregistration_markdown(made: Preregistration) -> str:
         *qualities,
         "",
         *(["Factors:", "", *factors, ""] if factors else []),
+        *(["Waves, for which participants come back:", "", *waves, ""] if waves else []),
         "## Operation as planned",
         "",
         "This may change while people take part; changes are logged and listed as deviations.",

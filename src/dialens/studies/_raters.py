@@ -58,6 +58,9 @@ class Rater(Protocol):
     def reply(self, screen: Screen) -> RaterReply | None:
         """What the rater does with a screen; none if it leaves for good."""
 
+    def returns(self, wave: int) -> "Rater | None":
+        """The rater at the beginning of a later wave; none if it does not come back."""
+
 
 def seen(screen: Screen) -> Screen:
     """A screen without anything a participant does not see: who wrote what, what is expected.

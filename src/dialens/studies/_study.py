@@ -276,6 +276,13 @@ def _complete(design: Design, folder: Path, place: str, places: Sequence[str] = 
         raise DialensError(
             f"{place}: items.sample.count is {sample.count}, but there are {len(items)} items."
         )
+    new = sum(wave.items == "new" for wave in design.waves.values())
+    if sample is not None and sample.count * (new + 1) > len(items):
+        raise DialensError(
+            f"{place}: waves: each of {new + 1} waves shows {sample.count} items that a "
+            f"participant has not seen, but there are {len(items)}. Give more items, sample fewer, "
+            "or let a wave show the same ones (`items: same`)."
+        )
     if sample is not None and sample.by == "study":
         chosen = {item.id for item in shuffled(items, design.study, "sample")[: sample.count]}
         items = tuple(item for item in items if item.id in chosen)

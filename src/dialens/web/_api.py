@@ -86,6 +86,7 @@ class ScreenInfo(BaseModel):
     """How many reached a screen, submitted it, are at it, and left at it."""
 
     cell: str
+    wave: int
     index: int
     screen: str | None
     kind: str | None

@@ -18,7 +18,9 @@ _KEYS = {NO_CONSENT: "declined", FULL: "taken"}
 """Keys of texts that have another name than the outcome."""
 
 
-def early_page(request: Request, site: Site, outcome: str, *, deleted: bool = False) -> Response:
+def early_page(
+    request: Request, site: Site, outcome: str, *, deleted: bool = False, wave: int = 1
+) -> Response:
     """How a participation ended, and the code for it.
 
     Args:
@@ -26,8 +28,9 @@ def early_page(request: Request, site: Site, outcome: str, *, deleted: bool = Fa
         site: The study.
         outcome: How it ended.
         deleted: Whether nothing about the person was kept.
+        wave: The part of the study that it was in.
     """
-    code = None if outcome == FULL else site.code(outcome)
+    code = None if outcome == FULL else site.code(outcome, wave)
     if wants_json(request):
         return JSONResponse({"outcome": outcome, "code": code})
     language = site.language(request)

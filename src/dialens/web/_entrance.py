@@ -4,6 +4,7 @@ Nothing is stored by looking at it: a session begins when the form is sent.
 """
 
 import secrets
+from dataclasses import replace
 from urllib.parse import urlencode
 
 from fastapi import HTTPException, Request
@@ -11,16 +12,15 @@ from fastapi.responses import JSONResponse, Response
 
 from dialens.corpus import RATER_KINDS
 from dialens.studies import HUMAN, RATER_HEADER
+from dialens.studies.recruiters import BY_BROWSER
 from dialens.studies.store import Blocked, Session, UnknownSession
 from dialens.web._access import bearer_is_researcher
 from dialens.web._arrival import Arrival, arrival
+from dialens.web._coming_back import BEGIN, WAVE
 from dialens.web._cookies import Visit
 from dialens.web._forms import onward, wants_json
 from dialens.web._refusal import Refusal
 from dialens.web._site import Site
-
-BEGIN = "begin"
-"""Purpose of the ticket that the first page brings along."""
 
 
 class Entrance:
@@ -46,7 +46,7 @@ class Entrance:
                 visit = None
             else:
                 if self._goes_on(session):
-                    return onward(request, "/study")
+                    return self._onward(request, session, visit, came)
         if came.preview:
             return site.pages_for(request).page("preview", minutes=site.minutes)
         site.check_device(request)
@@ -80,6 +80,19 @@ class Entrance:
         done_before = session.study != site.study.hash and session.state == "completed"
         return not (done_before and site.running.now().design.admit_earlier)
 
+    def _onward(
+        self, request: Request, session: Session, visit: Visit, came: Arrival | None = None
+    ) -> Response:
+        """Lead on into a session, or to where somebody learns when the next part is open.
+
+        Who comes back from a platform brings new parameters, which its last page has to know.
+        """
+        back = self.site.version_of(session).next_wave(session) is not None
+        response = onward(request, WAVE if back else "/study")
+        if back and came is not None and came.worker is not None:
+            self.site.cookies.set_visit(request, response, replace(visit, arrival=came))
+        return response
+
     def begin(self, request: Request, form: dict[str, str]) -> Response:
         """Give a place in the study, and the session that goes with it."""
         site = self.site
@@ -98,7 +111,7 @@ class Entrance:
         session = site.store.begin(
             site.study.hash,
             recruiter=came.recruiter,
-            worker=came.worker or f"visitor-{visit.visitor}",
+            worker=came.worker or f"{BY_BROWSER}{visit.visitor}",
             now=site.clock(),
             seed_source=site.tie_breaker,
             rater_kind=self._rater(request),
@@ -106,7 +119,7 @@ class Entrance:
         )
         if not site.serves(session):
             raise Blocked("earlier_version")
-        response = onward(request, "/study")
+        response = self._onward(request, session, visit)
         site.cookies.set_visit(request, response, visit.with_token(session.token, session.language))
         return response
 

@@ -24,6 +24,7 @@ _MOST_FIELDS = 1_000
 _FORM = "application/x-www-form-urlencoded"
 _JSON = "application/json"
 _MARK = "a"
+_NAME = r"^[A-Za-z0-9_.:-]{1,64}$"
 _OLDEST, _NEWEST = datetime(1970, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
 
 
@@ -142,6 +143,17 @@ class PageEvent(BaseModel):
         detail = {} if self.value is None else {"value": self.value}
         field = None if self.field is None else self.field.replace("\0", "")
         return Event(self.kind, self.at, page, self.serial, field, detail)
+
+
+class SentEvents(BaseModel):
+    """What a page sends between submissions."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    ticket: str = Setting(max_length=100)
+    page: Annotated[str, Setting(pattern=_NAME)]
+    screen: Annotated[str, Setting(max_length=200)]
+    events: list[PageEvent] = Setting(default_factory=list, max_length=500)
 
 
 _EVENTS = TypeAdapter(Annotated[list[PageEvent], Setting(max_length=500)])

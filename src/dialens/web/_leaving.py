@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter, Request
@@ -37,13 +38,15 @@ class Menu:
 
 def menu_of(session: Session, screens: Sequence[Screen]) -> Menu | None:
     """What is at hand where a participant is; nothing before they agreed to take part."""
-    if session.placed_at is None or session.index == 0:
+    if session.placed_at is None or (session.index == 0 and session.wave == 1):
         return None
     read = [screen for screen in screens[: session.index] if screen.kind == "instructions"]
     return Menu(read[0].body if read else ())
 
 
-def consent_lines(site: Site, session: Session, given: Mapping[str, Any]) -> list[str]:
+def consent_lines(
+    site: Site, session: Session, given: Mapping[str, Any], agreed_at: datetime | None
+) -> list[str]:
     """The consent as plain text, with what the participant ticked and when they agreed."""
     study = site.study.said_in(session.language)
     design, say = study.design, study.texts.say
@@ -54,8 +57,8 @@ def consent_lines(site: Site, session: Session, given: Mapping[str, Any]) -> lis
         lines.append(f"[{'x' if given.get(f'consent_{name}') == 'yes' else ' '}] {statement.text}")
     lines.append(f"[{'x' if given.get('consent') == 'yes' else ' '}] {consent_agree(design)}")
     lines.append("")
-    if given and session.placed_at is not None:
-        lines.append(say("consent_agreed_at", time=f"{session.placed_at:%Y-%m-%d %H:%M}"))
+    if agreed_at is not None:
+        lines.append(say("consent_agreed_at", time=f"{agreed_at:%Y-%m-%d %H:%M}"))
     return [*lines, say("consent_version", version=consent_version(design))]
 
 
@@ -108,7 +111,7 @@ def leaving_routes(part_of: "Callable[[Request], Participation]") -> APIRouter:
             return onward(request, "/study")
         language = who.session.language
         design = site.study.said_in(language).design
-        given = site.store.given(who.session.token, "consent")
+        given, agreed_at = site.store.consent_given(who.session.token)
         statements = [
             (one.text, given.get(f"consent_{name}") == "yes")
             for name, one in design.consent.statements.items()
@@ -119,7 +122,7 @@ def leaving_routes(part_of: "Callable[[Request], Participation]") -> APIRouter:
             body=consent_body(design),
             statements=[*statements, (consent_agree(design), given.get("consent") == "yes")],
             answered=bool(given),
-            agreed_at=who.session.placed_at if given else None,
+            agreed_at=agreed_at,
             version=consent_version(design),
         )
 
@@ -128,9 +131,9 @@ def leaving_routes(part_of: "Callable[[Request], Participation]") -> APIRouter:
         site, who = found(request)
         if who is None:
             return onward(request, "/study")
-        given = site.store.given(who.session.token, "consent")
+        given, agreed_at = site.store.consent_given(who.session.token)
         saved = {"content-disposition": 'attachment; filename="consent.txt"'}
-        text = "\n".join(consent_lines(site, who.session, given)) + "\n"
+        text = "\n".join(consent_lines(site, who.session, given, agreed_at)) + "\n"
         return PlainTextResponse(text, headers=saved)
 
     @router.get("/withdraw")
@@ -152,7 +155,7 @@ def leaving_routes(part_of: "Callable[[Request], Participation]") -> APIRouter:
             return part_of(request).leave(request, who.session, WITHDRAWN, "/withdrawn")
         if chosen != _KEEP:
             return withdraw_page(site, who.session, 422)
-        ending = Ending(WITHDRAWN, code=site.code(WITHDRAWN))
+        ending = Ending(WITHDRAWN, code=site.code(WITHDRAWN, who.session.wave))
         site.store.end(who.session.token, ending, now=site.clock())
         return onward(request, "/study")
 

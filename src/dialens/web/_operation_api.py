@@ -56,6 +56,7 @@ class ParticipantInfo(BaseModel):
     participant: str
     rater_kind: str
     recruiter: str
+    wave: int
     cell: str
     attempts: int
     state: str
@@ -87,6 +88,7 @@ class CodeInfo(BaseModel):
     version: str
     recruiter: str
     cell: str
+    wave: int
     state: str
     ended_at: datetime
     paid_at: datetime | None
@@ -141,7 +143,7 @@ def operation_routes(site: Site) -> APIRouter:
         found = [one for one in people() if one.participant == pseudonym]
         if not found:
             raise HTTPException(404, "There is no such participant.")
-        return found[0]
+        return found[-1]
 
     @router.get("/operation")
     def operation() -> OperationInfo:

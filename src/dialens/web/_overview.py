@@ -1,7 +1,8 @@
 """The dashboard's first page: where the study stands, cell by cell; its screens."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
+import polars as pl
 from fastapi import APIRouter, Depends, HTTPException
 from fastapi.responses import RedirectResponse, Response
 
@@ -27,15 +28,17 @@ def overview_routes(desk: Desk) -> APIRouter:
     @router.get("")
     def home(login: LoggedIn) -> Response:
         seen = watch.overview(desk.now())
-        return desk.page("home", login, seen=seen, stands=stands(desk), does=_DOES, why=KINDS)
+        waves = site.store.waves(site.study.hash, now=desk.now())
+        how = stands(desk)
+        return desk.page("home", login, seen=seen, waves=waves, stands=how, does=_DOES, why=KINDS)
 
     @router.get("/screens")
     def screens(login: LoggedIn) -> Response:
         seen = watch.overview(desk.now())
-        cells = {
-            cell.cell: [row for row in seen.dropout if row["cell"] == cell.cell]
-            for cell in seen.cells
-        }
+        cells: dict[str, list[dict[str, Any]]] = {cell.cell: [] for cell in seen.cells}
+        for row in seen.dropout:
+            later = "" if row["wave"] == 1 else f", wave {row['wave']}"
+            cells.setdefault(f"{row['cell']}{later}", []).append(row)
         return desk.page("screens", login, seen=seen, cells=cells)
 
     @router.post("/cells")
@@ -67,7 +70,7 @@ def overview_routes(desk: Desk) -> APIRouter:
 def stands(desk: Desk) -> Standing:
     """Where the study stands now."""
     site = desk.site
-    people = desk.records.participants_frame(site.study.hash)
+    people = desk.records.participants_frame(site.study.hash).filter(pl.col("wave") == 1)
     cells = site.store.progress(site.study.hash)
     running = site.running.now()
     wanted = sum(cell.target for cell in cells)
@@ -75,7 +78,7 @@ def stands(desk: Desk) -> Standing:
         cells,
         min(people["begun_at"].drop_nulls(), default=None),
         desk.now(),
-        finished=people.filter(people["state"] == COMPLETED).height,
+        finished=people.filter(pl.col("state") == COMPLETED).height,
         cost=desk.platform.recruiter(running).estimate(running, max(wanted, 1)),
     )
 

@@ -14,13 +14,10 @@ import json
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Annotated
 
 from fastapi import Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import JSONResponse, Response
-from pydantic import BaseModel, ConfigDict
-from pydantic import Field as Setting
 
 from dialens.studies import (
     JSON,
@@ -45,12 +42,13 @@ from dialens.studies.store import (
 )
 from dialens.studies.texts import Texts
 from dialens.web._chat import ANSWER, Caller, Chats
+from dialens.web._coming_back import wave_after, wave_page
 from dialens.web._cookies import Visit
 from dialens.web._early import ENDED, FULL, early_page
 from dialens.web._ending import end_page
 from dialens.web._forms import (
-    PageEvent,
     ScreenAnswer,
+    SentEvents,
     answers_of,
     onward,
     wants_json,
@@ -63,20 +61,8 @@ from dialens.web._refusal import Refusal
 from dialens.web._site import SessionCache, Site
 
 _HERE = "/study"
-_NAME = r"^[A-Za-z0-9_.:-]{1,64}$"
 _GRACE_S = 0.25
 _SESSIONS = 320  # as many as the planner keeps plans of
-
-
-class SentEvents(BaseModel):
-    """What a page sends between submissions."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    ticket: str = Setting(max_length=100)
-    page: Annotated[str, Setting(pattern=_NAME)]
-    screen: Annotated[str, Setting(max_length=200)]
-    events: list[PageEvent] = Setting(default_factory=list, max_length=500)
 
 
 @dataclass(frozen=True)
@@ -108,7 +94,7 @@ class Participation:
         if caller is None:
             return onward(request, "/")
         if caller.session.state in ENDED:
-            return early_page(request, self.site, caller.session.state)
+            return early_page(request, self.site, caller.session.state, wave=caller.session.wave)
         if self._finished(caller):
             return self._end(request, caller)
         self.site.check_device(request)
@@ -161,8 +147,7 @@ class Participation:
             paradata=sent.paradata,
         )
         if follows.outcome is not None:
-            agreed = session.placed_at is not None
-            submission = ending(submission, site.study, follows, agreed=agreed)
+            submission = ending(submission, site.study, follows, session)
         try:
             if screen.kind == "consent":
                 session = await run_in_threadpool(self._admit, session)
@@ -256,6 +241,14 @@ class Participation:
                 break
             index = receipt.index
         return index
+
+    def coming_back(self, request: Request) -> Response:
+        """When somebody who completed a part may take the next; the current screen otherwise."""
+        caller = self._caller(request)
+        following = None if caller is None else self.site.next_wave(caller.session)
+        if caller is None or following is None:
+            return onward(request, _HERE)
+        return wave_page(request, self.site, caller.session, following, caller.visit.visitor)
 
     def caller(self, request: Request) -> Caller | None:
         """Who has a session, for pages other than those of screens."""
@@ -373,14 +366,15 @@ class Participation:
         code = site.complete(caller.session)
         if wants_json(request):
             return JSONResponse({"code": code})
-        language = caller.session.language
+        language, visitor = caller.session.language, caller.visit.visitor
         return end_page(
             site,
             site.pages_in(language),
             end_screen(site.running.now().said_in(language).design),
             code,
             caller.visit.arrival,
-            next_ticket=site.cookies.ticket(NEXT, caller.visit.visitor),
+            next_ticket=site.cookies.ticket(NEXT, visitor),
+            wave=wave_after(site, caller.session, visitor),
         )
 
 

@@ -8,11 +8,12 @@ from dialens.studies import NO_CONSENT
 from dialens.studies.store import Blocked, SessionOver, StudyFull, UnknownSession
 from dialens.web._arrival import NotRecruited, WrongDevice
 from dialens.web._chat import chat_routes
+from dialens.web._coming_back import WAVE
 from dialens.web._early import FULL, early_page, why_over
 from dialens.web._entrance import Entrance
-from dialens.web._forms import SentAnswer, SentForm, onward, wants_json
+from dialens.web._forms import SentAnswer, SentEvents, SentForm, onward, wants_json
 from dialens.web._leaving import leaving_routes
-from dialens.web._participant import Participation, SentEvents
+from dialens.web._participant import Participation
 from dialens.web._site import Site
 from dialens.web._versions import Versions
 
@@ -80,6 +81,13 @@ def participant_routes(site: Site) -> APIRouter:
         except SessionOver as error:
             said = why_over(site.pages_for(request).texts, error)
             return _sorry(request, site, "over_title", said, error, error.state)
+
+    @router.get(WAVE)
+    def wave(request: Request) -> Response:
+        try:
+            return versions.of(request).coming_back(request)
+        except SessionOver:  # the page says so
+            return onward(request, "/study")
 
     @router.post("/study")
     async def answer(request: Request, sent: SentAnswer) -> Response:

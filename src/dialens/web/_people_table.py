@@ -6,10 +6,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from datetime import datetime
 
+import polars as pl
+
 from dialens.studies.store import OperationStore, StudyRecord
 from dialens.web._site import Site
 from dialens.web._watching import RaterQuality, Watch
 
+_AND = ", "
 EXCLUDED = "excluded"
 """Beside the states of a session: somebody who is left out of the analysis."""
 
@@ -20,18 +23,19 @@ class PersonRow:
 
     Attributes:
         participant: The pseudonym.
-        state: Of the last attempt.
+        state: Of the last attempt, as times are.
         excluded: Whether they are left out of the analysis.
         cell: The condition.
         version: Of the study.
         begun_at: When the last attempt began.
         minutes: From then to its end; none while it is under way.
         flags: What should be looked at twice; none where it is not known.
-        code: The completion code.
+        code: The completion code; with commas between where they came back and got more.
         paid_at: When they were paid, as far as the database was told.
         excluded_at: When they were excluded.
         excluded_why: The reason.
         rater_kind: `human`, `llm` or `simulated`.
+        wave: The last part of the study that they began.
     """
 
     participant: str
@@ -47,6 +51,12 @@ class PersonRow:
     excluded_at: datetime | None
     excluded_why: str | None
     rater_kind: str
+    wave: int
+
+    @property
+    def codes(self) -> list[str]:
+        """All completion codes."""
+        return (self.code or "").split(_AND)
 
 
 Key = Callable[[PersonRow], tuple[bool, str | float | datetime]]
@@ -64,6 +74,7 @@ SORTS: Mapping[str, Key] = {
     "participant": _key(lambda row: row.participant, ""),
     "state": _key(lambda row: EXCLUDED if row.excluded else row.state, ""),
     "cell": _key(lambda row: row.cell, ""),
+    "wave": _key(lambda row: float(row.wave), 0.0),
     "version": _key(lambda row: row.version.zfill(8), ""),
     "begun": _key(lambda row: row.begun_at.timestamp(), 0.0),
     "minutes": _key(lambda row: row.minutes, 0.0),
@@ -153,7 +164,11 @@ class People:
 
     def _of(self, record: StudyRecord) -> list[PersonRow]:
         raters = self._raters(record.hash)
-        table = OperationStore(self._site.store, "dashboard").participants_frame(record.hash)
+        waves = OperationStore(self._site.store, "dashboard").participants_frame(record.hash)
+        last = waves.group_by("rater", maintain_order=True).agg(
+            pl.exclude("code").last(), pl.col("code").drop_nulls().str.join(_AND)
+        )
+        table = last.with_columns(pl.col("code").replace("", None))
         return [
             PersonRow(
                 row["rater"],
@@ -169,6 +184,7 @@ class People:
                 row["excluded_at"],
                 row["excluded_why"],
                 row["rater_kind"],
+                row["wave"],
             )
             for row in table.iter_rows(named=True)
         ]

@@ -65,7 +65,7 @@ def people_routes(desk: Desk) -> APIRouter:
             for holder in desk.records.code_holders(code)
             if holder.study == desk.site.study.name
         ]
-        if len(holders) == 1:
+        if len({holder.participant for holder in holders}) == 1:
             query = urlencode({"code": holders[0].code})
             return RedirectResponse(f"{desk.home}/people/{holders[0].participant}?{query}", 303)
         if holders:
@@ -166,7 +166,7 @@ def _person_page(
         flags=FLAGS,
         attempts=[_attempt_shown(desk, history) for history in attempts],
         changes=changes,
-        verified=bool(code) and code == row.code,
+        verified=code if code in row.codes else "",
         sorry=sorry,
     )
 

@@ -97,9 +97,11 @@ class _ChosenPlanner(Planner):
         super().__init__(study)
         self._chosen = cell, seed
 
-    def screens(self, cell: str, seed: int, language: str | None = None) -> tuple[Screen, ...]:
+    def screens(
+        self, cell: str, seed: int, language: str | None = None, wave: int = 1
+    ) -> tuple[Screen, ...]:
         """The screens of the chosen cell and seed."""
-        return super().screens(*self._chosen, language)
+        return super().screens(*self._chosen, language, wave)
 
 
 @dataclass

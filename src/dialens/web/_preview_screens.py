@@ -61,18 +61,22 @@ class PreviewPlace:
         screen: The id of the screen; `welcome` for the page before the first, or how a
             participation ends early. Of what is not there, the first is shown.
         language: One of the study's languages; its own if empty.
+        wave: The part of the study, from 1.
     """
 
     cell: str
     seed: int
     screen: str
     language: str = ""
+    wave: int = 1
 
     def address(self, home: str) -> str:
         """Where the screen is shown."""
         query = {"cell": self.cell, "seed": str(self.seed), "screen": self.screen}
         if self.language:
             query["language"] = self.language
+        if self.wave > 1:
+            query["wave"] = str(self.wave)
         return f"{home}/screen?{urlencode(query)}"
 
 
@@ -81,8 +85,9 @@ def _place(
     seed: Annotated[int, Query(ge=0, lt=2**31)] = 0,
     screen: Annotated[str, Query(max_length=200)] = WELCOME,
     language: Annotated[str, Query(max_length=35)] = "",
+    wave: Annotated[int, Query(ge=1, le=100)] = 1,
 ) -> PreviewPlace:
-    return PreviewPlace(cell, seed, screen, language)
+    return PreviewPlace(cell, seed, screen, language, wave)
 
 
 _Place = Annotated[PreviewPlace, Depends(_place)]
@@ -138,7 +143,9 @@ def cell_or_first(study: Study, cell: str) -> str:
 
 
 def _screens(site: Site, place: PreviewPlace) -> tuple[Screen, ...]:
-    return site.planner.screens(place.cell, place.seed, place.language or None)
+    if place.wave > 1 + len(site.study.design.waves):
+        raise HTTPException(404, "There is no such wave.")
+    return site.planner.screens(place.cell, place.seed, place.language or None, place.wave)
 
 
 def _pages(site: Site, place: PreviewPlace) -> Pages:
@@ -157,13 +164,17 @@ def outline(site: Site, place: PreviewPlace) -> dict[str, JSON]:
         place: Whose screens; of the first cell, if the one that is named is not there (any more).
     """
     study = site.study
-    place = replace(place, cell=cell_or_first(study, place.cell))
+    waves = ["first", *study.design.waves]
+    known = cell_or_first(study, place.cell)
+    place = replace(place, cell=known, wave=min(place.wave, len(waves)))
     title = _study(site, place).design.title
     welcome = {"id": WELCOME, "kind": WELCOME, "label": title, "mark": ""}
     return {
         "title": title,
         "cells": [cell.name for cell in study.cells],
         "languages": list(study.languages),
+        "waves": waves,
+        "wave": place.wave,
         "cell": place.cell,
         "screens": [welcome, *(_entry(screen) for screen in _screens(site, place))],
     }

@@ -14,11 +14,11 @@ from starlette.requests import Request
 
 from dialens.agents import Agent
 from dialens.base import DialensError, counted, first_line
-from dialens.studies import Screen, Study, estimate, media_files
+from dialens.studies import NextWave, Screen, Study, estimate, media_files, next_wave
 from dialens.studies.design import MTurkRecruiter
 from dialens.studies.plan import Planner
 from dialens.studies.recruiters import Return, completion_code, recruiters
-from dialens.studies.store import ConversationStore, Session, Store, StudyRecord
+from dialens.studies.store import COMPLETED, ConversationStore, Session, Store, StudyRecord
 from dialens.studies.texts import Texts
 from dialens.web._arrival import Arrival, WrongDevice
 from dialens.web._cookies import CookieJar, LoginScope
@@ -234,9 +234,25 @@ class Site:
             held[kind.names(settings)[0]] = arrival.worker
         return kind.back(settings, code, held)
 
-    def code(self, outcome: str = "completed") -> str | None:
+    def code(self, outcome: str = "completed", wave: int = 1) -> str | None:
         """The study's own code for how a participation ends; the platform knows the same."""
-        return completion_code(self.running.now(), outcome)
+        return completion_code(self.running.now(), outcome, wave)
+
+    def version_of(self, session: Session) -> "Site":
+        """The same study in the version that a session is of."""
+        return self.versions.get(session.study, self)
+
+    def minutes_of(self, wave: int) -> int:
+        """What a part takes, roughly, in the longest cell."""
+        if wave == 1:
+            return self.minutes
+        return round(max(cell.minutes for cell in estimate(self.study, wave=wave).cells))
+
+    def next_wave(self, session: Session) -> NextWave | None:
+        """What somebody may come back for who completed a session; none if nothing."""
+        if session.state != COMPLETED or session.excluded or session.ended_at is None:
+            return None
+        return next_wave(self.running.now().design.waves, session.wave, session.ended_at)
 
     def check_device(self, request: Request, measured: str = "") -> None:
         """Refuse a device that the study is not for.
@@ -256,12 +272,13 @@ class Site:
 
     def screens(self, session: Session) -> tuple[Screen, ...]:
         """What the owner of a session sees, from the first screen to the last."""
-        return self.planner.screens(session.cell, session.seed, session.language)
+        return self.planner.screens(session.cell, session.seed, session.language, session.wave)
 
     def complete(self, session: Session) -> str:
         """End a session that stands at its last screen; gives the completion code."""
         asked = len(self.screens(session)) - 1
-        return self.store.complete(session.token, screens=asked, now=self.clock(), code=self.code())
+        code = self.code(wave=session.wave)
+        return self.store.complete(session.token, screens=asked, now=self.clock(), code=code)
 
     def tie_breaker(self) -> int:
         """A random number that decides between equally empty cells."""

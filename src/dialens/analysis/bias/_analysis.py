@@ -14,6 +14,7 @@ from dialens.analysis.bias._effects import effects
 from dialens.analysis.bias._paper import PaperTable, paper_tables, split_effects
 from dialens.analysis.bias._raters import FLAGS, RaterFlags, flag_raters, robustness
 from dialens.analysis.bias._response_biases import response_biases
+from dialens.analysis.bias._retest import FEW_ITEMS, retest
 from dialens.analysis.bias._scales import LOG, Note
 from dialens.analysis.people import People, what_people_said
 from dialens.base import DialensError, one_thread
@@ -57,6 +58,7 @@ class StudyAnalysis:
         labels: What each item is, where ratings are labels: by majority, and by two models.
         label_raters: How far each rater is trusted by these models.
         people: What people said of the agents.
+        retest: How far raters agree with themselves in later waves.
     """
 
     data: StudyData
@@ -74,6 +76,7 @@ class StudyAnalysis:
     labels: pl.DataFrame
     label_raters: pl.DataFrame
     people: People
+    retest: pl.DataFrame
 
     def table(self, key: str) -> pl.DataFrame:
         """A table of the paper by key, e.g. `table5`; empty if it could not be made."""
@@ -107,6 +110,7 @@ class StudyAnalysis:
             "split_effects": self.split_effects.to_dicts(),
             "response_biases": self.response_biases.to_dicts(),
             "category_agreement": self.categories.to_dicts(),
+            "retest": self.retest.to_dicts(),
             "labels": self.labels.to_dicts(),
             "label_raters": self.label_raters.to_dicts(),
             "variance": self.variance.to_dicts(),
@@ -190,7 +194,9 @@ def _analysed(
     silent = others.filter(pl.col("value").is_null() & pl.col("reason").is_not_null())
     unknown = [Note(f"{r['bias']} ({r['of']})", r["reason"]) for r in silent.iter_rows(named=True)]
     left_out = [Note(f"quality {quality}", reason) for quality, reason in people.notes]
-    notes = (*data.notes, *left_out, *missing, *unknown, *_few_with_holes(paper), *flags.notes)
+    again = retest(data.ratings, data.again, dict(data.normalise), confidence=draws.confidence)
+    known = (*_few_with_holes(paper), *_few_again(again))
+    notes = (*data.notes, *left_out, *missing, *unknown, *known, *flags.notes)
     return StudyAnalysis(
         data,
         draws,
@@ -207,6 +213,7 @@ def _analysed(
         item_labels(data),
         label_raters(data),
         people,
+        again,
     )
 
 
@@ -225,6 +232,14 @@ def _few_with_holes(paper: Sequence[PaperTable]) -> list[Note]:
             "them did not rate are a little too narrow: 92 % instead of 95 % hold",
         )
     ]
+
+
+def _few_again(again: pl.DataFrame) -> list[Note]:
+    """Says where intervals of test–retest agreement are known to be too narrow."""
+    if not again.filter(pl.col("n_items") < FEW_ITEMS, pl.col("low").is_not_null()).height:
+        return []
+    told = f"intervals from fewer than {FEW_ITEMS} items are too narrow: 87 to 90 % instead of 95 %"
+    return [Note("test–retest agreement", f"{told} hold")]
 
 
 def variance_shares(data: StudyData, *, confidence: float = 0.95) -> pl.DataFrame:

@@ -2,11 +2,12 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import polars as pl
 
+from dialens.analysis.bias._retest import without_repeated
 from dialens.analysis.bias._scales import (
     LEFT_OUT,
     Note,
@@ -54,6 +55,7 @@ class StudyData:
         factors: Factors of the design with at least two levels.
         normalise: What `normalised` holds of each quality, `log` or `none`; choices have no entry.
         notes: What was left out, and why.
+        again: Ratings of later waves of things that the rater had judged before.
     """
 
     ratings: pl.DataFrame
@@ -62,6 +64,7 @@ class StudyData:
     factors: tuple[str, ...]
     normalise: Mapping[str, str]
     notes: tuple[Note, ...]
+    again: pl.DataFrame = field(default_factory=pl.DataFrame)
 
     @property
     def qualities(self) -> list[str]:
@@ -95,7 +98,10 @@ class StudyData:
         kept = self.ratings.filter(~pl.col("rater").is_in(list(raters)))
         left = self.raters.filter(~pl.col("rater").is_in(list(raters)))
         answers = self.answers.filter(~pl.col("rater").is_in(list(raters)))
-        return replace(self, ratings=kept, raters=left, answers=answers)
+        again = self.again
+        if again.height:
+            again = again.filter(~pl.col("rater").is_in(list(raters)))
+        return replace(self, ratings=kept, raters=left, answers=answers, again=again)
 
 
 def study_data(
@@ -130,6 +136,7 @@ def study_data(
     notes: list[Note] = []
     table = _factors(ratings).with_columns(rated_items(ratings).alias("item"))
     table = name_choices(_usable(table, notes))
+    table, again = without_repeated(table, notes)
     how = how_normalised(table.filter(~is_choice(table)), normalise, notes)
     table = _timed(normalised(table, how, notes))
     scale_notes(table, notes)
@@ -145,7 +152,8 @@ def study_data(
             notes.append(Note(f"effects of {name}", f"the ratings have no factor `{name}`"))
     _lopsided(table, notes)
     asked = _asked(answers, notes)
-    return StudyData(table, _raters(table, asked), asked, tuple(varied), how, tuple(notes))
+    people = _raters(table, asked)
+    return StudyData(table, people, asked, tuple(varied), how, tuple(notes), again)
 
 
 def _factors(ratings: pl.DataFrame) -> pl.DataFrame:

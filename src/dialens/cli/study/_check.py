@@ -74,6 +74,13 @@ def check(
     if agents is not None:
         print(agents)
     _cells(estimated)
+    for number, (name, wave) in enumerate(design.waves.items(), start=2):
+        longest = max(cell.minutes for cell in estimate(loaded, seed=seed, wave=number).cells)
+        until = "" if wave.within_hours is None else f" to {wave.within_hours:g}"
+        print(
+            f"Wave {number} ({name}): from {wave.after_hours:g}{until} hours after the part "
+            f"before, {wave.items} items, about {longest:.0f} minutes"
+        )
     most = screens if screens is not None else _SCREENS if cell else 0
     if most:
         print(f"\nA participant in {chosen} (seed {seed}):\n")

@@ -62,16 +62,17 @@ def _told(holder: "CodeHolder") -> str:
     return (
         f"{holder.code}: {holder.participant}, {holder.state} at {holder.ended_at:%Y-%m-%d %H:%M} "
         f"UTC, {holder.study} version {holder.version}, cell {holder.cell}, by {holder.recruiter}, "
-        f"{money}{left_out}"
+        f"{f'wave {holder.wave}, ' if holder.wave > 1 else ''}{money}{left_out}"
     )
 
 
 def _mark(
     operating: "OperationStore", entry: str, holders: Sequence["CodeHolder"], *, paid: bool
 ) -> None:
-    if len(holders) > 1:
+    people = {holder.participant for holder in holders}
+    if len(people) > 1:
         raise DialensError(
-            f"{len(holders):,} people have the code {entry!r}: it does not say who is paid."
+            f"{len(people):,} people have the code {entry!r}: it does not say who is paid."
         )
-    for holder in holders:
-        operating.mark_paid(holder.participant, paid=paid, now=datetime.now(UTC))
+    for participant in people:
+        operating.mark_paid(participant, paid=paid, now=datetime.now(UTC))

@@ -3,6 +3,7 @@
 import csv
 import sys
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, TextIO
 
@@ -10,15 +11,21 @@ import typer
 
 from dialens.base import DialensError, atomic_file, counted
 from dialens.cli._options import shown
-from dialens.cli.study._database import DatabaseOption, StudyPath, database_of
+from dialens.cli.study._database import (
+    DatabaseOption,
+    StudyPath,
+    database_of,
+    recorded_versions,
+)
 from dialens.cli.study._extra import studies_extra
 
 
 def links(
     study: StudyPath,
     url: Annotated[
-        str, typer.Option("--url", help="Where the study is served: https://study.example.org/")
-    ],
+        str | None,
+        typer.Option("--url", help="Where the study is served: https://study.example.org/"),
+    ] = None,
     count: Annotated[
         int | None, typer.Option("-n", min=1, max=100_000, help="So many links, numbered.")
     ] = None,
@@ -26,35 +33,91 @@ def links(
         Path | None,
         typer.Option("--ids", metavar="FILE.csv", help="People with a column id; others are kept."),
     ] = None,
+    wave: Annotated[
+        str | None,
+        typer.Option("--wave", help="Whom to invite to a later wave: its number or name."),
+    ] = None,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="CSV file for the links; printed if not given."),
     ] = None,
     db: DatabaseOption = None,
 ) -> None:
-    """Make a personal link for each person on a list, for a study that lets in nobody else.
+    """Make a personal link for each person on a list, or list whom to invite to a later wave.
 
     The study file says so: `recruiter: {kind: personal}`. A link holds the id, encrypted with the
     key of the study's database. The same person always gets the same link. Who opens it again, on
     whatever device, goes on, begins anew or is not let in, as `resume` in the study file says.
 
+    With --wave, the list holds everybody who completed the part before, with the time in which the
+    wave is open to them and, unless a platform invites them by their ids, a link. That ids were
+    read is logged.
+
     [bold]Examples[/]
 
       dialens study links anchoring -n 50 --url https://study.example.org/ -o links.csv
       dialens study links anchoring --ids people.csv --url https://study.example.org/ -o links.csv
+      dialens study links anchoring --wave 2 --url https://study.example.org/ -o second.csv
     """
     with studies_extra():
         from dialens.studies import load_study
         from dialens.studies.recruiters import numbered_people, personal_links, read_people
         from dialens.studies.store import Store
-    if (count is None) == (ids is None):
-        raise DialensError("Give -n for numbered links, or --ids for a list of people.")
-    people = numbered_people(count or 0) if ids is None else read_people(ids)
-    loaded = load_study(study)
+    if [count, ids, wave].count(None) != 2:
+        raise DialensError(
+            "Give one of -n for numbered links, --ids for a list of people, and --wave for those "
+            "who may come back."
+        )
     if output is not None and output.exists():
         raise DialensError(f"{output} exists. Name a new file.")
+    if wave is not None:
+        _invite(study, db, wave, url, output)
+        return
+    people = numbered_people(count or 0) if ids is None else read_people(ids)
+    if url is None:
+        raise DialensError("Give --url, where the study is served: https://study.example.org/")
+    loaded = load_study(study)
     with Store.open(database_of(study, db)) as store:
         made = personal_links(loaded, store.secrets, url, people)
+    _give(made, output)
+    if output is not None:
+        print(f"{shown(output)}: {counted(len(made), 'link', 'links')} to {loaded.design.title}.")
+        print("Whoever has a link takes part as that person: send each to its owner alone.")
+
+
+def _invite(study: Path, db: str | None, named: str, url: str | None, output: Path | None) -> None:
+    """List whom to invite to a later wave."""
+    from dialens.studies import wave_number
+    from dialens.studies.recruiters import completion_code, wave_invitations
+    from dialens.studies.store import OperationStore
+
+    with recorded_versions(study, db, None, every=False) as (store, records):
+        record = records[-1]
+        running = record.study
+        wave = wave_number(running.design, named)
+        found = OperationStore(store, "command").returning(record.hash, wave, now=datetime.now(UTC))
+        made, unknown = wave_invitations(running, store.secrets, url, found)
+    _give(made, output)
+    if output is None:
+        return
+    print(
+        f"{shown(output)}: {counted(len(made), 'person', 'people')} to invite to wave {wave} of "
+        f"{running.design.title}."
+    )
+    code = completion_code(running, wave=wave)
+    if code is not None:
+        print(f"The completion code of wave {wave} is {code}.")
+    if running.design.recruiter.kind == "prolific":
+        print("On Prolific, make another study with these ids as its custom allow list.")
+    if unknown:
+        print(
+            f"{counted(unknown, 'more person is', 'more people are')} known by the browser alone: "
+            "they can come back in it, and cannot be written to."
+        )
+
+
+def _give(made: Sequence[Mapping[str, str]], output: Path | None) -> None:
+    """Write the list, or print it."""
     if output is None:
         _write(made, sys.stdout)
         return
@@ -62,8 +125,6 @@ def links(
         scratch.chmod(0o600)
         with scratch.open("w", encoding="utf-8", newline="") as file:
             _write(made, file)
-    print(f"{shown(output)}: {counted(len(made), 'link', 'links')} to {loaded.design.title}.")
-    print("Whoever has a link takes part as that person: send each to its owner alone.")
 
 
 def _write(people: Sequence[Mapping[str, str]], file: TextIO) -> None:

@@ -17,7 +17,7 @@ from dialens.cli.study._database import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dialens.studies.store import CellProgress, Store, StudyRecord
+    from dialens.studies.store import CellProgress, Store, StudyRecord, WaveProgress
 
 _MOST_SCREENS = 10
 
@@ -51,7 +51,8 @@ def status(
 
 
 def _show(store: "Store", record: "StudyRecord") -> None:
-    store.expire(record.hash, now=datetime.now(UTC))
+    now = datetime.now(UTC)
+    store.expire(record.hash, now=now)
     cells = store.progress(record.hash)
     left = store.dropout(record.hash).filter(pl.col("left") > 0)
     times = store.times(record.hash)
@@ -60,6 +61,8 @@ def _show(store: "Store", record: "StudyRecord") -> None:
     wanted, done = sum(c.target for c in cells), sum(c.completed for c in cells)
     print(f"{record.name}, version {record.version}: {done:,} of {wanted:,} completed")
     _cells(cells)
+    for wave in store.waves(record.hash, now=now):
+        print(_wave(wave))
     if times.completed_minutes is not None:
         active = f", {times.active_minutes:.1f} visible" if times.active_minutes else ""
         print(f"Median {times.completed_minutes:.1f} minutes to complete{active}.")
@@ -70,9 +73,10 @@ def _show(store: "Store", record: "StudyRecord") -> None:
     worst = left.sort("left", "index", descending=[True, False])
     for row in worst.head(_MOST_SCREENS).iter_rows(named=True):
         name = row["screen"] or "not submitted by anybody yet"
+        later = "" if row["wave"] == 1 else f", wave {row['wave']}"
         print(
             f"{row['left']:,} of {row['reached']:,} left at screen {row['index'] + 1} of "
-            f"{row['cell']} ({name})"
+            f"{row['cell']}{later} ({name})"
         )
     if left.height > _MOST_SCREENS:
         print(f"… and at {left.height - _MOST_SCREENS} more screens.")
@@ -94,6 +98,21 @@ def _agents(store: "Store", study: str) -> list[str]:
             + (f"failures: {reasons}" if reasons else "no failures")
         )
     return lines
+
+
+def _wave(wave: "WaveProgress") -> str:
+    """How far a later wave is, in a line."""
+    states = {
+        "at it": wave.live,
+        "left": wave.left,
+        "may come now": wave.open,
+        "later": wave.early,
+        "too late": wave.late,
+    }
+    others = ", ".join(f"{n:,} {word}" for word, n in states.items() if n)
+    return f"Wave {wave.number} ({wave.name}): {wave.completed:,} of {wave.awaited:,} completed" + (
+        f"; {others}" if others else ""
+    )
 
 
 def _cells(cells: "Sequence[CellProgress]") -> None:

@@ -34,6 +34,8 @@ _OTHERS = {
 }
 _MOST_NAMED = 4
 _MOST_LEVELS = 8
+_HOURS = 48
+_SAME = "same"
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,7 @@ def findings(analysis: StudyAnalysis) -> list[Finding]:
     return [
         *_clear_first(_design(analysis)),
         *_agreement(analysis),
+        *_retest(analysis),
         *_clear_first(_agreement_differences(analysis)),
         *_clear_first(_pushes(analysis)),
         *_heaping(analysis),
@@ -191,6 +194,26 @@ def _agreement(analysis: StudyAnalysis) -> Iterator[Finding]:
             claim = f"Agreement on {quality} lies between {least} and {most}"
             ends = f"lowest with {_cell(low)} ({bounds(low)}), highest with {_cell(high)}"
             yield Finding(claim, f"ICC(2,k), {ends} ({bounds(high)})", topic="agreement")
+
+
+def _retest(analysis: StudyAnalysis) -> Iterator[Finding]:
+    """How far raters agree with themselves, one sentence a quality and wave."""
+    for row in analysis.retest.drop_nulls("value").iter_rows(named=True):
+        after = "" if row["days"] is None else f" after {_days(row['days'])}"
+        what = f"{number(row['value'], 2)} ({row['statistic']})"
+        if row["statistic"] == _SAME:
+            what = f"{number(row['value'], percent=True)} of the same answers"
+        claim = f"Raters agree with themselves on {row['quality']}{after}: {what}"
+        people = f"{row['n_raters']:,} of {counted(row['awaited'], 'rater')} came back"
+        reach = bounds(row, percent=row["statistic"] == _SAME) if row["low"] is not None else ""
+        reach = f"{reach} for other raters and items" if reach else str(row["reason"])
+        numbers = f"{reach}; {people}, {counted(row['n_pairs'], 'rating')} given twice"
+        yield Finding(claim, numbers, topic="agreement")
+
+
+def _days(days: float) -> str:
+    hours = days * 24
+    return f"{number(hours, 1)} hours" if hours < _HOURS else f"{number(days, 1)} days"
 
 
 def _agreement_differences(analysis: StudyAnalysis) -> Iterator[_Tested]:

@@ -25,6 +25,8 @@ CODEBOOK: dict[str, str] = {
     "f, df1, df2": "F test that items do not differ",
     "statistic, also": "name of a coefficient of agreement on categories",
     "label, share": "what most raters said of an item, and how many of them (table labels)",
+    "awaited, days": "raters who judged the quality the first time, and the median number of days "
+    "until they did again (table retest)",
     "dawid_skene, mace": "label by a model, and _p its probability (table labels); of a rater the "
     "share right and the share known (table label_raters)",
     "n_raters, n_items, n_ratings": "how many the number rests on",
@@ -78,7 +80,13 @@ def _scale(data: StudyData) -> str:
 
 def methods(analysis: StudyAnalysis) -> list[str]:
     """How the numbers came about, in sentences for a paper."""
-    parts = (_study(analysis), _people(analysis), _effects(analysis), _agreement(analysis))
+    parts = (
+        _study(analysis),
+        _people(analysis),
+        _effects(analysis),
+        _agreement(analysis),
+        _retest(analysis),
+    )
     flagged = len(analysis.flags.any_flag)
     last = (
         "P-values were corrected within each table (differences between agents, effects, "
@@ -88,6 +96,16 @@ def methods(analysis: StudyAnalysis) -> list[str]:
         "effects."
     )
     return [part for part in (*parts, last, _over_careful(analysis)) if part]
+
+
+def _retest(analysis: StudyAnalysis) -> str:
+    if not analysis.retest.height:
+        return ""
+    return (
+        "Raters who came back in a later wave and judged the same things again are compared with "
+        "themselves: ICC(A,1) over pairs of rater and item, with intervals from the jackknife over "
+        "raters and items; all else rests on first ratings."
+    )
 
 
 def _over_careful(analysis: StudyAnalysis) -> str:

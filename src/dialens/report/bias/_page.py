@@ -276,7 +276,7 @@ class _Report:
             "of one rating, free of raters’ levels: the fair one for comparing conditions."
         )
         tables = ("table5", "table6", "table7", "table8", "icc_differences")
-        keys = ("categories", "labels", "label_raters", *tables)
+        keys = ("retest", "categories", "labels", "label_raters", *tables)
         blocks: list[Block] = [*self._found("agreement"), *plots, *self._folded(*keys)]
         if blocks:
             yield Section("agreement", "Agreement between raters", [lead, *blocks])

@@ -27,12 +27,40 @@ def study_tables(analysis: StudyAnalysis) -> dict[str, Table]:
 
 
 def _labelled(analysis: StudyAnalysis) -> Iterator[Table]:
-    """Tables that only studies with categories have."""
+    """Tables that only studies with later waves or with categories have."""
+    if analysis.retest.height:
+        yield _retest(analysis)
     if analysis.categories.height:
         yield _categories(analysis)
     if analysis.labels.height:
         yield _labels(analysis)
         yield _label_raters(analysis)
+
+
+def _retest(analysis: StudyAnalysis) -> Table:
+    data = analysis.retest
+    rows = [
+        (
+            row["quality"],
+            f"{row['wave']}",
+            row["statistic"],
+            number(row["value"], 2),
+            interval(row["low"], row["high"], 2),
+            f"{row['n_raters']:,} of {row['awaited']:,}",
+            f"{row['n_items']:,}",
+            f"{row['n_pairs']:,}",
+            number(row["days"], 1),
+            row["reason"] or "",
+        )
+        for row in data.iter_rows(named=True)
+    ]
+    heads = ("Quality", "Wave", "Statistic", "Value", "95 % interval", "Raters", "Items", "Pairs")
+    note = (
+        "Each rater against their own first ratings, absolute agreement; `same` is the share of "
+        "choices made the same way. Intervals over raters and items."
+    )
+    title = "Agreement of raters with themselves"
+    return Table("retest", title, (*heads, "Days", "Why not"), rows, note, data)
 
 
 def _categories(analysis: StudyAnalysis) -> Table:

@@ -18,6 +18,7 @@ from ._pairwise import PAIRS
 from ._panel import TARGETS, raters_needed
 from ._per_category import CATEGORIES
 from ._resampling import RESAMPLES, intervals
+from ._retest import ICC, SAME, Occasions
 
 __all__ = [
     "AGREEMENT",
@@ -25,13 +26,16 @@ __all__ = [
     "COMPONENTS",
     "DECISIONS",
     "FORMS",
+    "ICC",
     "PAIRS",
     "RESAMPLES",
+    "SAME",
     "STATISTICS",
     "TARGETS",
     "Agreement",
     "GeneralizabilityStudy",
     "Icc",
+    "Occasions",
     "RatingMatrix",
     "Weights",
     "analysed_ratings",

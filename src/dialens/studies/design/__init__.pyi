@@ -17,6 +17,7 @@ from ._recruiter import (
     ProviderRecruiter,
     RecruiterSettings,
 )
+from ._waves import Wave
 
 __all__ = [
     "AGENT",
@@ -51,6 +52,7 @@ __all__ = [
     "TalkingAgent",
     "Typing",
     "UtteranceEntry",
+    "Wave",
     "anchor_value",
     "question_field",
     "texts_of",

@@ -26,6 +26,7 @@ from dialens.studies.design._items import (
 from dialens.studies.design._presentation import Presentation
 from dialens.studies.design._questions import AttentionCheck, Name, Questionnaires
 from dialens.studies.design._recruiter import LinkRecruiter, RecruiterSettings
+from dialens.studies.design._waves import Wave, wave_problem
 from dialens.studies.instruments import ChoiceSettings, instrument
 from dialens.studies.recruiters import recruiters
 from dialens.studies.texts import Texts, text_problem
@@ -154,6 +155,8 @@ class Completion(Section):
     """What participants read; that all is saved, in the study's language, if not given."""
     codes: Codes = Codes()
     """Completion codes, by how a participation ends."""
+    waves: dict[Name, Codes] = Setting(default_factory=dict)
+    """The same for further waves, by name."""
 
 
 def _targets(value: Any) -> Any:
@@ -224,6 +227,8 @@ class Design(Section):
     """Whether people who took part in an earlier version may take part in this one."""
     completion: Completion = Completion()
     """What happens at the end."""
+    waves: dict[Name, Wave] = Setting(default_factory=dict)
+    """Further parts for which participants come back later, by name, in this order."""
     recruiter: _Recruiter = LinkRecruiter()
     """Where participants come from and what they get."""
     hypotheses: list[str] = Setting(default_factory=list)
@@ -282,6 +287,19 @@ class Design(Section):
                 "no standard is shown: set presentation.anchor or vary factors.anchor, "
                 "or let the context stay in view",
             )
+        return self
+
+    @model_validator(mode="after")
+    def _waves_are_possible(self) -> Self:
+        sample = self.items.sample
+        problem = wave_problem(
+            self.waves,
+            dict(self.completion.waves),
+            self.recruiter.kind,
+            sampled=sample is not None and sample.by == "participant",
+        )
+        if problem:
+            raise misplaced(*problem)
         return self
 
     @model_validator(mode="after")

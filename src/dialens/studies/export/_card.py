@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from dialens.studies.export._export import Exported
 
 _FILES = (
-    ("participants.parquet", "One row a person: how far they came, flags, exclusions"),
+    ("participants.parquet", "One row a person and wave: how far they came, flags, exclusions"),
     ("ratings.parquet", "One row a rating, with everything that was on the screen"),
     ("questionnaires.parquet", "One row an answer to a question; checks as passed or failed"),
     ("answers.parquet", "Every answer as it was given, with practice and checks, as JSON"),

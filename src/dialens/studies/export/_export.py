@@ -74,8 +74,8 @@ def export(
 ) -> Exported:
     """Write everything a study has collected, of one version or of several together.
 
-    Files: `participants.parquet` (one row a person), `ratings.parquet` (one row a rating, in the
-    columns of `dialens.corpus.RATINGS`, then factors), `questionnaires.parquet`,
+    Files: `participants.parquet` (one row a person and wave), `ratings.parquet` (one row a rating,
+    in the columns of `dialens.corpus.RATINGS`, then factors), `questionnaires.parquet`,
     `answers.parquet` (every answer as it was given), `events.parquet`, `screens.parquet` (every
     screen, with how it was answered), `consents.parquet` (who agreed to what), `changes.parquet`
     (what was changed while people took part), `csv/` (the same as text), `codebook.json`,
@@ -139,7 +139,7 @@ def export(
         answers.height,
         frames["events"].height,
         left_out,
-        people.filter("excluded").height,
+        people.filter("excluded")["rater"].n_unique(),
     )
     with atomic_folder(target, force=force) as scratch:
         if any(one.study.design.conversations is not None for one in versions):

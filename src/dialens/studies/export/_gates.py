@@ -13,6 +13,7 @@ _WHOSE: dict[str, Any] = {
     "rater": pl.String,
     "rater_kind": pl.String,
     "attempt": pl.Int64,
+    "wave": pl.Int64,
     "session_state": pl.String,
 }
 _WHEN: dict[str, Any] = {"answered_at": pl.Datetime("us", "UTC")}

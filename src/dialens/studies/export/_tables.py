@@ -22,6 +22,7 @@ _BESIDE: dict[str, pl.DataType | type[pl.DataType]] = {
     "screen": pl.String,
     "screen_active_ms": pl.Int64,
     "attempt": pl.Int64,
+    "wave": pl.Int64,
     "session_state": pl.String,
     LANGUAGE: pl.String,
     "screen_words": pl.Int64,
@@ -35,6 +36,7 @@ _QUESTIONNAIRES: dict[str, pl.DataType | type[pl.DataType]] = {
     "question": pl.String,
     "answer": pl.String,
     "screen": pl.String,
+    "wave": pl.Int64,
     "answered_at": pl.Datetime("us", "UTC"),
     "session_state": pl.String,
     LANGUAGE: pl.String,
@@ -121,7 +123,7 @@ def _add_ratings(made: _Tables, given: _Given) -> None:
         rows = rating_rows(screen, one, given.answers[one.name])
         if talk is not None:  # the plan knows the conversation, not whose it is
             rows = [
-                rating | {"dialog": dialog_name(row["rater"], str(rating["dialog"]))}
+                rating | {"dialog": dialog_name(row["rater"], str(rating["dialog"]), row["wave"])}
                 for rating in rows
             ]
         if not rows:
@@ -133,6 +135,7 @@ def _add_ratings(made: _Tables, given: _Given) -> None:
         "screen": screen.id,
         "screen_active_ms": row["active_ms"],
         "attempt": row["attempt"],
+        "wave": row["wave"],
         "session_state": row["session_state"],
         LANGUAGE: row[LANGUAGE],
         "screen_words": made.reading.new_words(
@@ -172,7 +175,7 @@ def _add_questions(made: _Tables, given: _Given) -> None:
     told: dict[str, Any] = dict(check_outcomes(given.screen, given.answers))
     if given.screen.kind in _ASKED:
         told = _by_statement(given) | told
-    shared = {name: row[name] for name in ("study", "rater", "rater_kind", "screen")} | {
+    shared = {name: row[name] for name in ("study", "rater", "rater_kind", "screen", "wave")} | {
         "answered_at": row["answered_at"],
         "session_state": row["session_state"],
         LANGUAGE: row[LANGUAGE],

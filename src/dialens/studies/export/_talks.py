@@ -10,6 +10,7 @@ from dialens.corpus import RATINGS, Dialogue, Tables, Turn, write_corpus
 from dialens.corpus import tables as corpus_tables
 from dialens.studies._exchange import ANSWERED
 from dialens.studies._study import Study
+from dialens.studies._waves import FIRST
 from dialens.studies.store import RESTARTED
 
 CONVERSATIONS = "conversations"
@@ -19,14 +20,14 @@ PARTICIPANT = "participant"
 """What participants are called in it."""
 
 
-def dialog_name(rater: str, talk: str) -> str:
+def dialog_name(rater: str, talk: str, wave: int) -> str:
     """What a conversation is called in the tables.
 
     Examples:
-        >>> dialog_name("p-7k2m", "chat-001")
-        'p-7k2m-chat-001'
+        >>> dialog_name("p-7k2m", "chat-001", 1), dialog_name("p-7k2m", "chat-001", 2)
+        ('p-7k2m-chat-001', 'p-7k2m-wave-2-chat-001')
     """
-    return f"{rater}-{talk}"
+    return f"{rater}-{talk}" if wave == FIRST else f"{rater}-wave-{wave}-{talk}"
 
 
 def dialogues(said: pl.DataFrame, greetings: Mapping[str, str]) -> list[Dialogue]:
@@ -54,7 +55,7 @@ def dialogues(said: pl.DataFrame, greetings: Mapping[str, str]) -> list[Dialogue
                 turns.append(Turn(agent, "agent", row["reply"], row["replied_at"], meta=meta))
         if turns and first["ended"] is not None:
             turns[-1].meta = {**(turns[-1].meta or {}), "ended": first["ended"]}
-        named = dialog_name(first["rater"], first["talk"])
+        named = dialog_name(first["rater"], first["talk"], first["wave"])
         made.append(Dialogue(first["system"], agent, named, turns))
     return made
 

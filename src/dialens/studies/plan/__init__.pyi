@@ -1,4 +1,4 @@
-from ._flow import STANDARD_LINE, Planner, end_screen, instructions_screen, plan
+from ._flow import Planner, end_screen, instructions_screen, plan
 from ._gates import (
     Verdict,
     consent_agree,
@@ -11,6 +11,7 @@ from ._gates import (
     verdict,
 )
 from ._ordering import arranged, dealt, latin_square, shuffled
+from ._practice import STANDARD_LINE
 from ._screens import ScreenMaker, judged_screens, rendering, response_label
 
 __all__ = [

@@ -1,9 +1,9 @@
-"""The screens of one participation: a pure function of study, cell and seed.
+"""The screens of one participation: a pure function of study, cell, seed and wave.
 
-The server keeps cell, seed and index, nothing else; after a restart it plans again and goes on.
+The server keeps these and the index, nothing else; after a restart it plans again and goes on.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 
@@ -12,17 +12,24 @@ from dialens.studies._conversations import talk_screens
 from dialens.studies._factors import Condition
 from dialens.studies._items import Candidate, Item
 from dialens.studies._study import Study, quality_label
-from dialens.studies._types import JSON, Cell, Field, Screen
-from dialens.studies.design import LIST, Design, Example, Questionnaire, question_field, texts_of
+from dialens.studies._types import JSON, Cell, Screen
+from dialens.studies._waves import FIRST, item_block, wave_of
+from dialens.studies.design import (
+    LIST,
+    Design,
+    Example,
+    Questionnaire,
+    Wave,
+    question_field,
+    texts_of,
+)
 from dialens.studies.plan._gates import consent_screen, screening_screens, with_comprehension
 from dialens.studies.plan._ordering import arranged, latin_square, shuffled
+from dialens.studies.plan._practice import practice_screens
 from dialens.studies.plan._screens import ScreenMaker, item_screens, rendering
 from dialens.studies.texts import Texts
 
-STANDARD_LINE = "standard_length"
-"""The field that asks for the first line's length, where it has no number yet."""
-
-_WIDEST = 100.0  # what a line's picture is wide
+_RATINGS = "ratings"
 
 
 class _Digits:
@@ -36,7 +43,7 @@ class _Digits:
         return digit
 
 
-def plan(study: Study, cell: Cell | str, seed: int) -> tuple[Screen, ...]:
+def plan(study: Study, cell: Cell | str, seed: int, wave: int = FIRST) -> tuple[Screen, ...]:
     """Everything a participant sees, in order.
 
     Args:
@@ -44,6 +51,8 @@ def plan(study: Study, cell: Cell | str, seed: int) -> tuple[Screen, ...]:
         cell: The participant's condition, or its name.
         seed: The participant's own. What is counterbalanced turns with it: over as many
             consecutive seeds as there are rows, every row of a Latin square occurs once.
+        wave: Which part of the study, from 1. Later ones have ratings, and of the rest what the
+            study file says; cell, seed and levels of factors stay those of the first.
 
     Examples:
         >>> from dialens.studies._examples import TEA
@@ -58,18 +67,42 @@ def plan(study: Study, cell: Cell | str, seed: int) -> tuple[Screen, ...]:
     names = _turned(list(design.qualities), design.presentation.qualities, seed, digits, study.name)
     maker, texts = ScreenMaker(design), texts_of(design)
     start = factors.condition(design, {**own.levels, **factors.within(design)[0]})
-    screens = [
-        *screening_screens(design, "before_consent", texts),
-        consent_screen(design, texts),
-        *screening_screens(design, "after_consent", texts),
-        *_questionnaires(design.questionnaires.before, "before", texts),
-        *with_comprehension(design, instructions_screen(design, own), texts),
-        *_practice(study, maker, start, names, seed),
-        *_ratings(study, maker, own, names, seed, digits),
-        *_questionnaires(design.questionnaires.after, "after", texts),
-        end_screen(design),
-    ]
-    return tuple(screens)
+    parts: dict[str, list[Screen]] = {
+        "screening": screening_screens(design, "before_consent", texts),
+        "consent": [consent_screen(design, texts)],
+        "screening again": screening_screens(design, "after_consent", texts),
+        "questions_before": _questionnaires(design.questionnaires.before, "before", texts),
+        "instructions": with_comprehension(design, instructions_screen(design, own), texts),
+        "practice": practice_screens(study, maker, start, names, seed),
+        _RATINGS: _ratings(study, maker, own, names, seed, digits, wave),
+        "questions_after": _questionnaires(design.questionnaires.after, "after", texts),
+        "end": [end_screen(design)],
+    }
+    later = wave_of(design, wave)
+    if later is not None:
+        shown = {*later.again, _RATINGS, "end"}
+        if "screening" in shown:
+            shown.add("screening again")
+        if "instructions" not in shown:
+            parts["instructions"] = [_welcome_back(design, later, texts)]
+        shown.add("instructions")
+        parts = {name: _in_wave(part, wave) for name, part in parts.items() if name in shown}
+    return tuple(screen for part in parts.values() for screen in part)
+
+
+def _welcome_back(design: Design, wave: Wave, texts: Texts) -> Screen:
+    """What somebody reads who has done this before: a few words, and what the qualities mean."""
+    body: list[dict[str, JSON]] = [{"kind": "text", "text": wave.text or texts.say("wave_text")}]
+    if design.instructions.warning:
+        body.insert(0, {"kind": "warning", "text": design.instructions.warning})
+    return Screen(
+        "instructions", "instructions", texts.say("wave_title"), (*body, *_definitions(design))
+    )
+
+
+def _in_wave(screens: Sequence[Screen], wave: int) -> list[Screen]:
+    """Screens that say which wave they belong to."""
+    return [replace(screen, state={**screen.state, "wave": wave}) for screen in screens]
 
 
 def _turned(names: list[str], order: str, seed: int, digits: _Digits, study: str) -> list[str]:
@@ -95,16 +128,18 @@ class Planner:
         """Plan `study`, keeping the plans of the last `keep` participants."""
         self.study = study
         self._kept = lru_cache(maxsize=keep)(
-            lambda cell, seed, language: plan(study.said_in(language), cell, seed)
+            lambda cell, seed, language, wave: plan(study.said_in(language), cell, seed, wave)
         )
 
-    def screens(self, cell: str, seed: int, language: str | None = None) -> tuple[Screen, ...]:
+    def screens(
+        self, cell: str, seed: int, language: str | None = None, wave: int = FIRST
+    ) -> tuple[Screen, ...]:
         """The same as `plan`, in a language of the study; screens are shared, not to be changed."""
-        return self._kept(cell, seed, language)
+        return self._kept(cell, seed, language, wave)
 
 
-def participant_items(study: Study, cell: Cell, seed: int) -> tuple[Item, ...]:
-    """The items that one participant judges, in the order of the study file."""
+def participant_items(study: Study, cell: Cell, seed: int, wave: int = FIRST) -> tuple[Item, ...]:
+    """The items that one participant judges in a wave, in the order of the study file."""
     if study.lists:
         wanted = {item.id for item in study.lists[int(cell.levels[LIST]) - 1]}
         return tuple(item for item in study.items if item.id in wanted)
@@ -112,19 +147,21 @@ def participant_items(study: Study, cell: Cell, seed: int) -> tuple[Item, ...]:
     if sample is None or sample.by == "study":
         return study.items
     mixed = shuffled(range(len(study.items)), study.name, "sample", seed)
-    return tuple(study.items[place] for place in sorted(mixed[: sample.count]))
+    first = item_block(study.design, wave) * sample.count
+    return tuple(study.items[place] for place in sorted(mixed[first : first + sample.count]))
 
 
 def _presentations(
-    study: Study, cell: Cell, seed: int, digits: _Digits
+    study: Study, cell: Cell, seed: int, digits: _Digits, wave: int
 ) -> list[tuple[Item, Condition, int]]:
     """The items in order, each with its condition and its rank in the study file.
 
     Levels within participants rotate over items by rank and over participants by seed: over as
-    many seeds as there are combinations, every item is seen once under each.
+    many seeds as there are combinations, every item is seen once under each. In a later wave an
+    item that is judged again has the levels it had, and another place.
     """
     design = study.design
-    items = participant_items(study, cell, seed)
+    items = participant_items(study, cell, seed, wave)
     ways = factors.within(design)
     turn = digits.next(len(ways))
     levels = [ways[(rank + turn) % len(ways)] for rank in range(len(items))]
@@ -134,17 +171,19 @@ def _presentations(
         blocks.setdefault(tuple(way[name] for name in blocked if name in way), [])
     for rank, way in enumerate(levels):
         blocks[tuple(way[name] for name in blocked if name in way)].append(rank)
-    turn_of_blocks = digits.next(len(latin_square(len(blocks))))
+    turn_of_blocks = digits.next(len(latin_square(len(blocks)))) + wave - FIRST
     shown = [factors.condition(design, {**cell.levels, **way}) for way in ways]
     order = shown[0].order
     longest = max(len(ranks) for ranks in blocks.values())
     turn_of_items = digits.next(len(latin_square(longest))) if order == "latin_square" else 0
+    turn_of_items += wave - FIRST
     made: list[tuple[Item, Condition, int]] = []
     for block in arranged(list(blocks), "latin_square", turn_of_blocks):
         if order == "latin_square":
             ranks = arranged(blocks[block], order, turn_of_items)
         else:
-            ranks = arranged(blocks[block], order, seed, study.name, "items", block)
+            key = (study.name, "items", block, *_later(wave))
+            ranks = arranged(blocks[block], order, seed, *key)
         made += [(items[rank], shown[(rank + turn) % len(ways)], rank) for rank in ranks]
     return made
 
@@ -156,26 +195,28 @@ def _ratings(
     qualities: Sequence[str],
     seed: int,
     digits: _Digits,
+    wave: int,
 ) -> list[Screen]:
     """Rating screens with gold items mixed in and attention checks between them."""
     design = study.design
     if design.conversations is not None:
-        talks = talk_screens(design, cell, qualities, digits.next)
+        talks = talk_screens(design, cell, qualities, lambda base: digits.next(base) + wave - FIRST)
         after = [s for n, own in enumerate(talks, start=1) for s in (*own, *_attention(design, n))]
         return [*_attention(design, 0), *after]
-    judged = _presentations(study, cell, seed, digits)
+    judged = _presentations(study, cell, seed, digits, wave)
     widest = max(len(item.candidates) for item in study.items)
     rotating = design.presentation.responses == "latin_square" and design.items.unit == "response"
-    turn = digits.next(len(latin_square(widest))) if rotating else 0
-    golden = _golden(study, len(judged), seed)
+    turn = digits.next(len(latin_square(widest))) + wave - FIRST if rotating else 0
+    golden = _golden(study, len(judged), seed, wave)
     screens = _attention(design, 0)
     order = 0
     for place, (item, shown, rank) in enumerate(judged):
         for gold in golden.get(place, ()):
-            candidates = shuffled(gold.candidates, study.name, "responses", gold.id, seed)
+            key = (study.name, "responses", gold.id, *_later(wave), seed)
+            candidates = shuffled(gold.candidates, *key)
             screens += _one(maker, gold, shown, qualities, candidates, "check", order)
             order += 1
-        candidates = _arranged(study, item, rank, turn, seed)
+        candidates = _arranged(study, item, rank, turn, seed, wave)
         screens += _one(maker, item, shown, qualities, candidates, "rating", order)
         order += 1
         screens += _attention(design, place + 1)
@@ -197,21 +238,30 @@ def _one(
     )
 
 
-def _arranged(study: Study, item: Item, rank: int, turn: int, seed: int) -> list[Candidate]:
+def _later(wave: int) -> tuple[object, ...]:
+    """What random orders of a later wave depend on beside the seed."""
+    return () if wave == FIRST else ("wave", wave)
+
+
+def _arranged(
+    study: Study, item: Item, rank: int, turn: int, seed: int, wave: int
+) -> list[Candidate]:
     """The candidates in the order in which they stand on the screen."""
     order = study.design.presentation.responses
     if study.design.items.unit == "turn":
         return list(item.candidates)  # a conversation has its order
     if order == "latin_square":
         return arranged(item.candidates, order, rank + turn)
-    return arranged(item.candidates, order, seed, study.name, "responses", item.id)
+    key = (study.name, "responses", item.id, *_later(wave))
+    return arranged(item.candidates, order, seed, *key)
 
 
-def _golden(study: Study, n_items: int, seed: int) -> dict[int, list[Item]]:
+def _golden(study: Study, n_items: int, seed: int, wave: int) -> dict[int, list[Item]]:
     """Before which item each gold item comes; not before the first, where nobody is tired yet."""
-    places = shuffled(range(1, n_items), study.name, "gold places", seed) or [0]
+    own = (*_later(wave), seed)
+    places = shuffled(range(1, n_items), study.name, "gold places", *own) or [0]
     made: dict[int, list[Item]] = {}
-    for number, gold in enumerate(shuffled(study.gold, study.name, "gold", seed)):
+    for number, gold in enumerate(shuffled(study.gold, study.name, "gold", *own)):
         made.setdefault(places[number % len(places)], []).append(gold)
     return made
 
@@ -252,10 +302,7 @@ def instructions_screen(design: Design, cell: Cell) -> Screen:
         body.append({"kind": "warning", "text": told.warning})
     body.append({"kind": "text", "text": told.text})
     body += [{"kind": "text", "text": text} for key, text in told.when.items() if key in levels]
-    for name, quality in design.qualities.items():
-        if quality.definition:
-            term = quality_label(design, name)
-            body.append({"kind": "definition", "term": term, "text": quality.definition})
+    body += _definitions(design)
     shown = rendering(factors.condition(design, cell.levels))
     body += [
         _example(example, texts.say("example", number=number)) | shown
@@ -263,6 +310,19 @@ def instructions_screen(design: Design, cell: Cell) -> Screen:
     ]
     title = told.title or texts.say("instructions_title")
     return Screen("instructions", "instructions", title, tuple(body))
+
+
+def _definitions(design: Design) -> list[dict[str, JSON]]:
+    """What the qualities mean, as far as the study file says."""
+    return [
+        {
+            "kind": "definition",
+            "term": quality_label(design, name),
+            "text": quality.definition,
+        }
+        for name, quality in design.qualities.items()
+        if quality.definition
+    ]
 
 
 def _example(example: Example, label: str) -> dict[str, JSON]:
@@ -278,75 +338,6 @@ def _example(example: Example, label: str) -> dict[str, JSON]:
         "verdict": example.verdict,
         "why": example.why,
     }
-
-
-def _practice(
-    study: Study, maker: ScreenMaker, shown: Condition, qualities: Sequence[str], seed: int
-) -> list[Screen]:
-    design = study.design
-    texts = texts_of(design)
-    title = texts.say("practice_title")
-    screens = _lines(design, shown, texts, title)
-    for number, item in enumerate(study.practice, start=1):
-        candidates = list(item.candidates)
-        if design.items.unit != "turn":
-            candidates = shuffled(candidates, study.name, "practice", item.id, seed)
-        made = item_screens(
-            maker,
-            item,
-            shown,
-            qualities,
-            candidates,
-            kind="practice",
-            prefix=f"practice-{number:02d}",
-            order=None,
-        )
-        screens += [replace(one, title=title) for one in made]
-    told = design.practice.text or texts.say("practice_text")
-    note: Mapping[str, JSON] = {"kind": "text", "text": told}
-    return [
-        Screen(s.id, s.kind, s.title, (note, *s.body), s.fields, s.deadline_s, s.state)
-        for s in screens
-    ]
-
-
-def _lines(design: Design, shown: Condition, texts: Texts, title: str) -> list[Screen]:
-    """Lines to be judged by length, the classic warm-up for magnitude estimation.
-
-    The number of the standard line is only told where participants also see a numerical anchor
-    later: otherwise practice itself would anchor them, and they give both lines numbers of their
-    own (free modulus). Lines are drawn to one scale, so that their ratios can be seen.
-    """
-    lengths = design.practice.lines
-    if not lengths:
-        return []
-    drawn = [length * min(1.0, _WIDEST / max(lengths)) for length in lengths]
-    modulus = 100.0 if shown.anchor in ("numerical", "both") else None
-    label = texts.say("line_first")
-    if modulus is not None:
-        label = texts.say("line_first_number", number=modulus)
-    made = []
-    for number, length in enumerate(drawn[1:], start=1):
-        body = (
-            {"kind": "line", "label": label, "length": drawn[0]},
-            {"kind": "line", "label": texts.say("line_second"), "length": length},
-        )
-        fields = [_line("length", "line_question", modulus, length, texts)]
-        if modulus is None:
-            fields.insert(0, _line(STANDARD_LINE, "line_first_question", None, drawn[0], texts))
-        made.append(Screen(f"line-{number:02d}", "practice", title, body, tuple(fields)))
-    return made
-
-
-def _line(name: str, key: str, modulus: float | None, length: float, texts: Texts) -> Field:
-    options: dict[str, JSON] = {
-        "modulus": modulus,
-        "prompt": texts.say(key),
-        "quality_label": texts.say("line_length"),
-    }
-    if modulus is not None:
-        options["anchor_value"] = modulus
-    return Field(name, "magnitude", options=options, targets={"1": {"length": length}})
 
 
 def end_screen(design: Design) -> Screen:

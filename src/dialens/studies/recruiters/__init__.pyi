@@ -1,6 +1,13 @@
 from ._bonuses import Due, bonuses_due, pay_bonuses, unsettled
 from ._codes import completion_code, possible_outcomes
-from ._invitations import LONGEST_ID, numbered_people, personal_links, read_people
+from ._invitations import (
+    BY_BROWSER,
+    LONGEST_ID,
+    numbered_people,
+    personal_links,
+    read_people,
+    wave_invitations,
+)
 from ._link import Link
 from ._matching import Matched, match
 from ._mturk import MechanicalTurk
@@ -10,6 +17,7 @@ from ._registry import Access, RecruiterKind, recruiter_of, recruiters
 from ._returning import PROLIFIC_DONE, Return
 
 __all__ = [
+    "BY_BROWSER",
     "LONGEST_ID",
     "PROLIFIC_DONE",
     "REJECTIONS",
@@ -37,4 +45,5 @@ __all__ = [
     "recruiter_of",
     "recruiters",
     "unsettled",
+    "wave_invitations",
 ]

@@ -4,7 +4,7 @@ import csv
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from dialens.base import DialensError
 from dialens.studies._study import Study
@@ -12,11 +12,15 @@ from dialens.studies.design import PersonalRecruiter
 from dialens.studies.recruiters._registry import recruiters
 
 if TYPE_CHECKING:
-    from dialens.studies.store import Secrets
+    from dialens.studies.store import Returning, Secrets
 
 ID, LINK = "id", "link"
 LONGEST_ID = 100
 """Bytes of an id at most: a link holds it."""
+BY_BROWSER = "visitor-"
+"""How ids begin that stand for a browser."""
+
+_PLATFORMS = ("prolific", "mturk", "connect")
 
 
 def numbered_people(count: int) -> list[dict[str, str]]:
@@ -89,18 +93,63 @@ def personal_links(
             f"The recruiter of {study.name} is {study.design.recruiter.kind}, which lets people in "
             "without a personal link. Set `recruiter: {kind: personal}` in the study file."
         )
+    start = _address(study, url)
+    for person in people:
+        if not 0 < len(person[ID].encode("utf-8", "surrogatepass")) <= LONGEST_ID:
+            raise DialensError(f"An id has 1 to {LONGEST_ID} characters; seen: {person[ID]!r}.")
+    return [
+        {**person, LINK: start + secrets.invitation(study.name, person[ID])} for person in people
+    ]
+
+
+def _address(study: Study, url: str) -> str:
+    """An address of the study, up to the id of somebody."""
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.fragment:
         raise DialensError(
             "--url takes where the study is served, e.g. https://study.example.org/; "
             f"seen: {url!r}."
         )
-    for person in people:
-        if not 0 < len(person[ID].encode("utf-8", "surrogatepass")) <= LONGEST_ID:
-            raise DialensError(f"An id has 1 to {LONGEST_ID} characters; seen: {person[ID]!r}.")
-    (name,) = recruiters()["personal"].parameters
+    settings = study.design.recruiter
+    name = recruiters()[settings.kind].names(settings)[0]
     whole = url if parts.path else f"{url}/"
-    start = f"{whole}{'&' if parts.query else '?'}{name}="
-    return [
-        {**person, LINK: start + secrets.invitation(study.name, person[ID])} for person in people
+    return f"{whole}{'&' if parts.query else '?'}{name}="
+
+
+def wave_invitations(
+    study: Study, secrets: "Secrets", url: str | None, people: "Sequence[Returning]"
+) -> tuple[list[dict[str, str]], int]:
+    """Whom to invite to a later wave, and how many cannot be: known by their browser alone.
+
+    Where people come by an address of ours each gets a link; a platform invites by their ids.
+
+    Args:
+        study: To which they come back.
+        secrets: The key of its database.
+        url: Where it is served; not needed where a platform invites.
+        people: Who completed the part before.
+    """
+    known = [one for one in people if one.worker and not one.worker.startswith(BY_BROWSER)]
+    rows = [
+        {
+            ID: str(one.worker),
+            "participant": one.participant,
+            "opens_at": one.wave.opens_at.isoformat(timespec="seconds"),
+            "closes_at": (one.wave.closes_at and one.wave.closes_at.isoformat(timespec="seconds"))
+            or "",
+            "begun": "yes" if one.begun else "no",
+        }
+        for one in known
     ]
+    kind = study.design.recruiter.kind
+    if kind in _PLATFORMS:
+        return rows, len(people) - len(known)
+    if url is None:
+        raise DialensError(
+            "Give --url, where the study is served: each person gets a link of their own."
+        )
+    if kind == "personal":
+        return personal_links(study, secrets, url, rows), len(people) - len(known)
+    start = _address(study, url)
+    linked = [{**row, LINK: start + quote(row[ID], safe="")} for row in rows]
+    return linked, len(people) - len(known)

@@ -9,7 +9,7 @@ Kahneman 1995 estimates the same share).
 import hashlib
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -20,6 +20,7 @@ from dialens.studies._media import names_of
 from dialens.studies._raters import SIMULATED, RaterReply
 from dialens.studies._study import Study
 from dialens.studies._types import JSON, Field, Screen
+from dialens.studies._waves import FIRST
 from dialens.studies.design import CheckedQuestion
 from dialens.studies.instruments import instrument, simulate, validate
 from dialens.studies.plan import STANDARD_LINE, plan
@@ -161,6 +162,7 @@ class SimulatedRater:
         speeds: Whether this person clicks through.
         sleeps: Whether this person does not read.
         leaves_after: Screens after which this person leaves; none for those who stay.
+        wave: The part of the study that this person is in.
     """
 
     world: World
@@ -171,6 +173,7 @@ class SimulatedRater:
     speeds: bool = False
     sleeps: bool = False
     leaves_after: int | None = None
+    wave: int = FIRST
     _screens: list[Screen] = field(default_factory=list, compare=False, repr=False)
 
     @property
@@ -204,7 +207,8 @@ class SimulatedRater:
             self._screens.append(screen)
         if self.leaves_after is not None and len(self._screens) > self.leaves_after:
             return None
-        draw = self.world.draws("reply", self.number, screen.id)
+        later = () if self.wave == FIRST else ("wave", self.wave)
+        draw = self.world.draws("reply", self.number, screen.id, *later)
         before = self._screens[-2] if len(self._screens) > 1 else None
         seconds = screen_seconds(screen, before) * self.pace * float(np.exp(draw.normal(0, 0.35)))
         answers = {one.name: self._answer(draw, screen, one) for one in screen.fields}
@@ -215,6 +219,12 @@ class SimulatedRater:
             return RaterReply(answers | late, limit, overdue=True)
         away = float(np.exp(draw.normal(3, 0.8))) if draw.random() < _AWAY else 0.0
         return RaterReply(answers, round(seconds + away, 3), round(away, 3))
+
+    def returns(self, wave: int) -> "SimulatedRater | None":
+        """The same person in a later wave: opinions stay, noise is drawn anew."""
+        if self.world.draws("returns", self.number, wave).random() < self.world.population.dropout:
+            return None
+        return replace(self, wave=wave, leaves_after=None, _screens=[])
 
     def _answer(self, draw: np.random.Generator, screen: Screen, asked: Field) -> JSON:
         if screen.kind == "consent":

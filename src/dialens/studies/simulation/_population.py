@@ -30,7 +30,7 @@ class Population:
             of a factor of their own whose mean is 1.
         noise: Standard deviation of everything else.
         round_share: Of people whose numbers are multiples of five or ten.
-        dropout: Share of people who leave somewhere on the way.
+        dropout: Share of people who leave somewhere on the way, or stay away from a later wave.
         speeders: Share of people who click through, in about an eighth of the time and with more
             noise.
         inattentive: Share of people whose answers have nothing to do with what they are asked, and

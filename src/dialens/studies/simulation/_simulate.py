@@ -28,6 +28,7 @@ from dialens.studies._participation import (
 )
 from dialens.studies._raters import SIMULATED
 from dialens.studies._study import Study
+from dialens.studies._waves import FIRST
 from dialens.studies.plan import Planner
 from dialens.studies.simulation._people import World
 from dialens.studies.simulation._population import Population
@@ -109,8 +110,9 @@ def simulate_study(
     """Let simulated participants take a study.
 
     They come in the course of the last days, some at the same time, and each gets the place that a
-    person would get. Run again with the same seed and population, it goes on where it was
-    interrupted, and adds participants if more are asked for.
+    person would get. For later waves they come back when these open. Run again with the same seed
+    and population, it goes on where it was interrupted, and adds participants if more are asked
+    for.
 
     Args:
         store: Where answers go. One that holds answers of people is refused.
@@ -143,17 +145,17 @@ def simulate_study(
     entrance = Entrance(store, Planner(study), RECRUITER, clock)
     people = [world.person(number) for number in range(1, participants + 1)]
     known = standing(store, study.hash, RECRUITER, [person.name for person in people])
-    outcomes, gone = list[str](), set[int]()
+    outcomes, gone, waves = list[str](), set[int](), FIRST + len(study.design.waves)
     waiting = list[tuple[datetime, int, Waits]]()
     arrival = record.start
     for person in people:
         gap = world.draws("arrival", person.number).exponential(_GAP_S)
         arrival += timedelta(seconds=float(gap))
         state = known.get(person.name)
-        if state is not None and state[0] == COMPLETED:
+        if state is not None and state[0] == COMPLETED and state[2] == waves:
             outcomes.append(COMPLETED)
             continue
-        if state == (EXPIRED, person.leaves_after):
+        if state == (EXPIRED, person.leaves_after, FIRST):
             gone.add(person.number)
         waits = take_part(entrance, person, tie_breaker=person.tie_breaker())
         waiting.append((arrival, person.number, waits))
@@ -245,7 +247,9 @@ def _recorded(
             "another seed or other options. Use those to go on with it, --fresh to begin anew, "
             "--add to let the new ones join, or another database with --db."
         )
-    start = same[0].start if same else now - _AGO - timedelta(seconds=_GAP_S * participants)
+    back = timedelta(hours=sum(wave.after_hours for wave in study.design.waves.values()))
+    first = now - _AGO - back - timedelta(seconds=_GAP_S * participants)
+    start = same[0].start if same else first
     most = max([participants, *(one.participants for one in same)])
     record = SimulationRecord(seed, population, most, start)
     others = [one.to_json() for one in before if one not in same]

@@ -40,6 +40,7 @@ from ._tables import (
     settings,
     studies,
 )
+from ._waves import Returning, WaveProgress
 
 __all__ = [
     "CHANGES",
@@ -79,6 +80,7 @@ __all__ = [
     "PendingSubmission",
     "Policy",
     "Receipt",
+    "Returning",
     "ScreenVisit",
     "Secrets",
     "Session",
@@ -93,6 +95,7 @@ __all__ = [
     "UnknownParticipant",
     "UnknownSession",
     "UnknownStudy",
+    "WaveProgress",
     "WrongKey",
     "back_up",
     "histories",

@@ -8,6 +8,9 @@ place. `restart` begins again from the first screen, in the same cell, for they 
 earlier attempt stays on record. `block` lets nobody back who has submitted a screen. Who completed
 gets the completed session again, whatever the policy: the page with the code may have been lost.
 Who consented to an earlier version is in that version, unless the study admits them to a later one.
+
+Who completed a part and comes while the next wave is open gets a session of that wave: another
+attempt, with the cell and the seed of the first.
 """
 
 import base64
@@ -23,6 +26,8 @@ from sqlalchemy import Connection, Row, Select, insert, select, update
 from dialens.base import DialensError
 from dialens.corpus import RATER_KINDS
 from dialens.studies._raters import HUMAN
+from dialens.studies._waves import FIRST, next_wave
+from dialens.studies._waves import OPEN as IN_TIME
 from dialens.studies.store._allocation import choose, why_none
 from dialens.studies.store._problems import Blocked, SessionOver, StudyFull
 from dialens.studies.store._secrets import Entropy, Secrets
@@ -53,6 +58,7 @@ from dialens.studies.store._tables import (
     sessions,
     studies,
 )
+from dialens.studies.store._waves import waves_of
 from dialens.studies.texts import Texts
 
 SeedSource = Callable[[], int]
@@ -125,7 +131,7 @@ def begin(
         arrived_at=arrival.now,
     )
     person = connection.execute(new.returning(participants.c.id)).scalar_one()
-    attempt = (person, cell, 1, _free_seed(connection, cell))
+    attempt = (person, cell, 1, _free_seed(connection, cell), FIRST)
     return _started(connection, attempt, arrival, token)
 
 
@@ -187,6 +193,10 @@ def _again(
     connection: Connection, study: Row[Any], person: int, arrival: Arrival, token: str
 ) -> Session:
     row = last_attempt(connection, person)
+    following = _following(study, row, arrival.now)
+    if following is not None:
+        attempt = (person, row.cell_id, row.attempt + 1, row.seed, following)
+        return _started(connection, attempt, arrival, token, placed_at=arrival.now)
     if row.state == COMPLETED or row.outcome is not None or row.placed_at is None:
         return _with_token(connection, row, token, arrival.now)
     if study.resume == "block":
@@ -197,19 +207,31 @@ def _again(
     if study.resume == "restart" and row.position > 0:
         if row.state == EXPIRED and not has_place(connection, row):
             raise _no_place(connection, study)
-        seed = _free_seed(connection, row.cell_id, row.seed)
+        seed = row.seed
+        if row.wave == FIRST:
+            seed = _free_seed(connection, row.cell_id, row.seed)
         connection.execute(
             update(sessions)
             .where(sessions.c.id == row.id)
             .values(state=RESTARTED, ended_at=arrival.now)
         )
-        attempt = (person, row.cell_id, row.attempt + 1, seed)
+        attempt = (person, row.cell_id, row.attempt + 1, seed, row.wave)
         return _started(connection, attempt, arrival, token, placed_at=arrival.now)
     if row.state == EXPIRED and too_old(row, arrival.now):
         raise over(row, arrival.now)
     if row.state == EXPIRED and not revived(connection, row, arrival.now):
         raise _no_place(connection, study)
     return _with_token(connection, row, token, arrival.now)
+
+
+def _following(study: Row[Any], row: Row[Any], now: datetime) -> int | None:
+    """The wave that is open to somebody who completed the one before; none if none is."""
+    if row.state != COMPLETED or row.excluded_at is not None:
+        return None
+    following = next_wave(waves_of(study), row.wave, row.ended_at)
+    if following is None or following.standing(now) != IN_TIME:
+        return None
+    return following.number
 
 
 def _earlier_version(
@@ -266,13 +288,13 @@ def _free_seed(connection: Connection, cell: int, *taken: int) -> int:
 
 def _started(
     connection: Connection,
-    attempt: tuple[int, int, int, int],
+    attempt: tuple[int, int, int, int, int],
     arrival: Arrival,
     token: str,
     *,
     placed_at: datetime | None = None,
 ) -> Session:
-    (person, cell, number, seed), now = attempt, arrival.now
+    (person, cell, number, seed, wave), now = attempt, arrival.now
     new = insert(sessions).values(
         participant_id=person,
         cell_id=cell,
@@ -285,6 +307,7 @@ def _started(
         seen_at=now,
         language=arrival.language,
         placed_at=placed_at,
+        wave=wave,
     )
     session = connection.execute(new.returning(sessions.c.id)).scalar_one()
     add_token(connection, session, token, now)

@@ -6,6 +6,7 @@ import polars as pl
 from sqlalchemy import Connection, case, func, select
 
 from dialens.studies._types import FAILED_COMPREHENSION, NO_CONSENT, SCREENED_OUT, WITHDRAWN
+from dialens.studies._waves import FIRST
 from dialens.studies.store._tables import (
     COMPLETED,
     EXPIRED,
@@ -59,6 +60,7 @@ class CellProgress:
 DROPOUT = pl.Schema(
     {
         "cell": pl.String,
+        "wave": pl.Int64,
         "index": pl.Int64,
         "screen": pl.String,
         "kind": pl.String,
@@ -69,7 +71,8 @@ DROPOUT = pl.Schema(
         "median_active_s": pl.Float64,
     }
 )
-"""One row a screen of a cell: who reached it, submitted it, is at it, left it, how long it took."""
+"""One row a screen of a cell and wave: who reached it, submitted it, is at it, left it, and how
+long it took."""
 
 
 def progress(connection: Connection, study_id: int) -> tuple[CellProgress, ...]:
@@ -82,7 +85,7 @@ def progress(connection: Connection, study_id: int) -> tuple[CellProgress, ...]:
         select(cells.c.name, state, func.count())
         .join(cells, cells.c.id == sessions.c.cell_id)
         .join(participants, participants.c.id == sessions.c.participant_id)
-        .where(cells.c.study_id == study_id, placed)
+        .where(cells.c.study_id == study_id, placed, sessions.c.wave == FIRST)
         .group_by(cells.c.name, state)
     )
     counts = {(cell, how): n for cell, how, n in connection.execute(query)}
@@ -142,11 +145,12 @@ def early_ends(connection: Connection, study_id: int) -> tuple[EarlyEnd, ...]:
 
 
 def completions(connection: Connection, study_id: int) -> dict[str, str]:
-    """The completion codes of those who reached the end, by pseudonym."""
+    """The completion codes of those who reached the end of the first wave, by pseudonym."""
+    done = (sessions.c.state == COMPLETED) & (sessions.c.wave == FIRST)
     query = (
         select(participants.c.pseudonym, sessions.c.code)
         .join(participants, participants.c.id == sessions.c.participant_id)
-        .where(participants.c.study_id == study_id, sessions.c.state == COMPLETED)
+        .where(participants.c.study_id == study_id, done)
     )
     return {row.pseudonym: str(row.code) for row in connection.execute(query)}
 
@@ -161,38 +165,44 @@ def dropout(connection: Connection, study_id: int) -> pl.DataFrame:
     # Who was not let on did not leave; `early_ends` counts them.
     went_on = sessions.c.outcome.is_(None) | (sessions.c.outcome == WITHDRAWN)
     query = (
-        select(cells.c.name, sessions.c.position, sessions.c.state, func.count())
+        select(cells.c.name, sessions.c.wave, sessions.c.position, sessions.c.state, func.count())
         .join(cells, cells.c.id == sessions.c.cell_id)
         .where(cells.c.study_id == study_id, went_on)
-        .group_by(cells.c.name, sessions.c.position, sessions.c.state)
+        .group_by(cells.c.name, sessions.c.wave, sessions.c.position, sessions.c.state)
     )
-    at: dict[str, list[tuple[int, str, int]]] = {}
-    for cell, *there in connection.execute(query):
-        at.setdefault(cell, []).append((there[0], there[1], there[2]))
+    at: dict[tuple[str, int], list[tuple[int, str, int]]] = {}
+    for cell, wave, *there in connection.execute(query):
+        at.setdefault((cell, wave), []).append((there[0], there[1], there[2]))
     seen = _screens(connection, study_id)
     listed = select(cells.c.name).where(cells.c.study_id == study_id).order_by(cells.c.place)
+    names = list(connection.execute(listed).scalars())
     rows = []
-    for cell in connection.execute(listed).scalars():
-        there_now = at.get(cell, [])
-        submitted_last = max((index for name, index in seen if name == cell), default=-1)
+    for cell, wave in sorted(
+        {*at, *(own for own, _ in seen)}, key=lambda own: (names.index(own[0]), own[1])
+    ):
+        there_now = at.get((cell, wave), [])
+        submitted_last = max((index for own, index in seen if own == (cell, wave)), default=-1)
         last = max((p for p, state, _ in there_now if state != COMPLETED), default=-1)
         for index in range(max(last, submitted_last) + 1):
-            screen, kind, n, median = seen.get((cell, index), (None, None, 0, None))
+            found = seen.get(((cell, wave), index), (None, None, 0, None))
+            screen, kind, n, median = found
             here = sum(m for p, state, m in there_now if p == index and state == LIVE)
             left = sum(
                 m for p, state, m in there_now if p == index and state in (EXPIRED, RESTARTED)
             )
-            rows.append((cell, index, screen, kind, n + here + left, n, here, left, median))
+            counts = (n + here + left, n, here, left, median)
+            rows.append((cell, wave, index, screen, kind, *counts))
     return pl.DataFrame(rows, schema=DROPOUT, orient="row")
 
 
 def _screens(
     connection: Connection, study_id: int
-) -> dict[tuple[str, int], tuple[str | None, str | None, int, float | None]]:
-    """For every place in a cell's plan: the usual screen, its kind, submissions, median seconds."""
+) -> dict[tuple[tuple[str, int], int], tuple[str | None, str | None, int, float | None]]:
+    """By cell, wave and place in the plan: the usual screen, its kind, submissions, seconds."""
     query = (
         select(
             cells.c.name,
+            sessions.c.wave,
             submissions.c.position,
             submissions.c.screen,
             submissions.c.kind,
@@ -204,6 +214,7 @@ def _screens(
     )
     schema = {
         "cell": pl.String,
+        "wave": pl.Int64,
         "position": pl.Int64,
         "screen": pl.String,
         "kind": pl.String,
@@ -212,7 +223,7 @@ def _screens(
     rows = [tuple(row) for row in connection.execute(query)]
     screens = (
         pl.DataFrame(rows, schema=schema, orient="row")
-        .group_by("cell", "position")
+        .group_by("cell", "wave", "position")
         .agg(
             pl.col("screen").mode().sort().first(),
             pl.col("kind").mode().sort().first(),
@@ -220,7 +231,9 @@ def _screens(
             pl.col("active_ms").median() / 1000,
         )
     )
-    return {(cell, position): tuple(rest) for cell, position, *rest in screens.iter_rows()}
+    return {
+        ((cell, wave), position): tuple(rest) for cell, wave, position, *rest in screens.iter_rows()
+    }
 
 
 @dataclass(frozen=True)
@@ -239,18 +252,19 @@ class Times:
 
 
 def times(connection: Connection, study_id: int) -> Times:
-    """Median times of a study's participants."""
+    """Median times of a study's participants in the first wave."""
+    first = (cells.c.study_id == study_id) & (sessions.c.wave == FIRST)
     query = (
         select(sessions.c.id, sessions.c.started_at, sessions.c.ended_at)
         .join(cells, cells.c.id == sessions.c.cell_id)
-        .where(cells.c.study_id == study_id, sessions.c.state == COMPLETED)
+        .where(first, sessions.c.state == COMPLETED)
     )
     done = {row.id: row.ended_at - row.started_at for row in connection.execute(query)}
     spent = (
         select(submissions.c.session_id, submissions.c.kind, submissions.c.active_ms)
         .join(sessions, sessions.c.id == submissions.c.session_id)
         .join(cells, cells.c.id == sessions.c.cell_id)
-        .where(cells.c.study_id == study_id, submissions.c.active_ms.is_not(None))
+        .where(first, submissions.c.active_ms.is_not(None))
     )
     rows = [tuple(row) for row in connection.execute(spent)]
     schema = {"session": pl.Int64, "kind": pl.String, "active_ms": pl.Int64}

@@ -34,7 +34,10 @@ _PERSON: _Columns = {
     "rater": (participants.c.pseudonym, pl.String),
     "rater_kind": (participants.c.rater_kind, pl.String),
 }
-_ATTEMPT: _Columns = {"attempt": (sessions.c.attempt, pl.Int64)}
+_ATTEMPT: _Columns = {
+    "attempt": (sessions.c.attempt, pl.Int64),
+    "wave": (sessions.c.wave, pl.Int64),
+}
 _SESSION: _Columns = _ATTEMPT | {
     "session_state": (STATE, pl.String),
     "cell": (cells.c.name, pl.String),

@@ -21,6 +21,7 @@ from dialens.studies.store._registration import set_operation
 from dialens.studies.store._session import find_study, lock_study
 from dialens.studies.store._store import Store
 from dialens.studies.store._tables import CELL_STATES, cells, participants, studies
+from dialens.studies.store._waves import Returning, returning
 
 
 @dataclass(frozen=True)
@@ -139,13 +140,22 @@ class OperationStore:
             log_changes(connection, row.id, [change], by=self.by, who=self.who, now=now)
             return table
 
+    def returning(self, study: str, wave: int, *, now: datetime) -> tuple[Returning, ...]:
+        """Who may come back for a wave, with their ids at the recruiter; logged."""
+        with self.store.database.writing() as connection:
+            row = lock_study(connection, study)
+            found = returning(connection, row, wave, self.store.secrets)
+            change = Change(f"identities exported for wave {wave}", None, len(found))
+            log_changes(connection, row.id, [change], by=self.by, now=now)
+            return found
+
     def changes_frame(self, study: str) -> pl.DataFrame:
         """Everything that was changed (`CHANGES`)."""
         with self.store.database.reading() as connection:
             return log.changes_frame(connection, find_study(connection, study).id)
 
     def participants_frame(self, study: str) -> pl.DataFrame:
-        """Everybody who began (`PARTICIPANTS`)."""
+        """Everybody who began, wave by wave (`PARTICIPANTS`)."""
         with self.store.database.reading() as connection:
             return people.participants_frame(connection, find_study(connection, study).id)
 
@@ -165,13 +175,14 @@ class OperationStore:
             if connection.execute(query).scalar_one_or_none() is not None:
                 return name
             holders = people.code_holders(connection, name)
-        if len(holders) == 1:
-            return holders[0].participant
-        if holders:
+        found = list(dict.fromkeys(holder.participant for holder in holders))
+        if len(found) > 1:
             raise UnknownParticipant(
-                f"{len(holders):,} people have the completion code {name!r}. Name one of them: "
-                f"{', '.join(holder.participant for holder in holders[:5])}."
+                f"{len(found):,} people have the completion code {name!r}. Name one of them: "
+                f"{', '.join(found[:5])}."
             )
+        if found:
+            return found[0]
         return name
 
 

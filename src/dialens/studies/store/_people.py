@@ -27,6 +27,7 @@ _PARTICIPANTS: dict[str, pl.DataType | type[pl.DataType]] = {
     "rater": pl.String,
     "rater_kind": pl.String,
     "recruiter": pl.String,
+    "wave": pl.Int64,
     "cell": pl.String,
     "language": pl.String,
     "attempts": pl.Int64,
@@ -45,7 +46,7 @@ _PARTICIPANTS: dict[str, pl.DataType | type[pl.DataType]] = {
     "code": pl.String,
 }
 PARTICIPANTS = pl.Schema(_PARTICIPANTS)
-"""One row a person; state, cell, times and code are those of the last attempt."""
+"""One row a person and wave; state, cell, times and code are those of the last attempt there."""
 
 IDENTITIES = pl.Schema(
     {
@@ -54,10 +55,11 @@ IDENTITIES = pl.Schema(
         "rater": pl.String,
         "recruiter": pl.String,
         "worker": pl.String,
+        "wave": pl.Int64,
         "completion_code": pl.String,
     }
 )
-"""One row a person: the pseudonym beside what names them elsewhere."""
+"""One row a person and wave: the pseudonym beside what names them elsewhere."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,7 @@ class CodeHolder:
         version: Of the study.
         recruiter: Where the person came from.
         cell: The condition.
+        wave: The part of the study that was completed, from 1.
         state: Of the session.
         ended_at: When it was completed.
         paid_at: When the person was paid, as far as the database was told.
@@ -83,6 +86,7 @@ class CodeHolder:
     version: str
     recruiter: str
     cell: str
+    wave: int
     state: str
     ended_at: datetime
     paid_at: datetime | None
@@ -113,6 +117,7 @@ def participants_frame(connection: Connection, study_id: int) -> pl.DataFrame:
                 participants.c.pseudonym,
                 participants.c.rater_kind,
                 participants.c.recruiter,
+                sessions.c.wave,
                 cells.c.name.label("cell"),
                 sessions.c.language,
                 sessions.c.attempt,
@@ -139,7 +144,7 @@ def _row(row: Any) -> tuple[Any, ...]:
     whole = None if row.ended_at is None else (row.ended_at - row.started_at).total_seconds() / 60
     active = None if row.active_ms is None else float(row.active_ms) / 60_000
     return (
-        *tuple(row)[:14],
+        *tuple(row)[:15],
         whole,
         active,
         row.paid_at,
@@ -160,15 +165,16 @@ def identities_frame(connection: Connection, study_id: int, secrets: Secrets) ->
                 participants.c.pseudonym,
                 participants.c.recruiter,
                 participants.c.worker_sealed,
+                sessions.c.wave,
                 sessions.c.code,
             )
         ),
         study_id,
     )
     rows = []
-    for name, version, pseudonym, recruiter, sealed, code in connection.execute(query):
+    for name, version, pseudonym, recruiter, sealed, wave, code in connection.execute(query):
         worker = None if sealed is None else secrets.unseal(sealed, owner=pseudonym)
-        rows.append((name, version, pseudonym, recruiter, worker, code))
+        rows.append((name, version, pseudonym, recruiter, worker, wave, code))
     return pl.DataFrame(rows, schema=IDENTITIES, orient="row")
 
 
@@ -183,6 +189,7 @@ def code_holders(connection: Connection, code: str) -> tuple[CodeHolder, ...]:
                 studies.c.version,
                 participants.c.recruiter,
                 cells.c.name,
+                sessions.c.wave,
                 STATE,
                 sessions.c.ended_at,
                 participants.c.paid_at,
@@ -206,9 +213,10 @@ def unknown_participant(connection: Connection, participant: str) -> UnknownPart
 
 
 def _last_attempts(query: Select[Any]) -> Select[Any]:
+    """A query over the last session of everybody in each wave."""
     last = (
         select(sessions.c.participant_id, func.max(sessions.c.attempt).label("attempt"))
-        .group_by(sessions.c.participant_id)
+        .group_by(sessions.c.participant_id, sessions.c.wave)
         .subquery()
     )
     return (
@@ -227,4 +235,5 @@ def _last_attempts(query: Select[Any]) -> Select[Any]:
 
 
 def _of_study(query: Select[Any], study_id: int) -> Select[Any]:
-    return query.where(participants.c.study_id == study_id).order_by(participants.c.id)
+    own = query.where(participants.c.study_id == study_id)
+    return own.order_by(participants.c.id, sessions.c.wave)

@@ -8,6 +8,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, Select, bindparam, func, insert, select, update
 
+from dialens.studies._waves import FIRST
 from dialens.studies.store import _rowset as rowset
 from dialens.studies.store._allocation import Places
 from dialens.studies.store._deleting import forget_people
@@ -40,7 +41,7 @@ class Session:
         recruiter: Where the participant came from.
         cell: The condition.
         seed: From which, with the cell, the screens follow.
-        attempt: Counts from 1; more where the study lets people start again.
+        attempt: Counts from 1; more where the study lets people start again, or come back.
         index: The screen that is next, from 0.
         state: `live`, `completed`, `expired`, `restarted`, or how else it ended: `screened_out`,
             `failed_comprehension`, `withdrawn`.
@@ -48,6 +49,9 @@ class Session:
         code: The completion code, once it is over; none where there is none for how it ended.
         language: In which the screens are shown; none for the study's own.
         placed_at: When the participant agreed to take part and got a place; none before that.
+        wave: The part of the study that it belongs to, from 1.
+        ended_at: When it was completed or left; none while it is under way.
+        excluded: Whether the participant is left out of the analysis.
     """
 
     token: str
@@ -64,6 +68,9 @@ class Session:
     code: str | None
     language: str | None = None
     placed_at: datetime | None = None
+    wave: int = FIRST
+    ended_at: datetime | None = None
+    excluded: bool = False
 
 
 _COLUMNS = (
@@ -77,17 +84,22 @@ _COLUMNS = (
     participants.c.pseudonym,
     participants.c.rater_kind,
     participants.c.recruiter,
+    participants.c.excluded_at,
 )
 
 
 _EXCLUDED = select(participants.c.id).where(participants.c.excluded_at.is_not(None))
 
 TAKES_PLACE = (
-    ((sessions.c.state == LIVE) & sessions.c.placed_at.is_not(None))
-    | (sessions.c.state == COMPLETED)
-) & sessions.c.participant_id.not_in(_EXCLUDED)
+    (
+        ((sessions.c.state == LIVE) & sessions.c.placed_at.is_not(None))
+        | (sessions.c.state == COMPLETED)
+    )
+    & (sessions.c.wave == FIRST)
+    & sessions.c.participant_id.not_in(_EXCLUDED)
+)
 """Sessions that a cell counts: completed, or under way since their participant agreed to it. The
-place of somebody who was excluded is open again."""
+place of somebody who was excluded is open again. Who comes back for a later wave has a place."""
 
 # Statements are made once: in Python, making one takes longer than SQLite takes to run it.
 _JOINED: Select[Any] = (
@@ -139,6 +151,9 @@ def as_session(row: Row[Any], token: str, now: datetime | None = None) -> Sessio
         row.code,
         row.language,
         row.placed_at,
+        row.wave,
+        row.ended_at,
+        row.excluded_at is not None,
     )
 
 
@@ -247,7 +262,7 @@ def expire_stale(connection: Connection, study: Row[Any], now: datetime) -> int:
 
 def has_place(connection: Connection, row: Row[Any]) -> bool:
     """Whether the cell of an expired session has room for it: who was in goes on when paused."""
-    return any(
+    return row.wave > FIRST or any(
         cell.cell == row.cell and cell.taken < cell.target
         for cell in places(connection, row.study_id)
     )

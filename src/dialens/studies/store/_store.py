@@ -47,6 +47,7 @@ from dialens.studies.store._tables import (
     sessions,
     studies,
 )
+from dialens.studies.store._waves import WaveProgress, wave_progress
 
 _CODE_BYTES = 10
 
@@ -336,7 +337,7 @@ class Store:
             return {row.hash: row.pseudonym for row in connection.execute(query)}
 
     def completions(self, study: str) -> dict[str, str]:
-        """The completion codes of those who reached the end, by pseudonym."""
+        """The completion codes of those who reached the end of the first wave, by pseudonym."""
         with self.database.reading() as connection:
             return figures.completions(connection, find_study(connection, study).id)
 
@@ -353,15 +354,20 @@ class Store:
 
     # What there is
 
-    def given(self, token: str, screen: str) -> dict[str, Any]:
-        """What the owner of a token answered on a screen, by field; empty before they did."""
+    def consent_given(self, token: str) -> tuple[dict[str, Any], datetime | None]:
+        """What the owner of a token agreed to last, in whichever wave, and when; empty if not."""
         with self.database.reading() as connection:
-            return submit.given(connection, find(connection, token).id, screen)
+            return submit.consent_given(connection, find(connection, token).participant_id)
 
     def progress(self, study: str) -> tuple[CellProgress, ...]:
-        """Counts of every cell; call `expire` before, or sessions left just now count as live."""
+        """Counts of every cell in the first wave; call `expire` before, or who left is live."""
         with self.database.reading() as connection:
             return figures.progress(connection, find_study(connection, study).id)
+
+    def waves(self, study: str, *, now: datetime) -> tuple[WaveProgress, ...]:
+        """How far the waves after the first are."""
+        with self.database.reading() as connection:
+            return wave_progress(connection, find_study(connection, study), now)
 
     def early_ends(self, study: str) -> tuple[EarlyEnd, ...]:
         """How many did not agree, were screened out, or withdrew, by reason."""

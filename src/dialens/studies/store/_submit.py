@@ -128,12 +128,23 @@ def _not_now(
     return Receipt(row.position, REPEATED if key == submission.key else ANSWERED_BEFORE)
 
 
-def given(connection: Connection, session: int, screen: str) -> dict[str, Any]:
-    """The answers of a session to a screen, by field."""
-    query = select(answers.c.field, answers.c.value).where(
-        answers.c.session_id == session, answers.c.screen == screen
+def consent_given(
+    connection: Connection, participant: int
+) -> tuple[dict[str, Any], datetime | None]:
+    """What somebody agreed to last, by field, and when; the consent of a first wave holds on."""
+    own = sessions.c.participant_id == participant
+    asked = select(sessions.c.id, sessions.c.placed_at).join(
+        submissions, submissions.c.session_id == sessions.c.id
     )
-    return {row.field: json.loads(row.value) for row in connection.execute(query)}
+    query = asked.where(own, submissions.c.kind == "consent").order_by(sessions.c.attempt.desc())
+    last = connection.execute(query.limit(1)).one_or_none()
+    if last is None:
+        return {}, None
+    said = select(answers.c.field, answers.c.value).where(
+        answers.c.session_id == last.id, answers.c.screen == "consent"
+    )
+    given = {row.field: json.loads(row.value) for row in connection.execute(said)}
+    return given, last.placed_at
 
 
 @dataclass(frozen=True)

@@ -165,6 +165,7 @@ sessions = Table(
     Column("placed_at", Moment),
     Column("outcome", String(32)),
     Column("reason", String(200)),
+    Column("wave", Integer, nullable=False, server_default="1"),
     UniqueConstraint("participant_id", "attempt"),
     Index(None, "cell_id", "state"),
     one_of("state", SESSION_STATES),
@@ -174,7 +175,8 @@ sessions = Table(
 
 `outcome` is set where an expired session did not end by a time limit: the participant was screened
 out, failed the comprehension questions, or withdrew. `reason` is the rule that screened somebody
-out, or the limit by which a session expired.
+out, or the limit by which a session expired. `wave` is the part of the study that it belongs to,
+from 1; attempts are counted through all waves.
 """
 
 departures = Table(

@@ -12,6 +12,7 @@
     seed: Number(asked.get("seed") ?? 0),
     screen: asked.get("screen") ?? "welcome",
     language: asked.get("language") ?? "",
+    wave: Number(asked.get("wave") ?? 1),
     width: asked.get("width") ?? (innerWidth < 600 ? "phone" : "desktop"),
     theme: asked.get("theme") ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light"),
   };
@@ -34,7 +35,7 @@
 
   const place = () => screens.findIndex((screen) => screen.id === at.screen);
   const addressOf = (screen) =>
-    `${home}/screen?${new URLSearchParams({ cell: at.cell, seed: at.seed, language: at.language, screen })}`;
+    `${home}/screen?${new URLSearchParams({ cell: at.cell, seed: at.seed, language: at.language, wave: at.wave, screen })}`;
 
   const mark = () => {
     const here = place();
@@ -81,7 +82,7 @@
     const before = Math.max(place(), 0);
     let told;
     try {
-      told = await getJson("outline", { cell: at.cell, seed: at.seed, language: at.language });
+      told = await getJson("outline", { cell: at.cell, seed: at.seed, language: at.language, wave: at.wave });
     } catch (error) {
       sheet.classList.add("empty");
       note(error.message);
@@ -97,6 +98,10 @@
     const spoken = byId("language");
     spoken.replaceChildren(...told.languages.map((name) => new Option(name, name, false, name === at.language)));
     spoken.parentElement.hidden = told.languages.length < 2;
+    at.wave = told.wave;
+    const waves = byId("wave");
+    waves.replaceChildren(...told.waves.map((name, number) => new Option(name, number + 1, false, number + 1 === at.wave)));
+    waves.parentElement.hidden = told.waves.length < 2;
     list.replaceChildren(...screens.map(listed));
     if (place() < 0) at.screen = screens[Math.min(before, screens.length - 1)].id;
     if (taking) {
@@ -143,6 +148,7 @@
   byId("next").addEventListener("click", () => step(1));
   byId("cell").addEventListener("change", (event) => { leave(); at.cell = event.target.value; refresh(); });
   byId("language").addEventListener("change", (event) => { leave(); at.language = event.target.value; refresh(); });
+  byId("wave").addEventListener("change", (event) => { leave(); at.wave = Number(event.target.value); refresh(); });
   byId("seed").addEventListener("change", (event) => {
     if (!event.target.checkValidity() || event.target.value === "") return;
     leave();
