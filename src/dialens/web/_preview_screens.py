@@ -143,9 +143,8 @@ def cell_or_first(study: Study, cell: str) -> str:
 
 
 def _screens(site: Site, place: PreviewPlace) -> tuple[Screen, ...]:
-    if place.wave > 1 + len(site.study.design.waves):
-        raise HTTPException(404, "There is no such wave.")
-    return site.planner.screens(place.cell, place.seed, place.language or None, place.wave)
+    wave = min(place.wave, 1 + len(site.study.design.waves))
+    return site.planner.screens(place.cell, place.seed, place.language or None, wave)
 
 
 def _pages(site: Site, place: PreviewPlace) -> Pages:
