@@ -135,7 +135,7 @@ submission arrived.
 """
 EVENTS = _schema(_EVENTS)
 """One row an event; `client_at` is what the participant's clock said, `detail` is JSON."""
-EXCHANGES = pl.Schema({**_schema(_EXCHANGES), "waited": pl.Float64})
+EXCHANGES = pl.Schema([*_schema(_EXCHANGES).items(), ("waited", pl.Float64)])
 """One row a message of a participant, with the reply to it.
 
 `waited` are the seconds from the message until the whole reply was shown. `ended` is the same in
