@@ -14,6 +14,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+from dialens.cli import _scorers as scorers
 from dialens.cli import _scoring as score_command
 from dialens.cli import main
 from dialens.corpus import demo_path
@@ -385,6 +386,7 @@ def test_one_command_makes_one_plan_and_reads_each_model_card_once(
     registered = counting("metrics", registry.metrics)
     monkeypatch.setattr(registry, "metrics", registered)
     monkeypatch.setattr(scores, "installed_metrics", registered)
+    monkeypatch.setattr(scorers, "all_metrics", registered)
     read = counting("read_card", model_card.read_card, key=lambda folder: Path(folder).name)
     monkeypatch.setattr(model_store, "read_card", read)
     source = tmp_path / "two.jsonl"
