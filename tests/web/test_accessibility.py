@@ -105,12 +105,15 @@ def shape(page: Page) -> str:
 
 def take(page: Page, look: Inspection, name: str, language: str = "en") -> set[str]:
     """Take a study from the first page to the last; the controls that were met."""
-    say, met, shapes = Texts.of(language).say, set(), set()
+    say = Texts.of(language).say
+    met: set[str] = set()
+    shapes: set[str] = set()
     look(page, f"{name}-welcome")
     begin(page, say("begin"))
     while not page.locator(".the-code").count():
         screen = page.locator("form[data-screen]").get_attribute("data-screen")
-        here = {box.get_attribute("data-control") for box in page.locator("[data-control]").all()}
+        boxes = page.locator("[data-control]").all()
+        here = {box.get_attribute("data-control") or "" for box in boxes}
         if shape(page) not in shapes:
             look(page, f"{name}-{screen}", USUAL if met else ALL)
             shapes.add(shape(page))
@@ -118,7 +121,7 @@ def take(page: Page, look: Inspection, name: str, language: str = "en") -> set[s
             page.locator("main button[type=submit]").last.click()
             page.wait_for_selector("#summary:not([hidden])")
             look(page, f"{name}-{screen}-wrong")
-        met |= {one for one in here if one}
+        met |= here
         fill(page)
         onward(page, say("continue"))
     look(page, f"{name}-end")

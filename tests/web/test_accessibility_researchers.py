@@ -110,7 +110,8 @@ def test_a_person_and_what_they_saw(make: Make, visit: Visit, window: Window) ->
         sent |= {"a:age": "40", "a:fluent": "yes"} if "a:age" in sent else {}
         sent |= {"a:judged": "The last reply"} if "a:judged" in sent else {}
         form = Form(person.client.post("/study", data=sent).text)
-    (name,), shapes = names(site), set()
+    (name,) = names(site)
+    shapes: set[str] = set()
     with running(study_app(site), PatientProtocol) as port:
         page = window(f"http://127.0.0.1:{port}/researcher", expected=("401",))
         log_in(page)

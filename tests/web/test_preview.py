@@ -78,7 +78,7 @@ def test_every_screen_of_every_template_is_shown(name: str, tmp_path: Path) -> N
 
 
 def test_of_a_cell_or_screen_that_went_the_first_is_shown(author: TestClient) -> None:
-    asked = {"cell": "tone=gone", "seed": 0}
+    asked = {"cell": "tone=gone", "seed": "0"}
     shown = author.get("/preview/screen", params=asked | {"screen": "rate-003"})
     same = author.get("/preview/screen", params={"cell": "all", "seed": 0, "screen": "rate-003"})
     assert shown.status_code == 200
