@@ -124,7 +124,7 @@ def test_r_reads_what_was_written(folder: Path) -> None:
             if column.dtype.is_temporal():
                 seconds = column.dt.timestamp("ms") / 1_000
                 gap = (read.replace("NA", None).cast(pl.Float64) - seconds).abs().max()
-                assert gap is None or gap < 0.002  # type: ignore[operator]
+                assert gap is None or gap < 0.002
             elif column.dtype == pl.Boolean:
                 assert (read == "TRUE").to_list() == column.to_list()
             elif column.dtype.is_numeric():
@@ -164,12 +164,12 @@ def test_spss_syntax_reads_all_rows_and_labels(folder: Path, name: str) -> None:
             shown = read.str.strptime(pl.Datetime("us"), "%m/%d/%Y %H:%M:%S", strict=False)
             assert shown.is_null().to_list() == column.is_null().to_list()
             gap = (shown.dt.replace_time_zone("UTC") - column).dt.total_milliseconds().abs().max()
-            assert gap is None or gap < 1_000  # type: ignore[operator]
+            assert gap is None or gap < 1_000
         elif column.dtype == pl.Boolean:
             assert read.to_list() == [str(int(one)) for one in column]
         elif column.dtype.is_numeric():
             gap = (read.replace(["", "."], None).cast(pl.Float64) - column).abs().max()
-            assert gap is None or gap < 1e-4  # type: ignore[operator]
+            assert gap is None or gap < 1e-4
         else:
             lines = column.str.replace_all("\n", " ").fill_null("").str.strip_chars()
             assert read.fill_null("").to_list() == lines.to_list(), column.name

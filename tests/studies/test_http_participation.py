@@ -174,8 +174,9 @@ def test_wherever_people_come_from(kind: str, served: Served) -> None:
     design = TEA | {"items": {"inline": TEA["items"]["inline"][:1]}, "recruiter": {"kind": kind}}
     study = study_of(design)
     url, store = served(study)
-    for _ in range(2):
-        assert through(url, study).outcomes == {"completed": 3}
+    first, again = through(url, study), through(url, study)
+    assert first.outcomes == again.outcomes == {"completed": 3}
+    assert (first.known, again.known) == (0, 0 if kind == "kiosk" else 3)
     # At a kiosk everybody is somebody else; otherwise the same three came twice.
     assert attendance(store, study.hash) == {"simulated": 6 if kind == "kiosk" else 3}
     names = [World(study, Population(), seed=0).person(n).name for n in (1, 2, 3)]

@@ -222,7 +222,8 @@ def _spss_conversions(table: pl.DataFrame, names: Sequence[str]) -> str:
 
     The text is renamed, and dropped once the variable is made again in its old place.
     """
-    lines, renamed = [], []
+    lines: list[str] = []
+    renamed: list[tuple[str, str]] = []
     for name, column in zip(names, table, strict=True):
         text = f"text_{len(renamed) + 1}"
         if column.dtype.is_temporal():

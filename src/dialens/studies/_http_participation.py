@@ -35,11 +35,13 @@ class HttpParticipations:
         outcomes: How many completed, left, found no place, …
         submissions: Screens that were answered.
         requests: Sent in all.
+        known: How many had completed the study before.
     """
 
     outcomes: dict[str, int]
     submissions: int
     requests: int
+    known: int = 0
 
 
 @dataclass
@@ -267,7 +269,7 @@ def simulate_over_http(
                 client, study, world.person(number), password=password, pace=pace
             )
 
-    outcomes, submitted, sent = [], 0, 0
+    outcomes, submitted, sent, known = [], 0, 0, 0
     with ThreadPoolExecutor(max_workers=min(at_once, participants)) as pool:
         waiting = [pool.submit(take_part, number) for number in range(1, participants + 1)]
         try:
@@ -275,12 +277,13 @@ def simulate_over_http(
                 outcome, submissions, requests = done.result()
                 outcomes.append(outcome)
                 submitted, sent = submitted + submissions, sent + requests
+                known += outcome == COMPLETED and not submissions
                 if advance:
                     advance(1)
         except BaseException:
             pool.shutdown(cancel_futures=True)
             raise
-    return HttpParticipations(counted(outcomes), submitted, sent)
+    return HttpParticipations(counted(outcomes), submitted, sent, known)
 
 
 def _client(url: str) -> httpx.Client:

@@ -168,7 +168,7 @@ def simulate(
                 pace=pace,
                 advance=advance,
             )
-        _print(went.outcomes, people)
+        _print(went.outcomes, people, went.known)
         print(f"{went.submissions:,} screens submitted, {went.requests:,} requests.")
         return
     with studies_extra():
@@ -192,9 +192,7 @@ def simulate(
             add=add,
             advance=advance,
         )
-    _print(done.outcomes, people)
-    if done.known:
-        print(f"{done.known:,} of them had been through before.")
+    _print(done.outcomes, people, done.known)
     if done.outcomes.get("full"):
         places = sum(loaded.targets.values())
         print(f"The study has {places:,} places (`targets` in the study file).")
@@ -268,9 +266,11 @@ def put_in(people: "Population") -> str:
     )
 
 
-def _print(outcomes: dict[str, int], people: "Population") -> None:
+def _print(outcomes: dict[str, int], people: "Population", known: int) -> None:
     counts = ", ".join(f"{count:,} {_OUTCOMES[name]}" for name, count in outcomes.items())
     print(f"{sum(outcomes.values()):,} simulated participants came: {counts}.")
+    if known:
+        print(f"{known:,} of them had been through before.")
     print(f"Put in: {put_in(people)}.")
 
 
