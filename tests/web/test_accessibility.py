@@ -306,6 +306,18 @@ def test_full_closed_over_and_without_cookies(make: Make, window: Window) -> Non
     look.done()
 
 
+def test_a_kiosk(make: Make, window: Window) -> None:
+    look, site = Inspection(), make(tea(recruiter={"kind": "kiosk"}))
+    with running(study_app(site), PatientProtocol) as port:
+        page = window(f"http://127.0.0.1:{port}/")
+        begin(page)
+        page.goto(f"http://127.0.0.1:{port}/next")
+        look(page, "kiosk-next")
+        page.goto(f"http://127.0.0.1:{port}/declined")
+        look(page, "kiosk-declined")
+    look.done()
+
+
 def test_axe_finds_what_is_wrong(window: Window) -> None:
     """The instrument itself: it sees a grey text, a picture without words, a field without name."""
     look = Inspection()

@@ -79,7 +79,7 @@ def test_an_address_that_leads_nowhere_leads_back(make: Make, visit: Visit) -> N
     assert page.status_code == 404
     assert "Please open the link again" in page.text
     assert '<a class="button" href="/">' in page.text
-    assert "Dr. Ada, ada@example.org" in page.text
+    assert 'Dr. Ada, <a href="mailto:ada@example.org"' in page.text
 
 
 def test_who_is_not_let_in_reads_what_to_do(make: Make, visit: Visit) -> None:
