@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 from ruamel.yaml import YAML
 
-from dialens.analysis.bias import analyse_study, study_data
+from dialens.analysis.people import what_people_said
 from dialens.base import DialensError
 from dialens.corpus import read
 from dialens.studies import (
@@ -253,10 +253,10 @@ def test_simulated_people_run_out_of_time(tmp_path: Path) -> None:
 
 def test_the_winner_of_a_simulated_arena_is_found(tmp_path: Path) -> None:
     study = load_template("arena")
-    known = Population(preferences={"helpful": 20.0}, agent_spread=0.0)
+    known = Population(preferences={"helpful": 30.0}, agent_spread=0.0)
     with Store.open(f"sqlite:///{tmp_path}/s.db") as store:
-        done = simulate_study(store, study, known, participants=60, seed=3, now=NOON)
-        assert done.outcomes == {"completed": 60}
+        done = simulate_study(store, study, known, participants=36, seed=3, now=NOON)
+        assert done.outcomes == {"completed": 36}
         made = export(store, study.hash, tmp_path / "export")
     ratings = pl.read_parquet(tmp_path / "export" / "ratings.parquet")
     assert made.ratings == ratings.height
@@ -266,7 +266,7 @@ def test_the_winner_of_a_simulated_arena_is_found(tmp_path: Path) -> None:
     assert pairs["value"].unique().to_list() == [1.0]
     assert pairs["agent"].unique().to_list() == [2]
     assert pairs["position"].unique().to_list() == [[0, 1]]
-    said = analyse_study(study_data(ratings)).people
+    said = what_people_said(ratings)
     for quality in ("better_answer", "better_chatbot"):
         agents = said.agents.filter(pl.col("quality") == quality).sort("rank")
         assert agents["agent"][0] == "helpful"

@@ -8,11 +8,13 @@ from datetime import UTC, datetime, timedelta
 
 import polars as pl
 import pytest
+from sqlalchemy import select
 
 from dialens.agents import AgentError
 from dialens.studies import simulate_over_http, study_of
 from dialens.studies.simulation import Population
 from dialens.studies.store import ConversationStore
+from dialens.studies.store._tables import submissions
 from tests.agents.endpoint import Endpoint
 from tests.web.conftest import PASSWORD, Hosting, Make, kept, log_in
 from tests.web.people import Person
@@ -139,6 +141,16 @@ def test_the_time_ends_what_is_judged_as_it_comes(make: Make, talker: Visiting) 
     page = person.onward(page)
     assert page.hidden["screen"] == "rate-001-dialogue"
     assert exchanges(site)["ended"].to_list() == ["time"]
+    # The screen on which they read it was one; those after it were never seen.
+    passed_over = select(submissions.c.screen).where(submissions.c.key == "passed-over")
+    with site.store.database.reading() as connection:
+        passed = set(connection.execute(passed_over).scalars())
+    assert passed == {
+        f"{kind}-001-t{number:02d}"
+        for kind in ("chat", "rate")
+        for number in range(2, 10)
+        if (kind, number) != ("chat", 2)
+    }
 
 
 def test_a_reply_is_held_back_without_a_script_too(make: Make, talker: Visiting) -> None:

@@ -190,7 +190,8 @@ class TalkState:
             return None
         if self.state == GIVEN_UP:
             return BY_AGENT
-        stored = next((one.ended for one in self.last if one.ended), None)
+        # One side may have said its last word while the other has yet to be tried again.
+        stored = next((one.ended for one in self.last if one.ended not in (None, ALL_SAID)), None)
         if stored is not None:
             return stored
         if self.answered >= self.talk.most:

@@ -212,8 +212,8 @@ class Participation:
         caller = self._caller(request)
         if caller is None or caller.session.index != index:
             return False
-        if self.chats is not None and self.chats.still_on(caller.session, caller.screen):
-            return False
+        if self.chats is not None and caller.screen.kind == "chat":
+            return not self.chats.still_on(caller.session, caller.screen)
         return self._passed_over(caller.session, caller.screens, index) == index
 
     def _refuse(

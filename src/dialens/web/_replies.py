@@ -11,7 +11,7 @@ import secrets
 import threading
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -98,7 +98,9 @@ class LiveReply:
                 self._listeners.remove(own)
 
 
-async def heard(replies: Sequence[LiveReply], quiet_s: float) -> AsyncIterator[tuple[str, str]]:
+async def heard(
+    replies: Sequence[LiveReply], quiet_s: float
+) -> AsyncGenerator[tuple[str, str], None]:
     """What is said in several replies, as it comes: the side and the piece, until all are through.
 
     Args:

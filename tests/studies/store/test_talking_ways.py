@@ -9,7 +9,7 @@ from datetime import timedelta
 
 import pytest
 
-from dialens.studies import ANSWERED, GIVEN_UP, WAITING, Exchange, Side, Talk, TalkState
+from dialens.studies import ANSWERED, FAILED, GIVEN_UP, WAITING, Exchange, Side, Talk, TalkState
 from dialens.studies.store import (
     LEASE_S,
     AgentFailure,
@@ -136,6 +136,26 @@ def test_one_side_that_is_given_up_ends_it_for_both(store: Store) -> None:
         assert endings(talking, came.token) == ["agent", "agent"]
         outcome = talking.say(came.token, message(PAIR, 2), server="one", now=NOON)
         assert outcome == ("elsewhere", ())
+
+
+def test_the_last_reply_of_one_side_does_not_end_it_for_the_other(store: Store) -> None:
+    came, talking = arrive(store, register(store)), ConversationStore(store.database)
+    for lease in say(talking, came.token, PAIR, 1):
+        talking.store_reply(lease, YES, now=NOON)
+    first, second = say(talking, came.token, PAIR, 2)
+    talking.store_reply(first, YES, now=NOON)
+    talking.store_failure(second, replace(GONE, final=False), now=NOON)
+    state = TalkState(PAIR, talking.exchanges(came.token), NOON)
+    assert (state.state, state.ended, state.number) == (FAILED, None, 2)
+    again = talking.take_over(
+        came.token, PAIR, PAIR.sides[1], 2, server="one", now=NOON, again=True
+    )
+    assert again is not None
+    talking.store_failure(again, replace(GONE, final=False), now=NOON)
+    # The time ends it for both sides alike.
+    timed = replace(PAIR, seconds=60)
+    assert talking.end(came.token, timed, by_participant=False, now=NOON + timedelta(minutes=2))
+    assert [one.ended for one in talking.exchanges(came.token) if one.number == 2] == ["time"] * 2
 
 
 def test_both_sides_stored_at_once_do_not_wait_for_each_other(store: Store) -> None:

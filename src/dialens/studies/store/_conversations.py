@@ -364,7 +364,8 @@ def _change_beside(connection: Connection, lease: Lease, values: dict[str, Any])
 
 
 def _end(connection: Connection, session: int, state: TalkState, how: str) -> None:
-    """Note with the last exchange of each side how the conversation ended, if it is not there."""
+    """Note with the last exchange of each side how the conversation ended, the same for all."""
     for one in state.last:
-        mine = _this(session, one.talk, one.number) & exchanges.c.ended.is_(None)
+        open_ = exchanges.c.ended.is_(None) | (exchanges.c.ended == ALL_SAID)
+        mine = _this(session, one.talk, one.number) & open_
         connection.execute(update(exchanges).where(mine).values(ended=how))
