@@ -1,3 +1,4 @@
+from ._allocation import Allocation, compared
 from ._anchors import anchor_value
 from ._conversations import AGENT, Conversations, TalkingAgent
 from ._design import EACH, Design, Example, Quality, texts_of
@@ -26,6 +27,7 @@ __all__ = [
     "LANGUAGE",
     "LIST",
     "PLACE",
+    "Allocation",
     "CheckedQuestion",
     "Codes",
     "Comprehension",
@@ -52,6 +54,7 @@ __all__ = [
     "UtteranceEntry",
     "Wave",
     "anchor_value",
+    "compared",
     "question_field",
     "texts_of",
 ]

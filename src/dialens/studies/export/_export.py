@@ -164,7 +164,9 @@ def _said_in(frame: pl.DataFrame, study: Study) -> pl.DataFrame:
 
 def _version(store: Store, study: str) -> ExportedVersion:
     record = store.study(study)
-    return ExportedVersion(record, record.study, store.progress(study), store.times(study))
+    known = store.precision(study)
+    said = () if known is None else known.sentences
+    return ExportedVersion(record, record.study, store.progress(study), store.times(study), said)
 
 
 def _write_codebooks(versions: Sequence[ExportedVersion], folder: Path) -> None:
