@@ -220,7 +220,8 @@ def _of(people: Sequence[PersonMeans], cell: str, pair: tuple[str, str] | None) 
 def _mean_of(levels: Mapping[str, str | None], level: str) -> Floats:
     """Weights of the cells of a level, which count alike."""
     own = np.array([one == level for one in levels.values()], dtype=np.float64)
-    return own / own.sum()
+    weights: Floats = own / own.sum()
+    return weights
 
 
 def _comparison(contrast: _Contrast, together: int) -> Comparison:
