@@ -42,7 +42,7 @@ def test_intervals_hold_the_estimate_and_say_why_there_is_none() -> None:
     assert found.low is not None
     assert found.high is not None
     assert found.low < pairs.icc().item() < found.high
-    assert pairs.estimate(ICC, confidence=0.8).low > found.low  # type: ignore[operator]
+    assert pairs.estimate(ICC, confidence=0.8).low > found.low
     assert "too few" in str(drawn(1, 2, 15).estimate(ICC).reason)
     none, nobody = np.array([]), np.array([], dtype=np.int64)
     empty = Occasions(none, none, nobody, nobody)
@@ -69,5 +69,5 @@ def test_intervals_hold_the_truth_about_as_often_as_they_say() -> None:
         pairs = drawn(seed, 15, 15)
         plain = Occasions(pairs.first, pairs.second - 0.3, pairs.rater, pairs.item)
         found = plain.estimate(ICC)
-        held += found.low <= truth <= found.high  # type: ignore[operator]
+        held += found.low <= truth <= found.high
     assert 0.92 <= held / 300 <= 0.98

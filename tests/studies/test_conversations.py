@@ -238,6 +238,7 @@ def test_the_codebook_tells_agents_and_exchanges() -> None:
         "rater",
         "rater_kind",
         "attempt",
+        "wave",
         "session_state",
         "cell",
         "language",

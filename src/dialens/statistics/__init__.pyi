@@ -24,6 +24,7 @@ from ._few_units import FEWEST, jackknife_t
 from ._incremental import FOLDS, Memory, increment
 from ._jackknife import Jackknife, TInference, hedges_g, skewed_t
 from ._ratings import ITEM, LABEL, load_ratings, parsed_scale, rated_items
+from ._sequential import gains, mixture_size, sequence_reach
 from ._standouts import AgentValue, standouts
 from .agreement import Agreement, measure_agreement
 from .mixed import LatentFit, MixedFit, fit_binomial, fit_mixed, fit_ordinal
@@ -54,12 +55,14 @@ __all__ = [
     "fit_binomial",
     "fit_mixed",
     "fit_ordinal",
+    "gains",
     "hedges_g",
     "increment",
     "jackknife_t",
     "left_out_sums",
     "load_ratings",
     "measure_agreement",
+    "mixture_size",
     "parsed_scale",
     "partial_pearson",
     "pearson",
@@ -68,6 +71,7 @@ __all__ = [
     "ranks",
     "rated_items",
     "resampled_sums",
+    "sequence_reach",
     "skewed_t",
     "spearman",
     "spearman_rows",

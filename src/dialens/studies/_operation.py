@@ -18,6 +18,7 @@ from dialens.studies.design import EACH, Design
 
 OPERATION: tuple[str, ...] = (
     "targets",
+    "allocation",
     "items.lists.annotators",
     "limits",
     "resume",

@@ -16,6 +16,7 @@ from dialens.base import DialensError
 from dialens.studies._check import holds
 from dialens.studies._differences import Difference, compared, definition_differences
 from dialens.studies._operation import NOTES, is_operation, named, operation_values
+from dialens.studies._precision import PRECISION_METHOD
 from dialens.studies._study import Study
 from dialens.studies._types import JSON
 from dialens.studies.design import Design
@@ -337,6 +338,7 @@ def preregistration_markdown(made: Preregistration) -> str:
         "",
         *_planned(design),
         "",
+        *([PRECISION_METHOD, ""] if design.allocation.kind == "precision" else []),
         "The whole design, every item and every word that participants read stand in the JSON file "
         "beside this one, over which the hash is computed.",
     ]

@@ -29,8 +29,17 @@ def overview_routes(desk: Desk) -> APIRouter:
     def home(login: LoggedIn) -> Response:
         seen = watch.overview(desk.now())
         waves = site.store.waves(site.study.hash, now=desk.now())
-        how = stands(desk)
-        return desk.page("home", login, seen=seen, waves=waves, stands=how, does=_DOES, why=KINDS)
+        known = site.store.precision(site.study.hash)
+        return desk.page(
+            "home",
+            login,
+            seen=seen,
+            waves=waves,
+            precision=() if known is None else known.sentences,
+            stands=stands(desk),
+            does=_DOES,
+            why=KINDS,
+        )
 
     @router.get("/screens")
     def screens(login: LoggedIn) -> Response:

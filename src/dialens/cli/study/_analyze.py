@@ -197,6 +197,7 @@ def analyze(
                 title=opened.title,
                 remarks=opened.remarks,
                 put_in=opened.put_in,
+                stopping=opened.stopping,
                 participants=who_took_part(data.ratings, opened.folder),
             )
             drawn = write_asked(summary, scratch / FIGURES, figures)

@@ -34,12 +34,15 @@ class StudySource:
         title: Of the report.
         remarks: What stands above the results.
         put_in: How raters were simulated.
+        stopping: How it was decided that enough people had come, for a paper; empty if that was
+            fixed beforehand.
     """
 
     folder: Path
     title: str
     remarks: Sequence[Remark] = field(default=())
     put_in: Sequence[str] = field(default=())
+    stopping: str = ""
 
 
 @dataclass(frozen=True)
@@ -78,6 +81,7 @@ def _from_study(
         from dialens.studies import (
             FILE,
             NOT_PREREGISTERED,
+            PRECISION_METHOD,
             SIMULATED,
             check_study,
             load_study,
@@ -109,7 +113,7 @@ def _from_study(
             for one in hashes
             for run in simulations(store, one)
         ]
-        taken = record.study
+        taken, known = record.study, store.precision(record.hash)
         changes = _changes(store, record.hash)
         answers = pl.concat([store.answers_frame(one) for one in hashes])
         first = min(answers.filter(pl.col("rater_kind") != SIMULATED)["answered_at"], default=None)
@@ -121,7 +125,11 @@ def _from_study(
     if load_study(source).hash != record.hash:
         text = "The study file was changed after this study was taken; it is analysed as taken."
         remarks.append(Remark("Study file", text, warning=True))
-    return StudySource(folder, f"Study: {record.name}", remarks, lines)
+    stopping = ""
+    if known is not None:
+        remarks.append(Remark("Precision", " ".join(known.sentences)))
+        stopping = f"{PRECISION_METHOD} {' '.join(known.sentences)}"
+    return StudySource(folder, f"Study: {record.name}", remarks, lines, stopping)
 
 
 def _together(versions: Sequence[str]) -> list[Remark]:

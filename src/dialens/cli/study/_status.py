@@ -61,6 +61,9 @@ def _show(store: "Store", record: "StudyRecord") -> None:
     wanted, done = sum(c.target for c in cells), sum(c.completed for c in cells)
     print(f"{record.name}, version {record.version}: {done:,} of {wanted:,} completed")
     _cells(cells)
+    precision = store.precision(record.hash)
+    for sentence in () if precision is None else precision.sentences:
+        print(sentence)
     for wave in store.waves(record.hash, now=now):
         print(_wave(wave))
     if times.completed_minutes is not None:

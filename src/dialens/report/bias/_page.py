@@ -58,6 +58,7 @@ def write_study(
     remarks: Sequence[Remark] = (),
     put_in: Sequence[str] = (),
     participants: Participants | None = None,
+    stopping: str = "",
 ) -> Summary:
     """Write analysis.json, tables as CSV and LaTeX, and report.html into a folder.
 
@@ -68,8 +69,10 @@ def write_study(
         remarks: What else has to be known before the first number.
         put_in: What is known of how raters were simulated, one line each.
         participants: Who took part, where that is known.
+        stopping: How it was decided that enough people had come, where that followed the data.
     """
-    report = _Report(analysis, participants)
+    told = [*methods(analysis), *([stopping] if stopping else [])]
+    report = _Report(analysis, participants, told)
     page = Page(
         f"{title} (simulated data)" if all_simulated(analysis.data) else title,
         _answer(analysis, report.findings),
@@ -77,14 +80,14 @@ def write_study(
         list(report.sections()),
         (*how_taken(analysis.data), *who_rated(analysis.data, put_in), *remarks),
     )
-    _write_json(analysis, page, report.findings, folder / ANALYSIS)
+    _write_json(analysis, page, report.findings, told, folder / ANALYSIS)
     for table in report.tables.values():
         table.write(folder / "tables")
-    _hand_over(analysis, page, folder)
+    _hand_over(analysis, page, told, folder)
     return write_page(page, folder / "report.html")
 
 
-def _hand_over(analysis: StudyAnalysis, page: Page, folder: Path) -> None:
+def _hand_over(analysis: StudyAnalysis, page: Page, told: Sequence[str], folder: Path) -> None:
     """Sentences for a paper, and the ratings with scripts for R and SPSS."""
     differences = analysis.people.agent_differences.to_dicts()
     agreement = analysis.table("table5")
@@ -100,7 +103,7 @@ def _hand_over(analysis: StudyAnalysis, page: Page, folder: Path) -> None:
         ],
         "Agreement": forms,
     }
-    text = paper_text(page.title, parts, [f"{page.answer}.", *methods(analysis)])
+    text = paper_text(page.title, parts, [f"{page.answer}.", *told])
     (folder / PAPER).write_text(text, encoding="utf-8")
     rated = [one for one in analysis.people.rated if one.ratings.height]
     if rated:
@@ -139,7 +142,11 @@ def _answer(analysis: StudyAnalysis, findings: Sequence[Finding]) -> str:
 
 
 def _write_json(
-    analysis: StudyAnalysis, page: Page, findings: Sequence[Finding], path: Path
+    analysis: StudyAnalysis,
+    page: Page,
+    findings: Sequence[Finding],
+    told: Sequence[str],
+    path: Path,
 ) -> None:
     content = {
         "answer": page.answer,
@@ -150,7 +157,7 @@ def _write_json(
             for f in findings
         ],
         **_with_apa(analysis.to_dict()),
-        "methods": methods(analysis),
+        "methods": list(told),
         "codebook": CODEBOOK,
     }
     with atomic_file(path) as scratch:
@@ -181,8 +188,11 @@ def _finite(value: Any) -> Any:
 class _Report:
     """The parts of the page, from one analysis."""
 
-    def __init__(self, analysis: StudyAnalysis, participants: Participants | None) -> None:
+    def __init__(
+        self, analysis: StudyAnalysis, participants: Participants | None, told: Sequence[str]
+    ) -> None:
         self.analysis = analysis
+        self.told = told
         self.participants = participants
         self.findings = findings(analysis)
         self.tables: Mapping[str, Table] = {
@@ -327,7 +337,7 @@ class _Report:
         yield Section(
             "methods",
             "Methods, for a paper",
-            [Text(paragraph, soft=False) for paragraph in methods(self.analysis)],
+            [Text(paragraph, soft=False) for paragraph in self.told],
             "Methods",
         )
         lead = Text("Columns of the CSV files beside this page and of analysis.json.")

@@ -1,3 +1,4 @@
+from ._allocation import Allocation, compared
 from ._anchors import anchor_value
 from ._conversations import AGENT, PAIR, Conversations, TalkingAgent, Typing
 from ._design import EACH, Design, Example, Quality, texts_of
@@ -27,6 +28,7 @@ __all__ = [
     "LIST",
     "PAIR",
     "PLACE",
+    "Allocation",
     "CheckedQuestion",
     "Codes",
     "Comprehension",
@@ -54,6 +56,7 @@ __all__ = [
     "UtteranceEntry",
     "Wave",
     "anchor_value",
+    "compared",
     "question_field",
     "texts_of",
 ]

@@ -8,6 +8,7 @@ from pydantic import Field as Setting
 from dialens.base import did_you_mean
 from dialens.studies._kinds import OneOf
 from dialens.studies._words import ALWAYS, MATERIAL, WORDS
+from dialens.studies.design._allocation import Allocation, allocation_problem
 from dialens.studies.design._anchors import anchor_problem
 from dialens.studies.design._consistency import level_problem, talk_problem
 from dialens.studies.design._conversations import Conversations
@@ -205,6 +206,8 @@ class Design(Section):
     """How ratings are presented, where it is not a factor."""
     targets: _Targets = Setting(default_factory=lambda: {EACH: 20})
     """Participants wanted in each cell: a number, or numbers by cell."""
+    allocation: Allocation = Allocation()
+    """Which cell the next participant goes to, and when it is enough."""
     contact: Annotated[str, MATERIAL] = ""
     """Whom participants can write to: a name and an address, at hand on every page."""
     consent: Consent
@@ -330,7 +333,7 @@ class Design(Section):
                 "compares several responses to one context; "
                 f"items.unit is {self.items.unit}, where there is one thing to judge at a time",
             )
-        problem = anchor_problem(self)
+        problem = anchor_problem(self) or allocation_problem(self)
         if problem:
             raise misplaced(*problem)
         return self

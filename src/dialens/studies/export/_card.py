@@ -45,6 +45,7 @@ class ExportedVersion:
     study: Study
     progress: Sequence[CellProgress]
     times: Times
+    precision: Sequence[str] = ()
 
 
 def card_markdown(
@@ -86,6 +87,7 @@ def card_markdown(
             [(one.record.version, *_counts(cell)) for one in versions for cell in one.progress],
         ),
         *(line for one in versions for line in _times(one, several=len(versions) > 1)),
+        *(line for one in versions for said in one.precision for line in (said, "")),
         "Sessions that expired or are under way are among the ratings as far as they got; the "
         "column `session_state` tells them apart. People who were excluded are there with "
         "`excluded` true, and are not counted as completed; `dialens study analyze` leaves them "

@@ -175,7 +175,9 @@ def _version(store: Store, study: str) -> ExportedVersion:
             f"Version {record.version} of {record.name} cannot be read by this dialens "
             f"({first_line(error)}). Export it with the one that served it, and the others by name."
         ) from error
-    return ExportedVersion(record, definition, store.progress(study), store.times(study))
+    known = store.precision(study)
+    said = () if known is None else known.sentences
+    return ExportedVersion(record, definition, store.progress(study), store.times(study), said)
 
 
 def _write_codebooks(versions: Sequence[ExportedVersion], folder: Path) -> None:

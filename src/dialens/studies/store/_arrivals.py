@@ -29,6 +29,7 @@ from dialens.studies._raters import HUMAN
 from dialens.studies._waves import FIRST, next_wave
 from dialens.studies._waves import OPEN as IN_TIME
 from dialens.studies.store._allocation import choose, why_none
+from dialens.studies.store._precision import steering
 from dialens.studies.store._problems import Blocked, SessionOver, StudyFull
 from dialens.studies.store._secrets import Entropy, Secrets
 from dialens.studies.store._session import (
@@ -263,7 +264,12 @@ def _with_token(connection: Connection, row: Row[Any], token: str, now: datetime
 
 
 def _free_cell(connection: Connection, study: Row[Any], tie_breaker: int) -> int:
-    name = choose(places(connection, study.id), tie_breaker)
+    there, steered = places(connection, study.id), steering(connection, study)
+    if steered is None:
+        name = choose(there, tie_breaker)
+    else:
+        enough = steered.precise or sum(cell.taken for cell in there) >= steered.at_most
+        name = None if enough else choose(there, tie_breaker, steered.needs)
     if name is None:
         raise _no_place(connection, study)
     query = select(cells.c.id).where(cells.c.study_id == study.id, cells.c.name == name)

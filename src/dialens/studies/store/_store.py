@@ -14,6 +14,7 @@ from typing import Any, Self
 import polars as pl
 from sqlalchemy import select, update
 
+from dialens.studies._precision import Precision
 from dialens.studies._study import Study
 from dialens.studies.store import _figures as figures
 from dialens.studies.store import _frames as frames
@@ -25,6 +26,7 @@ from dialens.studies.store._database import Database
 from dialens.studies.store._figures import CellProgress, EarlyEnd, Times
 from dialens.studies.store._forget import Forgotten, depart, forget
 from dialens.studies.store._keys import check_key, key_beside
+from dialens.studies.store._precision import known_precision
 from dialens.studies.store._problems import NotFinished
 from dialens.studies.store._registration import StudyRecord
 from dialens.studies.store._secrets import Entropy, Secrets
@@ -149,8 +151,6 @@ class Store:
         """Close."""
         self.close()
 
-    # Studies
-
     def register(self, study: Study, *, now: datetime) -> StudyRecord:
         """Write a study down as its file says; the same study again changes nothing."""
         names = [cell.name for cell in study.cells]
@@ -174,8 +174,6 @@ class Store:
         """How a study is run now, as JSON."""
         with self.database.reading() as connection:
             return str(find_study(connection, study).operation)
-
-    # Participants
 
     def begin(
         self,
@@ -352,8 +350,6 @@ class Store:
         self.database.scrub()
         return gone
 
-    # What there is
-
     def consent_given(self, token: str) -> tuple[dict[str, Any], datetime | None]:
         """What the owner of a token agreed to last, in whichever wave, and when; empty if not."""
         with self.database.reading() as connection:
@@ -368,6 +364,11 @@ class Store:
         """How far the waves after the first are."""
         with self.database.reading() as connection:
             return wave_progress(connection, find_study(connection, study), now)
+
+    def precision(self, study: str) -> Precision | None:
+        """How precisely it is known what is compared; none where that steers nothing."""
+        with self.database.reading() as connection:
+            return known_precision(connection, find_study(connection, study))
 
     def early_ends(self, study: str) -> tuple[EarlyEnd, ...]:
         """How many did not agree, were screened out, or withdrew, by reason."""
