@@ -159,3 +159,20 @@ def test_two_agents_answer_side_by_side(
     assert rows["talk"].to_list() == ["chat-001-1"] * 2 + ["chat-001-2"] * 2
     assert set(rows["ended"]) == {"exchanges"}
     assert rows["said"].to_list() == ["Message 1", "Message 2"] * 2
+
+
+def test_the_side_that_failed_is_tried_again(
+    host: Hosting, window: Window, endpoint: Endpoint
+) -> None:
+    served = host(arena(endpoint.url, "flaky-1", "echo", rate="after", exchanges=1))
+    page = window(served.url)
+    to_chat(page)
+    send(page, "Hello")
+    page.get_by_role("button", name="Try again").wait_for()
+    assert bubbles(page) == ["Hello", "You said: Hello (None)"]  # the other side has answered
+    page.get_by_role("button", name="Try again").click()
+    page.get_by_role("button", name="Continue").wait_for()
+    sides = page.locator(".log .turn:not(.own)")
+    assert [one.get_attribute("class") for one in sides.all()] == ["turn side-1", "turn side-2"]
+    assert sides.nth(0).bounding_box()["y"] == sides.nth(1).bounding_box()["y"]
+    assert exchanges(served)["tries"].to_list() == [2, 1]
