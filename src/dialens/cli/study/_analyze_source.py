@@ -127,7 +127,8 @@ def _from_study(
         remarks.append(Remark("Study file", text, warning=True))
     stopping = ""
     if known is not None:
-        remarks.append(Remark("Precision", " ".join(known.sentences)))
+        fixed = "The other intervals and tests of this report assume a size fixed beforehand."
+        remarks.append(Remark("Precision", " ".join((*known.sentences, fixed))))
         stopping = f"{PRECISION_METHOD} {' '.join(known.sentences)}"
     return StudySource(folder, f"Study: {record.name}", remarks, lines, stopping)
 

@@ -267,8 +267,10 @@ def _free_cell(connection: Connection, study: Row[Any], tie_breaker: int) -> int
     there, steered = places(connection, study.id), steering(connection, study)
     if steered is None:
         name = choose(there, tie_breaker)
+    elif steered.precise:
+        raise StudyFull(Texts.of("en").say("closed"), "closed")
     else:
-        enough = steered.precise or sum(cell.taken for cell in there) >= steered.at_most
+        enough = sum(cell.taken for cell in there) >= steered.at_most
         name = None if enough else choose(there, tie_breaker, steered.needs)
     if name is None:
         raise _no_place(connection, study)
