@@ -18,7 +18,7 @@ from tests.accessibility import ALL, USUAL, Inspection
 from tests.agents.endpoint import Endpoint
 from tests.studies.test_translation import GERMAN, written
 from tests.web.conftest import KEY, Hosting, Make, Window, running, tea
-from tests.web.talks import talk
+from tests.web.talks import arena, talk
 from tests.web.test_browser import begin, fill, onward
 from tests.web.test_devices import PHONE
 from tests.web.test_gates import COMPREHENSION, ONE_CELL, SCREENING, STATEMENTS, told
@@ -201,6 +201,29 @@ def test_a_conversation(host: Hosting, window: Window, endpoint: Endpoint) -> No
     look(page, "chat-over")
     onward(page)
     look(page, "chat-rated")
+    look.done()
+
+
+def test_two_agents_side_by_side(host: Hosting, window: Window, endpoint: Endpoint) -> None:
+    look = Inspection()
+    made = arena(endpoint.url, "echo", "echo", exchanges=3, least_exchanges=1, minutes=30)
+    page = window(host(made).url)
+    begin(page)
+    fill(page)
+    onward(page)
+    onward(page)
+    page.fill("#text", "How is the weather?")
+    page.locator(".write button").click()
+    page.wait_for_selector("main.rating")
+    look(page, "arena-rated", ALL)
+    fill(page)
+    onward(page)
+    page.wait_for_selector("form[data-chat]")
+    look(page, "arena", ALL)
+    page.get_by_role("button", name="End the conversation").click()
+    page.get_by_role("button", name="Continue").wait_for()
+    onward(page)
+    look(page, "arena-whole")
     look.done()
 
 
