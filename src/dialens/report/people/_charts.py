@@ -127,7 +127,7 @@ def distribution_bars(people: People, quality: str) -> Chart:
             (agent, *(number(shares[agent, answer], percent=True) for answer in answers))
             for agent in agents
         ],
-        "From the lowest answer, light, to the highest, dark.",
+        "From the lowest answer, on the left, to the highest, on the right.",
     )
 
 
