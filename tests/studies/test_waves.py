@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dialens.analysis.bias import Resampling, analyse_study, read_study
+from dialens.analysis.people import who_took_part
 from dialens.base import DialensError
 from dialens.studies import TEA, Screen, Study, study_of, wave_number
 from dialens.studies.export import export
@@ -176,6 +177,9 @@ def test_simulated_people_come_back_and_agree_with_themselves_as_put_in(tmp_path
     spread = float(judged["value"].var())  # type: ignore[arg-type]
     assert row["value"] == pytest.approx(spread / (spread + 100), abs=0.06)
     assert row["low"] < row["value"] < row["high"]
+    minutes = who_took_part(found.data.ratings, tmp_path / "out").minutes
+    assert minutes is not None
+    assert minutes[2] < 60  # of the first wave, not from the first to the last
     # A second rating of the same rater is no second rater.
     assert found.data.ratings.height == ratings.height / 2
     assert any(note.part == "later waves" for note in found.notes)

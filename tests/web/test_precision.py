@@ -36,6 +36,8 @@ def test_newcomers_read_that_it_is_over_and_researchers_why(make: Make, visit: V
     late = visit(site)
     assert "closed" in late.begin().html
     home = log_in(visit(site)).get("/researcher").text
+    assert "Everybody who is wanted has completed." in home
+    assert "keep coming" not in home
     assert "which is enough: nobody new is let in" in home
     assert "95 % confidence sequence, valid however often one looks" in home
 

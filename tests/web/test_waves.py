@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from dialens.studies.recruiters import personal_links
+from dialens.studies.simulation import Population, simulate_study
 from dialens.web import Site, study_app
 from dialens.web._serving import PatientProtocol
 from tests.web.conftest import Make, Visit, Window, log_in, running, tea
@@ -199,3 +200,11 @@ def test_times_are_said_in_the_language_and_place_of_the_reader(
         page.goto(f"http://127.0.0.1:{port}/wave")
         page.get_by_role("button", name="Nächsten Teil beginnen").click()
         page.get_by_role("heading", name="Willkommen zurück").wait_for()
+
+
+def test_people_are_counted_once_however_often_they_come(make: Make, visit: Visit) -> None:
+    site = make(waves())
+    simulate_study(site.store, site.study, Population(), participants=4, now=datetime.now(UTC))
+    assert site.store.waves(site.study.hash, now=datetime.now(UTC))[0].completed == 4
+    home = log_in(visit(site)).get("/researcher").text
+    assert "4 of the 4 who took part are simulated" in home

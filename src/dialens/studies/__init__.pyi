@@ -32,7 +32,7 @@ from ._media import MEDIA_TYPES, media_files
 from ._operation import NOTES, OPERATION, named, operation_values, settings_from
 from ._paradata import DEVICES, Paradata
 from ._participation import Entrance, attendance, ending, take_part
-from ._precision import PRECISION_METHOD, Precision
+from ._precision import PRECISE, PRECISION_METHOD, Precision
 from ._preregistration import (
     FILE,
     NOT_PREREGISTERED,
@@ -78,6 +78,7 @@ __all__ = [
     "NO_CONSENT",
     "OPERATION",
     "PLACEHOLDER",
+    "PRECISE",
     "PRECISION_METHOD",
     "RATER_HEADER",
     "SCHEMA",

@@ -123,5 +123,6 @@ class Desk:
 
     def _simulated(self) -> tuple[int, int]:
         """How many people are simulated, and how many there are."""
-        kinds = self.records.participants_frame(self.site.study.hash)["rater_kind"]
+        people = self.records.participants_frame(self.site.study.hash)
+        kinds = people.unique("rater")["rater_kind"]
         return int((kinds == SIMULATED).sum()), len(kinds)

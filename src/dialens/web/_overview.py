@@ -7,6 +7,7 @@ from fastapi import APIRouter, Depends, HTTPException
 from fastapi.responses import RedirectResponse, Response
 
 from dialens.agents import KINDS
+from dialens.studies import Precision
 from dialens.studies.store import COMPLETED, OperationStore
 from dialens.web._cookies import Login
 from dialens.web._desk import Desk
@@ -36,7 +37,7 @@ def overview_routes(desk: Desk) -> APIRouter:
             seen=seen,
             waves=waves,
             precision=() if known is None else known.sentences,
-            stands=stands(desk),
+            stands=stands(desk, known),
             does=_DOES,
             why=KINDS,
         )
@@ -76,8 +77,8 @@ def overview_routes(desk: Desk) -> APIRouter:
     return router
 
 
-def stands(desk: Desk) -> Standing:
-    """Where the study stands now."""
+def stands(desk: Desk, known: Precision | None) -> Standing:
+    """Where the study stands now; `known` is what says when it is enough."""
     site = desk.site
     people = desk.records.participants_frame(site.study.hash).filter(pl.col("wave") == 1)
     cells = site.store.progress(site.study.hash)
@@ -89,6 +90,7 @@ def stands(desk: Desk) -> Standing:
         desk.now(),
         finished=people.filter(pl.col("state") == COMPLETED).height,
         cost=desk.platform.recruiter(running).estimate(running, max(wanted, 1)),
+        precision=known,
     )
 
 

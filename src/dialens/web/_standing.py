@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from scipy.stats import f as f_distribution
 
 from dialens.base import counted
+from dialens.studies import PRECISE, Precision
 from dialens.studies.recruiters import Cost
 from dialens.studies.store import CellProgress
 
@@ -86,6 +87,7 @@ def standing(
     *,
     finished: int,
     cost: Cost,
+    precision: Precision | None = None,
 ) -> Standing:
     """Where a study stands.
 
@@ -95,25 +97,34 @@ def standing(
         now: The time.
         finished: People who completed, those included that were excluded later: they are paid.
         cost: What one person is paid.
+        precision: What is known, where that says when it is enough.
     """
     completed, wanted = sum(c.completed for c in cells), sum(c.target for c in cells)
+    missing = sum(max(cell.target - cell.completed, 0) for cell in cells)
+    if precision is not None:
+        wanted = min(wanted, precision.at_most)
+        missing = min(missing, max(wanted - completed, 0))
+        missing = 0 if precision.stopped == PRECISE else missing
     live = sum(cell.live for cell in cells)
     people = f"{completed:,} of {counted(wanted, 'person has', 'people have')} completed the study"
     at_it = f", and {counted(live, 'is', 'are')} at it now" if live else ""
-    sentences = [f"{people}{at_it}.", _ending(cells, began, now, finished)]
+    sentences = [f"{people}{at_it}.", _ending(cells, began, now, finished, missing)]
     if cost.each:
-        missing = sum(max(cell.target - cell.completed, 0) for cell in cells)
         sentences.append(_money(cost, finished, missing))
     return Standing(completed, wanted, live, tuple(sentences))
 
 
 def _ending(
-    cells: Sequence[CellProgress], began: datetime | None, now: datetime, finished: int
+    cells: Sequence[CellProgress],
+    began: datetime | None,
+    now: datetime,
+    finished: int,
+    missing: int,
 ) -> str:
-    missing = sum(max(cell.target - cell.completed, 0) for cell in cells)
     if not missing:
         return "Everybody who is wanted has completed."
     open_ = sum(max(c.target - c.completed, 0) for c in cells if c.state == "open")
+    open_ = min(open_, missing)
     if not open_:
         return "No cell that still wants people is open, so nobody new is let in."
     elapsed = timedelta() if began is None else now - began

@@ -92,8 +92,12 @@ def who_took_part(ratings: pl.DataFrame, folder: Path | None = None) -> Particip
 
 
 def _table(folder: Path | None, name: str) -> pl.DataFrame | None:
+    """A table of the export, without later waves: people are counted when they first come."""
     path = folder / f"{name}.parquet" if folder is not None and folder.is_dir() else None
-    return pl.read_parquet(path) if path is not None and path.exists() else None
+    if path is None or not path.exists():
+        return None
+    table = pl.read_parquet(path)
+    return table.filter(pl.col("wave") == 1) if "wave" in table.columns else table
 
 
 def _flow(table: pl.DataFrame) -> dict[str, int]:
