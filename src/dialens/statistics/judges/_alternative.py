@@ -1,14 +1,15 @@
-"""The alternative annotator test: may a judge stand in for a person? (Calderon et al. 2025)
+"""The alternative annotator test: may a judge stand in for a person?
 
 Each person is left out in turn. On every item that they and others labelled, the judge and the
 person are held against the others: whoever is at least as near has a point. A person is beaten if
 the judge's points are not fewer by `epsilon` or more, which is what a judge saves; the share of
-people beaten is the winning rate, and from one half on the judge may replace people (arXiv:2501.10970).
+people beaten is the winning rate, and from one half on the judge may replace people (Calderon et
+al. 2025, arXiv:2501.10970).
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
@@ -118,7 +119,7 @@ _PEOPLE = {
 def _points(people: pl.DataFrame, judge: pl.DataFrame, fit: Fit) -> pl.DataFrame:
     """For each person and item that others labelled too: are judge and person at least as near?"""
     nearness = _NEARNESS[fit]
-    machine = {item: value for item, value in judge.select("item", "value").iter_rows()}
+    machine = dict(judge.select("item", "value").iter_rows())
     rows = []
     for (item,), part in people.group_by("item", maintain_order=True):
         if part.height < 2 or item not in machine:
@@ -134,15 +135,15 @@ def _points(people: pl.DataFrame, judge: pl.DataFrame, fit: Fit) -> pl.DataFrame
     ).sort("rater", maintain_order=True)
 
 
-def _equal(value: object, others: Floats) -> float:
+def _equal(value: Any, others: Floats) -> float:
     return float(np.mean(others == value))
 
 
-def _close(value: object, others: Floats) -> float:
+def _close(value: Any, others: Floats) -> float:
     return -float(np.sqrt(np.mean(np.square(others - value))))
 
 
-_NEARNESS: dict[Fit, Callable[[object, Floats], float]] = {"labels": _equal, "numbers": _close}
+_NEARNESS: dict[Fit, Callable[[Any, Floats], float]] = {"labels": _equal, "numbers": _close}
 
 
 def _person(rater: str, points: pl.DataFrame, epsilon: float, fewest: int) -> dict[str, object]:
