@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 
 from dialens.studies._types import JSON, Field, Screen
-from dialens.studies.instruments import Form, instrument
+from dialens.studies.instruments import OTHER, Form, instrument
 from dialens.studies.texts import Texts
 
 JUDGED = ("rating", "check")
@@ -65,10 +65,16 @@ def render(screen: Screen, texts: Texts) -> str:
         3
     """
     parts = [f"# {screen.title}"]
+    if screen.deadline_s is not None:
+        parts.append(f"{texts.say('seconds_left')} {screen.deadline_s:.0f}")
     responses = [block for block in screen.body if block["kind"] == "response"]
-    terms = [block for block in screen.body if block["kind"] == "definition"]
-    first = [block for block in screen.body if block["kind"] not in ("response", "definition")]
-    parts += [said for block in (*first, *terms) if (said := _block(block, texts))]
+    # Definitions have their place among instructions, and one of their own on other screens.
+    apart = () if screen.kind == "instructions" else ("definition",)
+    first = [block for block in screen.body if block["kind"] not in ("response", *apart)]
+    parts += [said for block in first if (said := _block(block, texts))]
+    terms = [_block(block, texts) for block in screen.body if block["kind"] in apart]
+    if terms:
+        parts.append("\n".join([f"{texts.say('definitions')}:", *terms]))
     left = list(screen.fields)
     for block in responses:
         parts.append(_block(block, texts))
@@ -103,7 +109,7 @@ def _block(block: Mapping[str, JSON], texts: Texts) -> str:
     if kind == "response":
         return f"{block['label']}:\n{block['text']}"
     if kind == "anchor":
-        return "\n".join(_standard(block))
+        return "\n".join(_standard(block, texts))
     if kind == "example":
         verdict = " ".join(str(block[name]) for name in ("verdict", "why") if block.get(name))
         return f"{block['label']}:\n{_talk(block['turns'])}\n{block['response']}\n{verdict}"
@@ -114,36 +120,41 @@ def _talk(turns: Sequence[Mapping[str, str]]) -> str:
     return "\n".join(f"{turn['speaker']}: {turn['text']}" for turn in turns)
 
 
-def _standard(block: Mapping[str, JSON]) -> Iterator[str]:
+def _standard(block: Mapping[str, JSON], texts: Texts) -> Iterator[str]:
     yield f"{block['label']}:"
     if block.get("text") is not None:
         yield str(block["text"])
     for value in block.get("values") or ():
-        yield f"{value['quality']} {value['value']:g}"
+        yield f"{value['quality']} {texts.number(value['value'])}"
 
 
 def _question(field: Field, texts: Texts) -> str:
     form = instrument(field.instrument).form(field, texts)
     optional = "" if field.required else f" {texts.say('optional')}"
-    lines = [f"[{field.name}] {form.prompt}{optional}"]
-    told = (form.help, field.options.get("anchor_note", ""))
-    lines += [str(one) for one in told if one]
-    lines += _control(form)
-    return "\n".join(lines)
+    told = [str(one) for one in (form.help, field.options.get("anchor_note")) if one]
+    control = list(_control(form, texts))
+    below = form.control in _HELP_BELOW
+    lines = [*control, *told] if below else [*told, *control]
+    return "\n".join([f"[{field.name}] {form.prompt}{optional}", *lines])
 
 
-def _control(form: Form) -> Iterator[str]:
+_HELP_BELOW = ("number", "slider", "text")
+"""Controls under which the page puts the line of help; it stands above the others."""
+
+
+def _control(form: Form, texts: Texts) -> Iterator[str]:
     data = form.attributes
     if form.control == "slider":
-        yield f"{data['low']:g} = {data['low_label']}, {data['high']:g} = {data['high_label']}"
+        low, high = (texts.number(data[end]) for end in ("low", "high"))
+        yield f"{low} = {data['low_label']}, {high} = {data['high_label']}"
     elif form.control == "best_worst":
         yield f"{data['best_label']} / {data['worst_label']}:"
     elif form.control == "number" and data.get("unit"):
         yield str(data["unit"])
-    for name, statement in data.get("statements", {}).items():
-        yield f"{name}: {statement}" if name != statement else str(statement)
     for choice in form.choices:
         known = choice.label == choice.value or choice.label.startswith(f"{choice.value} ")
         yield choice.label if known else f"{choice.value}: {choice.label}".rstrip(": ")
+    for name, statement in data.get("statements", {}).items():
+        yield f"{name}: {statement}" if name != statement else str(statement)
     if data.get("other"):
-        yield f"other: {data['other']}"
+        yield f"{OTHER}: {data['other']}"

@@ -5,7 +5,7 @@ the instrument's own validation, as for people.
 """
 
 from dialens.studies._types import JSON, Field, Screen
-from dialens.studies.instruments import Form, instrument
+from dialens.studies.instruments import OTHER, Form, instrument
 from dialens.studies.texts import Texts
 
 
@@ -74,10 +74,10 @@ def _values(form: Form, whole: bool) -> list[JSON]:
 
 
 def _choices(form: Form, whole: bool) -> dict[str, JSON]:
+    given: dict[str, JSON] = {"enum": _values(form, whole)}
     if form.attributes.get("other"):
-        words = {"type": "object", "properties": {"other": {"type": "string"}}}
-        return {"anyOf": [{"enum": _values(form, whole)}, words | {"required": ["other"]}]}
-    return {"enum": _values(form, whole)}
+        return {"anyOf": [given, {"type": "string", "pattern": f"^{OTHER}: "}]}
+    return given
 
 
 def _best_worst(form: Form, whole: bool) -> dict[str, JSON]:
@@ -115,7 +115,7 @@ _SCHEMAS = {
     "text": lambda form, whole: {"type": "string", "maxLength": form.attributes["longest"]},
     "check_boxes": lambda form, whole: {
         "type": "array",
-        "items": {"enum": _values(form, False)},
+        "items": _choices(form, False),
         "uniqueItems": True,
     },
     "matrix": _matrix,
