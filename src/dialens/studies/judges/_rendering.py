@@ -91,7 +91,7 @@ def render_hash(text: str) -> str:
 
     Examples:
         >>> render_hash("# Tea")[:8]
-        '4ec0bf5a'
+        '19497229'
     """
     return hashlib.sha256(text.encode("utf-8")).hexdigest()[:16]
 

@@ -43,7 +43,7 @@ def field_schema(field: Field, texts: Texts) -> dict[str, JSON]:
     """The schema of the answer to one question."""
     used = instrument(field.instrument)
     form = used.form(field, texts)
-    return _SCHEMAS[form.control](form, used.output.type == "integer")
+    return _SCHEMAS[form.control](form, whole=used.output.type == "integer")
 
 
 def allowed_answers(field: Field, texts: Texts) -> list[JSON] | None:
@@ -58,7 +58,7 @@ def allowed_answers(field: Field, texts: Texts) -> list[JSON] | None:
     return listed
 
 
-def _number(form: Form, whole: bool) -> dict[str, JSON]:
+def _number(form: Form, *, whole: bool) -> dict[str, JSON]:
     schema: dict[str, JSON] = {"type": "integer" if whole else "number"}
     if (low := form.attributes.get("low")) is not None:
         schema["minimum"] = low
@@ -69,30 +69,30 @@ def _number(form: Form, whole: bool) -> dict[str, JSON]:
     return schema
 
 
-def _values(form: Form, whole: bool) -> list[JSON]:
+def _values(form: Form, *, whole: bool) -> list[JSON]:
     return [int(choice.value) if whole else choice.value for choice in form.choices]
 
 
-def _choices(form: Form, whole: bool) -> dict[str, JSON]:
-    given: dict[str, JSON] = {"enum": _values(form, whole)}
+def _choices(form: Form, *, whole: bool) -> dict[str, JSON]:
+    given: dict[str, JSON] = {"enum": _values(form, whole=whole)}
     if form.attributes.get("other"):
         return {"anyOf": [given, {"type": "string", "pattern": f"^{OTHER}: "}]}
     return given
 
 
-def _best_worst(form: Form, whole: bool) -> dict[str, JSON]:
-    one = {"enum": _values(form, whole)}
+def _best_worst(form: Form, *, whole: bool) -> dict[str, JSON]:
+    one = {"enum": _values(form, whole=whole)}
     return _object({"best": one, "worst": one})
 
 
-def _order(form: Form, whole: bool) -> dict[str, JSON]:
+def _order(form: Form, *, whole: bool) -> dict[str, JSON]:
     count = len(form.choices)
-    items = {"enum": _values(form, whole)}
+    items = {"enum": _values(form, whole=whole)}
     return {"type": "array", "items": items, "minItems": count, "maxItems": count}
 
 
-def _matrix(form: Form, whole: bool) -> dict[str, JSON]:
-    points = {"enum": _values(form, True)}
+def _matrix(form: Form, *, whole: bool) -> dict[str, JSON]:
+    points = {"enum": _values(form, whole=True)}
     return _object(dict.fromkeys(form.attributes["statements"], points))
 
 
@@ -115,7 +115,7 @@ _SCHEMAS = {
     "text": lambda form, whole: {"type": "string", "maxLength": form.attributes["longest"]},
     "check_boxes": lambda form, whole: {
         "type": "array",
-        "items": _choices(form, False),
+        "items": _choices(form, whole=False),
         "uniqueItems": True,
     },
     "matrix": _matrix,
