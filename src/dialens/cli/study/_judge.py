@@ -84,11 +84,12 @@ def judge(
             f"{path} does not exist. `dialens study judge {study} --new` writes one to start from."
         )
     loaded, wanted = load_study(file), read_judges(path)
-    from dialens.cli.study._judge_models import open_models
+    from dialens.cli.study._judge_models import forbidden, open_models
 
     models = open_models(wanted, path.parent)
     try:
         plan = JudgePlan(loaded, wanted, models)
+        refusal = forbidden(wanted, models)
         place = file.parent / LEDGER
         if dry_run:
             if place.exists():
@@ -97,7 +98,10 @@ def judge(
             else:
                 costs = planned_costs(plan)
             _show_plan(plan, costs, at_once)
+            print(f"! {refusal}" if refusal else "Nobody was asked.")
             return
+        if refusal:
+            raise DialensError(refusal)
         with Ledger.open(place, asking=True) as ledger:
             done = _asked(plan, ledger, at_once)
             _show_done(plan, done, ledger, study)
@@ -160,7 +164,6 @@ def _show_plan(plan: "JudgePlan", costs: Sequence["PlannedCosts"], at_once: int)
     _show_budget(plan, requests, tokens, [cost or 0.0 for cost in prices])
     for note in plan.notes:
         print(f"! {note}")
-    print("Nobody was asked.")
 
 
 def _show_budget(plan: "JudgePlan", requests: int, tokens: int, costs: Sequence[float]) -> None:

@@ -36,12 +36,12 @@ class AgentModel:
     Attributes:
         judge: As it stands in the file.
         agents: One for all temperatures (`None`), or one for each.
-        local: Whether nothing that is said to it leaves this machine.
+        sent_to: Where what is said to it goes; empty for this machine.
     """
 
     judge: Judge
     agents: Mapping[float | None, Agent] = field(repr=False)
-    local: bool
+    sent_to: str = ""
 
     @property
     def _any(self) -> Agent:
@@ -64,7 +64,7 @@ class AgentModel:
     def prices(self) -> tuple[float, float] | None:
         """Of a million tokens; what runs on this machine costs nothing, unless a price is set."""
         set_: tuple[float, float] | None = getattr(self._any, "prices", None)
-        return (0.0, 0.0) if set_ is None and self.local else set_
+        return (0.0, 0.0) if set_ is None and not self.sent_to else set_
 
     def tokens(self, text: str) -> int:
         """Tokens of a text: counted where the kind can, else a quarter of its characters."""
@@ -142,14 +142,14 @@ class AgentModel:
 
 
 def open_models(judges: Judges, folder: Path) -> dict[str, AgentModel]:
-    """Every judge's model; nothing is said to any of them.
+    """Every judge's model; nothing is said to any of them (see `forbidden`).
 
     Args:
         judges: The file.
         folder: Where it lies; paths of agents start there.
 
     Raises:
-        DialensError: If one cannot be opened, or would send texts where they may not go.
+        DialensError: If one cannot be opened.
     """
     opened: dict[str, AgentModel] = {}
     try:
@@ -174,10 +174,9 @@ def _opened(judges: Judges, judge: Judge, folder: Path) -> AgentModel:
                 for one in temperatures
                 if one is not None
             }
-        local = _allowed(judges, judge, next(iter(agents.values())))
     except DialensError as error:
         raise DialensError(f"judges: {judge.name} ({judge.agent}): {error}") from error
-    return AgentModel(judge, agents, local)
+    return AgentModel(judge, agents, _place_of(judge, next(iter(agents.values()))))
 
 
 def _agent(judge: Judge, folder: Path, more: Mapping[str, float]) -> Agent:
@@ -189,22 +188,25 @@ def _agent(judge: Judge, folder: Path, more: Mapping[str, float]) -> Agent:
     )
 
 
-def _allowed(judges: Judges, judge: Judge, agent: Agent) -> bool:
-    """Whether a model is on this machine; one that is not has to be allowed by name."""
+def _place_of(judge: Judge, agent: Agent) -> str:
+    """Where texts go: a host, the kind where nobody knows, or nothing for this machine."""
     host = getattr(agent, "host", None)
-    brought = kind_named(judge.kind).entry is not None
-    if host is None and not brought:
-        return True
-    where = str(host) if host is not None else judge.kind
-    if host is not None and is_loopback(where):
-        return True
-    if where.lower() not in {name.strip().lower() for name in judges.send_to}:
-        what = f"to {where}" if host is not None else f"by agents of kind {where}, who knows where"
-        raise DialensError(
-            f"the texts of this study would be sent {what}, and judges.yaml does not allow it. "
-            f"If they may be: send_to: [{where}]."
-        )
-    return False
+    if host is None:
+        return judge.kind if kind_named(judge.kind).entry is not None else ""
+    return "" if is_loopback(str(host)) else str(host)
+
+
+def forbidden(judges: Judges, models: Mapping[str, AgentModel]) -> str:
+    """Where texts would be sent without leave, in words; empty if nowhere."""
+    allowed = {name.strip().lower() for name in judges.send_to}
+    for name, model in models.items():
+        place = model.sent_to
+        if place and place.lower() not in allowed:
+            return (
+                f"The texts of this study would be sent to {place} ({name}), and judges.yaml does "
+                f"not allow that. If they may be: send_to: [{place}]."
+            )
+    return ""
 
 
 def is_loopback(host: str) -> bool:
