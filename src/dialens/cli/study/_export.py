@@ -14,6 +14,7 @@ from dialens.cli.study._database import (
     DatabaseOption,
     StudyPath,
     VersionOption,
+    judged_ledger,
     recorded_versions,
 )
 from dialens.cli.study._extra import studies_extra
@@ -45,7 +46,8 @@ def export(
 
     Parquet, and the same as CSV with scripts for R and SPSS. People go by pseudonyms; ids of
     workers stay in the database. The study may still be running. Of several versions the newest is
-    written, unless others are named; every table has a column `version`.
+    written, unless others are named; every table has a column `version`. Ratings of language
+    models (`study judge`) stand among the others, with the rater kind `llm`.
 
     [bold]Examples[/]
 
@@ -70,6 +72,7 @@ def export(
             force=force,
             flags=rater_flags,
             hand_over=write_export_handover,
+            judges=judged_ledger(study),
         )
         if worker_ids is not None:
             _write_ids(store, records, worker_ids)
@@ -80,6 +83,11 @@ def export(
     if done.excluded:
         people = counted(done.excluded, "person is", "people are")
         print(f"{people} excluded: their rows say so, and `study analyze` leaves them out.")
+    if done.judges:
+        print(
+            f"{done.judged:,} of the ratings are of language models (rater_kind llm); "
+            f"{shown(output / 'judges.parquet')} says what they were asked and answered."
+        )
     if done.conversations:
         print(
             f"{done.conversations:,} conversations, {done.failures:,} failures of agents; next: "
