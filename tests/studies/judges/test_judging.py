@@ -138,7 +138,7 @@ def test_what_cannot_be_meant_is_refused(tmp_path: Path, more: str, told: str) -
     path = tmp_path / "judges.yaml"
     own = "" if more else ", prompts: [rubric]"
     path.write_text(f"judges: [{{name: a, agent: 'script:x'{own}}}]\n{more}\n")
-    with pytest.raises(InvalidFile, match="prompt|think") as caught:
+    with pytest.raises(InvalidFile, match=r"prompt|think") as caught:
         read_judges(path)
     assert told in str(caught.value)
 
