@@ -103,6 +103,12 @@ def test_from_the_file_to_the_analysis(endpoint: Endpoint) -> None:
     assert pl.read_parquet("export/judges.parquet").height == 20
     assert "judges.parquet" in Path("export/card.md").read_text()
     assert "repeat" in json.loads(Path("export/codebook.json").read_text())["ratings"]
+
+
+@pytest.mark.slow
+def test_a_study_that_only_judges_took_is_analysed(endpoint: Endpoint) -> None:
+    folder = judged(endpoint, repeats=2)
+    run("judge", folder)
     run("analyze", folder, "-o", "out", "--resamples", 200)
     assert Path("out/report.html").exists()
 
@@ -217,6 +223,7 @@ def test_the_budget_says_that_it_stopped(endpoint: Endpoint) -> None:
     assert "Stopped: the budget is used up (3 requests)" in said
 
 
+@pytest.mark.slow
 def test_kill_9_doubles_and_loses_nothing(endpoint: Endpoint) -> None:
     """A real process is killed while it asks; the next one asks only what is missing."""
     model, at_once = "judge-late-0.15", 3

@@ -134,6 +134,15 @@ _OURS = (
         extra="train",
     ),
     Kind(
+        "llama",
+        "dialens.agents.kinds._llama_file:open_agent",
+        "llama:FILE",
+        "A language model in one GGUF file in its own precision, run by llama.cpp",
+        settings="dialens.agents.kinds._llama_file:LlamaSettings",
+        packages=("xllamacpp", "httpx"),
+        extra="llama",
+    ),
+    Kind(
         "command",
         "dialens.agents.kinds._command:open_agent",
         "command:'PROGRAM ARGUMENTS'",
