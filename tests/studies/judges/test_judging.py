@@ -19,6 +19,10 @@ from dialens.studies import Field, Screen, Study, seen, study_of
 from dialens.studies._examples import TEA
 from dialens.studies.instruments import Instrument, instruments, simulate, validate
 from dialens.studies.judges import (
+    FACETS,
+    STATES,
+    Judge,
+    JudgeBudget,
     JudgePlan,
     Judges,
     Ledger,
@@ -459,3 +463,11 @@ def test_two_runs_do_not_ask_at_the_same_time(tmp_path: Path) -> None:
     (tmp_path / "other.db").write_text("this is no database, only words " * 40)
     with pytest.raises(DialensError, match="is no ledger of judges"):
         Ledger.open(tmp_path / "other.db")
+
+
+def test_the_page_names_every_setting_and_column(repository: Path) -> None:
+    page = (repository / "docs" / "judges.md").read_text("utf-8")
+    for part in (Judges, Judge, JudgeBudget):
+        assert not [name for name in part.model_fields if f"`{name}`" not in page]
+    assert not [state for state in STATES if f"`{state}`" not in page]
+    assert not [name for name in FACETS if f"`{name}`" not in page]

@@ -26,7 +26,7 @@ from dialens.studies.judges import Judge, Judges, ModelError, ModelReply, Said, 
 _CHARACTERS_A_TOKEN = 4
 _MOST_LIKELIEST = 20  # what OpenAI gives
 _TOKENS_WEIGHED = 4  # white space may come first
-_OURS_SEND_TO = ("openai",)
+_TELL_TOKENS = ("openai",)
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class AgentModel:
     @property
     def weighs(self) -> bool:
         """Whether it says how likely answers are."""
-        return hasattr(self._any, "likelihoods") or self.judge.kind in _OURS_SEND_TO
+        return hasattr(self._any, "likelihoods") or self.judge.kind in _TELL_TOKENS
 
     @property
     def prices(self) -> tuple[float, float] | None:
