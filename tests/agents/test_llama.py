@@ -55,7 +55,7 @@ def test_what_is_missing_is_said(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def agent():
-    settings = {"context": 2048, "max_tokens": 24, "threads": 2}
+    settings = {"context": 2048, "max_tokens": 24, "threads": 1}
     return make_agent(AgentSpec("llama", str(MODEL), parameters=settings))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import gguf
 import numpy as np
@@ -31,7 +32,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-def agent(folder: Path, name: str, **settings: str | float) -> object:
+def agent(folder: Path, name: str, **settings: str | float) -> Any:
     return make_agent(AgentSpec("transformers", str(folder / name), parameters=settings))
 
 

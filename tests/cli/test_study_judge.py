@@ -14,6 +14,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from ruamel.yaml import YAML
 from typer.testing import CliRunner
 
 from dialens.base import DialensError
@@ -21,6 +22,7 @@ from dialens.cli.study._group import app
 from dialens.studies import load_study
 from dialens.studies.judges import Ledger
 from tests.agents.endpoint import Endpoint
+from tests.agents.test_llama import MODEL, here
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -32,7 +34,7 @@ def endpoint() -> Iterator[Endpoint]:
 
 
 @pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     monkeypatch.chdir(tmp_path)
@@ -221,6 +223,34 @@ def test_the_budget_says_that_it_stopped(endpoint: Endpoint) -> None:
     said = run("judge", folder).replace("\n", " ")
     assert "3 of 5 screens answered, missing: 2 (2 over the budget); 3 requests" in said
     assert "Stopped: the budget is used up (3 requests)" in said
+
+
+@here
+@pytest.mark.slow
+def test_a_real_small_model_judges() -> None:
+    """Offline, in its own precision: JSON under the schema, and all answers weighed."""
+    run("new", "--template", "likert", "-o", "s")
+    design = YAML(typ="safe").load(Path("s/study.yaml").read_text())
+    design["items"]["sample"] = {"count": 1, "by": "study"}
+    Path("s/study.yaml").write_text(json.dumps(design))
+    entry = {
+        "name": "smol",
+        "agent": f"llama:{MODEL}",
+        "set": {"threads": 1, "max_tokens": 200},
+        "answer": ["json", "probabilities"],
+        "temperatures": 0,
+    }
+    Path("s/judges.yaml").write_text(json.dumps({"judges": [entry]}))
+    said = run("judge", "s", "--at-once", 1).replace("\n", " ")
+    assert "missing: 0" in said or "none is missing" in said
+    run("export", "s", "-o", "export")
+    ratings = pl.read_parquet("export/ratings.parquet")
+    assert set(ratings["answer_mode"]) == {"json", "probabilities"}
+    assert ratings["value"].is_between(1, 5).all()
+    weighed = _ledger(Path("s")).filter(pl.col("answer") == "probabilities")
+    kept = [next(iter(json.loads(row).values())) for row in weighed["probabilities"]]
+    assert {one["way"] for one in kept} == {"continuation"}
+    assert all(0 <= one["outside"] < 1 for one in kept)
 
 
 @pytest.mark.slow

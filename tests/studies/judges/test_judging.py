@@ -271,6 +271,18 @@ def test_one_repair_with_the_words_that_a_participant_reads(ledger: Ledger) -> N
     assert "99" in frame["first_reply"][0]
 
 
+def test_who_says_nothing_under_a_schema_is_asked_without_one(ledger: Ledger) -> None:
+    study = load_template("likert")
+
+    def shy(said: Sequence[Said], schema: Any, seed: int) -> str:
+        names = [f"{q}-{slot}" for slot in (1, 2) for q in study.design.qualities]
+        return "" if schema else json.dumps(dict.fromkeys(names, 3))
+
+    done = judge_study(planned(study, Scripted(shy)), ledger)
+    assert set(done.states) == {"answered"}
+    assert done.repaired == ledger.frame().height
+
+
 @pytest.mark.parametrize(
     ("reply", "state", "requests"),
     [
@@ -304,6 +316,7 @@ def test_failures_are_tried_again_and_a_hopeless_model_is_left_alone(ledger: Led
     assert done.spent.requests == 15 == ledger.spent().requests
     assert done.states == {"failed": ledger.frame().height}
     assert ledger.frame()["reason"].str.contains("no network").all()
+    assert judge_ratings(study, ledger).height == 0
     up = Scripted(right)
     assert set(judge_study(planned(study, up), ledger).states) == {"answered"}
     assert ledger.spent().requests == 15 + len(up.asked)
@@ -375,7 +388,8 @@ def test_pairs_weighed_give_expected_preferences(ledger: Ledger) -> None:
     assert ratings.group_by("screen", "quality").agg(pl.col("value").sum())["value"].to_list() == (
         pytest.approx([1.0] * (ratings.height // 2))
     )
-    ties = study.design.qualities[next(iter(study.design.qualities))].instrument.ties
+    instrument = next(iter(study.design.qualities.values())).instrument
+    ties = instrument.model_dump()["ties"]
     first = 0.6 + 0.1 if ties else 0.75
     assert ratings.filter(pl.col("position") == 0)["value"].to_list() == pytest.approx(
         [first] * (ratings.height // 2)
@@ -400,7 +414,7 @@ def test_chats_and_pictures_are_not_judged(ledger: Ledger, tmp_path: Path) -> No
 
 
 def _likert(items: list[Any]) -> dict[str, Any]:
-    kept = {name: TEA[name] for name in ("study", "title", "consent", "contact") if name in TEA}
+    kept: dict[str, Any] = {name: TEA[name] for name in ("study", "title", "consent")}
     quality = {"instrument": {"kind": "likert", "points": 5}}
     return {
         **kept,

@@ -34,7 +34,8 @@ def around(prompt: str, *, instructions: str, screen: str, answer: str) -> str:
     if ANSWER not in prompt:
         prompt = f"{prompt.rstrip()}\n\n{ANSWER}"
     texts = {INSTRUCTIONS: instructions, SCREEN: screen, ANSWER: answer}
-    made, rest = [], prompt
+    made: list[str] = []
+    rest = prompt
     while rest:
         found = [(rest.index(place), place) for place in texts if place in rest]
         if not found:

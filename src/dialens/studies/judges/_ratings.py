@@ -6,6 +6,7 @@ from datetime import datetime
 
 import polars as pl
 
+from dialens.base import DialensError
 from dialens.corpus import RATINGS
 from dialens.studies._judgements import rating_rows
 from dialens.studies._raters import LLM
@@ -67,7 +68,12 @@ def judge_ratings(study: Study, ledger: Ledger) -> pl.DataFrame:
     done = ledger.frame([study.hash]).filter(pl.col("state") == ANSWERED)
     for given in done.iter_rows(named=True):
         screens = planner.screens(given["cell"], given["seed"])
-        screen = screens[given["index"]]
+        screen = next((one for one in screens if one.id == given["screen"]), None)
+        if screen is None:
+            raise DialensError(
+                f"{ledger.path}: a judge answered the screen {given['screen']!r} in the cell "
+                f"{given['cell']!r}, and this study has none. Set the file aside and judge again."
+            )
         shared = _shared(study, screen, given)
         rows += [rating | shared for rating in _ratings(screen, given, study)]
     factors = dict.fromkeys(name for row in rows for name in json.loads(row["factors"] or "{}"))

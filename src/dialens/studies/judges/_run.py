@@ -4,11 +4,12 @@ import json
 import queue
 import threading
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from dialens.base import Advance
+from dialens.studies._types import JSON
 from dialens.studies.instruments import validate
 from dialens.studies.judges._answers import is_refusal, read_answer
 from dialens.studies.judges._ledger import (
@@ -260,7 +261,11 @@ class _Runner:
                 ask = self._weighed(model, rater, question, conversation_, start)
             else:
                 ask = self._answered(model, rater, question, conversation_, start)
-            self.ledger.record(ask, place)
+            if ask.state in FINAL:
+                self.ledger.record(ask, place)
+            else:  # whoever reads the same may still be the one who pays
+                self.ledger.record(ask)
+                self.ledger.leave_empty(place, FAILED, ask.reason)
             return ask
 
     def _answered(
@@ -275,8 +280,9 @@ class _Runner:
         texts = self.plan.study.texts
         ask = start
         if ask.state != REPAIRING:
+            schema = self.plan.schema(rater, question)
             try:
-                reply = self._sent(model, rater, question, said, ask.key)
+                reply = self._sent(model, rater, question, said, ask.key, schema)
             except ModelError as error:
                 return _failed(ask, error)
             ask = _with(ask, reply)
@@ -289,8 +295,10 @@ class _Runner:
             ask = replace(ask, state=REPAIRING, first_reply=reply.text, complaint=complaint)
             self.ledger.record(ask)
         mended = [*said, Said("judge", ask.first_reply or ""), Said("study", ask.complaint or "")]
+        # Some servers answer nothing at all under a schema where the text is long.
+        schema = self.plan.schema(rater, question) if ask.first_reply else None
         try:
-            reply = self._sent(model, rater, question, mended, ask.key)
+            reply = self._sent(model, rater, question, mended, ask.key, schema)
         except ModelError as error:
             return replace(_failed(ask, error), state=REPAIRING)
         ask = _with(ask, reply)
@@ -345,6 +353,7 @@ class _Runner:
         question: Question,
         said: Sequence[Said],
         key: str,
+        schema: Mapping[str, JSON] | None,
     ) -> ModelReply:
         foreseen = self._foreseen(model, said, self.plan.predicted_tokens(rater, question))
         self.budget.take(foreseen)
@@ -353,7 +362,7 @@ class _Runner:
                 said,
                 seed=_seed(key),
                 temperature=rater.temperature,
-                schema=self.plan.schema(rater, question),
+                schema=schema,
             )
         except ModelError as error:
             self._settle(foreseen, Spent(error.requests), rater.judge, error)

@@ -105,18 +105,26 @@ def _object(properties: dict[str, JSON]) -> dict[str, JSON]:
     }
 
 
+def _text(form: Form, *, whole: bool) -> dict[str, JSON]:
+    return {"type": "string", "maxLength": form.attributes["longest"]}
+
+
+def _tick(form: Form, *, whole: bool) -> dict[str, JSON]:
+    return {"enum": ["yes"]}
+
+
+def _check_boxes(form: Form, *, whole: bool) -> dict[str, JSON]:
+    return {"type": "array", "items": _choices(form, whole=False), "uniqueItems": True}
+
+
 _SCHEMAS = {
     "number": _number,
     "slider": _number,
     "choices": _choices,
-    "tick": lambda form, whole: {"enum": ["yes"]},
+    "tick": _tick,
     "best_worst": _best_worst,
     "order": _order,
-    "text": lambda form, whole: {"type": "string", "maxLength": form.attributes["longest"]},
-    "check_boxes": lambda form, whole: {
-        "type": "array",
-        "items": _choices(form, whole=False),
-        "uniqueItems": True,
-    },
+    "text": _text,
+    "check_boxes": _check_boxes,
     "matrix": _matrix,
 }

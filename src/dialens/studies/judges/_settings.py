@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, TypeVar
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, model_validator
 from pydantic import Field as Setting
@@ -48,7 +48,6 @@ INSTRUCTIONS, SCREEN, ANSWER = "{instructions}", "{screen}", "{answer}"
 Memory = Literal["fresh", "session"]
 Think = Literal["none", "short", "long"]
 AnswerMode = Literal["json", "text", "probabilities"]
-T = TypeVar("T")
 
 
 def _several(value: Any) -> Any:
@@ -195,16 +194,19 @@ class Judges(Variations):
 
     def raters(self, judge: Judge) -> "Iterator[JudgeRater]":
         """Every combination of a judge's variations, each as often as it is repeated."""
+        temperatures: list[float | None] = [None]
+        temperatures = [*(judge.temperatures or self.temperatures or temperatures)]
         ways = product(
             judge.prompts or list(self.prompts),
-            self._of(judge.temperatures, self.temperatures, [None]),
-            self._of(judge.memory, self.memory, ["fresh"]),
-            self._of(judge.think, self.think, ["none"]),
-            self._of(judge.answer, self.answer, ["json"]),
-            range(1, self._of(judge.repeats, self.repeats, 1) + 1),
+            temperatures,
+            judge.memory or self.memory or ["fresh"],
+            judge.think or self.think or ["none"],
+            judge.answer or self.answer or ["json"],
         )
-        for prompt, temperature, memory, think, answer, repeat in ways:
-            yield JudgeRater(judge.name, prompt, temperature, memory, think, answer, repeat)
+        repeats = judge.repeats or self.repeats or 1
+        for prompt, temperature, memory, think, answer in ways:
+            for repeat in range(1, repeats + 1):
+                yield JudgeRater(judge.name, prompt, temperature, memory, think, answer, repeat)
 
     def cells_of(self, judge: Judge) -> list[str] | None:
         """The cells that a judge takes by name; none for all."""
@@ -212,11 +214,7 @@ class Judges(Variations):
 
     def participations_of(self, judge: Judge) -> int:
         """How many orders of screens a judge sees in each cell."""
-        return self._of(judge.participations, self.participations, 1)
-
-    @staticmethod
-    def _of(own: T | None, shared: T | None, usual: T) -> T:
-        return own if own is not None else shared if shared is not None else usual
+        return judge.participations or self.participations or 1
 
 
 @dataclass(frozen=True)
