@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Self
 
+from tests.agents import judging
 from tests.loopback import LoopbackServer, QuietHandler
 
 SCENARIOS = {
@@ -50,6 +51,15 @@ SCENARIOS = {
     "surrogate": "sends half a character",
     "separators": "says characters that some take for the end of a line",
     "refusal": "declines, in the field for that",
+    "judge": "answers the questions of a study, by the schema or the prompt, chosen by the seed",
+    "judge-fenced": "judge, with words and a code fence around the answer",
+    "judge-plain": "judge that refuses a schema with 400",
+    "judge-lines": "judge that answers in lines",
+    "judge-wrong": "judge whose numbers are out of range, whatever it is told",
+    "judge-mends": "judge whose numbers are out of range until it is told so",
+    "judge-sorry": "judge that declines in words",
+    "judge-late-S": "judge that takes S seconds",
+    "judge-weighs": "says 4, with log-probabilities of 4, 5, 3 and something else",
 }
 SEPARATORS = "one\u2028two\u0085three\x0bfour"
 
@@ -132,6 +142,8 @@ class _Handler(QuietHandler):
             return self._send(200, b"<html>Welcome</html>", "text/html")
         if name == "redirect":
             return self._send(307, b"", "text/plain", {"Location": "http://127.0.0.1:9/v1"})
+        if name == "judge-plain" and "response_format" in body:
+            return self._error(400, "Unknown field: response_format", "invalid_request_error")
         if name not in {re.sub(r"-[NS]\b", "", known) for known in SCENARIOS}:
             said = f"The model `{model}` does not exist or you do not have access to it."
             return self._error(404, said, "invalid_request_error", code="model_not_found")
@@ -142,10 +154,14 @@ class _Handler(QuietHandler):
             return self._drip_whole(number)
         if name == "slow":
             pause(number * len(pieces))
+        if name == "judge-late":
+            pause(number)
         return self._whole(name, body, "".join(pieces))
 
     def _pieces(self, name: str, number: float, body: dict[str, Any]) -> list[str]:
         last = body["messages"][-1]["content"]
+        if name.startswith("judge"):
+            return [judging.answer(name, body)]
         fixed = {
             "empty": "",
             "blank": " \n ",
@@ -158,13 +174,14 @@ class _Handler(QuietHandler):
         text = fixed.get(name, f"You said: {last} ({body.get('seed')})")
         return re.findall(r"\s*\S+\s*$|\s*\S+|\s+", text)
 
-    def _usage(self, body: dict[str, Any], text: str) -> dict[str, int]:
+    def _usage(self, body: dict[str, Any], text: str) -> dict[str, Any]:
         read = sum(len(said["content"].split()) for said in body["messages"])
         written = len(text.split())
         return {
             "prompt_tokens": read,
             "completion_tokens": written,
             "total_tokens": read + written,
+            "prompt_tokens_details": {"cached_tokens": read // 2},
         }
 
     def _whole(self, name: str, body: dict[str, Any], text: str) -> None:
@@ -172,12 +189,15 @@ class _Handler(QuietHandler):
         if name == "refusal":
             said |= {"content": None, "refusal": text}
         choice = {"index": 0, "message": said, "finish_reason": "stop", "logprobs": None}
+        if name == "judge-weighs" and body.get("logprobs"):
+            choice["logprobs"] = judging.logprobs(body["top_logprobs"])
         answer = {
             "id": "chatcmpl-1",
             "object": "chat.completion",
             "created": 1_700_000_000,
             "model": body["model"],
             "choices": [] if name == "no-choices" else [choice],
+            "system_fingerprint": "fp_tests",
         }
         if name != "no-usage":
             answer["usage"] = self._usage(body, text)

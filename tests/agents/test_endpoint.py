@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Iterator
 
 import openai
@@ -88,3 +90,38 @@ def test_it_waits_as_it_is_asked_to(client: openai.OpenAI, endpoint: Endpoint) -
 def test_a_stream_that_breaks_off(client: openai.OpenAI) -> None:
     with pytest.raises(openai.APIError, match="Something broke"):
         list(client.chat.completions.create(model="error-event", messages=MESSAGES, stream=True))
+
+
+def test_schemas_and_log_probabilities(client: openai.OpenAI) -> None:
+    schema = {
+        "type": "object",
+        "properties": {"good": {"enum": [1, 2, 3]}},
+        "required": ["good"],
+        "additionalProperties": False,
+    }
+    answer = client.chat.completions.create(
+        model="judge",
+        messages=MESSAGES,
+        seed=3,
+        response_format={
+            "type": "json_schema",
+            "json_schema": {"name": "answer", "schema": schema, "strict": True},
+        },
+    )
+    assert json.loads(answer.choices[0].message.content or "")["good"] in (1, 2, 3)
+    assert answer.system_fingerprint == "fp_tests"
+    assert answer.usage
+    assert answer.usage.prompt_tokens_details
+    assert answer.usage.prompt_tokens_details.cached_tokens == 1
+    weighed = client.chat.completions.create(
+        model="judge-weighs", messages=MESSAGES, logprobs=True, top_logprobs=3
+    )
+    logprobs = weighed.choices[0].logprobs
+    assert logprobs
+    assert logprobs.content
+    top = logprobs.content[0].top_logprobs
+    assert {one.token: round(math.exp(one.logprob), 3) for one in top} == {
+        "4": 0.5,
+        "5": 0.25,
+        " 3": 0.125,
+    }

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from dialens.agents import AgentSpec, Message, agent_kinds, make_agent
+from dialens.agents import AgentError, AgentSpec, Message, Wish, agent_kinds, make_agent
 from dialens.base import DialensError
 from tests.agents import tiny_models
 from tests.conftest import component_missing
@@ -161,3 +161,37 @@ def test_files_that_are_no_gguf(tmp_path: Path, damage: str) -> None:
     words = {"cut": "cannot be loaded", "text": "not a GGUF file", "missing": "is not a file"}
     with pytest.raises(DialensError, match=words[damage]):
         make_agent(f"gguf:{path}")
+
+
+@pytest.mark.parametrize("name", ["chat", "plain"])
+def test_answers_are_weighed_as_continuations(folder: Path, name: str) -> None:
+    """Against the definition: all ways to go on, one token after the other, add up."""
+    used = agent(folder, name)
+    answers = ["1", "10", "2", "100"]
+    found = used.likelihoods(TALK, answers)
+    prompt = used._inputs(TALK)["input_ids"]
+    space = [used.local.tokenizer(" ")["input_ids"][0]] if name == "plain" else []
+
+    def chance(text: str) -> float:
+        tokens = prompt[0].tolist()
+        log = 0.0
+        for token in [*space, *used.local.tokenizer(text)["input_ids"]]:
+            with torch.no_grad():
+                logits = used.local.model(input_ids=torch.tensor([tokens])).logits[0, -1]
+            log += float(torch.log_softmax(logits.float(), -1)[token])
+            tokens.append(token)
+        return float(np.exp(log))
+
+    one, ten, two, hundred = (chance(text) for text in answers)
+    expected = [one - ten, ten - hundred, two, hundred]
+    assert found == pytest.approx(expected, rel=1e-4)
+    assert used.count("abc") == 3
+
+
+def test_an_answer_may_be_cooler_than_the_agent(folder: Path) -> None:
+    warm = agent(folder, "chat", temperature=2.0, max_tokens=8)
+    cool = agent(folder, "chat", temperature=0.5, max_tokens=12)
+    wish = Wish(temperature=0.5, max_tokens=12)
+    assert warm.answer(TALK, wish, seed=1).text == cool.reply(TALK, seed=1).text
+    with pytest.raises(AgentError, match="two models"):
+        agent(folder, "blender").likelihoods(TALK, ["1"])

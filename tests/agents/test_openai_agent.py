@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from dialens.agents import Agent, AgentError, AgentSpec, Message
+from dialens.agents import Agent, AgentError, AgentSpec, Message, Wish
+from dialens.agents.kinds import from_first_token
 from dialens.agents.kinds._openai_endpoint import EndpointAgent, open_agent
 from dialens.agents.kinds._rate_limit import RateLimit, shared_limit
 from dialens.base import DialensError
@@ -354,3 +355,56 @@ def test_nothing_of_the_key_is_in_a_corpus(
     files = [path for path in (tmp_path / "talks").rglob("*") if path.is_file()]
     assert {"failures.jsonl", "manifest.json"} <= {path.name for path in files}
     assert [path for path in files if KEY.encode() in path.read_bytes()] == []
+
+
+SCHEMA = {
+    "type": "object",
+    "properties": {"good": {"enum": [1, 2, 3]}},
+    "required": ["good"],
+    "additionalProperties": False,
+}
+
+
+def test_an_answer_by_a_schema(endpoint: Endpoint) -> None:
+    agent = opened(endpoint, "judge", price_in=1, price_out=2)
+    reply = agent.answer(QUESTION, Wish(temperature=0.0, schema=SCHEMA, max_tokens=9), seed=4)
+    sent = endpoint.requests[-1]
+    assert sent["response_format"]["type"] == "json_schema"
+    assert sent["response_format"]["json_schema"]["schema"] == SCHEMA
+    assert sent["response_format"]["json_schema"]["strict"] is True
+    assert (sent["temperature"], sent["max_tokens"], sent["seed"]) == (0.0, 9, 4)
+    assert json.loads(reply.text)["good"] in (1, 2, 3)
+    assert (reply.fingerprint, reply.tokens_cached, reply.note) == ("fp_tests", 1, "")
+    assert reply.cost == pytest.approx((3 * 1 + reply.tokens_out * 2) / 1e6)
+    loose = {**SCHEMA, "required": []}
+    agent.answer(QUESTION, Wish(schema=loose))
+    assert endpoint.requests[-1]["response_format"]["json_schema"]["strict"] is False
+
+
+def test_a_server_without_schemas_is_asked_in_words_alone(endpoint: Endpoint) -> None:
+    agent = opened(endpoint, "judge-plain")
+    question = [Message("partner", 'Rate:\n"good": 1 | 2 | 3')]
+    before = endpoint.counts["judge-plain"]
+    reply = agent.answer(question, Wish(schema=SCHEMA))
+    assert json.loads(reply.text)["good"] in (1, 2, 3)
+    assert reply.attempts == endpoint.counts["judge-plain"] - before == 2
+    assert "takes no schema" in reply.note
+    again = agent.answer(question, Wish(schema=SCHEMA))
+    assert again.attempts == 1  # it is remembered
+    assert "takes no schema" in again.note
+
+
+def test_the_likeliest_first_tokens(endpoint: Endpoint) -> None:
+    agent = opened(endpoint, "judge-weighs")
+    reply = agent.answer(QUESTION, Wish(likeliest=20))
+    assert endpoint.requests[-1]["top_logprobs"] == 20
+    found = from_first_token(reply.likeliest, ["1", "2", "3", "4", "5"])
+    assert found == pytest.approx({"1": 0, "2": 0, "3": 0.125, "4": 0.5, "5": 0.25})
+    assert from_first_token(agent.answer(QUESTION, Wish()).likeliest, ["4"]) is None
+
+
+def test_a_refusal_is_known(endpoint: Endpoint) -> None:
+    reply = opened(endpoint, "refusal").answer(QUESTION, Wish())
+    assert reply.declined
+    assert reply.text == "I would rather not."
+    assert opened(endpoint, "echo").host == "127.0.0.1"

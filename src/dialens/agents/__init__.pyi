@@ -8,9 +8,10 @@ from ._agent import (
     Parameters,
     Reply,
     Role,
+    Wish,
     streamed,
 )
-from ._registry import Kind, agent_kinds, kind_named, make_agent, parse_agent
+from ._registry import Kind, agent_kinds, kind_named, make_agent, parse_agent, seen_from
 from ._settings import Value, label_of, read_value
 
 __all__ = [
@@ -25,11 +26,13 @@ __all__ = [
     "Reply",
     "Role",
     "Value",
+    "Wish",
     "agent_kinds",
     "kind_named",
     "label_of",
     "make_agent",
     "parse_agent",
     "read_value",
+    "seen_from",
     "streamed",
 ]

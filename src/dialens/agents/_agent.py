@@ -3,7 +3,7 @@
 import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from dialens.base import DialensError
 
@@ -52,6 +52,12 @@ class Reply:
         tokens_in: Read by the model, where it says so.
         tokens_out: Written by the model, where it says so.
         cost: In the currency of the agent's prices, where they are known.
+        tokens_cached: Of those read, known to the server from before, where it says so.
+        fingerprint: Of what the server ran, where it says so.
+        declined: Whether it is a refusal, by the model's own account.
+        likeliest: For each token that was written, the likeliest ones with their log-probability,
+            where that was wished for and the source gives it.
+        note: What else has to be known of the answer.
     """
 
     text: str
@@ -60,6 +66,28 @@ class Reply:
     tokens_in: int | None = None
     tokens_out: int | None = None
     cost: float | None = None
+    tokens_cached: int | None = None
+    fingerprint: str | None = None
+    declined: bool = False
+    likeliest: Sequence[Mapping[str, float]] = ()
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What is wished for one answer, beside what the agent is set to.
+
+    Attributes:
+        temperature: Of sampling; the agent's own if none.
+        schema: JSON Schema that the answer is to keep to.
+        likeliest: How many of the likeliest tokens are to be told for each that is written.
+        max_tokens: The most tokens of the answer; 0 for the agent's own setting.
+    """
+
+    temperature: float | None = None
+    schema: Mapping[str, Any] | None = None
+    likeliest: int = 0
+    max_tokens: int = 0
 
 
 class AgentError(DialensError):
@@ -89,8 +117,13 @@ class Agent(Protocol):
     """Answers conversations. Safe to ask from several threads at once.
 
     An agent may also have `identity`, a string that changes when its answers may (the hash of its
-    weights or of its script), `close()`, called when it is no longer needed, and `ended(history)`,
-    called when a conversation with it is over.
+    weights or of its script), `close()`, called when it is no longer needed, `ended(history)`,
+    called when a conversation with it is over, and, as a judge of studies,
+
+    - `host`, where what is said to it is sent,
+    - `prices` of a million tokens read and written, or none, and `count(text)`, its tokens,
+    - `answer(history, wish, *, seed)`, a reply that follows a `Wish`,
+    - `likelihoods(history, answers)`, how likely each of some answers would come next.
     """
 
     @property

@@ -1,11 +1,12 @@
 """Every kind of agent by name: ours, and those that other packages bring; loaded when used."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import import_module
 from importlib.metadata import EntryPoint
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from dialens.agents._agent import Agent, AgentSpec
@@ -133,6 +134,15 @@ _OURS = (
         extra="train",
     ),
     Kind(
+        "llama",
+        "dialens.agents.kinds._llama_file:open_agent",
+        "llama:FILE",
+        "A language model in one GGUF file in its own precision, run by llama.cpp",
+        settings="dialens.agents.kinds._llama_file:LlamaSettings",
+        packages=("xllamacpp", "httpx"),
+        extra="llama",
+    ),
+    Kind(
         "command",
         "dialens.agents.kinds._command:open_agent",
         "command:'PROGRAM ARGUMENTS'",
@@ -248,3 +258,18 @@ def make_agent(spec: AgentSpec | str) -> Agent:
     """
     wanted = parse_agent(spec) if isinstance(spec, str) else spec
     return kind_named(wanted.kind).open(wanted)
+
+
+_NOT_PATHS = ("openai", "human")
+
+
+def seen_from(spec: AgentSpec, folder: Path) -> AgentSpec:
+    """A spec whose target, where it is a path, is looked for in a folder.
+
+    Examples:
+        >>> seen_from(parse_agent("openai:gpt-4o-mini"), Path("study")).target
+        'gpt-4o-mini'
+    """
+    if spec.target and spec.kind not in _NOT_PATHS and (folder / spec.target).exists():
+        return replace(spec, target=str((folder / spec.target).absolute()))
+    return spec

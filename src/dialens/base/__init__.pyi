@@ -19,6 +19,7 @@ from ._storage import (
     refuse_inputs_in,
     set_aside,
     sha256_file,
+    take_lock,
 )
 from ._wording import capitalised, counted, duration, in_brackets, interval, listed, number, p_value
 from ._yaml_models import FileProblem, InvalidFile, read_yaml, validated
@@ -69,6 +70,7 @@ __all__ = [
     "set_aside",
     "sha256_file",
     "step_key",
+    "take_lock",
     "text_table",
     "validated",
     "versions",

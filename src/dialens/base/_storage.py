@@ -344,3 +344,15 @@ class TableSink:
         yield pl.DataFrame(schema=self._schema)
         while (table := self._queue.get()) is not None:
             yield table
+
+
+def take_lock(file: int, refusal: str) -> None:
+    """Take the lock of an open file, which ends with the process; refuse where another has it."""
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        return
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        raise DialensError(refusal) from error

@@ -41,6 +41,18 @@ RATING_COLUMNS: dict[str, str] = {
 }
 """The columns of ratings.parquet."""
 
+JUDGE_COLUMNS: dict[str, str] = {
+    "judge": "Language model that rated, by its name in judges.yaml",
+    "prompt": "Prompt that it read around the screen",
+    "temperature": "Of sampling; empty for the model's own setting",
+    "memory": "fresh: each screen by itself; session: after what was said before",
+    "think": "none, short or long: how much it thought in words first",
+    "answer_mode": "json, text or probabilities",
+    "repeat": "Counts from 1: how often the same was asked",
+    "ask": "The same where one answer to the same text stands in several places",
+}
+"""Further columns of ratings.parquet where language models took the study."""
+
 PARTICIPANT_COLUMNS: dict[str, str] = {
     "study": "The study's name",
     "version": "Of the study",
@@ -143,8 +155,12 @@ _FACTOR_MEANING = {
 }
 
 
-def codebook(study: Study) -> dict[str, JSON]:
+def codebook(study: Study, *, judged: bool = False) -> dict[str, JSON]:
     """Every variable of a study's data, as JSON.
+
+    Args:
+        study: The study.
+        judged: Whether language models took it too.
 
     Examples:
         >>> from dialens.studies._examples import TEA
@@ -160,7 +176,9 @@ def codebook(study: Study) -> dict[str, JSON]:
         "version": design.version,
         "hash": study.hash,
         "title": design.title,
-        "ratings": RATING_COLUMNS | {LANGUAGE: "In which the participant took part"},
+        "ratings": RATING_COLUMNS
+        | {LANGUAGE: "In which the participant took part"}
+        | (JUDGE_COLUMNS if judged else {}),
         "participants": PARTICIPANT_COLUMNS,
         "changes": CHANGE_COLUMNS,
         "qualities": {name: _quality(study, name) for name in design.qualities},
@@ -283,7 +301,7 @@ def _rule(rule: Mapping[str, JSON]) -> str:
     return f"{rule['quality']} of {rule['response']} {' and '.join(said)}"
 
 
-def codebook_markdown(study: Study) -> str:
+def codebook_markdown(study: Study, *, judged: bool = False) -> str:
     r"""The same for people.
 
     Examples:
@@ -292,7 +310,7 @@ def codebook_markdown(study: Study) -> str:
         >>> codebook_markdown(study_of(TEA)).split("\n")[0]
         '# Codebook: How good are these replies?'
     """
-    book = codebook(study)
+    book = codebook(study, judged=judged)
     lines = [
         f"# Codebook: {book['title']}",
         "",

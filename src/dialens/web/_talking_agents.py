@@ -3,12 +3,10 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from dialens.agents import Agent, AgentSpec, kind_named, make_agent
+from dialens.agents import Agent, AgentSpec, kind_named, make_agent, seen_from
 from dialens.base import DialensError
 from dialens.studies import Study
 from dialens.studies.design import TalkingAgent
-
-_NOT_PATHS = ("openai", "human")
 
 
 def open_agents(study: Study, folder: Path) -> Mapping[str, Agent]:
@@ -32,19 +30,9 @@ def _opened(entry: TalkingAgent, folder: Path) -> Agent:
     try:
         if kind_named(entry.kind).name == "human":
             raise DialensError("A human at the terminal cannot be talked with in the browser.")
-        return make_agent(
-            AgentSpec(
-                entry.kind, _beside(entry, folder), entry.of_system, entry.name, dict(entry.set)
-            )
-        )
+        spec = AgentSpec(entry.kind, entry.target, entry.of_system, entry.name, dict(entry.set))
+        return make_agent(seen_from(spec, folder))
     except DialensError as error:
         raise DialensError(
             f"conversations.agents: {entry.name} ({entry.agent}): {error}"
         ) from error
-
-
-def _beside(entry: TalkingAgent, folder: Path) -> str:
-    """A target that is a path, seen from the study's folder."""
-    if entry.target and entry.kind not in _NOT_PATHS and (folder / entry.target).exists():
-        return str((folder / entry.target).absolute())
-    return entry.target

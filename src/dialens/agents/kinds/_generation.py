@@ -1,14 +1,16 @@
 """Answers of language models that run here: how a conversation is put to them, and decoding."""
 
+import math
 import threading
 import time
 from collections.abc import Generator, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from dialens.agents._agent import AgentError, Message, Parameters, Reply
+from dialens.agents._agent import AgentError, Message, Parameters, Reply, Wish
 from dialens.agents._pieces import LONGEST, tidy, whole
 from dialens.agents._settings import setting
+from dialens.agents.kinds._weighing import without_longer
 
 _ROLES = {"agent": "assistant", "partner": "user"}
 _NAMES = {"agent": "B", "partner": "A"}
@@ -101,6 +103,52 @@ class LocalAgent:
         read = int(inputs["input_ids"].shape[1])
         written = sum(counted) or None
         return Reply("".join(said), time.monotonic() - began, 1, read, written)
+
+    def answer(self, history: Sequence[Message], wish: Wish, *, seed: int = 0) -> Reply:
+        """Write an answer with another temperature or length; schemas are not enforced."""
+        settings = self.settings
+        if wish.temperature is not None:
+            settings = replace(settings, temperature=wish.temperature)
+        if wish.max_tokens:
+            settings = replace(settings, max_tokens=wish.max_tokens)
+        return replace(self, settings=settings).reply(history, seed=seed)
+
+    def count(self, text: str) -> int:
+        """Tokens of a text."""
+        return len(self.local.tokenizer(text)["input_ids"])
+
+    def likelihoods(self, history: Sequence[Message], answers: Sequence[str]) -> list[float]:
+        """How likely each answer would come next, whole, and not go on as another of them."""
+        import torch
+
+        if self.local.encoder_decoder:
+            raise AgentError(
+                f"{self.system} reads and writes with two models, and its answers are not weighed.",
+                lasting=True,
+            )
+        prompt = self._inputs(history)["input_ids"]
+        space = " " if self._layout() == "transcript" else ""
+        written = [
+            self.local.tokenizer(space + answer, add_special_tokens=False)["input_ids"]
+            for answer in answers
+        ]
+        with torch.inference_mode():
+            first = self._next(prompt)
+            logs = []
+            for tokens in written:
+                log = float(first[tokens[0]])
+                for place in range(1, len(tokens)):
+                    before = torch.cat([prompt, torch.tensor([tokens[:place]])], dim=1)
+                    log += float(self._next(before)[tokens[place]])
+                logs.append(log)
+        return without_longer(written, [math.exp(log) for log in logs])
+
+    def _next(self, tokens: Any) -> Any:
+        """Log-probabilities of all tokens that may follow."""
+        import torch
+
+        logits = self.local.model(input_ids=tokens).logits[0, -1].float()
+        return torch.log_softmax(logits, dim=-1)
 
     def _layout(self) -> str:
         if self.settings.layout != "auto":

@@ -5,11 +5,11 @@ import random
 import time
 import weakref
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import httpx
 
-from dialens.agents._agent import AgentError, AgentSpec, Message, Parameters, Reply
+from dialens.agents._agent import AgentError, AgentSpec, Message, Parameters, Reply, Wish
 from dialens.agents._pieces import tidy, whole
 from dialens.agents._settings import Named, read_settings
 from dialens.agents.kinds._openai_settings import EndpointSettings, endpoint_of, key_of
@@ -47,6 +47,7 @@ class EndpointAgent:
         limit: How much may be asked a minute.
         clock: Seconds, from any beginning.
         sleep: How to wait.
+        takes_schema: Empty once the endpoint has refused a schema.
     """
 
     system: str
@@ -59,6 +60,7 @@ class EndpointAgent:
     limit: RateLimit = field(repr=False)
     clock: Callable[[], float] = field(default=time.monotonic, repr=False)
     sleep: Callable[[float], None] = field(default=time.sleep, repr=False)
+    takes_schema: set[bool] = field(default_factory=lambda: {True}, repr=False)
 
     @property
     def identity(self) -> str:
@@ -73,15 +75,47 @@ class EndpointAgent:
         """Ask, again as long as nothing has come, and pass on what comes."""
         return self._asked(history, seed, stream=True)
 
+    @property
+    def host(self) -> str:
+        """Where what is said to it is sent."""
+        return httpx.URL(endpoint_of(self.settings, self.environment)).host
+
+    @property
+    def prices(self) -> tuple[float, float] | None:
+        """Of a million tokens read and written, where both are set."""
+        read, written = self.settings.price_in, self.settings.price_out
+        return None if read is None or written is None else (read, written)
+
+    def answer(self, history: Sequence[Message], wish: Wish, *, seed: int = 0) -> Reply:
+        """Ask for an answer of a certain form.
+
+        A server that knows no schemas refuses the whole request: it is asked again without one,
+        and the answer says so.
+        """
+        wanted = wish if wish.schema is None or self.takes_schema else replace(wish, schema=None)
+        try:
+            reply = whole(self._asked(history, seed, stream=False, wish=wanted))
+        except AgentError as error:
+            if wanted.schema is None or error.kind != "refused" or error.lasting:
+                raise
+            bare = whole(self._asked(history, seed, stream=False, wish=replace(wish, schema=None)))
+            self.takes_schema.clear()
+            reply = replace(bare, attempts=bare.attempts + error.attempts)
+        if wish.schema is not None and not self.takes_schema:
+            return replace(reply, note="the server takes no schema: it stands in the prompt alone")
+        return reply
+
     def close(self) -> None:
         """Close the connections."""
         self.client.close()
 
     def _asked(
-        self, history: Sequence[Message], seed: int, *, stream: bool
+        self, history: Sequence[Message], seed: int, *, stream: bool, wish: Wish | None = None
     ) -> Generator[str, None, Reply]:
         endpoint = endpoint_of(self.settings, self.environment)
-        body = body_of(self.model, self.settings, endpoint, history, seed=seed, stream=stream)
+        body = body_of(
+            self.model, self.settings, endpoint, history, seed=seed, stream=stream, wish=wish
+        )
         foreseen = sum(len(said.text) for said in history) / _CHARACTERS_A_TOKEN
         foreseen += self.settings.max_tokens or _FORESEEN_TOKENS
         jitter = random.Random(f"{seed} {len(history)}")
@@ -192,12 +226,23 @@ class EndpointAgent:
         read, written = usage.prompt_tokens, usage.completion_tokens
         if read is not None and written is not None:
             self.limit.settle(read + written - foreseen)
-        return Reply(text, seconds, attempts, read, written, self._cost(read, written))
+        return Reply(
+            text,
+            seconds,
+            attempts,
+            read,
+            written,
+            self._cost(read, written),
+            usage.cached,
+            info.fingerprint,
+            info.declined,
+            tuple(info.likeliest),
+        )
 
     def _cost(self, read: int | None, written: int | None) -> float | None:
-        per_read, per_written = self.settings.price_in, self.settings.price_out
-        if read is None or written is None or per_read is None or per_written is None:
+        if read is None or written is None or self.prices is None:
             return None
+        per_read, per_written = self.prices
         return (read * per_read + written * per_written) / 1e6
 
 

@@ -2,13 +2,13 @@
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import httpx
 import msgspec
 
-from dialens.agents._agent import AgentError, Message
+from dialens.agents._agent import AgentError, Message, Wish
 from dialens.agents.kinds._openai_settings import OPENAI, EndpointSettings
 from dialens.base import RetryPolicy, retry_after
 
@@ -43,6 +43,14 @@ class Usage(msgspec.Struct):
 
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
+    prompt_tokens_details: Any = None
+
+    @property
+    def cached(self) -> int | None:
+        """Tokens that the server knew from before, where it says so."""
+        details = self.prompt_tokens_details
+        found = details.get("cached_tokens") if isinstance(details, dict) else None
+        return found if isinstance(found, int) else None
 
 
 class _Said(msgspec.Struct):
@@ -54,12 +62,14 @@ class _Choice(msgspec.Struct):
     message: _Said | None = None
     delta: _Said | None = None
     finish_reason: str | None = None
+    logprobs: Any = None
 
 
 class _Answer(msgspec.Struct):
     choices: list[_Choice] = []
     usage: Usage | None = None
     error: Any = None
+    system_fingerprint: Any = None
 
 
 _DECODER = msgspec.json.Decoder(_Answer)
@@ -71,6 +81,9 @@ class ResponseInfo:
 
     usage: Usage | None = None
     finished: str = ""
+    fingerprint: str | None = None
+    declined: bool = False
+    likeliest: list[dict[str, float]] = field(default_factory=list)
 
 
 def request_body(
@@ -81,8 +94,18 @@ def request_body(
     *,
     seed: int,
     stream: bool,
+    wish: Wish | None = None,
 ) -> dict[str, Any]:
     """What is sent.
+
+    Args:
+        model: What the endpoint calls it.
+        settings: How it talks.
+        endpoint: The address.
+        history: The conversation.
+        seed: Of the conversation.
+        stream: Whether the answer is to come in pieces.
+        wish: What is wished for this answer.
 
     Examples:
         >>> history = [Message("partner", "Hi")]
@@ -90,6 +113,11 @@ def request_body(
         >>> body["messages"], body["seed"]
         ([{'role': 'user', 'content': 'Hi'}], 1)
     """
+    wanted = wish or Wish()
+    if wanted.temperature is not None:
+        settings = replace(settings, temperature=wanted.temperature)
+    if wanted.max_tokens:
+        settings = replace(settings, max_tokens=wanted.max_tokens)
     about = "\n\n".join(part for part in (settings.persona, settings.instruction) if part)
     messages = [{"role": "system", "content": about}] if about else []
     messages += [{"role": _ROLES[said.role], "content": said.text} for said in history]
@@ -106,6 +134,13 @@ def request_body(
         body[name] = settings.max_tokens
     if settings.send_seed:
         body["seed"] = seed
+    if wanted.schema is not None:
+        # Strict schemas, which OpenAI guarantees, have no property that may be left out.
+        strict = set(wanted.schema.get("required", ())) == set(wanted.schema["properties"])
+        named = {"name": "answer", "schema": dict(wanted.schema), "strict": strict}
+        body["response_format"] = {"type": "json_schema", "json_schema": named}
+    if wanted.likeliest:
+        body |= {"logprobs": True, "top_logprobs": wanted.likeliest}
     if stream:
         body |= {"stream": True, "stream_options": {"include_usage": True}}
     return body
@@ -120,7 +155,24 @@ def read_answer(raw: bytes, info: ResponseInfo) -> Iterator[str]:
     info.usage = answer.usage
     info.finished = first.finish_reason or "stop"
     said = first.message
+    info.fingerprint = str(answer.system_fingerprint) if answer.system_fingerprint else None
+    info.declined = info.finished == "content_filter" or bool(
+        said and said.refusal and not said.content
+    )
+    info.likeliest = list(_likeliest(first.logprobs))
     yield (said.content or said.refusal or "") if said else ""
+
+
+def _likeliest(logprobs: Any) -> Iterator[dict[str, float]]:
+    """For each token that was written the likeliest ones, whatever else a server says of them."""
+    written = logprobs.get("content") if isinstance(logprobs, dict) else None
+    for token in written if isinstance(written, list) else ():
+        top = token.get("top_logprobs") if isinstance(token, dict) else None
+        yield {
+            str(one["token"]): float(one["logprob"])
+            for one in (top if isinstance(top, list) else ())
+            if isinstance(one, dict) and isinstance(one.get("logprob"), int | float)
+        }
 
 
 def read_stream(chunks: Iterable[bytes], info: ResponseInfo) -> Iterator[str]:

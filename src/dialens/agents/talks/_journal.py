@@ -10,7 +10,7 @@ from typing import Self
 
 import msgspec
 
-from dialens.base import DialensError, make_folder
+from dialens.base import DialensError, make_folder, take_lock
 
 JOURNAL = "collected.jsonl"
 _KIND = "dialens-agents-collected"
@@ -78,7 +78,11 @@ class Journal:
         make_folder(folder)
         self._file = self.path.open("ab")
         try:
-            _lock(self._file.fileno(), folder)
+            take_lock(
+                self._file.fileno(),
+                f"Another run is collecting into {folder} at this moment. Wait for it, or name "
+                "another place.",
+            )
             self.conversations = self._read()
         except BaseException:
             self._file.close()
@@ -168,18 +172,3 @@ def resume_folder(target: Path, *, fresh: bool) -> Path:
         shutil.copyfile(target / JOURNAL, scratch)
         scratch.replace(work / JOURNAL)
     return work
-
-
-def _lock(file: int, folder: Path) -> None:
-    """Take the journal's lock, or refuse where another run has it; it ends with the process."""
-    try:
-        import fcntl
-    except ImportError:  # Windows
-        return
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        raise DialensError(
-            f"Another run is collecting into {folder} at this moment. Wait for it, or name "
-            "another place."
-        ) from error

@@ -11,7 +11,13 @@ import polars as pl
 
 from dialens.base import DialensError, listed
 from dialens.cli._options import shown
-from dialens.cli.study._database import DATABASE, database_of, recorded_versions
+from dialens.cli.study._database import (
+    DATABASE,
+    database_of,
+    judged_ledger,
+    only_judged,
+    recorded_versions,
+)
 from dialens.cli.study._extra import studies_extra
 from dialens.cli.study._simulate import put_in, simulated_database
 from dialens.report import Remark
@@ -98,7 +104,7 @@ def _from_study(
         recorded_versions(source, url, chosen.named, every=chosen.every) as (store, records),
     ):
         record, hashes = records[-1], [one.hash for one in records]
-        done = export(store, hashes, folder)
+        done = export(store, hashes, folder, judges=judged_ledger(source))
         if not done.ratings:
             cells = [cell for one in hashes for cell in store.progress(one)]
             begun = sum(c.completed + c.live + c.expired + c.restarted for c in cells)
@@ -168,10 +174,11 @@ def _database(source: Path, url: str | None) -> Iterator[str | None]:
     simulated = simulated_database(source)
     if url is not None or not simulated.exists():
         own = simulated.with_name(DATABASE)
-        if url is None and not own.exists():
+        if url is None and not own.exists() and not only_judged(source):
             raise DialensError(
                 f"Nobody has taken this study: there is neither {own} nor {simulated.name}. Serve "
-                "it, simulate it (`dialens study simulate`), or name its database with --db."
+                "it, simulate it (`dialens study simulate`), let models judge it (`dialens study "
+                "judge`), or name its database with --db."
             )
         yield url
         return

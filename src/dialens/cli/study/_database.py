@@ -2,7 +2,9 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -91,7 +93,7 @@ def recorded_versions(
     if versions and every:
         raise DialensError("Give --version or --all-versions, not both.")
     name = read_design(study_file(study)).study
-    with Store.open(database_of(study, url), create=False) as store:
+    with _database(study, url) as place, Store.open(place, create=False) as store:
         there = sorted(
             (record for record in store.studies() if record.name == name),
             key=lambda record: int(record.version),
@@ -110,6 +112,36 @@ def recorded_versions(
         for line in _others(store, there):
             say(line)
         yield store, there[-1:]
+
+
+def judged_ledger(study: Path) -> Path:
+    """Where the answers of judges are, if any were asked."""
+    from dialens.studies import study_file
+    from dialens.studies.judges import LEDGER
+
+    return study_file(study).parent / LEDGER
+
+
+def only_judged(study: Path) -> bool:
+    """Whether language models have taken a study, and nobody else."""
+    own = judged_ledger(study).with_name(DATABASE)
+    return judged_ledger(study).exists() and not own.exists()
+
+
+@contextmanager
+def _database(study: Path, url: str | None) -> Iterator[str]:
+    """The URL of a study's database; an empty one where only judges have taken it."""
+    if url is not None or not only_judged(study):
+        yield database_of(study, url)
+        return
+    from dialens.studies import load_study
+    from dialens.studies.store import Store
+
+    with TemporaryDirectory() as folder:
+        place = f"sqlite:///{Path(folder) / DATABASE}"
+        with Store.open(place) as store:
+            store.register(load_study(study), now=datetime.now(UTC))
+        yield place
 
 
 def _version(there: Sequence["StudyRecord"], version: int) -> "StudyRecord":

@@ -12,6 +12,7 @@ from dialens.cli._options import Force, shown
 from dialens.cli.study._database import (
     DatabaseOption,
     StudyPath,
+    judged_ledger,
     recorded_versions,
 )
 from dialens.cli.study._extra import studies_extra
@@ -50,7 +51,8 @@ def export(
 
     Parquet, and the same as CSV with scripts for R and SPSS. People go by pseudonyms; ids of
     workers stay in the database. The study may still be running. Several versions are written
-    together; every table has a column `version`.
+    together; every table has a column `version`. Ratings of language models (`study judge`) stand
+    among the others, with the rater kind `llm`.
 
     [bold]Examples[/]
 
@@ -75,6 +77,7 @@ def export(
             force=force,
             flags=rater_flags,
             hand_over=write_export_handover,
+            judges=judged_ledger(study),
         )
         ids = "" if worker_ids is None else _write_ids(store, records, worker_ids)
     numbers = [record.version for record in records]
@@ -87,6 +90,11 @@ def export(
     if done.excluded:
         people = counted(done.excluded, "person is", "people are")
         print(f"{people} excluded: their rows say so, and `study analyze` leaves them out.")
+    if done.judges:
+        print(
+            f"{done.judged:,} of the ratings are of language models (rater_kind llm); "
+            f"{shown(output / 'judges.parquet')} says what they were asked and answered."
+        )
     if done.conversations:
         print(
             f"{done.conversations:,} conversations, {done.failures:,} failures of agents; next: "

@@ -30,6 +30,10 @@ app = lazy_app(
             "dialens.cli.study._simulate:simulate",
             "Let simulated participants with known biases take a study.",
         ),
+        "judge": (
+            "dialens.cli.study._judge:judge",
+            "Let language models take a study: the same screens, rules and columns as people.",
+        ),
         "preregister": (
             "dialens.cli.study._preregister:preregister",
             "Freeze design, hypotheses and analysis plan, with a hash and the time.",

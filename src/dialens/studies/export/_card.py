@@ -35,6 +35,10 @@ _TALK_FILES = (
     ("exchanges.parquet", "One row a message of a participant, with the reply and what it took"),
     ("failures.parquet", "One row each time an agent failed, with the reason"),
 )
+_JUDGES_FILE = (
+    "judges.parquet",
+    "What language models were asked and answered, with cost and reasons for what is missing",
+)
 
 
 @dataclass(frozen=True)
@@ -57,6 +61,8 @@ def card_markdown(
     files = _FILES if design.conversations is None else (*_FILES, *_TALK_FILES)
     if any(one.study.design.instructions.comprehension is not None for one in versions):
         files = (*files, _COMPREHENSION_FILE)
+    if done.judges:
+        files = (*files, _JUDGES_FILE)
     named = "; ".join(
         f"version {one.record.version}, definition `{one.record.hash[:12]}`" for one in versions
     )
@@ -71,6 +77,7 @@ def card_markdown(
         f"{done.participants:,} participants ({_kinds(answers)}), {done.ratings:,} ratings, "
         f"{done.answers:,} answers, {done.events:,} events{_when(answers)}.",
         "",
+        *_judges(done),
         *_talks(study, done),
         *_table(
             (
@@ -114,6 +121,17 @@ def card_markdown(
         "deleted from the database by pseudonym; then make the export again and delete this one.",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _judges(done: Exported) -> list[str]:
+    """Who else judged, where somebody did."""
+    if not done.judges:
+        return []
+    return [
+        f"{done.judged:,} of the ratings are those of language models (`rater_kind` llm), from "
+        f"{done.judges:,} screens or questions that they were shown.",
+        "",
+    ]
 
 
 def _talks(study: Study, done: Exported) -> list[str]:

@@ -20,6 +20,7 @@ from dialens.studies.export._gates import comprehension, consents
 from dialens.studies.export._participants import participants_table
 from dialens.studies.export._tables import tables
 from dialens.studies.export._talks import CONVERSATIONS, write_conversations
+from dialens.studies.judges import Ledger, judge_ratings
 from dialens.studies.store import ConversationStore, OperationStore, Store
 
 MARKER = "codebook.json"
@@ -50,6 +51,8 @@ class Exported:
         excluded: People who were excluded; their rows are there, and marked.
         conversations: Dialogues of the corpus `conversations`, where people talked with agents.
         failures: Times that an agent failed.
+        judged: Ratings of judges, which are among the ratings.
+        judges: Places of judges' answers, rows of judges.parquet.
     """
 
     folder: Path
@@ -61,6 +64,8 @@ class Exported:
     excluded: int = 0
     conversations: int = 0
     failures: int = 0
+    judged: int = 0
+    judges: int = 0
 
 
 def export(
@@ -71,6 +76,7 @@ def export(
     force: bool = False,
     flags: Flags | None = None,
     hand_over: Callable[[Path], None] | None = None,
+    judges: Path | None = None,
 ) -> Exported:
     """Write everything a study has collected, of one version or of several together.
 
@@ -81,7 +87,9 @@ def export(
     (what was changed while people took part), `csv/` (the same as text), `codebook.json`,
     `codebook.md`, `card.md`. Where there are comprehension questions also `comprehension.parquet`;
     where people talked with agents `exchanges.parquet`, `failures.parquet` and the corpus folder
-    `conversations`. Every table has a column `version`.
+    `conversations`. Where language models took the study, their ratings stand among the others
+    with the rater kind `llm`, and `judges.parquet` holds what they were asked and answered. Every
+    table has a column `version`.
 
     Args:
         store: The database.
@@ -90,6 +98,7 @@ def export(
         force: Whether anything else there is replaced too.
         flags: Says which participants should be looked at twice.
         hand_over: Writes scripts for other programs into the folder `csv`.
+        judges: The ledger of judges (`judges.db`), if there may be one.
 
     Examples:
         >>> import tempfile
@@ -120,6 +129,9 @@ def export(
     ratings, questionnaires, left_out = tables(answers, shown)
     people = of_all(operating.participants_frame)
     marked = None if flags is None or not ratings.height else flags(ratings, questionnaires)
+    asked, judged = _judges(judges, versions)
+    if asked.height:
+        ratings = pl.concat([ratings, judged], how="diagonal_relaxed")
     frames = {
         "participants": participants_table(people, marked),
         "ratings": ratings,
@@ -130,6 +142,8 @@ def export(
         "consents": consents(answers),
         "changes": of_all(operating.changes_frame),
     }
+    if asked.height:
+        frames["judges"] = asked
     if any(one.study.design.instructions.comprehension is not None for one in versions):
         frames["comprehension"] = comprehension(answers)
     done = Exported(
@@ -140,6 +154,8 @@ def export(
         frames["events"].height,
         left_out,
         people.filter("excluded")["rater"].n_unique(),
+        judged=judged.height,
+        judges=asked.height,
     )
     with atomic_folder(target, force=force) as scratch:
         if any(one.study.design.conversations is not None for one in versions):
@@ -153,11 +169,23 @@ def export(
         for name, frame in frames.items():
             frame.write_parquet(scratch / f"{name}.parquet")
             frame.write_csv(scratch / CSV / f"{name}.csv")
-        _write_codebooks(versions, scratch)
+        _write_codebooks(versions, scratch, judged=bool(asked.height))
         if hand_over is not None:
             hand_over(scratch / CSV)
         (scratch / "card.md").write_text(card_markdown(versions, answers, done), "utf-8")
     return done
+
+
+def _judges(
+    path: Path | None, versions: Sequence[ExportedVersion]
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """What judges were asked in these versions, and their ratings."""
+    if path is None or not path.exists():
+        return pl.DataFrame(), pl.DataFrame()
+    with Ledger.open(path) as ledger:
+        asked = ledger.frame([one.record.hash for one in versions])
+        parts = [judge_ratings(one.study, ledger) for one in versions]
+    return asked, pl.concat(parts, how="diagonal_relaxed")
 
 
 def _said_in(frame: pl.DataFrame, study: Study) -> pl.DataFrame:
@@ -180,13 +208,15 @@ def _version(store: Store, study: str) -> ExportedVersion:
     return ExportedVersion(record, definition, store.progress(study), store.times(study), said)
 
 
-def _write_codebooks(versions: Sequence[ExportedVersion], folder: Path) -> None:
+def _write_codebooks(versions: Sequence[ExportedVersion], folder: Path, *, judged: bool) -> None:
     """The codebook of the newest version under its usual name, those of others beside it."""
     newest = versions[-1].study
     hashes = {one.record.version: one.record.hash for one in versions}
-    text = json.dumps({**codebook(newest), "versions": hashes}, ensure_ascii=False, indent=2)
+    text = json.dumps(
+        {**codebook(newest, judged=judged), "versions": hashes}, ensure_ascii=False, indent=2
+    )
     (folder / MARKER).write_text(text + "\n", "utf-8")
-    (folder / "codebook.md").write_text(codebook_markdown(newest), "utf-8")
+    (folder / "codebook.md").write_text(codebook_markdown(newest, judged=judged), "utf-8")
     for one in versions[:-1]:
         name = f"codebook-version-{one.record.version}.md"
-        (folder / name).write_text(codebook_markdown(one.study), "utf-8")
+        (folder / name).write_text(codebook_markdown(one.study, judged=judged), "utf-8")

@@ -1,0 +1,27 @@
+from ._alternative import EPSILON, AlternativeTest, Fit, alternative_test
+from ._mix import Mix, cheapest_mix, error_for
+from ._orders import Orders, both_orders
+from ._prediction_powered import (
+    HELPFUL,
+    PredictionPowered,
+    cross_fitted,
+    prediction_powered,
+    tuned_weight,
+)
+
+__all__ = [
+    "EPSILON",
+    "HELPFUL",
+    "AlternativeTest",
+    "Fit",
+    "Mix",
+    "Orders",
+    "PredictionPowered",
+    "alternative_test",
+    "both_orders",
+    "cheapest_mix",
+    "cross_fitted",
+    "error_for",
+    "prediction_powered",
+    "tuned_weight",
+]

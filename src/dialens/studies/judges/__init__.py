@@ -1,0 +1,5 @@
+"""Language models that take a study: what they read, how they may answer, what they answered."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
