@@ -1,3 +1,12 @@
 from ._against_people import JUDGES, MODELS, PEOPLE, judges_against_people, own_agreement
+from ._beside import BESIDE, effects_beside
 
-__all__ = ["JUDGES", "MODELS", "PEOPLE", "judges_against_people", "own_agreement"]
+__all__ = [
+    "BESIDE",
+    "JUDGES",
+    "MODELS",
+    "PEOPLE",
+    "effects_beside",
+    "judges_against_people",
+    "own_agreement",
+]

@@ -46,10 +46,11 @@ JUDGES = pl.Schema(
         "flip_rate": pl.Float64,
         "flip_rate_low": pl.Float64,
         "flip_rate_high": pl.Float64,
-        "reasons": pl.Struct({}),
+        "reason": pl.String,
     }
 )
-"""A row a judge and quality; `ceiling` is the correlation that people themselves would reach."""
+"""A row a judge and quality; `ceiling` is the correlation with people's means that people's own
+errors allow, `saving_most` the share of human ratings saved if the judge rated without end."""
 
 _FEWEST = 4
 _VARIED = ("prompt", "temperature", "memory", "think", "condition")
@@ -105,9 +106,7 @@ def judges_against_people(ratings: pl.DataFrame, *, epsilon: float = EPSILON) ->
             "judge", "quality", maintain_order=True
         )
     ]
-    reasons = sorted({name for row in rows for name in row["reasons"]})
-    schema = dict(JUDGES) | {"reasons": pl.Struct(dict.fromkeys(reasons, pl.String))}
-    return pl.DataFrame(rows, schema=schema)
+    return pl.DataFrame(rows, schema=JUDGES)
 
 
 def _row(
@@ -121,7 +120,11 @@ def _row(
     _standing_in(row, people, by_judge, machine, epsilon)
     row.put_estimate("test_retest", own_agreement(machine))
     row.put_estimate("flip_rate", _flips(machine))
-    return {**row.values, "reasons": row.reasons}
+    whys: dict[str, list[str]] = {}
+    for name, why in row.reasons.items():
+        whys.setdefault(why, []).append(name)
+    told = "; ".join(f"{', '.join(names)}: {why}" for why, names in whys.items())
+    return {**row.values, "reason": told or None}
 
 
 def _beside(row: _Row, people: pl.DataFrame, machine: pl.DataFrame, by_judge: pl.DataFrame) -> None:

@@ -40,6 +40,12 @@ from dialens.report.bias._charts import (
     variance_chart,
 )
 from dialens.report.bias._findings import answer, findings, scope
+from dialens.report.bias._judges import (
+    judge_findings,
+    judge_remarks,
+    judge_section,
+    judge_tables,
+)
 from dialens.report.bias._methods import CODEBOOK, methods
 from dialens.report.bias._remarks import all_simulated, how_taken, who_rated
 from dialens.report.bias._tables import study_tables
@@ -75,7 +81,12 @@ def write_study(
         _answer(analysis, report.findings),
         scope(analysis),
         list(report.sections()),
-        (*how_taken(analysis.data), *who_rated(analysis.data, put_in), *remarks),
+        (
+            *how_taken(analysis.data),
+            *who_rated(analysis.data, put_in),
+            *judge_remarks(analysis),
+            *remarks,
+        ),
     )
     _write_json(analysis, page, report.findings, folder / ANALYSIS)
     for table in report.tables.values():
@@ -184,15 +195,17 @@ class _Report:
     def __init__(self, analysis: StudyAnalysis, participants: Participants | None) -> None:
         self.analysis = analysis
         self.participants = participants
-        self.findings = findings(analysis)
+        self.findings = [*findings(analysis), *judge_findings(analysis)]
         self.tables: Mapping[str, Table] = {
             **people_tables(analysis.people),
             **study_tables(analysis),
+            **judge_tables(analysis),
         }
 
     def sections(self) -> Iterator[Section]:
         yield from people_sections(self.analysis.people, self.participants)
         yield self._design()
+        yield from judge_section(self.analysis, self.tables)
         yield Section(
             "ratings",
             "Ratings by condition",
