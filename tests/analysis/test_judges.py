@@ -77,8 +77,12 @@ def test_what_the_data_do_not_carry_is_missing_with_the_reason() -> None:
 
 
 def test_a_judge_that_says_the_same_of_everything_has_no_correlation() -> None:
-    rows = [(f"i{n}", who, kind, 3.0 if kind == "llm" else float(n % 3))
-            for n in range(12) for who, kind in (("a", "human"), ("b", "human"), ("m", "llm"))]  # fmt: skip
+    raters = (("a", "human"), ("b", "human"), ("m", "llm"))
+    rows = [
+        (f"i{n}", who, kind, 3.0 if kind == "llm" else float(n % 3))
+        for n in range(12)
+        for who, kind in raters
+    ]
     table = pl.DataFrame(rows, ["item", "rater", "rater_kind", "value"], orient="row")
     row = judges_against_people(table.with_columns(quality=pl.lit("q"))).row(0, named=True)
     assert row["r"] is None
