@@ -1,7 +1,17 @@
 from ._anchors import anchor_value
 from ._conversations import AGENT, Conversations, TalkingAgent
 from ._design import EACH, Design, Example, Quality, texts_of
-from ._factors import LANGUAGE, LIST
+from ._factors import (
+    ANCHOR_VALUE,
+    LANGUAGE,
+    LIST,
+    NOTHING,
+    OWN_ANSWER,
+    PER_RESPONSE,
+    TAG,
+    VARIANT,
+    Level,
+)
 from ._gates import Codes, Comprehension, Consent, Screening
 from ._items import GoldEntry, ItemEntry, Items, MediaEntry, UtteranceEntry
 from ._questions import CheckedQuestion, Questionnaire, question_field
@@ -20,11 +30,17 @@ from ._recruiter import (
 
 __all__ = [
     "AGENT",
+    "ANCHOR_VALUE",
     "CODE",
     "EACH",
     "LANGUAGE",
     "LIST",
+    "NOTHING",
+    "OWN_ANSWER",
+    "PER_RESPONSE",
     "PLACE",
+    "TAG",
+    "VARIANT",
     "CheckedQuestion",
     "Codes",
     "Comprehension",
@@ -37,6 +53,7 @@ __all__ = [
     "ItemEntry",
     "Items",
     "KioskRecruiter",
+    "Level",
     "LinkRecruiter",
     "MTurkRecruiter",
     "MediaEntry",
