@@ -11,6 +11,7 @@ from dialens.analysis.bias._cells import USUAL, Resampling
 from dialens.analysis.bias._consistency import consistency_differences
 from dialens.analysis.bias._data import StudyData
 from dialens.analysis.bias._effects import effects
+from dialens.analysis.bias._leanings import leanings
 from dialens.analysis.bias._paper import PaperTable, paper_tables, split_effects
 from dialens.analysis.bias._raters import FLAGS, RaterFlags, flag_raters, robustness
 from dialens.analysis.bias._response_biases import response_biases
@@ -41,6 +42,7 @@ VARIANCE = pl.Schema(
 """`low` and `high` are the interval of `share`."""
 
 _FEW_RATERS = 8
+_PEOPLE, _JUDGES = "people", "judges"
 _LEVELS = ("system", "agent", "dialog", "turn")
 
 
@@ -66,6 +68,8 @@ class StudyAnalysis:
         people: What people said of the agents.
         judges: Language models held against people, a row a judge and quality.
         beside: The design's effects on people and on language models, where both rated.
+        leanings: What tags, variants, length and place did to ratings and choices.
+        equal_length: Differences between agents if their responses were equally long.
     """
 
     data: StudyData
@@ -85,6 +89,8 @@ class StudyAnalysis:
     people: People
     judges: pl.DataFrame
     beside: pl.DataFrame
+    leanings: pl.DataFrame
+    equal_length: pl.DataFrame
 
     def table(self, key: str) -> pl.DataFrame:
         """A table of the paper by key, e.g. `table5`; empty if it could not be made."""
@@ -137,6 +143,8 @@ class StudyAnalysis:
             },
             "judges": self.judges.to_dicts(),
             "people_and_judges": self.beside.to_dicts(),
+            "leanings": self.leanings.to_dicts(),
+            "equal_length": self.equal_length.to_dicts(),
             "notes": [vars(note) for note in self.notes],
         }
 
@@ -192,7 +200,14 @@ def analyse_study(
         beside = effects_beside(
             found.effects, effects(models, draws=draws), confidence=draws.confidence
         )
-        return replace(found, judges=judges, beside=beside)
+        moved, equal = leanings(models, raters=_JUDGES, confidence=draws.confidence)
+        return replace(
+            found,
+            judges=judges,
+            beside=beside,
+            leanings=pl.concat([found.leanings, moved]),
+            equal_length=pl.concat([found.equal_length, equal]),
+        )
 
 
 def _models(data: StudyData) -> list[str]:
@@ -225,6 +240,8 @@ def _analysed(
     categories = category_agreement(data, draws=draws)
     report("response biases")
     others = response_biases(data, draws=draws)
+    who = _JUDGES if len(_models(data)) == data.raters.height else _PEOPLE
+    moved, equal = leanings(data, raters=who, confidence=draws.confidence)
     flags = flag_raters(data)
     report("robustness")
     robust = robustness(data, flags, draws=draws)
@@ -253,6 +270,8 @@ def _analysed(
         people,
         JUDGES.to_frame(),
         BESIDE.to_frame(),
+        moved,
+        equal,
     )
 
 

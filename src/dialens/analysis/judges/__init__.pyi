@@ -1,5 +1,6 @@
 from ._against_people import JUDGES, MODELS, PEOPLE, judges_against_people, own_agreement
 from ._beside import BESIDE, effects_beside
+from ._orders import order_shares, verdicts
 
 __all__ = [
     "BESIDE",
@@ -8,5 +9,7 @@ __all__ = [
     "PEOPLE",
     "effects_beside",
     "judges_against_people",
+    "order_shares",
     "own_agreement",
+    "verdicts",
 ]

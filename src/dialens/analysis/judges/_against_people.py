@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import polars as pl
 
+from dialens.analysis.judges._orders import order_shares, verdicts
 from dialens.analysis.validation import mean_ratings
 from dialens.base import DialensError, Estimate
 from dialens.statistics import pearson
@@ -19,7 +20,6 @@ from dialens.statistics.judges import (
     EPSILON,
     Fit,
     alternative_test,
-    both_orders,
     prediction_powered,
 )
 
@@ -78,7 +78,8 @@ def judges_against_people(ratings: pl.DataFrame, *, epsilon: float = EPSILON) ->
 
     Args:
         ratings: `item`, `quality`, `rater`, `rater_kind`, `value`; perhaps `judge`, `prompt`,
-            `repeat`, `scale`, and `order` for pairs shown both ways.
+            `repeat`, `scale`; `pair`, `order_shown` and `place` (or `position`) for pairs shown
+            both ways.
         epsilon: By how much a judge may be worse than a person, as in `alternative_test`.
 
     Returns:
@@ -232,8 +233,7 @@ def own_agreement(machine: pl.DataFrame) -> Estimate:
 
 def _flips(machine: pl.DataFrame) -> Estimate:
     """How often a choice between two changes with the order; needs pairs in both orders."""
-    none = Estimate(reason="no pair was judged in both orders")
-    if "pair" not in machine.columns or "order_shown" not in machine.columns:
-        return none
-    table = machine.select("pair", order="order_shown", place="place")
-    return both_orders(table).flip_rate if table["order"].n_unique() == 2 else none
+    shown = verdicts(machine)
+    if shown["order"].n_unique() != 2:
+        return Estimate(reason="no pair was judged in both orders")
+    return order_shares(shown).flip_rate

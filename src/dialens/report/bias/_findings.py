@@ -141,6 +141,8 @@ def _effect(row: Mapping[str, Any]) -> Finding:
         doubt = f"No clear sign that the anchor works differently {where}{on}"
     else:
         a, _, b = row["question"].partition(" against ")
+        if effect == "own_answer_first":
+            a, b = "an answer of one’s own first", "none"
         claim = f"With {a} instead of {b}, {ratings} were {size} points {more}"
         doubt = f"No clear difference between {a} and {b}{on}"
     return _finding("design", row, claim, doubt)

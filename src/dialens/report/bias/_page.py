@@ -46,6 +46,7 @@ from dialens.report.bias._judges import (
     judge_section,
     judge_tables,
 )
+from dialens.report.bias._leanings import leaning_findings, leaning_tables
 from dialens.report.bias._methods import CODEBOOK, methods
 from dialens.report.bias._remarks import all_simulated, how_taken, who_rated
 from dialens.report.bias._tables import study_tables
@@ -195,10 +196,15 @@ class _Report:
     def __init__(self, analysis: StudyAnalysis, participants: Participants | None) -> None:
         self.analysis = analysis
         self.participants = participants
-        self.findings = [*findings(analysis), *judge_findings(analysis)]
+        self.findings = [
+            *findings(analysis),
+            *leaning_findings(analysis),
+            *judge_findings(analysis),
+        ]
         self.tables: Mapping[str, Table] = {
             **people_tables(analysis.people),
             **study_tables(analysis),
+            **leaning_tables(analysis),
             **judge_tables(analysis),
         }
 
@@ -212,7 +218,7 @@ class _Report:
             [*self._means(), *self._folded("table2", "table3", "table4")],
         )
         yield from self._agreement()
-        biases = [*self._found("pushes"), *self._folded("pushes")]
+        biases = [*self._found("pushes"), *self._folded("leanings", "equal_length", "pushes")]
         if biases:
             yield Section("biases", "What else biased ratings", biases)
         yield self._raters()
