@@ -15,6 +15,7 @@ from scipy import special
 from dialens.analysis.bias._data import NONE, StudyData
 from dialens.analysis.bias._scales import is_choice
 from dialens.analysis.judges import order_shares, verdicts
+from dialens.analysis.people import no_variance
 from dialens.base import DialensError, Estimate
 from dialens.statistics import corrected
 from dialens.statistics.choices import PairFit, fit_pair_covariates
@@ -67,7 +68,6 @@ _PLAIN = "plain"
 _LENGTH = "log2_length"
 _POINTS, _SHARE, _PAIRS = "points", "share", "share of pairs"
 _FEWEST = 3
-_NO_VARIANCE = "the ratings have no variance: nothing is tested"
 
 
 def leanings(
@@ -193,16 +193,15 @@ def _fitted(
     reference: Mapping[str, str] | None = None,
 ) -> tuple[MixedFit | None, str | None]:
     """A mixed model, or None and why not."""
-    if table.height and table["value"].n_unique() == 1:
-        return None, _NO_VARIANCE
+    flat = no_variance(table)
+    if flat is not None:
+        return None, flat
     if table["rater"].n_unique() < _FEWEST and table["item"].n_unique() < _FEWEST:
         return None, "fewer than three raters and fewer than three responses"
     try:
         fit = fit_mixed(table, "value", fixed, random, confidence=confidence, reference=reference)
     except DialensError as error:
         return None, str(error)
-    if not any(part.variance > 0 for part in fit.components if part.term == "residual"):
-        return None, _NO_VARIANCE
     return fit, None
 
 

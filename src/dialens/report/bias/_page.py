@@ -190,6 +190,14 @@ def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
+def _why_no_chart(analysis: StudyAnalysis) -> str:
+    """Why no effect of the design is there: no factor, or none that could be estimated."""
+    whys = analysis.effects["reason"].drop_nulls().unique(maintain_order=True).to_list()
+    if not analysis.data.factors or not whys:
+        return "No factor of the design has two levels, so nothing can be compared."
+    return f"No effect of the design could be estimated: {'; '.join(w.rstrip('.') for w in whys)}."
+
+
 class _Report:
     """The parts of the page, from one analysis."""
 
@@ -249,7 +257,7 @@ class _Report:
         blocks: list[Block] = [
             Plot("effects", charts, "Quality", title="Every effect in points")
             if charts
-            else Text("No factor of the design has two levels, so nothing can be compared.")
+            else Text(_why_no_chart(self.analysis))
         ]
         return Section(
             "design",
