@@ -15,8 +15,7 @@ from collections import defaultdict
 import numpy as np
 import polars as pl
 
-from dialens.analysis.bias import response_biases, study_data
-from dialens.analysis.bias._leanings import leanings
+from dialens.analysis.bias import leanings, response_biases, study_data
 from dialens.base import one_thread
 from dialens.corpus import RATINGS
 from dialens.studies import seen, study_of
