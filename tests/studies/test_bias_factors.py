@@ -86,7 +86,9 @@ def test_a_note_tells_the_number_below_its_question() -> None:
     assert not [block for block in screen.body if block["kind"] == "anchor"]
     assert rating_rows(screen, screen.fields[0], 1.0)[0]["anchor"] == "40"
     assert render(seen(screen), made.texts).count("Another rater gave 40.") == 2
-    assert not rating_rows(rated(made, 0, "anchor_value=none")[0], screen.fields[2], "1")[0]["anchor"]
+    assert not rating_rows(rated(made, 0, "anchor_value=none")[0], screen.fields[2], "1")[0][
+        "anchor"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -300,13 +302,8 @@ def test_an_invalid_answer_is_asked_again_then_missing_with_a_reason(tmp_path: P
     with Store.open(f"sqlite:///{tmp_path}/fifty.db") as store:
         store.register(made, now=NOW)
         door = Entrance(store, Planner(made), "judges", lambda: NOW)
-        waits = take_part(door, rater, tie_breaker=1)
-        while True:
-            try:
-                next(waits)
-            except StopIteration as end:
-                assert end.value == "completed"
-                break
+        list(take_part(door, rater, tie_breaker=1))
+        assert [cell.completed for cell in store.progress(made.hash)] == [1]
         answers, events = store.answers_frame(made.hash), store.events_frame(made.hash)
     screens = len(plan(made, "all", 0)) - 1
     assert rater.asked == screens + len(made.items)  # each rating screen once more

@@ -203,7 +203,7 @@ def inline_item(entry: ItemEntry, unit: str, system: str, folder: Path = _HERE) 
                 entry.id,
                 len(entry.context),
                 variants=entry.variants.get(key, {}),
-            )  # fmt: skip
+            )
             for key, text in entry.responses.items()
         )
         return Item(entry.id, _spoken(entry.context), candidates, entry.standard, rules, media)

@@ -275,10 +275,10 @@ def _comparisons(part: pl.DataFrame) -> pl.DataFrame:
     table = pair.select(
         "rater",
         "item",
+        *(pl.col(name).list.get(at).alias(f"{name}_{at}") for name in kept[1:-1] for at in (0, 1)),
         first=pl.col("agent").list.get(0),
         second=pl.col("agent").list.get(1),
         outcome=pl.col("value").list.get(0),
-        *(pl.col(name).list.get(at).alias(f"{name}_{at}") for name in kept[1:-1] for at in (0, 1)),
     )
     return table.filter(pl.col("first") != pl.col("second"))
 

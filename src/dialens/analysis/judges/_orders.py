@@ -1,4 +1,4 @@
-"""Items that raters saw in both orders: verdicts, how often they change, which place they favour."""
+"""Items that raters saw in both orders: how often verdicts change, which place they favour."""
 
 import polars as pl
 

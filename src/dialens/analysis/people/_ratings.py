@@ -82,7 +82,9 @@ def no_variance(ratings: pl.DataFrame) -> str | None:
     rounding errors.
 
     Examples:
-        >>> no_variance(pl.DataFrame({"rater": ["r", "r", "s", "s"], "value": [5.0, 5.0, 6.0, 6.0]}))
+        >>> no_variance(
+        ...     pl.DataFrame({"rater": ["r", "r", "s", "s"], "value": [5.0, 5.0, 6.0, 6.0]})
+        ... )
         'every rater gave everything the same rating: there is no variance, and no test'
         >>> no_variance(pl.DataFrame({"rater": ["r", "s"], "value": [5.0, 6.0]})) is None
         True
