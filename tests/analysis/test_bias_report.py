@@ -192,7 +192,7 @@ def test_ratings_that_are_all_the_same_get_a_page_that_says_so(tmp_path: Path) -
     table = tmp_path / "same.csv"
     pl.DataFrame(rows).write_csv(table)
     done = CliRunner().invoke(app, ["analyze", str(table)], catch_exceptions=False)
-    assert "The agents cannot be compared: Every value of 'value' is 4" in done.output
+    assert "agents cannot be compared: every rater gave everything the same rating" in done.output
     assert "6 raters, 48 ratings of 8 responses to 4 items" in done.output
 
 

@@ -188,7 +188,7 @@ NOT_READ = {
     "Design.description", "Design.hypotheses", "Design.language", "Design.languages",
     "Design.study", "Design.texts", "Expectation.above", "Expectation.quality",
     "Expectation.response", "GoldEntry.id", "ItemEntry.id", "Items.agents", "Items.format",
-    "Items.standard", "Level.name", "MediaEntry.file", "MediaEntry.of",
+    "Items.standard", "Items.variants", "Level.name", "MediaEntry.file", "MediaEntry.of",
     "RecruiterSettings.currency", "RecruiterSettings.kind",
     "Settings.kind", "TalkingAgent.agent", "TalkingAgent.name", "TalkingAgent.set",
     "TalkingAgent.system", "UtteranceEntry.speaker", "UtteranceEntry.text",

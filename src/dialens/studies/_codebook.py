@@ -6,7 +6,14 @@ from dialens.studies._judgements import COMPREHENSION
 from dialens.studies._paradata import paradata_columns
 from dialens.studies._study import Study, quality_label
 from dialens.studies._types import JSON, SCREEN_KINDS
-from dialens.studies.design import LANGUAGE, question_field
+from dialens.studies.design import (
+    ANCHOR_VALUE,
+    LANGUAGE,
+    OWN_ANSWER,
+    TAG,
+    VARIANT,
+    question_field,
+)
 from dialens.studies.instruments import instrument
 
 RATING_COLUMNS: dict[str, str] = {
@@ -30,6 +37,7 @@ RATING_COLUMNS: dict[str, str] = {
     "shown_at": "When the screen was shown (UTC)",
     "answered_at": "When it was submitted (UTC)",
     "active_ms": "Milliseconds for which the screen was visible before it was submitted",
+    "length": "Characters of the response, where it has text",
     "screen": "The screen's name in the plan",
     "screen_active_ms": "Milliseconds for which the whole screen was visible",
     "screen_words": "Words of context and responses that the screen showed for the first time",
@@ -52,6 +60,12 @@ JUDGE_COLUMNS: dict[str, str] = {
     "ask": "The same where one answer to the same text stands in several places",
 }
 """Further columns of ratings.parquet where language models took the study."""
+SWAPPED_COLUMNS: dict[str, str] = {
+    "pair": "The item, which comes twice",
+    "order_shown": "1 if the first response of the study file stood first, 2 if it stood last",
+    "place": "Of a choice: the place that won, from 1; 0 for a tie",
+}
+"""Further columns of ratings.parquet where responses are shown in both orders."""
 
 PARTICIPANT_COLUMNS: dict[str, str] = {
     "study": "The study's name",
@@ -147,6 +161,10 @@ _NOTHING_ELSE = (
 
 _FACTOR_MEANING = {
     "anchor": "What participants see of the standard response",
+    ANCHOR_VALUE: "The number that is shown before a rating",
+    TAG: "What stands above a response",
+    VARIANT: "The form of a response",
+    OWN_ANSWER: "Whether participants reply themselves first",
     "layout": "How many questions share a screen",
     "scale": "The instrument all qualities are judged with",
     "order": "The order of the items",
@@ -177,6 +195,7 @@ def codebook(study: Study, *, judged: bool = False) -> dict[str, JSON]:
         "hash": study.hash,
         "title": design.title,
         "ratings": RATING_COLUMNS
+        | (SWAPPED_COLUMNS if design.presentation.responses == "swap" else {})
         | {LANGUAGE: "In which the participant took part"}
         | (JUDGE_COLUMNS if judged else {}),
         "participants": PARTICIPANT_COLUMNS,

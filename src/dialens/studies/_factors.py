@@ -6,7 +6,16 @@ from itertools import product
 
 from dialens.base import DialensError, did_you_mean
 from dialens.studies._types import Cell
-from dialens.studies.design import EACH, LIST, Design, Quality
+from dialens.studies.design import (
+    ANCHOR_VALUE,
+    EACH,
+    LIST,
+    OWN_ANSWER,
+    PER_RESPONSE,
+    Design,
+    Level,
+    Quality,
+)
 from dialens.studies.instruments import Settings
 
 
@@ -24,6 +33,8 @@ class Condition:
         instrument: With which all qualities are judged, where the scale is a factor.
         notes: What participants read on every rating screen.
         name: For the column `condition`.
+        number: The level of the factor `anchor_value`, where there is one.
+        own_answer: Whether participants reply themselves before they see the responses.
     """
 
     levels: Mapping[str, str]
@@ -35,6 +46,8 @@ class Condition:
     instrument: Settings | None
     notes: tuple[str, ...]
     name: str
+    number: Level | None = None
+    own_answer: bool = False
 
     def instrument_of(self, quality: Quality) -> Settings:
         """The settings with which a quality is judged under this condition."""
@@ -105,7 +118,7 @@ def within(design: Design) -> tuple[dict[str, str], ...]:
     varied = {
         name: [level.name for level in factor.levels]
         for name, factor in design.factors.items()
-        if factor.assign == "within"
+        if factor.assign == "within" and name not in PER_RESPONSE
     }
     return tuple(dict(zip(varied, levels, strict=True)) for levels in product(*varied.values()))
 
@@ -134,7 +147,11 @@ def condition(design: Design, levels: Mapping[str, str]) -> Condition:
         "layout": str(default.layout),
         "deadline": "none" if deadline is None else f"{deadline:g}s",
     }
-    anchor = own.get("anchor", default.anchor)
+    anchor, number = own.get("anchor", default.anchor), chosen.get(ANCHOR_VALUE)
+    if number is not None:
+        anchor = _with_number(anchor, number)
+        if "anchor" not in own:
+            everything["anchor"] = anchor
     if default.anchor_repeated and anchor in ("numerical", "both"):
         everything["anchor_repeated"] = "yes"
     if default.render != "plain":
@@ -147,6 +164,21 @@ def condition(design: Design, levels: Mapping[str, str]) -> Condition:
         deadline_s=deadline,
         render=own.get("render", default.render),
         instrument=chosen["scale"].instrument if "scale" in chosen else None,
-        notes=tuple(level.note for level in chosen.values() if level.note),
+        notes=tuple(
+            level.note
+            for name, level in chosen.items()
+            if level.note and name != ANCHOR_VALUE and name not in PER_RESPONSE
+        ),
         name=Cell.of(own).name,
+        number=number,
+        own_answer=own.get(OWN_ANSWER) == "yes",
     )
+
+
+def _with_number(anchor: str, number: Level) -> str:
+    """The kind of anchor that is on the screen once the level of `anchor_value` is known."""
+    text = anchor in ("textual", "both")
+    shown = number.value is not None and (number.note or anchor in ("numerical", "both"))
+    if shown:
+        return "both" if text else "numerical"
+    return "textual" if text else "none"

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import combinations
 from pathlib import Path
 
@@ -15,6 +15,8 @@ from dialens.studies._types import JSON
 from dialens.studies.design import GoldEntry, ItemEntry, Items, UtteranceEntry
 
 REFERENCE = "reference"
+PLAIN = "plain"
+"""The level of the factor `variant` at which a response is shown as it is."""
 
 Places = Sequence[str]
 """Where items are written, in their order: `items.yaml:12`; empty where nobody knows."""
@@ -43,6 +45,9 @@ class Candidate:
         dialog: As in a corpus.
         turn: As in a corpus; none where the whole dialogue is judged.
         before: What had been said before, where each candidate has a context of its own.
+        variants: Other forms of the response, by level of the factor `variant`.
+        levels: Of the factors that vary between responses, once it is to be shown.
+        tag: What stands above it then.
     """
 
     key: str
@@ -52,6 +57,9 @@ class Candidate:
     dialog: str
     turn: int | None
     before: tuple[Utterance, ...] = ()
+    variants: Mapping[str, str] = field(default_factory=dict)
+    levels: Mapping[str, str] = field(default_factory=dict)
+    tag: str | None = None
 
 
 @dataclass(frozen=True)
@@ -70,6 +78,10 @@ class Item:
         data = asdict(self)
         if not self.media:
             del data["media"]
+        for one in data["candidates"]:
+            del one["levels"], one["tag"]
+            if not one["variants"]:
+                del one["variants"]
         return data
 
     @classmethod
@@ -175,8 +187,23 @@ def inline_item(entry: ItemEntry, unit: str, system: str, folder: Path = _HERE) 
             raise DialensError(
                 f"The item {entry.id!r} has no responses: there is nothing to judge."
             )
+        for key in entry.variants:
+            if key not in entry.responses:
+                hint = did_you_mean(key, entry.responses)
+                raise DialensError(
+                    f"The item {entry.id!r} has variants of {key!r}, which is no response. {hint}"
+                    f"Responses: {', '.join(entry.responses)}."
+                )
         candidates = tuple(
-            Candidate(key, text, system, key, entry.id, len(entry.context))
+            Candidate(
+                key,
+                text,
+                system,
+                key,
+                entry.id,
+                len(entry.context),
+                variants=entry.variants.get(key, {}),
+            )
             for key, text in entry.responses.items()
         )
         return Item(entry.id, _spoken(entry.context), candidates, entry.standard, rules, media)
@@ -247,7 +274,7 @@ def _from_corpus(section: Items, path: Path) -> list[Item]:
     }
     if section.standard not in (None, REFERENCE):
         _known_agent(str(section.standard), known, "items.standard")
-    return _responses(talks, references, section.standard)
+    return _responses(talks, references, section.standard, section.variants)
 
 
 def _known_agent(agent: str, known: Sequence[str], where: str) -> None:
@@ -269,6 +296,7 @@ def _responses(
     talks: Sequence[pl.DataFrame],
     references: Mapping[tuple[str, int], str],
     standard: str | None,
+    variants: str | None = None,
 ) -> list[Item]:
     """Dialogues with the same context are candidates of one item; the agent's last turn counts."""
     groups: dict[tuple[str, ...], Item] = {}
@@ -286,14 +314,38 @@ def _responses(
             continue
         if standard == REFERENCE and item.standard is None:
             item = replace(item, standard=references.get((last["dialog"], last["turn"])))
+        variant = _variant(last, variants)
+        if variant is not None and any(one.key == last["agent"] for one in item.candidates):
+            both = [_also(one, last, variant) for one in item.candidates]
+            groups[same] = replace(item, candidates=tuple(both))
+            continue
         key, taken = last["agent"], {candidate.key for candidate in item.candidates}
         while key in taken:
             key += "+"
         made = Candidate(
             key, last["text"], last["system"], last["agent"], last["dialog"], last["turn"]
         )
+        if variant not in (None, PLAIN):
+            made = replace(made, variants={str(variant): last["text"]})
         groups[same] = replace(item, candidates=(*item.candidates, made))
     return [item for item in groups.values() if item.candidates]
+
+
+def _variant(row: Mapping[str, JSON], field_name: str | None) -> str | None:
+    """Which variant of a response a row of a corpus is; none where nobody asked."""
+    if field_name is None:
+        return None
+    beside = json.loads(row["meta"] or "{}")
+    return str(beside.get(field_name) or PLAIN)
+
+
+def _also(one: Candidate, row: Mapping[str, JSON], variant: str) -> Candidate:
+    """A candidate with another of its variants."""
+    if one.key != row["agent"]:
+        return one
+    if variant == PLAIN:
+        return replace(one, text=row["text"], dialog=row["dialog"], turn=row["turn"])
+    return replace(one, variants={**one.variants, variant: row["text"]})
 
 
 def pairs(items: Iterable[Item]) -> tuple[Item, ...]:

@@ -4,13 +4,14 @@ import json
 from collections.abc import Mapping
 
 from dialens.studies._types import JSON, LOWER, Answer, Field, Screen
-from dialens.studies.instruments import instrument
+from dialens.studies.design import PER_RESPONSE
+from dialens.studies.instruments import Rows, instrument
 from dialens.studies.plan import understood
 
 PASSED, FAILED = "passed", "failed"
 COMPREHENSION = "check_comprehension"
 _FACTOR = "factor."
-_TARGET = ("level", "system", "agent", "dialog", "turn", "position")
+_TARGET = ("level", "system", "agent", "dialog", "turn", "position", "length")
 
 
 def rating_rows(screen: Screen, field: Field, value: JSON) -> list[dict[str, JSON]]:
@@ -38,18 +39,40 @@ def rating_rows(screen: Screen, field: Field, value: JSON) -> list[dict[str, JSO
     used = instrument(field.instrument)
     number = field.options.get("anchor_value")
     lower = any(target.get(LOWER) for target in field.targets.values())
+    rows = used.rows(field, value)
     shared = {
         "quality": field.quality,
         "scale": _json({**used.scale(field), LOWER: True} if lower else used.scale(field)),
         "condition": screen.state.get("condition"),
-        "factors": _json(factor_levels(screen)),
         "order": screen.state.get("order"),
         "anchor": f"{number:g}" if number is not None else screen.state.get("anchor"),
     }
+    levels, both = factor_levels(screen), _both_orders(screen, field, rows)
     return [
-        {name: field.targets[slot].get(name) for name in _TARGET} | shared | {"value": rating}
-        for slot, rating in used.rows(field, value)
+        {name: field.targets[slot].get(name) for name in _TARGET}
+        | shared
+        | both
+        | {"value": rating, "factors": _json(levels | _own_levels(field.targets[slot]))}
+        for slot, rating in rows
     ]
+
+
+def _own_levels(target: Mapping[str, JSON]) -> dict[str, JSON]:
+    """The levels of factors that differ between the responses of a screen."""
+    return {name: target[name] for name in PER_RESPONSE if name in target}
+
+
+def _both_orders(screen: Screen, field: Field, rows: Rows) -> dict[str, JSON]:
+    """Of an item that comes in both orders: which it is, in which order, and which place won."""
+    if "pair" not in screen.state:
+        return {}
+    shown = {name: screen.state[name] for name in ("pair", "order_shown")}
+    if len(rows) < 2:
+        return shown
+    small = instrument(field.instrument).scale(field).get("reversed")
+    best = (min if small else max)(rating for _, rating in rows)
+    won = [int(field.targets[slot]["position"]) + 1 for slot, rating in rows if rating == best]
+    return {**shown, "place": won[0] if len(won) == 1 else 0}
 
 
 def factor_levels(screen: Screen) -> dict[str, JSON]:

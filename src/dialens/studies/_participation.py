@@ -6,7 +6,7 @@ clock: simulated time for simulated participants, real time for a judge that com
 
 import json
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -23,6 +23,7 @@ from dialens.studies._types import (
     SCREENED_OUT,
     WITHDRAWN,
     Answer,
+    AnswerError,
     Screen,
 )
 from dialens.studies._waves import codes_of, next_wave
@@ -175,7 +176,14 @@ def _take_wave(
             except SessionOver:
                 return EXPIRED, session
         yield reply.seconds
-        answers = _answers(entrance, screen, reply)
+        answers, refused = _answers(entrance, screen, reply)
+        if refused:  # a page would ask again, too: once
+            again = rater.reply(seen(filled(screen, said)))
+            if again is None:
+                return LEFT
+            yield again.seconds
+            reply = replace(again, seconds=reply.seconds + again.seconds)
+            answers, refused = _answers(entrance, screen, reply)
         follows = verdict(study.design, asked, index, answers)
         if index < session.index:
             # A sign of life at every screen, so that places are free when they would have been.
@@ -183,7 +191,7 @@ def _take_wave(
             index += 1 + follows.skip
             continue
         if screen.kind == "consent":
-            if answers["consent"] == "no":
+            if answers["consent"] != "yes":
                 store.depart(session.token, NO_CONSENT)
                 return DECLINED, None
             try:
@@ -193,7 +201,8 @@ def _take_wave(
                 return FULL, None
             asked = _asked(entrance, session)
         try:
-            _submit(entrance, session, _Given(index, screen, answers, reply, shown_at), follows)
+            given = _Given(index, screen, answers, reply, shown_at, refused)
+            _submit(entrance, session, given, follows)
         except SessionOver:
             return EXPIRED, session
         if follows.outcome is not None:
@@ -209,14 +218,21 @@ def _asked(entrance: Entrance, session: Session) -> list[Screen]:
     return [screen for screen in screens if screen.kind != "end"]
 
 
-def _answers(entrance: Entrance, screen: Screen, reply: RaterReply) -> Answer:
-    answers = {
-        one.name: validate(one, reply.answers.get(one.name), overdue=reply.overdue)
-        for one in screen.fields
-    }
+def _answers(
+    entrance: Entrance, screen: Screen, reply: RaterReply
+) -> tuple[Answer, dict[str, str]]:
+    """Answers in their stored form, and why those that are refused are missing, by field."""
+    answers: Answer = {}
+    refused: dict[str, str] = {}
+    for one in screen.fields:
+        try:
+            value = validate(one, reply.answers.get(one.name), overdue=reply.overdue)
+        except AnswerError as error:
+            value, refused[one.name] = None, error.message
+        answers[one.name] = value
     if screen.kind == "consent":
-        return consent_answers(screen, answers, entrance.planner.study.texts)[0]
-    return answers
+        answers = consent_answers(screen, answers, entrance.planner.study.texts)[0]
+    return answers, refused
 
 
 @dataclass(frozen=True)
@@ -228,6 +244,7 @@ class _Given:
     answers: Answer
     reply: RaterReply
     shown_at: datetime
+    refused: Mapping[str, str]
 
 
 def _converse(
@@ -278,7 +295,7 @@ def _converse(
 def _submit(entrance: Entrance, session: Session, given: _Given, follows: Verdict) -> None:
     now = entrance.clock()
     page = f"{session.attempt}-{given.index}"
-    events = _events(given.reply, page, given.shown_at)
+    events = _events(given.reply, page, given.shown_at, given.refused)
     submission = Submission(
         given.screen, given.index, given.answers, page, given.shown_at, now, events, follows.skip
     )
@@ -306,8 +323,10 @@ def ending(submission: Submission, study: Study, follows: Verdict, session: Sess
     return replace(submission, screen=bare, answers={}, events=(), ends=ends, paradata=None)
 
 
-def _events(reply: RaterReply, page: str, shown_at: datetime) -> list[Event]:
-    """What a browser would have logged of a screen."""
+def _events(
+    reply: RaterReply, page: str, shown_at: datetime, refused: Mapping[str, str]
+) -> list[Event]:
+    """What a browser would have logged of a screen, and why answers are missing."""
     moments = [("shown", 0.0)]
     here = reply.seconds - reply.away_s
     if reply.away_s:
@@ -315,9 +334,14 @@ def _events(reply: RaterReply, page: str, shown_at: datetime) -> list[Event]:
     if reply.answers:
         moments.append(("first_input", reply.away_s + here * 0.7))
     moments.append(("submitted", reply.seconds))
-    return [
+    made = [
         Event(kind, shown_at + timedelta(seconds=at), page, serial)
         for serial, (kind, at) in enumerate(moments)
+    ]
+    end = shown_at + timedelta(seconds=reply.seconds)
+    return made + [
+        Event("refused", end, page, serial, name, {"reason": why})
+        for serial, (name, why) in enumerate(refused.items(), start=len(made))
     ]
 
 

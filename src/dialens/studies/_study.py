@@ -11,7 +11,7 @@ from pathlib import Path
 from dialens.base import DialensError, did_you_mean, read_yaml
 from dialens.studies import _factors as factors
 from dialens.studies._files import design_with_lines, study_file
-from dialens.studies._items import Item, inline_item, load_items, pairs
+from dialens.studies._items import PLAIN, Item, inline_item, load_items, pairs
 from dialens.studies._missing import Kinds, fewest, judgeable, missing_replies
 from dialens.studies._operation import (
     TRANSLATIONS,
@@ -23,7 +23,7 @@ from dialens.studies._operation import (
 )
 from dialens.studies._translation import translated, translation_file
 from dialens.studies._types import JSON, Cell
-from dialens.studies.design import Design, texts_of
+from dialens.studies.design import VARIANT, Design, texts_of
 from dialens.studies.plan import dealt, shuffled
 from dialens.studies.texts import LANGUAGES, Texts, shipped_language, text_problem, untranslated
 
@@ -325,6 +325,7 @@ def _check(study: Study, kinds: Kinds, place: str, written: Mapping[str, str]) -
                     f"{place}: {quality} compares {fewest(used)} responses or more; the item "
                     f"{item.id!r} of practice or gold has {len(item.candidates)}."
                 )
+    _check_responses(study, place, written)
     combinations = len(factors.within(design))
     seen = min((len(part) for part in study.lists), default=len(study.items))
     if design.items.sample is not None:
@@ -338,6 +339,28 @@ def _check(study: Study, kinds: Kinds, place: str, written: Mapping[str, str]) -
     if repeated:
         raise DialensError(f"{place}: two items are called {repeated[0]!r} (with practice, gold).")
     _ = study.targets  # says what is wrong with them
+
+
+def _check_responses(study: Study, place: str, written: Mapping[str, str]) -> None:
+    """Whether every response has the variants that are shown, and items have what is swapped."""
+    design = study.design
+    varied = design.factors.get(VARIANT)
+    for item in study.items:
+        where = written.get(item.id, place)
+        for level in varied.levels if varied else ():
+            lacking = [c.key for c in item.candidates if level.name not in (PLAIN, *c.variants)]
+            if lacking:
+                raise DialensError(
+                    f"{where}: the response {lacking[0]!r} of the item {item.id!r} has no variant "
+                    f"{level.name!r}. Give it one (`variants: {{{lacking[0]}: {{{level.name}: …}}"
+                    "}`), or leave that level out."
+                )
+        if design.presentation.responses == "swap" and len(item.candidates) < 2:
+            raise DialensError(
+                f"{where}: the item {item.id!r} has one response, and presentation.responses is "
+                "swap, which shows two or more in both orders. Give it another, or use "
+                "latin_square."
+            )
 
 
 def quality_label(design: Design, name: str) -> str:

@@ -203,7 +203,7 @@ def test_what_cannot_vary_has_a_reason() -> None:
     people = what_people_said(ratings(np.full((6, 6, 2), 3.0)))
     row = difference(people)
     assert row["difference"] == 0
-    assert "without variance" in str(row["reason"])
+    assert "there is no variance" in str(row["reason"])
 
 
 def test_agents_of_one_name_in_two_systems_are_two_agents() -> None:

@@ -3,6 +3,7 @@ from ._cells import Resampling
 from ._consistency import consistency, consistency_differences
 from ._data import StudyData, study_data
 from ._effects import effects
+from ._leanings import EQUAL_LENGTH, LEANINGS, leanings
 from ._paper import PaperTable, paper_tables, split_effects
 from ._raters import FLAGS, flag_raters, rater_flags, robustness
 from ._reading import read_study
@@ -11,7 +12,9 @@ from ._scales import LEFT_OUT, TAKEN_AS_POINTS
 from ._simulation import SimulatedStudy
 
 __all__ = [
+    "EQUAL_LENGTH",
     "FLAGS",
+    "LEANINGS",
     "LEFT_OUT",
     "TAKEN_AS_POINTS",
     "PaperTable",
@@ -24,6 +27,7 @@ __all__ = [
     "consistency_differences",
     "effects",
     "flag_raters",
+    "leanings",
     "paper_tables",
     "rater_flags",
     "read_study",

@@ -1,7 +1,7 @@
 """The whole analysis of a rating study in one call."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import polars as pl
@@ -11,11 +11,19 @@ from dialens.analysis.bias._cells import USUAL, Resampling
 from dialens.analysis.bias._consistency import consistency_differences
 from dialens.analysis.bias._data import StudyData
 from dialens.analysis.bias._effects import effects
+from dialens.analysis.bias._leanings import leanings
 from dialens.analysis.bias._paper import PaperTable, paper_tables, split_effects
 from dialens.analysis.bias._raters import FLAGS, RaterFlags, flag_raters, robustness
 from dialens.analysis.bias._response_biases import response_biases
 from dialens.analysis.bias._retest import FEW_ITEMS, retest
 from dialens.analysis.bias._scales import LOG, Note
+from dialens.analysis.judges import (
+    BESIDE,
+    JUDGES,
+    MODELS,
+    effects_beside,
+    judges_against_people,
+)
 from dialens.analysis.people import People, what_people_said
 from dialens.base import DialensError, one_thread
 from dialens.statistics.mixed import fit_mixed
@@ -35,6 +43,7 @@ VARIANCE = pl.Schema(
 """`low` and `high` are the interval of `share`."""
 
 _FEW_RATERS = 8
+_PEOPLE, _JUDGES = "people", "judges"
 _LEVELS = ("system", "agent", "dialog", "turn")
 
 
@@ -59,6 +68,10 @@ class StudyAnalysis:
         label_raters: How far each rater is trusted by these models.
         people: What people said of the agents.
         retest: How far raters agree with themselves in later waves.
+        judges: Language models held against people, a row a judge and quality.
+        beside: The design's effects on people and on language models, where both rated.
+        leanings: What tags, variants, length and place did to ratings and choices.
+        equal_length: Differences between agents if their responses were equally long.
     """
 
     data: StudyData
@@ -77,6 +90,10 @@ class StudyAnalysis:
     label_raters: pl.DataFrame
     people: People
     retest: pl.DataFrame
+    judges: pl.DataFrame
+    beside: pl.DataFrame
+    leanings: pl.DataFrame
+    equal_length: pl.DataFrame
 
     def table(self, key: str) -> pl.DataFrame:
         """A table of the paper by key, e.g. `table5`; empty if it could not be made."""
@@ -128,6 +145,10 @@ class StudyAnalysis:
                 }
                 for result in self.paper
             },
+            "judges": self.judges.to_dicts(),
+            "people_and_judges": self.beside.to_dicts(),
+            "leanings": self.leanings.to_dicts(),
+            "equal_length": self.equal_length.to_dicts(),
             "notes": [vars(note) for note in self.notes],
         }
 
@@ -142,6 +163,9 @@ def analyse_study(
     progress: Callable[[str], None] | None = None,
 ) -> StudyAnalysis:
     """Analyse a study: what people said of agents, effects of the design, agreement, biases.
+
+    Language models that took the study are never taken together with people: where both rated,
+    everything is about people, and models stand beside them (`judges`, `beside`).
 
     Args:
         data: What `read_study` or `study_data` gives.
@@ -160,6 +184,7 @@ def analyse_study(
         [6, 6, 6, 6]
     """
     report = progress or (lambda _: None)
+    whole, (data, models) = data, _by_kind(data)
     with one_thread():
         report("what people said")
         people = what_people_said(
@@ -169,7 +194,41 @@ def analyse_study(
             lower=lower,
             confidence=draws.confidence,
         )
-        return _analysed(data, people, draws, report)
+        found = _analysed(data, people, draws, report)
+        if models is None and not _models(whole):
+            return found
+        report("people and judges")
+        judges = judges_against_people(whole.ratings)
+        if models is None:
+            return replace(found, judges=judges)
+        beside = effects_beside(
+            found.effects, effects(models, draws=draws), confidence=draws.confidence
+        )
+        moved, equal = leanings(models, raters=_JUDGES, confidence=draws.confidence)
+        return replace(
+            found,
+            judges=judges,
+            beside=beside,
+            leanings=pl.concat([found.leanings, moved]),
+            equal_length=pl.concat([found.equal_length, equal]),
+        )
+
+
+def _models(data: StudyData) -> list[str]:
+    """The raters that are language models."""
+    if "rater_kind" not in data.ratings.columns:
+        return []
+    machines = data.ratings.filter(pl.col("rater_kind").is_in(MODELS))
+    return machines["rater"].unique(maintain_order=True).to_list()
+
+
+def _by_kind(data: StudyData) -> tuple[StudyData, StudyData | None]:
+    """What is analysed, and the models beside it: people and models where both rated."""
+    models = _models(data)
+    people = [rater for rater in data.raters["rater"] if rater not in set(models)]
+    if not models or not people:
+        return data, None
+    return data.without(models), data.without(people)
 
 
 def _analysed(
@@ -185,6 +244,8 @@ def _analysed(
     categories = category_agreement(data, draws=draws)
     report("response biases")
     others = response_biases(data, draws=draws)
+    who = _JUDGES if len(_models(data)) == data.raters.height else _PEOPLE
+    moved, equal = leanings(data, raters=who, confidence=draws.confidence)
     flags = flag_raters(data)
     report("robustness")
     robust = robustness(data, flags, draws=draws)
@@ -214,6 +275,10 @@ def _analysed(
         label_raters(data),
         people,
         again,
+        JUDGES.to_frame(),
+        BESIDE.to_frame(),
+        moved,
+        equal,
     )
 
 

@@ -25,7 +25,7 @@ NONE = "none"
 SHOWN = "shown"
 """The level of an anchor that is not told apart any further."""
 
-FACTORS = ("anchor", "layout", "deadline")
+FACTORS = ("anchor", "layout", "deadline", "own_answer_first")
 """Factors of the design that have effects of their own; others are kept as columns."""
 
 _NOTHING_SHOWN = ("none", "no", "no anchor", "no_anchor", "without", "false", "off", "0", "absent")
@@ -148,7 +148,7 @@ def study_data(
         elif levels == 1:
             only = table[name].drop_nulls()[0]
             notes.append(Note(f"effects of {name}", f"the factor has one level only ({only})"))
-        else:
+        elif name != "own_answer_first":  # few studies ask for it, and none misses it
             notes.append(Note(f"effects of {name}", f"the ratings have no factor `{name}`"))
     _lopsided(table, notes)
     asked = _asked(answers, notes)

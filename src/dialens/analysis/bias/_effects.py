@@ -14,6 +14,7 @@ from dialens.analysis.bias._cells import USUAL, CellMeans, Resampling
 from dialens.analysis.bias._contrasts import Contrast, anchor_contrast, contrasts
 from dialens.analysis.bias._data import StudyData
 from dialens.analysis.bias._scope_model import ALL, Scope, ScopeModel, scopes
+from dialens.analysis.people import no_variance
 from dialens.base import DialensError, Estimate
 from dialens.statistics import Floats, corrected
 from dialens.statistics.mixed import FixedEffect, fit_mixed
@@ -174,6 +175,9 @@ def _anchoring_index(
         raters = "anchor_value | rater" if (shown > 1).any() else "rater"
         terms = [raters, "item"]
         try:
+            flat = no_variance(table)
+            if flat is not None:
+                raise DialensError(flat)
             fit = fit_mixed(table, "value", ["anchor_value"], terms, confidence=confidence)
             slope: Estimate = fit.effect("anchor_value")
         except DialensError as error:

@@ -15,6 +15,7 @@ import polars as pl
 
 from dialens.analysis.bias._cells import FEWEST_RATERS, TOO_FEW_RATERS
 from dialens.analysis.bias._data import StudyData
+from dialens.analysis.people import no_variance
 from dialens.base import DialensError, Estimate
 from dialens.statistics import Floats
 from dialens.statistics.mixed import MixedFit, fit_mixed
@@ -107,6 +108,9 @@ class ScopeModel:
         items = [frozenset(names or ()) for names in each["items"].to_list()]
         fit, reason, random = None, None, ""
         try:
+            flat = no_variance(table) if table.height else None
+            if flat is not None:
+                raise DialensError(flat)
             fit = fit_mixed(
                 table.with_columns(cell=pl.concat_str(cells.columns, separator=_CELL)),
                 "value",

@@ -2,7 +2,7 @@ from ._choice_biases import POSITION, choice_labels, position_effect, same_choic
 from ._choice_rows import broken_battles, choice_kinds, name_choices
 from ._choices import Choices, choices_of, people_from_choices
 from ._participants import QUESTIONS, Participants, who_took_part
-from ._ratings import RatedQuality
+from ._ratings import RatedQuality, no_variance
 from ._said import People, what_people_said
 from ._scales import CHOSEN, RATED, AnswerScale, with_kinds
 from ._tables import AGENT_DIFFERENCES, AGENTS, DISTRIBUTIONS, WINS
@@ -26,6 +26,7 @@ __all__ = [
     "choice_labels",
     "choices_of",
     "name_choices",
+    "no_variance",
     "people_from_choices",
     "position_effect",
     "same_choice",

@@ -18,6 +18,7 @@ from scipy import stats
 from dialens.analysis.people._ranks import ranks
 from dialens.analysis.people._ratings import (
     RatedQuality,
+    no_variance,
     rare_answers,
     small_design,
     thin_agents,
@@ -100,6 +101,9 @@ def judge(quality: RatedQuality, *, smallest: float | None, confidence: float) -
     if not known or len(known) < min(2, len(usable.agents)):
         return _without_test(usable, too_few(usable) or "", notes)
     kept = usable.only(known)
+    flat = no_variance(kept.ratings)
+    if flat is not None:
+        return _without_test(usable, flat, notes)
     try:
         fit = _fitted(kept, confidence)
     except DialensError as error:

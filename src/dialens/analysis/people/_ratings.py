@@ -17,6 +17,7 @@ _SMALL = 8
 _RARE = 0.1
 """Below such a share of yes (or no), tests err less often than they say (docs/inference.md)."""
 _TERMS = ("rater", "dialog", "rater:agent", "dialog:agent", "rater:dialog:agent", "response")
+_FEWEST_EACH = 2  # ratings of a rater on average, before sameness says anything
 _REPEATED = 1.2  # ratings that a level needs on average, or it cannot be told from the residual
 
 
@@ -72,6 +73,26 @@ class RatedQuality:
             )
             .sort("agent")
         )
+
+
+def no_variance(ratings: pl.DataFrame) -> str | None:
+    """Why ratings cannot be tested if every rater gave everything the same one; else None.
+
+    A model of such ratings has no residual: its means drift and its intervals are those of
+    rounding errors.
+
+    Examples:
+        >>> no_variance(
+        ...     pl.DataFrame({"rater": ["r", "r", "s", "s"], "value": [5.0, 5.0, 6.0, 6.0]})
+        ... )
+        'every rater gave everything the same rating: there is no variance, and no test'
+        >>> no_variance(pl.DataFrame({"rater": ["r", "s"], "value": [5.0, 6.0]})) is None
+        True
+    """
+    each = ratings.group_by("rater").agg(n=pl.len(), kinds=pl.col("value").n_unique())
+    if ratings.height < _FEWEST_EACH * each.height or (each["kinds"] > 1).any():
+        return None
+    return "every rater gave everything the same rating: there is no variance, and no test"
 
 
 def agent_names(ratings: pl.DataFrame) -> pl.Series:

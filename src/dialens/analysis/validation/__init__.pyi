@@ -1,4 +1,5 @@
 from ._best import APART, beside
+from ._ceiling import mean_ratings
 from ._joined_ratings import RatedCorpus, with_ratings
 from ._matrix import MetricMatrix
 from ._own_scores import OwnScores, joined, own_scores
@@ -18,6 +19,7 @@ __all__ = [
     "beside",
     "human_ratings",
     "joined",
+    "mean_ratings",
     "own_scores",
     "rated_units",
     "validate",

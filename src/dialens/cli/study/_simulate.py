@@ -65,6 +65,21 @@ def simulate(
         typer.Option(help="Points added where each quality is asked on a screen of its own."),
     ] = 0.0,
     deadline_effect: Annotated[float, typer.Option(help="Points added under a deadline.")] = 0.0,
+    first_place: Annotated[
+        float, typer.Option(help="Points added to the response that stands first of several.")
+    ] = 0.0,
+    length_effect: Annotated[
+        float, typer.Option(help="Points added for each doubling of a response's length.")
+    ] = 0.0,
+    tag_effect: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--tag-effect",
+            metavar="LEVEL=POINTS",
+            help="Points added to responses with a tag (a level of the factor `tag`); may be "
+            "repeated.",
+        ),
+    ] = None,
     noise: Annotated[float, typer.Option(min=0, help="Standard deviation of ratings.")] = 10.0,
     scale_spread: Annotated[
         float,
@@ -128,6 +143,7 @@ def simulate(
       dialens study simulate anchoring -n 80 --anchor-pull 0 --layout-effect 8 --dropout 0.1
       dialens study simulate anchoring --anchor-pull numerical=0.3 --anchor-pull textual=0.1
       dialens study simulate three-bots -n 63 --prefer thred=20 --agent-spread 0
+      dialens study simulate judge-bias --first-place 6 --length-effect 4 --tag-effect ai=-8
       dialens study simulate anchoring --http http://127.0.0.1:8000 -n 20 --at-once 20
       dialens study analyze anchoring
     """
@@ -143,6 +159,9 @@ def simulate(
         agent_spread=agent_spread,
         layout_effect=layout_effect,
         deadline_effect=deadline_effect,
+        first_place=first_place,
+        length_effect=length_effect,
+        tags=_tag_effects(tag_effect, loaded),
         noise=noise,
         scale_spread=scale_spread,
         dropout=dropout,
@@ -251,8 +270,14 @@ def put_in(people: "Population") -> str:
     """
     parts = [f"anchor pull {people.anchor_pull:g}"]
     parts += [f"{kind} anchor {value:g}" for kind, value in people.pulls.items()]
-    for name, value in (("layout", people.layout_effect), ("deadline", people.deadline_effect)):
-        parts += [f"{name} effect {value:g}"] if value else []
+    for name, value in (
+        ("layout effect", people.layout_effect),
+        ("deadline effect", people.deadline_effect),
+        ("first place", people.first_place),
+        ("doubled length", people.length_effect),
+        *((f"tag {level}", points) for level, points in people.tags.items()),
+    ):
+        parts += [f"{name} {value:g}"] if value else []
     parts += [f"{name} {value:+g}" for name, value in people.preferences.items()]
     parts += [f"spread of agents {people.agent_spread:g}"]
     parts += [f"noise {people.noise:g}", f"spread of scales {people.scale_spread:g}"]
@@ -279,18 +304,32 @@ def _preferences(entries: list[str] | None, study: "Study") -> dict[str, float]:
     talks = study.design.conversations
     agents = {one.agent for item in study.items for one in item.candidates}
     agents |= {one.name for one in talks.agents} if talks is not None else set()
+    return _points(entries, "--prefer", "AGENT", sorted(agents))
+
+
+def _tag_effects(entries: list[str] | None, study: "Study") -> dict[str, float]:
+    """`--tag-effect LEVEL=POINTS`, for levels of the study's factor `tag`."""
+    factor = study.design.factors.get("tag")
+    if entries and factor is None:
+        raise DialensError("--tag-effect: the study has no factor `tag`.")
+    levels = [level.name for level in factor.levels if level.note] if factor else []
+    return _points(entries, "--tag-effect", "LEVEL", levels)
+
+
+def _points(
+    entries: list[str] | None, option: str, what: str, known: list[str]
+) -> dict[str, float]:
     found = {}
     for entry in entries or []:
         name, _, text = entry.rpartition("=")
-        if name not in agents:
+        if name not in known:
             raise DialensError(
-                f"--prefer takes AGENT=POINTS with one of {', '.join(sorted(agents))}; "
-                f"seen: {entry!r}."
+                f"{option} takes {what}=POINTS with one of {', '.join(known)}; seen: {entry!r}."
             )
         try:
             found[name] = float(text)
         except ValueError as error:
-            raise DialensError(f"--prefer takes AGENT=POINTS; seen: {entry!r}.") from error
+            raise DialensError(f"{option} takes {what}=POINTS; seen: {entry!r}.") from error
     return found
 
 

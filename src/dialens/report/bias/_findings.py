@@ -66,6 +66,9 @@ def _clear_first(tested: Iterable[_Tested]) -> Iterator[Finding]:
     every = list(tested)
     yield from (one.finding for one in every if one.finding.clear)
     doubtful = [one for one in every if not one.finding.clear]
+    untested = [one for one in doubtful if one.row["p_adjusted"] is None]
+    yield from _untested(untested)
+    doubtful = [one for one in doubtful if one.row["p_adjusted"] is not None]
     if len(doubtful) < 2:
         yield from (one.finding for one in doubtful)
         return
@@ -74,13 +77,25 @@ def _clear_first(tested: Iterable[_Tested]) -> Iterator[Finding]:
     more = len(names) - _MOST_NAMED
     shown = [*names[:_MOST_NAMED], f"{more} more"] if more > 0 else names
     claim = f"{len(names)} {_OTHERS[topic]} cannot be told from chance"
-    tests = [one.row for one in doubtful if one.row["p_adjusted"] is not None]
-    least = min(tests, key=lambda row: row["p_adjusted"], default=None)
-    numbers = "not tested" if least is None else (
+    least = min((one.row for one in doubtful), key=lambda row: row["p_adjusted"])
+    numbers = (
         f"corrected p {p_value(least['p_adjusted'])} or more, "
         f"family of {counted(least['family'], 'test')}"
-    )  # fmt: skip
+    )
     yield Finding(claim, f"{listed(shown)}; {numbers}", clear=False, topic=topic)
+
+
+def _untested(untested: Sequence[_Tested]) -> Iterator[Finding]:
+    """What has a value and no test: said as that, not as an effect that is not clear."""
+    if not untested:
+        return
+    names = [one.name for one in untested]
+    more = len(names) - _MOST_NAMED
+    shown = [*names[:_MOST_NAMED], f"{more} more"] if more > 0 else names
+    whys = dict.fromkeys(str(one.row["reason"] or "no interval") for one in untested)
+    claim = f"Not tested: {listed(shown)}"
+    topic = untested[0].finding.topic
+    yield Finding(claim, "; ".join(whys), clear=False, topic=topic)
 
 
 def answer(told: Sequence[Finding]) -> str:
@@ -97,6 +112,8 @@ def answer(told: Sequence[Finding]) -> str:
         if agreement:
             return f"{agreement[0].claim} ({agreement[0].numbers})"
         return "The ratings allow no comparison of conditions and no measure of agreement"
+    if not effects and all(finding.claim.startswith("Not tested") for finding in design):
+        return f"No effect of the design could be tested ({design[0].numbers})"
     if not effects:
         return "No effect of the design can be told from chance"
     return f"{effects[0].claim} ({effects[0].numbers.partition(';')[0]})"
@@ -144,6 +161,8 @@ def _effect(row: Mapping[str, Any]) -> Finding:
         doubt = f"No clear sign that the anchor works differently {where}{on}"
     else:
         a, _, b = row["question"].partition(" against ")
+        if effect == "own_answer_first":
+            a, b = "an answer of one’s own first", "none"
         claim = f"With {a} instead of {b}, {ratings} were {size} points {more}"
         doubt = f"No clear difference between {a} and {b}{on}"
     return _finding("design", row, claim, doubt)
@@ -388,6 +407,9 @@ def scope(analysis: StudyAnalysis) -> str:
         f"{answers_counted(analysis)} of "
         f"{rated_things(data.ratings)}"
     )
+    if not tests and data.factors and rows.height:
+        why = next((row["reason"] for row in rows.to_dicts() if row["reason"]), "no interval")
+        return f"{size}; no effect of the design could be tested: {why.rstrip('.')}"
     if not tests and analysis.people.agent_differences.height:
         return size
     if not tests:

@@ -40,6 +40,13 @@ from dialens.report.bias._charts import (
     variance_chart,
 )
 from dialens.report.bias._findings import answer, findings, scope
+from dialens.report.bias._judges import (
+    judge_findings,
+    judge_remarks,
+    judge_section,
+    judge_tables,
+)
+from dialens.report.bias._leanings import leaning_findings, leaning_tables
 from dialens.report.bias._methods import CODEBOOK, methods
 from dialens.report.bias._remarks import all_simulated, how_taken, who_rated
 from dialens.report.bias._tables import study_tables
@@ -78,7 +85,12 @@ def write_study(
         _answer(analysis, report.findings),
         scope(analysis),
         list(report.sections()),
-        (*how_taken(analysis.data), *who_rated(analysis.data, put_in), *remarks),
+        (
+            *how_taken(analysis.data),
+            *who_rated(analysis.data, put_in),
+            *judge_remarks(analysis),
+            *remarks,
+        ),
     )
     _write_json(analysis, page, report.findings, told, folder / ANALYSIS)
     for table in report.tables.values():
@@ -185,6 +197,14 @@ def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
+def _why_no_chart(analysis: StudyAnalysis) -> str:
+    """Why no effect of the design is there: no factor, or none that could be estimated."""
+    whys = analysis.effects["reason"].drop_nulls().unique(maintain_order=True).to_list()
+    if not analysis.data.factors or not whys:
+        return "No factor of the design has two levels, so nothing can be compared."
+    return f"No effect of the design could be estimated: {'; '.join(w.rstrip('.') for w in whys)}."
+
+
 class _Report:
     """The parts of the page, from one analysis."""
 
@@ -194,22 +214,29 @@ class _Report:
         self.analysis = analysis
         self.told = told
         self.participants = participants
-        self.findings = findings(analysis)
+        self.findings = [
+            *findings(analysis),
+            *leaning_findings(analysis),
+            *judge_findings(analysis),
+        ]
         self.tables: Mapping[str, Table] = {
             **people_tables(analysis.people),
             **study_tables(analysis),
+            **leaning_tables(analysis),
+            **judge_tables(analysis),
         }
 
     def sections(self) -> Iterator[Section]:
         yield from people_sections(self.analysis.people, self.participants)
         yield self._design()
+        yield from judge_section(self.analysis, self.tables)
         yield Section(
             "ratings",
             "Ratings by condition",
             [*self._means(), *self._folded("table2", "table3", "table4")],
         )
         yield from self._agreement()
-        biases = [*self._found("pushes"), *self._folded("pushes")]
+        biases = [*self._found("pushes"), *self._folded("leanings", "equal_length", "pushes")]
         if biases:
             yield Section("biases", "What else biased ratings", biases)
         yield self._raters()
@@ -240,7 +267,7 @@ class _Report:
         blocks: list[Block] = [
             Plot("effects", charts, "Quality", title="Every effect in points")
             if charts
-            else Text("No factor of the design has two levels, so nothing can be compared.")
+            else Text(_why_no_chart(self.analysis))
         ]
         return Section(
             "design",

@@ -62,6 +62,9 @@ def who_rated(data: StudyData, put_in: Sequence[str] = ()) -> list[Remark]:
         return [Remark("Simulated data", text, list(put_in), warning=True)]
     total = sum(kinds.values())
     parts = [f"{count:,} {_WORDS.get(kind, kind)}" for kind, count in strange.items()]
+    if set(kinds) == {"llm"}:
+        text = f"All {counted(total, 'rater')} are language models. No person was asked."
+        return [Remark("No people", text, list(put_in), warning=True)]
     text = (
         f"Of {counted(total, 'rater')}, {' and '.join(parts)} and {kinds.get(_HUMAN, 0):,} people. "
         "The numbers below take them together."

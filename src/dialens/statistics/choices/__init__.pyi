@@ -1,3 +1,4 @@
+from ._covariates import FIRST, PairFit, fit_pair_covariates
 from ._fit import ABILITIES, DIFFERENCES, ChoiceFit
 from ._models import fit_bradley_terry, fit_plackett_luce, pairs_shown
 from ._ranks import holm, rank_intervals
@@ -14,12 +15,15 @@ from ._stages import groups_of
 __all__ = [
     "ABILITIES",
     "DIFFERENCES",
+    "FIRST",
     "SCORES",
     "WIN_MATRIX",
     "ChoiceFit",
+    "PairFit",
     "best_worst_scores",
     "clustered_share",
     "fit_bradley_terry",
+    "fit_pair_covariates",
     "fit_plackett_luce",
     "groups_of",
     "holm",

@@ -1,6 +1,6 @@
 from ._alternative import EPSILON, AlternativeTest, Fit, alternative_test
 from ._mix import Mix, cheapest_mix, error_for
-from ._orders import Orders, both_orders
+from ._orders import FEWEST_PAIRS, Orders, both_orders
 from ._prediction_powered import (
     HELPFUL,
     PredictionPowered,
@@ -11,6 +11,7 @@ from ._prediction_powered import (
 
 __all__ = [
     "EPSILON",
+    "FEWEST_PAIRS",
     "HELPFUL",
     "AlternativeTest",
     "Fit",

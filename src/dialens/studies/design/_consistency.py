@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dialens.studies.design._conversations import AGENT, PAIR
+from dialens.studies.design._factors import ANCHOR_VALUE, OWN_ANSWER, PER_RESPONSE
 from dialens.studies.instruments import instrument
 
 _SIDES = 2
@@ -26,6 +27,17 @@ def level_problem(design: Design, quality: Quality) -> str | None:
     if instrument(quality.instrument.kind).judges == "several":
         return f"{quality.instrument.kind} is asked once an item already: leave level out"
     return None
+
+
+def response_problem(design: Design) -> tuple[str, str] | None:
+    """What needs responses to a context, and has none: where, and why; None if nothing."""
+    if design.conversations is not None or design.items.unit == "response":
+        return None
+    why = f"items.unit is {design.items.unit}, where there are no responses to a context"
+    for name in (*PER_RESPONSE, OWN_ANSWER):
+        if name in design.factors:
+            return f"factors.{name}", why
+    return ("presentation.responses", why) if design.presentation.responses == "swap" else None
 
 
 def talk_problem(design: Design) -> tuple[str, str] | None:
@@ -58,10 +70,13 @@ def talk_problem(design: Design) -> tuple[str, str] | None:
     for name, factor in design.factors.items():
         if name in (AGENT, PAIR):
             return f"factors.{name}", f"the name `{name}` is taken by conversations.agents"
-        if name in ("anchor", "order") or factor.assign == "within":
+        fixed = ("anchor", "order", ANCHOR_VALUE, OWN_ANSWER)
+        if name in fixed or factor.assign == "within":
             return f"factors.{name}", "cannot vary where participants talk with agents"
     if design.presentation.anchor != "none":
         return "presentation.anchor", "needs a standard response, which a conversation has not"
+    if design.presentation.responses == "swap":
+        return "presentation.responses", "swaps the responses of an item, which there is not"
     if design.practice.items:
         return "practice.items", "a study with conversations has no items"
     if design.checks.gold:

@@ -10,7 +10,7 @@ from dialens.studies._kinds import OneOf
 from dialens.studies._words import ALWAYS, MATERIAL, WORDS
 from dialens.studies.design._allocation import Allocation, allocation_problem
 from dialens.studies.design._anchors import anchor_problem
-from dialens.studies.design._consistency import level_problem, talk_problem
+from dialens.studies.design._consistency import level_problem, response_problem, talk_problem
 from dialens.studies.design._conversations import Conversations
 from dialens.studies.design._factors import Factors, InstrumentSettings, factor_problem
 from dialens.studies.design._gates import Codes, Comprehension, Consent, Screening
@@ -265,6 +265,9 @@ class Design(Section):
                 misfit = level_problem(self, quality)
                 if misfit:
                     raise misplaced(f"qualities.{name}.level", misfit)
+            problem = response_problem(self)
+            if problem:
+                raise misplaced(*problem)
             return self
         problem = talk_problem(self)
         if problem:

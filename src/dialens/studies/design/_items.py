@@ -118,6 +118,9 @@ class ItemEntry(Section):
     """The conversation so far: texts, or `speaker: text`."""
     responses: Annotated[dict[str, str], MATERIAL] = Setting(default_factory=dict)
     """Candidate responses, by the agent that gave them."""
+    variants: Annotated[dict[str, dict[str, str]], MATERIAL] = Setting(default_factory=dict)
+    """Other forms of responses, by agent and by level of the factor `variant`: `{agent_a: {padded:
+    …}}`. The level `plain` is the response itself."""
     standard: Annotated[str | None, MATERIAL] = None
     """The response that others are compared with."""
     media: list[MediaEntry] = Setting(default_factory=list)
@@ -166,6 +169,9 @@ class Items(Section):
     """Only these agents of the corpus."""
     standard: str | None = None
     """Of a corpus: `reference`, or the agent whose response is the standard."""
+    variants: str | None = None
+    """Of a corpus: the field beside an agent's reply that says which variant of it this is
+    (`plain` where it is empty); dialogues of one agent and context are then one response."""
     unit: Literal["response", "dialogue", "turn"] = "response"
     """What is judged: responses to one context, whole dialogues, or an agent's turns in turn."""
     sample: Sample | None = None
@@ -179,7 +185,7 @@ class Items(Section):
         if len(given) != 1:
             seen = " and ".join(given) or "none of them"
             raise ValueError(f"items come from one of inline, file and corpus; seen: {seen}")
-        for name in ("format", "agents", "standard"):
+        for name in ("format", "agents", "standard", "variants"):
             if self.corpus is None and getattr(self, name) is not None:
                 raise ValueError(f"{name} is for items from a corpus")
         if self.sample is not None and self.lists is not None:

@@ -10,6 +10,10 @@ from dialens.studies.design._items import Section, as_word
 
 _Order = Annotated[Literal["random", "latin_square", "fixed"], BeforeValidator(as_word)]
 
+_OrderOfResponses = Annotated[
+    Literal["random", "latin_square", "fixed", "swap"], BeforeValidator(as_word)
+]
+
 
 def _devices(value: Any) -> Any:
     return [value] if isinstance(value, str) else value
@@ -31,7 +35,7 @@ class Presentation(Section):
     anchor_value: float | dict[str, float | None] | None = None
     """The number that is shown: one, or one for each quality (null for none), or for each level of
     the factor `scale`; the modulus of magnitude estimation if not given. Only qualities that are
-    answered with a number have one."""
+    answered with a number have one. A factor `anchor_value` varies it."""
     anchor_repeated: bool = False
     """Whether the number also stands below each question that it is about. Each time it is read it
     may pull again: the pull is then that of several looks, not of one."""
@@ -43,8 +47,9 @@ class Presentation(Section):
     """All questions on one screen, one quality a screen, or one rating a screen."""
     order: _Order = "random"
     """Of the items."""
-    responses: _Order = "latin_square"
-    """Of the responses on the screen."""
+    responses: _OrderOfResponses = "latin_square"
+    """Of the responses on the screen. `swap`: every item comes twice, once all the others have
+    been seen, with its responses in the opposite order."""
     qualities: _Order = "fixed"
     """Of the qualities."""
     deadline: float | None = Setting(default=None, gt=0)

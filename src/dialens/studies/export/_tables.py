@@ -18,7 +18,13 @@ from dialens.studies.export._reading import Reading
 from dialens.studies.export._talks import dialog_name
 from dialens.studies.store import RESTARTED
 
+_SWAPPED: dict[str, pl.DataType | type[pl.DataType]] = {
+    "pair": pl.String,
+    "order_shown": pl.Int64,
+    "place": pl.Int64,
+}
 _BESIDE: dict[str, pl.DataType | type[pl.DataType]] = {
+    "length": pl.Int64,
     "screen": pl.String,
     "screen_active_ms": pl.Int64,
     "attempt": pl.Int64,
@@ -92,7 +98,8 @@ def tables(
     for row in made.ratings:
         levels = json.loads(row["factors"] or "{}")
         row |= {name: _text(levels.get(name)) for name in factors}
-    columns = {**RATINGS, **dict.fromkeys(factors, pl.String), **_BESIDE}
+    swapped = _SWAPPED if any("pair" in row for row in made.ratings) else {}
+    columns = {**RATINGS, **dict.fromkeys(factors, pl.String), **swapped, **_BESIDE}
     return (
         pl.DataFrame(made.ratings, schema=columns),
         pl.DataFrame(made.questionnaires, schema=QUESTIONNAIRES),

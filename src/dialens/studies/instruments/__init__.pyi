@@ -1,7 +1,7 @@
 from ._best_worst import BestWorstSettings
 from ._check_boxes import CheckBoxesSettings
 from ._choices import OTHER, Choices, own_words, refuse_other
-from ._declaration import CONTROLS, Choice, Form, Instrument, Latent, Output, Settings
+from ._declaration import CONTROLS, Choice, Form, Instrument, Latent, Output, Rows, Settings
 from ._free_text import FreeTextSettings
 from ._likert import LikertSettings
 from ._magnitude import MagnitudeSettings
@@ -31,6 +31,7 @@ __all__ = [
     "Output",
     "PairwiseSettings",
     "RankingSettings",
+    "Rows",
     "Settings",
     "SliderSettings",
     "YesNoSettings",

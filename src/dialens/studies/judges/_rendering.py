@@ -107,7 +107,8 @@ def _block(block: Mapping[str, JSON], texts: Texts) -> str:
     if kind == "dialogue":
         return _talk(block["turns"])
     if kind == "response":
-        return f"{block['label']}:\n{block['text']}"
+        tag = f"{block['tag']}\n" if block.get("tag") else ""
+        return f"{block['label']}:\n{tag}{block['text']}"
     if kind == "anchor":
         return "\n".join(_standard(block, texts))
     if kind == "example":

@@ -23,10 +23,11 @@ from dialens.studies.design import (
     question_field,
     texts_of,
 )
+from dialens.studies.plan._dressing import Dressing
 from dialens.studies.plan._gates import consent_screen, screening_screens, with_comprehension
 from dialens.studies.plan._ordering import arranged, latin_square, shuffled
 from dialens.studies.plan._practice import practice_screens
-from dialens.studies.plan._screens import ScreenMaker, item_screens, rendering
+from dialens.studies.plan._screens import ScreenMaker, item_screens, own_answer_screen, rendering
 from dialens.studies.texts import Texts
 
 _RATINGS = "ratings"
@@ -205,19 +206,32 @@ def _ratings(
         return [*_attention(design, 0), *after]
     judged = _presentations(study, cell, seed, digits, wave)
     widest = max(len(item.candidates) for item in study.items)
-    rotating = design.presentation.responses == "latin_square" and design.items.unit == "response"
+    swapped = design.presentation.responses == "swap"
+    rotating = design.presentation.responses in ("latin_square", "swap")
+    rotating = rotating and design.items.unit == "response"
     turn = digits.next(len(latin_square(widest))) + wave - FIRST if rotating else 0
+    dressing = Dressing.of(study, digits.next)
+    if swapped:
+        judged = [*judged, *judged]  # the same order again: an item returns after all others
     golden = _golden(study, len(judged), seed, wave)
     screens = _attention(design, 0)
     order = 0
-    for place, (item, shown, rank) in enumerate(judged):
+    again: set[str] = set()
+    for place, (bare, shown, rank) in enumerate(judged):
+        item = dressing.dressed(bare)
         for gold in golden.get(place, ()):
             key = (study.name, "responses", gold.id, *_later(wave), seed)
             candidates = shuffled(gold.candidates, *key)
             screens += _one(maker, gold, shown, qualities, candidates, "check", order)
             order += 1
         candidates = _arranged(study, item, rank, turn, seed, wave)
-        screens += _one(maker, item, shown, qualities, candidates, "rating", order)
+        if item.id in again:
+            candidates.reverse()
+        elif shown.own_answer:
+            screens.append(own_answer_screen(design, item, shown, _prefix(order), order))
+        made = _one(maker, item, shown, qualities, candidates, "rating", order)
+        screens += [_in_order(screen, item, candidates) for screen in made] if swapped else made
+        again.add(item.id)
         order += 1
         screens += _attention(design, place + 1)
     return screens
@@ -232,10 +246,21 @@ def _one(
     kind: str,
     order: int,
 ) -> list[Screen]:
-    prefix = f"rate-{order + 1:03d}"
+    prefix = _prefix(order)
     return item_screens(
         maker, item, shown, qualities, candidates, kind=kind, prefix=prefix, order=order
     )
+
+
+def _prefix(order: int) -> str:
+    return f"rate-{order + 1:03d}"
+
+
+def _in_order(screen: Screen, item: Item, candidates: Sequence[Candidate]) -> Screen:
+    """A screen of an item that comes in both orders, which says which of them it is."""
+    first = candidates[0].key == item.candidates[0].key
+    shown = {"pair": item.id, "order_shown": 1 if first else 2}
+    return replace(screen, state={**screen.state, **shown})
 
 
 def _later(wave: int) -> tuple[object, ...]:
@@ -250,8 +275,8 @@ def _arranged(
     order = study.design.presentation.responses
     if study.design.items.unit == "turn":
         return list(item.candidates)  # a conversation has its order
-    if order == "latin_square":
-        return arranged(item.candidates, order, rank + turn)
+    if order in ("latin_square", "swap"):
+        return arranged(item.candidates, "latin_square", rank + turn)
     key = (study.name, "responses", item.id, *_later(wave))
     return arranged(item.candidates, order, seed, *key)
 

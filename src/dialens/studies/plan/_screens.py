@@ -13,6 +13,9 @@ from dialens.studies.instruments import instrument
 _NUMBER_SHOWN = ("numerical", "both")
 _TEXT_SHOWN = ("textual", "both")
 
+OWN_REPLY = "own_answer"
+"""The field in which participants reply themselves (the factor `own_answer_first`)."""
+
 
 @dataclass(frozen=True)
 class ScreenMaker:
@@ -53,7 +56,11 @@ class ScreenMaker:
         value = _anchor_number(self.design, shown, quality)
         if value is not None:
             options["anchor_value"] = value
-            if self.design.presentation.anchor_repeated:
+            told = shown.number.note if shown.number is not None else None
+            if told:
+                said = texts_of(self.design).number(value)
+                options["anchor_note"] = told.replace("{value}", said)
+            elif self.design.presentation.anchor_repeated:
                 options["anchor_note"] = texts_of(self.design).say(
                     "anchor_repeated", standard=standard_label(self.design), value=value
                 )
@@ -221,6 +228,29 @@ def standard_label(design: Design) -> str:
     return design.presentation.standard_label or texts_of(design).say("standard")
 
 
+def own_answer_screen(
+    design: Design, item: Item, shown: Condition, prefix: str, order: int
+) -> Screen:
+    """The screen on which participants reply themselves, before they see what others replied."""
+    texts = texts_of(design)
+    body: list[dict[str, JSON]] = [one.block() for one in item.media if one.of is None]
+    if item.context:
+        body.append({"kind": "dialogue", "turns": _turns(item.context), **rendering(shown)})
+    settings = instrument("free_text").settings()
+    options = {
+        "prompt": texts.say("own_answer_question"),
+        **instrument("free_text").options(settings),
+    }
+    asked = Field(OWN_REPLY, "free_text", item=item.id, options=options)
+    state: dict[str, str | int | float | None] = {
+        "condition": shown.name,
+        "order": order,
+        "item": item.id,
+    }
+    state |= {f"factor.{name}": level for name, level in shown.levels.items()}
+    return Screen(f"{prefix}-own", "rating", design.title, tuple(body), (asked,), None, state)
+
+
 def _target(candidate: Candidate, position: int) -> dict[str, JSON]:
     return {
         "response": candidate.key,
@@ -230,6 +260,8 @@ def _target(candidate: Candidate, position: int) -> dict[str, JSON]:
         "dialog": candidate.dialog,
         "turn": candidate.turn,
         "position": position,
+        **({"length": len(candidate.text)} if candidate.text else {}),
+        **candidate.levels,
     }
 
 
@@ -238,7 +270,7 @@ def _anchor_number(design: Design, shown: Condition, quality: str) -> float | No
     if shown.anchor not in _NUMBER_SHOWN:
         return None
     settings = shown.instrument_of(design.qualities[quality])
-    return anchor_value(design, quality, settings, shown.levels.get("scale"))
+    return anchor_value(design, quality, settings, shown.levels.get("scale"), shown.number)
 
 
 def _body(
@@ -267,6 +299,7 @@ def _body(
             blocks.append(
                 {"kind": "response", "slot": slot, "label": named, "text": candidate.text}
                 | ({"media": own} if own else {})
+                | ({"tag": candidate.tag} if candidate.tag else {})
                 | rendering(shown)
             )
     for quality in qualities:
@@ -280,11 +313,16 @@ def _body(
 def _anchor(
     design: Design, item: Item, shown: Condition, qualities: Sequence[str]
 ) -> dict[str, JSON]:
-    values = [
-        {"quality": quality_label(design, quality), "value": value}
-        for quality in qualities
-        if (value := _anchor_number(design, shown, quality)) is not None
-    ]
+    told = shown.number is not None and shown.number.note  # below each question instead
+    values = (
+        []
+        if told
+        else [
+            {"quality": quality_label(design, quality), "value": value}
+            for quality in qualities
+            if (value := _anchor_number(design, shown, quality)) is not None
+        ]
+    )
     return {
         "kind": "anchor",
         "label": standard_label(design),

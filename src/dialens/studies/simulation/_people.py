@@ -21,7 +21,7 @@ from dialens.studies._raters import SIMULATED, RaterReply
 from dialens.studies._study import Study
 from dialens.studies._types import JSON, Field, Screen
 from dialens.studies._waves import FIRST
-from dialens.studies.design import CheckedQuestion
+from dialens.studies.design import TAG, CheckedQuestion
 from dialens.studies.instruments import instrument, simulate, validate
 from dialens.studies.plan import STANDARD_LINE, plan
 from dialens.studies.simulation._population import Population
@@ -34,6 +34,7 @@ _CLEAR = 45.0  # how far a gold item's opinions lie from the middle
 _HABITS = (1.0, 5.0, 10.0)
 _AWAY = 0.01  # share of screens during which somebody looks elsewhere
 _SPEEDERS_PACE = 0.12
+_LENGTH = 100  # characters of a response that neither gains nor loses by its length
 _DRAWS = 200  # until an answer is one of somebody who may take part
 
 
@@ -98,13 +99,14 @@ class World:
         key = (quality, context, response)
         if key not in self._opinions:
             people = self.population
-            agent = self._agents.get((context, response)) or self._talker(context, response)
+            agent, text = self._shown.get((context, response), ("", response))
+            agent = agent or self._talker(context, response)
             self._opinions[key] = (
                 people.level
                 + float(self.draws("quality", quality).normal(0, _QUALITY_SPREAD))
                 + float(self.draws("agent", agent, quality).normal(0, people.agent_spread))
                 + people.preferences.get(agent, 0.0)
-                + float(self.draws("item", *key).normal(0, people.item_spread))
+                + float(self.draws("item", quality, context, text).normal(0, people.item_spread))
             )
         return self._opinions[key]
 
@@ -118,9 +120,25 @@ class World:
         }
 
     @cached_property
-    def _agents(self) -> dict[tuple[str, str], str]:
+    def tags(self) -> dict[str, str]:
+        """The level of the factor `tag` by what stands above a response."""
+        factor = self.study.design.factors.get(TAG)
+        agents = {one.agent for item in self.study.items for one in item.candidates}
         return {
-            _known(item, one): one.agent for item in self.study.items for one in item.candidates
+            plain([level.note.replace("{agent}", agent)]): level.name
+            for level in (factor.levels if factor else ())
+            for agent in agents
+            if level.note
+        }
+
+    @cached_property
+    def _shown(self) -> dict[tuple[str, str], tuple[str, str]]:
+        """Whose response something on the screen is, and its text without any variation."""
+        return {
+            _known(item, replace(one, text=text)): (one.agent, _known(item, one)[1])
+            for item in self.study.items
+            for one in item.candidates
+            for text in (one.text, *one.variants.values())
         }
 
     def _talker(self, context: str, response: str) -> str:
@@ -245,7 +263,10 @@ class SimulatedRater:
         if gold:
             return simulate(draw, asked, gold)
         opinions = {slot: self._opinion(screen, asked, slot) for slot in asked.targets}
-        moved = {slot: self._moved(draw, screen, asked, x, noise) for slot, x in opinions.items()}
+        moved = {
+            slot: self._moved(draw, screen, asked, x, noise, self._leaning(screen, asked, slot))
+            for slot, x in opinions.items()
+        }
         return self._rounded(asked, simulate(draw, asked, moved))
 
     def _eligible(self, draw: np.random.Generator, asked: Field) -> JSON:
@@ -278,12 +299,25 @@ class SimulatedRater:
         context, response = _judged(screen, slot)
         return self.world.opinion(str(asked.quality), context, response)
 
+    def _leaning(self, screen: Screen, asked: Field, slot: str) -> float:
+        """Points that a response gets for its place, its length and its tag."""
+        people = self.world.population
+        several = len(asked.targets) > 1 or "slot" in asked.options
+        points = people.first_place if several and slot == "1" else 0.0
+        for block in screen.body:
+            if block["kind"] == "response" and block["slot"] == slot:
+                points += people.length_effect * math.log2(max(len(block["text"]), 1) / _LENGTH)
+                tag = self.world.tags.get(plain([block.get("tag", "")]))
+                points += people.tags.get(tag, 0.0) if tag is not None else 0.0
+        return points
+
     def _moved(
-        self, draw: np.random.Generator, screen: Screen, asked: Field, opinion: float, noise: float
-    ) -> float:
+        self, draw: np.random.Generator, screen: Screen, asked: Field, opinion: float,
+        noise: float, leaning: float,
+    ) -> float:  # fmt: skip
         """An opinion on its way to an answer: own scale, noise, layout, deadline, anchor."""
         people = self.world.population
-        own = opinion * self.scale + float(draw.normal(0, noise))
+        own = opinion * self.scale + leaning + float(draw.normal(0, noise))
         if screen.kind == "practice" and asked.quality is None:
             return own
         qualities = {one.quality for one in screen.fields}

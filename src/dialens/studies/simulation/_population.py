@@ -10,6 +10,7 @@ from dialens.base import DialensError
 
 ANCHORS = ("numerical", "textual", "both")
 _SHARES = ("anchor_pull", "dropout", "speeders", "inattentive", "round_share")
+_POINTS = ("layout_effect", "deadline_effect", "first_place", "length_effect", "level")
 _SPREADS = ("item_spread", "agent_spread", "scale_spread", "noise")
 
 
@@ -22,6 +23,9 @@ class Population:
         pulls: The same for kinds of anchor (numerical, textual, both) where it differs.
         layout_effect: Points added to opinions where a question stands without the others.
         deadline_effect: Points added to opinions under a deadline.
+        first_place: Points added to the response that stands first of several.
+        length_effect: Points added for each doubling of a response's length.
+        tags: Points added to responses with a tag, by level of the factor `tag`.
         level: Mean opinion.
         item_spread: Standard deviation of opinions between responses, for each quality.
         agent_spread: Standard deviation between agents.
@@ -49,6 +53,9 @@ class Population:
     pulls: Mapping[str, float] = field(default_factory=dict)
     layout_effect: float = 0.0
     deadline_effect: float = 0.0
+    first_place: float = 0.0
+    length_effect: float = 0.0
+    tags: Mapping[str, float] = field(default_factory=dict)
     level: float = 60.0
     item_spread: float = 12.0
     agent_spread: float = 8.0
@@ -73,9 +80,8 @@ class Population:
             value = getattr(self, name)
             if not (math.isfinite(value) and value >= 0):
                 raise DialensError(f"{name} is a standard deviation of 0 or more; seen: {value:g}.")
-        points = {
-            name: getattr(self, name) for name in ("layout_effect", "deadline_effect", "level")
-        }
+        points = {name: getattr(self, name) for name in _POINTS}
+        points |= {f"tag {name}": value for name, value in self.tags.items()}
         points |= {f"preference for {name}": value for name, value in self.preferences.items()}
         for name, value in points.items():
             if not math.isfinite(value):
@@ -89,9 +95,10 @@ class Population:
             >>> Population(noise=10).digest == Population(noise=10.0).digest
             True
         """
-        by_name = ("pulls", "preferences")
+        by_name = ("pulls", "preferences", "tags")
         told = {name: float(value) for name, value in vars(self).items() if name not in by_name}
         told |= {f"preference {name}": float(value) for name, value in self.preferences.items()}
+        told |= {f"tag {name}": float(value) for name, value in self.tags.items()}
         told |= {f"pull {kind}": float(value) for kind, value in self.pulls.items()}
         return hashlib.sha256(repr(sorted(told.items())).encode()).hexdigest()[:12]
 

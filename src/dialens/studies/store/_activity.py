@@ -26,8 +26,10 @@ EVENT_KINDS = (
     "hidden",
     "visible",
     "submitted",
+    "refused",
 )
-"""`blur` and `focus` are the window's, `hidden` and `visible` the tab's: only these stop time."""
+"""`blur` and `focus` are the window's, `hidden` and `visible` the tab's: only these stop time.
+`refused` says why an answer is missing that a rater in process gave twice."""
 
 _NAME = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
 _MOST_SERIAL = 2**31 - 1

@@ -16,6 +16,7 @@ TEMPLATES: dict[str, str] = {
     "best-worst": "The best and the worst of four replies",
     "dialogue-level": "Whole conversations, judged at the end",
     "turn-by-turn": "Conversations judged reply by reply, as they unfold",
+    "judge-bias": "A number shown, the place, tags, length and form: what moves people and judges",
     "three-bots": "People talk with one of three chatbots, then judge each reply and the whole",
     "arena": "Two chatbots answer side by side; people choose the better answer as it comes",
 }

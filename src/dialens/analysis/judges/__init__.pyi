@@ -1,0 +1,15 @@
+from ._against_people import JUDGES, MODELS, PEOPLE, judges_against_people, own_agreement
+from ._beside import BESIDE, effects_beside
+from ._orders import order_shares, verdicts
+
+__all__ = [
+    "BESIDE",
+    "JUDGES",
+    "MODELS",
+    "PEOPLE",
+    "effects_beside",
+    "judges_against_people",
+    "order_shares",
+    "own_agreement",
+    "verdicts",
+]
