@@ -53,26 +53,26 @@ def test_how_a_conversation_is_put(
     folder: Path, name: str, settings: dict[str, str | float], text: str
 ) -> None:
     made = agent(folder, name, **settings)
-    tokens = made._inputs(TALK)["input_ids"][0]  # type: ignore[attr-defined]
-    assert made.local.tokenizer.decode(tokens) == text  # type: ignore[attr-defined]
+    tokens = made._inputs(TALK)["input_ids"][0]
+    assert made.local.tokenizer.decode(tokens) == text
 
 
 def test_the_oldest_turns_are_left_out(folder: Path) -> None:
     """128 tokens fit; 28 are kept for the answer, and a token is a letter."""
     made = agent(folder, "plain", max_tokens=28)
     long = [Message("partner", letter * 30) for letter in "abcdefgh"]
-    tokens = made._inputs(long)["input_ids"][0]  # type: ignore[attr-defined]
-    text = made.local.tokenizer.decode(tokens)  # type: ignore[attr-defined]
+    tokens = made._inputs(long)["input_ids"][0]
+    text = made.local.tokenizer.decode(tokens)
     assert text == "\n".join(f"A: {letter * 30}" for letter in "gh") + "\nB:"
-    cut = made._inputs([Message("partner", "x" * 500)])["input_ids"]  # type: ignore[attr-defined]
+    cut = made._inputs([Message("partner", "x" * 500)])["input_ids"]
     assert cut.shape[1] == 100
 
 
 def test_greedy_answers_are_the_likeliest_tokens(folder: Path) -> None:
     """Step by step with the model itself: the token with the highest value, each time."""
     made = agent(folder, "plain", temperature=0, repetition_penalty=1, max_tokens=8)
-    local = made.local  # type: ignore[attr-defined]
-    tokens = made._inputs(TALK)["input_ids"]  # type: ignore[attr-defined]
+    local = made.local
+    tokens = made._inputs(TALK)["input_ids"]
     start = tokens.shape[1]
     with torch.inference_mode():
         for _ in range(8):
@@ -81,7 +81,7 @@ def test_greedy_answers_are_the_likeliest_tokens(folder: Path) -> None:
             if int(following) == local.tokenizer.eos_token_id:
                 break
     expected = local.tokenizer.decode(tokens[0, start:], skip_special_tokens=True).strip()
-    reply = made.reply(TALK)  # type: ignore[attr-defined]
+    reply = made.reply(TALK)
     assert reply.text == expected
     assert (reply.tokens_in, reply.tokens_out) == (start, tokens.shape[1] - start)
 
@@ -91,7 +91,7 @@ def test_the_global_generator_is_left_alone(folder: Path) -> None:
     torch.manual_seed(1)
     expected = torch.rand(3)
     torch.manual_seed(1)
-    made.reply(TALK, seed=8)  # type: ignore[attr-defined]
+    made.reply(TALK, seed=8)
     assert torch.equal(torch.rand(3), expected)
 
 
@@ -138,13 +138,13 @@ def test_a_gguf_file_has_the_weights_that_were_written(tmp_path: Path) -> None:
     path = tiny_models.gguf_file(tmp_path / "tiny.gguf")
     made = make_agent(f"gguf:{path}")
     written = {tensor.name: np.array(tensor.data) for tensor in gguf.GGUFReader(str(path)).tensors}
-    model = made.local.model  # type: ignore[attr-defined]
+    model = made.local.model
     loaded = model.get_input_embeddings().weight.detach().numpy()
     assert np.array_equal(loaded, written["token_embd.weight"])
     down = model.model.layers[0].mlp.down_proj.weight.detach().numpy()
     assert np.array_equal(down, written["blk.0.ffn_down.weight"])
-    tokens = made._inputs(TALK)["input_ids"][0]  # type: ignore[attr-defined]
-    said = made.local.tokenizer.decode(tokens)  # type: ignore[attr-defined]
+    tokens = made._inputs(TALK)["input_ids"][0]
+    said = made.local.tokenizer.decode(tokens)
     assert said.endswith("<user> Well?\n<assistant> ")
 
 

@@ -26,13 +26,7 @@ from dialens.studies.judges._ledger import (
     Ask,
     Ledger,
 )
-from dialens.studies.judges._model import (
-    Model,
-    ModelError,
-    ModelReply,
-    Spent,
-    distribution,
-)
+from dialens.studies.judges._model import Model, ModelError, ModelReply, Spent, distribution
 from dialens.studies.judges._plan import JudgePlan, Question, Sitting, conversation, hash_of
 from dialens.studies.judges._prompts import Said, repair
 from dialens.studies.judges._settings import JudgeRater
