@@ -7,11 +7,13 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from typing import TypeVar
 
 from dialens.base import Advance
 from dialens.studies._types import JSON
 from dialens.studies.instruments import validate
 from dialens.studies.judges._answers import is_refusal, read_answer
+from dialens.studies.judges._budget import OverBudget, RunningBudget
 from dialens.studies.judges._ledger import (
     ANSWERED,
     FAILED,
@@ -24,17 +26,12 @@ from dialens.studies.judges._ledger import (
     Ask,
     Ledger,
 )
-from dialens.studies.judges._model import (
-    Model,
-    ModelError,
-    ModelReply,
-    Spent,
-    distribution,
-)
+from dialens.studies.judges._model import Model, ModelError, ModelReply, Spent, distribution
 from dialens.studies.judges._plan import JudgePlan, Question, Sitting, conversation, hash_of
 from dialens.studies.judges._prompts import Said, repair
-from dialens.studies.judges._settings import JudgeBudget, JudgeRater
+from dialens.studies.judges._settings import JudgeRater
 
+_Number = TypeVar("_Number", int, float)
 _MOST_FAILURES = 3
 _ENDING_S = 5.0
 _EARLIER = "an earlier screen of the session has no answer yet"
@@ -70,43 +67,6 @@ class Judged:
     stopped: str = ""
 
 
-class _OverBudget(Exception):
-    """There is nothing left to ask with."""
-
-
-class _Budget:
-    """Lets requests through as long as they fit; what is under way is counted as foreseen."""
-
-    def __init__(self, most: JudgeBudget, used: Spent) -> None:
-        self._most = most
-        self._used = used
-        self._lock = threading.Lock()
-
-    def take(self, foreseen: Spent) -> None:
-        with self._lock:
-            pairs = (
-                (self._used.requests + foreseen.requests, self._most.requests),
-                (self._used.tokens + foreseen.tokens, self._most.tokens),
-                (self._used.cost + foreseen.cost, self._most.cost),
-            )
-            if any(most is not None and sought > most for sought, most in pairs):
-                raise _OverBudget
-            self._used.add(foreseen)
-
-    def settle(self, foreseen: Spent, used: Spent) -> None:
-        with self._lock:
-            self._used.add(used)
-            self._used.add(Spent(-foreseen.requests, -foreseen.tokens, -foreseen.cost))
-
-    def said(self) -> str:
-        """What was allowed, in words."""
-        most = self._most
-        parts = [] if most.cost is None else [f"cost {most.cost:g}"]
-        parts += [] if most.tokens is None else [f"{most.tokens:,} tokens"]
-        parts += [] if most.requests is None else [f"{most.requests:,} requests"]
-        return ", ".join(parts)
-
-
 def judge_study(
     plan: JudgePlan,
     ledger: Ledger,
@@ -128,7 +88,7 @@ def judge_study(
         now: Gives the time.
         advance: Called with the number of places just filled.
     """
-    runner = _Runner(plan, ledger, _Budget(plan.judges.budget, ledger.spent()), now)
+    runner = _Runner(plan, ledger, RunningBudget(plan.judges.budget, ledger.spent()), now)
     runner.advance = advance or (lambda count: None)
     chains: list[tuple[Sitting, tuple[Question, ...]]] = []
     for sitting in plan.all_sittings():
@@ -145,7 +105,7 @@ def judge_study(
 class _Runner:
     plan: JudgePlan
     ledger: Ledger
-    budget: _Budget
+    budget: RunningBudget
     now: Callable[[], datetime]
     done: Judged = field(default_factory=Judged)
     advance: Advance = field(default=lambda count: None)
@@ -215,7 +175,7 @@ class _Runner:
             said = Said("study", text)
             try:
                 ask = self._ask(sitting, question, history, said)
-            except _OverBudget:
+            except OverBudget:
                 told = f"the budget is used up ({self.budget.said()})"
                 self.ledger.leave_empty(place, OVER_BUDGET, told)
                 self._count(OVER_BUDGET)
@@ -403,24 +363,19 @@ def _used(reply: ModelReply) -> Spent:
     return Spent(reply.requests, tokens, reply.cost or 0.0, reply.seconds)
 
 
-def _sum(first: float | None, second: float | None) -> float | None:
-    return None if first is None and second is None else (first or 0) + (second or 0)
+def _sum(first: _Number | None, second: _Number | None) -> _Number | None:
+    return second if first is None else first if second is None else first + second
 
 
 def _with(ask: Ask, reply: ModelReply) -> Ask:
     """An ask with what another reply says and took."""
-
-    def whole(first: int | None, second: int | None) -> int | None:
-        found = _sum(first, second)
-        return None if found is None else int(found)
-
     return replace(
         ask,
         reply=reply.text,
         requests=ask.requests + reply.requests,
-        tokens_in=whole(ask.tokens_in, reply.tokens_in),
-        tokens_out=whole(ask.tokens_out, reply.tokens_out),
-        tokens_cached=whole(ask.tokens_cached, reply.tokens_cached),
+        tokens_in=_sum(ask.tokens_in, reply.tokens_in),
+        tokens_out=_sum(ask.tokens_out, reply.tokens_out),
+        tokens_cached=_sum(ask.tokens_cached, reply.tokens_cached),
         cost=_sum(ask.cost, reply.cost),
         seconds=round(ask.seconds + reply.seconds, 3),
         fingerprint=reply.fingerprint or ask.fingerprint,

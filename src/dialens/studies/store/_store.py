@@ -253,10 +253,7 @@ class Store:
     def log_events(
         self, token: str, screen: str, events: Sequence[Event], *, now: datetime
     ) -> None:
-        """Append what happened on a page; what was sent before is kept once.
-
-        No events at all are a sign of life still, and keep a session from expiring.
-        """
+        """Append what happened on a page, once; none at all are a sign of life still."""
         with self.database.writing() as connection:
             submit.log(connection, token, screen, events, now)
 
