@@ -11,14 +11,15 @@ the share of tests below .05 where nothing was.
 import sys
 import time
 from collections import defaultdict
+from typing import Any
 
 import numpy as np
 import polars as pl
 
-from dialens.analysis.bias import leanings, response_biases, study_data
+from dialens.analysis.bias import StudyData, leanings, response_biases, study_data
 from dialens.base import one_thread
 from dialens.corpus import RATINGS
-from dialens.studies import seen, study_of
+from dialens.studies import Study, seen, study_of
 from dialens.studies._examples import TEA
 from dialens.studies._judgements import rating_rows
 from dialens.studies.instruments import validate
@@ -34,7 +35,7 @@ _BESIDE = {
 }  # fmt: skip
 
 
-def study(items: int, seed: int) -> object:
+def study(items: int, seed: int) -> Study:
     """Two agents, one of which writes half as much again; tags, two forms, both orders."""
     rng = np.random.default_rng(seed)
     entries = []
@@ -63,7 +64,7 @@ def study(items: int, seed: int) -> object:
     )
 
 
-def rows(made: object, people: Population, raters: int, seed: int) -> pl.DataFrame:
+def rows(made: Study, people: Population, raters: int, seed: int) -> pl.DataFrame:
     """What simulated raters answer, as rows of an export."""
     world, found = World(made, people, seed=seed), []
     for number in range(1, raters + 1):
@@ -127,11 +128,11 @@ def main(replications: int, raters: int, items: int) -> None:
             print(f"| {key} | {' | '.join(parts)} |", flush=True)
 
 
-def _numbers(data: object) -> dict[str, dict]:
+def _numbers(data: StudyData) -> dict[str, dict[str, Any] | None]:
     moved, equal = leanings(data)
     places = response_biases(data)
 
-    def one(table: pl.DataFrame, **wanted: str) -> dict | None:
+    def one(table: pl.DataFrame, **wanted: str) -> dict[str, Any] | None:
         part = table.filter(**wanted)
         return part.row(0, named=True) if part.height else None
 

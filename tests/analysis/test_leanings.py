@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -121,7 +122,7 @@ def test_a_judges_flips_come_from_the_same_rows() -> None:
     assert row["flip_rate_low"] is not None
 
 
-def test_models_stand_beside_people_and_the_report_says_what_moved_them(tmp_path) -> None:  # type: ignore[no-untyped-def]
+def test_models_stand_beside_people_and_the_report_says_what_moved_them(tmp_path: Path) -> None:
     table = pl.concat(
         [ratings(raters=10, items=8, tag=-9), ratings(raters=6, items=8, kind="llm", first=9)]
     )
@@ -179,7 +180,7 @@ def test_what_goes_with_the_agents_is_not_told_apart() -> None:
 
 
 @pytest.mark.parametrize("spread", [0.0, 1.0])
-def test_ratings_without_variance_are_not_tested(spread: float, tmp_path) -> None:  # type: ignore[no-untyped-def]
+def test_ratings_without_variance_are_not_tested(spread: float, tmp_path: Path) -> None:
     """Six raters who always give one number: no effect, no interval of 0 to 0, exact means."""
     rows = [
         {
@@ -200,7 +201,7 @@ def test_ratings_without_variance_are_not_tested(spread: float, tmp_path) -> Non
     assert not [f for f in summary.findings if "0.0 to 0.0" in f.text or "p < 0.001" in f.text]
 
 
-def test_few_raters_are_told_of_no_test_and_of_nothing_else(tmp_path) -> None:  # type: ignore[no-untyped-def]
+def test_few_raters_are_told_of_no_test_and_of_nothing_else(tmp_path: Path) -> None:
     """Two raters a condition: the difference has no test, and no sentence says “no clear”."""
     rng = np.random.default_rng(1)
     rows = [

@@ -60,7 +60,7 @@ def test_numbers_of_the_factor_are_on_their_rows() -> None:
         {"anchor_value": {"levels": ["none", 20, 80], "assign": "within"}},
         presentation={"anchor": "numerical"},
     )
-    levels = Counter()
+    levels: Counter[Any] = Counter()
     for screen in rated(made, 0):
         level = screen.state["factor.anchor_value"]
         levels[level] += 1

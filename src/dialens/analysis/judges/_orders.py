@@ -25,9 +25,10 @@ def verdicts(ratings: pl.DataFrame) -> pl.DataFrame:
     if not set(_NEEDED) <= set(ratings.columns):
         return empty
     shown = ratings.drop_nulls(["pair", "order_shown", "quality"])
-    asked = [name for name in ("rater", "attempt", "screen") if name in shown.columns]
-    if "screen" not in asked:
-        asked += [name for name in ("repeat", "order") if name in shown.columns]
+    told = ("rater", "attempt", "screen") if "screen" in shown.columns else (
+        "rater", "attempt", "repeat", "order",
+    )  # fmt: skip
+    asked = [name for name in told if name in shown.columns]
     chosen = pl.lit(None, pl.Int64)
     if "place" in shown.columns:
         chosen = pl.col("place").drop_nulls().first().cast(pl.Int64)

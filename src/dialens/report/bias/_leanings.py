@@ -14,14 +14,19 @@ _JUDGES = "judges"
 
 
 def leaning_findings(analysis: StudyAnalysis) -> Iterator[Finding]:
-    """A sentence for every clear leaning, one for flips, and agents whose order length changes."""
+    """A sentence for every clear leaning, and for flips; agents at equal length if it matters."""
     for row in analysis.leanings.drop_nulls("value").iter_rows(named=True):
         if row["bias"] == "order":
             yield _flips(row)
         elif is_clear(row):
             yield Finding(_claim(row), _numbers(row), topic="pushes")
+    matters = {
+        (row["raters"], row["quality"])
+        for row in analysis.leanings.filter(bias="length").iter_rows(named=True)
+        if is_clear(row)
+    }
     for row in analysis.equal_length.drop_nulls("value").iter_rows(named=True):
-        if is_clear(row):
+        if is_clear(row) and (row["raters"], row["quality"]) in matters:
             yield _at_equal_length(row)
 
 
@@ -68,10 +73,14 @@ def _at_equal_length(row: Mapping[str, Any]) -> Finding:
     best, other = (row["agent"], row["other"]) if up else (row["other"], row["agent"])
     ends = dict(row)
     if not up and row["low"] is not None:
-        turn = (lambda x: 1 - x) if share else (lambda x: -x)
+        whole = 1.0 if share else 0.0
         plain = row["uncontrolled"]
-        ends |= {"value": turn(row["value"]), "low": turn(row["high"]), "high": turn(row["low"])}
-        ends["uncontrolled"] = None if plain is None else turn(plain)
+        ends |= {
+            "value": whole - row["value"],
+            "low": whole - row["high"],
+            "high": whole - row["low"],
+            "uncontrolled": None if plain is None else whole - plain,
+        }
     size = number(ends["value"], percent=share)
     claim = f"At equal length {best} is {size} points higher than {other} on {row['quality']}"
     if share:
@@ -103,7 +112,7 @@ def leaning_tables(analysis: StudyAnalysis) -> dict[str, Table]:
         title = "Tag, form, length and place"
         tables["leanings"] = Table("leanings", title, heads, rows, note, moved)
     if equal.height:
-        rows = [
+        compared = [
             (
                 row["raters"], row["quality"], f"{row['agent']} against {row['other']}",
                 *_estimate(row),
@@ -118,7 +127,7 @@ def leaning_tables(analysis: StudyAnalysis) -> dict[str, Table]:
             "long responses, in points or as the share of choices."
         )
         title = "Agents at equal length"
-        tables["equal_length"] = Table("equal_length", title, heads, rows, note, equal)
+        tables["equal_length"] = Table("equal_length", title, heads, compared, note, equal)
     return tables
 
 

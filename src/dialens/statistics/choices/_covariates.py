@@ -15,7 +15,7 @@ import polars as pl
 from scipy import sparse, special
 
 from dialens.base import DialensError, Estimate
-from dialens.statistics._bootstrap import Floats
+from dialens.statistics._bootstrap import Floats, Ints
 from dialens.statistics.choices._clusters import ClusteredErrors, Pulls, clusters_of
 
 FIRST = "first place"
@@ -107,7 +107,7 @@ def fit_pair_covariates(
     information = (p * (1 - p))[:, None, None] * x[:, :, None] * x[:, None, :]
     bread = np.linalg.inv(information.sum(axis=0))
     pulls = Pulls((y - p)[:, None] * x, information, sparse.eye_array(len(y)).tocsr(), bread)
-    clusters = {
+    clusters: dict[str, Ints] = {
         kind: clusters_of(used[kind])
         for kind in ("rater", "item")
         if kind in used.columns and used[kind].null_count() < used.height
@@ -139,7 +139,7 @@ def _independent(columns: dict[str, Floats]) -> tuple[Floats, list[str], list[st
 
 def _firth(x: Floats, y: Floats) -> Floats:
     """Newton's method on the likelihood with Jeffreys' prior."""
-    values = np.zeros(x.shape[1])
+    values: Floats = np.zeros(x.shape[1])
     for _ in range(_STEPS):
         p = special.expit(x @ values)
         weight = p * (1 - p)

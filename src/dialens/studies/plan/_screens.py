@@ -8,7 +8,7 @@ from dialens.studies._items import Candidate, Item, Utterance
 from dialens.studies._study import quality_label
 from dialens.studies._types import JSON, LOWER, Field, Screen
 from dialens.studies.design import Design, anchor_value, texts_of
-from dialens.studies.instruments import instrument
+from dialens.studies.instruments import FreeTextSettings, instrument
 
 _NUMBER_SHOWN = ("numerical", "both")
 _TEXT_SHOWN = ("textual", "both")
@@ -236,10 +236,9 @@ def own_answer_screen(
     body: list[dict[str, JSON]] = [one.block() for one in item.media if one.of is None]
     if item.context:
         body.append({"kind": "dialogue", "turns": _turns(item.context), **rendering(shown)})
-    settings = instrument("free_text").settings()
     options = {
         "prompt": texts.say("own_answer_question"),
-        **instrument("free_text").options(settings),
+        **instrument("free_text").options(FreeTextSettings()),
     }
     asked = Field(OWN_REPLY, "free_text", item=item.id, options=options)
     state: dict[str, str | int | float | None] = {
