@@ -295,6 +295,9 @@ class _Fifty:
         answers: dict[str, Any] = {field.name: 50 for field in screen.fields}
         return RaterReply({"consent": "yes"} if screen.kind == "consent" else answers, 1.0)
 
+    def returns(self, wave: int) -> None:
+        return None
+
 
 def test_an_invalid_answer_is_asked_again_then_missing_with_a_reason(tmp_path: Path) -> None:
     made = study({})

@@ -180,7 +180,7 @@ def _take_wave(
         if refused:  # a page would ask again, too: once
             again = rater.reply(seen(filled(screen, said)))
             if again is None:
-                return LEFT
+                return LEFT, session
             yield again.seconds
             reply = replace(again, seconds=reply.seconds + again.seconds)
             answers, refused = _answers(entrance, screen, reply)
