@@ -136,7 +136,7 @@ def needs_gguf() -> None:
 def test_a_gguf_file_has_the_weights_that_were_written(tmp_path: Path) -> None:
     needs_gguf()
     path = tiny_models.gguf_file(tmp_path / "tiny.gguf")
-    made = make_agent(f"gguf:{path}")
+    made: Any = make_agent(f"gguf:{path}")
     written = {tensor.name: np.array(tensor.data) for tensor in gguf.GGUFReader(str(path)).tensors}
     model = made.local.model
     loaded = model.get_input_embeddings().weight.detach().numpy()
