@@ -121,13 +121,13 @@ def leaning_tables(analysis: StudyAnalysis) -> dict[str, Table]:
             )
             for row in equal.iter_rows(named=True)
         ]  # fmt: skip
-        heads = ("Raters", "Quality", "Agents", *_HEADS, "Length ignored", "Why not")
+        columns = ("Raters", "Quality", "Agents", *_HEADS, "Length ignored", "Why not")
         note = (
             "Length (doublings of characters) is a covariate; the difference is that of equally "
             "long responses, in points or as the share of choices."
         )
         title = "Agents at equal length"
-        tables["equal_length"] = Table("equal_length", title, heads, compared, note, equal)
+        tables["equal_length"] = Table("equal_length", title, columns, compared, note, equal)
     return tables
 
 
