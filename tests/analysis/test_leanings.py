@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 from scipy import optimize, special
 
-from dialens.analysis.bias import Resampling, analyse_study, leanings, study_data
+from dialens.analysis.bias import Resampling, analyse_study, effects, leanings, study_data
 from dialens.analysis.judges import judges_against_people, order_shares, verdicts
 from dialens.corpus import RATINGS
 from dialens.report.bias import write_study
@@ -220,3 +220,27 @@ def test_few_raters_are_told_of_no_test_and_of_nothing_else(tmp_path: Path) -> N
     assert design[0]["claim"].startswith("Not tested: anchor")
     assert "fewer than 5 participants" in design[0]["numbers"]
     assert "no effect of the design could be tested: no interval" in summary.scope
+
+
+def test_numbers_of_their_own_for_each_quality_are_averaged_as_ratings_are() -> None:
+    """Shown 20 or 60 on one quality and 30 or 90 on another, ratings go a quarter of the way."""
+    rng = np.random.default_rng(2)
+    rows = []
+    for r in range(12):
+        for i in range(10):
+            high = (r + i) % 2
+            for quality, numbers in (("tone", (20, 60)), ("style", (30, 90))):
+                shown = numbers[high]
+                rows.append(
+                    {
+                        "rater": f"r{r}", "dialog": f"d{i}", "agent": "a", "quality": quality,
+                        "order": i, "anchor": str(shown), "scale": LIKERT,
+                        "value": 0.75 * 50 + 0.25 * shown + rng.normal(0, 2),
+                        "factors": json.dumps({"anchor": "numerical"}),
+                    }
+                )  # fmt: skip
+    found = effects(study_data(pl.DataFrame(rows, schema=RATINGS)))
+    index = one(found, effect="anchoring index")
+    assert index["quality"] == "all"
+    assert index["value"] == pytest.approx(0.25, abs=0.02)
+    assert index["low"] < 0.25 < index["high"]

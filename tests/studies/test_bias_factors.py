@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 import pytest
 
+from dialens.analysis.bias import effects, study_data
 from dialens.base import DialensError
 from dialens.corpus import Dialogue, Turn, batches, write_corpus
 from dialens.studies import (
@@ -19,6 +20,7 @@ from dialens.studies import (
     RaterReply,
     Screen,
     Study,
+    preview,
     rating_rows,
     seen,
     study_of,
@@ -214,6 +216,31 @@ def test_variants_come_from_a_field_of_a_corpus(tmp_path: Path) -> None:
         ("a", "Yes.", {"padded": "Yes, and more."}),
         ("b", "No.", {"padded": "No, and more."}),
     ]
+
+
+def test_a_preview_in_words_says_what_stands_beside() -> None:
+    told = {"name": "high", "value": 60, "note": "Another rater gave {value}."}
+    made = study({"tag": TAGS[:2], "anchor_value": ["none", told]})
+    lines = "\n".join(preview(made, "anchor_value=high", seed=0))
+    assert "[Written by an AI]: " in lines
+    assert "(Another rater gave 60.)" in lines
+
+
+def test_the_number_shown_is_analysed_where_everybody_sees_one(tmp_path: Path) -> None:
+    """Numbers 20 and 80, shown to all: the index is the share that was planted."""
+    made = study(
+        {"anchor_value": {"levels": [20, 80], "assign": "within"}},
+        qualities={"good": {"instrument": "slider"}},
+        presentation={"anchor": "numerical"},
+    )
+    with Store.open(f"sqlite:///{tmp_path}/numbers.db") as store:
+        simulate_study(store, made, Population(anchor_pull=0.4), participants=16, now=NOW, seed=1)
+        ratings, answers, _ = tables(store.answers_frame(made.hash))
+    data = study_data(ratings, answers)
+    assert not data.factors
+    (index,) = effects(data).iter_rows(named=True)
+    assert index["effect"] == "anchoring index"
+    assert index["low"] < 0.4 < index["high"]
 
 
 def test_ones_own_answer_comes_first_and_its_words_are_kept(tmp_path: Path) -> None:

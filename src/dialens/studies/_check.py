@@ -226,7 +226,9 @@ def _field(field: Field, texts: Texts) -> str:
     form = used.form(field, texts)
     about = f"{field.options['slot_label']}: " if "slot_label" in field.options else ""
     answers = " / ".join(choice.label for choice in form.choices if choice.label)
-    return f"{about}{form.prompt}  [{used.title.lower()}]" + (f"  {answers}" if answers else "")
+    note = f"  ({field.options['anchor_note']})" if "anchor_note" in field.options else ""
+    said = f"{about}{form.prompt}{note}  [{used.title.lower()}]"
+    return said + (f"  {answers}" if answers else "")
 
 
 def _block(block: Mapping[str, JSON]) -> list[str]:
@@ -244,7 +246,8 @@ def _block(block: Mapping[str, JSON]) -> list[str]:
         return [f"{block['term']}: {block['text']}"]
     if kind == "response":
         own = [line for one in block.get("media", ()) for line in _block(one)]
-        return [f"{block['label']}: {block['text'] or ''}".rstrip(), *own]
+        tag = f" [{block['tag']}]" if block.get("tag") else ""
+        return [f"{block['label']}{tag}: {block['text'] or ''}".rstrip(), *own]
     if kind == "media":
         return [f"({block['type']}: {block['alt']})"]
     if kind == "line":

@@ -65,10 +65,14 @@ def effects(data: StudyData, *, main_only: bool = False, draws: Resampling = USU
         'rater, item, item:anchor:layout'
     """
     data = data.points()
-    if not data.factors or not data.ratings.height:
+    if not data.ratings.height:
         return EFFECTS.to_frame()
-    means = CellMeans.of(data, data.factors, confidence=draws.confidence)
     wanted = scopes(data)
+    if not data.factors:  # a number may vary all the same, shown to everybody
+        first = wanted[:1] if wanted[0].name == ALL else wanted
+        index = list(_anchoring_index(data, first, draws.confidence))
+        return corrected(pl.DataFrame(index, schema=EFFECTS))
+    means = CellMeans.of(data, data.factors, confidence=draws.confidence)
     if main_only and wanted[0].name == ALL:
         wanted = wanted[:1]
     rows: list[dict[str, object]] = []

@@ -55,11 +55,22 @@ class Scope:
         weight = pl.col("quality").replace_strict(self.weights, return_dtype=pl.Float64)
         return (
             each.group_by(keys)
-            .agg((pl.col("value") * weight).sum(), pl.col("anchor_value").first(), n=pl.len())
+            .agg((pl.col("value") * weight).sum(), _number_shown(weight), n=pl.len())
             .filter(pl.col("n") == len(self.weights))
             .drop("n")
             .sort(keys)
         )
+
+
+def _number_shown(weight: pl.Expr) -> pl.Expr:
+    """The number shown of several qualities: their own, combined as their ratings are."""
+    number = pl.col("anchor_value")
+    return (
+        pl.when(number.n_unique() == 1)
+        .then(number.first())
+        .when(number.null_count() == 0)
+        .then((number * weight).sum())
+    )
 
 
 def scopes(data: StudyData) -> list[Scope]:

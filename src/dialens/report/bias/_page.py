@@ -264,11 +264,11 @@ class _Report:
         rows = self.analysis.effects.filter(pl.col("unit") == "points").drop_nulls("value")
         qualities = ["all", *self.analysis.data.qualities]
         charts = {q: effects_chart(self.analysis, q) for q in qualities if q in rows["quality"]}
-        blocks: list[Block] = [
-            Plot("effects", charts, "Quality", title="Every effect in points")
-            if charts
-            else Text(_why_no_chart(self.analysis))
-        ]
+        blocks: list[Block] = []
+        if charts:
+            blocks = [Plot("effects", charts, "Quality", title="Every effect in points")]
+        elif not self.analysis.effects.drop_nulls("value").height:
+            blocks = [Text(_why_no_chart(self.analysis))]
         return Section(
             "design",
             "What the design did",
