@@ -36,7 +36,7 @@ def test_answers_become_rows_of_the_ratings_table(used: Instrument) -> None:
     numbers = used.rows(field, value)
     assert [row["value"] for row in rows] == [number for _, number in numbers]
     assert all(math.isfinite(row["value"]) for row in rows)
-    assert all(set(row) <= set(RATINGS) for row in rows)
+    assert all(set(row) <= {*RATINGS, "length"} for row in rows)
     if used.name not in ("free_text", "check_boxes"):
         assert len(rows) == len(field.targets)
     scale = json.loads(json.dumps(used.scale(field)))

@@ -126,9 +126,9 @@ EXCHANGE_COLUMNS: dict[str, str] = {
     "tokens_out": "Written by the model, where it says so",
     "cost": "In the currency of the agent's prices, where they are known",
     "shown_at": "From when on the whole reply was shown (UTC)",
-    "waited": "Seconds from the message until the whole reply was shown",
     "ended": "How the conversation ended: exchanges (all messages were written), participant, "
     "time, or agent (it ended it, or failed for good); empty if it did not",
+    "waited": "Seconds from the message until the whole reply was shown",
 }
 """The columns of exchanges.parquet, beside those that say whose they are."""
 

@@ -181,7 +181,9 @@ def _on_ratings(
         for level in others:
             found = Estimate(reason=why)
             if fit is not None:
-                found = fit.effect(f"{name}[{level}]")
+                term = f"{name}[{level}]"
+                lost = fit.dropped.get(term)
+                found = fit.effect(term) if lost is None else Estimate(reason=f"it {lost}")
             yield _row(name, f"{level} against {first}", quality, _POINTS, found, table)
 
 
@@ -236,6 +238,8 @@ def _agents_rated(
     fixed = ["agent", *([TAG] if TAG in keys else []), *_conditions(once, keys)]
     fit, why = _fitted(once, [*fixed, _LENGTH], random, confidence)
     bare, _ = _fitted(once, fixed, random, confidence)
+    if fit is not None and _LENGTH in fit.dropped:
+        fit, why = None, "length goes with the agents: the two cannot be told apart"
     slope = Estimate(reason=why) if fit is None else fit.effect(_LENGTH)
     rows.append(_row("length", "twice as long", quality, _POINTS, slope, once))
     for agent, other in combinations(sorted(once["agent"].unique().to_list()), 2):
