@@ -38,6 +38,7 @@ def private_to(module: str) -> str | None:
     """The package that a module is private to, or None if anybody may import it."""
     parts = module.split(".")
     for place, part in enumerate(parts):
-        if part.startswith("_") and not part.startswith("__"):
+        # A first part is nobody's inside: type checkers' own `_typeshed`, say.
+        if place and part.startswith("_") and not part.startswith("__"):
             return ".".join(parts[:place])
     return None
