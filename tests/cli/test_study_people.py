@@ -41,10 +41,20 @@ def answer(template: str, *options: object, participants: int) -> str:
 @pytest.mark.parametrize(
     ("template", "prefer", "winner", "people"),
     [
-        ("three-bots", "thred=30", "People preferred thred to both others on overall", 63),
-        ("pairwise", "agent_b=60", "People preferred agent_b to agent_a on overall", 30),
+        (
+            "three-bots",
+            "thred=30",
+            "Simulated raters preferred thred to both others on overall",
+            63,
+        ),
+        ("pairwise", "agent_b=60", "Simulated raters preferred agent_b to agent_a on overall", 30),
         ("likert", "agent_a=-60", "preferred agent_b to agent_a on", 20),
-        ("best-worst", "agent_c=80", "People preferred agent_c to all 3 others on overall", 20),
+        (
+            "best-worst",
+            "agent_c=80",
+            "Simulated raters preferred agent_c to all 3 others on overall",
+            20,
+        ),
     ],
 )
 def test_the_preferred_agent_is_named(template: str, prefer: str, winner: str, people: int) -> None:
@@ -64,7 +74,7 @@ def test_nobody_is_named_where_nobody_is_preferred(template: str, people: int) -
 @pytest.mark.slow
 def test_one_agent_alone_is_preferred_to_nobody() -> None:
     said = answer("engagement-labels", participants=6)
-    assert said.startswith("People said yes to engaging in ")
+    assert said.startswith("Simulated raters said yes to engaging in ")
     found = json.loads(Path("s/analysis/analysis.json").read_text())
     assert [row["agent"] for row in found["agents"]] == ["reply"]
     assert found["agent_differences"] == []

@@ -90,6 +90,65 @@ def test_a_difference_on_another_quality_is_not_hidden() -> None:
     )
 
 
+def test_also_names_only_qualities_in_which_the_same_holds() -> None:
+    means = {"x": 4.0, "y": 3.6, "z": 2.5}
+    both = {("overall", "x", "y"): 0.01, ("overall", "x", "z"): 0.01}
+    part = {("wit", "x", "z"): 0.01, ("wit", "y", "z"): 0.01, ("tone", "y", "z"): 0.01}
+    whole = {("tact", "x", "y"): 0.01, ("tact", "x", "z"): 0.01}
+    names = ("overall", "wit", "tone", "tact")
+    told = people(dict.fromkeys(names, means), both | part | whole)
+    assert str(people_answer(told, "Simulated raters")).startswith(
+        "Simulated raters preferred x to both others on overall"
+    )
+    assert str(people_answer(told)).endswith(
+        "; also on tact; on wit only to z; on tone clear differences only between others"
+    )
+
+
+def chosen(found: dict[tuple[str, str], tuple[float, float, int, int]]) -> People:
+    """The model's share and the p of pairs, and how often the first won and lost."""
+    pairs, wins = list[dict[str, Any]](), list[dict[str, Any]]()
+    for (a, b), (share, p, won, lost) in found.items():
+        pairs.append(
+            {"quality": "better", "scale": "pairwise", "first": a, "second": b, "low": 0.1}
+            | {"difference": share - 0.5, "high": 0.2, "unit": "log odds", "p": p, "p_adjusted": p}
+            | {"effect": "win probability", "effect_size": share, "effect_low": share - 0.1}
+            | {"effect_high": share + 0.01, "family": 3, "n_raters": 9, "n_items": 9}
+        )
+        if won + lost:
+            counts = {"n": won + lost, "wins": won, "ties": 0, "losses": lost}
+            wins.append({"quality": "better", "first": a, "second": b} | counts)
+    names = sorted({name for pair in found for name in pair})
+    agents = [{"quality": "better", "agent": name, "mean": 0.5, "unit": "share"} for name in names]
+    return People(
+        pl.DataFrame(agents, schema=AGENTS),
+        pl.DataFrame(pairs, schema=AGENT_DIFFERENCES),
+        DISTRIBUTIONS.to_frame(),
+        pl.DataFrame(wins, schema=WINS),
+        (),
+        {},
+        {},
+    )
+
+
+def test_a_pair_that_nobody_compared_is_no_largest_difference() -> None:
+    told = chosen({("q", "c"): (0.8, 0.3, 4, 1), ("q", "s"): (0.98, 0.2, 0, 0)})
+    assert "the largest is q over c in 80 % of choices (" in str(people_answer(told))
+
+
+def test_shares_by_the_model_and_as_counted_are_told_apart() -> None:
+    counted = chosen({("q", "c"): (0.75, 0.01, 9, 1)})
+    assert (
+        "q to c on better in 75 % of choices by the model, 90 % as counted (95 % interval"
+        in str(people_answer(counted))
+    )
+    never = chosen({("q", "s"): (0.9, 0.01, 0, 0)})
+    assert (
+        "q to s on better in 90 % of choices by the model, since nobody compared them directly ("
+        in str(people_answer(never))
+    )
+
+
 def test_effect_sizes_are_told_from_the_side_of_the_better_agent() -> None:
     told = said(people({"overall": {"x": 3.0, "y": 3.6}}, {}))[0]
     assert told.better == "y"

@@ -6,7 +6,7 @@ from typing import Any
 import polars as pl
 from rich.table import Column, Table
 
-from dialens.analysis.people import People
+from dialens.analysis.people import CHOSEN, People
 from dialens.base import interval, listed, number, p_value
 from dialens.cli._terminal import plain_table
 from dialens.report.people import headline, said
@@ -32,10 +32,13 @@ def people_grids(people: People) -> Iterator[Table]:
     grid = plain_table(Column("clear difference", overflow="fold"), numbers=heads)
     for one in clear[:_MOST_ROWS]:
         who = f"{one.better} over {one.worse}, {one.quality}"
+        who += " (nobody compared them directly)" if one.modelled else ""
         by = one.size.replace(" percentage points", " %").partition(" points")[0]
         grid.add_row(who, by, one.ends, p_value(one.row["p_adjusted"]))
     if len(clear) > _MOST_ROWS:
         grid.add_row(f"… and {len(clear) - _MOST_ROWS} more")
+    if any(one.row["scale"] in CHOSEN for one in clear[:_MOST_ROWS]):
+        grid.caption = "percentages of choices are those of the model"
     yield grid
 
 
@@ -46,7 +49,11 @@ def _wide(people: People, rows: pl.DataFrame, agents: list[str]) -> Table:
         cells = {row["agent"]: _cell(row) for row in part.iter_rows(named=True)}
         grid.add_row(str(quality), *(cells.get(agent, "–") for agent in agents))
     less = sorted(set(rows["quality"]) & people.lower)
-    grid.caption = "mean (95 % interval)" + (f"; less is better of {listed(less)}" if less else "")
+    choices = rows.filter(pl.col("scale").is_in(CHOSEN), pl.col("unit") == "share").height
+    mean = "mean, or share of choices won, as counted" if choices else "mean"
+    grid.caption = f"{mean} (95 % interval)" + (
+        f"; less is better of {listed(less)}" if less else ""
+    )
     return grid
 
 

@@ -48,7 +48,7 @@ from dialens.report.bias._judges import (
 )
 from dialens.report.bias._leanings import leaning_findings, leaning_tables
 from dialens.report.bias._methods import CODEBOOK, methods
-from dialens.report.bias._remarks import all_simulated, how_taken, who_rated
+from dialens.report.bias._remarks import all_simulated, how_taken, rater_subject, who_rated
 from dialens.report.bias._tables import study_tables
 from dialens.report.people import one_agent_answer, people_answer, people_sections, people_tables
 
@@ -146,10 +146,11 @@ def _terms(quality: RatedQuality) -> list[str]:
 
 def _answer(analysis: StudyAnalysis, findings: Sequence[Finding]) -> str:
     """Which agent people preferred; else what the design did; else how the one agent was rated."""
-    compared = people_answer(analysis.people)
+    who = rater_subject(analysis.data)
+    compared = people_answer(analysis.people, who)
     if compared is not None:
         return compared
-    alone = None if analysis.effects.height else one_agent_answer(analysis.people)
+    alone = None if analysis.effects.height else one_agent_answer(analysis.people, who)
     return alone or answer(findings)
 
 

@@ -32,6 +32,13 @@ def rater_word(data: StudyData) -> str:
     return "simulated rater" if all_simulated(data) else "rater"
 
 
+def rater_subject(data: StudyData) -> str:
+    """Who preferred something, as a sentence about all raters begins."""
+    subjects = {_HUMAN: "People", SIMULATED: "Simulated raters", "llm": "Language models"}
+    kinds = list(kinds_of(data))
+    return subjects.get(kinds[0], "Raters") if len(kinds) == 1 else "Raters"
+
+
 def how_taken(data: StudyData) -> list[Remark]:
     """Says what was left out, and that ratings were taken as points where no scale is named."""
     titles = {TAKEN_AS_POINTS: "Taken as points", LEFT_OUT: "Left out"}

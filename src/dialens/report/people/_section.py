@@ -65,7 +65,7 @@ def _plot(key: str, charts: dict[str, Chart], title: str) -> Plot:
 def _findings(clear: Sequence[Said]) -> list[Finding]:
     return [
         Finding(
-            f"{one.better} rather than {one.worse} on {one.quality}: {one.size}",
+            f"{one.better} rather than {one.worse} on {one.quality}: {one.told}",
             f"{one.numbers}; corrected p {p_value(one.row['p_adjusted'], equals=True)}, "
             f"family of {counted(one.row['family'], 'test')}",
             topic="people",

@@ -28,6 +28,8 @@ class Said:
         clear: Whether the corrected p is below 0.05.
         strength: The size of the effect, to order differences by.
         row: The row of `agent_differences`.
+        share: Of choices between just these two the share that `better` won, ties as halves;
+            None where nobody was asked to choose between them, and for ratings.
     """
 
     quality: str
@@ -38,6 +40,24 @@ class Said:
     clear: bool
     strength: float
     row: Mapping[str, Any]
+    share: float | None = None
+
+    @property
+    def modelled(self) -> bool:
+        """Whether nobody compared the two, so that a model of choices says how they stand."""
+        return self.row["effect"] == _CHOSEN and self.share is None
+
+    @property
+    def told(self) -> str:
+        """By how much, with the words that say whether a percentage is counted or modelled."""
+        if self.row["effect"] != _CHOSEN:
+            return self.size
+        if self.modelled:
+            return f"{self.size} of choices by the model, since nobody compared them directly"
+        plain = number(self.share, percent=True)
+        if plain == self.size:
+            return f"{self.size} of choices"
+        return f"{self.size} of choices by the model, {plain} as counted"
 
     @property
     def effect(self) -> tuple[float | None, float | None, float | None]:
@@ -62,8 +82,13 @@ def said(people: People) -> list[Said]:
     return [_said(people, row) for row in rows]
 
 
-def people_answer(people: People) -> str | None:
-    """What a study of several agents shows, in one sentence; None if it compares none."""
+def people_answer(people: People, who: str = "People") -> str | None:
+    """What a study of several agents shows, in one sentence; None if it compares none.
+
+    Args:
+        people: What raters said.
+        who: What raters are called, as the first word of a sentence.
+    """
     names = people.agent_differences["quality"].unique(maintain_order=True).to_list()
     if not names:
         return None
@@ -84,11 +109,13 @@ def people_answer(people: People) -> str | None:
         strongest = max(clear, key=lambda one: one.strength)
         first = _best(people, [one for one in clear if one.quality == strongest.quality])
         assert first is not None
-        return lead + _rest(people, first, clear, [n for n in names if n != main], start="people")
-    return _rest(people, first, clear, names, start="People")
+        return lead + _rest(
+            people, first, clear, [n for n in names if n != main], start=_inside(who)
+        )
+    return _rest(people, first, clear, names, start=who)
 
 
-def one_agent_answer(people: People) -> str | None:
+def one_agent_answer(people: People, who: str = "People") -> str | None:
     """What people thought of the only agent, in one sentence; None if there are several or none."""
     rows = people.agents.drop_nulls("mean")
     if rows["agent"].n_unique() != 1:
@@ -98,14 +125,14 @@ def one_agent_answer(people: People) -> str | None:
     size = f"{counted(row['n_raters'], 'rater')}, {counted(row['n_items'], 'item')}"
     if row["unit"] == "share":
         ends = interval(_100(row["low"]), _100(row["high"]), 0)
-        told = f"People said yes to {main} in {number(100 * row['mean'], 0)} % of ratings of"
+        told = f"{who} said yes to {main} in {number(100 * row['mean'], 0)} % of ratings of"
         reach = f"95 % interval {ends} %; " if row["low"] is not None else ""
         return f"{told} {row['agent']} ({reach}{size})"
     scale = people.scales.get(main)
     of = "" if scale is None or scale.high is None else f" of {scale.high:g}"
     reach = f"95 % interval {interval(row['low'], row['high'], 2)}; " if row["low"] else ""
     mean = number(row["mean"], 2)
-    return f"People rated {row['agent']} {mean}{of} on {main} ({reach}{size})"
+    return f"{who} rated {row['agent']} {mean}{of} on {main} ({reach}{size})"
 
 
 def headline(names: Sequence[str]) -> str:
@@ -146,7 +173,17 @@ def _said(people: People, row: Mapping[str, Any]) -> Said:
     if row["effect"] == _CHOSEN:
         strength = abs(strength - 0.5) * 4
     ends = "" if row["low"] is None else ends
-    return Said(row["quality"], better, worse, words, ends, clear, strength, row)
+    won = _won(people, row["quality"], better, worse) if row["effect"] == _CHOSEN else None
+    return Said(row["quality"], better, worse, words, ends, clear, strength, row, won)
+
+
+def _won(people: People, quality: str, better: str, worse: str) -> float | None:
+    """The share of choices between two agents that the first of them won, ties as halves."""
+    for row in people.wins.filter(pl.col("quality") == quality).iter_rows(named=True):
+        if {row["first"], row["second"]} == {better, worse} and row["n"]:
+            won = row["wins"] if row["first"] == better else row["losses"]
+            return float(won + row["ties"] / 2) / float(row["n"])
+    return None
 
 
 def _measured(
@@ -190,15 +227,28 @@ def _rest(
     """The headline, and what holds for the other qualities."""
     quality, agent = wins[0].quality, wins[0].better
     text = f"{start} preferred {agent} to {_losers(people, wins)}"
-    others = [name for name in names if name != quality]
-    same = [n for n in others if any(one.quality == n and one.better == agent for one in clear)]
-    against = [n for n in others if n not in same and any(one.quality == n for one in clear)]
-    none = [n for n in others if n not in same and n not in against]
+    beaten = {one.worse for one in wins}
+    same, only, over, between, none = [], dict[str, list[str]](), list[str](), [], []
+    for name in (name for name in names if name != quality):
+        found = [one for one in clear if one.quality == name]
+        there = [one.worse for one in found if one.better == agent]
+        above = any(one.worse == agent for one in found)
+        if beaten <= set(there):
+            same.append(name)
+        elif there:
+            only.setdefault(_some(there), []).append(name)
+        elif found and not above:
+            between.append(name)
+        elif not found:
+            none.append(name)
+        over += [name] if above else []
     parts = [f"also on {_some(same)}"] if same else []
-    above = [name for name in against if name not in people.lower]
-    below = [name for name in against if name in people.lower]
-    parts += [f"another agent was rated higher on {_some(above)}"] if above else []
-    parts += [f"another agent was rated lower, which is better, on {_some(below)}"] if below else []
+    parts += [f"on {_some(kept)} only to {losers}" for losers, kept in only.items()]
+    high = [name for name in over if name not in people.lower]
+    low = [name for name in over if name in people.lower]
+    parts += [f"another agent was rated higher on {_some(high)}"] if high else []
+    parts += [f"another agent was rated lower, which is better, on {_some(low)}"] if low else []
+    parts += [f"on {_some(between)} clear differences only between others"] if between else []
     parts += [f"no clear difference on {_some(none)}"] if none else []
     return "; ".join([text, *parts])
 
@@ -219,14 +269,15 @@ def _losers(people: People, wins: list[Said]) -> str:
 
 def _by(one: Said) -> str:
     if one.row["effect"] == _CHOSEN:
-        return f"in {one.size} of choices ({one.numbers})"
+        return f"in {one.told} ({one.numbers})"
     return f"by {one.size} ({one.numbers})"
 
 
 def _no_difference(people: People, tested: Sequence[Said]) -> str:
     agents = people.agents["agent"].n_unique()
     qualities = list(dict.fromkeys(one.quality for one in tested))
-    largest = max(tested, key=lambda one: one.strength)
+    # What people compared comes first: a model alone can be far off where answers are few.
+    largest = max(tested, key=lambda one: (not one.modelled, one.strength))
     where = f"any of {len(qualities)} qualities" if len(qualities) > 1 else qualities[0]
     on = f" on {largest.quality}" if len(qualities) > 1 else ""
     p = p_value(largest.row["p_adjusted"], equals=True)
@@ -234,6 +285,11 @@ def _no_difference(people: People, tested: Sequence[Said]) -> str:
         f"No clear difference between the {agents} agents on {where}; the largest is "
         f"{largest.better} over {largest.worse}{on} {_by(largest)[:-1]}, corrected p {p})"
     )
+
+
+def _inside(who: str) -> str:
+    """The same words where they do not begin the sentence."""
+    return who[:1].lower() + who[1:]
 
 
 def _some(names: Sequence[str]) -> str:
