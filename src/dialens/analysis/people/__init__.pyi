@@ -4,7 +4,7 @@ from ._choices import Choices, choices_of, people_from_choices
 from ._participants import QUESTIONS, Participants, who_took_part
 from ._ratings import RatedQuality, no_variance
 from ._said import People, what_people_said
-from ._scales import CHOSEN, RATED, AnswerScale, with_kinds
+from ._scales import CHOSEN, PAIRWISE, RATED, AnswerScale, with_kinds
 from ._tables import AGENT_DIFFERENCES, AGENTS, DISTRIBUTIONS, WINS
 
 __all__ = [
@@ -12,6 +12,7 @@ __all__ = [
     "AGENT_DIFFERENCES",
     "CHOSEN",
     "DISTRIBUTIONS",
+    "PAIRWISE",
     "POSITION",
     "QUESTIONS",
     "RATED",

@@ -15,7 +15,6 @@ from dialens.report.bias._wording import (
     answers_counted,
     bounds,
     is_clear,
-    rated_things,
     with_family,
 )
 
@@ -402,11 +401,7 @@ def scope(analysis: StudyAnalysis) -> str:
     rows = analysis.effects
     tests = int(rows["p_adjusted"].is_not_null().sum())
     below = int((rows["p_adjusted"] < 0.05).sum())
-    size = (
-        f"{counted(data.raters.height, rater_word(data))}, "
-        f"{answers_counted(analysis)} of "
-        f"{rated_things(data.ratings)}"
-    )
+    size = f"{counted(data.raters.height, rater_word(data))}, {answers_counted(analysis)}"
     if not tests and data.factors and rows.height:
         why = next((row["reason"] for row in rows.to_dicts() if row["reason"]), "no interval")
         return f"{size}; no effect of the design could be tested: {why.rstrip('.')}"

@@ -5,7 +5,7 @@ import polars as pl
 from dialens.analysis.bias import StudyAnalysis, StudyData
 from dialens.base import counted, listed
 from dialens.report.bias._remarks import rater_word
-from dialens.report.bias._wording import answers_counted, rated_things
+from dialens.report.bias._wording import answers_counted
 
 CODEBOOK: dict[str, str] = {
     "effect": "name of a difference or ratio; question says what it asks",
@@ -132,7 +132,7 @@ def _study(analysis: StudyAnalysis) -> str:
     design = f" The design varied {listed(factors)}." if factors else ""
     return (
         f"{counted(data.raters.height, rater_word(data))} gave "
-        f"{answers_counted(analysis)} of {rated_things(data.ratings)} on "
+        f"{answers_counted(analysis)}, on "
         f"{listed(data.qualities)}.{design}"
     )
 

@@ -6,7 +6,7 @@ from typing import Any
 import polars as pl
 
 from dialens.analysis.bias import StudyAnalysis
-from dialens.analysis.people import choices_of
+from dialens.analysis.people import PAIRWISE, choices_of
 from dialens.base import counted, interval, p_value
 
 ALPHA = 0.05
@@ -41,7 +41,7 @@ def bounds(row: Mapping[str, Any], *, percent: bool = False, flip: bool = False)
 
 
 def answers_counted(analysis: StudyAnalysis) -> str:
-    """How many ratings and how many choices: the rows of one choice are one answer.
+    """How many ratings and choices, and of what: the rows of one choice are one answer.
 
     Examples:
         >>> from dialens.analysis.bias import analyse_study, study_data
@@ -55,13 +55,39 @@ def answers_counted(analysis: StudyAnalysis) -> str:
         >>> from dialens.corpus import RATINGS
         >>> table = pl.DataFrame([dict(zip(names, row)) for row in rows], schema=RATINGS)
         >>> answers_counted(analyse_study(study_data(table)))
-        '16 choices'
+        '16 choices between pairs on 4 items'
     """
-    points = analysis.data.points().ratings.height
-    choices = sum(one.n for one in choices_of(analysis.data.ratings).values())
-    parts = [counted(points, "rating")] if points or not choices else []
-    parts += [counted(choices, "choice")] if choices else []
+    ratings = analysis.data.ratings
+    rated = analysis.data.points().ratings
+    choices = choices_of(ratings).values()
+    parts = []
+    if rated.height or not choices:
+        parts.append(f"{counted(rated.height, 'rating')} of {rated_things(rated)}")
+    for pairs in (True, False):
+        n = sum(one.n for one in choices if (one.kind == PAIRWISE) == pairs)
+        if n:
+            names = [one.quality for one in choices if (one.kind == PAIRWISE) == pairs]
+            part = ratings.filter(pl.col("quality").is_in(names))
+            what = " between pairs" if pairs else ""
+            parts.append(f"{counted(n, 'choice')}{what}{_chosen_from(part)}")
     return " and ".join(parts)
+
+
+def _chosen_from(ratings: pl.DataFrame) -> str:
+    """What was chosen from: items that several agents answered, or conversations of each agent.
+
+    Examples:
+        >>> table = pl.DataFrame({"dialog": ["x", "y"], "agent": ["a", "b"], "turn": [1, 1]})
+        >>> _chosen_from(table), _chosen_from(table.with_columns(dialog=pl.lit("x")))
+        (' from 2 conversations', ' on 1 item')
+    """
+    if not {"dialog", "agent"} <= set(ratings.columns) or ratings["dialog"].null_count():
+        return ""
+    agents = ratings.group_by("dialog").agg(pl.col("agent").n_unique())["agent"]
+    if (agents > 1).any():
+        places = [name for name in ("dialog", "turn") if name in ratings.columns]
+        return f" on {counted(ratings.select(places).n_unique(), 'item')}"
+    return f" from {counted(len(agents), 'conversation')}"
 
 
 def rated_things(ratings: pl.DataFrame) -> str:
