@@ -176,3 +176,27 @@ def test_rare_answers_are_said(here: Path) -> None:
     (here / "rare.csv").write_text("\n".join(["item,rater,agent,value", *rows]) + "\n")
     said = run("analyze", "rare.csv", "-o", "rare", *FEW)
     assert "yes is rare (4 of 162 answers): the test is over-careful" in said
+
+
+def test_people_who_did_not_finish_are_counted_and_said(here: Path) -> None:
+    states = ["completed"] * 5 + ["live", "live", "expired"]
+    rows = [
+        f"i{i},r{r},{a},{(i * r + (a == 'warm')) % 7 + 1},{states[r]}"
+        for i in range(6)
+        for r in range(8)
+        for a in ("warm", "curt")
+    ]
+    head = "item,rater,agent,value,session_state"
+    (here / "half.csv").write_text("\n".join([head, *rows]) + "\n")
+    said = run("analyze", "half.csv", "-o", "half", *FEW)
+    words = (
+        "Of 8 raters, 5 completed it, 1 left on the way and 2 are still at it; all their answers"
+    )
+    assert f"Not all finished: {words} count (--completed-only leaves out" in said
+    assert words in (here / "half" / "text.md").read_text()
+    done = run("analyze", "half.csv", "-o", "done", "--completed-only", *FEW)
+    assert "\n5 raters, 60 ratings of" in done
+    assert "Left out: 3 people who did not complete the study, and 36 ratings." in done
+    (here / "plain.csv").write_text(likert(3, 3))
+    failed = CliRunner().invoke(app, ["analyze", "plain.csv", "--completed-only", *FEW])
+    assert "no column session_state" in str(failed.exception)

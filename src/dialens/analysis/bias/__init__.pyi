@@ -8,7 +8,7 @@ from ._paper import PaperTable, paper_tables, split_effects
 from ._raters import FLAGS, flag_raters, rater_flags, robustness
 from ._reading import read_study
 from ._response_biases import response_biases
-from ._scales import LEFT_OUT, TAKEN_AS_POINTS
+from ._scales import LEFT_OUT, TAKEN_AS_POINTS, UNFINISHED
 from ._simulation import SimulatedStudy
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "LEANINGS",
     "LEFT_OUT",
     "TAKEN_AS_POINTS",
+    "UNFINISHED",
     "PaperTable",
     "Resampling",
     "SimulatedStudy",

@@ -11,9 +11,9 @@ from pathlib import Path
 import polars as pl
 
 from dialens.analysis.bias._data import StudyData, study_data
-from dialens.analysis.bias._scales import Note
-from dialens.analysis.people import broken_battles, with_kinds
-from dialens.base import DialensError, counted
+from dialens.analysis.bias._scales import LEFT_OUT, UNFINISHED, Note
+from dialens.analysis.people import broken_battles, how_far, with_kinds
+from dialens.base import DialensError, counted, listed
 from dialens.corpus import Source
 from dialens.statistics import load_ratings
 from dialens.statistics.rating_files import line_of
@@ -33,6 +33,7 @@ def read_study(
     load: Callable[..., pl.DataFrame] = load_ratings,
     say: Callable[[str], None] = lambda _: None,
     with_excluded: bool = False,
+    completed_only: bool = False,
 ) -> StudyData:
     """Read an export or a table of ratings.
 
@@ -47,6 +48,7 @@ def read_study(
         load: What reads the ratings: `load_ratings`, or the same with options.
         say: Called with each sentence that a reader should hear at once.
         with_excluded: Whether people who were excluded count all the same.
+        completed_only: Whether only people count who completed the study.
     """
     source = Path(path)
     named, kept = dict(factors or {}), dict(where or {})
@@ -54,6 +56,7 @@ def read_study(
     ratings, gone = (ratings, []) if with_excluded else _without_excluded(ratings)
     for note in gone:
         say(f"{note.part}: {note.reason}.")
+    ratings, halfway = _unfinished(ratings, leave_out=completed_only)
     broken = _broken_battles(ratings, source)
     for note in broken:
         say(f"{note.part}: {note.reason}.")
@@ -73,7 +76,7 @@ def read_study(
             answers = pl.read_parquet(file) if file.suffix == ".parquet" else pl.read_csv(file)
             break
     data = study_data(ratings, answers, factors=list(named), normalise=normalise)
-    return replace(data, notes=(*gone, *broken, *data.notes))
+    return replace(data, notes=(*gone, *halfway, *broken, *data.notes))
 
 
 def _without_excluded(ratings: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
@@ -87,6 +90,41 @@ def _without_excluded(ratings: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
     people = counted(gone["rater"].n_unique(), "person", "people")
     note = Note(_EXCLUDED, f"{people} and {counted(gone.height, 'rating')} are left out")
     return ratings.filter(said.is_null() | ~said), [note]
+
+
+def _unfinished(ratings: pl.DataFrame, *, leave_out: bool) -> tuple[pl.DataFrame, list[Note]]:
+    """Says how many did not complete the study, whose answers count unless they are left out.
+
+    Examples:
+        >>> table = pl.DataFrame({"rater": ["r", "s"], "session_state": ["completed", "live"]})
+        >>> kept, notes = _unfinished(table, leave_out=True)
+        >>> kept["rater"].to_list(), notes[0].reason
+        (['r'], '1 person who did not complete the study, and 1 rating')
+    """
+    if "session_state" not in ratings.columns:
+        if leave_out:
+            raise DialensError(
+                "--completed-only needs to know who completed the study, and these ratings have no "
+                "column session_state. Leave the option out, or analyse the study or its export."
+            )
+        return ratings, []
+    done = (pl.col("session_state") == "completed").fill_null(value=True).any().over("rater")
+    gone = ratings.filter(~done)
+    if not gone.height:
+        return ratings, []
+    if leave_out:
+        kept = ratings.filter(done)
+        if not kept.height:
+            raise DialensError("Nobody has completed the study yet: leave out --completed-only.")
+        people = counted(gone["rater"].n_unique(), "person", "people")
+        reason = f"{people} who did not complete the study, and {counted(gone.height, 'rating')}"
+        return kept, [Note(LEFT_OUT, reason)]
+    states = [f"{n:,} {words}" for words, n in how_far(ratings).items()]
+    reason = (
+        f"of {counted(ratings['rater'].n_unique(), 'rater')}, {listed(states)}; all their answers "
+        "count"
+    )
+    return ratings, [Note(UNFINISHED, reason)]
 
 
 def _broken_battles(ratings: pl.DataFrame, source: Path) -> list[Note]:

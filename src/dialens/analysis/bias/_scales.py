@@ -24,6 +24,9 @@ TAKEN_AS_POINTS: Final = "scale of the ratings"
 LEFT_OUT: Final = "ratings left out"
 """The part of the notes that say how many ratings were left out, and why."""
 
+UNFINISHED: Final = "people who did not finish"
+"""The part of the note that says how many did not complete the study and count all the same."""
+
 _NUMBER_SHOWN = ("numerical", "both", "shown")
 _WIDE = 20
 _ALIKE = 3.0

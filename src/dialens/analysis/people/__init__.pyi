@@ -1,7 +1,7 @@
 from ._choice_biases import POSITION, choice_labels, position_effect, same_choice
 from ._choice_rows import broken_battles, choice_kinds, name_choices
 from ._choices import Choices, choices_of, people_from_choices
-from ._participants import QUESTIONS, Participants, who_took_part
+from ._participants import QUESTIONS, Participants, how_far, who_took_part
 from ._ratings import RatedQuality, no_variance
 from ._said import People, what_people_said
 from ._scales import CHOSEN, PAIRWISE, RATED, AnswerScale, with_kinds
@@ -26,6 +26,7 @@ __all__ = [
     "choice_kinds",
     "choice_labels",
     "choices_of",
+    "how_far",
     "name_choices",
     "no_variance",
     "people_from_choices",

@@ -45,6 +45,7 @@ class Participants:
         minutes: Median, least and most minutes of those who completed it; None if unknown.
         questions: Answers as counts.
         remarks: Free text: question, prompt, rater, answer.
+        left_out: How many gave ratings that do not count; None where that is not known.
     """
 
     began: int
@@ -55,6 +56,7 @@ class Participants:
     minutes: tuple[float, float, float] | None
     questions: pl.DataFrame
     remarks: pl.DataFrame
+    left_out: int | None = None
 
 
 def who_took_part(ratings: pl.DataFrame, folder: Path | None = None) -> Participants:
@@ -77,7 +79,7 @@ def who_took_part(ratings: pl.DataFrame, folder: Path | None = None) -> Particip
     asked = _table(folder, "questionnaires")
     book = folder / "codebook.json" if folder is not None else None
     prompts = json.loads(book.read_text()).get("questions", {}) if book and book.exists() else {}
-    flow = _flow(answers if answers is not None else ratings)
+    flow = how_far(answers if answers is not None else ratings)
     questions, remarks = _answers(asked, prompts)
     return Participants(
         sum(flow.values()) or len(counts),
@@ -88,7 +90,14 @@ def who_took_part(ratings: pl.DataFrame, folder: Path | None = None) -> Particip
         _minutes(answers if answers is not None else ratings),
         questions,
         remarks,
+        _left_out(ratings, _table(folder, "ratings")),
     )
+
+
+def _left_out(ratings: pl.DataFrame, exported: pl.DataFrame | None) -> int | None:
+    if exported is None:
+        return None
+    return len(set(exported["rater"].drop_nulls()) - set(ratings["rater"]))
 
 
 def _table(folder: Path | None, name: str) -> pl.DataFrame | None:
@@ -100,8 +109,13 @@ def _table(folder: Path | None, name: str) -> pl.DataFrame | None:
     return table.filter(pl.col("wave") == 1) if "wave" in table.columns else table
 
 
-def _flow(table: pl.DataFrame) -> dict[str, int]:
-    """People by how far they came; who began again counts by the last try."""
+def how_far(table: pl.DataFrame) -> dict[str, int]:
+    """People by how far they came, in words; who began again counts by the last try.
+
+    Examples:
+        >>> how_far(pl.DataFrame({"rater": ["r", "s"], "session_state": ["completed", "live"]}))
+        {'completed it': 1, 'are still at it': 1}
+    """
     if "session_state" not in table.columns:
         return {}
     order = list(_STATES)

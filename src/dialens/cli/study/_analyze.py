@@ -120,6 +120,10 @@ def analyze(
         bool,
         typer.Option("--with-excluded", help="Count people who were excluded all the same."),
     ] = False,
+    completed_only: Annotated[
+        bool,
+        typer.Option("--completed-only", help="Count only people who completed the study."),
+    ] = False,
     resamples: Resamples = 2_000,
     seed: Seed = 0,
     format: RatingFormat = None,
@@ -139,7 +143,8 @@ def analyze(
     A study is read from study.db beside its file; if nobody has taken it, from simulated.db. The
     report says so where data are simulated, and whether the study is the one that was
     preregistered. Of several versions the newest is analysed, unless others are named; `version`
-    is a column then (--factor version=version). Excluded people are left out.
+    is a column then (--factor version=version). Excluded people are left out; answers of people
+    who have not finished count, and the report says how many there are.
 
     [bold]Examples[/]
 
@@ -156,7 +161,7 @@ def analyze(
     arguments |= {"smallest": matters, "scale": scale, "lower_is_better": lower}
     arguments |= {"column": column, "participants": participants, "format": format}
     arguments |= {"version": version, "all_versions": all_versions}
-    arguments |= {"with_excluded": with_excluded}
+    arguments |= {"with_excluded": with_excluded, "completed_only": completed_only}
     chosen = Versions(version, all_versions)
     target = output or _beside(source)
     recorder = Recorder("study analyze", arguments | {"resamples": resamples}, seed=seed)
@@ -180,6 +185,7 @@ def analyze(
                 ),
                 say=print,
                 with_excluded=with_excluded,
+                completed_only=completed_only,
             )
         with recorder.step("analyse"):
             analysis = analyse_study(

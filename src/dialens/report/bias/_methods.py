@@ -2,8 +2,8 @@
 
 import polars as pl
 
-from dialens.analysis.bias import StudyAnalysis, StudyData
-from dialens.base import counted, listed
+from dialens.analysis.bias import UNFINISHED, StudyAnalysis, StudyData
+from dialens.base import capitalised, counted, listed
 from dialens.report.bias._remarks import rater_word
 from dialens.report.bias._wording import answers_counted
 
@@ -130,10 +130,11 @@ def _study(analysis: StudyAnalysis) -> str:
     data = analysis.data
     factors = [f"{name} ({', '.join(data.levels(name))})" for name in data.factors]
     design = f" The design varied {listed(factors)}." if factors else ""
+    halfway = [f" {capitalised(n.reason)}." for n in data.notes if n.part == UNFINISHED]
     return (
         f"{counted(data.raters.height, rater_word(data))} gave "
         f"{answers_counted(analysis)}, on "
-        f"{listed(data.qualities)}.{design}"
+        f"{listed(data.qualities)}.{''.join(halfway)}{design}"
     )
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from dialens.analysis.bias import LEFT_OUT, TAKEN_AS_POINTS, StudyData
+from dialens.analysis.bias import LEFT_OUT, TAKEN_AS_POINTS, UNFINISHED, StudyData
 from dialens.base import capitalised, counted
 from dialens.report._page import Remark
 
@@ -41,9 +41,18 @@ def rater_subject(data: StudyData) -> str:
 
 def how_taken(data: StudyData) -> list[Remark]:
     """Says what was left out, and that ratings were taken as points where no scale is named."""
-    titles = {TAKEN_AS_POINTS: "Taken as points", LEFT_OUT: "Left out"}
+    titles = {
+        TAKEN_AS_POINTS: "Taken as points",
+        LEFT_OUT: "Left out",
+        UNFINISHED: "Not all finished",
+    }
+    remedy = {UNFINISHED: " (--completed-only leaves out who did not complete it)"}
     return [
-        Remark(titles[note.part], f"{capitalised(note.reason)}.", warning=True)
+        Remark(
+            titles[note.part],
+            f"{capitalised(note.reason)}{remedy.get(note.part, '')}.",
+            warning=True,
+        )
         for note in data.notes
         if note.part in titles
     ]

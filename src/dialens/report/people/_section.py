@@ -13,6 +13,7 @@ from dialens.report.people._words import Said, headline, said
 
 _MOST_SENTENCES = 8
 _MOST_ROWS = 40
+_SHORT = 2.0  # minutes, below which times are told in seconds
 
 
 def people_tables(people: People) -> dict[str, Table]:
@@ -175,6 +176,22 @@ def _digits(row: dict[str, Any]) -> int | None:
     return 2 if row["unit"] in ("points", "score") and (row["mean"] or 0) < 20 else None
 
 
+def _time(median: float, least: float, most: float) -> str:
+    """How long people took; in seconds where it was less than two minutes for half of them.
+
+    Examples:
+        >>> _time(0.2, 0.1, 0.4)
+        'Half of those who completed it took less than 12 seconds, all from 6 to 24.'
+    """
+    times, unit = (median, least, most), "minutes"
+    if median < _SHORT:
+        times, unit = (60 * median, 60 * least, 60 * most), "seconds"
+    middle, low, high = (number(time, 0) for time in times)
+    return (
+        f"Half of those who completed it took less than {middle} {unit}, all from {low} to {high}."
+    )
+
+
 def _who(found: Participants) -> Iterator[Block]:
     flow = [f"{count:,} {words}" for words, count in found.flow.items()]
     sentence = f"{counted(found.began, 'person', 'people')} took part"
@@ -184,11 +201,15 @@ def _who(found: Participants) -> Iterator[Block]:
         f" {found.rated:,} gave ratings: {median:g} each in the middle, from {least:,} to {most:,}."
     )
     if found.minutes is not None:
-        middle, low, high = (number(minutes, 0) for minutes in found.minutes)
-        sentence += f" Half of them took less than {middle} minutes, all from {low} to {high}."
+        sentence += f" {_time(*found.minutes)}"
     if found.failed_checks is not None:
         sentence += f" {counted(found.failed_checks, 'person', 'people')} failed a check."
-    yield Text(f"{sentence} Nobody was left out.", soft=False)
+    if found.left_out == 0:
+        sentence += " Nobody was left out."
+    elif found.left_out:
+        was = "was" if found.left_out == 1 else "were"
+        sentence += f" {counted(found.left_out, 'person', 'people')} {was} left out."
+    yield Text(sentence, soft=False)
     if found.questions.height:
         rows = [
             (r["prompt"], r["answer"], f"{r['n']:,}", number(r["share"], percent=True))
