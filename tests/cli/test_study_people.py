@@ -200,3 +200,18 @@ def test_people_who_did_not_finish_are_counted_and_said(here: Path) -> None:
     (here / "plain.csv").write_text(likert(3, 3))
     failed = CliRunner().invoke(app, ["analyze", "plain.csv", "--completed-only", *FEW])
     assert "no column session_state" in str(failed.exception)
+
+
+def test_an_icc_below_zero_is_told_in_words(here: Path) -> None:
+    rng = np.random.default_rng(10)  # ICC(2,k) is −1.36, interval −27.66 to 0.63
+    rows = [f"i{i},r{r},x,{rng.integers(1, 8)}" for i in range(7) for r in range(3)]
+    (here / "odd.csv").write_text("\n".join(["item,rater,agent,value", *rows]) + "\n")
+    said = run("analyze", "odd.csv", "-o", "odd", *FEW)
+    assert "No agreement on rating can be seen" in said
+    paper = (here / "odd" / "text.md").read_text()
+    assert "rating: no agreement can be seen (raters differ about an item at least as much" in paper
+    assert "below 0, at most 0.63 by its 95 % interval" in paper
+    assert "ICC(2,k) = −" not in paper
+    found = json.loads((here / "odd" / "analysis.json").read_text())
+    sentences = [f["claim"] + f["numbers"] for f in found["findings"] if f["topic"] == "agreement"]
+    assert not any("−" in sentence for sentence in sentences)

@@ -10,6 +10,7 @@ from dialens.analysis.bias import FLAGS, StudyAnalysis, StudyData
 from dialens.base import capitalised, counted, listed, number, p_value
 from dialens.corpus import RATINGS
 from dialens.report._page import Finding
+from dialens.report.bias._agreement import agreement_findings, retest_findings
 from dialens.report.bias._remarks import rater_word
 from dialens.report.bias._wording import (
     answers_counted,
@@ -33,8 +34,6 @@ _OTHERS = {
 }
 _MOST_NAMED = 4
 _MOST_LEVELS = 8
-_HOURS = 48
-_SAME = "same"
 
 
 @dataclass(frozen=True)
@@ -50,8 +49,8 @@ def findings(analysis: StudyAnalysis) -> list[Finding]:
     """What is clear, in sentences, the design's effects first; what is not is counted by kind."""
     return [
         *_clear_first(_design(analysis)),
-        *_agreement(analysis),
-        *_retest(analysis),
+        *agreement_findings(analysis),
+        *retest_findings(analysis),
         *_clear_first(_agreement_differences(analysis)),
         *_clear_first(_pushes(analysis)),
         *_heaping(analysis),
@@ -184,54 +183,6 @@ def _finding(
     size = number(row["value"], percent=percent)
     numbers = f"{what} {size}, {bounds(row, percent=percent)}; {with_family(row)}"
     return Finding(doubt, numbers, clear=False, topic=topic)
-
-
-def _agreement(analysis: StudyAnalysis) -> Iterator[Finding]:
-    kappas = analysis.categories.filter(pl.col("statistic") == "fleiss_kappa")
-    for row in kappas.drop_nulls("value").iter_rows(named=True):
-        claim = f"Fleiss’ kappa of {row['quality']} is {number(row['value'], 2)}"
-        size = f"{counted(row['n_items'], 'item')}, {counted(row['n_ratings'], 'rating')}"
-        yield Finding(claim, f"{bounds(row)} over items; {size}", topic="agreement")
-    table = analysis.table("table5")
-    if table.height:
-        main = table.filter(pl.col("form") == "ICC(2,k)", pl.col("value").is_not_null())
-        for quality in main["quality"].unique(maintain_order=True):
-            part = main.filter(pl.col("quality") == quality).sort("value")
-            low, high = part.row(0, named=True), part.row(-1, named=True)
-            least, most = (number(row["value"], 2) for row in (low, high))
-            if part.height == 1:
-                claim = f"Agreement on {quality} is {least}"
-                reach = f"ICC(2,k), {bounds(low)} for other raters and items"
-                yield Finding(claim, reach, topic="agreement")
-                continue
-            if least == most:
-                claim = f"Agreement on {quality} is {least} in every condition"
-                reach = f"ICC(2,k), {bounds(low)} where it is lowest"
-                yield Finding(claim, reach, topic="agreement")
-                continue
-            claim = f"Agreement on {quality} lies between {least} and {most}"
-            ends = f"lowest with {_cell(low)} ({bounds(low)}), highest with {_cell(high)}"
-            yield Finding(claim, f"ICC(2,k), {ends} ({bounds(high)})", topic="agreement")
-
-
-def _retest(analysis: StudyAnalysis) -> Iterator[Finding]:
-    """How far raters agree with themselves, one sentence a quality and wave."""
-    for row in analysis.retest.drop_nulls("value").iter_rows(named=True):
-        after = "" if row["days"] is None else f" after {_days(row['days'])}"
-        what = f"{number(row['value'], 2)} ({row['statistic']})"
-        if row["statistic"] == _SAME:
-            what = f"{number(row['value'], percent=True)} of the same answers"
-        claim = f"Raters agree with themselves on {row['quality']}{after}: {what}"
-        people = f"{row['n_raters']:,} of {counted(row['awaited'], 'rater')} came back"
-        reach = bounds(row, percent=row["statistic"] == _SAME) if row["low"] is not None else ""
-        reach = f"{reach} for other raters and items" if reach else str(row["reason"])
-        numbers = f"{reach}; {people}, {counted(row['n_pairs'], 'rating')} given twice"
-        yield Finding(claim, numbers, topic="agreement")
-
-
-def _days(days: float) -> str:
-    hours = days * 24
-    return f"{number(hours, 1)} hours" if hours < _HOURS else f"{number(days, 1)} days"
 
 
 def _agreement_differences(analysis: StudyAnalysis) -> Iterator[_Tested]:
@@ -373,16 +324,6 @@ def _opinions(analysis: StudyAnalysis) -> Iterator[Finding]:
         row = liked.row(0, named=True)
         claim = f"{row['n_raters']} of {row['of']} participants prefer {row['answer']}"
         yield Finding(claim, bounds(row, percent=True), topic="opinions")
-
-
-def _cell(row: Mapping[str, Any]) -> str:
-    anchor = {"none": "no anchor", "both": "the anchor", "shown": "the anchor"}.get(
-        row["anchor"], f"{row['anchor']} anchor"
-    )
-    parts = [anchor] if row["anchor"] else []
-    if row["layout"]:
-        parts.append(f"layout “{row['layout']}”")
-    return " and ".join(parts) or "everybody"
 
 
 def _perhaps(data: StudyData) -> str:

@@ -50,6 +50,7 @@ from dialens.report.bias._leanings import leaning_findings, leaning_tables
 from dialens.report.bias._methods import CODEBOOK, methods
 from dialens.report.bias._remarks import all_simulated, how_taken, rater_subject, who_rated
 from dialens.report.bias._tables import study_tables
+from dialens.report.bias._wording import below_zero, no_agreement
 from dialens.report.people import one_agent_answer, people_answer, people_sections, people_tables
 
 ANALYSIS = "analysis.json"
@@ -108,7 +109,10 @@ def _hand_over(analysis: StudyAnalysis, page: Page, told: Sequence[str], folder:
         main = agreement.filter(pl.col("form") == "ICC(2,k)").drop_nulls("value")
         for row in main.iter_rows(named=True):
             where = ", ".join([row["quality"], *(row[k] for k in ("anchor", "layout") if row[k])])
-            forms.append(f"{where}: {agreement_apa({**row, 'statistic': row['form']})}")
+            if below_zero(row):
+                forms.append(f"{where}: no agreement can be seen ({no_agreement(row)})")
+            else:
+                forms.append(f"{where}: {agreement_apa({**row, 'statistic': row['form']})}")
     parts = {
         "Differences between agents": [
             text for row in differences if (text := difference_apa(row))

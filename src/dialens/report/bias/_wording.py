@@ -7,7 +7,7 @@ import polars as pl
 
 from dialens.analysis.bias import StudyAnalysis
 from dialens.analysis.people import PAIRWISE, choices_of
-from dialens.base import counted, interval, p_value
+from dialens.base import counted, interval, number, p_value
 
 ALPHA = 0.05
 
@@ -38,6 +38,39 @@ def bounds(row: Mapping[str, Any], *, percent: bool = False, flip: bool = False)
     if flip:
         low, high = -high, -low
     return f"95 % interval {interval(low, high, percent=percent)}"
+
+
+def icc_bounds(row: Mapping[str, Any]) -> str:
+    """The interval of an ICC in words; how far below 0 it reaches says nothing about agreement.
+
+    Examples:
+        >>> icc_bounds({"low": -646.4, "high": 0.5}), icc_bounds({"low": 0.25, "high": 0.5})
+        ('95 % interval below 0 to 0.50', '95 % interval 0.25 to 0.50')
+    """
+    if row["low"] is None or row["high"] is None or row["low"] >= 0:
+        return bounds(row)
+    end = "0" if row["high"] < 0 else number(row["high"], 2)
+    return f"95 % interval below 0 to {end}"
+
+
+def below_zero(row: Mapping[str, Any]) -> bool:
+    """Whether an ICC is below 0 by more than rounding."""
+    return bool(round(row["value"], 2) < 0)
+
+
+def no_agreement(row: Mapping[str, Any]) -> str:
+    """Why an ICC below 0 means that no agreement can be seen, and how much there may be.
+
+    Examples:
+        >>> no_agreement({"high": 0.504}).partition("; ")[2]
+        'ICC(2,k) is below 0, at most 0.50 by its 95 % interval'
+    """
+    most = row["high"]
+    reach = "" if most is None or most < 0 else f", at most {number(most, 2)} by its 95 % interval"
+    return (
+        "raters differ about an item at least as much as items differ from each other; ICC(2,k) is "
+        f"below 0{reach}"
+    )
 
 
 def answers_counted(analysis: StudyAnalysis) -> str:
