@@ -16,7 +16,13 @@ from dialens.analysis.people import (
     AnswerScale,
     People,
 )
-from dialens.report.people import one_agent_answer, people_answer, people_sections, said
+from dialens.report.people import (
+    one_agent_answer,
+    people_answer,
+    people_sections,
+    people_tables,
+    said,
+)
 
 FIVE = AnswerScale("likert", 1, 5, "by the column `scale`")
 
@@ -119,7 +125,8 @@ def chosen(found: dict[tuple[str, str], tuple[float, float, int, int]]) -> Peopl
             counts = {"n": won + lost, "wins": won, "ties": 0, "losses": lost}
             wins.append({"quality": "better", "first": a, "second": b} | counts)
     names = sorted({name for pair in found for name in pair})
-    agents = [{"quality": "better", "agent": name, "mean": 0.5, "unit": "share"} for name in names]
+    share = {"quality": "better", "mean": 0.5, "unit": "share", "n": 9}
+    agents = [share | {"agent": name} for name in names]
     return People(
         pl.DataFrame(agents, schema=AGENTS),
         pl.DataFrame(pairs, schema=AGENT_DIFFERENCES),
@@ -143,6 +150,9 @@ def test_shares_by_the_model_and_as_counted_are_told_apart() -> None:
         in str(people_answer(counted))
     )
     never = chosen({("q", "s"): (0.9, 0.01, 0, 0)})
+    table = people_tables(never)["agent_differences"]
+    assert "90 % (by the model)" in str(table.rows[0])
+    assert table.note.endswith("By the model: nobody compared the two directly.")
     assert (
         "q to s on better in 90 % of choices by the model, since nobody compared them directly ("
         in str(people_answer(never))

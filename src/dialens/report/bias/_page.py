@@ -51,7 +51,13 @@ from dialens.report.bias._methods import CODEBOOK, methods
 from dialens.report.bias._remarks import all_simulated, how_taken, rater_subject, who_rated
 from dialens.report.bias._tables import study_tables
 from dialens.report.bias._wording import below_zero, no_agreement
-from dialens.report.people import one_agent_answer, people_answer, people_sections, people_tables
+from dialens.report.people import (
+    one_agent_answer,
+    people_answer,
+    people_sections,
+    people_tables,
+    said,
+)
 
 ANALYSIS = "analysis.json"
 PAPER = "text.md"
@@ -102,7 +108,7 @@ def write_study(
 
 def _hand_over(analysis: StudyAnalysis, page: Page, told: Sequence[str], folder: Path) -> None:
     """Sentences for a paper, and the ratings with scripts for R and SPSS."""
-    differences = analysis.people.agent_differences.to_dicts()
+    tested = said(analysis.people)
     agreement = analysis.table("table5")
     forms = []
     if agreement.height:
@@ -115,7 +121,9 @@ def _hand_over(analysis: StudyAnalysis, page: Page, told: Sequence[str], folder:
                 forms.append(f"{where}: {agreement_apa({**row, 'statistic': row['form']})}")
     parts = {
         "Differences between agents": [
-            text for row in differences if (text := difference_apa(row))
+            difference_apa(one.row)
+            + (", by the model: nobody compared them directly" if one.modelled else "")
+            for one in tested
         ],
         "Agreement": forms,
     }

@@ -128,7 +128,11 @@ def _differences(people: People) -> Table:
             (
                 one.quality,
                 f"{one.better} over {one.worse}",
-                explained(one.size, one.strength, row["reason"]),
+                explained(
+                    f"{one.size} (by the model)" if one.modelled else one.size,
+                    one.strength,
+                    row["reason"],
+                ),
                 one.ends or "–",
                 *tested,
                 f"{row['effect'] or '–'} {size}",
@@ -140,6 +144,8 @@ def _differences(people: People) -> Table:
         *(["Equivalent, p"] if people.smallest else []), "Effect size", "95 % interval",
     ]  # fmt: skip
     note = "Corrected over all pairs and qualities (Benjamini & Hochberg 1995)."
+    if any(one.modelled for one in said(people)):
+        note += " By the model: nobody compared the two directly."
     if people.smallest:
         parts = [f"{quality} {value:g}" for quality, value in people.smallest.items()]
         note += (
