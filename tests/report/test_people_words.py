@@ -125,8 +125,8 @@ def chosen(found: dict[tuple[str, str], tuple[float, float, int, int]]) -> Peopl
             counts = {"n": won + lost, "wins": won, "ties": 0, "losses": lost}
             wins.append({"quality": "better", "first": a, "second": b} | counts)
     names = sorted({name for pair in found for name in pair})
-    share = {"quality": "better", "mean": 0.5, "unit": "share", "n": 9}
-    agents = [share | {"agent": name} for name in names]
+    row = {"quality": "better", "mean": 0.5, "unit": "share", "n": 9}
+    agents = [row | {"agent": name} for name in names]
     return People(
         pl.DataFrame(agents, schema=AGENTS),
         pl.DataFrame(pairs, schema=AGENT_DIFFERENCES),
