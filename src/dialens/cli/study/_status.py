@@ -51,8 +51,14 @@ def status(
 
 
 def _show(store: "Store", record: "StudyRecord") -> None:
+    from dialens.studies.store import StoreUnavailable
+
     now = datetime.now(UTC)
-    store.expire(record.hash, now=now)
+    stale = ""
+    try:
+        store.expire(record.hash, now=now)
+    except StoreUnavailable as error:  # whoever can only read it sees it as it is
+        stale = f"Who left is still counted as live, since nothing can be written. {error}"
     cells = store.progress(record.hash)
     left = store.dropout(record.hash).filter(pl.col("left") > 0)
     times = store.times(record.hash)
@@ -60,6 +66,8 @@ def _show(store: "Store", record: "StudyRecord") -> None:
     agents = _agents(store, record.hash)
     wanted, done = sum(c.target for c in cells), sum(c.completed for c in cells)
     print(f"{record.name}, version {record.version}: {done:,} of {wanted:,} completed")
+    if stale:
+        print(f"! {stale}")
     _cells(cells)
     precision = store.precision(record.hash)
     for sentence in () if precision is None else precision.sentences:
