@@ -173,6 +173,23 @@ def test_hand_over(folder: Path) -> None:
     assert "made to be passed on" in inside
 
 
+def test_a_backup_is_not_restored_beside_another_study(folder: Path, tmp_path: Path) -> None:
+    people(folder, "anna")
+    copy, other, key = tmp_path / "monday.db", tmp_path / "other", folder / "study.db.key"
+    ran("backup", folder, "-o", copy)
+    assert "Copy the study's folder" in fails("restore", copy, other, "--key", key)
+    other.mkdir()
+    assert "Copy the study's folder" in fails("restore", copy, other, "--key", key)
+    for changed in (STUDY.replace("study: tea", "study: tone"), STUDY.replace("Milk?", "Sugar?")):
+        (other / "study.yaml").write_text(changed)
+        said = fails("restore", copy, other, "--key", key)
+        assert "holds tea, version 1" in said
+        assert "another study than people took" in said
+    assert not (other / "study.db").exists()
+    (tmp_path / "no.db").write_bytes(bytes(5_000))
+    assert "is not a backup" in fails("restore", tmp_path / "no.db", other, "--key", key)
+
+
 def test_a_backup_is_restored_elsewhere(folder: Path, tmp_path: Path) -> None:
     people(folder, "anna")
     said = ran("backup", folder, "-o", tmp_path / "monday.db")

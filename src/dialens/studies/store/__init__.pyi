@@ -1,5 +1,5 @@
 from ._activity import EVENT_KINDS, Event
-from ._backup import Backup, back_up, restore
+from ._backup import Backup, back_up, check_belongs, restore
 from ._changes import CHANGES, Change
 from ._conversations import LEASE_S, ConversationStore
 from ._figures import CellProgress, EarlyEnd, Times
@@ -98,6 +98,7 @@ __all__ = [
     "WaveProgress",
     "WrongKey",
     "back_up",
+    "check_belongs",
     "histories",
     "last_failures",
     "participants",
