@@ -63,9 +63,11 @@ def _show(store: "Store", record: "StudyRecord") -> None:
     left = store.dropout(record.hash).filter(pl.col("left") > 0)
     times = store.times(record.hash)
     ends = store.early_ends(record.hash)
-    agents = _agents(store, record.hash)
+    silent, agents = _agents(store, record.hash)
     wanted, done = sum(c.target for c in cells), sum(c.completed for c in cells)
     print(f"{record.name}, version {record.version}: {done:,} of {wanted:,} completed")
+    for line in silent:
+        print(f"! {line}")
     if stale:
         print(f"! {stale}")
     _cells(cells)
@@ -93,13 +95,15 @@ def _show(store: "Store", record: "StudyRecord") -> None:
         print(f"… and at {left.height - _MOST_SCREENS} more screens.")
 
 
-def _agents(store: "Store", study: str) -> list[str]:
-    """How each agent did that participants talk with."""
-    from dialens.studies.store import ConversationStore, replies_by_agent
+def _agents(store: "Store", study: str) -> tuple[list[str], list[str]]:
+    """Where people completed without a reply; how each agent did that participants talk with."""
+    from dialens.agents import KINDS
+    from dialens.studies.store import ConversationStore, replies_by_agent, without_replies
 
     talking = ConversationStore(store.database)
+    said, failed = talking.exchanges_frame(study), talking.failures_frame(study)
     lines = []
-    for agent in replies_by_agent(talking.exchanges_frame(study), talking.failures_frame(study)):
+    for agent in replies_by_agent(said, failed):
         median = agent["median_seconds"]
         took = "" if median is None else f", median {median:.1f} s"
         reasons = ", ".join(f"{n:,} {reason}" for reason, n in agent["failures"].items())
@@ -108,7 +112,7 @@ def _agents(store: "Store", study: str) -> list[str]:
             f"{agent['replies']:,} replies{took}; "
             + (f"failures: {reasons}" if reasons else "no failures")
         )
-    return lines
+    return without_replies(said, failed, KINDS), lines
 
 
 def _wave(wave: "WaveProgress") -> str:
