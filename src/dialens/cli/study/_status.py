@@ -17,6 +17,7 @@ from dialens.cli.study._database import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from dialens.studies import Precision
     from dialens.studies.store import CellProgress, Store, StudyRecord, WaveProgress
 
 _MOST_SCREENS = 10
@@ -70,8 +71,8 @@ def _show(store: "Store", record: "StudyRecord") -> None:
         print(f"! {line}")
     if stale:
         print(f"! {stale}")
-    _cells(cells)
     precision = store.precision(record.hash)
+    _cells(cells, precision)
     for sentence in () if precision is None else precision.sentences:
         print(sentence)
     for wave in store.waves(record.hash, now=now):
@@ -130,12 +131,13 @@ def _wave(wave: "WaveProgress") -> str:
     )
 
 
-def _cells(cells: "Sequence[CellProgress]") -> None:
+def _cells(cells: "Sequence[CellProgress]", precision: "Precision | None") -> None:
     table = plain_table(
         "cell", "state", numbers=("wanted", "completed", "live", "expired", "restarted", "excluded")
     )
     for cell in cells:
         left = (cell.expired, cell.restarted, cell.excluded)
         counts = (cell.target, cell.completed, cell.live, *left)
-        table.add_row(cell.cell, cell.state, *map(str, counts))
+        state = cell.state if precision is None else precision.state_of(cell.state)
+        table.add_row(cell.cell, state, *map(str, counts))
     plain_console().print(table)
