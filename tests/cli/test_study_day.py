@@ -82,6 +82,7 @@ def test_a_code_is_verified_and_paid(folder: Path) -> None:
     said = ran("code", anna.code, "--study", folder)
     assert f"{anna.code}: {anna.participant}, completed at 2026-03-01 12:" in said
     assert "not paid yet" in said
+    assert ran("code", *(anna.code[at : at + 4] for at in (0, 4, 8, 12)), "--study", folder) == said
     assert ", paid at" in ran("code", anna.code, "--study", folder, "--paid")
     assert ", paid at" in ran("code", anna.code, "--study", folder)
     unknown = run("code", "MADEUP", "--study", folder)

@@ -8,7 +8,7 @@ import typer
 
 from dialens.base import DialensError, counted
 from dialens.cli._options import Seed
-from dialens.cli._terminal import plain_console, plain_table
+from dialens.cli._terminal import plain_table, print_whole
 from dialens.cli.study._extra import studies_extra
 
 if TYPE_CHECKING:
@@ -136,6 +136,6 @@ def _cells(estimate: "StudyEstimate") -> None:
     for cell in estimate.cells[:_MOST_CELLS]:
         numbers = (cell.target, cell.screens, cell.ratings)
         table.add_row(cell.cell, *map(str, numbers), f"{cell.minutes:.0f}")
-    plain_console().print(table)
+    print_whole(table)
     if len(estimate.cells) > _MOST_CELLS:
         print(f"… and {len(estimate.cells) - _MOST_CELLS} more cells.")

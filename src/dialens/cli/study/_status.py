@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from dialens.cli._terminal import plain_console, plain_table
+from dialens.cli._terminal import plain_table, print_whole
 from dialens.cli.study._database import (
     AllVersionsOption,
     DatabaseOption,
@@ -140,4 +140,4 @@ def _cells(cells: "Sequence[CellProgress]", precision: "Precision | None") -> No
         counts = (cell.target, cell.completed, cell.live, *left)
         state = cell.state if precision is None else precision.state_of(cell.state)
         table.add_row(cell.cell, state, *map(str, counts))
-    plain_console().print(table)
+    print_whole(table)
