@@ -105,7 +105,7 @@ def test_cost_is_unknown_without_prices_or_counts(endpoint: Endpoint) -> None:
         ("status-400", "refused", "does not accept the request .400.: This is a test of errors"),
         ("status-403", "refused", "refuses the key"),
         ("status-429", "busy", "asks to slow down .429."),
-        ("status-500", "busy", "trouble of its own .500."),
+        ("status-500", "failed", "failed .500."),
         ("status-503", "busy", "trouble of its own .503."),
         ("quota", "refused", "used up its credit"),
         ("redirect", "refused", "sends us elsewhere"),

@@ -54,6 +54,14 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+def test_no_name_of_a_cell_is_cut_in_a_pipe(folder: Path) -> None:
+    app = typer.Typer()
+    app.command()(status)
+    shown = CliRunner(env={"COLUMNS": "30"}).invoke(app, [str(folder)]).output
+    (row,) = (line for line in shown.splitlines() if line.startswith("layout=together "))
+    assert row.split() == ["layout=together", "open", *"110000"]
+
+
 def test_export_and_forget(folder: Path) -> None:
     target = folder / "export"
     done = run("export", folder, "-o", target)

@@ -82,6 +82,7 @@ def test_a_code_is_verified_and_paid(folder: Path) -> None:
     said = ran("code", anna.code, "--study", folder)
     assert f"{anna.code}: {anna.participant}, completed at 2026-03-01 12:" in said
     assert "not paid yet" in said
+    assert ran("code", *(anna.code[at : at + 4] for at in (0, 4, 8, 12)), "--study", folder) == said
     assert ", paid at" in ran("code", anna.code, "--study", folder, "--paid")
     assert ", paid at" in ran("code", anna.code, "--study", folder)
     unknown = run("code", "MADEUP", "--study", folder)
@@ -170,6 +171,23 @@ def test_hand_over(folder: Path) -> None:
     assert "rater 'Pseudonym of the participant'" in (csv / "participants.sps").read_text()
     inside = fails("export", folder, "-o", folder / "e", "--worker-ids", folder / "e" / "ids.csv")
     assert "made to be passed on" in inside
+
+
+def test_a_backup_is_not_restored_beside_another_study(folder: Path, tmp_path: Path) -> None:
+    people(folder, "anna")
+    copy, other, key = tmp_path / "monday.db", tmp_path / "other", folder / "study.db.key"
+    ran("backup", folder, "-o", copy)
+    assert "Copy the study's folder" in fails("restore", copy, other, "--key", key)
+    other.mkdir()
+    assert "Copy the study's folder" in fails("restore", copy, other, "--key", key)
+    for changed in (STUDY.replace("study: tea", "study: tone"), STUDY.replace("Milk?", "Sugar?")):
+        (other / "study.yaml").write_text(changed)
+        said = fails("restore", copy, other, "--key", key)
+        assert "holds tea, version 1" in said
+        assert "another study than people took" in said
+    assert not (other / "study.db").exists()
+    (tmp_path / "no.db").write_bytes(bytes(5_000))
+    assert "is not a backup" in fails("restore", tmp_path / "no.db", other, "--key", key)
 
 
 def test_a_backup_is_restored_elsewhere(folder: Path, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from ruamel.yaml import YAML
 from dialens.studies import TEA, Screen, load_study
 from dialens.studies.recruiters import completion_code
 from dialens.studies.store import KEY_VARIABLE, Store, Submission
-from tests.cli.test_study_day import fails, ran
+from tests.cli.test_study_day import fails, ran, run
 
 WAVES = {"later": {"after_hours": 24, "within_hours": 72, "items": "same"}}
 NOW = datetime.now(UTC)
@@ -69,7 +69,9 @@ def test_status_counts_waves(folder: Path) -> None:
 def test_links_for_those_who_may_come_back(folder: Path) -> None:
     written(folder)
     people(folder, "link", {"ada & co": 30, "visitor-x7": 30})
-    found = rows(ran("links", folder, "--wave", "2", "--url", "https://tea.org"))
+    listed = run("links", folder, "--wave", "2", "--url", "https://tea.org")
+    assert "1 more person is known by the browser alone" in listed.stderr
+    found = rows(listed.stdout)
     assert [row["link"] for row in found] == ["https://tea.org/?participant=ada%20%26%20co"]
     assert datetime.fromisoformat(found[0]["opens_at"]) == (NOW - timedelta(hours=6)).replace(
         microsecond=0
@@ -81,6 +83,15 @@ def test_links_for_those_who_may_come_back(folder: Path) -> None:
     assert "1 more person is known by the browser alone" in said
     assert stat.S_IMODE((folder / "w.csv").stat().st_mode) == 0o600
     assert "identities exported for wave 2" in ran("operate", folder)
+
+
+def test_people_whom_only_their_browser_knows(folder: Path) -> None:
+    written(folder)
+    people(folder, "link", {"visitor-x7": 30, "visitor-x8": 30})
+    listed = run("links", folder, "--wave", "2", "--url", "https://tea.org")
+    assert rows(listed.stdout) == []
+    assert "There is nobody to invite to wave 2." in listed.stderr
+    assert "2 people are known by the browser alone" in listed.stderr
 
 
 def test_ids_for_an_allow_list(folder: Path) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dialens.statistics import sequence_reach
-from dialens.studies import TEA, Study, preregister, preregistration_markdown, study_of
+from dialens.studies import TEA, Study, estimate, preregister, preregistration_markdown, study_of
 from dialens.studies._precision import AT_MOST, PRECISE, PersonMeans, precision
 
 PRECISION = {"kind": "precision", "quality": "warmth", "half_width": 0.5}
@@ -119,6 +119,28 @@ def test_nothing_is_said_before_there_are_enough() -> None:
     assert (found.comparisons, found.stopped, found.needs) == ((), None, {})
     assert "before each cell has 12 people" in found.sentences[0]
     assert precision(made, means(made, values), taken=20).stopped == AT_MOST
+
+
+def test_that_nobody_is_let_in_is_said_though_nothing_is_known() -> None:
+    made = study(at_least=12, at_most=20)
+    values = {cell.name: [3.0, 4.0] * 5 for cell in made.cells}
+    open_, over = (precision(made, means(made, values), taken=n) for n in (19, 20))
+    assert over.sentences[1].endswith("(20 completed): nobody new is let in.")
+    assert len(open_.sentences) == 1
+    assert [one.state_of("open") for one in (open_, over)] == ["open", "closed by precision"]
+    assert over.state_of("paused") == "paused"
+
+
+def test_too_few_people_are_told_beforehand() -> None:
+    told = estimate(study(at_least=12, at_most=20)).warnings
+    assert any("each of 2 cells has 12 (at_least), 24 in all" in one for one in told)
+    reach = sequence_reach(np.array([1.0, -1.0]), np.array([20, 20]), np.ones(2), planned=100)
+    # A scale of 6 points, of which a tenth is 0.6.
+    for factor, warned in ((0.99, True), (1.01, False)):
+        made = study(at_most=40, half_width=0.6 * factor * float(reach))
+        told = estimate(made).warnings
+        assert any("standard deviation of" in one for one in told) == warned
+    assert not any("allocation" in one for one in estimate(study_of(TEA)).warnings)
 
 
 def test_the_rule_is_part_of_a_preregistration() -> None:

@@ -70,7 +70,8 @@ def test_one_cannot_go_on_before_it_is_over(
 
 
 KINDS = {
-    "status-500": "busy",
+    "status-500": "failed",
+    "status-503": "busy",
     "status-401": "refused",
     "status-429": "busy",
     "quota": "refused",

@@ -39,6 +39,7 @@ def test_newcomers_read_that_it_is_over_and_researchers_why(make: Make, visit: V
     assert "Everybody who is wanted has completed." in home
     assert "keep coming" not in home
     assert "which is enough: nobody new is let in" in home
+    assert home.count('<span class="state closed">closed by precision</span>') == 2
     assert "95 % confidence sequence, valid however often one looks" in home
 
 

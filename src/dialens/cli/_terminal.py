@@ -5,6 +5,8 @@ from collections.abc import Iterable
 from rich.console import Console
 from rich.table import Column, Table
 
+_WIDEST = 10_000
+
 
 def plain_console(*, stderr: bool = False) -> Console:
     """A console that takes nothing in a text for markup.
@@ -17,6 +19,22 @@ def plain_console(*, stderr: bool = False) -> Console:
         llama[instruct] [/b] :fire:
     """
     return Console(stderr=stderr, markup=False, emoji=False)
+
+
+def print_whole(table: Table) -> None:
+    """Print a table; where it goes into a file or a pipe, however wide it is, without cuts.
+
+    Examples:
+        >>> table = plain_table("cell")
+        >>> table.add_row("x" * 200)
+        >>> print_whole(table)  # doctest: +ELLIPSIS
+        cell...
+        xxx...xxx
+    """
+    console = plain_console()
+    if not console.is_terminal:
+        console.width = max(console.width, _WIDEST)
+    console.print(table)
 
 
 def plain_table(*heads: str | Column, numbers: Iterable[str] = ()) -> Table:

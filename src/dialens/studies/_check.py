@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from dialens.studies._conversations import filled, talk_names
 from dialens.studies._files import PLACEHOLDER
+from dialens.studies._precision import too_few_people
 from dialens.studies._study import Study
 from dialens.studies._types import JSON, Field, Screen
 from dialens.studies._waves import FIRST
@@ -171,8 +172,21 @@ def _warnings(study: Study, longest: float) -> list[str]:
         said.append("A cell with one participant cannot tell the person from the condition.")
     if design.recruiter.kind not in _UNPAID and design.recruiter.reward == 0:
         said.append(f"recruiter.reward is 0: {design.recruiter.kind} needs one.")
+    said += too_few_people(study, _length(study))
     said += _unmatched(design)
     return said
+
+
+def _length(study: Study) -> float | None:
+    """Of the scale of what is to be known precisely; none if it has no ends."""
+    quality = study.design.allocation.quality
+    for screen in plan(study, study.cells[0].name, 0) if quality else ():
+        for field in screen.fields:
+            if screen.kind == "rating" and field.quality == quality:
+                scale = instrument(field.instrument).scale(field)
+                low, high = scale.get("low"), scale.get("high")
+                return None if low is None or high is None else float(high) - float(low)
+    return None
 
 
 def _unmatched(design: Design) -> list[str]:

@@ -18,6 +18,11 @@ from dialens.studies._study import Study
 from dialens.studies.design import AGENT, compared
 
 PRECISE, AT_MOST = "precise", "at_most"
+CLOSED = "closed by precision"
+"""How a cell is called that is open, in a study that has stopped."""
+_NOBODY = "nobody new is let in"
+_ALIKE = 0.1
+"""Of a scale's length: a standard deviation of people's means that is rarely met."""
 CONFIDENCE = 0.95
 _PLANNED = 50.0
 """People in a cell at which intervals are narrowest; fixed, since it may not follow the data."""
@@ -88,16 +93,22 @@ class Precision:
     stopped: str | None
     needs: Mapping[str, float]
 
+    def state_of(self, state: str) -> str:
+        """The state of a cell in words: an open one takes nobody once the study has stopped."""
+        return CLOSED if self.stopped is not None and state == "open" else state
+
     @property
     def sentences(self) -> tuple[str, ...]:
         """The same in words, for researchers and reports."""
         total = sum(self.people.values())
         if self.missing:
-            return (f"{self.quality} is to be known to ± {self.half_width:g}: {self.missing}.",)
+            wanted = f"{self.quality} is to be known to ± {self.half_width:g}: {self.missing}."
+            over = f"The most people that are wanted have come ({total:,} completed): {_NOBODY}."
+            return (wanted, over) if self.stopped == AT_MOST else (wanted,)
         wide = max(one.half_width for one in self.comparisons)
         ends = {
-            PRECISE: f"which is enough: nobody new is let in ({total:,} people)",
-            AT_MOST: f"and the most people that are wanted have come ({total:,})",
+            PRECISE: f"which is enough: {_NOBODY} ({total:,} people)",
+            AT_MOST: f"and the most people that are wanted have come ({total:,}): {_NOBODY}",
             None: f"± {self.half_width:g} is wanted, and {total:,} of at most {self.at_most:,} "
             "people have completed the study",
         }
@@ -166,6 +177,49 @@ def precision(study: Study, people: Sequence[PersonMeans], taken: int) -> Precis
     )
 
 
+def too_few_people(study: Study, length: float | None) -> list[str]:
+    """Why `at_most` people cannot make a study as precise as is wanted, if they cannot.
+
+    Args:
+        study: As it is run.
+        length: Of the scale, in points; none if it has no ends.
+    """
+    wanted = study.design.allocation
+    if wanted.kind != "precision":
+        return []
+    assert wanted.half_width is not None
+    cells, at_most = len(study.cells), wanted.at_most or sum(study.targets.values())
+    needed = wanted.at_least * cells
+    if at_most < needed:
+        return [
+            f"allocation: at most {at_most:,} people are let in, but nothing is said before each "
+            f"of {cells:,} cells has {wanted.at_least:,} (at_least), {needed:,} in all: it cannot "
+            "stop by precision. Raise at_most, or lower at_least."
+        ]
+    contrasts = _between(study) or [("", np.full(cells, 1 / cells))]
+    each = np.full(cells, at_most / cells)
+    reach = max(
+        float(
+            sequence_reach(
+                weights,
+                each,
+                np.ones(cells),
+                planned=_PLANNED * np.count_nonzero(weights),
+                confidence=1 - (1 - CONFIDENCE) / len(contrasts),
+            )
+        )
+        for _, weights in contrasts
+    )
+    alike = wanted.half_width / reach
+    if length is None or alike >= _ALIKE * length:
+        return []
+    return [
+        f"allocation: with at most {at_most:,} people ± {wanted.half_width:g} is reached only if "
+        f"people's means have a standard deviation of {number(alike, 2)} points or less, which is "
+        f"little on a scale of {length:g}. Raise at_most or half_width, or it will stop before that."
+    ]
+
+
 @dataclass(frozen=True)
 class _Contrast:
     """Weights of the cells, and the values of people in each."""
@@ -186,18 +240,13 @@ class _Contrast:
 def _contrasts(
     study: Study, people: Sequence[PersonMeans], cells: Sequence[str]
 ) -> list[_Contrast]:
-    what = compared(study.design)
-    levels = {cell.name: cell.levels.get(what) for cell in study.cells}
-    between = list(dict.fromkeys(level for level in levels.values() if level is not None))
-    if len(between) > 1:
+    between = _between(study)
+    if between:
         values = tuple(_of(people, cell, None) for cell in cells)
-        return [
-            _Contrast(f"{a} − {b}", _mean_of(levels, a) - _mean_of(levels, b), values)
-            for a, b in combinations(between, 2)
-        ]
+        return [_Contrast(name, weights, values) for name, weights in between]
     evenly = np.full(len(cells), 1 / len(cells))
     agents = sorted({agent for one in people for agent in one.agents})
-    if what == AGENT and len(agents) > 1:
+    if compared(study.design) == AGENT and len(agents) > 1:
         pairs = combinations(agents, 2)
         made = [
             _Contrast(f"{a} − {b}", evenly, tuple(_of(people, cell, (a, b)) for cell in cells))
@@ -205,6 +254,17 @@ def _contrasts(
         ]
         return [one for one in made if one.n.min() > 1]
     return [_Contrast("mean", evenly, tuple(_of(people, cell, None) for cell in cells))]
+
+
+def _between(study: Study) -> list[tuple[str, Floats]]:
+    """Differences of levels that different people meet, and weights of the cells in each."""
+    what = compared(study.design)
+    levels = {cell.name: cell.levels.get(what) for cell in study.cells}
+    between = dict.fromkeys(level for level in levels.values() if level is not None)
+    return [
+        (f"{a} − {b}", _mean_of(levels, a) - _mean_of(levels, b))
+        for a, b in combinations(between, 2)
+    ]
 
 
 def _of(people: Sequence[PersonMeans], cell: str, pair: tuple[str, str] | None) -> Floats:

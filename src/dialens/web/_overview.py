@@ -37,6 +37,7 @@ def overview_routes(desk: Desk) -> APIRouter:
             seen=seen,
             waves=waves,
             precision=() if known is None else known.sentences,
+            state_of=str if known is None else known.state_of,
             stands=stands(desk, known),
             does=_DOES,
             why=KINDS,

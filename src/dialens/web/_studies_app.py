@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated
 
 from fastapi import Depends, FastAPI, Request
-from fastapi.responses import JSONResponse, RedirectResponse, Response
+from fastapi.responses import RedirectResponse, Response
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
@@ -16,10 +16,11 @@ from starlette.routing import BaseRoute, Mount, Route
 
 from dialens.base import DialensError
 from dialens.studies import Study
-from dialens.studies.store import Store
+from dialens.studies.store import Store, StoreUnavailable
 from dialens.studies.texts import Texts
 from dialens.web._cookies import CookieJar, Login, LoginScope
 from dialens.web._guard import Guard, security_headers
+from dialens.web._health import add_health, log_unavailable
 from dialens.web._login import HOME, STEER, SentToLogin, login_of, login_routes, to_login
 from dialens.web._pages import Templates
 from dialens.web._password import Password
@@ -140,6 +141,7 @@ def _index_app(index: Index) -> FastAPI:
     )
     app.include_router(login_routes(index))
     _add_pages(app, index)
+    add_health(app, [site.store for site in index.sites], {})
     add_assets(app)
     _add_handlers(app, index)
     app.add_middleware(Guard, headers=security_headers())
@@ -156,12 +158,6 @@ def _add_pages(app: FastAPI, index: Index) -> None:
             "studies", listed=listed, ticket=index.cookies.ticket(STEER, login.session)
         )
 
-    @app.get("/healthz", include_in_schema=False)
-    def healthz() -> JSONResponse:
-        for site in index.sites:
-            site.store.study(site.study.hash)
-        return JSONResponse({"status": "ok"})
-
 
 def _add_handlers(app: FastAPI, index: Index) -> None:
     def refused(request: Request, error: HTTPException) -> Response:
@@ -170,8 +166,14 @@ def _add_handlers(app: FastAPI, index: Index) -> None:
         message = "Please open the address that you were sent." if missing else str(error.detail)
         return index.researcher_pages.sorry(title, message, error.status_code)
 
+    def unavailable(request: Request, error: DialensError) -> Response:
+        log_unavailable(request.url.path, error)
+        message = "The database does not answer. Please try again in a moment."
+        return index.researcher_pages.sorry("This did not work", message, 503)
+
     def unknown(request: Request, error: Exception) -> Response:
         return to_login(index)
 
     app.exception_handler(HTTPException)(refused)
+    app.exception_handler(StoreUnavailable)(unavailable)
     app.add_exception_handler(SentToLogin, unknown)

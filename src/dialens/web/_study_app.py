@@ -16,6 +16,7 @@ from dialens.studies.store import EventError, StoreUnavailable
 from dialens.web._api import api_routes
 from dialens.web._desk import Desk, Platform
 from dialens.web._guard import BODY_SECONDS, MOST_BYTES, Guard, security_headers
+from dialens.web._health import add_health, log_unavailable
 from dialens.web._kiosk import kiosk_routes
 from dialens.web._login import HOME, SentToLogin, login_routes, to_login
 from dialens.web._pages import ASSETS, LOST, asset
@@ -84,7 +85,7 @@ def study_app(
     app.include_router(researcher_routes(desk))
     app.include_router(researcher_preview(desk))
     app.include_router(api_routes(site, watch))
-    _add_health(app, site)
+    add_health(app, [site.store], {"study": site.study.name})
     add_assets(app)
     add_media(app, lambda: site)
     _add_handlers(app, site)
@@ -119,13 +120,6 @@ async def not_refused(request: Request) -> None:
     refusal = request.scope.get("dialens.refusal")
     if refusal is not None:
         raise refusal
-
-
-def _add_health(app: FastAPI, site: Site) -> None:
-    @app.get("/healthz", include_in_schema=False)
-    def healthz() -> JSONResponse:
-        site.store.study(site.study.hash)
-        return JSONResponse({"status": "ok", "study": site.study.name})
 
 
 def add_assets(app: FastAPI) -> None:
@@ -169,6 +163,7 @@ def _add_handlers(app: FastAPI, site: Site) -> None:
         return page
 
     def unavailable(request: Request, error: DialensError) -> Response:
+        log_unavailable(address_below(request), error)
         return refused(request, Refusal(503, "unavailable", {"retry-after": "5"}))
 
     def unreadable(request: Request, error: Exception) -> Response:

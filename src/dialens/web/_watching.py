@@ -7,6 +7,7 @@ from typing import Any
 
 import polars as pl
 
+from dialens.agents import KINDS
 from dialens.analysis.bias import FLAGS, flag_raters, study_data
 from dialens.studies import Study
 from dialens.studies.export import tables
@@ -18,6 +19,7 @@ from dialens.studies.store import (
     Times,
     last_failures,
     replies_by_agent,
+    without_replies,
 )
 
 _FRESH = timedelta(seconds=10)
@@ -59,6 +61,7 @@ class Overview:
         agents: How agents do that participants talk with (`frames.replies_by_agent`).
         failures: Their newest failures.
         ends: How many did not agree, were screened out, or withdrew.
+        silent: Where people completed and no agent ever answered, a sentence each.
     """
 
     at: datetime
@@ -71,6 +74,7 @@ class Overview:
     agents: list[dict[str, Any]] = field(default_factory=list)
     failures: list[dict[str, Any]] = field(default_factory=list)
     ends: tuple[EarlyEnd, ...] = ()
+    silent: list[str] = field(default_factory=list)
 
 
 class Watch:
@@ -99,6 +103,7 @@ class Watch:
         ratings, questions, _ = tables(answers, self._shown)
         checks = questions.filter(pl.col("question").str.starts_with("check_"))
         talking = ConversationStore(self._store.database)
+        said = talking.exchanges_frame(self._study)
         failed = talking.failures_frame(self._study)
         return Overview(
             now,
@@ -108,9 +113,10 @@ class Watch:
             raters_of(ratings, questions),
             checks.height,
             checks.filter(pl.col("answer") == "failed").height,
-            replies_by_agent(talking.exchanges_frame(self._study), failed),
+            replies_by_agent(said, failed),
             list(last_failures(failed)),
             self._store.early_ends(self._study),
+            without_replies(said, failed, KINDS),
         )
 
 

@@ -21,6 +21,7 @@ from tests.studies.store.people import NOON, arrive, given, register
 
 @pytest.fixture
 def database(tmp_path: Path) -> Path:
+    (tmp_path / "here").mkdir()
     return tmp_path / "here" / "study.db"
 
 

@@ -37,6 +37,9 @@ def test_a_code_leads_to_its_owner(store: Store, study: Study, operating: Operat
     anna, _ = take(store, study, "anna"), take(store, study, "ben")
     code = code_of(store, anna.token)
     (holder,) = operating.code_holders(f" {code.lower()} ")
+    for between in (" ", "-", " \u2013 "):
+        typed = between.join(code[at : at + 4] for at in range(0, len(code), 4))
+        assert operating.code_holders(typed) == (holder,)
     assert (holder.participant, holder.cell) == (anna.participant, "all")
     assert (holder.state, holder.study, holder.version) == ("completed", "tea", "1")
     # Consent, what to do, six items: eight screens of ten seconds.

@@ -391,7 +391,7 @@ def test_the_wrong_key_is_refused(url: str, store: Store) -> None:
 
 def test_the_key_lies_beside_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(KEY_VARIABLE, raising=False)
-    place = tmp_path / "in" / "study.db"
+    place = tmp_path / "study.db"
     with Store.open(f"sqlite:///{place}") as store:
         came = arrive(store, register(store), "worker-77")
     key = place.with_name("study.db.key")

@@ -19,6 +19,7 @@ RETRY = RetryPolicy(
 )
 """How often is the agent's own setting (`attempts`)."""
 
+_BROKEN = (500, 501)
 _SECRET = re.compile(r"(?i)\b(?:[srp]k-[\w*.-]{6,}|bearer\s+\S+)")
 
 
@@ -272,6 +273,8 @@ def refused(response: httpx.Response, raw: bytes, model: str, *, secret: str = "
             "tokens_per_minute, or use fewer --workers.",
             "busy",
         )
+    elif status in _BROKEN:
+        error = AgentError(f"{host} failed ({status}): {said}. Try later.", "failed")
     elif status >= 500 or status in RETRY.statuses:
         error = AgentError(f"{host} has trouble of its own ({status}): {said}. Try later.", "busy")
     elif 300 <= status < 400:

@@ -51,6 +51,9 @@ def restore(
 ) -> None:
     """Put a backup of SQLite where the study is served from; nothing is overwritten.
 
+    It holds what people gave. The study's folder (study.yaml and its files) has to be there, as it
+    was when it was served: data of another study are refused.
+
     A backup of PostgreSQL is restored by pg_restore --no-owner --dbname=DATABASE FILE, into a
     database that is empty.
 
@@ -59,12 +62,18 @@ def restore(
       dialens study restore backups/monday.db anchoring --key study.db.key
     """
     with studies_extra():
-        from dialens.studies import study_file
-        from dialens.studies.store import Store
+        from dialens.studies import load_study, study_file
+        from dialens.studies.store import Store, check_belongs
         from dialens.studies.store import restore as put_back
+    if not (study.is_file() or (study / "study.yaml").is_file()):
+        raise DialensError(
+            f"{study} holds no study file, and a backup holds only what people gave. Copy the "
+            "study's folder (study.yaml and its files) there first."
+        )
     target = study_file(study).parent / DATABASE
     if key is not None and not key.is_file():
         raise DialensError(f"{key} does not exist.")
+    check_belongs(file, load_study(study), study_file(study))
     put_back(file, target, key=key)
     print(f"{shown(file)} is restored; go on with: dialens study serve {shown(study)}")
     with Store.open(f"sqlite:///{target}", create=False) as store:

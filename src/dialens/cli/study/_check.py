@@ -1,20 +1,24 @@
 """`dialens study check`: what a study asks of people and costs, before anyone is paid."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dialens.base import counted
+from dialens.base import DialensError, counted
 from dialens.cli._options import Seed
-from dialens.cli._terminal import plain_console, plain_table
+from dialens.cli._terminal import plain_table, print_whole
 from dialens.cli.study._extra import studies_extra
 
 if TYPE_CHECKING:
+    from dialens.agents import Agent
     from dialens.studies import Study, StudyEstimate
 
 _MOST_CELLS = 24
 _SCREENS = 8
+_SAID = "Hello, how are you?"
+_MOST_CHARACTERS = 120
 
 
 def check(
@@ -32,27 +36,38 @@ def check(
             help="How many of a participant's screens to print; none if not given, 8 with --cell.",
         ),
     ] = None,
+    ask: Annotated[
+        bool,
+        typer.Option(
+            "--ask", help="Say one short message to each agent; services charge for the answer."
+        ),
+    ] = False,
     seed: Seed = 0,
 ) -> None:
     """Check a study file, and say how long it takes, what it costs and what is left to mend.
 
     Errors name the line, the key and the remedy. `study preview` shows the screens; --screens
-    prints some of them here.
+    prints some of them here. Agents of a study with conversations are made, and asked nothing;
+    --ask says one short message to each, and ends with 1 if one of them does not answer.
 
     [bold]Examples[/]
 
       dialens study check anchoring
+      dialens study check three-bots --ask
       dialens study check anchoring/study.yaml --cell anchor=both,layout=separate --screens 12
     """
     with studies_extra():
         from dialens.studies import estimate, holds, load_study, preview, study_file
+        from dialens.web import open_agents
     loaded = load_study(study)
     estimated = estimate(loaded, seed=seed)
     chosen = loaded.cell(cell).name if cell else loaded.cells[0].name
     design = loaded.design
-    agents = None
+    agents: Mapping[str, Agent] = {}
     if design.conversations is not None:
-        agents = _agents(loaded, study_file(study).parent)
+        agents = open_agents(loaded, study_file(study).parent)
+    elif ask:
+        raise DialensError("--ask: nobody talks with an agent in this study; leave it out.")
     longest = max(cell.minutes for cell in estimated.cells)
     paid = f"; cost {estimated.cost:,.2f} {estimated.currency} with fees" if estimated.cost else ""
     if estimated.hourly is not None:
@@ -71,8 +86,8 @@ def check(
     )
     if len(loaded.languages) > 1:
         print(f"Languages: {', '.join(loaded.languages)}")
-    if agents is not None:
-        print(agents)
+    if agents and not ask:
+        print(_agents(loaded))
     _cells(estimated)
     for number, (name, wave) in enumerate(design.waves.items(), start=2):
         longest = max(cell.minutes for cell in estimate(loaded, seed=seed, wave=number).cells)
@@ -85,17 +100,35 @@ def check(
     if most:
         print(f"\nA participant in {chosen} (seed {seed}):\n")
         print("\n".join(preview(loaded, chosen, seed=seed, most=most)))
+    if ask and not _all_answer(agents, seed):
+        raise typer.Exit(1)
 
 
-def _agents(study: "Study", folder: Path) -> str:
-    """Which agents there are, once each of them could be opened; none is asked anything."""
-    from dialens.web import open_agents
-
-    opened = open_agents(study, folder)
+def _agents(study: "Study") -> str:
+    """Which agents there are, none of which was asked anything."""
     talks = study.design.conversations
     assert talks is not None
-    names = [f"{agent.name} ({agent.agent})" for agent in talks.agents if agent.name in opened]
-    return f"Agents, all of which can be opened: {', '.join(names)}"
+    names = ", ".join(f"{agent.name} ({agent.agent})" for agent in talks.agents)
+    return f"Agents: {names}. They were not asked whether they answer: --ask does."
+
+
+def _all_answer(agents: Mapping[str, "Agent"], seed: int) -> bool:
+    """Say one message to each agent, and print what came back; whether all answered."""
+    from dialens.agents import AgentError, Message
+
+    well = True
+    for name, agent in agents.items():
+        try:
+            reply = agent.reply([Message("partner", _SAID)], seed=seed)
+        except AgentError as error:
+            well = False
+            print(f"! {name} did not answer: {error}")
+            continue
+        text = " ".join(reply.text.split())
+        short = text if len(text) <= _MOST_CHARACTERS else f"{text[:_MOST_CHARACTERS]}…"
+        cost = "" if reply.cost is None else f", for {reply.cost:.4f}"
+        print(f"{name} answered {_SAID!r} after {reply.seconds:.1f} s{cost}: {short}")
+    return well
 
 
 def _cells(estimate: "StudyEstimate") -> None:
@@ -103,6 +136,6 @@ def _cells(estimate: "StudyEstimate") -> None:
     for cell in estimate.cells[:_MOST_CELLS]:
         numbers = (cell.target, cell.screens, cell.ratings)
         table.add_row(cell.cell, *map(str, numbers), f"{cell.minutes:.0f}")
-    plain_console().print(table)
+    print_whole(table)
     if len(estimate.cells) > _MOST_CELLS:
         print(f"… and {len(estimate.cells) - _MOST_CELLS} more cells.")

@@ -29,6 +29,7 @@ def code(
     """Say whose completion code it is, when they finished, and whether they were paid.
 
     A code that nobody got was made up, or belongs to another study. Ends with 1 if there is one.
+    Case, spaces and dashes do not count.
 
     [bold]Examples[/]
 
@@ -42,6 +43,9 @@ def code(
     unknown = []
     with Store.open(database_of(study, db), create=False) as store:
         operating = OperationStore(store, "command")
+        whole = "".join(codes)
+        if not any(map(operating.code_holders, codes)) and operating.code_holders(whole):
+            codes = [whole]  # one code, typed with spaces
         for entry in codes:
             holders = operating.code_holders(entry)
             if paid or unpaid:

@@ -98,7 +98,16 @@ def _invite(study: Path, db: str | None, named: str, url: str | None, output: Pa
         found = OperationStore(store, "command").returning(record.hash, wave, now=datetime.now(UTC))
         made, unknown = wave_invitations(running, store.secrets, url, found)
     _give(made, output)
+    more = "more " if made else ""
+    alone = (
+        f"{counted(unknown, f'{more}person is', f'{more}people are')} known by the browser alone: "
+        "they can come back in it, and cannot be written to."
+    )
     if output is None:
+        if not made:
+            print(f"There is nobody to invite to wave {wave}.", file=sys.stderr)
+        if unknown:
+            print(alone, file=sys.stderr)  # the list alone goes into a pipe
         return
     print(
         f"{shown(output)}: {counted(len(made), 'person', 'people')} to invite to wave {wave} of "
@@ -110,10 +119,7 @@ def _invite(study: Path, db: str | None, named: str, url: str | None, output: Pa
     if running.design.recruiter.kind == "prolific":
         print("On Prolific, make another study with these ids as its custom allow list.")
     if unknown:
-        print(
-            f"{counted(unknown, 'more person is', 'more people are')} known by the browser alone: "
-            "they can come back in it, and cannot be written to."
-        )
+        print(alone)
 
 
 def _give(made: Sequence[Mapping[str, str]], output: Path | None) -> None:

@@ -123,7 +123,7 @@ def _say_addresses(studies: Sequence["Study"], address: str) -> None:
 def _ready(study: Path, url: str, *, unfinished: bool) -> "Study":
     """Open everything that serving a study needs, and say where it differs from its file."""
     from dialens.studies import check_finished, load_study, study_file
-    from dialens.studies.store import Store
+    from dialens.studies.store import Store, StoreUnavailable
     from dialens.web import open_agents, unserved_versions
 
     loaded = load_study(study)
@@ -131,6 +131,14 @@ def _ready(study: Path, url: str, *, unfinished: bool) -> "Study":
         check_finished(study)
     open_agents(loaded, study_file(study).parent)
     with Store.open(url) as store:
+        try:
+            store.database.try_writing()
+        except StoreUnavailable as error:
+            raise DialensError(
+                f"{url.rpartition('@')[2]}: nothing can be written there, so no answer could be "
+                f"stored. {error} Check the rights of the file and its folder, and that the file "
+                "system is neither full nor read-only."
+            ) from error
         record = store.register(loaded, now=datetime.now(UTC))
         for line in unserved_versions(store, loaded, study_file(study).parent):
             print(f"! {line}")

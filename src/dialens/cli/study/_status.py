@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from dialens.cli._terminal import plain_console, plain_table
+from dialens.cli._terminal import plain_table, print_whole
 from dialens.cli.study._database import (
     AllVersionsOption,
     DatabaseOption,
@@ -17,6 +17,7 @@ from dialens.cli.study._database import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from dialens.studies import Precision
     from dialens.studies.store import CellProgress, Store, StudyRecord, WaveProgress
 
 _MOST_SCREENS = 10
@@ -51,17 +52,27 @@ def status(
 
 
 def _show(store: "Store", record: "StudyRecord") -> None:
+    from dialens.studies.store import StoreUnavailable
+
     now = datetime.now(UTC)
-    store.expire(record.hash, now=now)
+    stale = ""
+    try:
+        store.expire(record.hash, now=now)
+    except StoreUnavailable as error:  # whoever can only read it sees it as it is
+        stale = f"Who left is still counted as live, since nothing can be written. {error}"
     cells = store.progress(record.hash)
     left = store.dropout(record.hash).filter(pl.col("left") > 0)
     times = store.times(record.hash)
     ends = store.early_ends(record.hash)
-    agents = _agents(store, record.hash)
+    silent, agents = _agents(store, record.hash)
     wanted, done = sum(c.target for c in cells), sum(c.completed for c in cells)
     print(f"{record.name}, version {record.version}: {done:,} of {wanted:,} completed")
-    _cells(cells)
+    for line in silent:
+        print(f"! {line}")
+    if stale:
+        print(f"! {stale}")
     precision = store.precision(record.hash)
+    _cells(cells, precision)
     for sentence in () if precision is None else precision.sentences:
         print(sentence)
     for wave in store.waves(record.hash, now=now):
@@ -85,13 +96,15 @@ def _show(store: "Store", record: "StudyRecord") -> None:
         print(f"… and at {left.height - _MOST_SCREENS} more screens.")
 
 
-def _agents(store: "Store", study: str) -> list[str]:
-    """How each agent did that participants talk with."""
-    from dialens.studies.store import ConversationStore, replies_by_agent
+def _agents(store: "Store", study: str) -> tuple[list[str], list[str]]:
+    """Where people completed without a reply; how each agent did that participants talk with."""
+    from dialens.agents import KINDS
+    from dialens.studies.store import ConversationStore, replies_by_agent, without_replies
 
     talking = ConversationStore(store.database)
+    said, failed = talking.exchanges_frame(study), talking.failures_frame(study)
     lines = []
-    for agent in replies_by_agent(talking.exchanges_frame(study), talking.failures_frame(study)):
+    for agent in replies_by_agent(said, failed):
         median = agent["median_seconds"]
         took = "" if median is None else f", median {median:.1f} s"
         reasons = ", ".join(f"{n:,} {reason}" for reason, n in agent["failures"].items())
@@ -100,7 +113,7 @@ def _agents(store: "Store", study: str) -> list[str]:
             f"{agent['replies']:,} replies{took}; "
             + (f"failures: {reasons}" if reasons else "no failures")
         )
-    return lines
+    return without_replies(said, failed, KINDS), lines
 
 
 def _wave(wave: "WaveProgress") -> str:
@@ -118,12 +131,13 @@ def _wave(wave: "WaveProgress") -> str:
     )
 
 
-def _cells(cells: "Sequence[CellProgress]") -> None:
+def _cells(cells: "Sequence[CellProgress]", precision: "Precision | None") -> None:
     table = plain_table(
         "cell", "state", numbers=("wanted", "completed", "live", "expired", "restarted", "excluded")
     )
     for cell in cells:
         left = (cell.expired, cell.restarted, cell.excluded)
         counts = (cell.target, cell.completed, cell.live, *left)
-        table.add_row(cell.cell, cell.state, *map(str, counts))
-    plain_console().print(table)
+        state = cell.state if precision is None else precision.state_of(cell.state)
+        table.add_row(cell.cell, state, *map(str, counts))
+    print_whole(table)

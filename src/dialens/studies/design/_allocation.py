@@ -32,7 +32,8 @@ class Allocation(Section):
     """With `precision`: people in all, whatever is known then; the sum of `targets` if not
     given. `targets` are the most that a cell takes."""
     at_least: int = Setting(default=10, ge=5, le=1000)
-    """With `precision`: people in each cell before anybody looks."""
+    """With `precision`: people in each cell before anybody looks; 5 or more, since intervals from
+    fewer do not hold what they promise."""
 
     @model_validator(mode="after")
     def _is_whole(self) -> Self:

@@ -1,10 +1,10 @@
 from ._activity import EVENT_KINDS, Event
-from ._backup import Backup, back_up, restore
+from ._backup import Backup, back_up, check_belongs, restore
 from ._changes import CHANGES, Change
 from ._conversations import LEASE_S, ConversationStore
 from ._figures import CellProgress, EarlyEnd, Times
 from ._forget import Forgotten
-from ._frames import EXCHANGES, last_failures, replies_by_agent
+from ._frames import EXCHANGES, last_failures, replies_by_agent, without_replies
 from ._histories import History, ScreenVisit, histories
 from ._messages import AgentFailure, AgentReply, Lease, ParticipantMessage
 from ._operating import OperationStore
@@ -98,6 +98,7 @@ __all__ = [
     "WaveProgress",
     "WrongKey",
     "back_up",
+    "check_belongs",
     "histories",
     "last_failures",
     "participants",
@@ -106,4 +107,5 @@ __all__ = [
     "sessions",
     "settings",
     "studies",
+    "without_replies",
 ]

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from sqlalchemy import URL
 
-from dialens.base import DialensError, atomic_file, first_line
+from dialens.base import DialensError, atomic_file, first_line, listed
+from dialens.studies._study import Study
 from dialens.studies.store._database import database_url
 from dialens.studies.store._keys import FINGERPRINT
 from dialens.studies.store._problems import WrongKey
@@ -91,6 +92,33 @@ def restore(file: Path, database: Path, *, key: Path | None) -> None:
         with atomic_file(beside) as scratch:
             scratch.chmod(0o600)
             scratch.write_bytes(key.read_bytes())
+
+
+def check_belongs(file: Path, study: Study, place: Path) -> None:
+    """Refuse a backup that holds nothing of a study as its file defines it.
+
+    Args:
+        file: What `back_up` made.
+        study: That is to go on with it.
+        place: Where its file is.
+    """
+    if not file.is_file():
+        raise DialensError(f"{file} does not exist.")
+    reading = sqlite3.connect(f"{file.resolve().as_uri()}?mode=ro", uri=True)
+    try:
+        held = reading.execute("SELECT name, version, hash FROM studies ORDER BY id").fetchall()
+    except sqlite3.DatabaseError as error:
+        raise DialensError(f"{file} is not a backup of a study: {first_line(error)}.") from error
+    finally:
+        reading.close()
+    if study.hash in {known for _, _, known in held}:
+        return
+    holds = listed([f"{name}, version {version}" for name, version, _ in held]) or "no study"
+    raise DialensError(
+        f"{file} holds {holds}. {place} is {study.name}, version {study.design.version}, and "
+        "defines another study than people took. Copy the study's folder (study.yaml and its "
+        "files) as it was served there first; nothing is restored."
+    )
 
 
 def _check_key(copy: Path, backup: Path, key: Path) -> None:

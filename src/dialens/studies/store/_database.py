@@ -4,6 +4,7 @@ SQLite: write-ahead log, fsync at every commit, one writer at a time from the fi
 (`BEGIN IMMEDIATE`). PostgreSQL: row locks, synchronous commit. What was deleted is overwritten.
 """
 
+import os
 import sqlite3
 import threading
 from collections.abc import Iterator
@@ -21,6 +22,7 @@ from dialens.studies.store._postgresql import DRIVER, DRIVERS, postgresql_engine
 from dialens.studies.store._problems import StoreUnavailable
 
 _WAIT_S = 30
+_MAGIC = b"SQLite format 3\0"
 _READING = "dialens_reading"
 # Any number will do, as long as every dialens takes the same.
 _MIGRATION_LOCK = 7_305_808_868_224_117
@@ -71,6 +73,12 @@ class Database:
                         text("SELECT pg_advisory_xact_lock(:key)"), {"key": _MIGRATION_LOCK}
                     )
                 migrations.upgrade(connection)
+        except DBAPIError as error:
+            self.close()
+            raise DialensError(
+                f"{self.engine.url.render_as_string()} is damaged, or not the database of a study "
+                f"({first_line(error.orig or error)}). Put a backup back: dialens study restore."
+            ) from error
         except BaseException:
             self.close()
             raise
@@ -102,6 +110,20 @@ class Database:
             chosen = connection.execution_options(**{_READING: True}, **level)
             with chosen.begin():
                 yield chosen
+
+    def try_writing(self) -> None:
+        """Write something, and wait for the disk, to see that answers could be stored.
+
+        Raises:
+            StoreUnavailable: Nothing can be written now.
+        """
+        once = text(
+            "INSERT INTO settings (name, value) VALUES ('tried', :mark) "
+            "ON CONFLICT (name) DO UPDATE SET value = excluded.value"
+        )
+        with self.writing() as connection:
+            # Another value each time: SQLite does not write what is there already.
+            connection.execute(once, {"mark": os.urandom(8).hex()})
 
     def scrub(self) -> None:
         """Leave nothing of deleted rows in SQLite's log; what PostgreSQL keeps, vacuum takes."""
@@ -157,13 +179,42 @@ def _sqlite(url: URL, *, create: bool) -> Engine:
                 f"{path} does not exist. Name the database the study was served from, or serve it."
                 f"{there}"
             )
-        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.parent.is_dir():
+            raise DialensError(
+                f"The folder {path.parent} for the database {path.name} does not exist. Make it, "
+                "or name another."
+            )
         path.touch(mode=0o600)  # people's answers; the log beside it takes the same mode
-    engine = create_engine(
-        url, connect_args={"timeout": _WAIT_S}, pool_size=8, max_overflow=64, pool_timeout=_WAIT_S
-    )
+    _check_is_sqlite(path)
+    options: dict[str, Any] = {"connect_args": {"timeout": _WAIT_S}}
+    if _is_frozen(path):
+        # Without a log beside it, which nobody could make, SQLite reads it only when told so.
+        address = f"{path.resolve().as_uri()}?immutable=1"
+        options = {"creator": lambda: sqlite3.connect(address, uri=True, check_same_thread=False)}
+    engine = create_engine(url, **options, pool_size=8, max_overflow=64, pool_timeout=_WAIT_S)
     _prepare(engine)
     return engine
+
+
+def _is_frozen(path: Path) -> bool:
+    """Whether a file lies where nothing can be written, and no server has it open."""
+    can = {"effective_ids": os.access in os.supports_effective_ids}
+    writable = os.access(path, os.W_OK, **can) and os.access(path.parent, os.W_OK, **can)
+    return not writable and not Path(f"{path}-wal").exists()
+
+
+def _check_is_sqlite(path: Path) -> None:
+    """Refuse a file that is something else; an empty one is a database without tables."""
+    try:
+        with path.open("rb") as file:
+            begins = file.read(len(_MAGIC))
+    except OSError as error:
+        raise DialensError(f"{path} cannot be read: {error.strerror or error}.") from error
+    if begins and begins != _MAGIC:
+        raise DialensError(
+            f"{path} is not an SQLite database, so it holds no study's data. Move it away, name "
+            "another (--db sqlite:///path), or put a backup back with `dialens study restore`."
+        )
 
 
 def _prepare(engine: Engine) -> None:

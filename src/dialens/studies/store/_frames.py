@@ -1,6 +1,6 @@
 """What was collected, as tables by pseudonym: answers, events, conversations with agents."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -10,6 +10,7 @@ from sqlalchemy import ColumnElement, Connection, Select, and_, func, select
 from dialens.studies._exchange import ANSWERED, GIVEN_UP, WAITING
 from dialens.studies._paradata import PARADATA, with_grades
 from dialens.studies.store._tables import (
+    COMPLETED,
     answers,
     cells,
     events,
@@ -261,6 +262,38 @@ def replies_by_agent(said: pl.DataFrame, failed: pl.DataFrame) -> list[dict[str,
     for agent, reason, n in counts.iter_rows():
         reasons.setdefault(agent, {})[reason] = n
     return [row | {"failures": reasons.get(row["agent"], {})} for row in whole.to_dicts()]
+
+
+def without_replies(
+    said: pl.DataFrame, failed: pl.DataFrame, words: Mapping[str, str]
+) -> list[str]:
+    """Where people completed a study of conversations and no agent ever answered, a sentence each.
+
+    Args:
+        said: In the columns of `EXCHANGES`.
+        failed: In the columns of `FAILURES`.
+        words: Of each reason for which an agent fails.
+    """
+    done = said.filter(pl.col("session_state") == COMPLETED)
+    people = done.group_by("cell", "rater", maintain_order=True).agg(
+        heard=(pl.col("state") == ANSWERED).any()
+    )
+    lines = []
+    for (cell,), own in people.group_by("cell", maintain_order=True):
+        silent = own.filter(~pl.col("heard"))["rater"].to_list()
+        if not silent:
+            continue
+        theirs = failed.filter(pl.col("cell") == cell, pl.col("rater").is_in(silent))
+        counts = theirs.group_by("agent", "reason").len().sort("len", "agent", descending=True)
+        why = "; ".join(
+            f"{agent} {words.get(reason, reason)}, {n:,} ×"
+            for agent, reason, n in counts.iter_rows()
+        )
+        lines.append(
+            f"{len(silent):,} of {own.height:,} completed in {cell} without a single reply: "
+            f"{why or 'no reason is known'}."
+        )
+    return lines
 
 
 def last_failures(failed: pl.DataFrame, most: int = 5) -> Sequence[dict[str, Any]]:

@@ -178,8 +178,14 @@ def identities_frame(connection: Connection, study_id: int, secrets: Secrets) ->
     return pl.DataFrame(rows, schema=IDENTITIES, orient="row")
 
 
+_NO_DASHES = dict.fromkeys(map(ord, "-\u2010\u2011\u2012\u2013\u2014\u2212"))
+"""Whatever stands for a dash where a code was copied from."""
+
+
 def code_holders(connection: Connection, code: str) -> tuple[CodeHolder, ...]:
-    """Whose completion code it is, whatever the case it is written in."""
+    """Whose completion code it is, in whatever case, spaces and dashes it is written."""
+    bare = func.replace(func.replace(func.upper(sessions.c.code), "-", ""), " ", "")
+    wanted = "".join(code.upper().split()).translate(_NO_DASHES)
     query = (
         _last_attempts(
             select(
@@ -196,7 +202,7 @@ def code_holders(connection: Connection, code: str) -> tuple[CodeHolder, ...]:
                 participants.c.excluded_why,
             )
         )
-        .where(func.upper(sessions.c.code) == code.strip().upper())
+        .where(bare == wanted)
         .order_by(sessions.c.ended_at)
     )
     return tuple(CodeHolder(*row) for row in connection.execute(query))
