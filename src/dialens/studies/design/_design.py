@@ -51,6 +51,9 @@ _LINES_RATIO = 50
 EACH = "each"
 """Key of `targets` for every cell that is not named."""
 
+NAME = r"^[a-z0-9][a-z0-9_-]{0,59}$"
+"""What a study may be called."""
+
 Language = Annotated[str, Setting(pattern=r"^[a-z]{2,3}(-[A-Za-z0-9]+)*$", max_length=35)]
 """A language as in HTML: `en`, `pt-BR`."""
 
@@ -179,7 +182,7 @@ _Recruiter = Annotated[
 class Design(Section):
     """A rating study: what is judged, how it is asked, what is varied, and by whom."""
 
-    study: str = Setting(pattern=r"^[a-z0-9][a-z0-9_-]*$", max_length=60)
+    study: str = Setting(pattern=NAME, max_length=60)
     """The study's name: small letters, digits, hyphens."""
     version: int = Setting(default=1, ge=1)
     """Raised when what participants see changes after people took part."""
