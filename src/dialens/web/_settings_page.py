@@ -64,7 +64,7 @@ def settings_routes(desk: Desk) -> APIRouter:
     LoggedIn = Annotated[Login, Depends(desk.logged_in)]
 
     @router.get("/settings")
-    def settings(login: LoggedIn, saved: bool = False) -> Response:
+    def settings(login: LoggedIn, *, saved: bool = False) -> Response:
         return _page(desk, login, saved=saved)
 
     @router.post("/settings")

@@ -164,7 +164,11 @@ class Completion(Section):
 
 
 def _targets(value: Any) -> Any:
-    return {EACH: value} if isinstance(value, int) and not isinstance(value, bool) else value
+    if isinstance(value, dict):
+        return value
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise ValueError(f"has to be a whole number, or numbers by cell; seen: {value!r}")
+    return {EACH: value}
 
 
 _Count = Annotated[int, Setting(ge=1)]
