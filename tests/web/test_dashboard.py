@@ -91,7 +91,7 @@ def test_somebody_is_excluded_replaced_and_taken_back(make: Make, visit: Visit) 
     name = people[0][0]
     page = f"/researcher/people/{name}"
     form = {"ticket": ticket(client, page)}
-    assert "All places are taken" in visit(site).begin().html
+    assert "All places are taken" in visit(site).come().html
     refused = client.post(f"{page}/excluded", data=form | {"why": " "})
     assert (refused.status_code, "needs a reason" in refused.text) == (409, True)
     done = client.post(f"{page}/excluded", data=form | {"why": "Did not read"})

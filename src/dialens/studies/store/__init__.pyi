@@ -1,4 +1,5 @@
 from ._activity import EVENT_KINDS, Event
+from ._arrivals import no_place
 from ._backup import Backup, back_up, restore
 from ._changes import CHANGES, Change
 from ._conversations import LEASE_S, ConversationStore
@@ -100,6 +101,7 @@ __all__ = [
     "back_up",
     "histories",
     "last_failures",
+    "no_place",
     "participants",
     "replies_by_agent",
     "restore",
