@@ -309,7 +309,7 @@ def test_a_damaged_journal_is_named(scripts: tuple[AgentSpec, ...], tmp_path: Pa
         ("agents: [hred]\ntunrs: 3\n", r"plan.yaml:2: tunrs: there is no such key. Did you mean"),
         ("turns: 3\n", r"plan.yaml:1: agents: is missing"),
         ("agents:\n  - hred\n  - opnai:x\n", r"plan.yaml:3: agents.1: .*Did you mean openai"),
-        ("agents: [hred]\nturns: 1\n", r"plan.yaml:2: turns: .*greater than or equal to 2"),
+        ("agents: [hred]\nturns: 1\n", r"plan.yaml:2: turns: .*has to be 2 or more"),
         ("agents: [hred]\npartners: nobody\n", r"plan.yaml:2: partners: 'nobody' is not known"),
         ("agents:\n  - agent: hred\n    set: {a: [1]}\n", r"plan.yaml:3: agents.0.set.a"),
         ("agents:\n  - agent: hred\n    nmae: x\n", r"plan.yaml:3: agents.0.nmae: .*mean name"),

@@ -34,7 +34,7 @@ def test_new_then_check(tmp_path: Path) -> None:
         "study.yaml",
     ]
     said = run("check", str(folder), "--cell", "anchor=both,layout=separate", "--screens", "9")
-    assert "80 participants, 24,000" in said
+    assert "80 participants in 4 cells, 24,000" in said
     assert "PLEASE FILL IN" in said
     assert "rate-001-readability" in said
     assert "Standard reply:" in said
@@ -45,6 +45,14 @@ def test_a_folder_with_something_in_it_is_left_alone(tmp_path: Path) -> None:
     with pytest.raises(DialensError, match="not an empty folder"):
         run("new", "-o", str(tmp_path))
     assert [path.name for path in tmp_path.iterdir()] == ["answers.db"]
+
+
+@pytest.mark.parametrize(
+    ("folder", "name"), [("warmth", "warmth"), ("My study", "likert"), ("2024", "2024")]
+)
+def test_a_study_is_called_like_its_folder(tmp_path: Path, folder: str, name: str) -> None:
+    run("new", "-o", str(tmp_path / folder))
+    assert f"{name} can be run" in run("check", str(tmp_path / folder))
 
 
 def test_templates_are_listed() -> None:

@@ -87,19 +87,24 @@ def program(name: str, *arguments: str, within: Path) -> str:
 
 BACK = """
 source("read.R", chdir = TRUE)
+made <- c(sub("[.]csv$", "", setdiff(list.files(pattern = "[.]csv$"),
+                                     list.files(pattern = "-spss[.]csv$"))),
+          "analysed", "by_person", "value_labels")
+stopifnot(setequal(setdiff(ls(), "made"), made), is.data.frame(events), is.data.frame(answers),
+          is.factor(participants$rater), identical(levels(answers$rater), levels(ratings$rater)))
 stopifnot(inherits(participants$begun_at, "POSIXct"), inherits(changes$at, "POSIXct"),
           is.logical(participants$excluded), is.numeric(ratings$value),
-          is.character(questionnaires$answer), is.character(participants$version),
+          is.character(questionnaires$answer), is.factor(participants$version),
           attr(participants$rater, "label") == "Pseudonym of the participant",
           is.factor(analysed$layout), identical(levels(analysed$layout), c("together", "single")),
-          identical(names(answers), c("rater", unique(questionnaires$question))))
+          identical(names(by_person), c("rater", unique(questionnaires$question))))
 for (name in c("participants", "ratings", "questionnaires")) {
   table <- get(name)
   for (column in names(table)) if (inherits(table[[column]], "POSIXct"))
     table[[column]] <- sprintf("%.3f", as.numeric(table[[column]]))
   write.csv(table, paste0(name, "-back.csv"), row.names = FALSE, na = "", fileEncoding = "UTF-8")
 }
-write.csv(answers, "answers-back.csv", row.names = FALSE, na = "", fileEncoding = "UTF-8")
+write.csv(by_person, "by-person-back.csv", row.names = FALSE, na = "", fileEncoding = "UTF-8")
 labels <- value_labels[[1]]
 write.csv(data.frame(word = names(labels), value = labels), "labels-back.csv",
           row.names = FALSE, fileEncoding = "UTF-8")
@@ -131,7 +136,7 @@ def test_r_reads_what_was_written(folder: Path) -> None:
                 assert read.cast(pl.Float64).equals(column.cast(pl.Float64))
             else:
                 assert read.to_list() == column.to_list(), column.name
-    remarks = pl.read_csv(csv / "answers-back.csv", infer_schema=False)
+    remarks = pl.read_csv(csv / "by-person-back.csv", infer_schema=False)
     assert sorted(remarks["remark"].fill_null("")) == sorted(one or "" for one in REMARKS)
     assert remarks["rater"].to_list() == people["rater"].to_list()
     words = pl.read_csv(csv / "labels-back.csv")

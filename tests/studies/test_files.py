@@ -60,8 +60,11 @@ def test_a_folder_stands_for_its_study_file(tmp_path: Path) -> None:
             "instrument: magnitude",
             "instrument: {kind: magnitude, modulus: -3}",
             12,
-            "greater than 0; seen: -3",
+            "has to be more than 0; seen: -3",
         ),
+        ("title: Tea", "title: Tea\ntargets: many", 3, "a whole number, or numbers by cell; seen"),
+        ("title: Tea", "title: Tea\nrecruiter: {kind: link, reward: 1,50}", 3, "like 1.50: after"),
+        ("title: Tea", "title: Tea\nlanguage: English", 3, "a language, like en or pt-BR); seen"),
         (
             "  anchor: [none, both]",
             "  anchor:\n    - none\n    - numeric",
@@ -69,7 +72,7 @@ def test_a_folder_stands_for_its_study_file(tmp_path: Path) -> None:
             "Did you mean numerical?",
         ),
         ("  anchor: [none, both]", "  anchr: [none, both]", 14, "Did you mean anchor?"),
-        ("  anchor: [none, both]", "  layout: [together]", 14, "at least 2 items"),
+        ("  anchor: [none, both]", "  layout: [together]", 14, "needs 2 or more entries"),
         (
             "  anchor: [none, both]",
             "  layout: [single, single]",
@@ -84,10 +87,21 @@ def test_a_folder_stands_for_its_study_file(tmp_path: Path) -> None:
             14,
             "only vary between",
         ),
+        (
+            "qualities:",
+            "    - {id: c1, context: Tea?, responses: {a: Yes., b: No.}}\nqualities:",
+            9,
+            "two items are called 'c1' (the other:",
+        ),
         ("study: tea", "study: Tea Time", 1, "small letters, digits, hyphens"),
         ("  inline:", "  corpus: x\n  inline:", 3, "one of inline, file and corpus"),
         ("consent: {text: Contact me.}", "consent: {text: }", 15, "consent.text"),
-        ("qualities:\n  good:", "qualities:\n  Good One:", 10, "qualities.Good One"),
+        (
+            "qualities:\n  good:",
+            "qualities:\n  Good One:",
+            10,
+            "digits and underscores, beginning with a letter); seen: 'Good One'",
+        ),
         ("title: Tea", "title: Tea\nresume: never", 3, "Use one of: resume, restart, block"),
         ("  anchor: [none, both]", "  quality: [low, high]", 14, "column of the ratings table"),
         (
@@ -96,7 +110,7 @@ def test_a_folder_stands_for_its_study_file(tmp_path: Path) -> None:
             3,
             "annotators says how many",
         ),
-        ("title: Tea", "title: Tea\ntargets: 0", 3, "greater than or equal to 1"),
+        ("title: Tea", "title: Tea\ntargets: 0", 3, "has to be 1 or more"),
         ("title: Tea", "title: Tea\nrecruiter: {kind: mturk, rewrd: 3}", 3, "Did you mean reward?"),
         (
             "title: Tea",

@@ -20,10 +20,11 @@ from dialens.studies import (
 )
 from dialens.studies.design import Questionnaire, question_field
 from dialens.studies.export import export
-from dialens.studies.instruments import simulate, validate
+from dialens.studies.instruments import instrument, simulate, validate
 from dialens.studies.plan import plan
 from dialens.studies.simulation import Population, simulate_study
 from dialens.studies.store import Store
+from dialens.studies.texts import Texts
 
 
 def asked(**question: Any) -> Field:
@@ -43,6 +44,9 @@ MATRIX = {"kind": "matrix", "statements": {"loud": "I talk.", "calm": "I rest."}
         (BOXES, {"d": "1", "r": "1"}, ["r", "d"]),
         (BOXES, {"d": "1", "r": ""}, ["d"]),
         (BOXES, "w", ["w"]),
+        (BOXES | {"least": 0}, None, []),
+        (BOXES | {"least": 0, "required": False}, {"d": ""}, []),
+        (BOXES | {"least": 0, "other": "More"}, {"other": ""}, []),
         (BOXES | {"other": "More"}, {"d": "1", "other": " too\nlong "}, ["d", "other: too long"]),
         (BOXES | {"other": "More"}, {"other": "x"}, ["other: x"]),
         (BOXES | {"other": "More"}, ["w", "other: x"], ["w", "other: x"]),
@@ -127,6 +131,14 @@ def test_a_matrix_judges_no_reply() -> None:
     ]
     with pytest.raises(ValidationError, match="matrix is for questionnaires"):
         study_of(TEA | {"factors": {"scale": scale}})
+
+
+def test_nothing_ticked_is_an_answer_only_where_it_may_be_one_and_time_was_left() -> None:
+    none = asked(**BOXES, least=0)
+    assert validate(none, [], overdue=True) is None
+    assert validate(asked(**BOXES, required=False), []) is None
+    said = instrument("check_boxes").form(none, Texts.of("en")).help
+    assert said == "Choose all that apply. If none applies, leave all boxes empty."
 
 
 WHY = {

@@ -91,7 +91,7 @@ def test_somebody_is_excluded_replaced_and_taken_back(make: Make, visit: Visit) 
     name = people[0][0]
     page = f"/researcher/people/{name}"
     form = {"ticket": ticket(client, page)}
-    assert "All places are taken" in visit(site).begin().html
+    assert "All places are taken" in visit(site).come().html
     refused = client.post(f"{page}/excluded", data=form | {"why": " "})
     assert (refused.status_code, "needs a reason" in refused.text) == (409, True)
     done = client.post(f"{page}/excluded", data=form | {"why": "Did not read"})
@@ -184,12 +184,14 @@ def test_settings_are_changed_and_listed(site: Site, researcher: TestClient) -> 
     saved = save(
         **{
             "targets": "25",
-            "recruiter.reward": "2.5",
+            "recruiter.reward": "2,5",
             "limits.idle_minutes": "30",  # as it is
             "completion.message": "Thanks.\r\nBye.",
         }
     )
     assert saved.url.path == "/researcher/settings"
+    assert ">Saved." in saved.text
+    assert ">Saved." not in save(targets="").text  # nothing was changed
     assert sorted(changes(site)) == [
         ("dashboard", "completion.message", None, "null", '"Thanks.\\nBye."', None),
         ("dashboard", "recruiter.reward", None, "0.0", "2.5", None),
@@ -201,7 +203,7 @@ def test_settings_are_changed_and_listed(site: Site, researcher: TestClient) -> 
     save(**{f"targets.{first}": "30"})
     assert [cell.target for cell in site.store.progress(site.study.hash)] == [30, 25, 25, 25]
     for wrong, word in (
-        ({"targets": "many"}, "a whole number"),
+        ({"targets": "many"}, "has to be a whole number"),
         ({"targets": "0"}, "targets"),
         ({"targets": "9", f"targets.{first}": "8"}, "not both"),
         ({"recruiter.reward": "-1"}, "reward"),

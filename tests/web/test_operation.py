@@ -37,7 +37,7 @@ def test_targets_are_raised_while_people_take_part(make: Make, visit: Visit) -> 
     first = visit(site)
     code = first.finish(first.begin())
     late = visit(site)
-    assert "All places are taken" in late.begin().html
+    assert "All places are taken" in late.come().html
     said = call(late, "PUT", "operation", targets=2, recruiter={"reward": 2.5})
     assert said["settings"]["targets.each"] == 2
     assert said["settings"]["recruiter.reward"] == 2.5

@@ -152,11 +152,15 @@ def test_whoever_declines_leaves_no_trace(site: Site, visit: Visit) -> None:
 
 def test_a_full_study_says_so(make: Make, visit: Visit) -> None:
     site = make(tea(targets=1, factors={}, presentation={"anchor": "none"}))
-    early = visit(site)
-    early.answer(early.begin())
-    late = visit(site)
+    early, late = visit(site), visit(site)
     welcome = late.come()
+    early.answer(early.begin())
     assert "All places are taken" in late.client.post("/begin", data=welcome.hidden).text
+    assert "All places are taken" in visit(site).come().html  # at once, with nothing to click
+    assert Page(visit(site).client.get("/").text).action != "/begin"
+    named = visit(site).come("/?participant=ada")  # may have begun elsewhere
+    assert "All places are taken" in named.html
+    assert named.action == "/begin"
 
 
 def test_who_comes_back_under_block_is_not_let_in(make: Make, visit: Visit) -> None:

@@ -117,6 +117,31 @@ def test_messages_stand_beside_the_fields(file: Path, address: str, window: Wind
     assert data(file)["presentation"]["deadline"] == -3
 
 
+def test_a_name_that_is_taken_is_refused_beside_it_and_the_old_one_is_back(
+    file: Path, address: str, window: Window
+) -> None:
+    before = file.read_text("utf-8")
+    page = window(address, expected=("422",))
+    page.get_by_role("button", name="Edit", exact=True).click()
+    page.locator("summary", has_text="Qualities").click()
+    page.locator("summary", has_text="relevance").click()
+    name = page.get_by_label("Name in the data").last
+    name.fill("appropriateness")
+    page.keyboard.press("Tab")
+    refusal = page.locator("""[data-at='["qualities","relevance"]'] .error""")
+    refusal.wait_for()
+    assert "There is a qualities.appropriateness already" in refusal.inner_text()
+    assert name.input_value() == "relevance"
+    told, field = refusal.bounding_box(), name.bounding_box()
+    assert told is not None
+    assert field is not None
+    assert abs(told["y"] - field["y"]) < 200
+    page.get_by_label("Name of a new quality").fill("relevance")
+    page.keyboard.press("Enter")
+    page.get_by_text("There is a quality relevance already").wait_for()
+    assert file.read_text("utf-8") == before
+
+
 def test_a_file_saved_elsewhere_is_not_overwritten(
     file: Path, address: str, window: Window
 ) -> None:

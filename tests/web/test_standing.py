@@ -47,6 +47,11 @@ def words(*cells: CellProgress, finished: int, cost: Cost = FREE) -> str:
     return " ".join(standing(cells, NOON - 4 * HOUR, NOON, finished=finished, cost=cost).sentences)
 
 
+def test_more_than_were_wanted_are_not_so_many_of_them() -> None:
+    said = words(cell(target=4, completed=5), finished=5)
+    assert said.startswith("5 people have completed the study, 4 were wanted.")
+
+
 def test_sentences_name_people_time_and_money() -> None:
     cost = Cost(10, Decimal("1.50"), Decimal("0.50"), "GBP")
     said = words(cell(live=2), finished=5, cost=cost)  # one was excluded, and is paid all the same

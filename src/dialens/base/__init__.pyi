@@ -21,7 +21,17 @@ from ._storage import (
     sha256_file,
     take_lock,
 )
-from ._wording import capitalised, counted, duration, in_brackets, interval, listed, number, p_value
+from ._wording import (
+    capitalised,
+    counted,
+    did,
+    duration,
+    in_brackets,
+    interval,
+    listed,
+    number,
+    p_value,
+)
 from ._yaml_models import FileProblem, InvalidFile, read_yaml, validated
 
 __all__ = [
@@ -44,6 +54,7 @@ __all__ = [
     "atomic_folder",
     "capitalised",
     "counted",
+    "did",
     "did_you_mean",
     "duration",
     "first_line",

@@ -105,6 +105,20 @@ def counted(count: int, noun: str, plural: str | None = None) -> str:
     return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
 
 
+_SINGULAR = {"were": "was", "are": "is", "have": "has"}
+
+
+def did(count: int, words: str) -> str:
+    """What so many people did: the words begin with a verb as it is for several.
+
+    Examples:
+        >>> did(1, "were screened out"), did(2, "are still at it"), did(1, "withdrew")
+        ('was screened out', 'are still at it', 'withdrew')
+    """
+    verb, space, rest = words.partition(" ")
+    return (_SINGULAR.get(verb, verb) if count == 1 else verb) + space + rest
+
+
 def listed(parts: Sequence[str]) -> str:
     """Words joined as in a sentence.
 

@@ -13,6 +13,7 @@ from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
 from dialens.base._errors import DialensError, did_you_mean
+from dialens.base._plain_problems import in_plain_words
 
 _MOST_ERRORS = 8
 _DEEPEST = 60
@@ -192,12 +193,9 @@ def _said(problem: Any, where: Place, model: Any) -> str:
         hint = did_you_mean(str(seen), words)
         return f"{name}: {seen!r} is not known here. {hint}Use one of: {', '.join(words)}."
     if kind in ("value_error", "misplaced"):
-        message = str(context.get("said", context.get("error"))).strip().removesuffix(".")
-        return f"{name}: {message}."
-    message = str(problem["msg"])
-    if kind == "string_pattern_mismatch":
-        meaning = _meaning_at(model, problem["loc"])
-        message = f"this cannot be used here ({meaning})" if meaning else message
+        message = str(context.get("said", context.get("error"))).strip()
+        return f"{name}: {message if message.endswith(('.', '?')) else message + '.'}"
+    message = in_plain_words(problem, _meaning_at(model, problem["loc"]))
     shown = repr(seen) if len(repr(seen)) <= 60 else repr(seen)[:59] + "…"
     return f"{name}: {message[:1].lower()}{message[1:]}; seen: {shown}."
 

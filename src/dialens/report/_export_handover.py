@@ -10,14 +10,16 @@ import polars as pl
 from dialens.report._handover import spss_syntax
 
 _SYNTAX = ("participants", "ratings", "questionnaires")
-_SCRIPT = (*_SYNTAX, "changes")
 _QUESTIONNAIRES = {
     "question": "The question, as the study file names it",
     "answer": "What was answered; checks as passed or failed",
     "answered_at": "When the screen was submitted (UTC)",
 }
-_READ_R = """# Reads the tables of a study beside this file: source("read.R", chdir = TRUE)
-read <- function(name, types, labels) {
+_READ_R = """# Reads all tables of a study beside this file: source("read.R", chdir = TRUE)
+# Each is a data frame with the table's name; levels of factors are the same in all of them.
+# Besides: analysed, by_person, value_labels.
+study_tables <- local({
+read <- function(name, types) {
   classes <- ifelse(types == "numeric", "numeric", "character")
   table <- read.csv(paste0(name, ".csv"), colClasses = classes, na.strings = "",
                     encoding = "UTF-8", check.names = FALSE)
@@ -25,29 +27,38 @@ read <- function(name, types, labels) {
     table[[column]] <- as.POSIXct(table[[column]], format = "%Y-%m-%dT%H:%M:%OS", tz = "UTC")
   for (column in names(types)[types == "truth"])
     table[[column]] <- table[[column]] == "true"
-  for (column in names(labels))
-    attr(table[[column]], "label") <- labels[[column]]
   table
 }
+tables <- list()
+labels <- list()
 """
-_ANALYSED_R = """
-# Without people who were excluded, as dialens analyses them; factors in the order of the study.
-analysed <- ratings[!ratings$excluded, ]
-for (column in intersect(c("rater", "dialog", "agent", "quality", "version", names(levels_of)),
-                         names(analysed))) {
-  seen <- unique(analysed[[column]])
+_TOGETHER_R = """
+# Factors in the order of the study, in every table that has them.
+for (column in unique(c("rater", "dialog", "agent", "quality", "version", names(levels_of)))) {
+  seen <- unique(unlist(lapply(tables, function(table) as.character(table[[column]]))))
   known <- intersect(levels_of[[column]], seen)
-  analysed[[column]] <- factor(analysed[[column]], levels = c(known, sort(setdiff(seen, known))))
+  all <- c(known, sort(setdiff(seen, known)))
+  for (name in names(tables)) if (column %in% names(tables[[name]]))
+    tables[[name]][[column]] <- factor(tables[[name]][[column]], levels = all)
 }
+for (name in names(tables)) for (column in names(labels[[name]]))
+  attr(tables[[name]][[column]], "label") <- labels[[name]][[column]]
+
+# Without people who were excluded, as dialens analyses them.
+analysed <- droplevels(tables$ratings[!tables$ratings$excluded, ])
 
 # One row a participant, one column a question.
-once <- questionnaires[!duplicated(questionnaires[c("rater", "question")]), ]
-asked <- unique(once$question)
-answers <- data.frame(rater = unique(once$rater))
-for (question in asked) {
+once <- tables$questionnaires
+once <- once[!duplicated(once[c("rater", "question")]), ]
+by_person <- data.frame(rater = unique(once$rater))
+for (question in unique(once$question)) {
   part <- once[once$question == question, ]
-  answers[[question]] <- part$answer[match(answers$rater, part$rater)]
+  by_person[[question]] <- part$answer[match(by_person$rater, part$rater)]
 }
+c(tables, list(analysed = analysed, by_person = by_person, value_labels = value_labels))
+})
+invisible(list2env(study_tables, environment()))
+rm(study_tables)
 """
 
 
@@ -58,7 +69,11 @@ def write_export_handover(folder: Path) -> None:
         folder: The folder `csv` of an export.
     """
     book = json.loads((folder.parent / "codebook.json").read_text("utf-8"))
-    tables = {name: pl.read_parquet(folder.parent / f"{name}.parquet") for name in _SCRIPT}
+    tables = {name: pl.read_parquet(folder.parent / f"{name}.parquet") for name in _SYNTAX}
+    others = sorted({path.stem for path in folder.glob("*.csv")} - set(tables))
+    columns = {name: table.schema for name, table in tables.items()} | {
+        name: pl.read_parquet_schema(folder.parent / f"{name}.parquet") for name in others
+    }
     labels = _value_labels(book)
     shared = _shared(list(labels.values()), len(book["qualities"]))
     for name in _SYNTAX:
@@ -66,7 +81,7 @@ def write_export_handover(folder: Path) -> None:
         source, table = _on_lines(tables[name], name, folder)
         syntax = spss_syntax(table, values, name=name, told=_meanings(book, name), source=source)
         (folder / f"{name}.sps").write_text(syntax, encoding="utf-8")
-    (folder / "read.R").write_text(_read_r(book, tables, labels), encoding="utf-8")
+    (folder / "read.R").write_text(_read_r(book, columns, labels), encoding="utf-8")
 
 
 def _on_lines(table: pl.DataFrame, name: str, folder: Path) -> tuple[str, pl.DataFrame]:
@@ -120,14 +135,15 @@ def _shared(labels: Sequence[dict[float, str]], qualities: int) -> dict[float, s
 
 def _read_r(
     book: Mapping[str, Any],
-    tables: Mapping[str, pl.DataFrame],
+    tables: Mapping[str, Mapping[str, pl.DataType]],
     labels: Mapping[str, Mapping[float, str]],
 ) -> str:
     parts = [_READ_R]
-    for name, table in tables.items():
-        types = {column.name: _type(column.dtype) for column in table}
+    for name, columns in tables.items():
+        types = {column: _type(kind) for column, kind in columns.items()}
         told = {key: text for key, text in _meanings(book, name).items() if key in types}
-        parts.append(f"{name} <- read({_quoted(name)},\n  {_vector(types)},\n  {_vector(told)})\n")
+        parts.append(f"tables${name} <- read({_quoted(name)},\n  {_vector(types)})\n")
+        parts.append(f"labels${name} <- {_vector(told)}\n")
     factors = {name: list(factor["levels"]) for name, factor in book["factors"].items()}
     factors["quality"] = list(book["qualities"])
     listed = ",\n".join(
@@ -143,7 +159,7 @@ def _read_r(
     parts.append(f"\nlevels_of <- list(\n{listed}\n)\n")
     parts.append("# What the values of a quality are called, where its scale has words.\n")
     parts.append(f"value_labels <- list(\n{words}\n)\n" if words else "value_labels <- list()\n")
-    return "".join(parts) + _ANALYSED_R
+    return "".join(parts) + _TOGETHER_R
 
 
 def _type(kind: pl.DataType) -> str:

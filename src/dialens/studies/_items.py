@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from itertools import combinations
+from itertools import chain, combinations, repeat
 from pathlib import Path
 
 import polars as pl
@@ -112,7 +112,7 @@ def load_items(
         places: Where the items of the study file itself are written.
     """
     if section.corpus is not None:
-        items, written = _from_corpus(section, folder / section.corpus), {}
+        items, written, places = _from_corpus(section, folder / section.corpus), {}, ()
     else:
         entries = list(section.inline or ())
         if section.file is not None:
@@ -121,7 +121,7 @@ def load_items(
         items = [_placed(entry, section.unit, system, folder, written) for entry in entries]
     if not items:
         raise DialensError("The study has no items: there is nothing to judge.")
-    _unique(items)
+    _unique(items, places)
     return tuple(items), written
 
 
@@ -366,9 +366,13 @@ def pairs(items: Iterable[Item]) -> tuple[Item, ...]:
     return tuple(made)
 
 
-def _unique(items: Iterable[Item]) -> None:
-    seen: set[str] = set()
-    for item in items:
+def _unique(items: Iterable[Item], places: Places) -> None:
+    seen: dict[str, str] = {}
+    for item, where in zip(items, chain(places, repeat("")), strict=False):
         if item.id in seen:
-            raise DialensError(f"Two items are called {item.id!r}. Give each an id of its own.")
-        seen.add(item.id)
+            first = f" (the other: {seen[item.id]})" if seen[item.id] else ""
+            raise DialensError(
+                f"{where + ': ' if where else ''}two items are called {item.id!r}{first}. Give "
+                "each an id of its own."
+            )
+        seen[item.id] = where

@@ -12,6 +12,8 @@ from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from pathlib import Path
 
+from pydantic import BaseModel
+
 from dialens.base import DialensError, did_you_mean, validated
 from dialens.studies._types import JSON
 from dialens.studies.design import EACH, Design
@@ -245,10 +247,21 @@ def _not_operation(place: Place) -> DialensError:
             f"{name} is part of the definition, which data are collected under: change it in the "
             f"study file and raise `version`. May change at any time: {', '.join(OPERATION)}."
         )
+    # `reward` is meant as `recruiter.reward`: the last part is what people remember.
+    lasts = {way[-1]: named(way) for way in _settings()}
+    hint = f"Did you mean {lasts[name]}? " if name in lasts else did_you_mean(place[0], known)
     return DialensError(
-        f"{name}: there is no such setting. {did_you_mean(place[0], known)}"
-        f"May change at any time: {', '.join(OPERATION)}."
+        f"{name}: there is no such setting. {hint}May change at any time: {', '.join(OPERATION)}."
     )
+
+
+def _settings() -> Iterator[Place]:
+    """The settings below the sections of an operation."""
+    for section in OPERATION:
+        field = Design.model_fields.get(section)
+        usual = None if field is None else field.get_default(call_default_factory=True)
+        if isinstance(usual, BaseModel):
+            yield from ((section, key) for key in type(usual).model_fields if key != "kind")
 
 
 def _leads(way: Place, place: Place) -> bool:

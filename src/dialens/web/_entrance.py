@@ -13,7 +13,7 @@ from fastapi.responses import JSONResponse, Response
 from dialens.corpus import RATER_KINDS
 from dialens.studies import HUMAN, RATER_HEADER
 from dialens.studies.recruiters import BY_BROWSER
-from dialens.studies.store import Blocked, Session, UnknownSession
+from dialens.studies.store import Blocked, Session, UnknownSession, no_place
 from dialens.web._access import bearer_is_researcher
 from dialens.web._arrival import Arrival, arrival
 from dialens.web._coming_back import BEGIN, WAVE
@@ -53,6 +53,11 @@ class Entrance:
         visitor = visit.visitor if visit is not None else secrets.token_urlsafe(24)
         ticket = site.cookies.ticket(BEGIN, visitor)
         language = site.language(request)
+        shut = None
+        if not wants_json(request):
+            shut = no_place(site.store.database, site.study.hash, site.clock())
+        if shut is not None and came.worker is None:  # nobody whom a session may wait for
+            raise shut
         response: Response
         if wants_json(request):
             response = JSONResponse({"ticket": ticket})
@@ -60,6 +65,7 @@ class Entrance:
             response = site.pages_in(language).page(
                 "welcome",
                 ticket=ticket,
+                shut="" if shut is None else shut.reason,
                 minutes=site.minutes,
                 framed=bool(site.framed_by),
                 here=str(request.url.path) + (f"?{request.url.query}" if request.url.query else ""),

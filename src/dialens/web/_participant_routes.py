@@ -35,6 +35,11 @@ def _wrong_device(request: Request, site: Site, error: WrongDevice) -> Response:
     return _sorry(request, site, "wrong_device_title", str(error), error, "device")
 
 
+def _no_place(request: Request, site: Site, error: StudyFull) -> Response:
+    said, reason = site.pages_for(request).texts.say(error.reason), error.reason
+    return _sorry(request, site, f"{reason}_title", said, error, reason)
+
+
 def participant_routes(site: Site) -> APIRouter:
     """The addresses that participants use."""
     router = APIRouter(include_in_schema=False)
@@ -55,6 +60,8 @@ def participant_routes(site: Site) -> APIRouter:
             return pages.sorry(title, message, 403)
         except WrongDevice as error:
             return _wrong_device(request, site, error)
+        except StudyFull as error:
+            return _no_place(request, site, error)
 
     @router.post("/begin")
     def begin(request: Request, form: SentForm) -> Response:
@@ -63,8 +70,7 @@ def participant_routes(site: Site) -> APIRouter:
         except WrongDevice as error:
             return _wrong_device(request, site, error)
         except StudyFull as error:
-            said, reason = site.pages_for(request).texts.say(error.reason), error.reason
-            return _sorry(request, site, f"{reason}_title", said, error, reason)
+            return _no_place(request, site, error)
         except Blocked as error:
             said = site.pages_for(request).texts.say(error.key)
             return _sorry(request, site, "blocked_title", said, error, "blocked")

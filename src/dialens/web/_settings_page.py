@@ -64,8 +64,8 @@ def settings_routes(desk: Desk) -> APIRouter:
     LoggedIn = Annotated[Login, Depends(desk.logged_in)]
 
     @router.get("/settings")
-    def settings(login: LoggedIn) -> Response:
-        return _page(desk, login)
+    def settings(login: LoggedIn, *, saved: bool = False) -> Response:
+        return _page(desk, login, saved=saved)
 
     @router.post("/settings")
     def change(login: LoggedIn, form: SentForm) -> Response:
@@ -77,7 +77,7 @@ def settings_routes(desk: Desk) -> APIRouter:
                 desk.operating(login).operate(desk.site.study.hash, made, now=desk.now())
         except DialensError as error:
             return _page(desk, login, form=form, sorry=str(error))
-        return RedirectResponse(f"{desk.home}/settings#changes", 303)
+        return RedirectResponse(f"{desk.home}/settings?saved={str(bool(entries)).lower()}", 303)
 
     return router
 
@@ -135,7 +135,12 @@ def changed(study: Study, form: Mapping[str, str]) -> dict[str, JSON]:
 
 
 def _page(
-    desk: Desk, login: Login, *, form: Mapping[str, str] | None = None, sorry: str = ""
+    desk: Desk,
+    login: Login,
+    *,
+    form: Mapping[str, str] | None = None,
+    sorry: str = "",
+    saved: bool = False,
 ) -> Response:
     study = desk.site.running.now()
     changes: list[dict[str, Any]] = desk.records.changes_frame(desk.site.study.hash).to_dicts()
@@ -148,6 +153,7 @@ def _page(
         given=form or {},
         changes=changes[::-1][:_MOST_CHANGES],
         sorry=sorry,
+        saved=saved,
     )
 
 
@@ -159,10 +165,10 @@ def _value(label: str, text: str, kind: type[int] | type[float] | type[str]) -> 
     if kind is str:
         return text or None
     try:
-        return kind(text.strip())
+        return kind(text.strip().replace(",", ".") if kind is float else text.strip())
     except ValueError as error:
         want = "a whole number" if kind is int else "a number"
-        raise DialensError(f"{label}: this is {want}; seen: {text!r}.") from error
+        raise DialensError(f"{label}: has to be {want}; seen: {text!r}.") from error
 
 
 def _text(value: JSON) -> str:

@@ -107,6 +107,11 @@ def standing(
         missing = 0 if precision.stopped == PRECISE else missing
     live = sum(cell.live for cell in cells)
     people = f"{completed:,} of {counted(wanted, 'person has', 'people have')} completed the study"
+    if completed > wanted:
+        people = (
+            f"{counted(completed, 'person has', 'people have')} completed the study, "
+            f"{counted(wanted, 'was', 'were')} wanted"
+        )
     at_it = f", and {counted(live, 'is', 'are')} at it now" if live else ""
     sentences = [f"{people}{at_it}.", _ending(cells, began, now, finished, missing)]
     if cost.each:

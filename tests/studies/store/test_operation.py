@@ -136,6 +136,7 @@ def test_annotators_of_lists_are_operation(store: Store) -> None:
         ({"recruiter": {"kind": "prolific"}}, "recruiter.kind is part of the definition"),
         ({"hypotheses": []}, "hypotheses is for colleagues"),
         ({"target": 3}, "no such setting. Did you mean targets"),
+        ({"reward": 4}, r"no such setting. Did you mean recruiter\.reward\?"),
         ({"targets": 0}, "targets.each"),
         ({"targets": {"nowhere": 3}}, "no cell 'nowhere'"),
         ({"limits": {"idle_minutes": -1}}, "limits.idle_minutes"),

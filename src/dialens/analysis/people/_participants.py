@@ -6,7 +6,7 @@ from pathlib import Path
 
 import polars as pl
 
-from dialens.base import DialensError
+from dialens.base import DialensError, did
 
 QUESTIONS = pl.Schema(
     {
@@ -125,7 +125,11 @@ def how_far(table: pl.DataFrame) -> dict[str, int]:
         .min()
     )
     counts = dict(last.drop_nulls().group_by("session_state").len().iter_rows())
-    return {_STATES[name]: counts[at] for at, name in enumerate(order) if counts.get(at)}
+    return {
+        did(counts[at], _STATES[name]): counts[at]
+        for at, name in enumerate(order)
+        if counts.get(at)
+    }
 
 
 def _minutes(table: pl.DataFrame) -> tuple[float, float, float] | None:

@@ -75,7 +75,7 @@ def check(
     print(
         f"{loaded.name} can be run: {counted(estimated.participants, 'participant')} in "
         f"{counted(len(estimated.cells), 'cell')}, {estimated.ratings:,} ratings, up to "
-        f"{longest:.0f} minutes each{paid}."
+        f"{counted(round(longest), 'minute')} each{paid}."
     )
     for warning in estimated.warnings:
         print(f"! {warning}")

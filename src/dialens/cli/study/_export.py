@@ -97,7 +97,8 @@ def export(
         )
     if done.conversations:
         print(
-            f"{done.conversations:,} conversations, {done.failures:,} failures of agents; next: "
+            f"{counted(done.conversations, 'conversation')}, "
+            f"{counted(done.failures, 'failure', 'failures')} of agents; next: "
             f"dialens score {shown(output / 'conversations')}"
         )
     for reason, count in done.left_out.items():

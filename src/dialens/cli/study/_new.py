@@ -10,6 +10,8 @@ from dialens.cli._completion import template_names
 from dialens.cli._options import shown
 from dialens.cli.study._extra import studies_extra
 
+_FOLDER = Path("study")
+
 
 def new(
     template: Annotated[
@@ -21,12 +23,12 @@ def new(
             autocompletion=template_names,
         ),
     ] = "likert",
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write.")] = Path(
-        "study"
-    ),
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write.")] = _FOLDER,
     list_them: Annotated[bool, typer.Option("--list", help="List the templates and stop.")] = False,
 ) -> None:
     """Write a complete study to start from: the study file, its items, a schema for editors.
+
+    The study is called like its folder, where a study can be called so.
 
     [bold]Examples[/]
 
@@ -45,7 +47,7 @@ def new(
     if output.exists() and not (output.is_dir() and not any(output.iterdir())):
         raise DialensError(f"{output} exists and is not an empty folder. Name another with -o.")
     with atomic_folder(output) as scratch:
-        study = write_template(template, scratch)
+        study = write_template(template, scratch, called=_called(output))
     print(
         f"{shown(output / STUDY)}: {study.design.title} "
         f"({holds(study)}, {counted(len(study.cells), 'cell', 'cells')})\n"
@@ -53,3 +55,8 @@ def new(
         f"Fill in the contact, put in your {'items' if study.items else 'agents'}, then: "
         f"dialens study preview {shown(output)}"
     )
+
+
+def _called(folder: Path) -> str:
+    """What the folder says of the study's name; nothing if nobody chose it."""
+    return "" if folder == _FOLDER else folder.resolve().name

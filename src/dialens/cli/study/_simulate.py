@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dialens.base import DialensError, progress
+from dialens.base import DialensError, counted, did, progress
 from dialens.cli._options import Seed, shown
 from dialens.cli.study._database import DatabaseOption, StudyPath
 from dialens.cli.study._extra import studies_extra
@@ -292,8 +292,10 @@ def put_in(people: "Population") -> str:
 
 
 def _print(outcomes: dict[str, int], people: "Population", known: int) -> None:
-    counts = ", ".join(f"{count:,} {_OUTCOMES[name]}" for name, count in outcomes.items())
-    print(f"{sum(outcomes.values()):,} simulated participants came: {counts}.")
+    counts = ", ".join(
+        f"{count:,} {did(count, _OUTCOMES[name])}" for name, count in outcomes.items()
+    )
+    print(f"{counted(sum(outcomes.values()), 'simulated participant')} came: {counts}.")
     if known:
         print(f"{known:,} of them had been through before.")
     print(f"Put in: {put_in(people)}.")

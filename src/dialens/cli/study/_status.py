@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from dialens.base import counted
 from dialens.cli._terminal import plain_table, print_whole
 from dialens.cli.study._database import (
     AllVersionsOption,
@@ -66,7 +67,10 @@ def _show(store: "Store", record: "StudyRecord") -> None:
     ends = store.early_ends(record.hash)
     silent, agents = _agents(store, record.hash)
     wanted, done = sum(c.target for c in cells), sum(c.completed for c in cells)
-    print(f"{record.name}, version {record.version}: {done:,} of {wanted:,} completed")
+    many = f"{done:,} of {wanted:,} completed"
+    if done > wanted:
+        many = f"{done:,} completed, {wanted:,} wanted"
+    print(f"{record.name}, version {record.version}: {many}")
     for line in silent:
         print(f"! {line}")
     if stale:
@@ -109,8 +113,8 @@ def _agents(store: "Store", study: str) -> tuple[list[str], list[str]]:
         took = "" if median is None else f", median {median:.1f} s"
         reasons = ", ".join(f"{n:,} {reason}" for reason, n in agent["failures"].items())
         lines.append(
-            f"{agent['agent']}: {agent['talks']:,} conversations, "
-            f"{agent['replies']:,} replies{took}; "
+            f"{agent['agent']}: {counted(agent['talks'], 'conversation')}, "
+            f"{counted(agent['replies'], 'reply', 'replies')}{took}; "
             + (f"failures: {reasons}" if reasons else "no failures")
         )
     return without_replies(said, failed, KINDS), lines

@@ -1,7 +1,7 @@
 from ._allocation import Allocation, compared
 from ._anchors import anchor_value
 from ._conversations import AGENT, PAIR, Conversations, TalkingAgent, Typing
-from ._design import EACH, Design, Example, Quality, texts_of
+from ._design import EACH, NAME, Design, Example, Quality, texts_of
 from ._factors import (
     ANCHOR_VALUE,
     LANGUAGE,
@@ -37,6 +37,7 @@ __all__ = [
     "EACH",
     "LANGUAGE",
     "LIST",
+    "NAME",
     "NOTHING",
     "OWN_ANSWER",
     "PAIR",

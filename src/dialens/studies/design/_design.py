@@ -51,6 +51,9 @@ _LINES_RATIO = 50
 EACH = "each"
 """Key of `targets` for every cell that is not named."""
 
+NAME = r"^[a-z0-9][a-z0-9_-]{0,59}$"
+"""What a study may be called."""
+
 Language = Annotated[str, Setting(pattern=r"^[a-z]{2,3}(-[A-Za-z0-9]+)*$", max_length=35)]
 """A language as in HTML: `en`, `pt-BR`."""
 
@@ -161,7 +164,11 @@ class Completion(Section):
 
 
 def _targets(value: Any) -> Any:
-    return {EACH: value} if isinstance(value, int) and not isinstance(value, bool) else value
+    if isinstance(value, dict):
+        return value
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise ValueError(f"has to be a whole number, or numbers by cell; seen: {value!r}")
+    return {EACH: value}
 
 
 _Count = Annotated[int, Setting(ge=1)]
@@ -179,7 +186,7 @@ _Recruiter = Annotated[
 class Design(Section):
     """A rating study: what is judged, how it is asked, what is varied, and by whom."""
 
-    study: str = Setting(pattern=r"^[a-z0-9][a-z0-9_-]*$", max_length=60)
+    study: str = Setting(pattern=NAME, max_length=60)
     """The study's name: small letters, digits, hyphens."""
     version: int = Setting(default=1, ge=1)
     """Raised when what participants see changes after people took part."""

@@ -35,8 +35,8 @@ class CheckBoxesSettings(Settings):
     kind: Literal["check_boxes"] = "check_boxes"
     choices: Annotated[Choices, WORDS]
     """The answers: a list, or `stored: shown`."""
-    least: int = Setting(default=1, ge=1)
-    """How many are chosen at least, where something is answered."""
+    least: int = Setting(default=1, ge=0)
+    """How many are chosen at least; with 0, to choose nothing is an answer: an empty list."""
     most: int | None = Setting(default=None, ge=1)
     """How many are chosen at most."""
     other: Annotated[str | None, WORDS] = Setting(default=None, min_length=1)
@@ -61,8 +61,14 @@ def _form(field: Field, texts: Texts) -> Form:
     told = texts.say("check_boxes_help")
     if most is not None:
         told = texts.say("check_boxes_most", most=most)
+    if _nothing(field) is not None:
+        told = f"{told} {texts.say('check_boxes_none')}"
     data = {"other": field.options.get("other")}
     return Form("check_boxes", prompt_of(field), told, choices_of(field), data)
+
+
+def _nothing(field: Field) -> JSON:
+    return [] if int(field.options["least"]) == 0 else None
 
 
 def _parse(field: Field, value: JSON) -> list[str]:
@@ -125,6 +131,7 @@ CHECK_BOXES = Instrument(
     parse=_parse,
     draw=_draw,
     scale=_scale,
+    nothing=_nothing,
     sample={"choices": ["rude", "wrong", "dull"], "other": "Something else, namely"},
     asks=True,
 )

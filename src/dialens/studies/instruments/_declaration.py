@@ -100,6 +100,11 @@ def no_ratings(field: Field, value: JSON) -> Rows:
     return ()
 
 
+def no_answer(field: Field) -> JSON:
+    """What it stands for that nothing was entered: no answer."""
+    return None
+
+
 @dataclass(frozen=True)
 class Instrument:
     """A way to ask: inputs, outputs, validation, form, simulation and codebook in one place.
@@ -119,6 +124,7 @@ class Instrument:
         scale: The column `scale` of the ratings table.
         options: Settings as what the form shows; all of them as they are by default.
         rows: The ratings an answer stands for; none by default.
+        nothing: The answer that it is to enter nothing; None, which is no answer, by default.
         sample: Settings with which the instrument can be tried, for its conformance test.
         asks: Whether it may stand in a questionnaire, where nothing is judged.
         fewest: Of one that judges several candidates: how many it needs.
@@ -138,6 +144,7 @@ class Instrument:
     scale: Callable[[Field], dict[str, JSON]]
     options: Callable[[Any], dict[str, JSON]] = as_set
     rows: Callable[[Field, JSON], Rows] = no_ratings
+    nothing: Callable[[Field], JSON] = no_answer
     sample: Mapping[str, JSON] = field(default_factory=dict)
     asks: bool = False
     fewest: int = 2
@@ -160,9 +167,10 @@ class Instrument:
             overdue: Whether the screen's deadline passed, so that nothing has to be answered.
         """
         if value is None or value in ("", [], {}):
-            if field.required and not overdue:
+            given = None if overdue else self.nothing(field)
+            if given is None and field.required and not overdue:
                 raise AnswerError.of(field.name, "error_required")
-            return None
+            return given
         try:
             return self.parse(field, value)
         except AnswerError:

@@ -1,4 +1,5 @@
 from ._activity import EVENT_KINDS, Event
+from ._arrivals import no_place
 from ._backup import Backup, back_up, check_belongs, restore
 from ._changes import CHANGES, Change
 from ._conversations import LEASE_S, ConversationStore
@@ -101,6 +102,7 @@ __all__ = [
     "check_belongs",
     "histories",
     "last_failures",
+    "no_place",
     "participants",
     "replies_by_agent",
     "restore",

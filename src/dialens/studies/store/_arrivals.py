@@ -29,6 +29,7 @@ from dialens.studies._raters import HUMAN
 from dialens.studies._waves import FIRST, next_wave
 from dialens.studies._waves import OPEN as IN_TIME
 from dialens.studies.store._allocation import choose, why_none
+from dialens.studies.store._database import Database
 from dialens.studies.store._precision import steering
 from dialens.studies.store._problems import Blocked, SessionOver, StudyFull
 from dialens.studies.store._secrets import Entropy, Secrets
@@ -39,6 +40,7 @@ from dialens.studies.store._session import (
     as_session,
     expire_stale,
     find,
+    find_study,
     has_place,
     last_attempt,
     limit_reached,
@@ -134,6 +136,21 @@ def begin(
     person = connection.execute(new.returning(participants.c.id)).scalar_one()
     attempt = (person, cell, 1, _free_seed(connection, cell), FIRST)
     return _started(connection, attempt, arrival, token)
+
+
+def no_place(database: Database, study: str, now: datetime) -> StudyFull | None:
+    """Why somebody new would not be let in now; none if they would."""
+    with database.reading() as connection:
+        if any(cell.free for cell in places(connection, find_study(connection, study).id)):
+            return None
+    with database.writing() as connection:
+        row = lock_study(connection, study)
+        expire_stale(connection, row, now)
+        try:
+            _free_cell(connection, row, tie_breaker=0)
+        except StudyFull as error:
+            return error
+    return None
 
 
 def admit(connection: Connection, token: str, now: datetime, tie_breaker: int) -> Session:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import polars as pl
 from sqlalchemy import Connection, case, func, select
 
+from dialens.base import did
 from dialens.studies._types import FAILED_COMPREHENSION, NO_CONSENT, SCREENED_OUT, WITHDRAWN
 from dialens.studies._waves import FIRST
 from dialens.studies.store._tables import (
@@ -125,9 +126,11 @@ class EarlyEnd:
         Examples:
             >>> EarlyEnd("screened_out", "under 18", False, 3).words
             'were screened out: under 18'
+            >>> EarlyEnd("screened_out", None, False, 1).words
+            'was screened out'
         """
         gone = ", and had everything deleted" if self.deleted and self.outcome == WITHDRAWN else ""
-        return _WORDS[self.outcome] + (f": {self.reason}" if self.reason else gone)
+        return did(self.n, _WORDS[self.outcome]) + (f": {self.reason}" if self.reason else gone)
 
 
 def early_ends(connection: Connection, study_id: int) -> tuple[EarlyEnd, ...]:

@@ -27,6 +27,15 @@ const editor = (() => {
     if (error.status === 409) conflict(error.message);
     else said(`Not written: ${error.message}`);
   };
+  // The form shows again what the file says, with the refusal where the change was made.
+  const refused = (error, at) => {
+    failed(error);
+    if (error.status === 409) return;
+    draw();
+    const says = saysOf(nearest(at));
+    says?.append(Object.assign(document.createElement("p"), { className: "error", role: "alert", textContent: `Not written: ${error.message}` }));
+    says?.scrollIntoView({ block: "nearest" });
+  };
 
   const wrote = (document, last) => {
     before.push(last);
@@ -46,7 +55,7 @@ const editor = (() => {
         if (redraw) draw();
         if (focus) goTo(focus);
       } catch (error) {
-        failed(error);
+        refused(error, made.at);
       }
     });
   };
@@ -147,6 +156,7 @@ const editor = (() => {
     }
     return null;
   };
+  const saysOf = (place) => place?.querySelector(":scope > .says, :scope > .inside > .says");
   const mark = () => {
     for (const says of byId("form").querySelectorAll(".says")) says.replaceChildren();
     for (const count of byId("form").querySelectorAll("summary .count")) count.remove();
@@ -155,8 +165,7 @@ const editor = (() => {
       for (const { message, where } of list) {
         const place = nearest(where);
         if (!place) continue;
-        const says = place.querySelector(":scope > .says, :scope > .inside > .says");
-        says?.append(Object.assign(document.createElement("p"), { className: kind, textContent: message }));
+        saysOf(place)?.append(Object.assign(document.createElement("p"), { className: kind, textContent: message }));
         if (kind === "error") place.querySelector(":scope > input, :scope > textarea, :scope > select")?.setAttribute("aria-invalid", "true");
         for (let details = place.closest("details"); details; details = details.parentElement.closest("details")) {
           const summary = details.querySelector(":scope > summary");

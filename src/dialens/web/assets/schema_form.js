@@ -211,15 +211,21 @@ const schemaForm = (() => {
         return section(one, place, name, () => [called, ...inner(one, own, place, words(name))], [remover(place, name)]);
       });
       const input = make("input", { type: "text", id: `${idOf(at)}-new`, autocomplete: "off" });
+      const taken = make("div", { className: "says" });
       const add = () => {
         const name = input.value.trim();
         if (!name) { input.focus(); return; }
+        if (Object.hasOwn(value ?? {}, name)) {
+          taken.replaceChildren(make("p", { className: "error", role: "alert", textContent: `There is a ${single} ${name} already; nothing was written.` }));
+          input.focus();
+          return;
+        }
         opened(keyOf([...at, name]), true);
         change({ at: [...at, name], value: starter(part, name, [...at, name]) }, { redraw: true, focus: [...at, name] });
       };
       input.addEventListener("keydown", (event) => { if (event.key === "Enter") { event.preventDefault(); add(); } });
       const adding = make("div", { className: "adding" }, make("label", { htmlFor: input.id }, `Name of a new ${single}`, input), button("Add", `Add ${single}`, add));
-      return [...made, adding];
+      return [...made, adding, taken];
     };
 
     const items = (schema, value, at) => {
