@@ -34,7 +34,7 @@ def test_new_then_check(tmp_path: Path) -> None:
         "study.yaml",
     ]
     said = run("check", str(folder), "--cell", "anchor=both,layout=separate", "--screens", "9")
-    assert "80 participants, 24,000" in said
+    assert "80 participants in 4 cells, 24,000" in said
     assert "PLEASE FILL IN" in said
     assert "rate-001-readability" in said
     assert "Standard reply:" in said
