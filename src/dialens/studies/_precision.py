@@ -216,7 +216,7 @@ def too_few_people(study: Study, length: float | None) -> list[str]:
     return [
         f"allocation: with at most {at_most:,} people ± {wanted.half_width:g} is reached only if "
         f"people's means have a standard deviation of {number(alike, 2)} points or less, which is "
-        f"little on a scale of {length:g}. Raise at_most or half_width, or it will stop before that."
+        f"little on a scale of {length:g}. Raise at_most or half_width, or it stops before that."
     ]
 
 
