@@ -70,7 +70,10 @@ def write_export_handover(folder: Path) -> None:
     """
     book = json.loads((folder.parent / "codebook.json").read_text("utf-8"))
     tables = {name: pl.read_parquet(folder.parent / f"{name}.parquet") for name in _SYNTAX}
-    others = sorted({path.stem for path in folder.glob("*.csv")} - set(tables))
+    there = {path.stem for path in folder.glob("*.csv")}
+    others = sorted(
+        there.intersection(path.stem for path in folder.parent.glob("*.parquet")) - set(tables)
+    )
     columns = {name: table.schema for name, table in tables.items()} | {
         name: pl.read_parquet_schema(folder.parent / f"{name}.parquet") for name in others
     }
