@@ -77,8 +77,11 @@ def test_places_that_are_taken_and_declining_are_said_in_it(make: Make, visit: V
     site = make(tea(language="fr", targets=1, factors={}))
     one, other, late = visit(site), visit(site), visit(site)
     page = other.begin()
+    early = late.come().hidden
     one.answer(one.begin())
-    assert "Toutes les places sont prises" in late.begin().html
+    assert "Toutes les places sont prises" in late.come().html
+    told = late.client.post("/begin", data=early)
+    assert "Toutes les places sont prises" in unescape(told.text)
     declined = other.client.post("/study", data=page.hidden | {"a:consent": "no"})
     assert "Vous avez choisi de ne pas participer" in unescape(declined.text)
 

@@ -85,9 +85,9 @@ def test_an_address_that_leads_nowhere_leads_back(make: Make, visit: Visit) -> N
 def test_who_is_not_let_in_reads_what_to_do(make: Make, visit: Visit) -> None:
     study = tea(targets=1, factors={}, presentation={}, contact="ada@example.org")
     site = make(study)
-    person = visit(site)
+    person, late = visit(site), visit(site)
+    early = late.come().hidden  # the page was opened while there was a place
     person.answer(person.begin())
-    late = visit(site)
-    told = late.client.post("/begin", data=late.come().hidden).text
+    told = late.client.post("/begin", data=early).text
     assert "please return the task there" in told
     assert "ada@example.org" in told

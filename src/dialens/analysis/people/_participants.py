@@ -114,7 +114,7 @@ def how_far(table: pl.DataFrame) -> dict[str, int]:
 
     Examples:
         >>> how_far(pl.DataFrame({"rater": ["r", "s"], "session_state": ["completed", "live"]}))
-        {'completed it': 1, 'are still at it': 1}
+        {'completed it': 1, 'is still at it': 1}
     """
     if "session_state" not in table.columns:
         return {}

@@ -93,8 +93,8 @@ def write_study(
         scope(analysis),
         list(report.sections()),
         (
-            *how_taken(analysis.data),
             *who_rated(analysis.data, put_in),
+            *how_taken(analysis.data),
             *judge_remarks(analysis),
             *remarks,
         ),
