@@ -196,7 +196,8 @@ def test_a_day_from_the_first_participant_to_the_shared_data(
     assert day.cells() == {together: (15, 15, 0), single: (15, 15, 0)}
 
     # Ten more places, one half by command, the other by the API; the next ten find them.
-    assert day.command("operate", "--set", "targets=18").startswith("1 setting is changed")
+    raised = day.command("operate", "--set", "targets=18")
+    assert raised.startswith("warmth is run like this from now on, 1 change:")
     raised = day.ask("PUT", "operation", targets={"each": 18, single: 22})
     assert raised.status_code == 200, raised.text
     assert day.come(10, seed=2) == {"completed": 10}
@@ -240,7 +241,8 @@ def test_a_day_from_the_first_participant_to_the_shared_data(
     # Both versions are exported together, and nothing is lost.
     folder = tmp_path / "export"
     said = day.command("export", "-o", folder, "--worker-ids", tmp_path / "ids.csv")
-    assert said.startswith(f"61 participants of versions 1 and 2, {61 * RATINGS} ratings, ")
+    told = f"Exported {61 * RATINGS} ratings by 61 participants of versions 1 and 2 to "
+    assert said.startswith(told)
     check_tables(day, folder, careless["participant"], paid)
     with zipfile.ZipFile(io.BytesIO(day.ask("GET", "export.zip").content)) as archive:
         archive.extractall(tmp_path / "download")
