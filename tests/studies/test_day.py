@@ -198,8 +198,8 @@ def test_a_day_from_the_first_participant_to_the_shared_data(
     # Ten more places, one half by command, the other by the API; the next ten find them.
     raised = day.command("operate", "--set", "targets=18")
     assert raised.startswith("warmth is run like this from now on, 1 change:")
-    raised = day.ask("PUT", "operation", targets={"each": 18, single: 22})
-    assert raised.status_code == 200, raised.text
+    answer = day.ask("PUT", "operation", targets={"each": 18, single: 22})
+    assert answer.status_code == 200, answer.text
     assert day.come(10, seed=2) == {"completed": 10}
     assert day.cells() == {together: (18, 18, 0), single: (22, 22, 0)}
     assert day.come(1, seed=3) == {"found no place free": 1}
