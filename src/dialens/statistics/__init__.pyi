@@ -19,7 +19,7 @@ from ._coefficients import (
     spearman,
     spearman_rows,
 )
-from ._corrections import corrected
+from ._corrections import TESTED, corrected
 from ._few_units import FEWEST, jackknife_t
 from ._incremental import FOLDS, Memory, increment
 from ._jackknife import Jackknife, TInference, hedges_g, skewed_t
@@ -36,6 +36,7 @@ __all__ = [
     "ITEM",
     "LABEL",
     "MOST_UNDEFINED",
+    "TESTED",
     "AgentValue",
     "Agreement",
     "ClusterDraws",

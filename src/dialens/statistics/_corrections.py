@@ -1,12 +1,23 @@
 """Correction of p-values for the number of tests (Benjamini & Hochberg 1995)."""
 
 from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 import polars as pl
 from scipy import stats
 
 from dialens.statistics._bootstrap import Floats
+
+TESTED: Final = {
+    "value": pl.Float64,
+    "low": pl.Float64,
+    "high": pl.Float64,
+    "p": pl.Float64,
+    "p_adjusted": pl.Float64,
+    "family": pl.Int64,
+}
+"""Columns of an estimate with its interval and test, and what `corrected` adds."""
 
 
 def adjusted(p: Floats) -> Floats:

@@ -21,7 +21,7 @@ from dialens.analysis.bias._cells import FEWEST_RATERS, USUAL, Resampling
 from dialens.analysis.bias._data import NONE, StudyData
 from dialens.analysis.bias._two_way import item_test
 from dialens.base import Estimate
-from dialens.statistics import Floats, corrected, jackknife_t
+from dialens.statistics import TESTED, Floats, corrected, jackknife_t
 from dialens.statistics.agreement import (
     FORMS,
     Icc,
@@ -70,12 +70,7 @@ DIFFERENCES = pl.Schema(
         "comparison": pl.String,
         "quality": pl.String,
         "form": pl.String,
-        "value": pl.Float64,
-        "low": pl.Float64,
-        "high": pl.Float64,
-        "p": pl.Float64,
-        "p_adjusted": pl.Float64,
-        "family": pl.Int64,
+        **TESTED,
         "n_raters": pl.Int64,
         "reason": pl.String,
     }

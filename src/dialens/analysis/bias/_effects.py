@@ -16,7 +16,7 @@ from dialens.analysis.bias._data import StudyData
 from dialens.analysis.bias._scope_model import ALL, Scope, ScopeModel, scopes
 from dialens.analysis.people import no_variance
 from dialens.base import DialensError, Estimate
-from dialens.statistics import Floats, corrected
+from dialens.statistics import TESTED, Floats, corrected
 from dialens.statistics.mixed import FixedEffect, fit_mixed
 
 EFFECTS = pl.Schema(
@@ -24,12 +24,7 @@ EFFECTS = pl.Schema(
         "effect": pl.String,
         "question": pl.String,
         "quality": pl.String,
-        "value": pl.Float64,
-        "low": pl.Float64,
-        "high": pl.Float64,
-        "p": pl.Float64,
-        "p_adjusted": pl.Float64,
-        "family": pl.Int64,
+        **TESTED,
         "degrees": pl.Float64,
         "random": pl.String,
         "raw_value": pl.Float64,

@@ -17,7 +17,7 @@ from dialens.analysis.bias._scales import is_choice
 from dialens.analysis.judges import order_shares, verdicts
 from dialens.analysis.people import no_variance
 from dialens.base import DialensError, Estimate
-from dialens.statistics import corrected
+from dialens.statistics import TESTED, corrected
 from dialens.statistics.choices import PairFit, fit_pair_covariates
 from dialens.statistics.mixed import MixedFit, fit_mixed
 
@@ -28,12 +28,7 @@ LEANINGS = pl.Schema(
         "of": pl.String,
         "quality": pl.String,
         "measure": pl.String,
-        "value": pl.Float64,
-        "low": pl.Float64,
-        "high": pl.Float64,
-        "p": pl.Float64,
-        "p_adjusted": pl.Float64,
-        "family": pl.Int64,
+        **TESTED,
         "n_raters": pl.Int64,
         "n": pl.Int64,
         "reason": pl.String,
@@ -50,12 +45,7 @@ EQUAL_LENGTH = pl.Schema(
         "agent": pl.String,
         "other": pl.String,
         "measure": pl.String,
-        "value": pl.Float64,
-        "low": pl.Float64,
-        "high": pl.Float64,
-        "p": pl.Float64,
-        "p_adjusted": pl.Float64,
-        "family": pl.Int64,
+        **TESTED,
         "uncontrolled": pl.Float64,
         "reason": pl.String,
     }

@@ -15,7 +15,7 @@ from dialens.analysis.bias._consistency import HEADLINE, consistency
 from dialens.analysis.bias._contrasts import contrast_weights
 from dialens.analysis.bias._data import NONE, StudyData, splits
 from dialens.analysis.bias._scope_model import ALL
-from dialens.statistics import Floats, corrected
+from dialens.statistics import TESTED, Floats, corrected
 
 DESIGN = ("anchor", "layout")
 MEANS = pl.Schema(
@@ -36,12 +36,7 @@ SPLIT_EFFECTS = pl.Schema(
         "split": pl.String,
         "group": pl.String,
         "layout": pl.String,
-        "value": pl.Float64,
-        "low": pl.Float64,
-        "high": pl.Float64,
-        "p": pl.Float64,
-        "p_adjusted": pl.Float64,
-        "family": pl.Int64,
+        **TESTED,
         "n_raters": pl.Int64,
         "reason": pl.String,
     }

@@ -18,19 +18,14 @@ from dialens.analysis.bias._cells import USUAL, Resampling
 from dialens.analysis.bias._data import NONE, StudyData
 from dialens.analysis.bias._two_way import Trends, jackknifed, two_way_rest
 from dialens.base import Estimate
-from dialens.statistics import Floats, Ints, corrected
+from dialens.statistics import TESTED, Floats, Ints, corrected
 
 RESPONSE_BIASES = pl.Schema(
     {
         "bias": pl.String,
         "of": pl.String,
         "measure": pl.String,
-        "value": pl.Float64,
-        "low": pl.Float64,
-        "high": pl.Float64,
-        "p": pl.Float64,
-        "p_adjusted": pl.Float64,
-        "family": pl.Int64,
+        **TESTED,
         "n_raters": pl.Int64,
         "n_ratings": pl.Int64,
         "reason": pl.String,

@@ -14,7 +14,15 @@ from ._factors import (
     Level,
 )
 from ._gates import Codes, Comprehension, Consent, Screening
-from ._items import GoldEntry, ItemEntry, Items, MediaEntry, UtteranceEntry
+from ._items import (
+    ChosenAgent,
+    GoldEntry,
+    ItemEntry,
+    Items,
+    MediaEntry,
+    Section,
+    UtteranceEntry,
+)
 from ._questions import CheckedQuestion, Questionnaire, question_field
 from ._recruiter import (
     CODE,
@@ -47,6 +55,7 @@ __all__ = [
     "VARIANT",
     "Allocation",
     "CheckedQuestion",
+    "ChosenAgent",
     "Codes",
     "Comprehension",
     "ConnectRecruiter",
@@ -69,6 +78,7 @@ __all__ = [
     "Questionnaire",
     "RecruiterSettings",
     "Screening",
+    "Section",
     "TalkingAgent",
     "Typing",
     "UtteranceEntry",

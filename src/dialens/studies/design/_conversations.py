@@ -8,33 +8,19 @@ from pydantic import BeforeValidator, model_validator
 from pydantic import Field as Setting
 
 from dialens.studies._words import WORDS
-from dialens.studies.design._items import Section
+from dialens.studies.design._items import ChosenAgent, Section
 
 AGENT, PAIR = "agent", "pair"
 """The factor that `conversations.agents` makes: one agent, or a pair side by side."""
 
 
-class TalkingAgent(Section):
+class TalkingAgent(ChosenAgent):
     """Somebody to talk with. Participants never learn who it is; the data say so."""
 
     name: str = Setting(pattern=r"^[^,=\s][^,=]*$", max_length=60)
     """What it is called in the data."""
-    agent: str = Setting(min_length=1, max_length=2_000)
-    """As on the command line: `openai:gpt-4o-mini`, `hred`, `script:FILE` …"""
     system: str | None = Setting(default=None, min_length=1, max_length=200)
     """What it is a setting of; the target's name, or else the kind, if not given."""
-    set: dict[str, bool | int | float | str] = Setting(default_factory=dict)
-    """Settings: persona, temperature …; `dialens agents kinds KIND` lists them."""
-
-    @property
-    def kind(self) -> str:
-        """What stands before the colon."""
-        return self.agent.partition(":")[0].strip()
-
-    @property
-    def target(self) -> str:
-        """What stands after it."""
-        return self.agent.partition(":")[2].strip()
 
     @property
     def of_system(self) -> str:

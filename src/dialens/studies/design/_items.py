@@ -17,6 +17,25 @@ class Section(BaseModel):
     )
 
 
+class ChosenAgent(Section):
+    """An agent as the command line names it, with its settings."""
+
+    agent: str = Setting(min_length=1, max_length=2_000)
+    """As on the command line: `openai:gpt-4o-mini`, `hred`, `script:FILE`, `llama:FILE` …"""
+    set: dict[str, bool | int | float | str] = Setting(default_factory=dict)
+    """Its settings: persona, temperature, endpoint …; `dialens agents kinds KIND` lists them."""
+
+    @property
+    def kind(self) -> str:
+        """What stands before the colon."""
+        return self.agent.partition(":")[0].strip()
+
+    @property
+    def target(self) -> str:
+        """What stands after it."""
+        return self.agent.partition(":")[2].strip()
+
+
 def as_word(value: Any) -> Any:
     """One spelling for words with a space: `Latin square` is `latin_square`.
 

@@ -12,7 +12,6 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass, field, fields
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Self
 
 import polars as pl
@@ -209,12 +208,7 @@ class Ledger:
         """The ledger itself."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Close the file."""
         self.close()
 

@@ -11,11 +11,12 @@ from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, model_validator
+from pydantic import BeforeValidator, model_validator
 from pydantic import Field as Setting
 
 from dialens.base import read_yaml, validated
 from dialens.studies._types import JSON
+from dialens.studies.design import ChosenAgent, Section
 
 JUDGES = "judges.yaml"
 """The file beside the study file."""
@@ -90,15 +91,7 @@ _Cells = Annotated[
 ]
 
 
-class _Part(BaseModel):
-    """A part of the file: unknown keys are refused, nothing changes once it is read."""
-
-    model_config = ConfigDict(
-        extra="forbid", frozen=True, use_attribute_docstrings=True, defer_build=True
-    )
-
-
-class Variations(_Part):
+class Variations(Section):
     """In which ways a study is judged; each combination is a rater of its own."""
 
     temperatures: _Temperatures | None = None
@@ -119,30 +112,16 @@ class Variations(_Part):
     would see; 1 if not given."""
 
 
-class Judge(Variations):
+class Judge(Variations, ChosenAgent):
     """A model that takes the study."""
 
     name: str = Setting(pattern=r"^[^\s/#,=][^/#,=]*$", max_length=60)
     """What it is called in the data."""
-    agent: str = Setting(min_length=1, max_length=2_000)
-    """As on the command line: `openai:MODEL`, `gguf:FILE`, `transformers:FOLDER`, `command:…`."""
-    set: dict[str, bool | int | float | str] = Setting(default_factory=dict)
-    """Settings of the agent: endpoint, prices, limits …; `dialens agents kinds KIND` lists them."""
     prompts: list[str] | None = Setting(default=None, min_length=1)
     """Which of the file's prompts; all if not given."""
 
-    @property
-    def kind(self) -> str:
-        """What stands before the colon."""
-        return self.agent.partition(":")[0].strip()
 
-    @property
-    def target(self) -> str:
-        """What stands after it."""
-        return self.agent.partition(":")[2].strip()
-
-
-class JudgeBudget(_Part):
+class JudgeBudget(Section):
     """The most that all judges together may use, over all runs; asking stops before."""
 
     cost: float | None = Setting(default=None, ge=0)
