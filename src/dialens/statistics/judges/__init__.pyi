@@ -1,10 +1,14 @@
 from ._alternative import EPSILON, AlternativeTest, Fit, alternative_test
+from ._arms import Arm, Arms
 from ._mix import Mix, cheapest_mix, error_for
 from ._orders import FEWEST_PAIRS, Orders, both_orders
 from ._prediction_powered import (
+    FEWEST_RATED,
     HELPFUL,
+    CrossFitted,
     PredictionPowered,
     cross_fitted,
+    powered_by_judge,
     prediction_powered,
     tuned_weight,
 )
@@ -12,8 +16,12 @@ from ._prediction_powered import (
 __all__ = [
     "EPSILON",
     "FEWEST_PAIRS",
+    "FEWEST_RATED",
     "HELPFUL",
     "AlternativeTest",
+    "Arm",
+    "Arms",
+    "CrossFitted",
     "Fit",
     "Mix",
     "Orders",
@@ -23,6 +31,7 @@ __all__ = [
     "cheapest_mix",
     "cross_fitted",
     "error_for",
+    "powered_by_judge",
     "prediction_powered",
     "tuned_weight",
 ]
