@@ -1,4 +1,4 @@
-"""Agents compared by people on a part and judges everywhere: error rates, coverage, what is saved."""
+"""Agents compared by people on a part and judges everywhere, and by the same people alone."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -81,7 +81,7 @@ class Made:
 
 
 def lines(runs: int, seed: int) -> Iterator[Line]:
-    """False positives and coverage of a difference that is not there; the people alone beside it."""
+    """False positives and coverage of a difference that is not there."""
     best = (0.9, 0.5, 0.5, 0.2, 0.0)
     for rated in RATED:
         units = f"{rated} of 160"

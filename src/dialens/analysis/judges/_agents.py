@@ -2,7 +2,8 @@
 
 Means and differences are those of people's ratings, whatever the judge is like: it only says how
 the replies that people saw differ from those they did not (Angelopoulos et al. 2023, tuned as in
-PPI++). Dialogues are the clusters, contexts that two agents share make pairs, raters are a sample too.
+PPI++). Dialogues are the clusters, contexts that two agents share make pairs, and raters are a
+sample too.
 """
 
 from collections.abc import Mapping
@@ -69,13 +70,15 @@ JUDGED_AGENTS = pl.Schema(
 the same from people alone, on the same replies. `n_people` counts their ratings, `n_dialogs` the
 dialogues or contexts they rated, `n_judged` the replies that only the judge rated; `r` is the
 correlation of both over these dialogues (of differences, for a pair). `effective` is the number of
-human ratings that would be as precise without the judge, `needed` the same rounded up."""
+human ratings that would be as precise without the judge, by the same people on more dialogues;
+`needed` the same rounded up."""
 
 FEW_DIALOGS = 8
 """Below so many rated dialogues an interval carries a warning (docs/inference.md)."""
 
 _FEW_RATERS = 3
-_NOT_RANDOM = 0.001
+_NOT_RANDOM, _SHIFTED = 0.001, 0.5
+"""From which p and which difference on people's part is no random one (in standard deviations)."""
 _SKEWED = 2.0
 _NOTHING_MORE = "the judge rated nothing that people did not: there is nothing to gain"
 
@@ -119,7 +122,7 @@ def judged_agents(
     kinds = dict(scales or {})
     if "rater_kind" not in ratings.columns:
         return JUDGED_AGENTS.to_frame()
-    table = name_choices(with_kinds(ratings, kinds))
+    table = name_choices(with_kinds(ratings.cast({"value": pl.Float64}), kinds))
     table = table.with_columns(agent_names(table)).drop("system", strict=False)
     kind = pl.col("rater_kind").fill_null("human")
     people, machines = table.filter(kind.is_in(PEOPLE)), table.filter(kind.is_in(MODELS))
@@ -267,11 +270,12 @@ class _Quality:
             return self.beside.reason
         if not any(len(arm.alone) for arm in arms.arms):
             return _NOTHING_MORE
-        if other is None and done.shift.p is not None and done.shift.p < _NOT_RANDOM:
-            higher = "higher" if (done.shift.value or 0) < 0 else "lower"
+        p, shift = done.shift.p, done.shift.value or 0.0
+        if other is None and p is not None and p < _NOT_RANDOM and abs(shift) > _SHIFTED:
             self.whys[agent] = (
-                f"people’s part is not random: the judge rates what they rated of {agent} {higher} "
-                f"than the rest, by {abs(done.shift.value or 0):.2f} standard deviations"
+                f"people’s part is not random: the judge rates what they rated of {agent} "
+                f"{'higher' if shift < 0 else 'lower'} than the rest, by {abs(shift):.2f} standard "
+                "deviations"
             )
         return next((self.whys[one] for one in (agent, other) if one in self.whys), None)
 

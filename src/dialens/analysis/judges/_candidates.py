@@ -77,10 +77,7 @@ def judge_beside(people: pl.DataFrame, machines: pl.DataFrame, *, seed: int = 0)
     label = uses[0][0]
     if len(uses) > 1:
         label = listed([f"{name} ({count} of {len(fitted.chosen)})" for name, count in uses])
-    notes.append(
-        f"chosen among {len(names)} (judges, their prompts, all together) on dialogues other than "
-        "those it is used on"
-    )
+    notes.append(f"chosen among {len(names)}, on dialogues other than those it is used on")
     return Beside(label, replies.with_columns(score=pl.Series(score)), tuple(notes))
 
 

@@ -64,6 +64,26 @@ class Arm:
 
 
 @dataclass(frozen=True)
+class Variance:
+    """Of a mean or a difference.
+
+    Attributes:
+        clusters: Since dialogues are a sample; a judge makes it smaller.
+        raters: What raters add, since they are one too; no judge makes that smaller.
+        degrees: Of freedom, of both together.
+    """
+
+    clusters: float
+    raters: float
+    degrees: float
+
+    @property
+    def total(self) -> float:
+        """Of both."""
+        return self.clusters + self.raters
+
+
+@dataclass(frozen=True)
 class Arms:
     """One agent, or the first against the second.
 
@@ -125,23 +145,23 @@ class Arms:
         n, others = self.rated, np.unique(np.concatenate(alone_of))
         return people[n] * len(n), judge[n] * len(n), rest[others] * len(others)
 
-    def variance(self, weight: float, *, tuned: bool) -> tuple[float, float]:
-        """Of the estimate with a judge of this weight, and its degrees of freedom."""
+    def variance(self, weight: float, *, tuned: bool) -> "Variance":
+        """Of the estimate with a judge of this weight."""
         values = [arm.rectified(weight) for arm in self.arms]
         rated, rest = self.pulls(values, [weight * arm.alone for arm in self.arms])
         spent = 2 if tuned else 1
         degrees = float(len(self.rated) - spent)
-        grown = np.sqrt(len(self.rated) / max(degrees, 1))
+        grown = float(np.sqrt(len(self.rated) / max(degrees, 1)))
         if not self.paired:
             grown, degrees = self._two_samples(values, tuned=tuned)
         others = len(np.unique(np.concatenate(self.clusters[1]))) if weight else 0
         grown_rest = np.sqrt(others / max(others - 1, 1)) if others else 0.0
         by_cluster = float(np.square(rated * grown + rest * grown_rest).sum())
         by_rater, raters = self._rater_variance(values)
-        total = by_cluster + by_rater
         if by_rater > 0:
-            degrees = total**2 / (by_cluster**2 / max(degrees, 1) + by_rater**2 / (raters - 1))
-        return total, degrees
+            below = by_cluster**2 / max(degrees, 1) + by_rater**2 / (raters - 1)
+            degrees = (by_cluster + by_rater) ** 2 / below
+        return Variance(by_cluster, by_rater, degrees)
 
     def _two_samples(self, values: Sequence[Floats], *, tuned: bool) -> tuple[float, float]:
         """Welch's degrees of freedom where two agents have dialogues of their own."""

@@ -16,7 +16,7 @@ from scipy import special
 from dialens.base import DialensError, Estimate, counted
 from dialens.statistics._bootstrap import Floats, Ints
 from dialens.statistics._coefficients import pearson
-from dialens.statistics.judges._arms import Arm, Arms
+from dialens.statistics.judges._arms import Arm, Arms, Variance
 
 FEWEST_RATED = 6
 """Clusters rated by people below which there is no interval."""
@@ -36,7 +36,8 @@ class PredictionPowered:
         r: Correlation of judge and people over rated clusters; None without variance.
         n_rated: Ratings by people.
         n_judged: Units that only the judge rated.
-        effective: Ratings that people would have had to give for as precise an estimate.
+        effective: Ratings that the same people would have had to give, on more units, for as
+            precise an estimate.
         shift: How much higher the judge rates what people did not rate. It should be chance: else
             people's part is not random.
     """
@@ -133,15 +134,15 @@ def powered_by_judge(
         bare, own = (Estimate(one, n=n_rated, reason=reason) for one in (value, middle))
         return PredictionPowered(bare, own, weight, r, *numbers, None)
     # A weight taken from the same ratings costs them a degree of freedom, as a slope does.
-    with_judge, degrees = arms.variance(weight, tuned=tuned)
-    without, own_degrees = arms.variance(0.0, tuned=False)
+    with_judge, without = arms.variance(weight, tuned=tuned), arms.variance(0.0, tuned=False)
     return PredictionPowered(
-        _estimate(value, with_judge, degrees, n_rated, confidence),
-        _estimate(middle, without, own_degrees, n_rated, confidence),
+        _estimate(value, with_judge, n_rated, confidence),
+        _estimate(middle, without, n_rated, confidence),
         weight,
         r,
         *numbers,
-        n_rated * without / with_judge if with_judge > 0 else None,
+        # The same raters on more dialogues: what raters add stays as it is with either.
+        n_rated * without.clusters / with_judge.clusters if with_judge.clusters > 0 else None,
         _shift(arms, gap, confidence),
     )
 
@@ -152,6 +153,8 @@ def _no_interval(people: Floats) -> str | None:
         return f"people rated {len(people)} independent units; {FEWEST_RATED} are needed"
     alike = int(np.unique(np.round(people, 9), return_counts=True)[1].max())
     differ = len(people) - alike if alike > 1 else len(people)
+    if not differ:
+        return f"people rated all {len(people)} units alike: no variance, and no test"
     if differ < FEWEST_RATED:
         return (
             f"people rated all but {counted(differ, 'unit')} of {len(people)} alike; "
@@ -166,8 +169,7 @@ def _shift(arms: Arms, gap: float, confidence: float) -> Estimate:
         return Estimate(reason="people rated everything that the judge rated")
     # Nobody's ratings with a judge of weight 1: the rest minus what people rated.
     flat = Arms(tuple(replace(arm, people=0 * arm.judge, raters=()) for arm in arms.arms))
-    variance, degrees = flat.variance(1.0, tuned=False)
-    return _estimate(gap, variance, degrees, len(arms.rated), confidence)
+    return _estimate(gap, flat.variance(1.0, tuned=False), len(arms.rated), confidence)
 
 
 def tuned_weight(people: Floats, judge: Floats, judge_alone: Floats, *, most: float = 1.0) -> float:
@@ -257,8 +259,8 @@ def _fit(people: Floats, judge: Floats) -> float:
     return float(pearson(people, judge))
 
 
-def _estimate(value: float, variance: float, freedom: float, n: int, confidence: float) -> Estimate:
-    error = np.sqrt(variance)
+def _estimate(value: float, variance: Variance, n: int, confidence: float) -> Estimate:
+    error, freedom = np.sqrt(variance.total), variance.degrees
     reach = float(error * special.stdtrit(freedom, (1 + confidence) / 2))
     p = float(2 * special.stdtr(freedom, -abs(value / error))) if error > 0 else None
     return Estimate(value, value - reach, value + reach, p=p, n=n, basis="clusters")
