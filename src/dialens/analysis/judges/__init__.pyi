@@ -1,11 +1,10 @@
 from ._against_people import JUDGES, MODELS, PEOPLE, judges_against_people, own_agreement
-from ._agents import FEW_DIALOGS, JUDGED_AGENTS, judged_agents
+from ._agents import JUDGED_AGENTS, judged_agents
 from ._beside import BESIDE, effects_beside
 from ._orders import order_shares, verdicts
 
 __all__ = [
     "BESIDE",
-    "FEW_DIALOGS",
     "JUDGED_AGENTS",
     "JUDGES",
     "MODELS",

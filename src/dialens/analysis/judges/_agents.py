@@ -30,6 +30,7 @@ from dialens.base import Estimate, counted
 from dialens.statistics import corrected
 from dialens.statistics.judges import (
     FEWEST_RATED,
+    FEWEST_TRUSTED,
     HELPFUL,
     Arm,
     Arms,
@@ -72,9 +73,6 @@ dialogues or contexts they rated, `n_judged` the replies that only the judge rat
 correlation of both over these dialogues (of differences, for a pair). `effective` is the number of
 human ratings that would be as precise without the judge, by the same people on more dialogues;
 `needed` the same rounded up."""
-
-FEW_DIALOGS = 8
-"""Below so many rated dialogues an interval carries a warning (docs/inference.md)."""
 
 _FEW_RATERS = 3
 _NOT_RANDOM, _SHIFTED = 0.001, 0.5
@@ -281,7 +279,7 @@ class _Quality:
 
     def _notes(self, arms: Arms, done: PredictionPowered, raters: int) -> list[str]:
         found = list(self.beside.notes)
-        few = few_dialogs(len(arms.rated), FEW_DIALOGS)
+        few = few_dialogs(len(arms.rated), FEWEST_TRUSTED)
         if few and done.estimate.has_interval:
             found.append(few)
         if raters < _FEW_RATERS:

@@ -4,6 +4,7 @@ from ._mix import Mix, cheapest_mix, error_for
 from ._orders import FEWEST_PAIRS, Orders, both_orders
 from ._prediction_powered import (
     FEWEST_RATED,
+    FEWEST_TRUSTED,
     HELPFUL,
     CrossFitted,
     PredictionPowered,
@@ -17,6 +18,7 @@ __all__ = [
     "EPSILON",
     "FEWEST_PAIRS",
     "FEWEST_RATED",
+    "FEWEST_TRUSTED",
     "HELPFUL",
     "AlternativeTest",
     "Arm",

@@ -21,6 +21,9 @@ from dialens.statistics.judges._arms import Arm, Arms, Variance
 FEWEST_RATED = 6
 """Clusters rated by people below which there is no interval."""
 
+FEWEST_TRUSTED = 8
+"""Clusters rated by people below which an interval carries a warning (docs/inference.md)."""
+
 HELPFUL = 0.05
 """A judge whose squared correlation with people is smaller saves next to nothing."""
 
