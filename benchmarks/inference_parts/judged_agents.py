@@ -37,6 +37,12 @@ class Made:
     turns: int = 1
     answers: str = "points"
 
+    @property
+    def mean(self) -> float:
+        """What people would give an agent on average."""
+        variance = 0.49 + 1.25 + 0.25 + 0.04 + 0.64
+        return {"points": 0.0, "yes": 0.5, "skewed": float(np.exp(variance / 8))}[self.answers]
+
     def draw(self, rng: np.random.Generator) -> pl.DataFrame:
         """One study without a difference between two agents."""
         n = self.contexts
@@ -77,11 +83,11 @@ class Made:
     def _answer(self, felt: float) -> float:
         if self.answers == "yes":
             return float(felt > 0)
-        return float(np.exp(felt)) if self.answers == "skewed" else float(felt)
+        return float(np.exp(felt / 2)) if self.answers == "skewed" else float(felt)
 
 
 def lines(runs: int, seed: int) -> Iterator[Line]:
-    """False positives and coverage of a difference that is not there."""
+    """A difference that is not there, the same by people alone, and an agent's mean."""
     best = (0.9, 0.5, 0.5, 0.2, 0.0)
     for rated in RATED:
         units = f"{rated} of 160"
@@ -106,14 +112,17 @@ def lines(runs: int, seed: int) -> Iterator[Line]:
 
 def _line(made: Made, design: str, units: str, runs: int, seed: int) -> Iterator[Line]:
     rng = np.random.default_rng(seed)
-    both = {"judged_agents": Tally(), "judged_agents, people alone": Tally()}
+    pair, own, mean = Tally(), Tally(), Tally()
     narrower = []
     for _ in range(runs):
-        row = judged_agents(made.draw(rng)).row(-1, named=True)
-        both["judged_agents"].add(row["p"], row["low"], row["high"])
-        both["judged_agents, people alone"].add(None, row["people_low"], row["people_high"])
+        table = judged_agents(made.draw(rng))
+        row, first = table.row(-1, named=True), table.row(0, named=True)
+        pair.add(row["p"], row["low"], row["high"])
+        own.add(None, row["people_low"], row["people_high"])
+        mean.add(None, first["low"], first["high"], made.mean)
         if row["low"] is not None:
             narrower.append((row["high"] - row["low"]) / (row["people_high"] - row["people_low"]))
     share = f"; width × {np.mean(narrower):.2f}" if narrower else ""
-    for name, tally in both.items():
-        yield tally.line(name, design + (share if "people" not in name else ""), units)
+    yield pair.line("judged_agents", design + share, units)
+    yield own.line("judged_agents, people alone", design, units)
+    yield mean.line("judged_agents, an agent's mean", design, units, null=False)

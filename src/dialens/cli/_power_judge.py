@@ -75,7 +75,8 @@ def mixes_with_judge(
     if len(raters) > 1 or len(dialogs) > 1:
         raise DialensError(
             "--judge-r holds for means of one number of raters: give one number for --raters "
-            f"(and --dialogs), the one that r was measured with; seen: {listed(map(str, raters))}."
+            "(and --dialogs), the one that r was measured with; seen: "
+            f"{listed([str(one) for one in (*raters, *dialogs)])}."
         )
     assert isinstance(question.parts, VarianceParts)
     design = replace(question.design, dialogs=dialogs[0] if dialogs else 1)

@@ -27,7 +27,7 @@ from dialens.analysis.people import (
     with_kinds,
 )
 from dialens.base import Estimate, counted
-from dialens.statistics import corrected
+from dialens.statistics import Floats, corrected
 from dialens.statistics.judges import (
     FEWEST_RATED,
     FEWEST_TRUSTED,
@@ -77,7 +77,6 @@ human ratings that would be as precise without the judge, by the same people on 
 _FEW_RATERS = 3
 _NOT_RANDOM, _SHIFTED = 0.001, 0.5
 """From which p and which difference on people's part is no random one (in standard deviations)."""
-_SKEWED = 2.0
 _NOTHING_MORE = "the judge rated nothing that people did not: there is nothing to gain"
 
 
@@ -287,7 +286,7 @@ class _Quality:
         if done.r is not None and max(done.r, 0.0) ** 2 < HELPFUL:
             found.append("the judge goes so little with people that it is better left out")
         totals = arms.totals()[0]
-        if done.estimate.has_interval and abs(float(stats.skew(totals))) > _SKEWED:
+        if done.estimate.has_interval and _is_skewed(totals):
             found.append(
                 "people’s ratings are very skewed: intervals miss more often than they say"
             )
@@ -296,6 +295,17 @@ class _Quality:
                 f"{counted(self.unjudged, 'human rating')} of replies that no judge rated left out"
             )
         return found
+
+
+def _is_skewed(totals: Floats) -> bool:
+    """Whether units lie so lopsided that Student's t errs: Cochran's rule of 25 times the square.
+
+    Examples:
+        >>> _is_skewed(np.arange(20.0)), _is_skewed(np.exp(np.arange(20.0)))
+        (False, True)
+    """
+    skew, n = abs(float(stats.skew(totals))), len(totals)
+    return bool(skew > 2 * np.sqrt(6 / n) and n < 25 * skew**2)
 
 
 def _only(arm: Arm, contexts: set[object]) -> Arm:

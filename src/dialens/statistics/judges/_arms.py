@@ -16,6 +16,8 @@ import numpy as np
 from dialens.base import DialensError
 from dialens.statistics._bootstrap import Floats, Ints
 
+_NOTHING = 1e-9
+
 
 @dataclass(frozen=True)
 class Arm:
@@ -132,15 +134,16 @@ class Arms:
         people = self.pulls([arm.people for arm in self.arms], nothing)[0]
         rated_of, alone_of, count = self.clusters
         judge, rest = np.zeros(count), np.zeros(count)
+        some = any(len(arm.alone) for arm in self.arms)
         for at, arm in enumerate(self.arms):
-            if not len(arm.alone):
+            if some and not len(arm.alone):  # this agent's mean does not use the judge
                 continue
             sign = 1 - 2 * at
             middle = np.concatenate([arm.judge, arm.alone]).mean()
             judge += sign * np.bincount(
                 rated_of[at], arm.weights * (arm.judge - middle), minlength=count
             )
-            share = (arm.alone - middle) / len(arm.alone)
+            share = (arm.alone - middle) / max(len(arm.alone), 1)
             rest += sign * np.bincount(alone_of[at], share, minlength=count)
         n, others = self.rated, np.unique(np.concatenate(alone_of))
         return people[n] * len(n), judge[n] * len(n), rest[others] * len(others)
@@ -157,7 +160,7 @@ class Arms:
         others = len(np.unique(np.concatenate(self.clusters[1]))) if weight else 0
         grown_rest = np.sqrt(others / max(others - 1, 1)) if others else 0.0
         by_cluster = float(np.square(rated * grown + rest * grown_rest).sum())
-        by_rater, raters = self._rater_variance(values)
+        by_rater, raters = self._rater_variance(values, float(np.square(rated * grown).sum()))
         if by_rater > 0:
             below = by_cluster**2 / max(degrees, 1) + by_rater**2 / (raters - 1)
             degrees = (by_cluster + by_rater) ** 2 / below
@@ -181,22 +184,37 @@ class Arms:
             grown *= degrees / max(less, 1)
         return float(np.sqrt(grown)), max(less, 1.0)
 
-    def _rater_variance(self, values: Sequence[Floats]) -> tuple[float, int]:
-        """What raters add beyond the dialogues they rated, and how many there are."""
+    def _rater_variance(self, values: Sequence[Floats], by_cluster: float) -> tuple[float, int]:
+        """What raters add beyond the dialogues they rated, and how many there are.
+
+        It is how alike ratings of one rater are over different dialogues, free of the bias that
+        comes from taking the mean from the same ratings: with everybody rating everything exactly
+        (MSR − MSE) / n of a two-way table. Raters of one dialogue each add nothing.
+        """
         if not all(len(arm.raters) for arm in self.arms):
             return 0.0, 0
         raters, count = _numbered([arm.raters for arm in self.arms])
         if count < 2:
             return 0.0, count
-        pulls, cells = [], []
+        cells = [own * count + who for own, who in zip(self.clusters[0], raters, strict=True)]
+        alike = np.split(
+            np.unique(np.concatenate(cells), return_inverse=True)[1],
+            np.cumsum([len(one) for one in cells])[:-1],
+        )
+        of_rater, of_cell = np.zeros(count), np.zeros(max(one.max() for one in alike) + 1)
+        shares = np.zeros(2)  # mean over agents of the squared weights of raters, and of cells
         for at, arm in enumerate(self.arms):
-            pulls.append((1 - 2 * at) * arm.weights * (values[at] - arm.weights @ values[at]))
-            cells.append(self.clusters[0][at] * count + raters[at])
-        pull, cell, rater = (np.concatenate(one) for one in (pulls, cells, raters))
-        alike = np.unique(cell, return_inverse=True)[1]
-        by_rater = np.square(np.bincount(rater, pull)).sum() * count / (count - 1)
-        by_cell = np.square(np.bincount(alike, pull)).sum()
-        return max(float(by_rater - by_cell), 0.0), count
+            pull = (1 - 2 * at) * arm.weights * (values[at] - arm.weights @ values[at])
+            of_rater += np.bincount(raters[at], pull, minlength=len(of_rater))
+            of_cell += np.bincount(alike[at], pull, minlength=len(of_cell))
+            for place, groups in enumerate((raters[at], alike[at])):
+                weights = np.bincount(groups, arm.weights)
+                shares[place] += np.square(weights).sum() / len(self.arms)
+        across = shares[0] - shares[1]
+        if across < _NOTHING or shares[0] > 1 - _NOTHING:
+            return 0.0, count
+        together = np.square(of_rater).sum() - np.square(of_cell).sum() + by_cluster * across
+        return max(float(together * shares[0] / across / (1 - shares[0])), 0.0), count
 
 
 def _numbered(parts: Sequence[Sequence[object]]) -> tuple[list[Ints], int]:
