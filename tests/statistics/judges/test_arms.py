@@ -86,7 +86,8 @@ def test_the_variance_over_clusters_by_hand() -> None:
         + (pulls["c"] * grown + rest["c"] * grown_rest) ** 2 + (rest["d"] * grown_rest) ** 2
     )  # fmt: skip
     found = arms.variance(0.5, tuned=False)
-    assert (found.clusters, found.raters, found.degrees) == (pytest.approx(expected), 0.0, 2.0)
+    assert found.clusters == pytest.approx(expected)
+    assert (found.raters, found.degrees) == (0.0, 2.0)
 
 
 def test_raters_who_come_back_are_a_sample_too() -> None:
@@ -134,7 +135,9 @@ def test_a_part_that_is_not_random_shows_in_the_judge() -> None:
     assert lowest.shift.p < 1e-6
     order = rng.permutation(100)
     drawn = arm(people[order[:30]], judge[order[:30]], judge[order[30:]])
-    assert powered_by_judge(Arms((drawn,))).shift.p > 0.01  # type: ignore[operator]
+    by_lot = powered_by_judge(Arms((drawn,))).shift.p
+    assert by_lot is not None
+    assert by_lot > 0.01
 
 
 def test_the_judge_of_a_fold_does_not_know_its_dialogues() -> None:

@@ -11,7 +11,7 @@ from dialens.report._charts import Chart
 from dialens.report._interval_chart import Mark, interval_chart
 from dialens.report._page import Block, Finding, Findings, Plot, Section, Text, folded
 from dialens.report._table import Table
-from dialens.report.bias._wording import ALPHA, bounds, is_clear, with_family
+from dialens.report.bias._wording import ALPHA, is_clear, with_family
 
 _KEY = "judged_agents"
 _FEW_PAIRS = 3
@@ -87,17 +87,16 @@ def _pair(row: Mapping[str, Any]) -> Finding:
     if not up:
         turned = [row["high"], row["low"]]
         ends["low"], ends["high"] = [1 / x for x in turned] if ratio else [-x for x in turned]
-    numbers = f"{bounds(ends, percent=row['unit'] == 'share')}; {_worth(row)}; {with_family(row)}"
+    numbers = f"{_bounds(ends)}; {_worth(row)}; {with_family(row)}"
     return Finding(claim, numbers, clear=is_clear(row), topic=_KEY)
 
 
 def _mean(row: Mapping[str, Any]) -> Finding:
-    share = row["unit"] == "share"
     claim = (
         f"With {_judge(row)} beside people, {row['agent']} is rated "
         f"{_size(row, row['estimate'])} on {row['quality']}"
     )
-    return Finding(claim, f"{bounds(row, percent=share)}; {_worth(row)}", topic=_KEY)
+    return Finding(claim, f"{_bounds(row)}; {_worth(row)}", topic=_KEY)
 
 
 def _worth(row: Mapping[str, Any]) -> str:
@@ -162,19 +161,22 @@ def judged_agent_tables(analysis: StudyAnalysis) -> dict[str, Table]:
         "Worth: human ratings, by the same people on more dialogues, that would be as precise "
         "without the judge."
     )
-    return {_KEY: Table(_KEY, "Agents, by people and a judge", heads, rows, note, data)}
+    return {_KEY: Table(_KEY, "Every agent and pair", heads, rows, note, data)}
 
 
 def _estimate(row: Mapping[str, Any], value: str, low: str, high: str) -> str:
     if row[value] is None:
         return ""
-    share = row["unit"] == "share"
-    ends = "" if row[low] is None else f" ({_ends(row[low], row[high], share)})"
+    ends = "" if row[low] is None else f" ({_ends(row, row[low], row[high])})"
     return f"{_size(row, row[value])}{ends}"
 
 
-def _ends(low: float, high: float, share: bool) -> str:  # noqa: FBT001
-    return interval(low, high, percent=True) if share else interval(low, high, 2)
+def _ends(row: Mapping[str, Any], low: float, high: float) -> str:
+    return interval(low, high, percent=True) if row["unit"] == "share" else interval(low, high, 2)
+
+
+def _bounds(row: Mapping[str, Any]) -> str:
+    return f"95 % interval {_ends(row, row['low'], row['high'])}"
 
 
 def judged_agent_section(analysis: StudyAnalysis, tables: Mapping[str, Table]) -> Iterator[Section]:
@@ -202,14 +204,15 @@ def _charts(rows: pl.DataFrame) -> dict[str, Chart]:
     charts = {}
     for (quality,), part in rows.group_by(["quality"], maintain_order=True):
         known = part.filter(pl.col("other").is_not_null()).drop_nulls(["estimate", "low"])
-        known = known.sort("p", maintain_order=True).head(_MOST_MARKS)
         if known.height:
             charts[str(quality)] = _chart(str(quality), known)
     return charts
 
 
 def _chart(quality: str, rows: pl.DataFrame) -> Chart:
-    marks = []
+    marks, pairs = [], rows.height
+    rows = rows.sort("p", maintain_order=True).head(_MOST_MARKS)
+    shown = f" The {rows.height} clearest of {pairs:,} pairs." if rows.height < pairs else ""
     for row in rows.iter_rows(named=True):
         name = f"{row['agent']} − {row['other']}"
         for series, columns in (
@@ -228,6 +231,6 @@ def _chart(quality: str, rows: pl.DataFrame) -> Chart:
         axis=axis,
         row="Agents",
         alt_text=f"Differences between agents on {quality}, with the judge and by people alone.",
-        note="Lines are 95 % intervals. Hollow: corrected p not below 0.05.",
+        note=f"Lines are 95 % intervals. Hollow: corrected p not below 0.05.{shown}",
         lines={"": [1.0 if unit == "ratio" else 0.0]},
     )
