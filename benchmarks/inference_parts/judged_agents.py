@@ -47,9 +47,10 @@ class Made:
         """One study without a difference between two agents."""
         n = self.contexts
         level = 0.5 * rng.normal(size=self.raters)
-        rows = []
+        rows: list[tuple[object, ...]] = []
+        shared = rng.normal(size=n)
         for at, agent in enumerate("xy"):
-            shared = rng.normal(size=n) if at == 0 or not self.paired else shared  # noqa: F821
+            shared = shared if self.paired or at == 0 else rng.normal(size=n)
             taste = 0.2 * rng.normal(size=self.raters)
             own = rng.normal(size=(n, 1)) + (0.5 * rng.normal(size=(n, self.turns)))
             truth = 0.7 * shared[:, None] + own

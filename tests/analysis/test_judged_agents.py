@@ -197,3 +197,12 @@ def test_the_report_says_it_first(tmp_path: Path) -> None:
     assert "Agents, by people and a judge" in page
     assert (tmp_path / "tables" / "judged_agents.csv").exists()
     assert any("prediction-powered" in paragraph for paragraph in content["methods"])
+
+
+def test_a_judge_that_knows_nothing_is_to_be_left_out(tmp_path: Path) -> None:
+    said, content = reported(study(judges=(30.0,)), tmp_path)
+    assert len(said) == 1
+    assert said[0].startswith(
+        "With m0 beside people, agents are no easier to tell apart on tone: leave it out. r of "
+    )
+    assert "better left out" in content["judged_agents"][-1]["note"]

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import atanh, tanh
+from math import atanh, sqrt, tanh
 
 import polars as pl
 
@@ -156,4 +156,4 @@ def _with_raters(
     if measured == wanted or true == 0:
         return r
     before, after = (true / (true + noise / count) for count in (measured, wanted))
-    return max(min(r * (after / before) ** 0.5, 1.0), -1.0)
+    return max(min(r * sqrt(after / before), 1.0), -1.0)

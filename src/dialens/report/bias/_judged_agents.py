@@ -6,7 +6,7 @@ from typing import Any
 import polars as pl
 
 from dialens.analysis.bias import StudyAnalysis
-from dialens.base import capitalised, interval, listed, number, p_value
+from dialens.base import interval, listed, number, p_value
 from dialens.report._charts import Chart
 from dialens.report._interval_chart import Mark, interval_chart
 from dialens.report._page import Block, Finding, Findings, Plot, Section, Text, folded
@@ -18,6 +18,9 @@ _FEW_PAIRS = 3
 _MOST_CLEAR = 4
 _MOST_MARKS = 15
 _WITH, _ALONE = "with the judge", "people alone"
+
+
+_HELPED = pl.col("needed") > pl.col("n_people")
 
 
 def judged_agent_findings(analysis: StudyAnalysis) -> Iterator[Finding]:
@@ -39,10 +42,11 @@ def judged_agent_findings(analysis: StudyAnalysis) -> Iterator[Finding]:
             many.append(str(quality))
             yield _gain(str(quality), part)
             continue
-        yield from (_pair(row) for row in part.iter_rows(named=True))
-    clear = pairs.filter(pl.col("quality").is_in(many), pl.col("p_adjusted") < ALPHA)
+        yield from (_pair(row) for row in part.filter(_HELPED).iter_rows(named=True))
+    clear = pairs.filter(pl.col("quality").is_in(many), pl.col("p_adjusted") < ALPHA, _HELPED)
     for row in clear.sort("p", maintain_order=True).head(_MOST_CLEAR).iter_rows(named=True):
         yield _pair(row)
+    yield from _not_helped(pairs.filter(~pl.col("quality").is_in(many), ~_HELPED))
     if rows["other"].null_count() == rows.height:
         yield from (_mean(row) for row in known.iter_rows(named=True))
     yield from _why_not(rows)
@@ -52,6 +56,18 @@ def _nothing(rows: pl.DataFrame) -> Iterator[Finding]:
     whys = rows["reason"].drop_nulls().unique(maintain_order=True).to_list()
     claim = "Judges cannot sharpen the comparison of agents"
     yield Finding(claim, "; ".join(whys[:_FEW_PAIRS]), clear=False, topic=_KEY)
+
+
+def _not_helped(rows: pl.DataFrame) -> Iterator[Finding]:
+    """Where a judge adds nothing to what people said, all in one sentence."""
+    if not rows.height:
+        return
+    on = listed(rows["quality"].unique(maintain_order=True).to_list())
+    who = _judge(rows.row(0, named=True))
+    claim = f"With {who} beside people, agents are no easier to tell apart on {on}: leave it out"
+    least, most = rows["r"].min(), rows["r"].max()
+    told = number(rows["r"][0], 2) if least == most else interval(least, most, 2)  # type: ignore[arg-type]
+    yield Finding(claim, f"r of differences {told}", clear=False, topic=_KEY)
 
 
 def _why_not(rows: pl.DataFrame) -> Iterator[Finding]:
@@ -100,11 +116,9 @@ def _mean(row: Mapping[str, Any]) -> Finding:
 
 
 def _worth(row: Mapping[str, Any]) -> str:
-    """How many human ratings it is worth, and whether the judge is better left out."""
+    """How many human ratings it is worth."""
     if row["needed"] is None or row["needed"] <= row["n_people"]:
-        return (
-            f"no more precise than the {row['n_people']:,} human ratings alone: leave the judge out"
-        )
+        return f"no more precise than the {row['n_people']:,} human ratings alone"
     return f"as precise as {row['needed']:,} human ratings instead of {row['n_people']:,}"
 
 
@@ -113,9 +127,7 @@ def _gain(quality: str, known: pl.DataFrame) -> Finding:
     people, worth = round(middle["n_people"]), round(middle["effective"])
     who = _judge(known.row(0, named=True))
     if worth <= people:
-        claim = (
-            f"{capitalised(who)} beside people makes agents on {quality} no easier to tell apart"
-        )
+        claim = f"With {who} beside people, agents are no easier to tell apart on {quality}"
         return Finding(
             claim, f"r = {number(middle['r'], 2)}: leave it out", clear=False, topic=_KEY
         )
