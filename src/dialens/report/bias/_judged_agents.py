@@ -65,8 +65,8 @@ def _not_helped(rows: pl.DataFrame) -> Iterator[Finding]:
     on = listed(rows["quality"].unique(maintain_order=True).to_list())
     who = _judge(rows.row(0, named=True))
     claim = f"With {who} beside people, agents are no easier to tell apart on {on}: leave it out"
-    least, most = rows["r"].min(), rows["r"].max()
-    told = number(rows["r"][0], 2) if least == most else interval(least, most, 2)  # type: ignore[arg-type]
+    least, most = rows.select(least=pl.col("r").min(), most=pl.col("r").max()).row(0)
+    told = number(least, 2) if least == most else interval(least, most, 2)
     yield Finding(claim, f"r of differences {told}", clear=False, topic=_KEY)
 
 
