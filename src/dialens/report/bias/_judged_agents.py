@@ -46,7 +46,7 @@ def judged_agent_findings(analysis: StudyAnalysis) -> Iterator[Finding]:
     clear = pairs.filter(pl.col("quality").is_in(many), pl.col("p_adjusted") < ALPHA, _HELPED)
     for row in clear.sort("p", maintain_order=True).head(_MOST_CLEAR).iter_rows(named=True):
         yield _pair(row)
-    yield from _not_helped(pairs.filter(~pl.col("quality").is_in(many), ~_HELPED))
+    yield from _not_helped(pairs.filter(~pl.col("quality").is_in(many)))
     if rows["other"].null_count() == rows.height:
         yield from (_mean(row) for row in known.iter_rows(named=True))
     yield from _why_not(rows)
@@ -60,11 +60,14 @@ def _nothing(rows: pl.DataFrame) -> Iterator[Finding]:
 
 def _not_helped(rows: pl.DataFrame) -> Iterator[Finding]:
     """Where a judge adds nothing to what people said, all in one sentence."""
+    pairs, rows = rows.height, rows.filter(~_HELPED)
     if not rows.height:
         return
     on = listed(rows["quality"].unique(maintain_order=True).to_list())
-    who = _judge(rows.row(0, named=True))
-    claim = f"With {who} beside people, agents are no easier to tell apart on {on}: leave it out"
+    who = f"With {_judge(rows.row(0, named=True))} beside people"
+    claim = f"{who}, agents are no easier to tell apart on {on}: leave it out"
+    if rows.height < pairs:
+        claim = f"{who}, {rows.height} of {pairs} pairs are no easier to tell apart ({on})"
     least, most = rows.select(least=pl.col("r").min(), most=pl.col("r").max()).row(0)
     told = number(least, 2) if least == most else interval(least, most, 2)
     yield Finding(claim, f"r of differences {told}", clear=False, topic=_KEY)
