@@ -168,3 +168,76 @@ def test_a_study_of_pairs_is_sent_to_the_right_outcome(tmp_path: Path) -> None:
             "power", "--study", study(tmp_path, qualities=quality, factors={}),
             "--residual-sd", 1, "--effect", 0.4,
         )  # fmt: skip
+
+
+MIXED = ("--dialog-sd", 0.6, "--residual-sd", 0.6, "--effect", 0.3, "--items", "20,40")
+
+
+def test_the_cheapest_mix_of_people_and_judge_comes_first(tmp_path: Path) -> None:
+    said, made = planned(
+        tmp_path, *MIXED, "--price", 0.5, "--judge-r", 0.7, "--judge-price", 0.01
+    )  # fmt: skip
+    assert said.startswith(
+        "A difference of 0.3 between two agents takes 152 human ratings (76 items) and 1,042 by "
+        "the judge (these and 445 more) for 86.42, instead of 256 human ratings for 128.00. "
+        "r = 0.70; 1 rater a dialogue; saves 41 % of human ratings, and no judge of that r more "
+        "than 49 %; power 0.80, 0.8 wanted."
+    )
+    assert made["judge"][0]["items"] == 76
+    assert "instead of 256 human ratings" in (tmp_path / "p" / "report.html").read_text()
+
+
+def test_a_judge_is_left_out_where_it_does_not_help(tmp_path: Path) -> None:
+    said, _ = planned(tmp_path, *MIXED, "--price", 0.5, "--judge-r", 0.2, "--judge-price", 0.01)
+    assert said.startswith("Leave the judge out: a difference of 0.3 between two agents takes 256")
+    assert "r² is 0.04" in said
+
+
+def judged_pilot(path: Path) -> Path:
+    """Two agents on 60 items, three people and a judge whose ratings are 50 higher."""
+    import numpy as np
+
+    rng = np.random.default_rng(0)
+    lines = ["dialog,agent,rater,rater_kind,quality,value"]
+    for n in range(60):
+        for agent in "xy":
+            truth = rng.normal()
+            lines += [f"d{n},{agent},p{k},human,tone,{truth + rng.normal()}" for k in range(3)]
+            lines.append(f"d{n},{agent},m,llm,tone,{50 + truth + rng.normal()}")
+    path.write_text("\n".join(lines))
+    return path
+
+
+def test_how_far_a_judge_goes_with_people_comes_from_an_earlier_study(tmp_path: Path) -> None:
+    """True r of differences: 1 / √((1 + 1/3)(1 + 1)) = .61 with three raters, .5 with one."""
+    pilot = judged_pilot(tmp_path / "pilot.csv")
+    asked = ("--effect", 0.4, "--price", 0.5, "--judge-price", 0.005, "--items", "20,40")
+    said, made = planned(tmp_path, pilot, *asked)
+    assert made["judge"][0]["r"] == pytest.approx(0.61, abs=0.12)
+    assert made["judge"][0]["raters"] == 3
+    assert "3 raters a dialogue" in said
+    _, one = planned(tmp_path, pilot, *asked, "--raters", 1)
+    assert one["judge"][0]["r"] < made["judge"][0]["r"]
+    assert one["judge"][0]["raters"] == 1
+
+
+def test_variances_are_those_of_people_not_of_judges_beside_them(tmp_path: Path) -> None:
+    """A judge 50 points above people made raters differ by 25 before."""
+    pilot = judged_pilot(tmp_path / "pilot.csv")
+    _, made = planned(tmp_path, pilot, "--effect", 0.4, "--items", "20,40", "--raters", 1)
+    assert made["parts"]["rater"] < 0.5
+    assert made["fitted"]["n"] == 360
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--judge-r", 0.5), "needs both prices"),
+        (("--judge-r", 0.5, "--judge-price", 0.1, "--price", 1, "--raters", "1,2"), "one number"),
+        (("--judge-r", 0.5, "--scale", "1,5"), "no place beside --scale"),
+        (("--judge-price", 0.1, "--price", 1), "State --judge-r"),
+    ],
+)
+def test_a_judge_that_cannot_be_planned_with(options: tuple[object, ...], message: str) -> None:
+    with pytest.raises(DialensError, match=message):
+        run("power", *MIXED, *options)

@@ -9,6 +9,7 @@ import typer
 
 from dialens.base import RUN, DialensError, Recorder, atomic_folder, number, progress
 from dialens.cli._options import Force, Seed, shown
+from dialens.cli._power_judge import JudgeAsked, mixes_with_judge, refuse_judge
 from dialens.cli._power_options import (
     counts_of,
     effects_of,
@@ -16,6 +17,7 @@ from dialens.cli._power_options import (
     mean_of,
     numbers_of,
     parts_of,
+    pilot_of,
     scale_of,
 )
 from dialens.cli._power_question import Outcome, Question
@@ -166,6 +168,23 @@ def power(
     price: Annotated[
         float | None, typer.Option("--price", min=0, help="Price of one rating, in money.")
     ] = None,
+    judge_r: Annotated[
+        float | None,
+        typer.Option(
+            "--judge-r",
+            min=-1,
+            max=1,
+            help="A judge’s correlation with people: the cheapest mix of both. From RATINGS if a "
+            "language model rated there too.",
+        ),
+    ] = None,
+    judge_price: Annotated[
+        float | None,
+        typer.Option("--judge-price", min=0, help="Price of one rating by the judge, in money."),
+    ] = None,
+    judge: Annotated[
+        str | None, typer.Option("--judge", help="Which judge of RATINGS, if there are several.")
+    ] = None,
     simulations: Annotated[
         int, typer.Option("--simulations", min=100, help="Studies simulated for each design.")
     ] = SIMULATIONS,
@@ -176,8 +195,9 @@ def power(
 
     Variances are stated, or fitted to ratings of an earlier study, or both (what is stated wins);
     for shares and comparisons they are in logits. What has a closed form is computed, the rest is
-    simulated, with the error of the simulation. Writes power.json, power.csv and report.html into
-    the output folder.
+    simulated, with the error of the simulation. With a judge, the cheapest mix of people and judge
+    comes first, or that the judge is better left out. Writes power.json, power.csv and report.html
+    into the output folder.
 
     [bold]Examples[/]
 
@@ -190,6 +210,8 @@ def power(
       dialens power --outcome icc --icc 0.6 --width 0.1
       dialens power --residual-sd 0.8 --equivalence 0.3 --comparisons 3
       dialens power --study anchoring --rater-sd 0.5 --residual-sd 0.9 --effect 0.4
+      dialens power --dialog-sd 0.6 --effect 0.3 --price 0.5 --judge-r 0.7 --judge-price 0.01
+      dialens power export -q engaging --effect 0.3 --price 0.5 --judge-price 0.01
     """
     stated = {
         "rater": rater_sd,
@@ -199,7 +221,8 @@ def power(
         "rater_agent": rater_agent_sd,
         "item_cell": item_cell_sd,
     }
-    fitted = None if ratings is None else fitted_to(ratings, outcome, quality, condition)
+    pilot = pilot_of(ratings)
+    fitted = None if pilot is None else fitted_to(pilot, outcome, quality, condition)
     parts = parts_of(stated, outcome, fitted)
     base = numbers_of(shares, "--shares")
     effects = effects_of(
@@ -232,6 +255,8 @@ def power(
         seed=seed,
     )
     question.refuse_what_does_not_belong(of_study=study is not None, dialogs=bool(dialogs))
+    asked = JudgeAsked(judge_r, judge_price, judge)
+    refuse_judge(asked, question, of_study=study is not None)
     if study is not None:
         if raters or items or dialogs or each or outcome != "mean":
             raise DialensError(
@@ -246,8 +271,20 @@ def power(
         print_power_of_study(study, question, effects, wanted=wanted_power, price=price)
         return
     output = output or _FOLDER
+    mixes = mixes_with_judge(
+        asked,
+        question,
+        effects,
+        pilot=pilot,
+        fitted=fitted,
+        raters=counts_of(raters, "--raters"),
+        dialogs=counts_of(dialogs, "--dialogs"),
+        price=price,
+        wanted=wanted_power,
+    )
+    planned = [mix.raters for mix in mixes.values()][:1]
     grid = {
-        "raters": counts_of(raters, "--raters") or question.default_raters,
+        "raters": counts_of(raters, "--raters") or planned or question.default_raters,
         "items": counts_of(items, "--items") or [10, 20, 40, 80, 160, 320],
         "dialogs": counts_of(dialogs, "--dialogs") or [1],
     }
@@ -276,6 +313,7 @@ def power(
             advice=advice,
             price=price,
             fitted=fitted,
+            mixes=mixes,
         )
         text = json.dumps(plan.to_dict(), indent=1, ensure_ascii=False, allow_nan=False)
         (scratch / POWER).write_text(text + "\n", encoding="utf-8")

@@ -2,6 +2,9 @@
 
 from pathlib import Path
 
+import polars as pl
+
+from dialens.analysis.judges import MODELS
 from dialens.base import DialensError
 from dialens.cli._options import names
 from dialens.cli._power_question import Outcome
@@ -44,22 +47,34 @@ def effects_of(
     return [rate - 0.5 for rate in win_rate] if outcome == "pairwise" else icc
 
 
+def pilot_of(path: Path | None) -> pl.DataFrame | None:
+    """Ratings of an earlier study, where there are any."""
+    if path is None:
+        return None
+    try:
+        return load_ratings(path, factors=["dialog_id"])
+    except DialensError as error:
+        if "dialog_id" not in str(error):
+            raise
+        return load_ratings(path)
+
+
 def fitted_to(
-    path: Path, outcome: Outcome, quality: str | None, condition: str | None
+    pilot: pl.DataFrame, outcome: Outcome, quality: str | None, condition: str | None
 ) -> FittedParts:
-    """Variances of an earlier study."""
+    """Variances of an earlier study, of people alone where language models rated too."""
     if outcome != "mean":
         raise DialensError(
             f"Variances for --outcome {outcome} cannot be fitted to ratings of an earlier study. "
             "State them: --rater-sd and --item-sd, in logits."
         )
-    try:
-        table = load_ratings(path, factors=["dialog_id"])
-    except DialensError as error:
-        if "dialog_id" not in str(error):
-            raise
-        table = load_ratings(path)
-    return fitted_parts(table, quality=quality, condition=condition)
+    people = pilot.filter(~pl.col("rater_kind").is_in(MODELS).fill_null(value=False))
+    if not people.height:
+        raise DialensError(
+            "All these ratings come from language models; a study of people is planned with "
+            "ratings of people. State variances: --rater-sd, --item-sd, --dialog-sd, --residual-sd."
+        )
+    return fitted_parts(people, quality=quality, condition=condition)
 
 
 def parts_of(

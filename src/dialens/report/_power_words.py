@@ -8,7 +8,16 @@ import polars as pl
 
 from dialens.base import counted, number
 from dialens.report._page import Finding
-from dialens.statistics.power import Advice, Change, Design, FittedParts, cheapest, price_of
+from dialens.report._power_judge import mix_finding
+from dialens.statistics.power import (
+    Advice,
+    Change,
+    Design,
+    FittedParts,
+    JudgeMix,
+    cheapest,
+    price_of,
+)
 
 _KNOWN = pl.coalesce("power_exact", "power")
 """Power: the closed form where there is one, for it has no error."""
@@ -33,6 +42,7 @@ class PowerPlan:
         advice: What to change, by what is looked for, where the best design sees too little.
         price: Of one rating, in money.
         fitted: Where the variances come from, if they were fitted.
+        mixes: The cheapest mix of people and a judge, by what is looked for, if one was asked for.
     """
 
     table: pl.DataFrame
@@ -49,6 +59,7 @@ class PowerPlan:
     advice: Mapping[float, Advice] = field(default_factory=dict)
     price: float | None = None
     fitted: FittedParts | None = None
+    mixes: Mapping[float, JudgeMix] = field(default_factory=dict)
 
     @property
     def whom(self) -> str:
@@ -86,13 +97,15 @@ class PowerPlan:
                 | {change.what: vars(change) for change in (advice.items, advice.raters)}
                 for effect, advice in self.advice.items()
             ],
+            "judge": [vars(mix) for mix in self.mixes.values()],
             "rows": self.table.to_dicts(),
         }
 
 
 def findings(plan: PowerPlan) -> list[Finding]:
     """What the study sees and how to see more, one finding for each thing looked for."""
-    found = [
+    found = [mix_finding(mix, plan.power) for mix in plan.mixes.values()]
+    found += [
         _power_finding(plan, effect)
         for effect in plan.table["effect"].unique(maintain_order=True)
         if plan.table.filter(pl.col("effect") == effect)["power"].is_not_null().any()

@@ -165,7 +165,8 @@ def test_choosing_among_useless_judges_does_not_narrow_the_interval() -> None:
         fitted = cross_fitted(people, judges, alone, seed=study)
         best = int(np.argmax([np.corrcoef(people, column)[0, 1] for column in judges.T]))
         for how, (one, rest) in {
-            "chosen": (judges[:, best], alone[:, best]), "cross-fitted": fitted,
+            "chosen": (judges[:, best], alone[:, best]),
+            "cross-fitted": (fitted.judge, fitted.alone),
         }.items():  # fmt: skip
             interval = prediction_powered(people, one, rest).estimate
             assert interval.low is not None

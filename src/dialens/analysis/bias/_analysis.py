@@ -1,7 +1,7 @@
 """The whole analysis of a rating study in one call."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import polars as pl
@@ -19,9 +19,11 @@ from dialens.analysis.bias._retest import FEW_ITEMS, retest
 from dialens.analysis.bias._scales import LOG, Note
 from dialens.analysis.judges import (
     BESIDE,
+    JUDGED_AGENTS,
     JUDGES,
     MODELS,
     effects_beside,
+    judged_agents,
     judges_against_people,
 )
 from dialens.analysis.people import People, what_people_said
@@ -72,6 +74,7 @@ class StudyAnalysis:
         beside: The design's effects on people and on language models, where both rated.
         leanings: What tags, variants, length and place did to ratings and choices.
         equal_length: Differences between agents if their responses were equally long.
+        judged_agents: Agents from people's ratings of a part and a judge's of more.
     """
 
     data: StudyData
@@ -94,6 +97,7 @@ class StudyAnalysis:
     beside: pl.DataFrame
     leanings: pl.DataFrame
     equal_length: pl.DataFrame
+    judged_agents: pl.DataFrame = field(default_factory=JUDGED_AGENTS.to_frame)
 
     def table(self, key: str) -> pl.DataFrame:
         """A table of the paper by key, e.g. `table5`; empty if it could not be made."""
@@ -147,6 +151,7 @@ class StudyAnalysis:
             },
             "judges": self.judges.to_dicts(),
             "people_and_judges": self.beside.to_dicts(),
+            "judged_agents": self.judged_agents.to_dicts(),
             "leanings": self.leanings.to_dicts(),
             "equal_length": self.equal_length.to_dicts(),
             "notes": [vars(note) for note in self.notes],
@@ -205,10 +210,14 @@ def analyse_study(
             found.effects, effects(models, draws=draws), confidence=draws.confidence
         )
         moved, equal = leanings(models, raters=_JUDGES, confidence=draws.confidence)
+        compared = judged_agents(
+            whole.ratings, scales=scales, confidence=draws.confidence, seed=draws.seed
+        )
         return replace(
             found,
             judges=judges,
             beside=beside,
+            judged_agents=compared,
             leanings=pl.concat([found.leanings, moved]),
             equal_length=pl.concat([found.equal_length, equal]),
         )

@@ -2,9 +2,9 @@ from ._choice_biases import POSITION, choice_labels, position_effect, same_choic
 from ._choice_rows import broken_battles, choice_kinds, name_choices
 from ._choices import Choices, choices_of, people_from_choices
 from ._participants import QUESTIONS, Participants, how_far, who_took_part
-from ._ratings import RatedQuality, no_variance
+from ._ratings import RatedQuality, agent_names, no_variance, rated_qualities
 from ._said import People, what_people_said
-from ._scales import CHOSEN, PAIRWISE, RATED, AnswerScale, with_kinds
+from ._scales import CHOSEN, MAGNITUDE, PAIRWISE, RATED, YES_NO, AnswerScale, with_kinds
 from ._tables import AGENT_DIFFERENCES, AGENTS, DISTRIBUTIONS, WINS
 
 __all__ = [
@@ -12,16 +12,19 @@ __all__ = [
     "AGENT_DIFFERENCES",
     "CHOSEN",
     "DISTRIBUTIONS",
+    "MAGNITUDE",
     "PAIRWISE",
     "POSITION",
     "QUESTIONS",
     "RATED",
     "WINS",
+    "YES_NO",
     "AnswerScale",
     "Choices",
     "Participants",
     "People",
     "RatedQuality",
+    "agent_names",
     "broken_battles",
     "choice_kinds",
     "choice_labels",
@@ -31,6 +34,7 @@ __all__ = [
     "no_variance",
     "people_from_choices",
     "position_effect",
+    "rated_qualities",
     "same_choice",
     "what_people_said",
     "who_took_part",

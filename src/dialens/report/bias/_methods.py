@@ -40,6 +40,8 @@ CODEBOOK: dict[str, str] = {
     "round_share": "share of multiples of ten",
     "median_seconds": "median time per rating, without hidden tabs where that was recorded",
     "left_out": "which raters were left out in this view",
+    "n_people, n_judged, effective": "human ratings, replies that only the judge rated, and the "
+    "human ratings that would be as precise without the judge (table judged_agents)",
     "reason": "why a number is missing",
 }
 """Columns of the tables and what they mean."""
@@ -88,6 +90,7 @@ def methods(analysis: StudyAnalysis) -> list[str]:
         _effects(analysis),
         _agreement(analysis),
         _retest(analysis),
+        _judged_agents(analysis),
     )
     flagged = len(analysis.flags.any_flag)
     last = (
@@ -107,6 +110,18 @@ def _retest(analysis: StudyAnalysis) -> str:
         "Raters who came back in a later wave and judged the same things again are compared with "
         "themselves: ICC(A,1) over pairs of rater and item, with intervals from the jackknife over "
         "raters and items; all else rests on first ratings."
+    )
+
+
+def _judged_agents(analysis: StudyAnalysis) -> str:
+    if not analysis.judged_agents["estimate"].is_not_null().any():
+        return ""
+    return (
+        "Agents were also compared by prediction-powered inference (Angelopoulos et al. 2023) from "
+        "people’s ratings of a part of the replies and a language model’s of these and others, the "
+        "model’s weight being the one with the smallest variance; variances are over dialogues and "
+        "raters (Cameron et al. 2011), with Student’s t. Where there were several models or "
+        "prompts, each fifth of the dialogues had the one that fitted people best on the others."
     )
 
 

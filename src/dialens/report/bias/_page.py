@@ -40,6 +40,11 @@ from dialens.report.bias._charts import (
     variance_chart,
 )
 from dialens.report.bias._findings import answer, findings, scope
+from dialens.report.bias._judged_agents import (
+    judged_agent_findings,
+    judged_agent_section,
+    judged_agent_tables,
+)
 from dialens.report.bias._judges import (
     judge_findings,
     judge_remarks,
@@ -228,6 +233,7 @@ class _Report:
         self.told = told
         self.participants = participants
         self.findings = [
+            *judged_agent_findings(analysis),
             *findings(analysis),
             *leaning_findings(analysis),
             *judge_findings(analysis),
@@ -237,11 +243,13 @@ class _Report:
             **study_tables(analysis),
             **leaning_tables(analysis),
             **judge_tables(analysis),
+            **judged_agent_tables(analysis),
         }
 
     def sections(self) -> Iterator[Section]:
         yield from people_sections(self.analysis.people, self.participants)
         yield self._design()
+        yield from judged_agent_section(self.analysis, self.tables)
         yield from judge_section(self.analysis, self.tables)
         yield Section(
             "ratings",

@@ -1,10 +1,15 @@
 from ._alternative import EPSILON, AlternativeTest, Fit, alternative_test
+from ._arms import Arm, Arms
 from ._mix import Mix, cheapest_mix, error_for
 from ._orders import FEWEST_PAIRS, Orders, both_orders
 from ._prediction_powered import (
+    FEWEST_RATED,
+    FEWEST_TRUSTED,
     HELPFUL,
+    CrossFitted,
     PredictionPowered,
     cross_fitted,
+    powered_by_judge,
     prediction_powered,
     tuned_weight,
 )
@@ -12,8 +17,13 @@ from ._prediction_powered import (
 __all__ = [
     "EPSILON",
     "FEWEST_PAIRS",
+    "FEWEST_RATED",
+    "FEWEST_TRUSTED",
     "HELPFUL",
     "AlternativeTest",
+    "Arm",
+    "Arms",
+    "CrossFitted",
     "Fit",
     "Mix",
     "Orders",
@@ -23,6 +33,7 @@ __all__ = [
     "cheapest_mix",
     "cross_fitted",
     "error_for",
+    "powered_by_judge",
     "prediction_powered",
     "tuned_weight",
 ]

@@ -47,6 +47,7 @@ def cheapest_mix(
     price: float,
     judge_price: float,
     most: int | None = None,
+    least: int = 2,
 ) -> Mix:
     """The cheapest mix of people and judge with a given standard error of a mean.
 
@@ -57,6 +58,7 @@ def cheapest_mix(
         price: Of a unit rated by people, all raters of it together.
         judge_price: Of a unit rated by the judge.
         most: Units there are; none says that there is no end of them.
+        least: Units that people rate at least.
 
     Examples:
         >>> cheapest_mix(1.0, 0.1, 0.8, price=2.0, judge_price=0.01)
@@ -77,7 +79,8 @@ def cheapest_mix(
         return people_only
     best = wanted * (1 - square * (1 - share))
     mixes = [people_only]
-    for rated in {max(floor(best), 2), max(ceil(best), 2), _fewest(wanted, square, most)}:
+    for tried in (floor(best), ceil(best), _fewest(wanted, square, most)):
+        rated = max(tried, least)
         judged = _judged(wanted, square, rated)
         if judged and (most is None or rated + judged <= most):
             paid = round(rated * price + (rated + judged) * judge_price, 10)

@@ -7,18 +7,22 @@ ratings, and is narrower than theirs alone by what the judge knows.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from math import ceil
 
 import numpy as np
 from scipy import special
 
-from dialens.base import DialensError, Estimate
+from dialens.base import DialensError, Estimate, counted
 from dialens.statistics._bootstrap import Floats, Ints
 from dialens.statistics._coefficients import pearson
+from dialens.statistics.judges._arms import Arm, Arms, Variance
 
 FEWEST_RATED = 6
 """Clusters rated by people below which there is no interval."""
+
+FEWEST_TRUSTED = 8
+"""Clusters rated by people below which an interval carries a warning (docs/inference.md)."""
 
 HELPFUL = 0.05
 """A judge whose squared correlation with people is smaller saves next to nothing."""
@@ -31,11 +35,14 @@ class PredictionPowered:
     Attributes:
         estimate: With the judge.
         people: From people's ratings alone.
-        weight: How much of the judge is used, 0 to 1.
-        r: Correlation of judge and people where both rated; None without variance.
-        n_rated: Units that people rated.
+        weight: How much of the judge is used; 0 is not at all.
+        r: Correlation of judge and people over rated clusters; None without variance.
+        n_rated: Ratings by people.
         n_judged: Units that only the judge rated.
-        effective: Units that people would have had to rate for as narrow an interval.
+        effective: Ratings that the same people would have had to give, on more units, for as
+            precise an estimate.
+        shift: How much higher the judge rates what people did not rate. It should be chance: else
+            people's part is not random.
     """
 
     estimate: Estimate
@@ -45,6 +52,7 @@ class PredictionPowered:
     n_rated: int
     n_judged: int
     effective: float | None
+    shift: Estimate = field(default_factory=Estimate)
 
     @property
     def saving(self) -> float | None:
@@ -55,7 +63,7 @@ class PredictionPowered:
 
     @property
     def needed(self) -> int | None:
-        """Units that people would have to rate without the judge."""
+        """Ratings that people would have to give without the judge."""
         return None if self.effective is None else ceil(self.effective)
 
 
@@ -90,36 +98,91 @@ def prediction_powered(
         (5.5, 4.5, True)
     """
     people, judge, judge_alone = (np.asarray(one, float) for one in (people, judge, judge_alone))
-    if len(people) != len(judge):
-        raise DialensError("People and judge must have rated the same units.")
-    if not len(judge_alone):
-        weight = 0.0
-    groups = _groups(len(people), len(judge_alone), clusters, clusters_alone)
+    if (clusters is None) != (clusters_alone is None):
+        raise DialensError("Give the clusters of all units, or of none.")
+    own = range(len(people)) if clusters is None else clusters
+    rest = range(len(people), len(people) + len(judge_alone))
+    even = np.full(len(people), 1 / max(len(people), 1))
+    others = rest if clusters_alone is None else clusters_alone
+    arm = Arm(people, judge, even, own, judge_alone, others)
+    return powered_by_judge(Arms((arm,)), weight=weight, confidence=confidence)
+
+
+def powered_by_judge(
+    arms: Arms, *, weight: float | None = None, most: float = 1.0, confidence: float = 0.95
+) -> PredictionPowered:
+    """The mean of one agent, or the difference of two, from people's ratings and a judge's.
+
+    Args:
+        arms: What people and judge said of the agents.
+        weight: Of the judge; the one with the smallest variance if not given.
+        most: The largest weight that may be found; infinite for a judge on another scale.
+        confidence: Of the intervals.
+    """
+    people, judge, rest = arms.totals()
     tuned = weight is None
+    if not len(rest):
+        weight, tuned = 0.0, False
     if weight is None:
-        weight = tuned_weight(people, judge, judge_alone)
-    alone = judge_alone.mean() if len(judge_alone) else 0.0
-    value = float(people.mean() + weight * (alone - judge.mean()))
-    n_clusters = len(np.unique(groups[: len(people)]))
+        weight = tuned_weight(people, judge, rest, most=most)
+    signs = [1 - 2 * at for at in range(len(arms.arms))]
+    middle = sum(sign * arm.mean for sign, arm in zip(signs, arms.arms, strict=True))
+    gap = sum(sign * arm.gap for sign, arm in zip(signs, arms.arms, strict=True))
+    value = float(middle + weight * gap)
     r = pearson(people, judge) if np.ptp(people) > 0 and np.ptp(judge) > 0 else None
-    counted = (len(people), len(judge_alone))
-    if n_clusters < FEWEST_RATED:
-        reason = f"people rated {n_clusters} independent units; {FEWEST_RATED} are needed"
-        bare = Estimate(value, n=len(people), reason=reason)
-        own = Estimate(float(people.mean()), n=len(people), reason=reason)
-        return PredictionPowered(bare, own, weight, r, *counted, None)
+    n_rated = sum(len(arm.people) for arm in arms.arms)
+    numbers = (n_rated, sum(len(arm.alone) for arm in arms.arms))
+    reason = _no_interval(people)
+    if reason is not None:
+        bare, own = (Estimate(one, n=n_rated, reason=reason) for one in (value, middle))
+        return PredictionPowered(bare, own, weight, r, *numbers, None)
     # A weight taken from the same ratings costs them a degree of freedom, as a slope does.
-    spent = 2 if tuned else 1
-    with_judge = _variance(people - weight * judge, weight * judge_alone, groups, spent)
-    without = _variance(people, np.zeros(0), groups[: len(people)], 1)
-    estimate = _estimate(value, with_judge, n_clusters - spent, len(people), confidence)
-    own = _estimate(float(people.mean()), without, n_clusters - 1, len(people), confidence)
-    effective = len(people) * without / with_judge if with_judge > 0 else None
-    return PredictionPowered(estimate, own, weight, r, *counted, effective)
+    with_judge, without = arms.variance(weight, tuned=tuned), arms.variance(0.0, tuned=False)
+    return PredictionPowered(
+        _estimate(value, with_judge, n_rated, confidence),
+        _estimate(middle, without, n_rated, confidence),
+        weight,
+        r,
+        *numbers,
+        # The same raters on more dialogues: what raters add stays as it is with either.
+        n_rated * without.clusters / with_judge.clusters if with_judge.clusters > 0 else None,
+        _shift(arms, gap, confidence),
+    )
 
 
-def tuned_weight(people: Floats, judge: Floats, judge_alone: Floats) -> float:
-    """How much of a judge to use: the weight with the smallest variance, within 0 to 1.
+def _no_interval(people: Floats) -> str | None:
+    """Why so few clusters, or clusters so alike, carry no interval."""
+    if len(people) < FEWEST_RATED:
+        return f"people rated {len(people)} independent units; {FEWEST_RATED} are needed"
+    alike = int(np.unique(np.round(people, 9), return_counts=True)[1].max())
+    differ = len(people) - alike if alike > 1 else len(people)
+    if not differ:
+        return f"people rated all {len(people)} units alike: no variance, and no test"
+    if differ < FEWEST_RATED:
+        return (
+            f"people rated all but {counted(differ, 'unit')} of {len(people)} alike; "
+            f"{FEWEST_RATED} that differ are needed"
+        )
+    return None
+
+
+def _shift(arms: Arms, gap: float, confidence: float) -> Estimate:
+    """By how much the judge's ratings differ between what people rated and the rest."""
+    if not any(len(arm.alone) for arm in arms.arms):
+        return Estimate(reason="people rated everything that the judge rated")
+    # Nobody's ratings with a judge of weight 1: the rest minus what people rated.
+    flat = Arms(tuple(replace(arm, people=0 * arm.judge, raters=()) for arm in arms.arms))
+    return _estimate(gap, flat.variance(1.0, tuned=False), len(arms.rated), confidence)
+
+
+def tuned_weight(people: Floats, judge: Floats, judge_alone: Floats, *, most: float = 1.0) -> float:
+    """How much of a judge to use: the weight with the smallest variance, never below 0.
+
+    Args:
+        people: A value for each unit that people rated.
+        judge: The judge's of the same units.
+        judge_alone: The judge's of the others.
+        most: The largest weight; 1 where people and judge rate on the same scale.
 
     Examples:
         A judge that says the same of everything is not used.
@@ -131,76 +194,76 @@ def tuned_weight(people: Floats, judge: Floats, judge_alone: Floats) -> float:
     if len(people) < 2 or spread == 0:
         return 0.0
     together = float(np.cov(people, judge)[0, 1])
-    return float(np.clip(together / ((1 + len(people) / len(judge_alone)) * spread), 0, 1))
+    return float(np.clip(together / ((1 + len(people) / len(judge_alone)) * spread), 0, most))
+
+
+@dataclass(frozen=True)
+class CrossFitted:
+    """Ratings of judges that were chosen without the units they are used on.
+
+    Attributes:
+        judge: Of the units that people rated.
+        alone: Of the others: the mean over the choices.
+        chosen: The number of the judge of each fold.
+    """
+
+    judge: Floats
+    alone: Floats
+    chosen: tuple[int, ...]
 
 
 def cross_fitted(
-    people: Floats, judges: Floats, judges_alone: Floats, *, folds: int = 5, seed: int = 0
-) -> tuple[Floats, Floats]:
+    people: Floats,
+    judges: Floats,
+    judges_alone: Floats,
+    *,
+    clusters: Sequence[object] | None = None,
+    folds: int = 5,
+    seed: int = 0,
+) -> CrossFitted:
     """The ratings of whichever judge is best, chosen without looking at the unit it is used on.
 
     Choosing the judge or the prompt that fits people best, and then using the same people to
-    correct it, makes intervals too narrow. Here the units that people rated are dealt into folds,
-    and each fold gets the judge that fits the other folds best.
+    correct it, makes intervals too narrow. Here the clusters that people rated are dealt into
+    folds, and each fold gets the judge that fits the other folds best. Judges that rate on
+    different levels have to be brought to one before.
 
     Args:
         people: Mean rating by people, of n units.
         judges: n × judges.
         judges_alone: The units that only judges rated × judges.
+        clusters: What each rated unit belongs to, e.g. its dialogue; each is its own if not given.
         folds: How many.
         seed: Of the deal.
-
-    Returns:
-        What to give to `prediction_powered` as `judge` and `judge_alone`.
     """
     people, judges = np.asarray(people, float), np.asarray(judges, float)
-    fold = np.random.default_rng(seed).permutation(np.arange(len(people)) % folds)
-    chosen = np.empty(len(people))
-    alone = np.zeros(len(judges_alone))
+    rest = np.asarray(judges_alone, float)
+    own: Ints = np.arange(len(people))
+    if clusters is not None:
+        own = np.unique([str(name) for name in clusters], return_inverse=True)[1]
+    count = int(own.max()) + 1
+    folds = min(folds, count)
+    fold = np.random.default_rng(seed).permutation(np.arange(count) % folds)[own]
+    used = np.empty(len(people))
+    alone = np.zeros(len(rest))
+    chosen = []
     for one in range(folds):
         others = fold != one
         best = int(np.argmax([_fit(people[others], column[others]) for column in judges.T]))
-        chosen[fold == one] = judges[fold == one, best]
-        alone += np.asarray(judges_alone, float)[:, best] / folds
-    return chosen, alone
+        used[fold == one] = judges[fold == one, best]
+        alone += rest[:, best] * np.mean(fold == one)
+        chosen.append(best)
+    return CrossFitted(used, alone, tuple(chosen))
 
 
 def _fit(people: Floats, judge: Floats) -> float:
-    if np.ptp(people) == 0 or np.ptp(judge) == 0:
+    if len(people) < 2 or np.ptp(people) == 0 or np.ptp(judge) == 0:
         return -1.0
     return float(pearson(people, judge))
 
 
-def _groups(
-    rated: int,
-    alone: int,
-    clusters: Sequence[object] | None,
-    clusters_alone: Sequence[object] | None,
-) -> Ints:
-    if clusters is None and clusters_alone is None:
-        return np.arange(rated + alone)
-    if clusters is None or clusters_alone is None:
-        raise DialensError("Give the clusters of all units, or of none.")
-    if (len(clusters), len(clusters_alone)) != (rated, alone):
-        raise DialensError("There must be a cluster for each unit.")
-    names = [str(one) for one in (*clusters, *clusters_alone)]
-    return np.unique(names, return_inverse=True)[1].astype(np.int64)
-
-
-def _variance(rated: Floats, alone: Floats, groups: Ints, spent: int) -> float:
-    """Of the sum of two means, by how much each cluster pulls at it."""
-    pulls = np.zeros(int(groups.max()) + 1)
-    parts = ((rated, groups[: len(rated)], spent), (alone, groups[len(rated) :], 1))
-    for values, own, less in parts:
-        if len(values):
-            count = len(np.unique(own))
-            scale = np.sqrt(count / max(count - less, 1)) / len(values)
-            pulls += np.bincount(own, (values - values.mean()) * scale, minlength=len(pulls))
-    return float(np.square(pulls).sum())
-
-
-def _estimate(value: float, variance: float, freedom: int, n: int, confidence: float) -> Estimate:
-    error = np.sqrt(variance)
+def _estimate(value: float, variance: Variance, n: int, confidence: float) -> Estimate:
+    error, freedom = np.sqrt(variance.total), variance.degrees
     reach = float(error * special.stdtrit(freedom, (1 + confidence) / 2))
     p = float(2 * special.stdtr(freedom, -abs(value / error))) if error > 0 else None
     return Estimate(value, value - reach, value + reach, p=p, n=n, basis="clusters")

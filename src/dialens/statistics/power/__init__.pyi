@@ -5,6 +5,7 @@ from ._curve import SIMULATIONS, curve_of, power_curve
 from ._design import Design, LogitParts, PlannedPower, VarianceParts
 from ._fitting import FittedParts, fitted_parts
 from ._icc import icc_items, icc_precision
+from ._judge import JudgeMix, judge_mix
 from ._pairwise import power_pairwise
 from ._within import power_equivalence, power_within
 
@@ -14,6 +15,7 @@ __all__ = [
     "Change",
     "Design",
     "FittedParts",
+    "JudgeMix",
     "LogitParts",
     "PlannedPower",
     "VarianceParts",
@@ -23,6 +25,7 @@ __all__ = [
     "fitted_parts",
     "icc_items",
     "icc_precision",
+    "judge_mix",
     "power_between",
     "power_binary",
     "power_curve",
