@@ -8,7 +8,7 @@ from itertools import product
 from typing import Literal
 
 from dialens.agents._agent import Agent, AgentSpec, Role
-from dialens.agents._registry import make_agent
+from dialens.agents._registry import kind_named, make_agent
 from dialens.agents._settings import Value, label_of
 from dialens.agents.talks._openings import OPENINGS
 from dialens.base import DialensError
@@ -109,9 +109,10 @@ class PlannedConversation:
         dialog: Its id.
         number: Which of the agent with this partner.
         agent: Who is studied.
-        partner: Who conversations with it.
+        partner: Who talks with it.
         opening: What is said first, if that is given.
-        seed: Of the conversation.
+        seed: Of the agent.
+        partner_seed: Of the partner: the same with every agent, so that all meet the same one.
         fingerprint: Hash of everything that makes it what it is.
     """
 
@@ -121,7 +122,38 @@ class PlannedConversation:
     partner: OpenAgent
     opening: str | None
     seed: int
+    partner_seed: int
     fingerprint: str
+
+    @property
+    def sides(self) -> "dict[Role, Side]":
+        """Who talks in each role."""
+        return {
+            "agent": Side.of(self.agent, self.number, self.seed),
+            "partner": Side.of(self.partner, self.number, self.partner_seed),
+        }
+
+
+@dataclass(frozen=True)
+class Side:
+    """One who takes part in a conversation.
+
+    Attributes:
+        label: What they are called in the corpus.
+        agent: What answers, in this conversation.
+        seed: Of their answers.
+    """
+
+    label: str
+    agent: Agent = field(repr=False)
+    seed: int
+
+    @classmethod
+    def of(cls, opened: OpenAgent, number: int, seed: int) -> "Side":
+        """An agent in the n-th conversation."""
+        numbered = getattr(opened.agent, "numbered", None)
+        own = numbered(number) if callable(numbered) else opened.agent
+        return cls(opened.label, own, seed)
 
 
 @dataclass(frozen=True)
@@ -202,14 +234,24 @@ def _planned(
     if openings is None:
         openings = () if starter.spec.kind in _BEGIN_THEMSELVES else OPENINGS
     opening = openings[number % len(openings)] if openings else None
-    seed = int(_hash(plan.seed, dialog)[:8], 16) >> 1  # 31 bits: some endpoints take no more
-    facts = [_facts(agent), _facts(partner), opening, plan.turns, plan.first, seed]
+    seeds = _seed(plan.seed, dialog), _seed(plan.seed, partner.label, number)
+    facts = [_facts(agent), _facts(partner), opening, plan.turns, plan.first, seeds]
     fingerprint = _hash(facts)[:32]
-    return PlannedConversation(dialog, number, agent, partner, opening, seed, fingerprint)
+    return PlannedConversation(dialog, number, agent, partner, opening, *seeds, fingerprint)
+
+
+def _seed(*parts: object) -> int:
+    """31 bits: some endpoints take no more."""
+    return int(_hash(*parts)[:8], 16) >> 1
 
 
 def _facts(agent: OpenAgent) -> list[object]:
-    return [agent.label, str(agent.spec), sorted(agent.spec.parameters.items()), agent.identity]
+    """What makes an agent's words: not where its file is, nor how it is reached."""
+    spec = agent.spec
+    hidden = {one.name for one in kind_named(spec.kind).declared if one.connection}
+    own = sorted((name, value) for name, value in spec.parameters.items() if name not in hidden)
+    maker = str(getattr(agent.agent, "maker", "")) or agent.identity or spec.target
+    return [agent.label, spec.kind, own, maker]
 
 
 def _hash(*parts: object) -> str:

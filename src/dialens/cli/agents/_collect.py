@@ -229,11 +229,26 @@ def _show_done(done: Collected) -> None:
         table.add_row(label, *(f"{number:,}" if number else "–" for number in numbers), cost)
     plain_console().print(table)
     costs = [usage.cost for usage in done.usage.values() if usage.cost is not None]
-    if len(costs) > 1:
+    unpriced = sum(usage.unpriced for usage in done.usage.values())
+    if costs and unpriced:
+        without = counted(unpriced, "reply has", "replies have")
+        print(f"Cost of all: at least {sum(costs):.4f}; {without} no price.")
+    elif len(costs) > 1:
         print(f"Cost of all: {sum(costs):.4f}")
+    for label, usage in done.usage.items():
+        if usage.cut_off:
+            print(
+                f"{label} was cut off at its most tokens in {usage.cut_off:,} of "
+                f"{counted(usage.replies, 'reply', 'replies')}; these are marked (`finish`). Raise "
+                "max_tokens, or ask for shorter answers."
+            )
+        if len(usage.models) > 1:
+            print(f"{label} was not one model: {', '.join(usage.models)} answered.")
     if done.failures:
         _show_failures(done)
     print(f"Next: dialens score {shown(done.folder)} -o out")
+    if done.failures:
+        raise typer.Exit(1)
 
 
 def _show_failures(done: Collected) -> None:
