@@ -125,14 +125,14 @@ def test_the_number_of_workers_changes_nothing(
 
 
 def test_cost_and_tokens_are_summed(endpoint: Endpoint, tmp_path: Path) -> None:
-    """Four replies of 5 words, asked with 2, 12, … words: by hand below."""
+    """Four replies of 5 words, by hand: whose own words come first is asked to begin, in 4."""
     agent = of(endpoint, "words-5", price_in=1_000.0, price_out=10_000.0)
     plan = CollectionPlan((agent,), openings=("Hello there.",), turns=5, dialogues=1)
     done = collect(plan, tmp_path / "talks")
     spent = done.usage["words-5"]
     assert (spent.replies, spent.attempts, spent.tokens_out) == (4, 4, 20)
-    assert spent.tokens_in == 2 + 7 + 12 + 17
-    assert spent.cost == pytest.approx((38 * 1_000 + 20 * 10_000) / 1e6)
+    assert spent.tokens_in == 2 + (4 + 7) + 12 + (4 + 17)
+    assert spent.cost == pytest.approx((46 * 1_000 + 20 * 10_000) / 1e6)
 
 
 def test_failures_are_counted_with_their_reason(

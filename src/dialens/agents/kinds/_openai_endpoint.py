@@ -86,7 +86,7 @@ class EndpointAgent:
             try:
                 return whole(self._asked(history, seed, stream=True, anew=True))
             except AgentError as error:
-                if error.kind != "refused" or error.lasting:
+                if error.kind != "refused" or error.lasting or "stream" not in str(error):
                     raise
                 reply = whole(self._asked(history, seed, stream=False, anew=True))
                 self.streams.clear()
