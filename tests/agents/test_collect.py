@@ -92,11 +92,11 @@ def test_openings_are_the_same_for_all_and_taken_in_turn(
 ) -> None:
     plan = CollectionPlan((of(endpoint, "echo"), of(endpoint, "told")), dialogues=3)
     talks = open_plan(plan).conversations
-    assert [talk.opening for talk in talks] == [
+    assert [talk.given[0].text for talk in talks] == [
         opening for opening in OPENINGS[:3] for _ in range(2)
     ]
     own = open_plan(replace(plan, partners=scripts[:1])).conversations
-    assert {talk.opening for talk in own} == {None}, "a script brings its own first words"
+    assert {talk.given for talk in own} == {()}, "a script brings its own first words"
     assert len(set(OPENINGS)) == len(OPENINGS)
 
 

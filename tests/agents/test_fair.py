@@ -14,9 +14,12 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from typer.testing import CliRunner
 
 from dialens.agents import AgentSpec
-from dialens.agents.talks import CollectionPlan, collect, work_folder
+from dialens.agents.talks import CollectionPlan, collect, read_contexts, work_folder
+from dialens.agents.talks._openings import OPENINGS
+from dialens.cli._app import app
 from dialens.corpus import Corpus
 from tests.agents.endpoint import Endpoint
 
@@ -77,6 +80,49 @@ def test_then_they_begin_again_in_the_same_order(
     collect(plan, tmp_path / "talks")
     asked = turns(tmp_path / "talks").filter(turn=0).sort("dialog")["text"].to_list()
     assert asked[RECORDED:] == asked[:2]
+
+
+def test_every_agent_answers_the_same_contexts_once(
+    bots: tuple[AgentSpec, ...], users: AgentSpec, tmp_path: Path
+) -> None:
+    """Two agents had answered the first in the file: it is one context."""
+    path = Path(users.target)
+    line = json.loads(path.read_text().splitlines()[0])
+    path.write_text(path.read_text() + json.dumps({**line, "id": "again"}) + "\n")
+    contexts = read_contexts(path)
+    assert [len(one.said) for one in contexts] == [3, 3, 3, 1, 3, 3]
+    done = collect(CollectionPlan(bots, contexts=contexts), tmp_path / "talks")
+    assert (done.dialogues, done.turns) == (12, 2 * (5 * 4 + 2))
+    said = turns(tmp_path / "talks").filter(dialog="ann+r1")
+    assert said.select("speaker", "role", "text").rows() == [
+        ("user", "partner", "Question 1"),
+        ("assistant", "partner", "Answer 1"),
+        ("user", "partner", "And then, 1?"),
+        ("ann", "agent", "I like rain."),
+    ]
+
+
+def test_contexts_collected_scored_and_compared_in_pairs(
+    users: AgentSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every command as a user gives it, with agents that ship."""
+    monkeypatch.chdir(tmp_path)
+    path = Path(users.target)
+    path.write_text(
+        "".join(
+            json.dumps({"id": f"c{n}", "messages": [{"role": "user", "content": opening}]}) + "\n"
+            for n, opening in enumerate(OPENINGS[:8])
+        )
+    )
+    for words in (
+        f"agents collect -a hred -a seq2seq --contexts {path.name} -o talks",
+        "score talks -o out -m length,question",
+        "compare out -o compared",
+    ):
+        done = CliRunner().invoke(app, words.split())
+        assert done.exit_code == 0, done.output
+    found = pl.read_parquet(tmp_path / "compared" / "comparison.parquet").filter(metric="length")
+    assert found.select("a", "b", "paired", "n_shared").rows() == [("hred", "seq2seq", True, 8)]
 
 
 def test_several_scripts_are_taken_in_turn_by_everybody(

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from dialens.agents._agent import ENDED, AgentError, Message
+from dialens.agents._agent import ENDED, AgentError, Message, Role
 from dialens.agents.talks._journal import (
     JOURNAL,
     Conversation,
@@ -228,13 +228,12 @@ class _Collector:
             self.journal.add(conversation)
 
     def _converse(self, planned: PlannedConversation) -> Conversation:
-        said: list[RecordedTurn] = []
-        order = sorted(planned.sides.items(), key=lambda side: side[0] != self.plan.first)
-        if planned.opening is not None:
-            said.append(RecordedTurn(order[0][0], planned.opening, self._time()))
+        said = [RecordedTurn(one.role, one.text, self._time()) for one in planned.given]
+        sides = planned.sides
         failure = None
-        while len(said) < self.plan.turns and not self.stop.is_set():
-            role, side = order[len(said) % 2]
+        while len(said) < planned.turns and not self.stop.is_set():
+            role = _next_role(said, self.plan.first)
+            side = sides[role]
             try:
                 said.append(self._turn(side, role, said))
             except AgentError as error:
@@ -242,7 +241,7 @@ class _Collector:
                     break
                 failure = Failure(side.label, len(said), error.kind, str(error), error.attempts)
                 break
-        for role, side in order:
+        for role, side in sides.items():
             ended = getattr(side.agent, "ended", None)
             if callable(ended):
                 ended(_seen_by(role, said))
@@ -279,6 +278,13 @@ class _Collector:
 
     def _time(self) -> str:
         return self.clock().isoformat(timespec="milliseconds")
+
+
+def _next_role(said: Sequence[RecordedTurn], first: Role) -> Role:
+    """Whose turn it is."""
+    if not said:
+        return first
+    return "agent" if said[-1].role == "partner" else "partner"
 
 
 def _seen_by(role: str, said: Sequence[RecordedTurn]) -> list[Message]:
@@ -328,8 +334,12 @@ def _dialogue(planned: PlannedConversation, conversation: Conversation) -> Dialo
         Turn(names[turn.role], turn.role, turn.text, meta=_marks(turn))
         for turn in conversation.turns
     ]
-    if planned.opening is not None:  # nobody's own words: context, whoever is made to say them
-        turns[0].role, turns[0].meta = "partner", {"opening": True}
+    # What was given is nobody's own words: context, whoever is made to say it.
+    given = turns[: len(planned.given)]
+    for turn in given:
+        turn.role, turn.meta = "partner", {"opening": True}
+    for turn, speaker in zip(given, planned.speakers, strict=False):
+        turn.speaker = speaker
     return Dialogue(agent.agent.system, agent.agent.name, planned.dialog, turns)
 
 

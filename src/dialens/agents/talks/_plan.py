@@ -7,9 +7,10 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Literal
 
-from dialens.agents._agent import Agent, AgentSpec, Role
+from dialens.agents._agent import Agent, AgentSpec, Message, Role
 from dialens.agents._registry import kind_named, make_agent
 from dialens.agents._settings import Value, label_of
+from dialens.agents.talks._contexts import Context, ContextPartner
 from dialens.agents.talks._openings import OPENINGS
 from dialens.base import DialensError
 
@@ -34,6 +35,8 @@ class CollectionPlan:
         seed: Random seed; the same seed gives the same openings and seeds of conversations.
         first: Who begins.
         name: Of the collection.
+        contexts: Conversations so far, each of which every agent answers once; then there are no
+            partners.
 
     Examples:
         >>> CollectionPlan((AgentSpec("hred", ""), AgentSpec("thred", ""))).turns
@@ -44,10 +47,11 @@ class CollectionPlan:
     partners: Partners = "each_other"
     openings: tuple[str, ...] | None = None
     turns: int = 8
-    dialogues: int = 5
+    dialogues: int = 20
     seed: int = 0
     first: Role = "partner"
     name: str = "collected"
+    contexts: tuple[Context, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse what makes no conversation."""
@@ -110,7 +114,9 @@ class PlannedConversation:
         number: Which of the agent with this partner.
         agent: Who is studied.
         partner: Who talks with it.
-        opening: What is said first, if that is given.
+        given: What was said before it begins, as the agent sees it: an opening, or a context.
+        speakers: Who said that, where it is neither agent nor partner.
+        turns: How many there are to be, what is given included.
         seed: Of the agent.
         partner_seed: Of the partner: the same with every agent, so that all meet the same one.
         fingerprint: Hash of everything that makes it what it is.
@@ -120,7 +126,9 @@ class PlannedConversation:
     number: int
     agent: OpenAgent
     partner: OpenAgent
-    opening: str | None
+    given: tuple[Message, ...]
+    speakers: tuple[str, ...]
+    turns: int
     seed: int
     partner_seed: int
     fingerprint: str
@@ -190,8 +198,10 @@ def open_plan(plan: CollectionPlan) -> OpenPlan:
 
     agents = tuple(open_once(spec) for spec in plan.agents)
     _refuse_namesakes(agents)
+    if plan.contexts:
+        return _answering(plan, agents)
     if isinstance(plan.partners, tuple):
-        partners = tuple(open_once(spec) for spec in plan.partners)
+        partners = tuple(open_once(_as_partner(spec)) for spec in plan.partners)
         _refuse_namesakes(partners)
         pairs = [(agent, partner) for agent in agents for partner in partners]
     elif plan.partners == "themselves" or len(agents) == 1:
@@ -234,10 +244,45 @@ def _planned(
     if openings is None:
         openings = () if starter.spec.kind in _BEGIN_THEMSELVES else OPENINGS
     opening = openings[number % len(openings)] if openings else None
+    given = () if opening is None else (Message(plan.first, opening),)
     seeds = _seed(plan.seed, dialog), _seed(plan.seed, partner.label, number)
     facts = [_facts(agent), _facts(partner), opening, plan.turns, plan.first, seeds]
-    fingerprint = _hash(facts)[:32]
-    return PlannedConversation(dialog, number, agent, partner, opening, *seeds, fingerprint)
+    return PlannedConversation(
+        dialog, number, agent, partner, given, (), plan.turns, *seeds, _hash(facts)[:32]
+    )
+
+
+def _answering(plan: CollectionPlan, agents: tuple[OpenAgent, ...]) -> OpenPlan:
+    """Every agent answers every context once."""
+    partner = OpenAgent(
+        AgentSpec("contexts", ""), ContextPartner(plan.contexts), "contexts", "contexts"
+    )
+    conversations = [
+        _answer(plan, agent, partner, number)
+        for number in range(len(plan.contexts))
+        for agent in agents
+    ]
+    return OpenPlan(agents, (partner,), tuple(conversations))
+
+
+def _answer(
+    plan: CollectionPlan, agent: OpenAgent, partner: OpenAgent, number: int
+) -> PlannedConversation:
+    context = plan.contexts[number]
+    dialog = f"{agent.label}+{context.id}"
+    seeds = _seed(plan.seed, dialog), _seed(plan.seed, context.id)
+    facts = [_facts(agent), [[one.role, one.text] for one in context.said], seeds]
+    said, speakers = context.said, context.speakers
+    return PlannedConversation(
+        dialog, number, agent, partner, said, speakers, len(said) + 1, *seeds, _hash(facts)[:32]
+    )
+
+
+def _as_partner(spec: AgentSpec) -> AgentSpec:
+    """Who replays a corpus as a partner says what partners said there, unless told otherwise."""
+    if spec.kind != "replay" or "role" in spec.parameters:
+        return spec
+    return replace(spec, parameters={**spec.parameters, "role": "partner"})
 
 
 def _seed(*parts: object) -> int:
