@@ -15,11 +15,11 @@ from dialens.agents._agent import AgentError, AgentSpec, Message, Parameters, Re
 from dialens.agents._pieces import LONGEST, tidy, whole, without_thought
 from dialens.agents._settings import Named, read_settings, setting
 from dialens.agents.kinds._gguf_file import gguf_path
+from dialens.agents.kinds._messages import as_messages
 from dialens.agents.kinds._openai_wire import (
     AttemptFailed,
     ResponseInfo,
     Usage,
-    as_messages,
     read_answer,
 )
 from dialens.base import sha256_file

@@ -9,10 +9,10 @@ import httpx
 import msgspec
 
 from dialens.agents._agent import AgentError, Message, Wish
+from dialens.agents.kinds._messages import as_messages
 from dialens.agents.kinds._openai_settings import OPENAI, EndpointSettings
 from dialens.base import RetryPolicy, retry_after
 
-_ROLES = {"agent": "assistant", "partner": "user"}
 _LONGEST_LINE = 1 << 20
 RETRY = RetryPolicy(
     longest_wait_s=30.0, statuses=frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
@@ -129,21 +129,6 @@ class ResponseInfo:
             self.fingerprint = str(answer.system_fingerprint)
         if isinstance(answer.model, str):
             self.model = answer.model
-
-
-def as_messages(history: Sequence[Message], begin: str) -> list[dict[str, str]]:
-    """A conversation in the words of the protocol; somebody must have spoken to the model first.
-
-    Chat templates that insist on taking turns (Gemma, Mistral) refuse one that begins by itself.
-
-    Examples:
-        >>> as_messages([Message("agent", "Hello.")], "Begin.")
-        [{'role': 'user', 'content': 'Begin.'}, {'role': 'assistant', 'content': 'Hello.'}]
-    """
-    said = [{"role": _ROLES[one.role], "content": one.text} for one in history]
-    if not said or said[0]["role"] == "assistant":
-        said.insert(0, {"role": "user", "content": begin})
-    return said
 
 
 def request_body(

@@ -9,11 +9,13 @@ from typing import Literal
 
 from dialens.agents._agent import Agent, AgentSpec, Message, Role
 from dialens.agents._registry import kind_named, make_agent
-from dialens.agents._settings import Value, label_of
+from dialens.agents._settings import Value, agent_name, label_of
 from dialens.agents.talks._contexts import Context, ContextPartner
 from dialens.agents.talks._openings import OPENINGS
 from dialens.base import DialensError
 
+Values = Sequence[Value] | Mapping[str, Value]
+"""Of a setting: several, or several with names."""
 Partners = tuple[AgentSpec, ...] | Literal["each_other", "themselves"]
 
 HUMAN = "human"
@@ -74,18 +76,38 @@ class CollectionPlan:
         )
 
 
-def varied(spec: AgentSpec, values: Mapping[str, Sequence[Value]]) -> list[AgentSpec]:
-    """An agent for each combination of settings.
+def varied(spec: AgentSpec, values: Mapping[str, Values]) -> list[AgentSpec]:
+    """An agent for each combination of settings, named by what differs.
+
+    Args:
+        spec: What they have in common.
+        values: For each setting its values, or values by the names they are to be called by.
 
     Examples:
-        >>> specs = varied(AgentSpec("openai", "m"), {"temperature": [0.2, 0.9]})
-        >>> [spec.parameters for spec in specs]
-        [{'temperature': 0.2}, {'temperature': 0.9}]
+        >>> personas = {"warm": "You are a kind listener.", "rude": "You are in a hurry."}
+        >>> spec = AgentSpec("openai", "m", parameters={"max_tokens": 50})
+        >>> made = varied(spec, {"persona": personas, "temperature": [0.2, 0.9]})
+        >>> [one.name for one in made][:2], made[0].parameters["persona"]
+        (['warm, temperature=0.2', 'warm, temperature=0.9'], 'You are a kind listener.')
     """
-    return [
-        replace(spec, parameters={**spec.parameters, **dict(zip(values, chosen, strict=True))})
-        for chosen in product(*values.values())
-    ]
+    options = {
+        name: list(several.items())
+        if isinstance(several, Mapping)
+        else [(agent_name({name: value}) if len(several) > 1 else "", value) for value in several]
+        for name, several in values.items()
+    }
+    made = []
+    for chosen in product(*options.values()):
+        parameters = {name: value for name, (_, value) in zip(options, chosen, strict=True)}
+        called = ", ".join(word for word, _ in chosen if word)
+        made.append(
+            replace(
+                spec,
+                name=spec.name or called or None,
+                parameters={**spec.parameters, **parameters},
+            )
+        )
+    return made
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,10 @@ _PATHS = ("script", "replay", "transformers", "gguf", "seq2seq", "hred", "thred"
 """Kinds whose target is a file or folder."""
 
 _Value = bool | int | float | str
+_Values = (
+    Annotated[list[_Value], Setting(min_length=1)]
+    | Annotated[dict[str, _Value], Setting(min_length=1)]
+)
 
 
 class _Section(BaseModel):
@@ -46,8 +50,9 @@ class AgentEntry(_Section):
     """Which setting; made of the settings if not given."""
     set: dict[str, _Value] = Setting(default_factory=dict)
     """Settings: persona, temperature …; `dialens agents kinds KIND` lists them."""
-    vary: dict[str, Annotated[list[_Value], Setting(min_length=1)]] = Setting(default_factory=dict)
-    """Settings with several values; each combination makes an agent."""
+    vary: dict[str, _Values] = Setting(default_factory=dict)
+    """Settings with several values, or with values by name (`persona: {warm: …, curt: …}`); each
+    combination makes an agent, named by what differs."""
 
     @model_validator(mode="after")
     def _is_one(self) -> "AgentEntry":
