@@ -15,6 +15,7 @@ import json
 import re
 import sys
 import threading
+import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -36,6 +37,15 @@ SCENARIOS = {
     "status-N-wait-S": "answers with status N, and asks to wait S seconds",
     "flaky-N": "answers N times with 503, then as echo",
     "quota": "429 because the account is empty",
+    "limited-S": "echo, but 429 to whoever comes within S seconds of the last one answered",
+    "limited-S-wait-W": "the same, asking to wait W seconds",
+    "whole": "echo that refuses to stream",
+    "thinks": "echo, with a thought before it",
+    "thinks-apart": "the same, with the thought in a field of its own",
+    "parts": "echo in one part of several",
+    "cut-off-N": "says N words and was not done",
+    "room-N": "echo that takes at most N messages",
+    "turns": "echo that insists on user and assistant taking turns",
     "cut": "breaks off in the middle",
     "cut-clean": "stops in the middle as if that were the end",
     "bad-json": "sends something that is not JSON",
@@ -74,6 +84,8 @@ class Endpoint:
     stopping: threading.Event = field(default_factory=threading.Event)
     words: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
     port: int = 0
+    last: float = 0.0
+    lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __enter__(self) -> Self:
         handler = type("Handler", (_Handler,), {"endpoint": self})
@@ -131,6 +143,23 @@ class _Handler(QuietHandler):
             return self._error(int(number), "This is a test of errors", "test", headers=wait)
         if name == "flaky" and self.endpoint.counts[model] <= number:
             return self._error(503, "Overloaded", "server_error")
+        if name.startswith("limited"):
+            with self.endpoint.lock:
+                early = time.monotonic() < self.endpoint.last + number
+                self.endpoint.last = self.endpoint.last if early else time.monotonic()
+            if early:
+                wait = {"Retry-After": numbers[1]} if len(numbers) > 1 else {}
+                return self._error(429, "Too many requests", "rate_limit", headers=wait)
+            name = "echo"
+        if name == "whole" and stream:
+            said = "Your organization must be verified to stream this model."
+            return self._error(400, said, "invalid_request_error")
+        messages = [one["role"] for one in body["messages"] if one["role"] != "system"]
+        if name == "room" and len(messages) > number:
+            said = "This model's maximum context length is 8 tokens."
+            return self._error(400, said, "invalid_request_error")
+        if name == "turns" and messages != (["user", "assistant"] * len(messages))[: len(messages)]:
+            return self._error(400, "Conversation roles must alternate", "invalid_request_error")
         if name == "quota":
             said = "You exceeded your current quota"
             return self._error(429, said, "insufficient_quota", code="insufficient_quota")
@@ -169,6 +198,9 @@ class _Handler(QuietHandler):
             "told": body["messages"][0]["content"],
             "refusal": "I would rather not.",
             "words": " ".join(["word"] * int(number)),
+            "cut-off": " ".join(["word"] * int(number)),
+            "thinks": f"<think>\nThey said {last}.\n</think>\n\nI see: {last}",
+            "thinks-apart": f"I see: {last}",
             "long": ("abcdefghi " * (int(number) // 10 + 1))[: int(number)],
         }
         text = fixed.get(name, f"You said: {last} ({body.get('seed')})")
@@ -188,7 +220,12 @@ class _Handler(QuietHandler):
         said: dict[str, Any] = {"role": "assistant", "content": text, "refusal": None}
         if name == "refusal":
             said |= {"content": None, "refusal": text}
-        choice = {"index": 0, "message": said, "finish_reason": "stop", "logprobs": None}
+        if name == "thinks-apart":
+            said |= {"reasoning_content": "They said something."}
+        if name == "parts":
+            said |= {"content": [{"type": "text", "text": text}]}
+        finish = "length" if name == "cut-off" else "stop"
+        choice = {"index": 0, "message": said, "finish_reason": finish, "logprobs": None}
         if name == "judge-weighs" and body.get("logprobs"):
             choice["logprobs"] = judging.logprobs(body["top_logprobs"])
         answer = {
@@ -238,6 +275,9 @@ class _Handler(QuietHandler):
         yield event({"role": "assistant", "content": ""})
         while name == "drip" and not self.endpoint.stopping.wait(number):
             yield b": still here\n\n"
+        if name == "thinks-apart":
+            yield event({"reasoning_content": "They said "})
+            yield event({"reasoning_content": "something."})
         for place, piece in enumerate(pieces):
             if place == len(pieces) // 2:
                 if name in ("cut", "cut-clean"):
@@ -258,7 +298,7 @@ class _Handler(QuietHandler):
                 if self.endpoint.stopping.is_set():
                     return
             yield event({"refusal" if name == "refusal" else "content": piece})
-        yield event({}, "stop")
+        yield event({}, "length" if name == "cut-off" else "stop")
         if body.get("stream_options", {}).get("include_usage") and name != "no-usage":
             usage = self._usage(body, "".join(pieces))
             yield _event({**self._chunk_object(body, []), "usage": usage})
@@ -272,6 +312,7 @@ class _Handler(QuietHandler):
             "created": 1_700_000_000,
             "model": body["model"],
             "choices": choices,
+            "system_fingerprint": "fp_tests",
         }
 
     def _error(

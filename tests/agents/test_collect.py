@@ -92,11 +92,11 @@ def test_openings_are_the_same_for_all_and_taken_in_turn(
 ) -> None:
     plan = CollectionPlan((of(endpoint, "echo"), of(endpoint, "told")), dialogues=3)
     talks = open_plan(plan).conversations
-    assert [talk.opening for talk in talks] == [
+    assert [talk.given[0].text for talk in talks] == [
         opening for opening in OPENINGS[:3] for _ in range(2)
     ]
     own = open_plan(replace(plan, partners=scripts[:1])).conversations
-    assert {talk.opening for talk in own} == {None}, "a script brings its own first words"
+    assert {talk.given for talk in own} == {()}, "a script brings its own first words"
     assert len(set(OPENINGS)) == len(OPENINGS)
 
 
@@ -125,14 +125,14 @@ def test_the_number_of_workers_changes_nothing(
 
 
 def test_cost_and_tokens_are_summed(endpoint: Endpoint, tmp_path: Path) -> None:
-    """Four replies of 5 words, asked with 2, 12, … words: by hand below."""
+    """Four replies of 5 words, by hand: whose own words come first is asked to begin, in 4."""
     agent = of(endpoint, "words-5", price_in=1_000.0, price_out=10_000.0)
     plan = CollectionPlan((agent,), openings=("Hello there.",), turns=5, dialogues=1)
     done = collect(plan, tmp_path / "talks")
     spent = done.usage["words-5"]
     assert (spent.replies, spent.attempts, spent.tokens_out) == (4, 4, 20)
-    assert spent.tokens_in == 2 + 7 + 12 + 17
-    assert spent.cost == pytest.approx((38 * 1_000 + 20 * 10_000) / 1e6)
+    assert spent.tokens_in == 2 + (4 + 7) + 12 + (4 + 17)
+    assert spent.cost == pytest.approx((46 * 1_000 + 20 * 10_000) / 1e6)
 
 
 def test_failures_are_counted_with_their_reason(

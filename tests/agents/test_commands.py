@@ -30,11 +30,11 @@ def scripts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("bob.txt").write_text("How sad, I am sorry.\nWhy is that so?\n")
 
 
-def run(command: str, said: str = "") -> str:
+def run(command: str, said: str = "", status: int = 0) -> str:
     done = RUNNER.invoke(app, shlex.split(command), input=said)
     if done.exception and not isinstance(done.exception, SystemExit):
         raise done.exception
-    assert done.exit_code == 0, done.output
+    assert done.exit_code == status, done.output
     return done.output
 
 
@@ -85,6 +85,7 @@ def test_failures_are_shown() -> None:
     Path("ill.txt").write_text("!fail busy: Too many people.\n")
     shown = run(
         "collect -a script:ill.txt -a script:ann.txt -p script:bob.txt --dialogs 2 -o talks",
+        status=1,
     )
     assert "2 dialogues failed" in shown
     assert "ill had too much to do, even after waiting, 2 ×: Too many people." in shown

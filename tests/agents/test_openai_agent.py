@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from dialens.agents import Agent, AgentError, AgentSpec, Message, Wish
+from dialens.agents import AgentError, AgentSpec, Message, Wish
+from dialens.agents._pieces import whole
 from dialens.agents.kinds import from_first_token
 from dialens.agents.kinds._openai_endpoint import EndpointAgent, open_agent
 from dialens.agents.kinds._rate_limit import RateLimit, shared_limit
@@ -42,10 +43,10 @@ def opened(
     )
 
 
-def asked(agent: Agent, *, stream: bool, seed: int = 0) -> str:
+def asked(agent: EndpointAgent, *, stream: bool, seed: int = 0) -> str:
     if stream:
         return "".join(agent.stream(QUESTION, seed=seed))
-    return agent.reply(QUESTION, seed=seed).text
+    return agent.answer(QUESTION, Wish(), seed=seed).text
 
 
 def test_what_is_sent(endpoint: Endpoint) -> None:
@@ -68,7 +69,7 @@ def test_what_is_sent(endpoint: Endpoint) -> None:
     ]
     assert (sent["temperature"], sent["max_tokens"], sent["seed"]) == (0.3, 50, 9)
     assert "top_p" not in sent
-    assert "stream" not in sent
+    assert sent["stream"] is True
     assert sent["authorization"] == f"Bearer {KEY}"
 
 
@@ -121,7 +122,7 @@ def test_troubles_have_a_kind_and_words(
     endpoint: Endpoint, model: str, kind: str, words: str, *, stream: bool
 ) -> None:
     with pytest.raises(AgentError, match=words) as error:
-        asked(opened(endpoint, model, attempts=2), stream=stream)
+        asked(opened(endpoint, model, attempts=2, total_timeout=2), stream=stream)
     assert error.value.kind == kind
     assert KEY not in str(error.value)
 
@@ -188,8 +189,85 @@ def test_it_tries_again_and_succeeds(endpoint: Endpoint, *, stream: bool) -> Non
 def test_it_waits_as_long_as_it_is_asked_to(endpoint: Endpoint) -> None:
     slept: list[float] = []
     with pytest.raises(AgentError):
-        opened(endpoint, "status-429-wait-7", slept=slept, attempts=3).reply(QUESTION)
+        opened(endpoint, "status-503-wait-7", slept=slept, attempts=3).reply(QUESTION)
     assert slept == [7.0, 7.0]
+
+
+def test_being_asked_to_slow_down_uses_up_no_attempts(endpoint: Endpoint) -> None:
+    """Only one attempt is allowed, and the server answers once in a while."""
+    agent = opened(endpoint, "limited-0.2", attempts=1, total_timeout=60)
+    assert [agent.reply(QUESTION).text[:8] for _ in range(3)] == ["You said"] * 3
+
+
+def test_a_pause_is_everybodys_and_ends_one_by_one() -> None:
+    """Two are refused at once: both wait 4 s, and go on a quarter of a second apart."""
+    slept: list[float] = []
+    limit = RateLimit(clock=lambda: 100.0, sleep=slept.append)
+    limit.wait()
+    assert slept == []
+    limit.pause(4.0)
+    limit.pause(4.0)
+    limit.wait()
+    limit.wait()
+    assert slept == [pytest.approx(4.0), pytest.approx(4.25)]
+
+
+def test_a_server_that_does_not_stream_is_asked_for_the_whole(endpoint: Endpoint) -> None:
+    agent = opened(endpoint, "whole")
+    assert agent.reply(QUESTION).attempts == 2
+    assert agent.reply(QUESTION).attempts == 1
+
+
+def test_a_long_answer_that_shows_signs_of_life_is_waited_for(endpoint: Endpoint) -> None:
+    """Fifteen words, 0.1 s each; nobody may be silent for longer than a second."""
+    agent = opened(endpoint, "slow-0.1", read_timeout=1, total_timeout=60)
+    said = Message("partner", " ".join(["word"] * 12))
+    assert agent.reply([said]).attempts == 1
+
+
+@BOTH
+@pytest.mark.parametrize("model", ["thinks", "thinks-apart"])
+def test_what_a_model_thinks_is_not_said(endpoint: Endpoint, model: str, *, stream: bool) -> None:
+    agent = opened(endpoint, model)
+    asking = agent.stream(QUESTION) if stream else None
+    reply = whole(asking) if asking else agent.reply(QUESTION)
+    assert reply.text.startswith("I see: ")
+    assert reply.thought.startswith("They said ")
+
+
+def test_text_in_parts_is_text(endpoint: Endpoint) -> None:
+    agent = opened(endpoint, "parts")
+    assert agent.answer(QUESTION, Wish()).text.startswith("You said")
+
+
+def test_how_an_answer_ended_and_who_gave_it(endpoint: Endpoint) -> None:
+    reply = opened(endpoint, "cut-off-3").reply(QUESTION)
+    assert (reply.finish, reply.model, reply.fingerprint) == ("length", "cut-off-3", "fp_tests")
+    assert opened(endpoint, "echo").reply(QUESTION).finish == "stop"
+
+
+def test_what_does_not_fit_is_left_out_from_the_beginning(endpoint: Endpoint) -> None:
+    """Thirteen turns and room for five: they go two by two."""
+    turns = [Message("partner" if n % 2 == 0 else "agent", f"Turn {n}.") for n in range(13)]
+    endpoint.requests.clear()
+    reply = opened(endpoint, "room-5").reply(turns)
+    assert reply.note == "the oldest 8 turns did not fit"
+    sent = [one["content"] for one in endpoint.requests[-1]["messages"]]
+    assert sent == [f"Turn {n}." for n in range(8, 13)]
+
+
+def test_a_model_is_always_spoken_to_first(endpoint: Endpoint) -> None:
+    agent = opened(endpoint, "turns")
+    said = [Message("agent", "Hello."), Message("partner", "Hi.")]
+    assert agent.reply(said).text.startswith("You said: Hi.")
+
+
+def test_a_key_that_was_not_sent_is_not_refused(endpoint: Endpoint) -> None:
+    agent = open_agent(
+        AgentSpec("openai", "echo", parameters={"endpoint": endpoint.url}), environment={}
+    )
+    with pytest.raises(AgentError, match=r"wants a key .401., and none was sent.*key_variable"):
+        agent.reply(QUESTION)
 
 
 def test_it_does_not_wait_longer_than_there_is_time(endpoint: Endpoint) -> None:
@@ -293,7 +371,7 @@ def test_settings_that_cannot_be(
 
 def test_the_usual_key_is_not_sent_to_other_endpoints(endpoint: Endpoint) -> None:
     spec = AgentSpec("openai", "echo", parameters={"endpoint": endpoint.url})
-    with pytest.raises(AgentError, match="refuses the key"):
+    with pytest.raises(AgentError, match="none was sent"):
         open_agent(spec, environment={"OPENAI_API_KEY": KEY}).reply(QUESTION)
     assert endpoint.requests[-1]["authorization"] == ""
 

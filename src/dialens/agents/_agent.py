@@ -58,6 +58,10 @@ class Reply:
         likeliest: For each token that was written, the likeliest ones with their log-probability,
             where that was wished for and the source gives it.
         note: What else has to be known of the answer.
+        finish: Why it ended there: `stop`, `length` (cut off at the most tokens), `content_filter`
+            …, where the source says so.
+        model: What answered, by the server's own account.
+        thought: What the model wrote before it spoke: nobody hears it, and it is not scored.
     """
 
     text: str
@@ -71,6 +75,9 @@ class Reply:
     declined: bool = False
     likeliest: Sequence[Mapping[str, float]] = ()
     note: str = ""
+    finish: str = ""
+    model: str = ""
+    thought: str = ""
 
 
 @dataclass(frozen=True)
@@ -117,8 +124,10 @@ class Agent(Protocol):
     """Answers conversations. Safe to ask from several threads at once.
 
     An agent may also have `identity`, a string that changes when its answers may (the hash of its
-    weights or of its script), `close()`, called when it is no longer needed, `ended(history)`,
-    called when a conversation with it is over, and, as a judge of studies,
+    weights or of its script), `maker`, the same wherever the agent is reached, `close()`, called
+    when it is no longer needed, `ended(history)`, called when a conversation with it is over,
+    `numbered(number)`, the agent as it talks in the n-th conversation of a collection (the same for
+    everybody it talks with), and, as a judge of studies,
 
     - `host`, where what is said to it is sent,
     - `prices` of a million tokens read and written, or none, and `count(text)`, its tokens,

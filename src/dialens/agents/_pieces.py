@@ -3,6 +3,7 @@
 from collections.abc import Generator, Iterable
 
 from dialens.agents._agent import AgentError, Reply
+from dialens.corpus import split_reasoning
 
 LONGEST = 20_000
 """Characters of the longest reply that is accepted, if nothing else is set."""
@@ -24,6 +25,51 @@ def whole(pieces: Generator[str, None, Reply]) -> Reply:
         except StopIteration as end:
             reply: Reply = end.value
             return reply
+
+
+def without_thought(pieces: Iterable[str], thought: list[str]) -> Generator[str, None, None]:
+    r"""Pass on what is said, and keep what the model thought before it in `thought`.
+
+    Reasoning models write it between `<think>` and `</think>` at the beginning.
+
+    Examples:
+        >>> thought = []
+        >>> "".join(without_thought(["<thi", "nk>Sad.</th", "ink>\n", "I am sorry."], thought))
+        'I am sorry.'
+        >>> thought
+        ['Sad.']
+        >>> "".join(without_thought(["<thin", " ice>"], thought))
+        '<thin ice>'
+    """
+    held = ""
+    begun = False
+    for piece in pieces:
+        if begun:
+            yield piece
+            continue
+        held += piece
+        if _may_think(held.lstrip().lower()):
+            continue  # it may still be a thought, or its end has not come
+        said, before = split_reasoning(held)
+        thought += [before] if before else []
+        begun, held = True, ""
+        yield said
+    if held:
+        said, before = split_reasoning(held)
+        thought += [before] if before else []
+        yield said
+
+
+def _may_think(text: str) -> bool:
+    """Whether a beginning is, or could become, a thought that is not over."""
+    for name in ("think", "thinking", "reasoning"):
+        opened, closed = f"<{name}>", f"</{name}>"
+        if opened.startswith(text):
+            return True
+        if text.startswith(opened):
+            rest = text.partition(closed)[2]
+            return closed not in text or not rest.strip()
+    return False
 
 
 def tidy(

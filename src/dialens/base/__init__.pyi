@@ -32,6 +32,7 @@ from ._wording import (
     number,
     p_value,
 )
+from ._workers import work_through
 from ._yaml_models import FileProblem, InvalidFile, read_yaml, validated
 
 __all__ = [
@@ -85,5 +86,6 @@ __all__ = [
     "text_table",
     "validated",
     "versions",
+    "work_through",
     "write_marker",
 ]

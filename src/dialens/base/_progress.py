@@ -67,14 +67,24 @@ def progress(label: str, *, total: int | None = None, unit: str = "turns") -> It
         of = f" of {total:,}" if total else ""
         rate = done / (now - started)
         left = f", {duration((total - done) / rate)} left" if total and done < total else ""
-        line = f"{label}: {done:,}{of} {unit}, {rate:,.0f} a second{left}"
+        line = f"{label}: {done:,}{of} {unit}, {pace(rate)}{left}"
         print(line, file=sys.stderr, flush=True)
 
     yield advance
 
 
+def pace(rate: float) -> str:
+    """How many a second, or a minute where that says more.
+
+    Examples:
+        >>> pace(1234.5), pace(0.25)
+        ('1,234 a second', '15 a minute')
+    """
+    return f"{rate:,.0f} a second" if rate >= 1 else f"{60 * rate:,.0f} a minute"
+
+
 class _Rate(ProgressColumn):
-    """Units a second, once that is known."""
+    """How fast it goes, once that is known."""
 
     def render(self, task: Task) -> Text:
-        return Text(f"{task.speed:,.0f}/s" if task.speed else "", style="progress.data.speed")
+        return Text(pace(task.speed) if task.speed else "", style="progress.data.speed")

@@ -8,6 +8,7 @@ from ._intake import Intake, OnError, RecordError, message
 from ._names import agent_labels
 from ._opening import read
 from ._reading import Reader, RecordReader
+from ._reasoning import split_reasoning
 from ._roles import role_of
 from ._source import ReadOptions, Record, Source, json_records
 from ._tables import LEVELS, RATER_KINDS, RATINGS, REFERENCES, TURNS, Tables
@@ -52,6 +53,7 @@ __all__ = [
     "read",
     "remote_address",
     "role_of",
+    "split_reasoning",
     "tables",
     "unpacked_pieces",
     "write_corpus",

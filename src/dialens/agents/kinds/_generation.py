@@ -10,9 +10,9 @@ from typing import Any
 from dialens.agents._agent import AgentError, Message, Parameters, Reply, Wish
 from dialens.agents._pieces import LONGEST, tidy, whole
 from dialens.agents._settings import setting
+from dialens.agents.kinds._messages import as_messages
 from dialens.agents.kinds._weighing import without_longer
 
-_ROLES = {"agent": "assistant", "partner": "user"}
 _NAMES = {"agent": "B", "partner": "A"}
 _USUAL_CONTEXT = 1024
 
@@ -102,7 +102,9 @@ class LocalAgent:
             yield piece
         read = int(inputs["input_ids"].shape[1])
         written = sum(counted) or None
-        return Reply("".join(said), time.monotonic() - began, 1, read, written)
+        full = written is not None and written >= self.settings.max_tokens
+        finish = "length" if full and self._layout() != "transcript" else "stop"
+        return Reply("".join(said), time.monotonic() - began, 1, read, written, finish=finish)
 
     def answer(self, history: Sequence[Message], wish: Wish, *, seed: int = 0) -> Reply:
         """Write an answer with another temperature or length; schemas are not enforced."""
@@ -167,16 +169,16 @@ class LocalAgent:
             inputs = self._tokens(turns)
             if inputs["input_ids"].shape[1] <= room:
                 return inputs
-            if len(turns) == 1:
+            if len(turns) <= 2:
                 return {name: value[:, -room:] for name, value in inputs.items()}
-            turns = turns[1:]
+            turns = turns[2:]  # in pairs: some templates insist on taking turns
 
     def _tokens(self, turns: Sequence[Message]) -> Any:
         tokenizer = self.local.tokenizer
         about = [part for part in (self.settings.persona, self.settings.instruction) if part]
         layout = self._layout()
         if layout == "chat":
-            messages = [{"role": _ROLES[said.role], "content": said.text} for said in turns]
+            messages = as_messages(turns, self.settings.begin)
             if about:
                 messages.insert(0, {"role": "system", "content": "\n\n".join(about)})
             try:

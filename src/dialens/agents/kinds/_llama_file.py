@@ -12,13 +12,18 @@ from typing import Any
 import msgspec
 
 from dialens.agents._agent import AgentError, AgentSpec, Message, Parameters, Reply, Wish
-from dialens.agents._pieces import LONGEST, tidy, whole
+from dialens.agents._pieces import LONGEST, tidy, whole, without_thought
 from dialens.agents._settings import Named, read_settings, setting
 from dialens.agents.kinds._gguf_file import gguf_path
-from dialens.agents.kinds._openai_wire import AttemptFailed, ResponseInfo, Usage, read_answer
+from dialens.agents.kinds._messages import as_messages
+from dialens.agents.kinds._openai_wire import (
+    AttemptFailed,
+    ResponseInfo,
+    Usage,
+    read_answer,
+)
 from dialens.base import sha256_file
 
-_ROLES = {"agent": "assistant", "partner": "user"}
 _LIKELIEST = 200  # tokens looked at for an answer; the rest is next to impossible
 
 
@@ -97,7 +102,7 @@ class LlamaAgent:
 
         def said() -> Generator[str, None, Reply]:
             pieces = tidy(
-                read_answer(self._asked(body), info),
+                without_thought(read_answer(self._asked(body), info), info.thought),
                 longest=settings.longest_reply,
                 who=self.system,
             )
@@ -113,6 +118,8 @@ class LlamaAgent:
                 fingerprint=info.fingerprint,
                 declined=info.declined,
                 likeliest=tuple(info.likeliest),
+                finish=info.finished,
+                thought="".join(info.thought).strip(),
             )
 
         try:
@@ -175,8 +182,7 @@ class LlamaAgent:
         about = "\n\n".join(
             part for part in (self.settings.persona, self.settings.instruction) if part
         )
-        said = [{"role": _ROLES[one.role], "content": one.text} for one in history]
-        said = said or [{"role": "user", "content": self.settings.begin}]
+        said = as_messages(history, self.settings.begin)
         return [{"role": "system", "content": about}, *said] if about else said
 
     def _asked(self, body: dict[str, Any]) -> bytes:

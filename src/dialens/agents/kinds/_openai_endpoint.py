@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 import httpx
 
 from dialens.agents._agent import AgentError, AgentSpec, Message, Parameters, Reply, Wish
-from dialens.agents._pieces import tidy, whole
+from dialens.agents._pieces import tidy, whole, without_thought
 from dialens.agents._settings import Named, read_settings
 from dialens.agents.kinds._openai_settings import EndpointSettings, endpoint_of, key_of
 from dialens.agents.kinds._openai_wire import (
@@ -28,6 +28,8 @@ from dialens.base import DialensError
 
 _CHARACTERS_A_TOKEN = 4
 _FORESEEN_TOKENS = 256
+_LEAST = 2
+"""Turns that a conversation keeps, however little fits."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,7 @@ class EndpointAgent:
         clock: Seconds, from any beginning.
         sleep: How to wait.
         takes_schema: Empty once the endpoint has refused a schema.
+        streams: Empty once the endpoint has refused to stream.
     """
 
     system: str
@@ -61,15 +64,34 @@ class EndpointAgent:
     clock: Callable[[], float] = field(default=time.monotonic, repr=False)
     sleep: Callable[[float], None] = field(default=time.sleep, repr=False)
     takes_schema: set[bool] = field(default_factory=lambda: {True}, repr=False)
+    streams: set[bool] = field(default_factory=lambda: {True}, repr=False)
 
     @property
     def identity(self) -> str:
         """The model and where it is; what stands behind that name, only the endpoint knows."""
         return f"{self.model} at {endpoint_of(self.settings, self.environment)}"
 
+    @property
+    def maker(self) -> str:
+        """The model, wherever it is."""
+        return self.model
+
     def reply(self, history: Sequence[Message], *, seed: int = 0) -> Reply:
-        """Ask, again where that may help, and give the whole answer."""
-        return whole(self._asked(history, seed, stream=False))
+        """Ask, again where that may help, and give the whole answer.
+
+        It is streamed although nobody listens: an answer that takes long still shows signs of life.
+        Whoever may not stream a model is answered in one piece.
+        """
+        if self.streams:
+            try:
+                return whole(self._asked(history, seed, stream=True, anew=True))
+            except AgentError as error:
+                if error.kind != "refused" or error.lasting or "stream" not in str(error):
+                    raise
+                reply = whole(self._asked(history, seed, stream=False, anew=True))
+                self.streams.clear()
+                return replace(reply, attempts=reply.attempts + error.attempts)
+        return whole(self._asked(history, seed, stream=False, anew=True))
 
     def stream(self, history: Sequence[Message], *, seed: int = 0) -> Generator[str, None, Reply]:
         """Ask, again as long as nothing has come, and pass on what comes."""
@@ -110,50 +132,78 @@ class EndpointAgent:
         self.client.close()
 
     def _asked(
-        self, history: Sequence[Message], seed: int, *, stream: bool, wish: Wish | None = None
+        self,
+        history: Sequence[Message],
+        seed: int,
+        *,
+        stream: bool,
+        wish: Wish | None = None,
+        anew: bool = False,
     ) -> Generator[str, None, Reply]:
+        """Ask until there is an answer, or no use in asking.
+
+        Args:
+            history: The conversation.
+            seed: Of the conversation.
+            stream: Whether the answer is to come in pieces.
+            wish: What is wished for this answer; where there is one, nothing may be left out.
+            anew: Whether an answer that broke off may be begun again: nobody has heard of it.
+        """
         endpoint = endpoint_of(self.settings, self.environment)
-        body = body_of(
-            self.model, self.settings, endpoint, history, seed=seed, stream=stream, wish=wish
-        )
         foreseen = sum(len(said.text) for said in history) / _CHARACTERS_A_TOKEN
         foreseen += self.settings.max_tokens or _FORESEEN_TOKENS
         jitter = random.Random(f"{seed} {len(history)}")
         self.limit.wait(foreseen)  # not part of the answer's time: the limit is our own
         began = self.clock()
         deadline = began + self.settings.total_timeout
-        for attempt in range(1, self.settings.attempts + 1):
-            if attempt > 1:
+        requests = failures = slowed = left_out = 0
+        while True:
+            if requests:
                 self.limit.wait(foreseen)
+            requests += 1
+            body = body_of(
+                self.model, self.settings, endpoint, history[left_out:], seed=seed, stream=stream,
+                wish=wish,
+            )  # fmt: skip
             info = ResponseInfo()
-            said = 0
+            text: list[str] = []
             try:
                 pieces = tidy(
-                    self._once(endpoint, body, info, deadline, stream=stream),
+                    without_thought(
+                        self._once(endpoint, body, info, deadline, stream=stream), info.thought
+                    ),
                     longest=self.settings.longest_reply,
                     who=self.model,
                 )
-                text: list[str] = []
                 for piece in pieces:
                     text.append(piece)
-                    said += 1
                     yield piece
             except AgentError as error:
-                error.attempts = attempt
+                error.attempts = requests
                 raise
             except AttemptFailed as failure:
-                failure.error.attempts = attempt
+                failure.error.attempts = requests
+                if failure.too_long and wish is None and len(history) - left_out > _LEAST:
+                    left_out += _oldest(len(history) - left_out)
+                    continue
+                slowed += failure.slow
+                failures += not failure.slow
                 wait = failure.wait
                 if wait is None:
-                    wait = RETRY.backoff(attempt, jitter)
+                    wait = RETRY.backoff(slowed if failure.slow else failures, jitter)
                 late = self.clock() + wait >= deadline
-                last = attempt == self.settings.attempts
-                if said or last or late or not failure.again:
+                last = failures == self.settings.attempts
+                if (text and not anew) or last or late or not failure.again:
                     raise failure.error from failure
-                self.sleep(wait)
+                if failure.slow:  # everybody waits: the limit is the account's
+                    self.limit.pause(wait)
+                else:
+                    self.sleep(wait)
                 continue
-            return self._reply("".join(text), info, attempt, self.clock() - began, foreseen)
-        raise AssertionError("the last attempt returns or raises")
+            self.limit.served()
+            note = f"the oldest {left_out} turns did not fit" if left_out else ""
+            reply = self._reply("".join(text), info, requests, self.clock() - began, foreseen)
+            return replace(reply, note=note)
 
     def _once(
         self,
@@ -237,6 +287,9 @@ class EndpointAgent:
             info.fingerprint,
             info.declined,
             tuple(info.likeliest),
+            finish=info.finished,
+            model=info.model,
+            thought="".join(info.thought).strip(),
         )
 
     def _cost(self, read: int | None, written: int | None) -> float | None:
@@ -244,6 +297,16 @@ class EndpointAgent:
             return None
         per_read, per_written = self.prices
         return (read * per_read + written * per_written) / 1e6
+
+
+def _oldest(turns: int) -> int:
+    """How many turns to leave out at once: about a quarter, in pairs, so that roles alternate.
+
+    Examples:
+        >>> [_oldest(turns) for turns in (3, 8, 20)]
+        [2, 2, 4]
+    """
+    return max(2, turns // 4 // 2 * 2)
 
 
 def open_agent(

@@ -9,10 +9,10 @@ import httpx
 import msgspec
 
 from dialens.agents._agent import AgentError, Message, Wish
+from dialens.agents.kinds._messages import as_messages
 from dialens.agents.kinds._openai_settings import OPENAI, EndpointSettings
 from dialens.base import RetryPolicy, retry_after
 
-_ROLES = {"agent": "assistant", "partner": "user"}
 _LONGEST_LINE = 1 << 20
 RETRY = RetryPolicy(
     longest_wait_s=30.0, statuses=frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
@@ -20,6 +20,11 @@ RETRY = RetryPolicy(
 """How often is the agent's own setting (`attempts`)."""
 
 _BROKEN = (500, 501)
+# In the words of OpenAI, llama.cpp, vLLM, Anthropic's and Google's compatible endpoints.
+_TOO_LONG = re.compile(
+    r"(?i)context (?:length|size|window)|prompt is too long|too many (?:input )?tokens"
+    r"|exceeds? the .{0,40}(?:context|token)|input .{0,40}too long"
+)
 _SECRET = re.compile(r"(?i)\b(?:[srp]k-[\w*.-]{6,}|bearer\s+\S+)")
 
 
@@ -30,13 +35,25 @@ class AttemptFailed(Exception):
         error: What is said if it was the last.
         again: Whether another attempt may help.
         wait: Seconds the endpoint asked to wait, if it did.
+        slow: Whether the endpoint asked to slow down: no fault of this request.
+        too_long: Whether the conversation has more tokens than the model reads.
     """
 
-    def __init__(self, error: AgentError, *, again: bool, wait: float | None = None) -> None:
+    def __init__(
+        self,
+        error: AgentError,
+        *,
+        again: bool,
+        wait: float | None = None,
+        slow: bool = False,
+        too_long: bool = False,
+    ) -> None:
         super().__init__(str(error))
         self.error = error
         self.again = again
         self.wait = wait
+        self.slow = slow
+        self.too_long = too_long
 
 
 class Usage(msgspec.Struct):
@@ -55,8 +72,24 @@ class Usage(msgspec.Struct):
 
 
 class _Said(msgspec.Struct):
-    content: str | None = None
+    content: str | list[Any] | None = None
     refusal: str | None = None
+    reasoning_content: str | None = None
+    reasoning: Any = None
+
+    @property
+    def text(self) -> str:
+        """What is said; some servers give it in parts."""
+        if isinstance(self.content, list):
+            parts = [part.get("text") for part in self.content if isinstance(part, dict)]
+            return "".join(part for part in parts if isinstance(part, str))
+        return self.content or self.refusal or ""
+
+    @property
+    def thought(self) -> str:
+        """What the model wrote before, where the server keeps it apart."""
+        found = self.reasoning_content or self.reasoning
+        return found if isinstance(found, str) else ""
 
 
 class _Choice(msgspec.Struct):
@@ -71,6 +104,7 @@ class _Answer(msgspec.Struct):
     usage: Usage | None = None
     error: Any = None
     system_fingerprint: Any = None
+    model: Any = None
 
 
 _DECODER = msgspec.json.Decoder(_Answer)
@@ -85,6 +119,16 @@ class ResponseInfo:
     fingerprint: str | None = None
     declined: bool = False
     likeliest: list[dict[str, float]] = field(default_factory=list)
+    model: str = ""
+    thought: list[str] = field(default_factory=list)
+
+    def hear(self, answer: _Answer) -> None:
+        """Keep what a whole answer, or a piece of one, says of itself."""
+        self.usage = answer.usage or self.usage
+        if answer.system_fingerprint:
+            self.fingerprint = str(answer.system_fingerprint)
+        if isinstance(answer.model, str):
+            self.model = answer.model
 
 
 def request_body(
@@ -121,9 +165,7 @@ def request_body(
         settings = replace(settings, max_tokens=wanted.max_tokens)
     about = "\n\n".join(part for part in (settings.persona, settings.instruction) if part)
     messages = [{"role": "system", "content": about}] if about else []
-    messages += [{"role": _ROLES[said.role], "content": said.text} for said in history]
-    if not history:
-        messages.append({"role": "user", "content": settings.begin})
+    messages += as_messages(history, settings.begin)
     body: dict[str, Any] = {"model": model, "messages": messages}
     for name in ("temperature", "top_p", "frequency_penalty", "presence_penalty"):
         value = getattr(settings, name)
@@ -150,18 +192,16 @@ def request_body(
 def read_answer(raw: bytes, info: ResponseInfo) -> Iterator[str]:
     """The text of an answer that came in one piece."""
     answer = _decoded(raw)
-    if not answer.choices or answer.choices[0].message is None:
-        raise _malformed("it holds no message")
-    first = answer.choices[0]
-    info.usage = answer.usage
-    info.finished = first.finish_reason or "stop"
+    first = answer.choices[0] if answer.choices else _Choice()
     said = first.message
-    info.fingerprint = str(answer.system_fingerprint) if answer.system_fingerprint else None
-    info.declined = info.finished == "content_filter" or bool(
-        said and said.refusal and not said.content
-    )
+    if said is None:
+        raise _malformed("it holds no message")
+    info.hear(answer)
+    info.finished = first.finish_reason or "stop"
+    info.declined = info.finished == "content_filter" or bool(said.refusal and not said.content)
     info.likeliest = list(_likeliest(first.logprobs))
-    yield (said.content or said.refusal or "") if said else ""
+    info.thought.append(said.thought)
+    yield said.text
 
 
 def _likeliest(logprobs: Any) -> Iterator[dict[str, float]]:
@@ -192,12 +232,16 @@ def read_stream(chunks: Iterable[bytes], info: ResponseInfo) -> Iterator[str]:
         if not data:
             continue
         answer = _decoded(data)
-        info.usage = answer.usage or info.usage
+        info.hear(answer)
         for choice in answer.choices[:1]:
             info.finished = choice.finish_reason or info.finished
             said = choice.delta or choice.message
-            if said and (said.content or said.refusal):
-                yield said.content or said.refusal or ""
+            if said is None:
+                continue
+            info.thought.append(said.thought)
+            info.declined = info.declined or bool(said.refusal)
+            if said.text:
+                yield said.text
     if not info.finished:
         raise _malformed("it was cut off: the stream ended before the answer did")
 
@@ -245,7 +289,14 @@ def refused(response: httpx.Response, raw: bytes, model: str, *, secret: str = "
     except (msgspec.MsgspecError, UnicodeDecodeError):
         body = raw[:300].decode(errors="replace")
     said = explained(body, secret=secret)
-    if status in (401, 403):
+    if status in (401, 403) and not secret:
+        error = AgentError(
+            f"{host} wants a key ({status}), and none was sent. Put it into an environment "
+            "variable and name that one: --set key_variable=NAME.",
+            "refused",
+            lasting=True,
+        )
+    elif status in (401, 403):
         # The endpoint's own words often quote the key.
         error = AgentError(
             f"{host} refuses the key ({status}). Check that the environment variable holds a "
@@ -286,7 +337,13 @@ def refused(response: httpx.Response, raw: bytes, model: str, *, secret: str = "
         )
     else:
         error = AgentError(f"{host} does not accept the request ({status}): {said}.", "refused")
-    return AttemptFailed(error, again=status in RETRY.statuses, wait=retry_after(response.headers))
+    return AttemptFailed(
+        error,
+        again=status in RETRY.statuses,
+        wait=retry_after(response.headers),
+        slow=status == 429,
+        too_long=status in (400, 413, 422) and bool(_TOO_LONG.search(said)),
+    )
 
 
 def explained(body: Any, *, secret: str = "") -> str:

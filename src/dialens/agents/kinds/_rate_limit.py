@@ -5,6 +5,9 @@ import time
 from collections.abc import Callable
 from weakref import WeakValueDictionary
 
+_SHORTEST_GAP, _LONGEST_GAP = 0.25, 30.0
+"""Seconds between requests after a server asked to slow down."""
+
 
 class RateLimit:
     """Spaces requests evenly: each takes its time of the minute, by number and by tokens.
@@ -39,18 +42,39 @@ class RateLimit:
         self._lock = threading.Lock()
         self._free = 0.0
         self._free_tokens = 0.0
+        self._paused = 0.0
+        self._gap = 0.0
 
     def wait(self, tokens: float = 0) -> None:
         """Wait until a request of about so many tokens may be made."""
         with self._lock:
             now = self._clock()
-            start = max(now, self._free, self._free_tokens)
-            if self.requests:
-                self._free = start + 60 / self.requests
+            start = max(now, self._free, self._free_tokens, self._paused)
+            gap = max(60 / self.requests if self.requests else 0.0, self._gap)
+            if gap:
+                self._free = start + gap
             if self.tokens:
                 self._free_tokens = start + tokens * 60 / self.tokens
         if start > now:
             self._sleep(start - now)
+
+    def pause(self, seconds: float) -> None:
+        """Let nobody ask for a while, because the server asked for that.
+
+        Afterwards requests come one after the other, further apart each time: a server that counts
+        requests would refuse all but the first of those that march in step.
+        """
+        with self._lock:
+            now = self._clock()
+            if now >= self._paused:  # those refused together are one refusal
+                self._gap = min(max(2 * self._gap, _SHORTEST_GAP), _LONGEST_GAP)
+            self._paused = max(self._paused, now + seconds)
+            self._free = max(self._free, self._paused)
+
+    def served(self) -> None:
+        """A request was answered: the next may come a little sooner again."""
+        with self._lock:
+            self._gap = 0.9 * self._gap if self._gap > _SHORTEST_GAP / 4 else 0.0
 
     def settle(self, tokens: float) -> None:
         """Count tokens that were not foreseen; fewer than foreseen are a negative number."""

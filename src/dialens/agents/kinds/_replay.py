@@ -3,7 +3,7 @@
 import hashlib
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import polars as pl
@@ -36,7 +36,8 @@ class ReplayAgent:
     """Says what one side of a recorded conversation said, turn by turn, and ends with it.
 
     The conversation that begins with the same words of the partner is chosen; where there are
-    several, or none, the seed chooses.
+    several, or none, the seed chooses. In a collection the number of the conversation does: each is
+    said once before any is said again, and in the same order to everybody.
 
     Examples:
         >>> agent = ReplayAgent("s", "a", {}, (Recorded("Hi.", ("Hello.",)),))
@@ -48,6 +49,7 @@ class ReplayAgent:
     name: str
     parameters: Parameters
     recorded: tuple[Recorded, ...]
+    number: int | None = None
 
     @property
     def identity(self) -> str:
@@ -60,9 +62,7 @@ class ReplayAgent:
     def reply(self, history: Sequence[Message], *, seed: int = 0) -> Reply:
         """Say what was said at this turn."""
         began = time.monotonic()
-        opening = next((message.text for message in history if message.role == "partner"), "")
-        same = [one for one in self.recorded if one.opening == opening] or self.recorded
-        said = same[seed % len(same)].said
+        said = self._chosen(history, seed).said
         turn = sum(message.role == "agent" for message in history)
         if turn >= len(said):
             raise AgentError(f"The conversation that {self.system} says again is over.", ENDED)
@@ -73,6 +73,25 @@ class ReplayAgent:
     def stream(self, history: Sequence[Message], *, seed: int = 0) -> Iterator[str]:
         """Say what was said at this turn, in one piece."""
         yield self.reply(history, seed=seed).text
+
+    def numbered(self, number: int) -> "ReplayAgent":
+        """Itself in the n-th conversation of a collection.
+
+        Examples:
+            >>> agent = ReplayAgent(
+            ...     "s", "a", {}, (Recorded("", ("One.",)), Recorded("", ("Two.",)))
+            ... )
+            >>> [agent.numbered(number).reply([]).text for number in range(3)]
+            ['One.', 'Two.', 'One.']
+        """
+        return replace(self, number=number)
+
+    def _chosen(self, history: Sequence[Message], seed: int) -> Recorded:
+        opening = next((message.text for message in history if message.role == "partner"), "")
+        # A silent partner is no opening that could be told from another.
+        same = [one for one in self.recorded if opening and one.opening == opening]
+        several = same or self.recorded
+        return several[(seed if self.number is None else self.number) % len(several)]
 
 
 def open_agent(spec: AgentSpec) -> ReplayAgent:

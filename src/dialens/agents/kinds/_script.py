@@ -3,7 +3,7 @@
 import hashlib
 import time
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from dialens.agents._agent import ENDED, KINDS, AgentError, AgentSpec, Message, Parameters, Reply
@@ -25,7 +25,8 @@ class ScriptSettings:
 class ScriptAgent:
     """Says the lines of a script, one a turn, whatever its partner says.
 
-    Of several scripts the seed chooses one, so that it is the same in all turns of a conversation.
+    Of several scripts the seed chooses one, so that it is the same in all turns of a conversation;
+    in a collection they are taken in order, the same ones with everybody.
     A line `!fail timeout: why` fails in that way instead of saying something.
 
     Examples:
@@ -40,6 +41,7 @@ class ScriptAgent:
     scripts: tuple[tuple[str, ...], ...]
     settings: ScriptSettings = ScriptSettings()
     sleep: Callable[[float], None] = field(default=time.sleep, repr=False)
+    number: int | None = None
 
     @property
     def identity(self) -> str:
@@ -68,8 +70,12 @@ class ScriptAgent:
             yield word if place == 0 else f" {word}"
         return None
 
+    def numbered(self, number: int) -> "ScriptAgent":
+        """Itself in the n-th conversation of a collection."""
+        return replace(self, number=number)
+
     def _line(self, history: Sequence[Message], seed: int) -> str:
-        script = self.scripts[seed % len(self.scripts)]
+        script = self.scripts[(seed if self.number is None else self.number) % len(self.scripts)]
         turn = sum(message.role == "agent" for message in history)
         if turn >= len(script) and not self.settings.repeat:
             raise AgentError(f"The script {self.system} is at its end.", ENDED)

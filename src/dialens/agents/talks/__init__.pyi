@@ -1,5 +1,6 @@
 from ._chat import Chat, add_to_corpus, refuse_foreign
 from ._collect import FAILURES, Collected, collect
+from ._contexts import read_contexts
 from ._journal import work_folder
 from ._openings import read_openings
 from ._plan import CollectionPlan, Partners, open_plan, varied
@@ -14,6 +15,7 @@ __all__ = [
     "add_to_corpus",
     "collect",
     "open_plan",
+    "read_contexts",
     "read_openings",
     "read_plan",
     "refuse_foreign",

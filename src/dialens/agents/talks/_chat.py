@@ -84,6 +84,8 @@ def _usage(reply: Reply) -> dict[str, object]:
         "tokens_in": reply.tokens_in,
         "tokens_out": reply.tokens_out,
         "cost": reply.cost,
+        "finish": reply.finish if reply.finish not in ("", "stop") else None,
+        "reasoning": reply.thought or None,
     }
     return {name: value for name, value in usage.items() if value is not None}
 

@@ -1,19 +1,18 @@
 """Collects conversations between agents, several at a time, into a corpus."""
 
-import queue
 import random
 import shutil
 import threading
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from dialens.agents._agent import ENDED, AgentError, Message
+from dialens.agents._agent import ENDED, AgentError, Message, Role
 from dialens.agents.talks._journal import (
     JOURNAL,
     Conversation,
@@ -29,15 +28,17 @@ from dialens.agents.talks._plan import (
     OpenAgent,
     OpenPlan,
     PlannedConversation,
+    Side,
     open_plan,
 )
-from dialens.base import Advance, DialensError, atomic_folder
+from dialens.base import Advance, DialensError, atomic_folder, work_through
 from dialens.corpus import Dialogue, Turn, batches, is_corpus_folder, write_corpus
+
+WHOLE, CUT_OFF = "stop", "length"
+"""How a reply ended: by itself, or at the most tokens."""
 
 FAILURES = "failures.jsonl"
 """The file of a collected corpus that names conversations that failed, with what was said."""
-
-_ENDING_S = 5.0
 
 Clock = Callable[[], datetime]
 
@@ -52,6 +53,9 @@ class Usage:
         tokens_in: Read, where that is known.
         tokens_out: Written, where that is known.
         cost: In the currency of the prices; None if no price is known.
+        unpriced: Replies whose cost is not known.
+        cut_off: Replies that ended at the most tokens, in the middle of what was being said.
+        models: What answered, by the server's own account, with its fingerprint.
     """
 
     replies: int = 0
@@ -59,6 +63,27 @@ class Usage:
     tokens_in: int = 0
     tokens_out: int = 0
     cost: float | None = None
+    unpriced: int = 0
+    cut_off: int = 0
+    models: tuple[str, ...] = ()
+
+    def with_reply(self, turn: RecordedTurn) -> "Usage":
+        """The same with one more reply."""
+        cost = self.cost
+        if turn.cost is not None:
+            cost = (cost or 0.0) + turn.cost
+        marks = f" ({turn.fingerprint})" if turn.fingerprint else ""
+        model = {turn.model + marks} if turn.model else set()
+        return Usage(
+            self.replies + 1,
+            self.attempts + turn.attempts,
+            self.tokens_in + (turn.tokens_in or 0),
+            self.tokens_out + (turn.tokens_out or 0),
+            cost,
+            self.unpriced + (turn.cost is None),
+            self.cut_off + (turn.finish == CUT_OFF),
+            tuple(sorted({*self.models, *model})),
+        )
 
 
 @dataclass(frozen=True)
@@ -140,7 +165,6 @@ def collect(
             if plan.with_people:
                 # Who sits at the terminal must not see from the order with whom they talk.
                 random.Random(plan.seed).shuffle(waiting)
-                workers = 1
             collector = _Collector(plan, journal, clock, advance or (lambda count: None))
             collector.run(waiting, workers)
             done = _write(plan, opened, journal, target, len(before), force=force or fresh)
@@ -185,48 +209,18 @@ class _Collector:
     hopeless: dict[str, AgentError] = field(default_factory=dict)
 
     def run(self, planned: Sequence[PlannedConversation], workers: int) -> None:
-        if workers <= 1:
+        if self.plan.with_people:  # who sits at the terminal is asked where their keys are heard
             for conversation in planned:
                 self._record(conversation)
                 self.advance(1)
             return
-        waiting: queue.SimpleQueue[PlannedConversation] = queue.SimpleQueue()
-        for conversation in planned:
-            waiting.put(conversation)
-        ended: queue.SimpleQueue[BaseException | None] = queue.SimpleQueue()
-        threads = [
-            threading.Thread(target=self._work, args=(waiting, ended), daemon=True)
-            for _ in range(min(workers, len(planned)))
-        ]
-        for thread in threads:
-            thread.start()
-        try:
-            for _ in planned:
-                failure = ended.get()
-                if failure is not None:
-                    raise failure
-                self.advance(1)
-        finally:
-            self.stop.set()
-            for thread in threads:
-                thread.join(_ENDING_S)
-
-    def _work(
-        self,
-        waiting: "queue.SimpleQueue[PlannedConversation]",
-        ended: "queue.SimpleQueue[BaseException | None]",
-    ) -> None:
-        while not self.stop.is_set():
-            try:
-                planned = waiting.get_nowait()
-            except queue.Empty:
-                return
-            try:
-                self._record(planned)
-            except BaseException as error:  # raised again in the thread that waits
-                ended.put(error)
-                return
-            ended.put(None)
+        work_through(
+            planned,
+            self._record,
+            at_once=workers,
+            stop=self.stop,
+            ended=lambda: self.advance(1),
+        )
 
     def _record(self, planned: PlannedConversation) -> None:
         conversation = self._converse(planned)
@@ -234,43 +228,38 @@ class _Collector:
             self.journal.add(conversation)
 
     def _converse(self, planned: PlannedConversation) -> Conversation:
-        said: list[RecordedTurn] = []
-        order = [("partner", planned.partner), ("agent", planned.agent)]
-        if self.plan.first == "agent":
-            order.reverse()
-        if planned.opening is not None:
-            said.append(RecordedTurn(order[0][0], planned.opening, self._time()))
+        said = [RecordedTurn(one.role, one.text, self._time()) for one in planned.given]
+        sides = planned.sides
         failure = None
-        while len(said) < self.plan.turns and not self.stop.is_set():
-            role, agent = order[len(said) % 2]
+        while len(said) < planned.turns and not self.stop.is_set():
+            role = _next_role(said, self.plan.first)
+            side = sides[role]
             try:
-                said.append(self._turn(agent, role, said, planned.seed))
+                said.append(self._turn(side, role, said))
             except AgentError as error:
                 if error.kind == ENDED and any(turn.role == "agent" for turn in said):
                     break
-                failure = Failure(agent.label, len(said), error.kind, str(error), error.attempts)
+                failure = Failure(side.label, len(said), error.kind, str(error), error.attempts)
                 break
-        for role, agent in order:
-            ended = getattr(agent.agent, "ended", None)
+        for role, side in sides.items():
+            ended = getattr(side.agent, "ended", None)
             if callable(ended):
                 ended(_seen_by(role, said))
         return Conversation(planned.dialog, planned.fingerprint, tuple(said), failure)
 
-    def _turn(
-        self, agent: OpenAgent, role: str, said: Sequence[RecordedTurn], seed: int
-    ) -> RecordedTurn:
-        if agent.label in self.hopeless:
-            before = self.hopeless[agent.label]
+    def _turn(self, side: Side, role: str, said: Sequence[RecordedTurn]) -> RecordedTurn:
+        if side.label in self.hopeless:
+            before = self.hopeless[side.label]
             raise AgentError(f"Not asked any more, because: {before}", before.kind, attempts=0)
         try:
-            reply = agent.agent.reply(_seen_by(role, said), seed=seed)
+            reply = side.agent.reply(_seen_by(role, said), seed=side.seed)
         except AgentError as error:
             if error.lasting:
-                self.hopeless[agent.label] = error
+                self.hopeless[side.label] = error
             raise
         except Exception as error:  # one agent's mistake must not end everybody's conversations
             why = str(error) if isinstance(error, DialensError) else repr(error)
-            raise AgentError(f"{agent.label} failed: {why}", "failed") from error
+            raise AgentError(f"{side.label} failed: {why}", "failed") from error
         return RecordedTurn(
             role,
             reply.text,
@@ -280,10 +269,22 @@ class _Collector:
             reply.tokens_in,
             reply.tokens_out,
             reply.cost,
+            reply.finish,
+            reply.model,
+            reply.fingerprint,
+            reply.thought,
+            reply.note,
         )
 
     def _time(self) -> str:
         return self.clock().isoformat(timespec="milliseconds")
+
+
+def _next_role(said: Sequence[RecordedTurn], first: Role) -> Role:
+    """Whose turn it is."""
+    if not said:
+        return first
+    return "agent" if said[-1].role == "partner" else "partner"
 
 
 def _seen_by(role: str, said: Sequence[RecordedTurn]) -> list[Message]:
@@ -312,11 +313,12 @@ def _write(
             f"No conversation came to its end; all {len(failures):,} failed. The first, by "
             f"{first.who}: {first.reason}"
         )
-    usage = _usage(ordered, by_name)
+    earlier = [one for one in journal.tries if one is not journal.conversations[one.dialog]]
+    usage = _usage([*earlier, *ordered.values()], by_name)
     source = _source(plan, opened, usage, failures)
     with atomic_folder(target, force=force) as scratch:
         corpus = write_corpus(batches(whole), scratch, source=source)
-        write_journal(scratch / JOURNAL, ordered)
+        write_journal(scratch / JOURNAL, [*earlier, *ordered.values()])
         if failures:
             _write_failures(scratch / FAILURES, ordered, by_name)
     turns: int = corpus.manifest["counts"]["turns"]
@@ -328,33 +330,44 @@ def _dialogue(planned: PlannedConversation, conversation: Conversation) -> Dialo
     names = {"agent": agent.label, "partner": partner.label}
     if agent.label == partner.label:
         names["partner"] += " (partner)"
-    turns = [Turn(names[turn.role], turn.role, turn.text) for turn in conversation.turns]
-    if planned.opening is not None:
-        turns[0].meta = {"opening": True}
+    turns = [
+        Turn(names[turn.role], turn.role, turn.text, meta=_marks(turn))
+        for turn in conversation.turns
+    ]
+    # What was given is nobody's own words: context, whoever is made to say it.
+    given = turns[: len(planned.given)]
+    for turn in given:
+        turn.role, turn.meta = "partner", {"opening": True}
+    for turn, speaker in zip(given, planned.speakers, strict=False):
+        turn.speaker = speaker
     return Dialogue(agent.agent.system, agent.agent.name, planned.dialog, turns)
 
 
+def _marks(turn: RecordedTurn) -> dict[str, object] | None:
+    """What has to be known of a turn: that it was cut off, what was thought before it."""
+    marks = {
+        "finish": turn.finish if turn.finish not in ("", WHOLE) else None,
+        "reasoning": turn.thought or None,
+        "note": turn.note or None,
+    }
+    return {name: value for name, value in marks.items() if value is not None} or None
+
+
 def _usage(
-    ordered: dict[str, Conversation], by_name: dict[str, PlannedConversation]
+    tries: Iterable[Conversation], by_name: dict[str, PlannedConversation]
 ) -> dict[str, Usage]:
-    usage: dict[str, Usage] = {}
-    for name, conversation in ordered.items():
-        planned = by_name[name]
+    """What was spent, on conversations that failed and were tried again as well."""
+    usage: dict[str, Usage] = defaultdict(Usage)
+    for conversation in tries:
+        planned = by_name[conversation.dialog]
         for turn in conversation.turns:
-            if not turn.attempts:
-                continue  # an opening
-            label = (planned.agent if turn.role == "agent" else planned.partner).label
-            sofar = usage.get(label, Usage())
-            cost = sofar.cost
-            if turn.cost is not None:
-                cost = (cost or 0.0) + turn.cost
-            usage[label] = Usage(
-                sofar.replies + 1,
-                sofar.attempts + turn.attempts,
-                sofar.tokens_in + (turn.tokens_in or 0),
-                sofar.tokens_out + (turn.tokens_out or 0),
-                cost,
-            )
+            if turn.attempts:  # an opening has none
+                side = planned.agent if turn.role == "agent" else planned.partner
+                usage[side.label] = usage[side.label].with_reply(turn)
+        if conversation.failure is not None:
+            who = conversation.failure.who
+            spent = usage[who]
+            usage[who] = replace(spent, attempts=spent.attempts + conversation.failure.attempts)
     return dict(sorted(usage.items()))
 
 

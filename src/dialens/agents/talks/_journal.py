@@ -3,7 +3,7 @@
 import os
 import shutil
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Self
 
@@ -26,6 +26,11 @@ class RecordedTurn(msgspec.Struct, frozen=True, omit_defaults=True):
     tokens_in: int | None = None
     tokens_out: int | None = None
     cost: float | None = None
+    finish: str = ""
+    model: str = ""
+    fingerprint: str | None = None
+    thought: str = ""
+    note: str = ""
 
 
 class Failure(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -82,7 +87,8 @@ class Journal:
                 f"Another run is collecting into {folder} at this moment. Wait for it, or name "
                 "another place.",
             )
-            self.conversations = self._read()
+            self.tries = self._read()
+            self.conversations = {one.dialog: one for one in self.tries}
         except BaseException:
             self._file.close()
             raise
@@ -102,9 +108,10 @@ class Journal:
             self._file.write(line)
             self._file.flush()
             os.fsync(self._file.fileno())
+            self.tries.append(conversation)
             self.conversations[conversation.dialog] = conversation
 
-    def _read(self) -> dict[str, Conversation]:
+    def _read(self) -> list[Conversation]:
         """Read the file; a last line that was cut off by a crash is removed."""
         raw = self.path.read_bytes()
         whole = raw[: raw.rfind(b"\n") + 1]
@@ -113,22 +120,21 @@ class Journal:
         if not whole:
             self._file.write(msgspec.json.encode({"kind": _KIND, "version": 1}) + b"\n")
             self._file.flush()
-            return {}
+            return []
         return read_journal(self.path, whole)
 
 
-def read_journal(path: Path, raw: bytes | None = None) -> dict[str, Conversation]:
-    """The conversations of a journal by id, the last of each id."""
+def read_journal(path: Path, raw: bytes | None = None) -> list[Conversation]:
+    """The conversations of a journal in the order in which they ended; the last of an id counts."""
     head, *lines = (path.read_bytes() if raw is None else raw).splitlines()
-    conversations: dict[str, Conversation] = {}
+    conversations: list[Conversation] = []
     number = 1
     try:
         if msgspec.json.decode(head, type=_Head).kind != _KIND:
             raise msgspec.ValidationError("another kind of file")
         for line in lines:
             number += 1
-            conversation = _CONVERSATION.decode(line)
-            conversations[conversation.dialog] = conversation
+            conversations.append(_CONVERSATION.decode(line))
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise DialensError(
             f"{path}:{number}: this is no journal of `dialens agents collect` ({error}). It was "
@@ -137,11 +143,11 @@ def read_journal(path: Path, raw: bytes | None = None) -> dict[str, Conversation
     return conversations
 
 
-def write_journal(path: Path, conversations: Mapping[str, Conversation]) -> None:
+def write_journal(path: Path, conversations: Iterable[Conversation]) -> None:
     """Write conversations as a journal, in the order given."""
     with path.open("wb") as file:
         file.write(msgspec.json.encode({"kind": _KIND, "version": 1}) + b"\n")
-        for conversation in conversations.values():
+        for conversation in conversations:
             file.write(msgspec.json.encode(conversation) + b"\n")
 
 

@@ -7,12 +7,15 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Literal
 
-from dialens.agents._agent import Agent, AgentSpec, Role
-from dialens.agents._registry import make_agent
-from dialens.agents._settings import Value, label_of
+from dialens.agents._agent import Agent, AgentSpec, Message, Role
+from dialens.agents._registry import kind_named, make_agent
+from dialens.agents._settings import Value, agent_name, label_of
+from dialens.agents.talks._contexts import Context, ContextPartner
 from dialens.agents.talks._openings import OPENINGS
 from dialens.base import DialensError
 
+Values = Sequence[Value] | Mapping[str, Value]
+"""Of a setting: several, or several with names."""
 Partners = tuple[AgentSpec, ...] | Literal["each_other", "themselves"]
 
 HUMAN = "human"
@@ -34,6 +37,8 @@ class CollectionPlan:
         seed: Random seed; the same seed gives the same openings and seeds of conversations.
         first: Who begins.
         name: Of the collection.
+        contexts: Conversations so far, each of which every agent answers once; then there are no
+            partners.
 
     Examples:
         >>> CollectionPlan((AgentSpec("hred", ""), AgentSpec("thred", ""))).turns
@@ -44,10 +49,11 @@ class CollectionPlan:
     partners: Partners = "each_other"
     openings: tuple[str, ...] | None = None
     turns: int = 8
-    dialogues: int = 5
+    dialogues: int = 20
     seed: int = 0
     first: Role = "partner"
     name: str = "collected"
+    contexts: tuple[Context, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse what makes no conversation."""
@@ -70,18 +76,38 @@ class CollectionPlan:
         )
 
 
-def varied(spec: AgentSpec, values: Mapping[str, Sequence[Value]]) -> list[AgentSpec]:
-    """An agent for each combination of settings.
+def varied(spec: AgentSpec, values: Mapping[str, Values]) -> list[AgentSpec]:
+    """An agent for each combination of settings, named by what differs.
+
+    Args:
+        spec: What they have in common.
+        values: For each setting its values, or values by the names they are to be called by.
 
     Examples:
-        >>> specs = varied(AgentSpec("openai", "m"), {"temperature": [0.2, 0.9]})
-        >>> [spec.parameters for spec in specs]
-        [{'temperature': 0.2}, {'temperature': 0.9}]
+        >>> personas = {"warm": "You are a kind listener.", "rude": "You are in a hurry."}
+        >>> spec = AgentSpec("openai", "m", parameters={"max_tokens": 50})
+        >>> made = varied(spec, {"persona": personas, "temperature": [0.2, 0.9]})
+        >>> [one.name for one in made][:2], made[0].parameters["persona"]
+        (['warm, temperature=0.2', 'warm, temperature=0.9'], 'You are a kind listener.')
     """
-    return [
-        replace(spec, parameters={**spec.parameters, **dict(zip(values, chosen, strict=True))})
-        for chosen in product(*values.values())
-    ]
+    options = {
+        name: list(several.items())
+        if isinstance(several, Mapping)
+        else [(agent_name({name: value}) if len(several) > 1 else "", value) for value in several]
+        for name, several in values.items()
+    }
+    made = []
+    for chosen in product(*options.values()):
+        parameters = {name: value for name, (_, value) in zip(options, chosen, strict=True)}
+        called = ", ".join(word for word, _ in chosen if word)
+        made.append(
+            replace(
+                spec,
+                name=spec.name or called or None,
+                parameters={**spec.parameters, **parameters},
+            )
+        )
+    return made
 
 
 @dataclass(frozen=True)
@@ -109,9 +135,12 @@ class PlannedConversation:
         dialog: Its id.
         number: Which of the agent with this partner.
         agent: Who is studied.
-        partner: Who conversations with it.
-        opening: What is said first, if that is given.
-        seed: Of the conversation.
+        partner: Who talks with it.
+        given: What was said before it begins, as the agent sees it: an opening, or a context.
+        speakers: Who said that, where it is neither agent nor partner.
+        turns: How many there are to be, what is given included.
+        seed: Of the agent.
+        partner_seed: Of the partner: the same with every agent, so that all meet the same one.
         fingerprint: Hash of everything that makes it what it is.
     """
 
@@ -119,9 +148,42 @@ class PlannedConversation:
     number: int
     agent: OpenAgent
     partner: OpenAgent
-    opening: str | None
+    given: tuple[Message, ...]
+    speakers: tuple[str, ...]
+    turns: int
     seed: int
+    partner_seed: int
     fingerprint: str
+
+    @property
+    def sides(self) -> "dict[Role, Side]":
+        """Who talks in each role."""
+        return {
+            "agent": Side.of(self.agent, self.number, self.seed),
+            "partner": Side.of(self.partner, self.number, self.partner_seed),
+        }
+
+
+@dataclass(frozen=True)
+class Side:
+    """One who takes part in a conversation.
+
+    Attributes:
+        label: What they are called in the corpus.
+        agent: What answers, in this conversation.
+        seed: Of their answers.
+    """
+
+    label: str
+    agent: Agent = field(repr=False)
+    seed: int
+
+    @classmethod
+    def of(cls, opened: OpenAgent, number: int, seed: int) -> "Side":
+        """An agent in the n-th conversation."""
+        numbered = getattr(opened.agent, "numbered", None)
+        own = numbered(number) if callable(numbered) else opened.agent
+        return cls(opened.label, own, seed)
 
 
 @dataclass(frozen=True)
@@ -158,8 +220,10 @@ def open_plan(plan: CollectionPlan) -> OpenPlan:
 
     agents = tuple(open_once(spec) for spec in plan.agents)
     _refuse_namesakes(agents)
+    if plan.contexts:
+        return _answering(plan, agents)
     if isinstance(plan.partners, tuple):
-        partners = tuple(open_once(spec) for spec in plan.partners)
+        partners = tuple(open_once(_as_partner(spec)) for spec in plan.partners)
         _refuse_namesakes(partners)
         pairs = [(agent, partner) for agent in agents for partner in partners]
     elif plan.partners == "themselves" or len(agents) == 1:
@@ -202,14 +266,59 @@ def _planned(
     if openings is None:
         openings = () if starter.spec.kind in _BEGIN_THEMSELVES else OPENINGS
     opening = openings[number % len(openings)] if openings else None
-    seed = int(_hash(plan.seed, dialog)[:8], 16) >> 1  # 31 bits: some endpoints take no more
-    facts = [_facts(agent), _facts(partner), opening, plan.turns, plan.first, seed]
-    fingerprint = _hash(facts)[:32]
-    return PlannedConversation(dialog, number, agent, partner, opening, seed, fingerprint)
+    given = () if opening is None else (Message(plan.first, opening),)
+    seeds = _seed(plan.seed, dialog), _seed(plan.seed, partner.label, number)
+    facts = [_facts(agent), _facts(partner), opening, plan.turns, plan.first, seeds]
+    return PlannedConversation(
+        dialog, number, agent, partner, given, (), plan.turns, *seeds, _hash(facts)[:32]
+    )
+
+
+def _answering(plan: CollectionPlan, agents: tuple[OpenAgent, ...]) -> OpenPlan:
+    """Every agent answers every context once."""
+    partner = OpenAgent(
+        AgentSpec("contexts", ""), ContextPartner(plan.contexts), "contexts", "contexts"
+    )
+    conversations = [
+        _answer(plan, agent, partner, number)
+        for number in range(len(plan.contexts))
+        for agent in agents
+    ]
+    return OpenPlan(agents, (partner,), tuple(conversations))
+
+
+def _answer(
+    plan: CollectionPlan, agent: OpenAgent, partner: OpenAgent, number: int
+) -> PlannedConversation:
+    context = plan.contexts[number]
+    dialog = f"{agent.label}+{context.id}"
+    seeds = _seed(plan.seed, dialog), _seed(plan.seed, context.id)
+    facts = [_facts(agent), [[one.role, one.text] for one in context.said], seeds]
+    said, speakers = context.said, context.speakers
+    return PlannedConversation(
+        dialog, number, agent, partner, said, speakers, len(said) + 1, *seeds, _hash(facts)[:32]
+    )
+
+
+def _as_partner(spec: AgentSpec) -> AgentSpec:
+    """Who replays a corpus as a partner says what partners said there, unless told otherwise."""
+    if spec.kind != "replay" or "role" in spec.parameters:
+        return spec
+    return replace(spec, parameters={**spec.parameters, "role": "partner"})
+
+
+def _seed(*parts: object) -> int:
+    """31 bits: some endpoints take no more."""
+    return int(_hash(*parts)[:8], 16) >> 1
 
 
 def _facts(agent: OpenAgent) -> list[object]:
-    return [agent.label, str(agent.spec), sorted(agent.spec.parameters.items()), agent.identity]
+    """What makes an agent's words: not where its file is, nor how it is reached."""
+    spec = agent.spec
+    hidden = {one.name for one in kind_named(spec.kind).declared if one.connection}
+    own = sorted((name, value) for name, value in spec.parameters.items() if name not in hidden)
+    maker = str(getattr(agent.agent, "maker", "")) or agent.identity or spec.target
+    return [agent.label, spec.kind, own, maker]
 
 
 def _hash(*parts: object) -> str:

@@ -10,6 +10,7 @@ from pydantic import Field as Setting
 
 from dialens.agents._agent import AgentSpec
 from dialens.agents._registry import kind_named, parse_agent
+from dialens.agents.talks._contexts import read_contexts
 from dialens.agents.talks._openings import read_openings
 from dialens.agents.talks._plan import CollectionPlan, Partners, varied
 from dialens.base import DialensError, read_yaml, validated
@@ -18,6 +19,10 @@ _PATHS = ("script", "replay", "transformers", "gguf", "seq2seq", "hred", "thred"
 """Kinds whose target is a file or folder."""
 
 _Value = bool | int | float | str
+_Values = (
+    Annotated[list[_Value], Setting(min_length=1)]
+    | Annotated[dict[str, _Value], Setting(min_length=1)]
+)
 
 
 class _Section(BaseModel):
@@ -45,8 +50,9 @@ class AgentEntry(_Section):
     """Which setting; made of the settings if not given."""
     set: dict[str, _Value] = Setting(default_factory=dict)
     """Settings: persona, temperature …; `dialens agents kinds KIND` lists them."""
-    vary: dict[str, Annotated[list[_Value], Setting(min_length=1)]] = Setting(default_factory=dict)
-    """Settings with several values; each combination makes an agent."""
+    vary: dict[str, _Values] = Setting(default_factory=dict)
+    """Settings with several values, or with values by name (`persona: {warm: …, curt: …}`); each
+    combination makes an agent, named by what differs."""
 
     @model_validator(mode="after")
     def _is_one(self) -> "AgentEntry":
@@ -88,12 +94,25 @@ class PlanFile(_Section):
     """What is said first: sentences, a file of them, or `none`; those that ship if not given."""
     turns: int = Setting(default=8, ge=2, le=10_000)
     """Turns of a conversation, the opening included."""
-    dialogues: int = Setting(default=5, ge=1, le=1_000_000)
+    contexts: str | None = Setting(default=None, min_length=1)
+    """A file of conversations, relative to the plan: every agent answers each of them once, up to
+    the last words of the partner, and there are no partners."""
+    dialogues: int = Setting(default=20, ge=1, le=1_000_000)
     """Conversations of each agent with each partner."""
     seed: int = Setting(default=0, ge=0)
     """Random seed; the same seed gives the same conversations, where agents repeat."""
     first: Literal["partner", "agent"] = "partner"
     """Who begins."""
+
+    @model_validator(mode="after")
+    def _is_one_way(self) -> "PlanFile":
+        talking = {"partners", "openings", "turns", "dialogues", "first"} & self.model_fields_set
+        if self.contexts and talking:
+            raise ValueError(
+                f"`contexts` are answered once each, so that there is no `{min(talking)}`: "
+                "leave one out"
+            )
+        return self
 
 
 def read_plan(path: Path) -> CollectionPlan:
@@ -123,6 +142,7 @@ def read_plan(path: Path) -> CollectionPlan:
         seed=read.seed,
         first=read.first,
         name=read.plan or path.stem,
+        contexts=read_contexts(folder / read.contexts) if read.contexts else (),
     )
 
 

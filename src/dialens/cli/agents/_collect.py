@@ -2,6 +2,7 @@
 
 import contextlib
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -15,6 +16,7 @@ from dialens.agents.talks import (
     CollectionPlan,
     Partners,
     open_plan,
+    read_contexts,
     read_openings,
     work_folder,
 )
@@ -54,12 +56,21 @@ def collect(
     dialogs: Annotated[
         int | None,
         typer.Option(
-            "--dialogs", min=1, help="Dialogues of each agent with each partner; default: 5."
+            "--dialogs", min=1, help="Dialogues of each agent with each partner; default: 20."
         ),
     ] = None,
     openings: Annotated[
         Path | None,
         typer.Option("--openings", metavar="FILE", help="File with opening messages, one a line."),
+    ] = None,
+    contexts: Annotated[
+        Path | None,
+        typer.Option(
+            "--contexts",
+            metavar="FILE",
+            help="Conversations in any format: every agent answers each once, up to the partner's "
+            "last words.",
+        ),
     ] = None,
     first: Annotated[
         str | None, typer.Option("--first", help="Who speaks first: partner (default) or agent.")
@@ -83,7 +94,9 @@ def collect(
 
     Each dialogue is kept as soon as it ends: after an interruption the same command resumes where
     it was, and dialogues that failed are tried again. A setting with several values makes several
-    agents of one system. A plan holds the same things in a file; `agents kinds` lists agents.
+    agents of one system. With `--contexts`, or with recorded users (`--partner replay:FILE`), all
+    agents get the same words, and `compare` pairs them. A plan holds the same things in a file;
+    `agents kinds` lists agents.
 
     [bold]Examples[/]
 
@@ -91,6 +104,8 @@ def collect(
       dialens agents collect -a openai:gpt-4o-mini --set temperature=0.2 --set temperature=1 \
 -p hred -o talks
       dialens agents collect -a hred -a thred --partner human --dialogs 2 -o talks
+      dialens agents collect -a hred -a thred --contexts chats.jsonl -o talks
+      dialens agents collect -a hred -a thred --partner replay:chats.jsonl -o talks
       dialens agents collect plan.yaml -o talks --workers 8
       dialens score talks -o out
     """
@@ -101,6 +116,7 @@ def collect(
         "--turns": turns,
         "--dialogs": dialogs,
         "--openings": openings,
+        "--contexts": contexts,
         "--first": first,
         "--seed": seed,
     }
@@ -113,6 +129,13 @@ def collect(
         wanted = read_plan(plan)
     else:
         wanted = _plan(agents, partners, settings, turns, dialogs, openings, first, seed, output)
+        if contexts is not None:
+            talking = ("--partner", "--turns", "--dialogs", "--openings", "--first")
+            for name in (name for name in talking if options[name] is not None):
+                raise DialensError(
+                    f"Contexts are answered once each, so that there is no {name}. Leave it out."
+                )
+            wanted = replace(wanted, contexts=read_contexts(contexts))
     if dry_run:
         _show_plan(wanted)
         return
@@ -184,6 +207,8 @@ def _collect(
 
 def _count(plan: CollectionPlan) -> int:
     agents = len(plan.agents)
+    if plan.contexts:
+        return agents * len(plan.contexts)
     if isinstance(plan.partners, tuple):
         pairs = agents * len(plan.partners)
     else:
@@ -198,19 +223,22 @@ def _show_plan(plan: CollectionPlan) -> None:
         pairs = Counter(
             (planned.agent.label, planned.partner.label) for planned in opened.conversations
         )
-        firsts: dict[tuple[str, str], str | None] = {}
+        firsts: dict[tuple[str, str], str] = {}
         for planned in opened.conversations:
-            firsts.setdefault((planned.agent.label, planned.partner.label), planned.opening)
+            said = planned.given[0].text if planned.given else "their own words"
+            firsts.setdefault((planned.agent.label, planned.partner.label), said)
         for pair, count in pairs.items():
-            table.add_row(*pair, f"{count:,}", firsts[pair] or "their own words")
+            table.add_row(*pair, f"{count:,}", firsts[pair])
         plain_console().print(table)
-        replies = sum(
-            plan.turns - (planned.opening is not None) for planned in opened.conversations
-        )
-        print(
-            f"{len(opened.conversations):,} dialogues of {plan.turns} turns, {replies:,} replies "
-            "to be given."
-        )
+        replies = sum(planned.turns - len(planned.given) for planned in opened.conversations)
+        if plan.contexts:
+            each = counted(len(plan.contexts), "context")
+            print(f"{each}, each answered once by every agent: {replies:,} replies to be given.")
+        else:
+            print(
+                f"{len(opened.conversations):,} dialogues of {plan.turns} turns, {replies:,} "
+                "replies to be given."
+            )
         print("Nobody was asked.")
     finally:
         opened.close()
@@ -229,11 +257,26 @@ def _show_done(done: Collected) -> None:
         table.add_row(label, *(f"{number:,}" if number else "–" for number in numbers), cost)
     plain_console().print(table)
     costs = [usage.cost for usage in done.usage.values() if usage.cost is not None]
-    if len(costs) > 1:
+    unpriced = sum(usage.unpriced for usage in done.usage.values())
+    if costs and unpriced:
+        without = counted(unpriced, "reply has", "replies have")
+        print(f"Cost of all: at least {sum(costs):.4f}; {without} no price.")
+    elif len(costs) > 1:
         print(f"Cost of all: {sum(costs):.4f}")
+    for label, usage in done.usage.items():
+        if usage.cut_off:
+            print(
+                f"{label} was cut off at its most tokens in {usage.cut_off:,} of "
+                f"{counted(usage.replies, 'reply', 'replies')}; these are marked (`finish`). Raise "
+                "max_tokens, or ask for shorter answers."
+            )
+        if len(usage.models) > 1:
+            print(f"{label} was not one model: {', '.join(usage.models)} answered.")
     if done.failures:
         _show_failures(done)
     print(f"Next: dialens score {shown(done.folder)} -o out")
+    if done.failures:
+        raise typer.Exit(1)
 
 
 def _show_failures(done: Collected) -> None:

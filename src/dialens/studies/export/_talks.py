@@ -46,7 +46,8 @@ def dialogues(said: pl.DataFrame, greetings: Mapping[str, str]) -> list[Dialogue
         turns: list[Turn] = []
         greeting = greetings.get(first["language"], "")
         if greeting:
-            turns.append(Turn(agent, "agent", greeting, meta={"greeting": True}))
+            # The study's words, not the agent's: context.
+            turns.append(Turn(agent, "partner", greeting, meta={"opening": True}))
         for row in rows:
             turns.append(Turn(PARTICIPANT, "partner", row["said"], row["said_at"]))
             if row["state"] == ANSWERED:

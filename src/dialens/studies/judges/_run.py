@@ -1,7 +1,6 @@
 """Asking judges: several at a time, under a budget, each answer on disk before it counts."""
 
 import json
-import queue
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -9,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TypeVar
 
-from dialens.base import Advance
+from dialens.base import Advance, work_through
 from dialens.studies._types import JSON
 from dialens.studies.instruments import validate
 from dialens.studies.judges._answers import is_refusal, read_answer
@@ -33,7 +32,6 @@ from dialens.studies.judges._settings import JudgeRater
 
 _Number = TypeVar("_Number", int, float)
 _MOST_FAILURES = 3
-_ENDING_S = 5.0
 _EARLIER = "an earlier screen of the session has no answer yet"
 _NOTHING_LIKELY = "none of the allowed answers is among what the model would say"
 
@@ -118,42 +116,7 @@ class _Runner:
     _hopeless: dict[str, str] = field(default_factory=dict)
 
     def run(self, chains: Sequence[tuple[Sitting, tuple[Question, ...]]], at_once: int) -> None:
-        waiting: queue.SimpleQueue[tuple[Sitting, tuple[Question, ...]]] = queue.SimpleQueue()
-        for chain in chains:
-            waiting.put(chain)
-        ended: queue.SimpleQueue[BaseException | None] = queue.SimpleQueue()
-        threads = [
-            threading.Thread(target=self._work, args=(waiting, ended), daemon=True)
-            for _ in range(min(at_once, len(chains)))
-        ]
-        for thread in threads:
-            thread.start()
-        try:
-            for _ in chains:
-                failure = ended.get()
-                if failure is not None:
-                    raise failure
-        finally:
-            self._stop.set()
-            for thread in threads:
-                thread.join(_ENDING_S)
-
-    def _work(
-        self,
-        waiting: "queue.SimpleQueue[tuple[Sitting, tuple[Question, ...]]]",
-        ended: "queue.SimpleQueue[BaseException | None]",
-    ) -> None:
-        while not self._stop.is_set():
-            try:
-                sitting, questions = waiting.get_nowait()
-            except queue.Empty:
-                return
-            try:
-                self._chain(sitting, questions)
-            except BaseException as error:  # raised again in the thread that waits
-                ended.put(error)
-                return
-            ended.put(None)
+        work_through(chains, lambda chain: self._chain(*chain), at_once=at_once, stop=self._stop)
 
     def _chain(self, sitting: Sitting, questions: Sequence[Question]) -> None:
         """Ask one thing after the other in one conversation."""
