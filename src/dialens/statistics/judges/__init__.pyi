@@ -1,6 +1,7 @@
 from ._alternative import EPSILON, AlternativeTest, Fit, alternative_test
 from ._mix import Mix, cheapest_mix, error_for
 from ._orders import FEWEST_PAIRS, Orders, both_orders
+from ._paired_shift import paired_shift
 from ._prediction_powered import (
     HELPFUL,
     PredictionPowered,
@@ -23,6 +24,7 @@ __all__ = [
     "cheapest_mix",
     "cross_fitted",
     "error_for",
+    "paired_shift",
     "prediction_powered",
     "tuned_weight",
 ]

@@ -42,6 +42,9 @@ then the screen, and answer every question on it with your own judgement.
 {answer}
 """
 
+FIRST_OCCASION = 1
+"""The occasion that a study is judged on; further ones ask the same again."""
+
 INSTRUCTIONS, SCREEN, ANSWER = "{instructions}", "{screen}", "{answer}"
 """What a prompt stands around."""
 
@@ -117,6 +120,8 @@ class Variations(_Part):
     participations: int | None = Setting(default=None, ge=1, le=10_000)
     """Orders in which the screens of a cell are shown, as many as people with consecutive seeds
     would see; 1 if not given."""
+    language: str | None = None
+    """In which the study is read, one of its `languages`; its own if not given."""
 
 
 class Judge(Variations):
@@ -208,6 +213,10 @@ class Judges(Variations):
             for repeat in range(1, repeats + 1):
                 yield JudgeRater(judge.name, prompt, temperature, memory, think, answer, repeat)
 
+    def language_of(self, judge: Judge) -> str | None:
+        """In which a judge reads the study; none for the study's own."""
+        return judge.language or self.language
+
     def cells_of(self, judge: Judge) -> list[str] | None:
         """The cells that a judge takes by name; none for all."""
         return judge.cells if judge.cells is not None else self.cells
@@ -229,6 +238,8 @@ class JudgeRater:
         think: `none`, `short` or `long`.
         answer: `json`, `text` or `probabilities`.
         repeat: From 1.
+        language: In which the study is read; empty for its own.
+        occasion: From 1; the same asked again at another time has the next.
     """
 
     judge: str
@@ -238,6 +249,8 @@ class JudgeRater:
     think: str = "none"
     answer: str = "json"
     repeat: int = 1
+    language: str = ""
+    occasion: int = FIRST_OCCASION
 
     @property
     def name(self) -> str:
@@ -246,13 +259,17 @@ class JudgeRater:
         Examples:
             >>> JudgeRater("small").name, JudgeRater("small", "plain", 0.7, "session").name
             ('small/plain#1', 'small/plain/t=0.7/session#1')
+            >>> JudgeRater("small", language="de", occasion=2).name
+            'small/plain/de#1@2'
         """
         parts = [self.judge, self.prompt]
         parts += [] if self.temperature is None else [f"t={self.temperature:g}"]
         usual = ("fresh", "none", "json")
         said = (self.memory, self.think, self.answer)
         parts += [word for word, common in zip(said, usual, strict=True) if word != common]
-        return f"{'/'.join(parts)}#{self.repeat}"
+        parts += [self.language] if self.language else []
+        again = "" if self.occasion == FIRST_OCCASION else f"@{self.occasion}"
+        return f"{'/'.join(parts)}#{self.repeat}{again}"
 
 
 def read_judges(path: Path) -> Judges:
