@@ -58,6 +58,8 @@ SCENARIOS = {
     "judge-wrong": "judge whose numbers are out of range, whatever it is told",
     "judge-mends": "judge whose numbers are out of range until it is told so",
     "judge-sorry": "judge that declines in words",
+    "judge-keen": "judge that gives 4 where an exclamation mark stands on the screen, else 2; and "
+    "`Endpoint.shift` more",
     "judge-late-S": "judge that takes S seconds",
     "judge-weighs": "says 4, with log-probabilities of 4, 5, 3 and something else",
 }
@@ -74,6 +76,8 @@ class Endpoint:
     stopping: threading.Event = field(default_factory=threading.Event)
     words: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
     port: int = 0
+    fingerprint: str = "fp_tests"
+    shift: int = 0
 
     def __enter__(self) -> Self:
         handler = type("Handler", (_Handler,), {"endpoint": self})
@@ -161,7 +165,7 @@ class _Handler(QuietHandler):
     def _pieces(self, name: str, number: float, body: dict[str, Any]) -> list[str]:
         last = body["messages"][-1]["content"]
         if name.startswith("judge"):
-            return [judging.answer(name, body)]
+            return [judging.answer(name, body, self.endpoint.shift)]
         fixed = {
             "empty": "",
             "blank": " \n ",
@@ -197,7 +201,7 @@ class _Handler(QuietHandler):
             "created": 1_700_000_000,
             "model": body["model"],
             "choices": [] if name == "no-choices" else [choice],
-            "system_fingerprint": "fp_tests",
+            "system_fingerprint": self.endpoint.fingerprint,
         }
         if name != "no-usage":
             answer["usage"] = self._usage(body, text)

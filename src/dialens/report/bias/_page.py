@@ -39,6 +39,12 @@ from dialens.report.bias._charts import (
     robustness_chart,
     variance_chart,
 )
+from dialens.report.bias._drift import (
+    drift_findings,
+    drift_remarks,
+    drift_section,
+    drift_tables,
+)
 from dialens.report.bias._findings import answer, findings, scope
 from dialens.report.bias._judges import (
     judge_findings,
@@ -96,6 +102,7 @@ def write_study(
             *who_rated(analysis.data, put_in),
             *how_taken(analysis.data),
             *judge_remarks(analysis),
+            *drift_remarks(analysis),
             *remarks,
         ),
     )
@@ -231,18 +238,21 @@ class _Report:
             *findings(analysis),
             *leaning_findings(analysis),
             *judge_findings(analysis),
+            *drift_findings(analysis),
         ]
         self.tables: Mapping[str, Table] = {
             **people_tables(analysis.people),
             **study_tables(analysis),
             **leaning_tables(analysis),
             **judge_tables(analysis),
+            **drift_tables(analysis),
         }
 
     def sections(self) -> Iterator[Section]:
         yield from people_sections(self.analysis.people, self.participants)
         yield self._design()
         yield from judge_section(self.analysis, self.tables)
+        yield from drift_section(self.analysis, self.tables)
         yield Section(
             "ratings",
             "Ratings by condition",

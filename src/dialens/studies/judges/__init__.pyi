@@ -41,6 +41,7 @@ from ._settings import (
     Judges,
     judges_schema,
     read_judges,
+    write_judge,
     write_judges,
 )
 
@@ -94,5 +95,6 @@ __all__ = [
     "render_hash",
     "screen_schema",
     "unreadable",
+    "write_judge",
     "write_judges",
 ]

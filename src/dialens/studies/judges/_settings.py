@@ -5,7 +5,8 @@ study. What stands at its top holds for all judges; a judge may say otherwise fo
 """
 
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -301,10 +302,39 @@ def judges_schema() -> dict[str, JSON]:
 
 def write_judges(folder: Path) -> Path:
     """Write a file of judges to start from, and its schema for editors; gives the file's path."""
-    path = folder / JUDGES
-    path.write_text(_START, "utf-8")
+    return _written(folder / JUDGES, _START)
+
+
+def write_judge(path: Path, agent: str, send_to: Sequence[str] = ()) -> Path:
+    """Write a file with one judge, and its schema for editors; gives the file's path.
+
+    Args:
+        path: The file.
+        agent: The model, as on the command line.
+        send_to: Hosts to which texts may be sent.
+
+    Examples:
+        >>> import tempfile
+        >>> file = Path(tempfile.mkdtemp()) / "judges.yaml"
+        >>> read_judges(write_judge(file, "openai:lab/gpt-4o-mini")).judges[0].name
+        'gpt-4o-mini'
+    """
+    target = agent.partition(":")[2].strip().rstrip("/")
+    name = re.sub(r"[\s/#,=]+", "-", target.rpartition("/")[2]).strip("-")[:60] or "judge"
+    lines = [
+        f"# yaml-language-server: $schema={JUDGES_SCHEMA}",
+        "judges:",
+        f"  - name: {json.dumps(name, ensure_ascii=False)}",
+        f"    agent: {json.dumps(agent, ensure_ascii=False)}",
+        f"send_to: {json.dumps(list(send_to))}",
+    ]
+    return _written(path, "\n".join(lines) + "\n")
+
+
+def _written(path: Path, text: str) -> Path:
+    path.write_text(text, "utf-8")
     schema = json.dumps(judges_schema(), indent=1, ensure_ascii=False)
-    (folder / JUDGES_SCHEMA).write_text(schema + "\n", "utf-8")
+    path.with_name(JUDGES_SCHEMA).write_text(schema + "\n", "utf-8")
     return path
 
 
