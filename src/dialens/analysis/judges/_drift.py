@@ -58,8 +58,8 @@ def judge_drift(ratings: pl.DataFrame, *, confidence: float = 0.95, seed: int = 
 
     Only answers to the same screen, in the same cell, by the same prompt, settings and repeat are
     held against each other; items weigh the same, whatever the number of answers to them. Interval
-    and p are those of `dialens.statistics.judges.paired_shift`, over items; over conversations where
-    a judge remembers earlier screens (`memory: session`).
+    and p are those of `paired_shift`, over items; over conversations where a judge remembers
+    earlier screens (`memory: session`).
 
     Args:
         ratings: Rows of a study with `judge`, `occasion`, `repeat` and what the screen was.

@@ -119,7 +119,11 @@ def _later(asked: pl.DataFrame) -> list[str]:
     later = sorted(set(asked["occasion"]) - {FIRST_OCCASION})
     if not later:
         return []
-    which = f"occasion {later[0]}" if len(later) == 1 else f"occasions {listed(later)}"
+    which = (
+        f"occasion {later[0]}"
+        if len(later) == 1
+        else f"occasions {listed([str(one) for one in later])}"
+    )
     return [f"{which.capitalize()}: for drift alone, left aside; metrics are of the first."]
 
 

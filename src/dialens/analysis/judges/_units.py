@@ -30,7 +30,7 @@ def known_units(
     problems: Counter[str] = Counter()
     named: dict[str, list[str]] = {}
     kept: list[_Unit] = []
-    for agent, dialog, turn in units.iter_rows():
+    for agent, dialog, turn in units.sort("dialog", "turn", nulls_last=True).iter_rows():
         why = _problem(agent, (dialog, turn), said, expected)
         if why is None:
             kept.append((dialog, turn))
