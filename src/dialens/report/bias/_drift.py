@@ -41,6 +41,7 @@ def drift_findings(analysis: StudyAnalysis) -> Iterator[Finding]:
     for row in analysis.drift.iter_rows(named=True):
         clear = row["p_adjusted"] is not None and row["p_adjusted"] < 0.05
         moved = "moved" if clear else "did not clearly move"
+        moved = "did not move" if row["changed"] == 0 else moved
         if row["shift"] is None:
             moved = f"changed {number(row['changed'], percent=True)} of its choices"
         claim = f"{row['judge']} {moved} on {row['quality']} by occasion {row['occasion']}"
