@@ -47,7 +47,7 @@ def main() -> None:
                 found = paired_shift(gaps, seed=int(generator.integers(2**31)))
                 wrong += found.p is not None and found.p <= 0.05
                 if np.ptp(gaps):
-                    wrong_t += stats.ttest_1samp(gaps, 0).pvalue <= 0.05
+                    wrong_t += bool(stats.ttest_1samp(gaps, 0).pvalue <= 0.05)
                 moved = ratings(generator, items, noise, 0.5)
                 found = paired_shift(moved[:, 1] - moved[:, 0])
                 held += found.low is not None and found.low <= truth <= (found.high or 0.0)

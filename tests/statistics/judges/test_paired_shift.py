@@ -15,7 +15,7 @@ def test_p_is_that_of_all_exchanges(seed: int) -> None:
     gaps = np.round(generator.normal(0.5, 1, 9))
     found = paired_shift(gaps)
     exact = stats.permutation_test(
-        (gaps,), np.mean, permutation_type="samples", n_resamples=np.inf, alternative="two-sided"
+        (gaps,), np.mean, permutation_type="samples", n_resamples=1_000, alternative="two-sided"
     )
     assert found.p == pytest.approx(exact.pvalue)
     assert found.value == pytest.approx(gaps.mean())
@@ -49,7 +49,8 @@ def test_too_few_and_nothing_changed_say_so() -> None:
     few = paired_shift(np.array([1.0, 0, 1, 1, 1]))
     assert (few.value, few.low, few.p) == (0.8, None, None)
     same = paired_shift(np.full(10, 0.1))
-    assert (same.low, same.high) == (pytest.approx(0.1), pytest.approx(0.1))
+    assert same.low == pytest.approx(0.1)
+    assert same.high == pytest.approx(0.1)
     assert same.p == 2 / 2**10
 
 
@@ -59,7 +60,8 @@ def test_an_unchanged_judge_seldom_seems_to_move_and_a_planted_shift_is_held() -
     wrong, held, found_it = 0, 0, 0
     for _ in range(400):
         level = generator.normal(3, 0.8, 12)
-        heard = np.round(np.clip(level[:, None] + generator.normal(0, 0.6, (12, 2)), 1, 5))
+        noise = generator.normal(0, 0.6, (12, 2))
+        heard = np.round(np.clip(level[:, None] + noise, 1, 5)).astype(np.float64)
         unchanged = paired_shift(heard[:, 1] - heard[:, 0])
         wrong += unchanged.p is not None and unchanged.p <= 0.05
         moved = paired_shift(heard[:, 1] + 1 - heard[:, 0])

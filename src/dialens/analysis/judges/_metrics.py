@@ -246,7 +246,7 @@ def _card(
     return given_metric(
         name,
         values,
-        meaning=f"{said}, as the language model {judge} judged it.",
+        meaning=f"{said}, as the language model {judge} judged it",
         family=FAMILY,
         family_label="Judges",
         label=f"{label} ({judge})",

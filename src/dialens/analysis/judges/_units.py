@@ -106,9 +106,9 @@ def _tell(
         "skip."
     )
     if study.design.items.corpus is None:
-        count = counted(len(study.items), "item")
+        items = counted(len(study.items), "item")
         remedy = (
-            f"Its {count} stand in the study file, not in a corpus: make a study of conversations "
+            f"Its {items} stand in the study file, not in a corpus: make a study of conversations "
             "with `dialens study new --corpus CHATS`."
         )
     raise DialensError(f"{text}. {remedy}")
