@@ -235,10 +235,11 @@ def test_an_occasion_that_stopped_is_gone_on_with(endpoint: Endpoint) -> None:
     assert "8 of 8 screens answered" in told
     assert len(endpoint.requests) - before == 3
     other = {"judges": [{**entry["judges"][0], "set": {"max_tokens": 99}}]}
-    file.write_text(json.dumps(other))
-    assert "! judge-keen is another model than before" in run(
-        "study", "judge", "judged", "--again", "--dry-run"
-    )
+    prompts = {"plain": "Be strict. {instructions} {screen} {answer}"}
+    file.write_text(json.dumps({**other, "prompts": prompts}))
+    told = run("study", "judge", "judged", "--again", "--dry-run")
+    assert "! judge-keen is another model than before" in told
+    assert "! The prompt plain reads otherwise than on the first occasion" in told
 
 
 def test_a_fingerprint_that_changes_meanwhile_is_told(endpoint: Endpoint) -> None:

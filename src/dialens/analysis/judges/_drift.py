@@ -128,7 +128,9 @@ def _when(part: pl.DataFrame, occasion: int) -> dict[str, Any]:
         rows = part.filter(pl.col("occasion") == number)
         days = rows["answered_at"].drop_nulls() if "answered_at" in rows.columns else pl.Series()
         said[f"date_{name}"] = f"{min(days):%Y-%m-%d}" if len(days) else None
-        prints = rows["fingerprint"].drop_nulls().unique() if "fingerprint" in rows.columns else []
+        prints: set[str] = set()
+        if "fingerprint" in rows.columns:
+            prints = set(rows["fingerprint"].drop_nulls())
         said[f"fingerprint_{name}"] = ", ".join(sorted(prints)) or None
     return said
 
@@ -200,7 +202,7 @@ def _usual(part: pl.DataFrame) -> float | None:
         for one, two in pairwise(repeats)
     ]
     known = pl.concat([one for one in found if len(one)]) if any(map(len, found)) else None
-    return None if known is None else float(known.cast(pl.Float64).mean() or 0.0)
+    return None if known is None else float(known.sum()) / len(known)
 
 
 def later_raters(ratings: pl.DataFrame) -> list[str]:

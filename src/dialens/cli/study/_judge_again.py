@@ -19,7 +19,7 @@ def asked_again(plan: "JudgePlan", ledger: "Ledger | None") -> tuple["JudgePlan"
         plan: Of the first occasion.
         ledger: What was asked before.
     """
-    from dialens.studies.judges import FIRST_OCCASION, planned_costs
+    from dialens.studies.judges import FIRST_OCCASION, planned_costs, render_hash
 
     there = [] if ledger is None else ledger.occasions(plan.study.hash)
     if ledger is None or FIRST_OCCASION not in there:
@@ -53,6 +53,15 @@ def asked_again(plan: "JudgePlan", ledger: "Ledger | None") -> tuple["JudgePlan"
             told.append(
                 f"{judge.name} is another model than before, or set otherwise: it was "
                 f"{listed(was)}, it is {now}."
+            )
+    read = dict(
+        before.sort("occasion", descending=True).select("prompt", "prompt_hash").iter_rows()
+    )
+    for name, text in plan.judges.prompts.items():
+        if read.get(name) and read[name] != render_hash(text):
+            told.append(
+                f"The prompt {name} reads otherwise than on the first occasion: what moves may be "
+                "its doing."
             )
     return chosen, [f"! {line}" for line in told]
 
