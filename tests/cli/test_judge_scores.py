@@ -179,9 +179,15 @@ def test_turns_and_several_judges(endpoint: Endpoint) -> None:
     reach = {"endpoint": endpoint.url}
     names = {"Keen one": "judge-keen", "b": "judge"}
     entries = [{"name": n, "agent": f"openai:{m}", "set": reach} for n, m in names.items()]
-    Path("judged/judges.yaml").write_text(json.dumps({"judges": entries, "participations": 2}))
+    file = Path("judged/judges.yaml")
+    file.write_text(json.dumps({"judges": entries[1:]}))
     run("study", "judge", "judged")
-    run("score", corpus, "--judges", "judged", "-o", "out", *FEW, "--no-report")
+    told = run("score", corpus, "--judges", "judged", "-o", "once", *FEW, "--no-report")
+    assert "48 of 48 were judged under some of the 2 combinations of position only" in told
+    file.write_text(json.dumps({"judges": entries, "participations": 2}))
+    run("study", "judge", "judged")
+    told = run("score", corpus, "--judges", "judged", "-o", "out", *FEW, "--no-report")
+    assert "combinations of position only" not in told  # two orders show every place
     scores = Scores.open("out")
     assert {"judge_relevance_keen_one", "judge_relevance_b"} <= set(scores.names)
     turns = scores.table.filter(metric="judge_relevance_b", level="turn").collect()

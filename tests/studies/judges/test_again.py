@@ -137,6 +137,18 @@ def test_noise_alone_is_no_drift(tmp_path: Path, ledger: Ledger) -> None:
     assert drift["shift"] == pytest.approx(pairs["gap"].mean())
 
 
+def test_screens_of_one_conversation_are_no_units_of_their_own(
+    tmp_path: Path, ledger: Ledger
+) -> None:
+    study, _ = study_of_corpus(tmp_path)
+    drift = judge_drift(
+        drifted(study, ledger, Scripted(constant(3)), Scripted(constant(4)), memory="session")
+    )
+    assert drift["shift"].to_list() == [1.0]
+    assert drift["low"].to_list() == [None]
+    assert drift["reason"].to_list() == ["fewer than 6 units have no interval"]
+
+
 def test_of_choices_the_share_that_changed_is_told(ledger: Ledger, tmp_path: Path) -> None:
     from dialens.studies.templates import write_template
 

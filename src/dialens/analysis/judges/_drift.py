@@ -154,8 +154,6 @@ def _row(part: pl.DataFrame, pairs: pl.DataFrame, confidence: float, seed: int) 
     unit = [*_SITTING, "repeat"] if remembers else ["item"]
     means = pairs.group_by(unit, maintain_order=True).agg(pl.col("before", "after", "gap").mean())
     found = paired_shift(means["gap"].to_numpy(), confidence=confidence, seed=seed)
-    if remembers and found.reason is None:
-        found = Estimate(found.value, found.low, found.high, found.p)
     return made | {
         "before": means["before"].mean(),
         "after": means["after"].mean(),

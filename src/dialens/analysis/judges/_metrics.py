@@ -90,6 +90,7 @@ def judge_metrics(
     judges = first["judge"].unique(maintain_order=True).to_list()
     names = _names(judges)
     cards: list[MetricCard] = []
+    lopsided: dict[str, list[str]] = {}
     for judge in judges:
         asks = first.filter(pl.col("judge") == judge)
         notes += _fingerprints(judge, asks)
@@ -107,8 +108,10 @@ def judge_metrics(
                     "common mean."
                 )
                 continue
-            notes += _unbalanced(name, given)
+            for text in _unbalanced(given):
+                lopsided.setdefault(text, []).append(name)
             cards.append(_card(name, study, judge, quality, _values(given, gaps), asks, kinds))
+    notes += [f"{listed(those)}: {text}" for text, those in lopsided.items()]
     return JudgeMetrics(tuple(cards), tuple(notes))
 
 
@@ -186,7 +189,7 @@ def _values(given: pl.DataFrame, gaps: pl.DataFrame) -> pl.DataFrame:
     return pl.concat([part.select(GIVEN.names()) for part in (means, never)])
 
 
-def _unbalanced(name: str, given: pl.DataFrame) -> Iterator[str]:
+def _unbalanced(given: pl.DataFrame) -> Iterator[str]:
     """Says where units were not all judged under the same conditions."""
     varied = [one for one in _CONDITION if one in given.columns and given[one].n_unique() > 1]
     if not varied:
@@ -196,7 +199,7 @@ def _unbalanced(name: str, given: pl.DataFrame) -> Iterator[str]:
     some = seen.filter(pl.col("seen") < count).height
     if some:
         yield (
-            f"{name}: {some:,} of {seen.height:,} were judged under some of the {count} "
+            f"{some:,} of {seen.height:,} were judged under some of the {count} "
             f"combinations of {listed(varied)} only, so their means are not quite comparable. More "
             "`participations` in judges.yaml, or `responses: swap`, show all of them."
         )
