@@ -68,6 +68,8 @@ SCENARIOS = {
     "judge-wrong": "judge whose numbers are out of range, whatever it is told",
     "judge-mends": "judge whose numbers are out of range until it is told so",
     "judge-sorry": "judge that declines in words",
+    "judge-keen": "judge that gives 4 where an exclamation mark stands on the screen, else 2; and "
+    "`Endpoint.shift` more",
     "judge-late-S": "judge that takes S seconds",
     "judge-weighs": "says 4, with log-probabilities of 4, 5, 3 and something else",
 }
@@ -86,6 +88,8 @@ class Endpoint:
     port: int = 0
     last: float = 0.0
     lock: threading.Lock = field(default_factory=threading.Lock)
+    fingerprint: str = "fp_tests"
+    shift: int = 0
 
     def __enter__(self) -> Self:
         handler = type("Handler", (_Handler,), {"endpoint": self})
@@ -190,7 +194,7 @@ class _Handler(QuietHandler):
     def _pieces(self, name: str, number: float, body: dict[str, Any]) -> list[str]:
         last = body["messages"][-1]["content"]
         if name.startswith("judge"):
-            return [judging.answer(name, body)]
+            return [judging.answer(name, body, self.endpoint.shift)]
         fixed = {
             "empty": "",
             "blank": " \n ",
@@ -234,7 +238,7 @@ class _Handler(QuietHandler):
             "created": 1_700_000_000,
             "model": body["model"],
             "choices": [] if name == "no-choices" else [choice],
-            "system_fingerprint": "fp_tests",
+            "system_fingerprint": self.endpoint.fingerprint,
         }
         if name != "no-usage":
             answer["usage"] = self._usage(body, text)

@@ -12,7 +12,7 @@ CHANCES = {"4": 0.5, "5": 0.25, " 3": 0.125, "Well": 0.0625}
 """What `judge-weighs` would say first."""
 
 
-def answer(name: str, body: dict[str, Any]) -> str:
+def answer(name: str, body: dict[str, Any], shift: int = 0) -> str:
     """The reply of a judge to a request."""
     last = body["messages"][-1]["content"]
     told = any(said["role"] == "assistant" for said in body["messages"])
@@ -27,6 +27,10 @@ def answer(name: str, body: dict[str, Any]) -> str:
         return "\n".join(
             f"{one}: {generator.choice(allowed.split(' | '))}" for one, allowed in lines
         )
+    if name == "judge-keen":
+        screen = last.partition("--- Screen ---")[2].partition("--- Answer ---")[0]
+        schema = body["response_format"]["json_schema"]["schema"]
+        return json.dumps(dict.fromkeys(schema["properties"], (4 if "!" in screen else 2) + shift))
     wanted = body.get("response_format", {}).get("json_schema", {}).get("schema")
     schema = wanted or {"type": "object", "properties": _from_prompt(last)}
     given = _value(schema, generator, wrong=wrong)

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import io
 import zipfile
+from dataclasses import replace
+from pathlib import Path
 
 import polars as pl
+from starlette.responses import FileResponse
 from starlette.testclient import TestClient
 
+from dialens.studies.judges import LEDGER, Ledger, judge_study
 from dialens.web import Site
+from dialens.web._researcher import export_zip
 from dialens.web._watching import Watch
+from tests.studies.judges.test_judging import Scripted, planned, right
 from tests.studies.samples import load_template
 from tests.web.conftest import Make, Visit, log_in, tea
 from tests.web.people import Page
@@ -104,6 +110,20 @@ def test_the_download_holds_the_ratings(site: Site, visit: Visit, researcher: Te
     assert {"tea/codebook.json", "tea/card.md", "tea/events.parquet"} <= names
     assert ratings.height == 2 * 3 * 2  # two items, three replies, two qualities
     assert b"anna-the-worker" not in everything
+
+
+def test_the_download_holds_what_judges_said(site: Site, tmp_path: Path) -> None:
+    """As `study export` does: the ledger lies beside the study file."""
+    plan = planned(site.study, Scripted(right))
+    with Ledger.open(tmp_path / LEDGER, asking=True) as ledger:
+        judge_study(plan, ledger)
+    got = export_zip(replace(site, folder=tmp_path))
+    assert isinstance(got, FileResponse)
+    with zipfile.ZipFile(got.path) as archive:
+        ratings = pl.read_parquet(io.BytesIO(archive.read("tea/ratings.parquet")))
+        asked = pl.read_parquet(io.BytesIO(archive.read("tea/judges.parquet")))
+    assert set(ratings["rater_kind"]) == {"llm"}
+    assert asked["state"].unique().to_list() == ["answered"]
 
 
 def test_flags_show_who_should_be_looked_at_twice(make: Make, visit: Visit) -> None:

@@ -47,6 +47,15 @@ def score(
             autocompletion=level_completion,
         ),
     ] = None,
+    judges: Annotated[
+        Path | None,
+        typer.Option(
+            "--judges",
+            metavar="STUDY",
+            help="A study of these conversations that language models took (`dialens study "
+            "judge`): what they said becomes metrics, judge_QUALITY.",
+        ),
+    ] = None,
     scoring: ScoringOptions = AS_USUAL,
     any_language: AnyLanguage = False,
     no_report: NoReport = False,
@@ -73,6 +82,7 @@ def score(
       dialens score corpus -o out --model toxicity=my-classifier/
       dialens score corpus -o out --metrics all --weights bert_score=roberta-large/
       dialens score corpus -o out --metrics bert_score --metric-option bert_score.layer=9
+      dialens score chats.jsonl -o out --judges judged
     """
     from dialens.cli._scoring import score_asked
 
@@ -82,6 +92,7 @@ def score(
         scoring,
         metrics=names(metrics),
         levels=level_names(levels),
+        judges=judges,
         any_language=any_language,
         with_report=not no_report,
         quiet=quiet,

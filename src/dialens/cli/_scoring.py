@@ -9,6 +9,7 @@ from dialens.analysis.profiles import write_trait_profile
 from dialens.base import RUN, Recorder, atomic_folder, counted, listed, progress
 from dialens.cli._agent_tables import print_agents
 from dialens.cli._asked import asked_for, refuse_unavailable, selection_lines
+from dialens.cli._judged import with_judges
 from dialens.cli._options import FigureFormat, shown
 from dialens.cli._scoring_options import ScoringOptions
 from dialens.cli._tables_and_figures import (
@@ -50,6 +51,7 @@ def score_asked(
     *,
     metrics: list[str] | None,
     levels: list[str],
+    judges: Path | None,
     any_language: bool,
     with_report: bool,
     quiet: bool,
@@ -67,6 +69,7 @@ def score_asked(
         output,
         plan=plan,
         levels=levels,
+        judges=judges,
         resources=resources,
         threads=scoring.threads,
         format=scoring.format,
@@ -88,6 +91,7 @@ def score_to(
     *,
     plan: ScoringPlan,
     levels: list[str],
+    judges: Path | None = None,
     resources: Resources,
     threads: int | None = None,
     format: str | None = None,
@@ -114,6 +118,7 @@ def score_to(
         "roles": dict(options.roles),
         "metrics": [metric.name for metric in plan.metrics],
         "levels": levels,
+        "judges": judges,
         "models": context.models.size,
         "own_models": {task: str(place) for task, place in context.models.own.items()},
         "weights": dict(context.weights),
@@ -133,6 +138,12 @@ def score_to(
                 spool=spool,
                 advance=advance,
             )
+        notes: tuple[str, ...] = ()
+        if judges is not None:
+            with recorder.step("judges"):
+                plan, notes = with_judges(plan, judges, corpus, resources, on_error)
+            given = [metric.name for metric in plan.metrics if metric.card.given is not None]
+            asked = [*asked, *given] if asked else asked
         turns = int(corpus.manifest["counts"]["turns"])
         with recorder.step("language"):
             plan, language = fit_to_language(plan, corpus, resources, any_language=any_language)
@@ -161,7 +172,7 @@ def score_to(
                     run=recorder.record(),
                     resources=resources,
                     seed=resources.seed,
-                    remarks=_remarks(language),
+                    remarks=_remarks(language, notes),
                 )
                 drawn = write_asked(summary, scratch / FIGURES, figures)
         write_score_tables(scores, scratch, csv=csv)
@@ -170,17 +181,18 @@ def score_to(
             write_rejects(intake, scratch / "rejects.jsonl")
         shutil.rmtree(spool, ignore_errors=True)
     if not quiet:
-        _print(Scores.open(output), summary, output, intake, asked, _remarks(language))
+        _print(Scores.open(output), summary, output, intake, asked, _remarks(language, notes))
         print_figures(output / FIGURES, drawn)
         if context.models.size == "default" and not has_larger_models():
             print(f"Models: the small ones. Those that did better on engagement: {GET_LARGER}")
 
 
-def _remarks(language: OtherLanguage | None) -> list[Remark]:
+def _remarks(language: OtherLanguage | None, judges: Sequence[str]) -> list[Remark]:
+    made = [Remark("Judges", note) for note in judges]
     if language is None:
-        return []
+        return made
     title = "Not in English" if language.agents else "Not all in English"
-    return [Remark(title, language.text, warning=True)]
+    return [Remark(title, language.text, warning=True), *made]
 
 
 def _print(

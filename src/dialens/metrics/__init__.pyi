@@ -6,6 +6,7 @@ from ._family_cards import GROUP, cards_of
 from ._family_features import family_feature
 from ._features import DistinctNgrams, Feature, Spread, TurnValue, WordCount
 from ._forecast import Forecast, forecast
+from ._given import GIVEN, NOT_THERE, given_metric
 from ._headlines import headline_metrics
 from ._language import OtherLanguage, english_only, fit_to_language
 from ._model_choice import SIZES, TASKS, ModelChoice
@@ -23,9 +24,11 @@ from ._state import State, Values
 from .families import LABELS
 
 __all__ = [
+    "GIVEN",
     "GROUP",
     "LABELS",
     "LAYOUT",
+    "NOT_THERE",
     "PEOPLE",
     "PLACES",
     "REFERENCE",
@@ -71,6 +74,7 @@ __all__ = [
     "family_feature",
     "fit_to_language",
     "forecast",
+    "given_metric",
     "headline_metrics",
     "in_sentence",
     "long",

@@ -91,6 +91,8 @@ class MetricCard:
         lens: Whose words are marked in the report: `emotion`, `style`, `content` or `question`.
         language: The only language that it knows by default, as `en`; empty if it takes any. The
             models that ship know English.
+        given: Where values were found elsewhere, the reasons for which one may be missing; None
+            where they are computed here.
     """
 
     name: str
@@ -118,6 +120,7 @@ class MetricCard:
     part_of: str = ""
     lens: str = ""
     language: str = ""
+    given: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         """Fill in what was not given."""

@@ -27,6 +27,7 @@ from dialens.base import (
 )
 from dialens.corpus import LEVELS, Corpus
 from dialens.metrics._card import Definition, Metric, MetricCard, Resources
+from dialens.metrics._given import given_definition
 from dialens.metrics._headlines import headline_metrics
 from dialens.metrics._parts import UNITS
 from dialens.metrics._placing import place_agents
@@ -78,7 +79,7 @@ class ScoredMetric:
         """What computes values from the states as the run did, or why the one installed cannot."""
         bound = self.bound
         if bound is None:
-            card = installed.get(self.name)
+            card = self.card if self.card.given is not None else installed.get(self.name)
             if card is None:
                 return f"the metric {self.name} is not installed here"
             _, version, *_ = self.signature.split("|")
@@ -123,6 +124,9 @@ class ScoredMetric:
         }
 
         def make(resources: Resources) -> Definition:
+            if facts.get("given") is not None:
+                of_turns = "turn" in facts["levels"]
+                return given_definition(facts["name"], facts["given"], of_turns=of_turns)
             return installed_metrics()[facts["name"]].make(resources)
 
         features = tuple(entry["features"])

@@ -44,7 +44,7 @@ from ._preregistration import (
     read_preregistration,
 )
 from ._raters import HUMAN, RATER_HEADER, SIMULATED, RaterReply, seen
-from ._study import Study, load_study, study_of
+from ._study import Study, load_study, quality_label, study_of
 from ._types import (
     FAILED_COMPREHENSION,
     JSON,
@@ -132,6 +132,7 @@ __all__ = [
     "preregister",
     "preregistration_markdown",
     "preview",
+    "quality_label",
     "rating_rows",
     "read_design",
     "read_preregistration",

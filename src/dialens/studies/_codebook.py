@@ -58,6 +58,8 @@ JUDGE_COLUMNS: dict[str, str] = {
     "answer_mode": "json, text or probabilities",
     "repeat": "Counts from 1: how often the same was asked",
     "ask": "The same where one answer to the same text stands in several places",
+    "occasion": "Counts from 1: the same was asked again at another time (study judge --again)",
+    "fingerprint": "Of what the server ran, where it says so",
 }
 """Further columns of ratings.parquet where language models took the study."""
 SWAPPED_COLUMNS: dict[str, str] = {

@@ -14,6 +14,7 @@ from starlette.background import BackgroundTask
 from dialens.analysis.bias import rater_flags
 from dialens.report import write_export_handover
 from dialens.studies.export import UnreadableVersion, export
+from dialens.studies.judges import LEDGER
 from dialens.web._cookies import Login
 from dialens.web._desk import Desk
 from dialens.web._login import HOME
@@ -73,6 +74,7 @@ def export_zip(site: Site, versions: Sequence[int] = ()) -> Response:
                 folder / site.study.name,
                 flags=rater_flags,
                 hand_over=write_export_handover,
+                judges=None if site.folder is None else site.folder / LEDGER,
             )
         except UnreadableVersion as error:
             raise HTTPException(409, str(error)) from error

@@ -19,12 +19,16 @@ from dialens.analysis.bias._retest import FEW_ITEMS, retest
 from dialens.analysis.bias._scales import LOG, Note
 from dialens.analysis.judges import (
     BESIDE,
+    DRIFT,
     JUDGED_AGENTS,
     JUDGES,
     MODELS,
+    changed_behind,
     effects_beside,
+    judge_drift,
     judged_agents,
     judges_against_people,
+    later_raters,
 )
 from dialens.analysis.people import People, what_people_said
 from dialens.base import DialensError, one_thread
@@ -75,6 +79,8 @@ class StudyAnalysis:
         leanings: What tags, variants, length and place did to ratings and choices.
         equal_length: Differences between agents if their responses were equally long.
         judged_agents: Agents from people's ratings of a part and a judge's of more.
+        drift: How far language models moved that were asked the same again; everything else is of
+            their first occasion.
     """
 
     data: StudyData
@@ -98,6 +104,7 @@ class StudyAnalysis:
     leanings: pl.DataFrame
     equal_length: pl.DataFrame
     judged_agents: pl.DataFrame = field(default_factory=JUDGED_AGENTS.to_frame)
+    drift: pl.DataFrame = field(default_factory=DRIFT.to_frame)
 
     def table(self, key: str) -> pl.DataFrame:
         """A table of the paper by key, e.g. `table5`; empty if it could not be made."""
@@ -154,6 +161,7 @@ class StudyAnalysis:
             "judged_agents": self.judged_agents.to_dicts(),
             "leanings": self.leanings.to_dicts(),
             "equal_length": self.equal_length.to_dicts(),
+            "drift": self.drift.to_dicts(),
             "notes": [vars(note) for note in self.notes],
         }
 
@@ -189,6 +197,8 @@ def analyse_study(
         [6, 6, 6, 6]
     """
     report = progress or (lambda _: None)
+    drift = judge_drift(data.ratings, confidence=draws.confidence)
+    data = _first_occasion(data)
     whole, (data, models) = data, _by_kind(data)
     with one_thread():
         report("what people said")
@@ -199,7 +209,7 @@ def analyse_study(
             lower=lower,
             confidence=draws.confidence,
         )
-        found = _analysed(data, people, draws, report)
+        found = replace(_analysed(data, people, draws, report), drift=drift)
         if models is None and not _models(whole):
             return found
         report("people and judges")
@@ -221,6 +231,14 @@ def analyse_study(
             leanings=pl.concat([found.leanings, moved]),
             equal_length=pl.concat([found.equal_length, equal]),
         )
+
+
+def _first_occasion(data: StudyData) -> StudyData:
+    """The study without what judges said when they were asked again."""
+    later = later_raters(data.ratings)
+    data = data.without(later) if later else data
+    behind = [Note(f"judge {name}", why) for name, why in changed_behind(data.ratings).items()]
+    return replace(data, notes=(*data.notes, *behind))
 
 
 def _models(data: StudyData) -> list[str]:

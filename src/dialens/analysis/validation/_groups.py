@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from dialens.analysis.validation._own_scores import OWN
+from dialens.analysis.validation._own_scores import is_own
 from dialens.base import DialensError
 from dialens.metrics import GROUP as AUTOMATIC
 from dialens.metrics import MetricCard
@@ -40,7 +40,8 @@ def partition(
 
     By default P are those five of Giorgi et al. (2023) that were scored, or else everything that
     is psychological; A are the automatic metrics of the field (`--metrics automatic`) that were
-    scored, or else everything that is not psychological. Scores from elsewhere belong to A.
+    scored, or else everything that is not psychological. Scores from elsewhere, of judges too,
+    belong to A.
 
     Examples:
         >>> from dialens.metrics import metrics
@@ -63,7 +64,7 @@ def partition(
     if a is None:
         other = [card for card in scored.values() if card.side != "psychological"]
         field = [card for card in other if AUTOMATIC in card.groups]
-        own = [card for card in other if card.family == OWN and card not in field]
+        own = [card for card in other if is_own(card) and card not in field]
         a = (
             [card.name for card in [*field, *own] if card.name not in p]
             if field

@@ -15,6 +15,12 @@ from dialens.statistics.rating_files import NOT_GIVEN, Cells, read_cells
 OWN = "own"
 """The family of metrics that were computed elsewhere."""
 
+
+def is_own(card: MetricCard) -> bool:
+    """Whether a metric was computed elsewhere: from a file of scores, or by judges."""
+    return card.family == OWN or card.given is not None
+
+
 _NAMES = {
     "dialog": ("dialog", "dialog_id", "dialogue", "dialogue_id", "conversation_id", "unit_id",
                "item", "item_id", "id"),

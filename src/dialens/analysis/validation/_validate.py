@@ -12,7 +12,7 @@ from dialens.analysis.validation._accuracies import accuracy_rows
 from dialens.analysis.validation._best import best_rows, elsewhere
 from dialens.analysis.validation._groups import Groups, partition
 from dialens.analysis.validation._matrix import MetricMatrix, metric_matrix
-from dialens.analysis.validation._own_scores import OWN
+from dialens.analysis.validation._own_scores import is_own
 from dialens.analysis.validation._references import without_references
 from dialens.analysis.validation._rows import (
     ALL_AUTOMATIC,
@@ -259,7 +259,7 @@ def _levels(present: list[str], scores: Scores) -> tuple[list[str], list[str]]:
             "Dialogues were scored and turns rated: scores are held against the mean ratings of "
             "each dialogue’s turns. For turns, add a column turn to the scores."
         ]
-    whole = [n for n, card in scores.cards.items() if card.family == OWN and n not in scored]
+    whole = [n for n, card in scores.cards.items() if is_own(card) and n not in scored]
     if not whole:
         return present, []
     return present, [

@@ -1,6 +1,7 @@
 """`dialens study judge`: language models take a study."""
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -45,6 +46,28 @@ def judge(
         bool,
         typer.Option("--dry-run", help="Say what would be asked and what it costs; ask nobody."),
     ] = False,
+    agent: Annotated[
+        str | None,
+        typer.Option(
+            "--agent",
+            metavar="KIND:NAME",
+            help="Write a judges.yaml with this model alone, as `openai:gpt-4o-mini`, and go on.",
+        ),
+    ] = None,
+    send_to: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--send-to", metavar="HOST", help="With --agent: a host to which texts may be sent."
+        ),
+    ] = None,
+    again: Annotated[
+        bool,
+        typer.Option(
+            "--again",
+            help="Ask the same anew as a further occasion, kept apart, and say how far each judge "
+            "moved since the first.",
+        ),
+    ] = False,
     at_once: Annotated[
         int, typer.Option("--at-once", min=1, max=256, help="Requests at the same time.")
     ] = 4,
@@ -62,6 +85,8 @@ def judge(
       dialens study judge anchoring --new
       dialens study judge anchoring --dry-run
       dialens study judge anchoring --at-once 8
+      dialens study judge judged --agent openai:gpt-4o-mini --send-to api.openai.com
+      dialens study judge anchoring --again
       dialens study analyze anchoring
     """
     with studies_extra():
@@ -73,12 +98,19 @@ def judge(
             Ledger,
             planned_costs,
             read_judges,
+            write_judge,
         )
     file = study_file(study)
     if new:
         _write_new(file.parent)
         return
     path = judges or file.parent / JUDGES
+    if send_to and agent is None:
+        raise DialensError("--send-to goes with --agent; else hosts stand in judges.yaml.")
+    if agent is not None:
+        _refuse_existing(path)
+        write_judge(path, agent, send_to or [])
+        print(f"{shown(path)}: {agent}. Prompts, repeats and a budget can be set there.")
     if not path.exists():
         raise DialensError(
             f"{path} does not exist. `dialens study judge {study} --new` writes one to start from."
@@ -92,17 +124,15 @@ def judge(
         refusal = forbidden(wanted, models)
         place = file.parent / LEDGER
         if dry_run:
-            if place.exists():
-                with Ledger.open(place) as ledger:
-                    costs = planned_costs(plan, ledger)
-            else:
-                costs = planned_costs(plan)
-            _show_plan(plan, costs, at_once)
+            with Ledger.open(place) if place.exists() else nullcontext() as ledger:
+                plan = _of_occasion(plan, ledger) if again else plan
+                _show_plan(plan, planned_costs(plan, ledger), at_once)
             print(f"! {refusal}" if refusal else "Nobody was asked.")
             return
         if refusal:
             raise DialensError(refusal)
         with Ledger.open(place, asking=True) as ledger:
+            plan = _of_occasion(plan, ledger) if again else plan
             done = _asked(plan, ledger, at_once)
             _show_done(plan, done, ledger, study)
     finally:
@@ -110,11 +140,24 @@ def judge(
             model.close()
 
 
+def _of_occasion(plan: "JudgePlan", ledger: "Ledger | None") -> "JudgePlan":
+    """The plan of a further occasion; says first what is not as it was."""
+    from dialens.cli.study._judge_again import asked_again
+
+    plan, told = asked_again(plan, ledger)
+    print(*told, f"Occasion {plan.occasion}:", sep="\n")
+    return plan
+
+
+def _refuse_existing(path: Path) -> None:
+    if path.exists():
+        raise DialensError(f"{path} exists. Edit it, or move it away first.")
+
+
 def _write_new(folder: Path) -> None:
     from dialens.studies.judges import JUDGES, write_judges
 
-    if (folder / JUDGES).exists():
-        raise DialensError(f"{folder / JUDGES} exists. Edit it, or move it away first.")
+    _refuse_existing(folder / JUDGES)
     path = write_judges(folder)
     print(f"{shown(path)}: name your models there, then `dialens study judge {folder} --dry-run`.")
 
@@ -193,7 +236,8 @@ def _who(judges: "Judges", study: "Study") -> str:
 
 
 def _show_done(plan: "JudgePlan", done: "Judged", ledger: "Ledger", study: Path) -> None:
-    from dialens.studies.judges import ANSWERED
+    from dialens.cli.study._judge_again import show_drift
+    from dialens.studies.judges import ANSWERED, FIRST_OCCASION
 
     total, answered = sum(done.states.values()), done.states[ANSWERED]
     lost = [f"{n:,} {_WORDS[s]}" for s, n in sorted(done.states.items()) if s != ANSWERED]
@@ -217,7 +261,7 @@ def _show_done(plan: "JudgePlan", done: "Judged", ledger: "Ledger", study: Path)
         print(f"  {who} failed, {count:,} ×: {reason}")
     if done.reasons:
         print("  The same command tries them again.")
-    _show_missing(ledger.frame([plan.study.hash]))
+    _show_missing(ledger.frame([plan.study.hash]).filter(occasion=plan.occasion))
     for judge in plan.judges.judges:
         prints = ledger.fingerprints(plan.models[judge.name].identity)
         if len(prints) > 1:
@@ -225,6 +269,8 @@ def _show_done(plan: "JudgePlan", done: "Judged", ledger: "Ledger", study: Path)
                 f"! What runs behind {judge.name} changed while it judged: fingerprints "
                 f"{', '.join(prints)}."
             )
+    if plan.occasion != FIRST_OCCASION:
+        show_drift(plan, ledger)
     print(f"{shown(ledger.path)} holds everything. Next: dialens study analyze {study}")
 
 

@@ -39,6 +39,12 @@ from dialens.report.bias._charts import (
     robustness_chart,
     variance_chart,
 )
+from dialens.report.bias._drift import (
+    drift_findings,
+    drift_remarks,
+    drift_section,
+    drift_tables,
+)
 from dialens.report.bias._findings import answer, findings, scope
 from dialens.report.bias._judged_agents import (
     judged_agent_findings,
@@ -101,6 +107,7 @@ def write_study(
             *who_rated(analysis.data, put_in),
             *how_taken(analysis.data),
             *judge_remarks(analysis),
+            *drift_remarks(analysis),
             *remarks,
         ),
     )
@@ -237,6 +244,7 @@ class _Report:
             *findings(analysis),
             *leaning_findings(analysis),
             *judge_findings(analysis),
+            *drift_findings(analysis),
         ]
         self.tables: Mapping[str, Table] = {
             **people_tables(analysis.people),
@@ -244,6 +252,7 @@ class _Report:
             **leaning_tables(analysis),
             **judge_tables(analysis),
             **judged_agent_tables(analysis),
+            **drift_tables(analysis),
         }
 
     def sections(self) -> Iterator[Section]:
@@ -251,6 +260,7 @@ class _Report:
         yield self._design()
         yield from judged_agent_section(self.analysis, self.tables)
         yield from judge_section(self.analysis, self.tables)
+        yield from drift_section(self.analysis, self.tables)
         yield Section(
             "ratings",
             "Ratings by condition",

@@ -2,6 +2,7 @@ from ._alternative import EPSILON, AlternativeTest, Fit, alternative_test
 from ._arms import Arm, Arms
 from ._mix import Mix, cheapest_mix, error_for
 from ._orders import FEWEST_PAIRS, Orders, both_orders
+from ._paired_shift import paired_shift
 from ._prediction_powered import (
     FEWEST_RATED,
     FEWEST_TRUSTED,
@@ -33,6 +34,7 @@ __all__ = [
     "cheapest_mix",
     "cross_fitted",
     "error_for",
+    "paired_shift",
     "powered_by_judge",
     "prediction_powered",
     "tuned_weight",

@@ -1,4 +1,5 @@
 from ._answers import ReadAnswer, read_answer
+from ._costs import PlannedCosts, planned_costs
 from ._ledger import (
     ANSWERED,
     FAILED,
@@ -23,7 +24,7 @@ from ._model import (
     distribution,
     expected_ratings,
 )
-from ._plan import JudgePlan, PlannedCosts, planned_costs
+from ._plan import JudgePlan
 from ._prompts import Said
 from ._ratings import FACETS, judge_ratings
 from ._rendering import JUDGED, READ, render, render_hash, unreadable
@@ -31,6 +32,7 @@ from ._run import Judged, judge_study
 from ._schema import THOUGHT, allowed_answers, field_schema, screen_schema
 from ._settings import (
     DEFAULT_PROMPT,
+    FIRST_OCCASION,
     JUDGES,
     JUDGES_SCHEMA,
     Judge,
@@ -39,6 +41,7 @@ from ._settings import (
     Judges,
     judges_schema,
     read_judges,
+    write_judge,
     write_judges,
 )
 
@@ -47,6 +50,7 @@ __all__ = [
     "DEFAULT_PROMPT",
     "FACETS",
     "FAILED",
+    "FIRST_OCCASION",
     "JUDGED",
     "JUDGES",
     "JUDGES_SCHEMA",
@@ -91,5 +95,6 @@ __all__ = [
     "render_hash",
     "screen_schema",
     "unreadable",
+    "write_judge",
     "write_judges",
 ]

@@ -19,6 +19,7 @@ import polars as pl
 from dialens.base import DialensError, take_lock
 from dialens.studies._types import JSON
 from dialens.studies.judges._model import Spent
+from dialens.studies.judges._settings import FIRST_OCCASION
 
 LEDGER = "judges.db"
 """The file beside the study file."""
@@ -32,7 +33,13 @@ FINAL = (ANSWERED, REFUSED, MALFORMED)
 """States after which the same is not asked again."""
 
 _WAIT_S = 60.0
-_VERSION = 1
+_VERSION = 2
+_ADDED = {
+    "language": "TEXT NOT NULL DEFAULT ''",
+    "occasion": f"INTEGER NOT NULL DEFAULT {FIRST_OCCASION}",
+    "prompt_hash": "TEXT NOT NULL DEFAULT ''",
+}
+"""Columns of places that the first form of the file did not have."""
 
 
 @dataclass(frozen=True)
@@ -106,6 +113,9 @@ class Place:
         screen: The screen's id.
         index: Its place among all screens of the participation.
         field: The question, where each is asked by itself; else empty.
+        language: In which the study was read.
+        occasion: From 1; the same asked again at another time has the next.
+        prompt_hash: Of the prompt's text.
     """
 
     study: str
@@ -123,6 +133,9 @@ class Place:
     screen: str
     index: int
     field: str = ""
+    language: str = ""
+    occasion: int = FIRST_OCCASION
+    prompt_hash: str = ""
 
 
 _TYPES: Mapping[object, tuple[str, type[pl.DataType]]] = {
@@ -286,6 +299,12 @@ class Ledger:
         with self._guard:
             return [row[0] for row in self._connection.execute(query, (identity,))]
 
+    def occasions(self, study: str) -> list[int]:
+        """The occasions on which one version of a study was judged, the first one first."""
+        query = "SELECT DISTINCT occasion FROM places WHERE study = ? ORDER BY occasion"
+        with self._guard:
+            return [row[0] for row in self._connection.execute(query, (study,))]
+
     def frame(self, studies: Sequence[str] | None = None) -> pl.DataFrame:
         """Everything as a table, in the columns of `LEDGER_COLUMNS`.
 
@@ -324,7 +343,7 @@ def _connected(path: Path) -> sqlite3.Connection:
     connection.execute("PRAGMA journal_mode=WAL")
     connection.execute("PRAGMA synchronous=FULL")
     version = connection.execute("PRAGMA user_version").fetchone()[0]
-    if version not in (0, _VERSION):
+    if version > _VERSION:
         connection.close()
         raise DialensError(
             f"{path} was written by another version of dialens (form {version}, this one knows "
@@ -333,6 +352,9 @@ def _connected(path: Path) -> sqlite3.Connection:
     with connection:
         for table in _TABLES:
             connection.execute(table)
+        if version == 1:  # what was paid for is kept
+            for name, kind in _ADDED.items():
+                connection.execute(f"ALTER TABLE places ADD COLUMN {name} {kind}")
         connection.execute(f"PRAGMA user_version = {_VERSION}")
     return connection
 

@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from dialens.base import DialensError
@@ -11,13 +11,14 @@ from dialens.studies import _factors as factors
 from dialens.studies._raters import seen
 from dialens.studies._study import Study
 from dialens.studies._types import JSON, Field, Screen
-from dialens.studies.judges._ledger import FINAL, Ask, Ledger, Place
+from dialens.studies.judges._ledger import Ask, Place
 from dialens.studies.judges._model import Model
 from dialens.studies.judges._prompts import Said, around, how_to_answer, how_to_choose
 from dialens.studies.judges._rendering import JUDGED, render, render_hash, unreadable
 from dialens.studies.judges._schema import allowed_answers, screen_schema
-from dialens.studies.judges._settings import Judge, JudgeRater, Judges
+from dialens.studies.judges._settings import FIRST_OCCASION, Judge, JudgeRater, Judges
 from dialens.studies.plan import plan
+from dialens.studies.texts import Texts
 
 _TOKENS_A_FIELD = 12
 _TOKENS_OF_THOUGHT = {"none": 0, "short": 60, "long": 400}
@@ -60,11 +61,19 @@ class Sitting:
 
 @dataclass(frozen=True)
 class JudgePlan:
-    """A study, its judges and their models: everything that an ask follows from."""
+    """A study, its judges and their models: everything that an ask follows from.
+
+    Attributes:
+        study: What is judged.
+        judges: By whom, in which variations.
+        models: By the judges' names.
+        occasion: Whether it is judged for the first time, or the how-manieth.
+    """
 
     study: Study
     judges: Judges
     models: Mapping[str, Model] = field(repr=False)
+    occasion: int = FIRST_OCCASION
 
     def __post_init__(self) -> None:
         """Refuse what cannot be asked, before anything is."""
@@ -81,6 +90,13 @@ class JudgePlan:
         model = self.models[judge.name]
         for name in self.judges.cells_of(judge) or ():
             self.study.cell(name)
+        language = self.judges.language_of(judge)
+        if language is not None and language not in self.study.languages:
+            known = ", ".join(self.study.languages)
+            raise DialensError(
+                f"{judge.name} is to read the study in {language!r}, and it has no such language. "
+                f"Languages: {known}. `dialens study texts` helps to add one."
+            )
         if self.judges.budget.cost is not None and model.prices is None:
             raise DialensError(
                 f"budget.cost cannot be kept: the prices of {judge.name} are not known. Set "
@@ -99,13 +115,24 @@ class JudgePlan:
     @property
     def raters(self) -> list[JudgeRater]:
         """All raters, in the order of the file."""
-        return [rater for judge in self.judges.judges for rater in self.judges.raters(judge)]
+        return [rater for judge in self.judges.judges for rater in self._raters(judge)]
+
+    def _raters(self, judge: Judge) -> Iterator[JudgeRater]:
+        """A judge's raters, as they read this study on this occasion."""
+        language = self.judges.language_of(judge) or ""
+        own = "" if language == self.study.design.language else language
+        for rater in self.judges.raters(judge):
+            yield replace(rater, language=own, occasion=self.occasion)
+
+    def said_in(self, rater: JudgeRater) -> Study:
+        """The study in the language in which a rater reads it."""
+        return self.study.said_in(rater.language)
 
     def sittings(self, judge: Judge) -> Iterator[Sitting]:
         """Every way through the study of one judge."""
         cells = self.judges.cells_of(judge) or [cell.name for cell in self.study.cells]
         seeds = range(1, self.judges.participations_of(judge) + 1)
-        for rater in self.judges.raters(judge):
+        for rater in self._raters(judge):
             for cell in cells:
                 for seed in seeds:
                     yield Sitting(rater, cell, seed)
@@ -116,7 +143,7 @@ class JudgePlan:
 
     def questions(self, sitting: Sitting) -> tuple[Question, ...]:
         """What is asked on the way, in order."""
-        return self._screens(sitting.cell, sitting.seed, sitting.rater.answer)[1]
+        return self._screens(sitting)[1]
 
     def place(self, sitting: Sitting, question: Question) -> Place:
         """Where an answer stands."""
@@ -137,6 +164,9 @@ class JudgePlan:
             question.screen.id,
             question.index,
             question.field,
+            self.said_in(rater).design.language,
+            rater.occasion,
+            render_hash(self.judges.prompts[rater.prompt]),
         )
 
     def message(self, sitting: Sitting, question: Question, *, first: bool) -> str:
@@ -146,7 +176,7 @@ class JudgePlan:
             return f"{question.text}\n\n{answer}"
         return around(
             self.judges.prompts[sitting.rater.prompt],
-            instructions=self._screens(sitting.cell, sitting.seed, sitting.rater.answer)[0],
+            instructions=self._screens(sitting)[0],
             screen=question.text,
             answer=answer,
         )
@@ -154,14 +184,16 @@ class JudgePlan:
     def answer_form(self, rater: JudgeRater, question: Question) -> str:
         """How the judge is to answer, in words."""
         if question.answers:
-            return how_to_choose(question.asked.fields[0], self.study.texts)
-        return how_to_answer(question.asked, self.study.texts, rater.answer, rater.think)
+            return how_to_choose(question.asked.fields[0], self.said_in(rater).texts)
+        texts = self.said_in(rater).texts
+        return how_to_answer(question.asked, texts, rater.answer, rater.think)
 
     def schema(self, rater: JudgeRater, question: Question) -> dict[str, JSON] | None:
         """The schema of the answer, where it is to be JSON."""
         if rater.answer != "json":
             return None
-        return screen_schema(question.asked, self.study.texts, thought=rater.think != "none")
+        texts = self.said_in(rater).texts
+        return screen_schema(question.asked, texts, thought=rater.think != "none")
 
     def key(self, rater: JudgeRater, said: Sequence[Said], question: Question) -> str:
         """The hash of everything that an answer may depend on, the repeat included."""
@@ -175,6 +207,8 @@ class JudgePlan:
             "think": rater.think,
             "repeat": rater.repeat,
         }
+        if rater.occasion != FIRST_OCCASION:
+            parts["occasion"] = rater.occasion
         text = json.dumps(parts, ensure_ascii=False, sort_keys=True)
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
@@ -194,6 +228,11 @@ class JudgePlan:
         """What a careful colleague should know of the plan."""
         ways = len(factors.within(self.study.design))
         made = []
+        if self.study.design.waves:
+            made.append(
+                "The study has further waves. Judges take the first one only, since they do not "
+                "come back: `--again` asks them the same another time."
+            )
         for judge in self.judges.judges:
             count = self.judges.participations_of(judge)
             if ways > 1 and count % ways:
@@ -206,43 +245,46 @@ class JudgePlan:
 
 
 class _Screens:
-    """The screens of a study in words, each cell and seed once."""
+    """The screens of a study in words, each cell, seed and language once."""
 
     def __init__(self, study: Study) -> None:
         self.study = study
-        self._kept: dict[tuple[str, int, str], tuple[str, tuple[Question, ...]]] = {}
+        self._kept: dict[tuple[str, int, str, str], tuple[str, tuple[Question, ...]]] = {}
 
-    def __call__(self, cell: str, seed: int, mode: str) -> tuple[str, tuple[Question, ...]]:
-        key = (cell, seed, mode)
+    def __call__(self, sitting: Sitting) -> tuple[str, tuple[Question, ...]]:
+        rater = sitting.rater
+        key = (sitting.cell, sitting.seed, rater.answer, rater.language)
         if key not in self._kept:
-            self._kept[key] = self._made(cell, seed, mode)
+            self._kept[key] = self._made(*key)
         return self._kept[key]
 
-    def _made(self, cell: str, seed: int, mode: str) -> tuple[str, tuple[Question, ...]]:
-        texts = self.study.texts
+    def _made(
+        self, cell: str, seed: int, mode: str, language: str
+    ) -> tuple[str, tuple[Question, ...]]:
+        study = self.study.said_in(language)
         told: dict[str, None] = {}
         questions: list[Question] = []
-        for index, screen in enumerate(plan(self.study, cell, seed)):
+        for index, screen in enumerate(plan(study, cell, seed)):
             if screen.kind == "instructions":
-                told[render(seen(screen), texts)] = None
+                told[render(seen(screen), study.texts)] = None
             elif screen.kind in JUDGED:
-                questions += self._questions(screen, index, mode)
+                questions += self._questions(screen, index, mode, study.texts)
         return "\n\n".join(told), tuple(questions)
 
-    def _questions(self, screen: Screen, index: int, mode: str) -> Iterator[Question]:
+    def _questions(self, screen: Screen, index: int, mode: str, texts: Texts) -> Iterator[Question]:
         shown, why = seen(screen), unreadable(screen)
-        text = render(shown, self.study.texts)
+        text = render(shown, texts)
         if mode != "probabilities":
             yield Question(screen, index, shown, text, why)
             return
         for asked in shown.fields:
-            answers = self._listed(asked)
+            answers = self._listed(asked, texts)
             if answers:
                 one = Screen(screen.id, screen.kind, screen.title, shown.body, (asked,))
                 yield Question(screen, index, one, text, why, answers)
 
-    def _listed(self, asked: Field) -> tuple[JSON, ...]:
-        answers = allowed_answers(asked, self.study.texts)
+    def _listed(self, asked: Field, texts: Texts) -> tuple[JSON, ...]:
+        answers = allowed_answers(asked, texts)
         if answers is None and asked.required:
             raise DialensError(
                 f"answer: probabilities needs questions whose answers can be listed, and "
@@ -258,98 +300,6 @@ def conversation(ask: Ask, said: Said) -> list[Said]:
     if ask.first_reply is not None and ask.complaint is not None:
         made += [Said("judge", ask.first_reply), Said("study", ask.complaint)]
     return [*made, Said("judge", ask.reply)]
-
-
-@dataclass
-class PlannedCosts:
-    """What is still to be asked of a judge.
-
-    Attributes:
-        judge: Its name.
-        raters: Combinations of settings and repeats.
-        cells: How many.
-        screens: Places to be filled.
-        unreadable: Places that cannot be, because of pictures or sounds.
-        known: Places that an earlier run filled.
-        saved: Places that read the same as another.
-        requests: To be made.
-        tokens_in: To be read, about.
-        tokens_out: To be written, about.
-        cost: None if no price is known.
-        seconds: One after the other; none if nothing is known of the model.
-    """
-
-    judge: str
-    raters: int = 0
-    cells: int = 0
-    screens: int = 0
-    unreadable: int = 0
-    known: int = 0
-    saved: int = 0
-    requests: int = 0
-    tokens_in: int = 0
-    tokens_out: int = 0
-    cost: float | None = None
-    seconds: float | None = None
-
-
-def planned_costs(made: JudgePlan, ledger: Ledger | None = None) -> list[PlannedCosts]:
-    """What a run would come to, judge by judge; nothing is asked.
-
-    Args:
-        made: The plan.
-        ledger: What was asked before, if anything.
-    """
-    taken: set[str] = set()
-    return [_costs(made, judge, ledger, taken) for judge in made.judges.judges]
-
-
-def _costs(made: JudgePlan, judge: Judge, ledger: Ledger | None, taken: set[str]) -> PlannedCosts:
-    sittings = list(made.sittings(judge))
-    model = made.models[judge.name]
-    costs = PlannedCosts(
-        judge.name, len({s.rater for s in sittings}), len({s.cell for s in sittings})
-    )
-    for sitting in sittings:
-        history: list[Said] | None = []
-        read_before = 0
-        for question in made.questions(sitting):
-            if question.unreadable is not None:
-                costs.unreadable += 1
-                continue
-            costs.screens += 1
-            fresh = sitting.rater.memory == "fresh"
-            text = made.message(sitting, question, first=fresh or not (history or read_before))
-            said = Said("study", text)
-            if history is not None:
-                key = made.key(sitting.rater, [*history, said], question)
-                ask = None if ledger is None else ledger.ask(key)
-                if ask is not None and ask.state in FINAL:
-                    holds = (
-                        None if ledger is None else ledger.holds(made.place(sitting, question), key)
-                    )
-                    costs.known += holds is True
-                    costs.saved += holds is not True
-                    history = [] if fresh else [*history, *conversation(ask, said)]
-                    read_before = 0 if fresh else read_before + model.tokens(text)
-                    continue
-                if fresh and key in taken:
-                    costs.saved += 1
-                    continue
-                taken.add(key)
-            reply = made.predicted_tokens(sitting.rater, question)
-            costs.requests += 1
-            costs.tokens_in += read_before + model.tokens(text)
-            costs.tokens_out += reply
-            if not fresh:
-                read_before += model.tokens(text) + reply
-                history = None  # what comes next depends on what will be answered
-    if model.prices is not None:
-        per_read, per_written = model.prices
-        costs.cost = (costs.tokens_in * per_read + costs.tokens_out * per_written) / 1e6
-    pace = None if ledger is None else ledger.seconds_a_request(model.identity)
-    costs.seconds = None if pace is None else pace * costs.requests
-    return costs
 
 
 def hash_of(question: Question) -> str:

@@ -16,6 +16,7 @@ from dialens.studies.judges._ledger import ANSWERED, Ledger, stored_json
 from dialens.studies.judges._model import expected_ratings
 from dialens.studies.judges._schema import allowed_answers
 from dialens.studies.plan import Planner
+from dialens.studies.texts import Texts
 
 _Columns = dict[str, pl.DataType | type[pl.DataType]]
 
@@ -28,6 +29,8 @@ FACETS: _Columns = {
     "answer_mode": pl.String,
     "repeat": pl.Int64,
     "ask": pl.String,
+    "occasion": pl.Int64,
+    "fingerprint": pl.String,
 }
 """Columns that judges' ratings have beside people's; `ask` is the same where one answer to the same
 text stands in several cells."""
@@ -67,7 +70,7 @@ def judge_ratings(study: Study, ledger: Ledger) -> pl.DataFrame:
     rows: list[dict[str, JSON]] = []
     done = ledger.frame([study.hash]).filter(pl.col("state") == ANSWERED)
     for given in done.iter_rows(named=True):
-        screens = planner.screens(given["cell"], given["seed"])
+        screens = planner.screens(given["cell"], given["seed"], given["language"])
         screen = next((one for one in screens if one.id == given["screen"]), None)
         if screen is None:
             raise DialensError(
@@ -92,16 +95,17 @@ def _ratings(screen: Screen, given: Mapping[str, JSON], study: Study) -> list[di
         value = answers.get(field.name)
         rows = rating_rows(screen, field, value)
         if field.name in weighed and rows:
-            rows = _expected(screen, field, weighed[field.name]["probabilities"], study)
+            texts = study.said_in(given["language"]).texts
+            rows = _expected(screen, field, weighed[field.name]["probabilities"], texts)
         found += rows
     return found
 
 
 def _expected(
-    screen: Screen, field: Field, probabilities: Mapping[str, float], study: Study
+    screen: Screen, field: Field, probabilities: Mapping[str, float], texts: Texts
 ) -> list[dict[str, JSON]]:
     """The rows of an answer that gives every slot a number, with the mean numbers in them."""
-    answers = allowed_answers(field, study.texts) or []
+    answers = allowed_answers(field, texts) or []
     means = expected_ratings(field, answers, probabilities)
     rows = next(rows for answer in answers if (rows := rating_rows(screen, field, answer)))
     return [row | {"value": mean} for row, mean in zip(rows, means.values(), strict=True)]
@@ -122,7 +126,7 @@ def _shared(study: Study, screen: Screen, given: Mapping[str, JSON]) -> dict[str
             "screen_active_ms": None,  # how long a model computes is no time of reading
             "attempt": given["seed"],
             "session_state": "completed",
-            "language": study.design.language,
+            "language": given["language"] or study.design.language,
             "screen_words": None,
             "version": given["version"],
             "excluded": False,

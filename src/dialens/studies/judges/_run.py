@@ -200,7 +200,7 @@ class _Runner:
         start: Ask,
     ) -> Ask:
         """Ask for an answer in words, and once more if it does not count."""
-        texts = self.plan.study.texts
+        texts = self.plan.said_in(rater).texts
         ask = start
         if ask.state != REPAIRING:
             schema = self.plan.schema(rater, question)

@@ -5,7 +5,8 @@ study. What stands at its top holds for all judges; a judge may say otherwise fo
 """
 
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -42,6 +43,9 @@ then the screen, and answer every question on it with your own judgement.
 
 {answer}
 """
+
+FIRST_OCCASION = 1
+"""The occasion that a study is judged on; further ones ask the same again."""
 
 INSTRUCTIONS, SCREEN, ANSWER = "{instructions}", "{screen}", "{answer}"
 """What a prompt stands around."""
@@ -110,6 +114,8 @@ class Variations(Section):
     participations: int | None = Setting(default=None, ge=1, le=10_000)
     """Orders in which the screens of a cell are shown, as many as people with consecutive seeds
     would see; 1 if not given."""
+    language: str | None = None
+    """In which the study is read, one of its `languages`; its own if not given."""
 
 
 class Judge(Variations, ChosenAgent):
@@ -187,6 +193,10 @@ class Judges(Variations):
             for repeat in range(1, repeats + 1):
                 yield JudgeRater(judge.name, prompt, temperature, memory, think, answer, repeat)
 
+    def language_of(self, judge: Judge) -> str | None:
+        """In which a judge reads the study; none for the study's own."""
+        return judge.language or self.language
+
     def cells_of(self, judge: Judge) -> list[str] | None:
         """The cells that a judge takes by name; none for all."""
         return judge.cells if judge.cells is not None else self.cells
@@ -208,6 +218,8 @@ class JudgeRater:
         think: `none`, `short` or `long`.
         answer: `json`, `text` or `probabilities`.
         repeat: From 1.
+        language: In which the study is read; empty for its own.
+        occasion: From 1; the same asked again at another time has the next.
     """
 
     judge: str
@@ -217,6 +229,8 @@ class JudgeRater:
     think: str = "none"
     answer: str = "json"
     repeat: int = 1
+    language: str = ""
+    occasion: int = FIRST_OCCASION
 
     @property
     def name(self) -> str:
@@ -225,13 +239,17 @@ class JudgeRater:
         Examples:
             >>> JudgeRater("small").name, JudgeRater("small", "plain", 0.7, "session").name
             ('small/plain#1', 'small/plain/t=0.7/session#1')
+            >>> JudgeRater("small", language="de", occasion=2).name
+            'small/plain/de#1@2'
         """
         parts = [self.judge, self.prompt]
         parts += [] if self.temperature is None else [f"t={self.temperature:g}"]
         usual = ("fresh", "none", "json")
         said = (self.memory, self.think, self.answer)
         parts += [word for word, common in zip(said, usual, strict=True) if word != common]
-        return f"{'/'.join(parts)}#{self.repeat}"
+        parts += [self.language] if self.language else []
+        again = "" if self.occasion == FIRST_OCCASION else f"@{self.occasion}"
+        return f"{'/'.join(parts)}#{self.repeat}{again}"
 
 
 def read_judges(path: Path) -> Judges:
@@ -263,10 +281,39 @@ def judges_schema() -> dict[str, JSON]:
 
 def write_judges(folder: Path) -> Path:
     """Write a file of judges to start from, and its schema for editors; gives the file's path."""
-    path = folder / JUDGES
-    path.write_text(_START, "utf-8")
+    return _written(folder / JUDGES, _START)
+
+
+def write_judge(path: Path, agent: str, send_to: Sequence[str] = ()) -> Path:
+    """Write a file with one judge, and its schema for editors; gives the file's path.
+
+    Args:
+        path: The file.
+        agent: The model, as on the command line.
+        send_to: Hosts to which texts may be sent.
+
+    Examples:
+        >>> import tempfile
+        >>> file = Path(tempfile.mkdtemp()) / "judges.yaml"
+        >>> read_judges(write_judge(file, "openai:lab/gpt-4o-mini")).judges[0].name
+        'gpt-4o-mini'
+    """
+    target = agent.partition(":")[2].strip().rstrip("/")
+    name = re.sub(r"[\s/#,=]+", "-", target.rpartition("/")[2]).strip("-")[:60] or "judge"
+    lines = [
+        f"# yaml-language-server: $schema={JUDGES_SCHEMA}",
+        "judges:",
+        f"  - name: {json.dumps(name, ensure_ascii=False)}",
+        f"    agent: {json.dumps(agent, ensure_ascii=False)}",
+        f"send_to: {json.dumps(list(send_to))}",
+    ]
+    return _written(path, "\n".join(lines) + "\n")
+
+
+def _written(path: Path, text: str) -> Path:
+    path.write_text(text, "utf-8")
     schema = json.dumps(judges_schema(), indent=1, ensure_ascii=False)
-    (folder / JUDGES_SCHEMA).write_text(schema + "\n", "utf-8")
+    path.with_name(JUDGES_SCHEMA).write_text(schema + "\n", "utf-8")
     return path
 
 
