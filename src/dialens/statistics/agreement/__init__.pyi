@@ -1,6 +1,7 @@
 from ._battery import STATISTICS
 from ._coefficients import fleiss_kappa, gwet_ac, krippendorff_alpha, percent_agreement
 from ._components import two_way_moments
+from ._difference import agreement_difference, paired
 from ._disagreeing import disagreeing_raters
 from ._generalizability import (
     COMPONENTS,
@@ -38,6 +39,7 @@ __all__ = [
     "Occasions",
     "RatingMatrix",
     "Weights",
+    "agreement_difference",
     "analysed_ratings",
     "cohen_kappa",
     "disagreeing_raters",
@@ -52,6 +54,7 @@ __all__ = [
     "log_normalised",
     "measure_agreement",
     "not_positive",
+    "paired",
     "percent_agreement",
     "ranked",
     "raters_needed",
