@@ -58,6 +58,7 @@ JUDGE_COLUMNS: dict[str, str] = {
     "answer_mode": "json, text or probabilities",
     "repeat": "Counts from 1: how often the same was asked",
     "ask": "The same where one answer to the same text stands in several places",
+    "cost": "What that answer cost, once for all rows that share it; empty where no price is known",
 }
 """Further columns of ratings.parquet where language models took the study."""
 SWAPPED_COLUMNS: dict[str, str] = {

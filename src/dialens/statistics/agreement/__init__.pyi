@@ -1,7 +1,7 @@
 from ._battery import STATISTICS
 from ._coefficients import fleiss_kappa, gwet_ac, krippendorff_alpha, percent_agreement
 from ._components import two_way_moments
-from ._difference import agreement_difference, paired
+from ._difference import AgreementDifference, agreement_difference
 from ._disagreeing import disagreeing_raters
 from ._generalizability import (
     COMPONENTS,
@@ -11,6 +11,7 @@ from ._generalizability import (
 )
 from ._groups import analysed_ratings
 from ._intraclass import FORMS, Icc, icc, icc_replicates, variance_parts, why_not
+from ._jackknife import spreads
 from ._magnitudes import log_normalised, not_positive
 from ._matrix import RatingMatrix, Weights
 from ._measure import AGREEMENT, Agreement, measure_agreement
@@ -34,6 +35,7 @@ __all__ = [
     "STATISTICS",
     "TARGETS",
     "Agreement",
+    "AgreementDifference",
     "GeneralizabilityStudy",
     "Icc",
     "Occasions",
@@ -54,10 +56,10 @@ __all__ = [
     "log_normalised",
     "measure_agreement",
     "not_positive",
-    "paired",
     "percent_agreement",
     "ranked",
     "raters_needed",
+    "spreads",
     "two_way_moments",
     "variance_parts",
     "why_not",

@@ -11,6 +11,7 @@ taken as it is.
 """
 
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import special
@@ -26,6 +27,21 @@ _MOST_LEFT_OUT = 200
 _ROUNDING = 1e-9
 
 
+@dataclass(frozen=True)
+class AgreementDifference(Estimate):
+    """First minus second, and both.
+
+    Attributes:
+        first: The coefficient of the first table.
+        second: That of the second.
+        paired: Whether most items of both are the same.
+    """
+
+    first: float | None = None
+    second: float | None = None
+    paired: bool | None = None
+
+
 def agreement_difference(
     first: RatingMatrix,
     second: RatingMatrix,
@@ -34,7 +50,7 @@ def agreement_difference(
     fixed: Collection[str] = (),
     words: bool = False,
     confidence: float = 0.95,
-) -> Estimate:
+) -> AgreementDifference:
     """How much further raters agree in one table than in another, with interval and p.
 
     Items and raters of the same name are the same: where both tables hold them, the comparison is
@@ -74,17 +90,24 @@ def agreement_difference(
     for table in tables:
         why = reasons_against(table, told).get(statistic) if len(table.value) else "no ratings"
         if why:
-            return Estimate(reason=why)
+            return AgreementDifference(reason=why)
     sides = [Battery(table, [statistic]) for table in tables]
-    value = float(np.subtract(*(side(ONCE)[statistic][0] for side in sides)))
-    n = len(set(first.items) | set(second.items))
+    values = [float(side(ONCE)[statistic][0]) for side in sides]
+    value = values[0] - values[1]
     if np.isnan(value):
-        return Estimate(reason="there is no variance it could be a share of", n=n)
+        return AgreementDifference(reason="there is no variance it could be a share of")
+    known = AgreementDifference(
+        value,
+        n=len(set(first.items) | set(second.items)),
+        first=values[0],
+        second=values[1],
+        paired=_paired(first, second),
+    )
     rare = [why for table in tables if (why := rarely_said(table.labels()))]
     if rare and statistic in RARE:
-        return Estimate(value, n=n, reason=f"no interval: {rare[0]}")
+        return replace(known, reason=f"no interval: {rare[0]}")
     if min(len(table.items) for table in tables) < FEWEST_ITEMS:
-        return Estimate(value, n=n, reason=f"no interval: fewer than {FEWEST_ITEMS} items")
+        return replace(known, reason=f"no interval: fewer than {FEWEST_ITEMS} items")
 
     def without(weights: Sequence[Weights]) -> Floats:
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -101,14 +124,14 @@ def agreement_difference(
         basis = BOTH
     if any(variance is None for each in over for variance, _ in each):
         why = "no interval: it is not defined without some of the items or raters"
-        return Estimate(value, n=n, reason=why)
+        return replace(known, reason=why)
     errors = [_error([(float(v or 0.0), groups) for v, groups in each]) for each in over]
     error, freedom = max(errors, key=lambda one: one[0] * _far(one[1], confidence))
     if error <= _ROUNDING:
-        return Estimate(value, n=n, reason="no interval: it is the same without any of the items")
+        return replace(known, reason="no interval: it is the same without any of the items")
     reach = error * _far(freedom, confidence)
     p = 2 * float(special.stdtr(freedom, -abs(value) / error))
-    return Estimate(value, value - reach, value + reach, p, n=n, basis=basis)
+    return replace(known, low=value - reach, high=value + reach, p=p, basis=basis)
 
 
 def _error(pieces: Sequence[tuple[float, int]]) -> tuple[float, float]:
@@ -122,7 +145,7 @@ def _far(freedom: float, confidence: float) -> float:
     return float(special.stdtrit(freedom, (1 + confidence) / 2))
 
 
-def paired(first: RatingMatrix, second: RatingMatrix) -> bool:
+def _paired(first: RatingMatrix, second: RatingMatrix) -> bool:
     """Whether most items of both tables are the same."""
     shared = len(set(first.items) & set(second.items))
     return 2 * shared > max(len(first.items), len(second.items))
