@@ -1,11 +1,15 @@
 """The whole analysis of a rating study in one call."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import polars as pl
 
+from dialens.analysis.bias._agreement_differences import (
+    AGREEMENT_DIFFERENCES,
+    agreement_differences,
+)
 from dialens.analysis.bias._categories import category_agreement, item_labels, label_raters
 from dialens.analysis.bias._cells import USUAL, Resampling
 from dialens.analysis.bias._consistency import consistency_differences
@@ -16,13 +20,17 @@ from dialens.analysis.bias._paper import PaperTable, paper_tables, split_effects
 from dialens.analysis.bias._raters import FLAGS, RaterFlags, flag_raters, robustness
 from dialens.analysis.bias._response_biases import response_biases
 from dialens.analysis.bias._retest import FEW_ITEMS, retest
-from dialens.analysis.bias._scales import LOG, Note
+from dialens.analysis.bias._scales import LOG, Note, scale_kind
 from dialens.analysis.judges import (
     BESIDE,
+    JUDGE_PANEL,
     JUDGES,
     MODELS,
+    JudgeDesigns,
     effects_beside,
+    judge_designs,
     judges_against_people,
+    judges_joining,
 )
 from dialens.analysis.people import People, what_people_said
 from dialens.base import DialensError, one_thread
@@ -72,6 +80,9 @@ class StudyAnalysis:
         beside: The design's effects on people and on language models, where both rated.
         leanings: What tags, variants, length and place did to ratings and choices.
         equal_length: Differences between agents if their responses were equally long.
+        agreement_differences: Differences of kappas and alphas between conditions.
+        judge_designs: Where the variance of judges' ratings lies, and what other designs come to.
+        judge_panel: Agreement of people when each judge joins them.
     """
 
     data: StudyData
@@ -94,6 +105,9 @@ class StudyAnalysis:
     beside: pl.DataFrame
     leanings: pl.DataFrame
     equal_length: pl.DataFrame
+    agreement_differences: pl.DataFrame = field(default_factory=AGREEMENT_DIFFERENCES.to_frame)
+    judge_designs: JudgeDesigns = field(default_factory=JudgeDesigns)
+    judge_panel: pl.DataFrame = field(default_factory=JUDGE_PANEL.to_frame)
 
     def table(self, key: str) -> pl.DataFrame:
         """A table of the paper by key, e.g. `table5`; empty if it could not be made."""
@@ -124,6 +138,7 @@ class StudyAnalysis:
             "draws": vars(self.draws),
             "effects": self.effects.to_dicts(),
             "consistency_differences": self.consistency_differences.to_dicts(),
+            "agreement_differences": self.agreement_differences.to_dicts(),
             "split_effects": self.split_effects.to_dicts(),
             "response_biases": self.response_biases.to_dicts(),
             "category_agreement": self.categories.to_dicts(),
@@ -147,6 +162,9 @@ class StudyAnalysis:
             },
             "judges": self.judges.to_dicts(),
             "people_and_judges": self.beside.to_dicts(),
+            "judge_variance": self.judge_designs.variance.to_dicts(),
+            "judge_designs": self.judge_designs.designs.to_dicts(),
+            "judge_panel": self.judge_panel.to_dicts(),
             "leanings": self.leanings.to_dicts(),
             "equal_length": self.equal_length.to_dicts(),
             "notes": [vars(note) for note in self.notes],
@@ -199,6 +217,7 @@ def analyse_study(
             return found
         report("people and judges")
         judges = judges_against_people(whole.ratings)
+        found = _with_judges(found, whole)
         if models is None:
             return replace(found, judges=judges)
         beside = effects_beside(
@@ -212,6 +231,28 @@ def analyse_study(
             leanings=pl.concat([found.leanings, moved]),
             equal_length=pl.concat([found.equal_length, equal]),
         )
+
+
+def _with_judges(found: StudyAnalysis, whole: StudyData) -> StudyAnalysis:
+    """The same with what makes judges vary, and what they do to a panel of people."""
+    data = whole.points()
+    machine = pl.col("rater_kind").is_in(MODELS).fill_null(value=False)
+    named = pl.col("judge" if "judge" in data.ratings.columns else "rater")
+    judged = data.ratings.filter(machine).with_columns(judge=named.fill_null(pl.col("rater")))
+    scales = data.ratings.select("quality", "scale").unique(maintain_order=True)
+    kinds = {quality: scale_kind(scale) for quality, scale in scales.iter_rows()}
+    logs = [quality for quality, how in data.normalise.items() if how == LOG]
+    confidence = found.draws.confidence
+    asked = data.ratings.filter(~machine)
+    return replace(
+        found,
+        judge_designs=judge_designs(
+            judged, logs=logs, confidence=confidence, seed=found.draws.seed
+        ),
+        judge_panel=judges_joining(asked, judged, kinds=kinds, confidence=confidence)
+        if asked.height
+        else JUDGE_PANEL.to_frame(),
+    )
 
 
 def _models(data: StudyData) -> list[str]:
@@ -279,6 +320,7 @@ def _analysed(
         BESIDE.to_frame(),
         moved,
         equal,
+        agreement_differences(data, draws=draws),
     )
 
 

@@ -12,7 +12,7 @@ between judges but not within them belongs to the judge.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import polars as pl
@@ -78,8 +78,8 @@ class JudgeDesigns:
         designs: Columns of `JUDGE_DESIGNS`.
     """
 
-    variance: pl.DataFrame
-    designs: pl.DataFrame
+    variance: pl.DataFrame = field(default_factory=JUDGE_VARIANCE.to_frame)
+    designs: pl.DataFrame = field(default_factory=JUDGE_DESIGNS.to_frame)
 
 
 def judge_designs(

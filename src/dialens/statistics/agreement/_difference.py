@@ -88,7 +88,9 @@ def agreement_difference(
     tables = (first, second)
     told = ("words",) if words else ()
     for table in tables:
-        why = reasons_against(table, told).get(statistic) if len(table.value) else "no ratings"
+        if not len(table.value):
+            return AgreementDifference(reason="there are no ratings")
+        why = reasons_against(table, told, names=[statistic]).get(statistic)
         if why:
             return AgreementDifference(reason=why)
     sides = [Battery(table, [statistic]) for table in tables]
