@@ -40,6 +40,7 @@ from dialens.report.bias._charts import (
     variance_chart,
 )
 from dialens.report.bias._findings import answer, findings, scope
+from dialens.report.bias._judge_designs import design_findings, design_section, design_tables
 from dialens.report.bias._judges import (
     judge_findings,
     judge_remarks,
@@ -231,18 +232,21 @@ class _Report:
             *findings(analysis),
             *leaning_findings(analysis),
             *judge_findings(analysis),
+            *design_findings(analysis),
         ]
         self.tables: Mapping[str, Table] = {
             **people_tables(analysis.people),
             **study_tables(analysis),
             **leaning_tables(analysis),
             **judge_tables(analysis),
+            **design_tables(analysis),
         }
 
     def sections(self) -> Iterator[Section]:
         yield from people_sections(self.analysis.people, self.participants)
         yield self._design()
         yield from judge_section(self.analysis, self.tables)
+        yield from design_section(self.analysis, self.tables)
         yield Section(
             "ratings",
             "Ratings by condition",
@@ -325,7 +329,14 @@ class _Report:
             "ICC(2,k) is the reliability of the mean over a condition’s raters. ICC(3,1) is that "
             "of one rating, free of raters’ levels: the fair one for comparing conditions."
         )
-        tables = ("table5", "table6", "table7", "table8", "icc_differences")
+        tables = (
+            "table5",
+            "table6",
+            "table7",
+            "table8",
+            "icc_differences",
+            "agreement_differences",
+        )
         keys = ("retest", "categories", "labels", "label_raters", *tables)
         blocks: list[Block] = [*self._found("agreement"), *plots, *self._folded(*keys)]
         if blocks:
