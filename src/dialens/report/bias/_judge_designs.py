@@ -18,8 +18,8 @@ TARGETS = (0.8, 0.7)
 
 _TOPIC = "judge designs"
 _MOST_JUDGES = 6
-_ITEMS, _LEVELS, _BY_JUDGE = "Items", "Level of judge, prompt, …", "Items × judge"
-_BY_PROMPT, _BY_OTHER, _REST = "Items × prompt", "Items × other settings", "Repeat and the rest"
+_ITEMS, _LEVELS, _BY_JUDGE = "Items", "Level", "Items × judge"
+_BY_PROMPT, _BY_OTHER, _REST = "Items × prompt", "Items × others", "Repeat and rest"
 _PARTS = (_ITEMS, _LEVELS, _BY_JUDGE, _BY_PROMPT, _BY_OTHER, _REST)
 _STATISTICS = {
     "fleiss_kappa": "Fleiss’ kappa",
@@ -39,10 +39,11 @@ def cheapest_findings(analysis: StudyAnalysis) -> Iterator[Finding]:
 def steadiness_findings(analysis: StudyAnalysis) -> Iterator[Finding]:
     """Where the variance of each judge lies, and what judges do to a panel of people."""
     yield from _shares(analysis.judge_designs.variance)
-    joined = analysis.judge_panel.filter(pl.col("statistic") == "ICC(2,1)").drop_nulls("change")
-    labels = analysis.judge_panel.filter(pl.col("statistic") == "alpha_nominal")
-    for row in pl.concat([joined, labels.drop_nulls("change")]).iter_rows(named=True):
-        yield _joins(row)
+    panel = analysis.judge_panel.filter(
+        pl.col("than") == PEOPLE_ALONE, pl.col("statistic").is_in(["ICC(2,1)", "alpha_nominal"])
+    ).drop_nulls("change")
+    for (judge,), rows in panel.group_by(["judge"], maintain_order=True):
+        yield _joins(str(judge), rows)
 
 
 def design_findings(analysis: StudyAnalysis) -> Iterator[Finding]:
@@ -129,19 +130,20 @@ def _shares(variance: pl.DataFrame) -> Iterator[Finding]:
     known = variance.filter(pl.col("judge") != ALL_JUDGES).drop_nulls("share")
     judges = known["judge"].unique(maintain_order=True).to_list()
     for judge in judges[:_MOST_JUDGES]:
-        parts = []
         mine = known.filter(pl.col("judge") == judge)
+        held, rest = [], []
         for (quality,), rows in mine.group_by(["quality"], maintain_order=True):
-            own = rows.filter(pl.col("effect") == "item")["share"].sum()
-            others = rows.filter(pl.col("effect") != "item").sort("share", descending=True)
-            largest = others.row(0, named=True)
-            parts.append(
-                f"{quality} {number(own, percent=True)}, then {_effect(largest['effect'])} "
-                f"{number(largest['share'], percent=True)}"
-            )
+            sums: dict[str, float] = {}
+            for effect, share in rows.select("effect", "share").iter_rows():
+                sums[_part(effect)] = sums.get(_part(effect), 0.0) + share
+            own = number(sums.pop(_ITEMS, 0.0), percent=True)
+            held.append(f"{own} ({quality})")
+            largest = sorted(sums.items(), key=lambda one: -one[1])[:2]
+            told = [f"{part.lower()} {number(share, percent=True)}" for part, share in largest]
+            rest.append(f"{quality}: {listed(told)}")
         yield Finding(
-            f"How much of the variance of {judge}’s ratings lies in items",
-            "; ".join(parts),
+            f"Of the variance of {judge}’s ratings, items hold {listed(held)}",
+            f"the most of what is left: {'; '.join(rest)}",
             clear=True,
             topic=_TOPIC,
         )
@@ -151,24 +153,27 @@ def _effect(name: str) -> str:
     return name.replace("think", "thought")
 
 
-def _joins(row: Mapping[str, Any]) -> Finding:
-    alone = row["than"] == PEOPLE_ALONE
-    with_whom = "alone" if alone else f"with {row['than']}"
-    claim = (
-        f"People and {row['judge']} agree on {row['quality']} by {number(row['value'], 2)}, people "
-        f"{with_whom} by {number(row['other'], 2)}"
-    )
-    what = "ICC(2,1)" if row["statistic"] == "ICC(2,1)" else _STATISTICS[row["statistic"]]
-    if row["low"] is None:
-        told = f"{what}, change {number(row['change'], 2)}; {row['reason']}"
-        return Finding(claim, told, clear=False, topic=_TOPIC)
-    told = (
-        f"{what}, change {number(row['change'], 2)}, 95 % interval "
-        f"{interval(row['low'], row['high'], 2)}, corrected p {p_value(row['p_adjusted'])}; over "
-        f"{'items and people' if row['over'] == 'items and raters' else 'items'}, "
-        f"{counted(row['n_items'], 'item')}"
-    )
-    return Finding(claim, told, clear=row["p_adjusted"] < 0.05, topic=_TOPIC)
+def _joins(judge: str, rows: pl.DataFrame) -> Finding:
+    """What a judge does to the agreement of people, all qualities in one sentence."""
+    moved: dict[str, list[str]] = {}
+    told = []
+    for row in rows.iter_rows(named=True):
+        clear = row["p_adjusted"] is not None and row["p_adjusted"] < 0.05
+        way = ("rises" if row["change"] > 0 else "falls") if clear else "does not clearly change"
+        moved.setdefault(way, []).append(row["quality"])
+        what = "ICC(2,1)" if row["statistic"] == "ICC(2,1)" else _STATISTICS[row["statistic"]]
+        reach = row["reason"]
+        if row["low"] is not None:
+            bounds = interval(row["low"], row["high"], 2)
+            reach = f"95 % interval {bounds}, corrected p {p_value(row['p_adjusted'])}"
+        told.append(
+            f"{row['quality']}: {what} from {number(row['other'], 2)} to "
+            f"{number(row['value'], 2)}, change {number(row['change'], 2)}, {reach}"
+        )
+    ways = [f"{way} on {listed(qualities)}" for way, qualities in moved.items()]
+    claim = f"When {judge} joins people, their agreement {listed(ways)}"
+    clear = any(way in moved for way in ("rises", "falls"))
+    return Finding(claim, "; ".join(told), clear=clear, topic=_TOPIC)
 
 
 def design_tables(analysis: StudyAnalysis) -> dict[str, Table]:
@@ -218,11 +223,17 @@ def _designs(data: pl.DataFrame) -> Table:
 
 
 def _worth_their_price(designs: pl.DataFrame) -> pl.DataFrame:
-    """The reliable ones of equally dear designs that beat all cheaper ones, and that of now."""
+    """Designs that beat all cheaper ones, those that sentences name, and that of now."""
     dear = "price" if designs["price"].count() else "ratings"
     ranked = designs.sort(dear, "relative", descending=[False, True], maintain_order=True)
     before = pl.col("relative").cum_max().shift(1).fill_null(-1.0)
-    return ranked.filter((pl.col("relative") > before + 0.005) | pl.col("now"))
+    size = pl.concat_str("judges", "prompts", "repeats", separator="×")
+    told = [
+        "×".join(str(first[f"{name}s"]) for name in ("judge", "prompt", "repeat"))
+        for target in TARGETS
+        if (first := _first(designs, target)) is not None
+    ]
+    return ranked.filter((pl.col("relative") > before + 0.01) | pl.col("now") | size.is_in(told))
 
 
 def _variance(data: pl.DataFrame) -> Table:
@@ -330,7 +341,8 @@ def shares_chart(variance: pl.DataFrame) -> Chart | None:
             (name, *(number(cells.get((name, part), 0.0), percent=True) for part in parts))
             for name in names
         ],
-        "Items should weigh much. Variances below zero count as none.",
+        "Items should weigh much. Level: judge, prompt or another setting rates everything higher; "
+        "items × prompt: some items higher and others lower. Variances below zero count as none.",
     )
 
 
