@@ -9,6 +9,7 @@ from ._generalizability import (
     GeneralizabilityStudy,
     generalizability,
 )
+from ._group_differences import GROUP_DIFFERENCES
 from ._groups import analysed_ratings
 from ._intraclass import FORMS, Icc, icc, icc_replicates, variance_parts, why_not
 from ._jackknife import spreads
@@ -28,6 +29,7 @@ __all__ = [
     "COMPONENTS",
     "DECISIONS",
     "FORMS",
+    "GROUP_DIFFERENCES",
     "ICC",
     "PAIRS",
     "RESAMPLES",
