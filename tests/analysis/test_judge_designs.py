@@ -19,6 +19,7 @@ from dialens.analysis.judges import (
     judges_joining,
     own_agreement,
 )
+from dialens.corpus import RATINGS
 from dialens.report.bias import write_study
 from dialens.statistics.agreement import generalizability
 from dialens.studies import study_of
@@ -176,6 +177,33 @@ def test_missing_answers() -> None:
     assert many["relative"].is_not_null().all()
     assert many["relative_low"].null_count() == many.height
     assert "not balanced" in many["reason"][0]
+
+
+def test_judges_that_share_no_setting() -> None:
+    """One judge at two temperatures, the other at a third: no stratum holds both."""
+    x = judged()
+    parts = [long(x[:, :1], temperature=t) for t in (0.0, 0.7)]
+    other = long(x[:, 1:2], temperature=0.3).with_columns(judge=pl.lit("other"))
+    found = judge_designs(pl.concat([*parts, other]))
+    assert found.designs["relative"].to_list() == [None]
+    assert "judges were asked in different ways" in found.designs["reason"][0]
+    assert shares(found.variance, "judge00")["item"] > 0
+
+
+def test_judges_that_guess_are_never_enough(tmp_path: Path) -> None:
+    """Items whose means are nearer to each other than chance lets expect: said, not hidden."""
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(20, 2, 2, 2))
+    values -= values.mean(axis=(1, 2, 3), keepdims=True)
+    table = long(values, rater_kind="llm").with_columns(
+        rater=pl.concat_str("judge", "prompt", "repeat")
+    )
+    columns = {name: pl.lit(None, dtype) for name, dtype in RATINGS.items() if name not in table}
+    table = table.with_columns(**columns).with_columns(dialog="item").drop("item")
+    found = analyse_study(study_data(table, normalise="none"), draws=Resampling(resamples=20))
+    summary = write_study(found, tmp_path, title="Guesses")
+    told = next(one.text for one in summary.findings if "tell items apart" in one.text)
+    assert told.startswith("Judges do not tell items apart on q, so no number of them is enough")
 
 
 def test_nothing_that_varies_is_said() -> None:

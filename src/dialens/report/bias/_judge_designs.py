@@ -33,7 +33,11 @@ def cheapest_findings(analysis: StudyAnalysis) -> Iterator[Finding]:
     """The cheapest design that is reliable enough, quality by quality."""
     designs = analysis.judge_designs.designs
     for (quality,), part in designs.group_by(["quality"], maintain_order=True):
-        yield from _cheapest(str(quality), part.drop_nulls("relative"))
+        if part["relative"].count():
+            yield from _cheapest(str(quality), part.drop_nulls("relative"))
+        elif part["ratings"].count():
+            claim = f"Judges do not tell items apart on {quality}, so no number of them is enough"
+            yield Finding(claim, str(part["reason"][0]), clear=False, topic=_TOPIC)
 
 
 def steadiness_findings(analysis: StudyAnalysis) -> Iterator[Finding]:
@@ -65,8 +69,6 @@ def design_findings(analysis: StudyAnalysis) -> Iterator[Finding]:
 
 
 def _cheapest(quality: str, designs: pl.DataFrame) -> Iterator[Finding]:
-    if not designs.height:
-        return
     best = designs.sort("relative", descending=True).row(0, named=True)
     reached = {target: _first(designs, target) for target in TARGETS}
     top, lower = (reached[target] for target in TARGETS)
