@@ -24,6 +24,7 @@ SHARED = {
 THRESHOLDS = {"binary": (0.0,), "five points": (-2.0, -0.8, 0.5, 1.6)}
 STATISTICS = {"binary": "fleiss_kappa", "five points": "alpha_ordinal"}
 PANELS = ((20, 3), (50, 3), (50, 8), (100, 20))
+BIAS = 0.3
 _JUDGE = "judge"
 
 
@@ -87,43 +88,56 @@ def conditions(runs: int, seed: int) -> Iterator[Line]:
 
 
 def joining(runs: int, seed: int) -> Iterator[Line]:
-    """A judge that joins people, with another part of its own: change of ICC(2,1), known exactly.
+    """A judge that joins people: change of ICC(2,1) and of alpha."""
+    for statistic in ("ICC(2,1)", "alpha_interval"):
+        for n, k in PANELS:
+            for sight, design in ((1.0, "a judge like people"), (0.3, "a judge that sees little")):
+                rng, tally = np.random.default_rng(seed), Tally()
+                by_size = _gain(k, sight) if statistic == "ICC(2,1)" else _alpha_gain(k, sight)
+                for _ in range(runs):
+                    first, second = _panels(rng, n, k, sight)
+                    found = agreement_difference(first, second, statistic, fixed=(_JUDGE,))
+                    tally.add(found.p, found.low, found.high, by_size)
+                yield tally.line(f"judge joins, {statistic}", design, f"{n} × {k}", null=False)
 
-    The ICC of a panel is the mean covariance of two raters by their mean variance (and, for level,
-    the variance between their means), so that the truth of a panel of k people and this judge is
-    arithmetic.
+
+def _panels(
+    rng: np.random.Generator, n: int, k: int, sight: float
+) -> tuple[RatingMatrix, RatingMatrix]:
+    """People with a judge, and the same people alone."""
+    item = rng.normal(size=(n, 1))
+    people = item + 0.5 * rng.normal(size=(1, k)) + rng.normal(size=(n, k))
+    judge = sight * item + BIAS + rng.normal(size=(n, 1))
+    names = [f"r{at}" for at in range(k)]
+    tables = []
+    for values, raters in ((np.column_stack([people, judge]), [*names, _JUDGE]), (people, names)):
+        items = [str(at) for at in range(n) for _ in raters]
+        tables.append(RatingMatrix.of(items, raters * n, values.ravel()))
+    return tables[0], tables[1]
+
+
+def _gain(k: int, sight: float) -> float:
+    """The change of ICC(2,1) with very many items; people's levels have the variance .25.
+
+    The ICC of a panel is the mean covariance of two raters by their mean variance and half the
+    mean squared difference of their levels.
     """
-    for n, k in PANELS:
-        for sight, design in ((1.0, "a judge like people"), (0.3, "a judge that sees little")):
-            rng, tally = np.random.default_rng(seed), Tally()
-            bias = 0.3
-            for _ in range(runs):
-                item = rng.normal(size=(n, 1))
-                people = item + 0.5 * rng.normal(size=(1, k)) + rng.normal(size=(n, k))
-                judge = sight * item + bias + rng.normal(size=(n, 1))
-                names = [f"r{at}" for at in range(k)]
-                both = np.column_stack([people, judge])
-                first = RatingMatrix.of(
-                    [str(i) for i in range(n) for _ in range(k + 1)],
-                    [*names, _JUDGE] * n,
-                    both.ravel(),
-                )
-                second = RatingMatrix.of(
-                    [str(i) for i in range(n) for _ in range(k)], names * n, people.ravel()
-                )
-                found = agreement_difference(first, second, "ICC(2,1)", fixed=(_JUDGE,))
-                tally.add(found.p, found.low, found.high, _gain(k, sight, bias))
-            yield tally.line("judge joins people, ICC(2,1)", design, f"{n} × {k}", null=False)
-
-
-def _gain(k: int, sight: float, bias: float) -> float:
-    """The change of ICC(2,1) with very many items; people's levels have the variance .25."""
     alone = 1 / (1 + 0.25 + 1)
     covariance = ((k - 1) + 2 * sight) / (k + 1)
     variance = (2 * k + sight**2 + 1) / (k + 1)
-    # Half the mean squared difference of two raters' levels, over all pairs of the panel.
-    level = (k * (k - 1) / 2 * 0.25 + k * (0.25 + bias**2) / 2) / ((k + 1) * k / 2)
+    level = (k * (k - 1) / 2 * 0.25 + k * (0.25 + BIAS**2) / 2) / ((k + 1) * k / 2)
     return covariance / (variance + level) - alone
+
+
+@cache
+def _alpha_gain(k: int, sight: float) -> float:
+    """The change of alpha for intervals, from many panels with many items."""
+    rng = np.random.default_rng(12345)
+    gains = []
+    for _ in range(300):
+        both = [krippendorff_alpha(table, "interval") for table in _panels(rng, 1_000, k, sight)]
+        gains.append(both[0] - both[1])
+    return float(np.mean(gains))
 
 
 def lines(runs: int, seed: int) -> Iterator[Line]:
