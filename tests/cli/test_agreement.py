@@ -214,3 +214,33 @@ def test_a_narrow_terminal_keeps_numbers_whole(tmp_path: Path) -> None:
     for name in ("ICC(2,1)", "ICC(2,k)", "alpha_ordinal"):
         row = rows[name]
         assert f"{number(row['value'], 3)}  {interval(row['low'], row['high'], 3)}" in ran.output
+
+
+def test_groups_are_compared(tmp_path: Path) -> None:
+    rng = np.random.default_rng(5)
+    items = 1.5 * rng.normal(size=40)
+    rows = [
+        (f"d{i}", f"{group}{j}", group, float(np.clip(round(3 + x + noise * rng.normal()), 1, 5)))
+        for group, noise in (("clear", 0.3), ("vague", 2.5))
+        for i, x in enumerate(items)
+        for j in range(5)
+    ]
+    path, out = tmp_path / "ratings.csv", tmp_path / "out"
+    names = ["dialog", "rater", "condition", "value"]
+    pl.DataFrame(rows, schema=names, orient="row").write_csv(path)
+    ran = run(path, "--by", "condition", "-o", out)
+    assert ran.exit_code == 0, ran.output
+    found = json.loads((out / "differences.json").read_text())
+    assert [row["statistic"] for row in found] == ["fleiss_kappa", "alpha_ordinal"]
+    by_group = {
+        row["group"]: row["value"]
+        for row in json.loads((out / "agreement.json").read_text())
+        if row["statistic"] == "alpha_ordinal"
+    }
+    gap = by_group["condition=clear"] - by_group["condition=vague"]
+    assert found[1]["difference"] == pytest.approx(gap)
+    told = " ".join(ran.output.split())
+    assert "with condition=clear than with condition=vague: fleiss_kappa" in told
+    assert "Groups compared" in (out / "agreement.html").read_text()
+    run(path, "-o", tmp_path / "out2")
+    assert not (tmp_path / "out2" / "differences.json").exists()

@@ -6,19 +6,18 @@ from typing import Annotated, Any
 
 import polars as pl
 import typer
-from rich.table import Column, Table
 
 from dialens.base import (
     RUN,
     DialensError,
     Recorder,
     atomic_folder,
-    capitalised,
     interval,
     number,
     progress,
     sha256_file,
 )
+from dialens.cli._agreement_printing import ends, folding_grid, print_differences, print_study
 from dialens.cli._options import Figures, Force, OnErrorOption, Seed, names, reads_anything, shown
 from dialens.cli._rating_options import (
     ColumnOption,
@@ -29,7 +28,7 @@ from dialens.cli._rating_options import (
     scales_given,
 )
 from dialens.cli._tables_and_figures import FIGURES, print_figures, write_asked
-from dialens.cli._terminal import plain_console, plain_table
+from dialens.cli._terminal import plain_console
 from dialens.corpus import OnError
 from dialens.report import agreement_apa, paper_text, write_agreement_handover
 from dialens.report.agreement import method, write_agreement
@@ -107,8 +106,8 @@ def agreement(
     Qualtrics, Label Studio and Potato are recognised. Writes agreement.json and .csv (one
     row a statistic), raters.json (each rater against the rest), pairs.json (every two raters),
     categories.json (each category by itself), panel.json (how many raters are enough) and
-    agreement.html (to look at) into the output folder; with --facets also variances.json and
-    decisions.json.
+    agreement.html (to look at) into the output folder; with --by also differences.json (whether
+    groups differ in kappa and alpha), with --facets variances.json and decisions.json.
 
     [bold]Examples[/]
 
@@ -197,8 +196,9 @@ def agreement(
         recorder.finish(scratch / RUN)
     print(f"{summary.answer}.\n{summary.scope}.")
     _print(result)
+    print_differences(result)
     if study is not None:
-        _print_study(study)
+        print_study(study)
     _print_raters(result)
     print(f"\nPage: {shown(output / 'agreement.html')}   (open it in a browser)")
     print(
@@ -217,6 +217,8 @@ def _write(result: Agreement, study: GeneralizabilityStudy | None, folder: Path)
         "pairs": result.pairs,
         "categories": result.categories,
     }
+    if result.differences.height:
+        tables["differences"] = result.differences
     if study is not None:
         tables |= {"variances": study.components, "decisions": study.decisions}
     apa = [agreement_apa(r) if r["value"] is not None else None for r in result.rows.to_dicts()]
@@ -281,7 +283,9 @@ def _main(part: pl.DataFrame) -> list[dict[str, Any]]:
 def _print_table(part: pl.DataFrame) -> None:
     rows = _main(part)
     tested = any(row["f"] is not None for row in rows)
-    grid = _grid("statistic", "value", "95 % interval", "from", *(["test"] if tested else []))
+    grid = folding_grid(
+        "statistic", "value", "95 % interval", "from", *(["test"] if tested else [])
+    )
     for row in rows:
         coefficient = row["statistic"].startswith("ICC")
         test = ""
@@ -310,13 +314,6 @@ def _over(row: dict[str, Any]) -> str:
     return f"{'F' if basis == 'F' else 'likelihood'} over {raters}"
 
 
-def _grid(*heads: str) -> Table:
-    """A table whose numbers stay whole on a narrow terminal; names fold instead."""
-    folding = ("statistic", "effect", "from", "test")
-    columns = (Column(h, no_wrap=h not in folding, overflow="fold") for h in heads)
-    return plain_table(*columns)
-
-
 def _by_reason(rows: list[dict[str, Any]]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for row in rows:
@@ -326,42 +323,10 @@ def _by_reason(rows: list[dict[str, Any]]) -> dict[str, list[str]]:
 
 def _print_line(part: pl.DataFrame) -> None:
     parts = [
-        f"{row['statistic']} {number(row['value'], 2)} ({_ends(row)})" for row in _main(part)[:4]
+        f"{row['statistic']} {number(row['value'], 2)} ({ends(row)})" for row in _main(part)[:4]
     ]
     if parts:
         print("  " + "   ".join(parts))
-
-
-def _print_study(study: GeneralizabilityStudy) -> None:
-    """Variances by facet and the coefficients of the design as it is."""
-    for (quality, group), part in study.components.group_by(
-        "quality", "group", maintain_order=True
-    ):
-        print(f"\nVariance of {quality}{'' if group == 'all' else f', {group}'}:")
-        grid = _grid("effect", "variance", "share", "95 % interval")
-        for row in part.filter(pl.col("variance").is_not_null()).iter_rows(named=True):
-            grid.add_row(
-                row["effect"],
-                number(row["variance"], 3),
-                number(row["share"], percent=True),
-                interval(row["low"], row["high"], 3),
-            )
-        if grid.row_count:
-            plain_console().print(grid)
-        here = (pl.col("quality") == quality) & (pl.col("group") == group)
-        for row in study.decisions.filter(here & pl.col("now")).iter_rows(named=True):
-            relative = interval(row["relative_low"], row["relative_high"], 2)
-            absolute = interval(row["absolute_low"], row["absolute_high"], 2)
-            print(
-                f"{row['design']}: Eρ² {number(row['relative'], 2)} ({relative}), "
-                f"Φ {number(row['absolute'], 2)} ({absolute}); other designs: decisions.json"
-            )
-        for reason in part["reason"].drop_nulls().unique(maintain_order=True):
-            print(f"{capitalised(reason)}.")
-
-
-def _ends(row: dict[str, Any]) -> str:
-    return "no interval" if row["low"] is None else interval(row["low"], row["high"], 2)
 
 
 def _print_reasons(rows: pl.DataFrame) -> None:

@@ -60,6 +60,7 @@ JUDGE_COLUMNS: dict[str, str] = {
     "ask": "The same where one answer to the same text stands in several places",
     "occasion": "Counts from 1: the same was asked again at another time (study judge --again)",
     "fingerprint": "Of what the server ran, where it says so",
+    "cost": "What that answer cost, once for all rows that share it; empty where no price is known",
 }
 """Further columns of ratings.parquet where language models took the study."""
 SWAPPED_COLUMNS: dict[str, str] = {

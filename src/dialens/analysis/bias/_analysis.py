@@ -6,6 +6,10 @@ from typing import Any
 
 import polars as pl
 
+from dialens.analysis.bias._agreement_differences import (
+    AGREEMENT_DIFFERENCES,
+    agreement_differences,
+)
 from dialens.analysis.bias._categories import category_agreement, item_labels, label_raters
 from dialens.analysis.bias._cells import USUAL, Resampling
 from dialens.analysis.bias._consistency import consistency_differences
@@ -16,18 +20,22 @@ from dialens.analysis.bias._paper import PaperTable, paper_tables, split_effects
 from dialens.analysis.bias._raters import FLAGS, RaterFlags, flag_raters, robustness
 from dialens.analysis.bias._response_biases import response_biases
 from dialens.analysis.bias._retest import FEW_ITEMS, retest
-from dialens.analysis.bias._scales import LOG, Note
+from dialens.analysis.bias._scales import LOG, Note, scale_kind
 from dialens.analysis.judges import (
     BESIDE,
     DRIFT,
+    JUDGE_PANEL,
     JUDGED_AGENTS,
     JUDGES,
     MODELS,
+    JudgeDesigns,
     changed_behind,
     effects_beside,
+    judge_designs,
     judge_drift,
     judged_agents,
     judges_against_people,
+    judges_joining,
     later_raters,
 )
 from dialens.analysis.people import People, what_people_said
@@ -81,6 +89,9 @@ class StudyAnalysis:
         judged_agents: Agents from people's ratings of a part and a judge's of more.
         drift: How far language models moved that were asked the same again; everything else is of
             their first occasion.
+        agreement_differences: Differences of kappas and alphas between conditions.
+        judge_designs: Where the variance of judges' ratings lies, and what other designs come to.
+        judge_panel: Agreement of people when each judge joins them.
     """
 
     data: StudyData
@@ -105,6 +116,9 @@ class StudyAnalysis:
     equal_length: pl.DataFrame
     judged_agents: pl.DataFrame = field(default_factory=JUDGED_AGENTS.to_frame)
     drift: pl.DataFrame = field(default_factory=DRIFT.to_frame)
+    agreement_differences: pl.DataFrame = field(default_factory=AGREEMENT_DIFFERENCES.to_frame)
+    judge_designs: JudgeDesigns = field(default_factory=JudgeDesigns)
+    judge_panel: pl.DataFrame = field(default_factory=JUDGE_PANEL.to_frame)
 
     def table(self, key: str) -> pl.DataFrame:
         """A table of the paper by key, e.g. `table5`; empty if it could not be made."""
@@ -135,6 +149,7 @@ class StudyAnalysis:
             "draws": vars(self.draws),
             "effects": self.effects.to_dicts(),
             "consistency_differences": self.consistency_differences.to_dicts(),
+            "agreement_differences": self.agreement_differences.to_dicts(),
             "split_effects": self.split_effects.to_dicts(),
             "response_biases": self.response_biases.to_dicts(),
             "category_agreement": self.categories.to_dicts(),
@@ -159,6 +174,9 @@ class StudyAnalysis:
             "judges": self.judges.to_dicts(),
             "people_and_judges": self.beside.to_dicts(),
             "judged_agents": self.judged_agents.to_dicts(),
+            "judge_variance": self.judge_designs.variance.to_dicts(),
+            "judge_designs": self.judge_designs.designs.to_dicts(),
+            "judge_panel": self.judge_panel.to_dicts(),
             "leanings": self.leanings.to_dicts(),
             "equal_length": self.equal_length.to_dicts(),
             "drift": self.drift.to_dicts(),
@@ -214,6 +232,7 @@ def analyse_study(
             return found
         report("people and judges")
         judges = judges_against_people(whole.ratings)
+        found = _with_judges(found, whole)
         if models is None:
             return replace(found, judges=judges)
         beside = effects_beside(
@@ -239,6 +258,28 @@ def _first_occasion(data: StudyData) -> StudyData:
     data = data.without(later) if later else data
     behind = [Note(f"judge {name}", why) for name, why in changed_behind(data.ratings).items()]
     return replace(data, notes=(*data.notes, *behind))
+
+
+def _with_judges(found: StudyAnalysis, whole: StudyData) -> StudyAnalysis:
+    """The same with what makes judges vary, and what they do to a panel of people."""
+    data = whole.points()
+    machine = pl.col("rater_kind").is_in(MODELS).fill_null(value=False)
+    named = pl.col("judge" if "judge" in data.ratings.columns else "rater")
+    judged = data.ratings.filter(machine).with_columns(judge=named.fill_null(pl.col("rater")))
+    scales = data.ratings.select("quality", "scale").unique(maintain_order=True)
+    kinds = {quality: scale_kind(scale) for quality, scale in scales.iter_rows()}
+    logs = [quality for quality, how in data.normalise.items() if how == LOG]
+    confidence = found.draws.confidence
+    asked = data.ratings.filter(~machine)
+    return replace(
+        found,
+        judge_designs=judge_designs(
+            judged, logs=logs, confidence=confidence, seed=found.draws.seed
+        ),
+        judge_panel=judges_joining(asked, judged, kinds=kinds, confidence=confidence)
+        if asked.height
+        else JUDGE_PANEL.to_frame(),
+    )
 
 
 def _models(data: StudyData) -> list[str]:
@@ -306,6 +347,7 @@ def _analysed(
         BESIDE.to_frame(),
         moved,
         equal,
+        agreement_differences(data, draws=draws),
     )
 
 

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 import numpy as np
 import polars as pl
 
+from dialens.analysis.judges._again import own_agreement
 from dialens.analysis.judges._orders import order_shares, verdicts
 from dialens.analysis.validation import mean_ratings
-from dialens.base import DialensError, Estimate
+from dialens.base import Estimate
 from dialens.statistics import pearson
-from dialens.statistics.agreement import RatingMatrix, icc
 from dialens.statistics.judges import (
     EPSILON,
     Fit,
@@ -53,7 +53,6 @@ JUDGES = pl.Schema(
 errors allow, `saving_most` the share of human ratings saved if the judge rated without end."""
 
 _FEWEST = 4
-_VARIED = ("prompt", "temperature", "memory", "think", "condition")
 
 
 @dataclass
@@ -203,32 +202,6 @@ def _standing_in(
     done = alternative_test(one_each, by_judge, fit=fit, epsilon=epsilon)
     row.put("winning_rate", done.winning_rate, done.reason)
     row.put("advantage", done.advantage, done.reason)
-
-
-def own_agreement(machine: pl.DataFrame) -> Estimate:
-    """How far one judge agrees with itself when it is asked again with the same prompt.
-
-    Args:
-        machine: `item`, `value` of one judge and quality; `repeat`, and what was varied.
-    """
-    varied = [name for name in _VARIED if name in machine.columns]
-    if "repeat" not in machine.columns or machine["repeat"].n_unique() < 2:
-        return Estimate(reason="every item was judged once with the same prompt")
-    asked = pl.concat_str(
-        ["item", *(pl.col(name).cast(pl.String) for name in varied)],
-        separator=" | ",
-        ignore_nulls=True,
-    )
-    table = machine.select(asked.alias("item"), pl.col("repeat").cast(pl.String), "value")
-    table = table.group_by("item", "repeat", maintain_order=True).agg(pl.col("value").mean())
-    if table["value"].n_unique() < 2:
-        return Estimate(reason="everything has the same rating: no variance, no correlation")
-    matrix = RatingMatrix.of(table["item"].to_list(), table["repeat"].to_list(), table["value"])
-    try:
-        found = icc(matrix)["ICC(2,1)"]
-    except DialensError as error:
-        return Estimate(reason=str(error))
-    return Estimate(found.value, found.low, found.high, n=len(matrix.items), basis="ICC(2,1)")
 
 
 def _flips(machine: pl.DataFrame) -> Estimate:

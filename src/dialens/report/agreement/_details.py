@@ -5,7 +5,7 @@ from typing import Any
 
 import polars as pl
 
-from dialens.base import interval, number
+from dialens.base import interval, number, p_value
 from dialens.report._page import Block, Section, Text
 from dialens.report._table import Cell, Column, Table, explained
 from dialens.report.agreement._words import place
@@ -15,6 +15,11 @@ _MOST_PAIRS = 400
 _ABOUT_CATEGORIES = (
     "Is it this category, or any other? Fleiss’ kappa of each one against the rest says which "
     "categories raters tell apart and which they mistake for each other."
+)
+_ABOUT_DIFFERENCES = (
+    "Whether raters agree further in one group than in another. Items and raters of the same name "
+    "are the same: where both groups have them, the comparison is paired. Intervals leave out "
+    "items and raters in turn."
 )
 _ABOUT_PAIRS = (
     "Cohen’s kappa of every two raters over the items both judged; the pair that agrees least "
@@ -88,6 +93,37 @@ def pair_section(pairs: pl.DataFrame) -> list[Section]:
     note = f"{rest:,} further pairs are in pairs.json." if rest else ""
     table = Table("pairs", "Pairs of raters", heads, rows, note)
     return [Section("pairs", "Pairs of raters", [Text(_ABOUT_PAIRS), table], "Pairs")]
+
+
+def difference_section(differences: pl.DataFrame) -> list[Section]:
+    """Every two groups; nothing where ratings are not divided."""
+    if not differences.height:
+        return []
+    heads = (
+        Column("Ratings of", "text"),
+        Column("Groups", "text"),
+        Column("Statistic", "text"),
+        Column("First", "number"),
+        Column("Second", "number"),
+        Column("Difference", "number"),
+        "95 % interval",
+        Column("Corrected p", "number"),
+    )
+    rows: list[list[Cell | str]] = [
+        [
+            row["quality"],
+            Cell(f"{row['group']} and {row['than']}", row["group"]),
+            row["statistic"],
+            Cell(number(row["value"], 2), row["value"]),
+            Cell(number(row["other"], 2), row["other"]),
+            explained(number(row["difference"], 2), row["difference"], row["reason"]),
+            interval(row["low"], row["high"], 2),
+            "–" if row["p_adjusted"] is None else p_value(row["p_adjusted"]),
+        ]
+        for row in differences.iter_rows(named=True)
+    ]
+    table = Table("differences", "Groups compared", heads, rows, "")
+    return [Section("differences", "Groups compared", [Text(_ABOUT_DIFFERENCES), table], "Groups")]
 
 
 def facet_section(study: GeneralizabilityStudy | None) -> list[Section]:

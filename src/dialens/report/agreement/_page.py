@@ -22,7 +22,12 @@ from dialens.report._page import (
 )
 from dialens.report._table import Cell, Column, Table, explained
 from dialens.report.agreement._charts import panel_chart, rater_chart, statistic_chart
-from dialens.report.agreement._details import category_section, facet_section, pair_section
+from dialens.report.agreement._details import (
+    category_section,
+    difference_section,
+    facet_section,
+    pair_section,
+)
 from dialens.report.agreement._words import answer, findings, method, place, scope
 from dialens.statistics.agreement import Agreement, GeneralizabilityStudy
 
@@ -95,6 +100,7 @@ def write_agreement(
         ),
         Section("pictures", "In charts", _plots(result), "Charts"),
         Section("numbers", "Every number", [_numbers(rows)]),
+        *difference_section(result.differences),
         *facet_section(study),
         *category_section(result.categories),
         *pair_section(result.pairs),

@@ -9,6 +9,7 @@ from dialens.analysis.bias import StudyAnalysis
 from dialens.base import counted, interval, listed, number, p_value
 from dialens.report._page import Block, Finding, Findings, Remark, Section, Text, folded
 from dialens.report._table import Table
+from dialens.report.bias._judge_designs import cheapest_findings
 
 _TOPIC = "judges"
 _ALL = "all"
@@ -28,7 +29,8 @@ def judge_remarks(analysis: StudyAnalysis) -> list[Remark]:
 
 
 def judge_findings(analysis: StudyAnalysis) -> Iterator[Finding]:
-    """What each judge's ratings are worth, then what the design did to judges and to people."""
+    """Which judges are enough, what each is worth, what the design did to judges and people."""
+    yield from cheapest_findings(analysis)
     rows = analysis.judges
     if not rows.height:
         return

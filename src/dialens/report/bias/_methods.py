@@ -35,6 +35,12 @@ CODEBOOK: dict[str, str] = {
     "n_missing": "cells of raters × items without a rating",
     "mean": "mean of participants’ means",
     "share, low, high": "share of the variance, with its interval (table variance)",
+    "relative, absolute": "Eρ² and Φ of a design of judges: would differences between items, and "
+    "their means, repeat with other judges, prompts and repeats (table judge_designs)",
+    "price_item, price": "of a design, for an item and for n_items items, from recorded costs",
+    "than, other": "with whom people and a judge are compared, and that agreement (judge_panel)",
+    "first, second, paired": "agreement in two conditions; whether most items are the same (table "
+    "agreement_differences)",
     "same_share": "share of a rater’s most frequent number, within quality and scale",
     "longest_run": "longest series of one and the same number",
     "round_share": "share of multiples of ten",

@@ -46,6 +46,7 @@ from dialens.report.bias._drift import (
     drift_tables,
 )
 from dialens.report.bias._findings import answer, findings, scope
+from dialens.report.bias._judge_designs import design_findings, design_section, design_tables
 from dialens.report.bias._judged_agents import (
     judged_agent_findings,
     judged_agent_section,
@@ -244,6 +245,7 @@ class _Report:
             *findings(analysis),
             *leaning_findings(analysis),
             *judge_findings(analysis),
+            *design_findings(analysis),
             *drift_findings(analysis),
         ]
         self.tables: Mapping[str, Table] = {
@@ -253,6 +255,7 @@ class _Report:
             **judge_tables(analysis),
             **judged_agent_tables(analysis),
             **drift_tables(analysis),
+            **design_tables(analysis),
         }
 
     def sections(self) -> Iterator[Section]:
@@ -260,6 +263,7 @@ class _Report:
         yield self._design()
         yield from judged_agent_section(self.analysis, self.tables)
         yield from judge_section(self.analysis, self.tables)
+        yield from design_section(self.analysis, self.tables)
         yield from drift_section(self.analysis, self.tables)
         yield Section(
             "ratings",
@@ -343,7 +347,14 @@ class _Report:
             "ICC(2,k) is the reliability of the mean over a condition’s raters. ICC(3,1) is that "
             "of one rating, free of raters’ levels: the fair one for comparing conditions."
         )
-        tables = ("table5", "table6", "table7", "table8", "icc_differences")
+        tables = (
+            "table5",
+            "table6",
+            "table7",
+            "table8",
+            "icc_differences",
+            "agreement_differences",
+        )
         keys = ("retest", "categories", "labels", "label_raters", *tables)
         blocks: list[Block] = [*self._found("agreement"), *plots, *self._folded(*keys)]
         if blocks:

@@ -1,6 +1,7 @@
 from ._battery import STATISTICS
 from ._coefficients import fleiss_kappa, gwet_ac, krippendorff_alpha, percent_agreement
 from ._components import two_way_moments
+from ._difference import AgreementDifference, agreement_difference
 from ._disagreeing import disagreeing_raters
 from ._generalizability import (
     COMPONENTS,
@@ -8,8 +9,10 @@ from ._generalizability import (
     GeneralizabilityStudy,
     generalizability,
 )
+from ._group_differences import GROUP_DIFFERENCES
 from ._groups import analysed_ratings
 from ._intraclass import FORMS, Icc, icc, icc_replicates, variance_parts, why_not
+from ._jackknife import spreads
 from ._magnitudes import log_normalised, not_positive
 from ._matrix import RatingMatrix, Weights
 from ._measure import AGREEMENT, Agreement, measure_agreement
@@ -26,6 +29,7 @@ __all__ = [
     "COMPONENTS",
     "DECISIONS",
     "FORMS",
+    "GROUP_DIFFERENCES",
     "ICC",
     "PAIRS",
     "RESAMPLES",
@@ -33,11 +37,13 @@ __all__ = [
     "STATISTICS",
     "TARGETS",
     "Agreement",
+    "AgreementDifference",
     "GeneralizabilityStudy",
     "Icc",
     "Occasions",
     "RatingMatrix",
     "Weights",
+    "agreement_difference",
     "analysed_ratings",
     "cohen_kappa",
     "disagreeing_raters",
@@ -55,6 +61,7 @@ __all__ = [
     "percent_agreement",
     "ranked",
     "raters_needed",
+    "spreads",
     "two_way_moments",
     "variance_parts",
     "why_not",

@@ -47,31 +47,44 @@ _LEFT_OUT = 600
 
 
 def reasons_against(
-    table: RatingMatrix, words: tuple[str, ...], *, logs: bool = False
+    table: RatingMatrix,
+    words: tuple[str, ...],
+    *,
+    logs: bool = False,
+    names: Sequence[str] = STATISTICS,
 ) -> dict[str, str]:
-    """Why statistics cannot be computed, for those that cannot."""
-    reasons: dict[str, str | None] = {}
-    for form in FORMS:
-        worded = f"ratings are words ({', '.join(words[:3])} …), which have no distance"
-        reasons[form] = worded if words else why_not(table, form)
-    for level in LEVELS:
-        reasons[f"alpha_{level}"] = why_no_alpha(table, level, words=words)
-    reasons["fleiss_kappa"] = why_no_alpha(table, "nominal")
-    labels = table.labels()
-    reasons["light_kappa"] = why_no_alpha(labels, "nominal") or RaterPairs(labels).why_not()
-    one_rating = table.per_item.max(initial=0) < 2
-    alone = "no item has more than one rating: there is nothing to compare" if one_rating else None
-    reasons["percent_agreement"] = alone
-    reasons["gwet_ac1"] = why_no_ac(labels, "none")
-    for weights in AC2_WEIGHTS:
-        reasons[f"gwet_ac2_{weights}"] = why_no_ac(labels, weights, words=words)
-    for weighting, name in KAPPAS.items():
-        reasons[name] = why_no_cohen(table, weighting, words=words)
-    reasons["kendall_w"] = why_no_w(table, words=words)
+    """Why statistics cannot be computed, for those of `names` that cannot."""
+    found = {name: _reason_against(table, words, name) for name in names}
     if logs:
-        reasons |= dict.fromkeys(_OF_CATEGORIES, "log magnitudes are not categories")
-        reasons["alpha_ratio"] = "log magnitudes are an interval scale, not a ratio scale"
-    return {name: reason for name, reason in reasons.items() if reason}
+        found |= {n: "log magnitudes are not categories" for n in names if n in _OF_CATEGORIES}
+        if "alpha_ratio" in names:
+            found["alpha_ratio"] = "log magnitudes are an interval scale, not a ratio scale"
+    return {name: reason for name, reason in found.items() if reason}
+
+
+def _reason_against(table: RatingMatrix, words: tuple[str, ...], name: str) -> str | None:
+    if name in FORMS:
+        worded = f"ratings are words ({', '.join(words[:3])} …), which have no distance"
+        return worded if words else why_not(table, name)
+    if name == "fleiss_kappa":
+        return why_no_alpha(table, "nominal")
+    if name == "light_kappa":
+        labels = table.labels()
+        return why_no_alpha(labels, "nominal") or RaterPairs(labels).why_not()
+    if name == "percent_agreement":
+        alone = "no item has more than one rating: there is nothing to compare"
+        return alone if table.per_item.max(initial=0) < 2 else None
+    if name == "gwet_ac1":
+        return why_no_ac(table.labels(), "none")
+    if name == "kendall_w":
+        return why_no_w(table, words=words)
+    family, _, rest = name.partition("_")
+    if family == "alpha":
+        return why_no_alpha(table, rest, words=words)
+    if family == "gwet":
+        return why_no_ac(table.labels(), rest.removeprefix("ac2_"), words=words)
+    weighting = next(weights for weights, kappa in KAPPAS.items() if kappa == name)
+    return why_no_cohen(table, weighting, words=words)
 
 
 class Battery:

@@ -22,6 +22,7 @@ from dialens.statistics.agreement._matrix import Floats, Ints
 
 ITEM = "item"
 MOST_FACETS = 3
+MOST_POOLED = 5
 Effect = frozenset[str]
 
 
@@ -34,21 +35,25 @@ class Facets:
         codes: Number of the level of each rating, by name.
         value: The ratings.
         within: For each name, the names that it lies within.
+        pooled: Whether what several facets do together is one effect, and one with items: with
+            five facets there would be 31 of them, each with hardly any degree of freedom.
     """
 
     names: tuple[str, ...]
     codes: Mapping[str, Ints]
     value: Floats
     within: Mapping[str, Effect]
+    pooled: bool = False
 
     @classmethod
-    def of(cls, ratings: pl.DataFrame, facets: Sequence[str]) -> "Facets":
+    def of(cls, ratings: pl.DataFrame, facets: Sequence[str], *, pooled: bool = False) -> "Facets":
         """From a table with the columns item, value and those of the facets.
 
         `rater:task` declares raters within tasks, where they are numbered anew in each.
         """
-        if not 1 <= len(facets) <= MOST_FACETS:
-            raise DialensError(f"A study has 1 to {MOST_FACETS} facets; seen: {len(facets)}.")
+        most = MOST_POOLED if pooled else MOST_FACETS
+        if not 1 <= len(facets) <= most:
+            raise DialensError(f"A study has 1 to {most} facets; seen: {len(facets)}.")
         plain = [facet.split(":")[0] for facet in facets]
         missing = [name for facet in facets for name in facet.split(":") if name not in ratings]
         if missing:
@@ -71,7 +76,8 @@ class Facets:
             .sort(names)
         )
         codes = {n: cells[n].rank("dense").cast(pl.Int64).to_numpy() - 1 for n in names}
-        return cls(names, codes, cells["value"].to_numpy(), _within(names, codes))
+        values = cells["value"].to_numpy()
+        return cls(names, codes, values, _within(names, codes), pooled)
 
     @cached_property
     def effects(self) -> tuple[Effect, ...]:
@@ -81,6 +87,10 @@ class Facets:
             for size in range(1, len(self.names) + 1)
             for subset in combinations(self.names, size)
         }
+        if self.pooled:
+            crossed = frozenset(n for n in self.names[1:] if not self.within[n])
+            whole = {crossed, crossed | {ITEM}, frozenset(self.names)}
+            found = {e for e in found if len(e - {ITEM}) <= 1 or e in whole or e - crossed - {ITEM}}
         order = {name: place for place, name in enumerate(self.names)}
         return tuple(sorted(found, key=lambda e: (len(e), sorted(order[name] for name in e))))
 

@@ -1,4 +1,4 @@
-"""Generalisability and decision studies with one to three facets.
+"""Generalisability and decision studies with one to three facets, or more that are pooled.
 
 How much of the variance of ratings lies in items, in each facet (raters, occasions, qualities …)
 and in what they do together; how far an item's mean would repeat with other raters and other
@@ -82,7 +82,9 @@ def generalizability(
     facets: Sequence[str],
     *,
     by: Sequence[str] = (),
+    within: Sequence[str] = (),
     qualities: Sequence[str] | None = None,
+    pooled: bool = False,
     confidence: float = 0.95,
     seed: int = 0,
 ) -> GeneralizabilityStudy:
@@ -94,7 +96,10 @@ def generalizability(
             are numbered anew within each task. Other nesting is found by itself. With `quality`
             among them, qualities are levels of a facet instead of studies of their own.
         by: Columns whose levels are set apart.
+        within: Columns of levels that were chosen, not drawn, such as conditions: variances are
+            those within them, on average. Intervals take items and facets for the same in all.
         qualities: Only these.
+        pooled: Whether what more than two do together is one effect; then up to five facets.
         confidence: Of the intervals.
         seed: Random seed of the intervals.
 
@@ -131,7 +136,13 @@ def generalizability(
         quality = str(levels.pop("quality", EVERYTHING))
         group = ", ".join(f"{name}={level}" for name, level in levels.items()) or EVERYTHING
         rng = np.random.default_rng([seed, number])
-        study = _Study.of(Facets.of(part, facets), rng, confidence)
+        strata = [part]
+        if within:
+            strata = [each for _, each in part.drop_nulls(within).sort(within).group_by(
+                within, maintain_order=True
+            )]  # fmt: skip
+        designs = [Facets.of(each, facets, pooled=pooled) for each in strata]
+        study = _Study.of(designs, rng, confidence)
         name = [pl.lit(quality).alias("quality"), pl.lit(group).alias("group")]
         components.append(study.components().with_columns(name).select(COMPONENTS.names()))
         decisions.append(study.decisions().with_columns(name).select(DECISIONS.names()))
@@ -149,13 +160,17 @@ class _Study:
     confidence: float
 
     @classmethod
-    def of(cls, design: Facets, rng: np.random.Generator, confidence: float) -> "_Study":
-        reason = design.why_not()
-        if reason is not None:
-            return cls(design, np.zeros(0), None, reason, confidence)
-        variances = design.variances()
+    def of(cls, designs: Sequence[Facets], rng: np.random.Generator, confidence: float) -> "_Study":
+        """The mean over designs of the same effects; of others, only the first is taken."""
+        usable = [each for each in designs if each.why_not() is None]
+        if not usable:
+            return cls(designs[0], np.zeros(0), None, designs[0].why_not(), confidence)
+        design = usable[0]
+        usable = [each for each in designs if each.effects == design.effects]
+        variances = np.mean([each.variances() for each in usable], axis=0)
         freedom = np.array([float(design.freedom[effect]) for effect in design.effects])
-        if not design.balanced:
+        alike = len(usable) == len(designs) and all(e.levels == design.levels for e in usable)
+        if not alike or not all(each.balanced for each in usable):
             reason = "no interval: the design is not balanced"
             return cls(design, variances, None, reason, confidence)
         if freedom[0] < _FEWEST_FREEDOM:

@@ -18,6 +18,7 @@ from dialens.statistics.agreement._battery import (
 )
 from dialens.statistics.agreement._components import Components
 from dialens.statistics.agreement._disagreeing import RATERS, disagreeing_raters
+from dialens.statistics.agreement._group_differences import GROUP_DIFFERENCES, group_differences
 from dialens.statistics.agreement._groups import Group, divided
 from dialens.statistics.agreement._intraclass import Icc, icc, ratings_per_item, variance_parts
 from dialens.statistics.agreement._matrix import ONCE, RatingMatrix
@@ -78,6 +79,7 @@ class Agreement:
         pairs: Columns of `PAIRS`: Cohen's kappa of every two raters.
         categories: Columns of `CATEGORIES`: agreement on each category by itself.
         notes: What was left out, merged or mixed, in sentences.
+        differences: Columns of `GROUP_DIFFERENCES`: kappas and alphas of every two groups.
     """
 
     rows: pl.DataFrame
@@ -86,6 +88,7 @@ class Agreement:
     pairs: pl.DataFrame
     categories: pl.DataFrame
     notes: tuple[str, ...] = field(default=())
+    differences: pl.DataFrame = field(default_factory=GROUP_DIFFERENCES.to_frame)
 
     def __repr__(self) -> str:
         lead, rows, more = self._shown()
@@ -165,7 +168,10 @@ def measure_agreement(
     notes += [note for group in groups for note in group.notes]
     table = _corrected(pl.DataFrame(rows, schema=AGREEMENT))
     return Agreement(
-        table, **{name: pl.concat(parts) for name, parts in more.items()}, notes=tuple(notes)
+        table,
+        **{name: pl.concat(parts) for name, parts in more.items()},
+        notes=tuple(notes),
+        differences=group_differences(groups, confidence=confidence),
     )
 
 

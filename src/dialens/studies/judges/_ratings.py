@@ -31,9 +31,10 @@ FACETS: _Columns = {
     "ask": pl.String,
     "occasion": pl.Int64,
     "fingerprint": pl.String,
+    "cost": pl.Float64,
 }
 """Columns that judges' ratings have beside people's; `ask` is the same where one answer to the same
-text stands in several cells."""
+text stands in several cells, and `cost` is what that ask cost, once for all its rows."""
 
 _BESIDE: _Columns = {
     "screen": pl.String,
