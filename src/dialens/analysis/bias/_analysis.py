@@ -6,24 +6,20 @@ from typing import Any
 
 import polars as pl
 
+from dialens.analysis.bias._beside_people import few_items, judge_tables
 from dialens.analysis.bias._categories import category_agreement, item_labels, label_raters
-from dialens.analysis.bias._cells import USUAL, Resampling
+from dialens.analysis.bias._cells import FEWEST_RATERS, USUAL, Resampling
 from dialens.analysis.bias._consistency import consistency_differences
-from dialens.analysis.bias._data import StudyData
+from dialens.analysis.bias._data import StudyData, only_models
 from dialens.analysis.bias._effects import effects
+from dialens.analysis.bias._judge_effects import JUDGE_EFFECTS, effects_over_items
 from dialens.analysis.bias._leanings import leanings
 from dialens.analysis.bias._paper import PaperTable, paper_tables, split_effects
 from dialens.analysis.bias._raters import FLAGS, RaterFlags, flag_raters, robustness
 from dialens.analysis.bias._response_biases import response_biases
 from dialens.analysis.bias._retest import FEW_ITEMS, retest
 from dialens.analysis.bias._scales import LOG, Note
-from dialens.analysis.judges import (
-    BESIDE,
-    JUDGES,
-    MODELS,
-    effects_beside,
-    judges_against_people,
-)
+from dialens.analysis.judges import BESIDE, JUDGES, MODELS
 from dialens.analysis.people import People, what_people_said
 from dialens.base import DialensError, one_thread
 from dialens.statistics.mixed import fit_mixed
@@ -43,7 +39,7 @@ VARIANCE = pl.Schema(
 """`low` and `high` are the interval of `share`."""
 
 _FEW_RATERS = 8
-_PEOPLE, _JUDGES = "people", "judges"
+_PEOPLE = "people"
 _LEVELS = ("system", "agent", "dialog", "turn")
 
 
@@ -69,7 +65,8 @@ class StudyAnalysis:
         people: What people said of the agents.
         retest: How far raters agree with themselves in later waves.
         judges: Language models held against people, a row a judge and quality.
-        beside: The design's effects on people and on language models, where both rated.
+        beside: The design's effects on people and on each language model, where both rated.
+        judge_effects: The design's effects on each language model.
         leanings: What tags, variants, length and place did to ratings and choices.
         equal_length: Differences between agents if their responses were equally long.
     """
@@ -92,6 +89,7 @@ class StudyAnalysis:
     retest: pl.DataFrame
     judges: pl.DataFrame
     beside: pl.DataFrame
+    judge_effects: pl.DataFrame
     leanings: pl.DataFrame
     equal_length: pl.DataFrame
 
@@ -147,6 +145,7 @@ class StudyAnalysis:
             },
             "judges": self.judges.to_dicts(),
             "people_and_judges": self.beside.to_dicts(),
+            "judge_effects": self.judge_effects.to_dicts(),
             "leanings": self.leanings.to_dicts(),
             "equal_length": self.equal_length.to_dicts(),
             "notes": [vars(note) for note in self.notes],
@@ -184,34 +183,51 @@ def analyse_study(
         [6, 6, 6, 6]
     """
     report = progress or (lambda _: None)
-    whole, (data, models) = data, _by_kind(data)
     with one_thread():
-        report("what people said")
-        people = what_people_said(
-            data.ratings,
-            smallest=smallest,
-            scales=scales,
-            lower=lower,
-            confidence=draws.confidence,
-        )
-        found = _analysed(data, people, draws, report)
-        if models is None and not _models(whole):
-            return found
+        if only_models(data.ratings):
+            found = _described(data.judges_as_raters(), smallest, scales, lower, draws, report)
+            return _with_judges(replace(found, effects=_of_models(data, found, draws)), data, draws)
+        models = _models(data)
+        if not models:
+            return _described(data, smallest, scales, lower, draws, report)
+        found = _described(data.without(models), smallest, scales, lower, draws, report)
         report("people and judges")
-        judges = judges_against_people(whole.ratings)
-        if models is None:
-            return replace(found, judges=judges)
-        beside = effects_beside(
-            found.effects, effects(models, draws=draws), confidence=draws.confidence
-        )
-        moved, equal = leanings(models, raters=_JUDGES, confidence=draws.confidence)
-        return replace(
-            found,
-            judges=judges,
-            beside=beside,
-            leanings=pl.concat([found.leanings, moved]),
-            equal_length=pl.concat([found.equal_length, equal]),
-        )
+        return _with_judges(found, data, draws)
+
+
+def _described(
+    data: StudyData,
+    smallest: float | Mapping[str, float] | None,
+    scales: Mapping[str, str] | None,
+    lower: Sequence[str],
+    draws: Resampling,
+    report: Callable[[str], None],
+) -> StudyAnalysis:
+    """Everything about one kind of raters."""
+    report("what people said")
+    people = what_people_said(
+        data.ratings, smallest=smallest, scales=scales, lower=lower, confidence=draws.confidence
+    )
+    return _analysed(data, people, draws, report)
+
+
+def _of_models(data: StudyData, found: StudyAnalysis, draws: Resampling) -> pl.DataFrame:
+    """Effects on models alone: a sample of models from five on, else these few, over items."""
+    if found.data.raters.height >= FEWEST_RATERS:
+        return found.effects
+    return effects_over_items(data, draws=draws)
+
+
+def _with_judges(found: StudyAnalysis, whole: StudyData, draws: Resampling) -> StudyAnalysis:
+    """The same with what language models did, each by itself and beside people."""
+    models, people = whole, {}
+    if not only_models(whole.ratings):
+        models = whole.without(found.data.raters["rater"].to_list())
+        kinds = ("effects", "leanings", "equal_length", "response_biases")
+        people = {name: getattr(found, name) for name in kinds}
+    tables = judge_tables(whole, models, draws, people)
+    notes = (*found.notes, *few_items(tables["judge_effects"]))
+    return replace(found, **tables, notes=tuple(dict.fromkeys(notes)))
 
 
 def _models(data: StudyData) -> list[str]:
@@ -220,15 +236,6 @@ def _models(data: StudyData) -> list[str]:
         return []
     machines = data.ratings.filter(pl.col("rater_kind").is_in(MODELS))
     return machines["rater"].unique(maintain_order=True).to_list()
-
-
-def _by_kind(data: StudyData) -> tuple[StudyData, StudyData | None]:
-    """What is analysed, and the models beside it: people and models where both rated."""
-    models = _models(data)
-    people = [rater for rater in data.raters["rater"] if rater not in set(models)]
-    if not models or not people:
-        return data, None
-    return data.without(models), data.without(people)
 
 
 def _analysed(
@@ -244,8 +251,7 @@ def _analysed(
     categories = category_agreement(data, draws=draws)
     report("response biases")
     others = response_biases(data, draws=draws)
-    who = _JUDGES if len(_models(data)) == data.raters.height else _PEOPLE
-    moved, equal = leanings(data, raters=who, confidence=draws.confidence)
+    moved, equal = leanings(data, raters=_PEOPLE, confidence=draws.confidence)
     flags = flag_raters(data)
     report("robustness")
     robust = robustness(data, flags, draws=draws)
@@ -277,6 +283,7 @@ def _analysed(
         again,
         JUDGES.to_frame(),
         BESIDE.to_frame(),
+        JUDGE_EFFECTS.to_frame(),
         moved,
         equal,
     )

@@ -17,6 +17,7 @@ from dialens.analysis.bias._scales import (
     scale_notes,
     share_a_scale,
 )
+from dialens.analysis.judges import MODELS, distinct_answers, one_rater_a_judge
 from dialens.analysis.people import name_choices
 from dialens.base import DialensError, counted
 from dialens.statistics import LABEL, rated_items
@@ -85,6 +86,17 @@ class StudyData:
     def points(self) -> "StudyData":
         """The same study without choices: ratings that each stand for themselves."""
         return replace(self, ratings=self.ratings.filter(~is_choice(self.ratings)))
+
+    def with_ratings(self, ratings: pl.DataFrame) -> "StudyData":
+        """The same study with other ratings, and the raters who gave them."""
+        there = pl.col("rater").is_in(ratings["rater"].unique().to_list())
+        return replace(self, ratings=ratings, raters=self.raters.filter(there))
+
+    def judges_as_raters(self) -> "StudyData":
+        """The same study of language models, each of them one rater (`one_rater_a_judge`)."""
+        table = distinct_answers(self.ratings, self.factors)
+        table = one_rater_a_judge(table, is_choice(table))
+        return replace(self, ratings=table, raters=_raters(table, self.answers))
 
     def levels(self, factor: str) -> list[str]:
         """The levels of a factor, the one that others are compared with first."""
@@ -220,12 +232,19 @@ def _usable(table: pl.DataFrame, notes: list[Note]) -> pl.DataFrame:
             "No rating has a rater and a number, so nothing can be analysed. Check the column "
             "`value`: words and empty cells do not count."
         )
-    if kept["rater"].n_unique() < 2:
+    if kept["rater"].n_unique() < 2 and not only_models(kept):
         raise DialensError(
             f"All ratings come from one rater ({kept['rater'][0]}): biases show between raters. "
             "Collect ratings from at least two, better twenty in each condition."
         )
     return kept
+
+
+def only_models(ratings: pl.DataFrame) -> bool:
+    """Whether all ratings are of language models, of which one may stand alone."""
+    if "rater_kind" not in ratings.columns:
+        return False
+    return bool(ratings["rater_kind"].is_in(MODELS).fill_null(value=False).all())
 
 
 def _timed(table: pl.DataFrame) -> pl.DataFrame:

@@ -1,4 +1,11 @@
-from ._against_people import JUDGES, MODELS, PEOPLE, judges_against_people, own_agreement
+from ._against_people import JUDGES, PEOPLE, judges_against_people, own_agreement
+from ._answers import (
+    MODELS,
+    asked_together,
+    distinct_answers,
+    one_rater_a_judge,
+    with_judge,
+)
 from ._beside import BESIDE, effects_beside
 from ._orders import order_shares, verdicts
 
@@ -7,9 +14,13 @@ __all__ = [
     "JUDGES",
     "MODELS",
     "PEOPLE",
+    "asked_together",
+    "distinct_answers",
     "effects_beside",
     "judges_against_people",
+    "one_rater_a_judge",
     "order_shares",
     "own_agreement",
     "verdicts",
+    "with_judge",
 ]

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import polars as pl
 
+from dialens.analysis.judges._answers import MODELS, distinct_answers, with_judge
 from dialens.analysis.judges._orders import order_shares, verdicts
 from dialens.analysis.validation import mean_ratings
 from dialens.base import DialensError, Estimate
@@ -24,7 +25,6 @@ from dialens.statistics.judges import (
 )
 
 PEOPLE = ("human", "person", "simulated")
-MODELS = ("llm",)
 
 JUDGES = pl.Schema(
     {
@@ -99,8 +99,7 @@ def judges_against_people(ratings: pl.DataFrame, *, epsilon: float = EPSILON) ->
     kind = pl.col("rater_kind").fill_null("human")
     people = ratings.filter(kind.is_in(PEOPLE), pl.col("value").is_not_null())
     machines = ratings.filter(kind.is_in(MODELS), pl.col("value").is_not_null())
-    judge = "judge" if "judge" in ratings.columns else "rater"
-    machines = machines.with_columns(pl.col(judge).fill_null(pl.col("rater")).alias("judge"))
+    machines = distinct_answers(with_judge(machines))
     rows = [
         _row(str(name), str(quality), part, people.filter(pl.col("quality") == quality), epsilon)
         for (name, quality), part in machines.sort("judge", "quality").group_by(
@@ -236,4 +235,4 @@ def _flips(machine: pl.DataFrame) -> Estimate:
     shown = verdicts(machine)
     if shown["order"].n_unique() != 2:
         return Estimate(reason="no pair was judged in both orders")
-    return order_shares(shown).flip_rate
+    return order_shares(shown.with_columns(rater=pl.lit("the judge"))).flip_rate

@@ -9,6 +9,7 @@ from dialens.analysis.bias import StudyAnalysis
 from dialens.base import counted, interval, listed, number, p_value
 from dialens.report._page import Block, Finding, Findings, Remark, Section, Text, folded
 from dialens.report._table import Table
+from dialens.report.bias._judge_effects import alone_table, judge_effect_findings
 
 _TOPIC = "judges"
 _ALL = "all"
@@ -28,19 +29,14 @@ def judge_remarks(analysis: StudyAnalysis) -> list[Remark]:
 
 
 def judge_findings(analysis: StudyAnalysis) -> Iterator[Finding]:
-    """What each judge's ratings are worth, then what the design did to judges and to people."""
+    """What each judge's ratings are worth, then what the design did to it and to people."""
     rows = analysis.judges
     if not rows.height:
         return
     names = rows["judge"].unique(maintain_order=True).to_list()
     for name in names[:_MOST_JUDGES]:
         yield from _worth(name, rows.filter(pl.col("judge") == name))
-    tested = analysis.beside.drop_nulls("difference")
-    together = _ALL in tested["quality"]
-    for row in tested.iter_rows(named=True):
-        main = row["effect"] in ("anchor", "anchor pull", "layout", "deadline", "anchoring index")
-        if main and (row["quality"] == _ALL or not together):
-            yield _effect(row)
+    yield from judge_effect_findings(analysis)
 
 
 def _worth(judge: str, rows: pl.DataFrame) -> Iterator[Finding]:
@@ -85,27 +81,6 @@ def _worth(judge: str, rows: pl.DataFrame) -> Iterator[Finding]:
         )
 
 
-def _effect(row: Mapping[str, Any]) -> Finding:
-    share = row["unit"] == "share"
-    on = "" if row["quality"] == _ALL else f" on {row['quality']}"
-    models, people = (number(row[name], percent=share) for name in ("models", "people"))
-    what = {"anchor pull": "The anchor’s pull"}.get(
-        row["effect"], f"The effect of the {row['effect']}"
-    )
-    claim = f"{what}{on} is {models} for language models and {people} for people"
-    if row["low"] is None:
-        return Finding(claim, row["reason"] or "no interval", clear=False, topic=_TOPIC)
-    unit = 100.0 if share else 1.0
-    bounds = interval(unit * row["low"], unit * row["high"], 0 if share else 1)
-    told = (
-        f"difference {number(row['difference'], percent=share)}, 95 % interval {bounds}"
-        f"{' %' if share else ''}; corrected p {p_value(row['p_adjusted'])}; over participants and "
-        "items for people, over items and repeats for models: few models are no sample of models"
-    )
-    clear = row["p_adjusted"] is not None and row["p_adjusted"] < 0.05
-    return Finding(claim, told, clear=clear, topic=_TOPIC)
-
-
 def judge_tables(analysis: StudyAnalysis) -> dict[str, Table]:
     """The tables of judges, where there are any."""
     made = []
@@ -113,6 +88,8 @@ def judge_tables(analysis: StudyAnalysis) -> dict[str, Table]:
         made.append(_judges(analysis.judges))
     if analysis.beside.height:
         made.append(_beside(analysis.beside))
+    elif analysis.judge_effects.height:
+        made.append(alone_table(analysis.judge_effects))
     return {table.key: table for table in made}
 
 
@@ -148,6 +125,7 @@ def _judges(data: pl.DataFrame) -> Table:
 def _beside(data: pl.DataFrame) -> Table:
     rows = [
         (
+            row["judge"],
             row["effect"],
             row["quality"],
             _value(row, "people"),
@@ -158,8 +136,14 @@ def _beside(data: pl.DataFrame) -> Table:
         )
         for row in data.iter_rows(named=True)
     ]
-    heads = ("Effect", "Quality", "People", "Models", "Models − people", "Corrected p", "Why not")
-    note = "95 % intervals; shares for the anchor’s pull, points otherwise."
+    heads = (
+        "Judge", "Effect", "Quality", "People", "Judge’s", "Judge − people", "Corrected p", "Why not",
+    )  # fmt: skip
+    note = (
+        "95 % intervals, of people over participants and items, of a judge over items with its "
+        "repeats averaged: one model is no sample of models. Shares for the anchor’s pull and for "
+        "choices, points otherwise."
+    )
     return Table("people_and_judges", "Effects on people and on judges", heads, rows, note, data)
 
 
@@ -179,7 +163,7 @@ def judge_section(analysis: StudyAnalysis, tables: Mapping[str, Table]) -> Itera
         "of people, never replace all of them: what it is worth is measured against theirs."
     )
     found = list(judge_findings(analysis))
-    keys = [key for key in ("judges", "people_and_judges") if key in tables]
+    keys = [key for key in ("judges", "people_and_judges", "judge_effects") if key in tables]
     blocks: list[Block] = [lead, *([Findings(found)] if found else [])]
     blocks += [folded(tables[key], open=key == "judges") for key in keys]
     yield Section("judges", "Judges", blocks)

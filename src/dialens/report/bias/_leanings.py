@@ -4,13 +4,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from dialens.analysis.bias import StudyAnalysis
-from dialens.base import interval, number, p_value
+from dialens.base import capitalised, interval, number, p_value
 from dialens.report._page import Finding
 from dialens.report._table import Table
 from dialens.report.bias._wording import bounds, is_clear, with_family
 
 _SHARE = "share"
-_JUDGES = "judges"
+_PEOPLE = "people"
 
 
 def leaning_findings(analysis: StudyAnalysis) -> Iterator[Finding]:
@@ -31,7 +31,9 @@ def leaning_findings(analysis: StudyAnalysis) -> Iterator[Finding]:
 
 
 def _who(row: Mapping[str, Any]) -> str:
-    return "Judges" if row["raters"] == _JUDGES else "People"
+    return (
+        capitalised(row["raters"]) if row["raters"].startswith((_PEOPLE, "all ")) else row["raters"]
+    )
 
 
 def _numbers(row: Mapping[str, Any]) -> str:
@@ -46,6 +48,7 @@ def _claim(row: Mapping[str, Any]) -> str:
         "tag": f"tagged “{level}” instead of “{other}”",
         "variant": f"in the form “{level}” instead of “{other}”",
         "length": "twice as long",
+        "position": "a place further down",
     }.get(row["bias"], "")
     on = row["quality"]
     if row["measure"] == _SHARE:
@@ -60,8 +63,9 @@ def _claim(row: Mapping[str, Any]) -> str:
 
 def _flips(row: Mapping[str, Any]) -> Finding:
     share = number(row["value"], percent=True)
+    whose = "their" if row["raters"] == _PEOPLE or row["raters"].startswith("all ") else "its"
     claim = (
-        f"{_who(row)} changed their verdict on {row['quality']} in {share} of pairs when the same "
+        f"{_who(row)} changed {whose} verdict on {row['quality']} in {share} of pairs when the same "
         "two came in the other order"
     )
     return Finding(claim, bounds(row, percent=True), topic="pushes")
