@@ -124,7 +124,8 @@ def alone_table(data: pl.DataFrame) -> Table:
         for row in data.iter_rows(named=True)
     ]
     heads = (
-        "Judge", "Effect", "Quality", "Estimate", "95 % interval", "Corrected p", "Items", "Why not",
+        "Judge", "Effect", "Quality", "Estimate", "95 % interval", "Corrected p", "Items",
+        "Why not",
     )  # fmt: skip
     note = (
         "Intervals are over items, with the repeats and prompts of a judge averaged: one model is "

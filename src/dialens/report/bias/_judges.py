@@ -137,7 +137,8 @@ def _beside(data: pl.DataFrame) -> Table:
         for row in data.iter_rows(named=True)
     ]
     heads = (
-        "Judge", "Effect", "Quality", "People", "Judge’s", "Judge − people", "Corrected p", "Why not",
+        "Judge", "Effect", "Quality", "People", "Judge’s", "Judge − people", "Corrected p",
+        "Why not",
     )  # fmt: skip
     note = (
         "95 % intervals, of people over participants and items, of a judge over items with its "

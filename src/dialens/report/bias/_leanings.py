@@ -65,8 +65,8 @@ def _flips(row: Mapping[str, Any]) -> Finding:
     share = number(row["value"], percent=True)
     whose = "their" if row["raters"] == _PEOPLE or row["raters"].startswith("all ") else "its"
     claim = (
-        f"{_who(row)} changed {whose} verdict on {row['quality']} in {share} of pairs when the same "
-        "two came in the other order"
+        f"{_who(row)} changed {whose} verdict on {row['quality']} in {share} of pairs when the "
+        "same two came in the other order"
     )
     return Finding(claim, bounds(row, percent=True), topic="pushes")
 
