@@ -3,9 +3,9 @@
 One simulated language model takes a small study in memory, every cell and several participations,
 beside simulated people: the same plan, the same screens, the same rows as `dialens study judge`
 and `dialens study simulate` would give, no database. Screens that read the same share one answer a
-repeat; at temperature 0 repeats are equal too. Each replication has other opinions of
-the items and other people. Printed are the share of 95 % intervals that hold what was put in, and the share of tests
-below .05 where nothing was.
+repeat; at temperature 0 repeats are equal too. Each replication has other opinions of the items and
+other people. Printed are the share of 95 % intervals that hold what was put in, and the share of
+tests below .05 where nothing was.
 
     python benchmarks/judge_effects.py [REPLICATIONS] [PEOPLE] [LINE]
 """
@@ -48,9 +48,10 @@ _MORE = {
 }  # fmt: skip
 
 
-def study(items: int, seed: int) -> Study:
+@cache
+def study(items: int) -> Study:
     """Two replies to each item, a number or none, a tag or none, two forms, both orders."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(items)
     entries = []
     for number in range(items):
         size = int(rng.integers(40, 160))
@@ -78,15 +79,16 @@ def study(items: int, seed: int) -> Study:
 
 
 @cache
-def _screens(made: Study, cell: str, seed: int) -> tuple[tuple[Any, Any, str], ...]:
+def _screens(items: int, cell: str, seed: int) -> tuple[tuple[Any, Any, str], ...]:
     """Rating screens as planned, as seen, and as a judge reads them."""
+    made = study(items)
     rated = [screen for screen in plan(made, cell, seed) if screen.kind == "rating"]
     return tuple((one, seen(one), render(seen(one), made.texts)) for one in rated)
 
 
 def _rows(made: Study, answer: Any, cell: str, seed: int) -> list[dict[str, Any]]:
     found = []
-    for screen, shown, text in _screens(made, cell, seed):
+    for screen, shown, text in _screens(len(made.items), cell, seed):
         who, ask = answer(text)
         reply = who.reply(shown)
         for one in screen.fields:
@@ -191,7 +193,7 @@ def main(replications: int, people: int, line: int) -> None:
         for items, repeats, cold in LINES[line - 1 : line] if line else LINES:
             held, clear, values = defaultdict(list), defaultdict(list), defaultdict(list)
             begun = time.perf_counter()
-            made = study(items, seed=items)
+            made = study(items)
             for number in range(replications):
                 worlds = {
                     who: World(made, Population(**plain, **planted[who]), seed=number)
