@@ -42,7 +42,9 @@ def judge_findings(analysis: StudyAnalysis) -> Iterator[Finding]:
 def _worth(judge: str, rows: pl.DataFrame) -> Iterator[Finding]:
     known = rows.drop_nulls("r")
     for row in known.iter_rows(named=True):
-        claim = f"{judge} goes with people on {row['quality']} by r = {number(row['r'], 2)}"
+        low = row["r_low"]
+        goes = "goes" if low is not None and low > 0 else "does not clearly go"
+        claim = f"{judge} {goes} with people on {row['quality']}: r = {number(row['r'], 2)}"
         told = [f"95 % interval {interval(row['r_low'], row['r_high'], 2)}, {row['n']:,} items"]
         if row["ceiling"] is not None:
             told.append(f"people’s own errors allow {number(row['ceiling'], 2)}")
@@ -55,21 +57,15 @@ def _worth(judge: str, rows: pl.DataFrame) -> Iterator[Finding]:
                 f"{verdict}: as near to the others as {number(row['winning_rate'], percent=True)} "
                 "of the people (alternative annotator test)"
             )
-        low = row["r_low"]
         yield Finding(claim, "; ".join(told), clear=low is not None and low > 0, topic=_TOPIC)
     again = rows.drop_nulls("test_retest")
-    if again.height:
-        parts = [
-            f"{row['quality']} {number(row['test_retest'], 2)} "
-            f"({interval(row['test_retest_low'], row['test_retest_high'], 2)})"
-            for row in again.iter_rows(named=True)
-        ]
-        yield Finding(
-            f"Asked again, {judge} agrees with itself",
-            f"ICC(2,1), 95 % interval: {listed(parts)}",
-            clear=True,
-            topic=_TOPIC,
-        )
+    steady = pl.col("test_retest_low") > 0
+    for part, verb in (
+        (again.filter(steady), "agrees"),
+        (again.filter(~steady.fill_null(value=False)), "does not clearly agree"),
+    ):
+        if part.height:
+            yield _again(judge, part, verb)
     for row in rows.drop_nulls("flip_rate").iter_rows(named=True):
         bounds = interval(100 * row["flip_rate_low"], 100 * row["flip_rate_high"], 0)
         yield Finding(
@@ -79,6 +75,17 @@ def _worth(judge: str, rows: pl.DataFrame) -> Iterator[Finding]:
             clear=True,
             topic=_TOPIC,
         )
+
+
+def _again(judge: str, rows: pl.DataFrame, verb: str) -> Finding:
+    parts = [
+        f"{row['quality']} {number(row['test_retest'], 2)} "
+        f"({interval(row['test_retest_low'], row['test_retest_high'], 2)})"
+        for row in rows.iter_rows(named=True)
+    ]
+    claim = f"Asked again, {judge} {verb} with itself"
+    told = f"ICC(2,1), 95 % interval: {listed(parts)}"
+    return Finding(claim, told, clear=verb == "agrees", topic=_TOPIC)
 
 
 def judge_tables(analysis: StudyAnalysis) -> dict[str, Table]:

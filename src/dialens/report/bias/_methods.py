@@ -4,7 +4,7 @@ import polars as pl
 
 from dialens.analysis.bias import UNFINISHED, StudyAnalysis, StudyData
 from dialens.base import capitalised, counted, listed
-from dialens.report.bias._remarks import rater_word
+from dialens.report.bias._remarks import all_models, rater_word
 from dialens.report.bias._wording import answers_counted
 
 CODEBOOK: dict[str, str] = {
@@ -88,6 +88,7 @@ def methods(analysis: StudyAnalysis) -> list[str]:
         _effects(analysis),
         _agreement(analysis),
         _retest(analysis),
+        _judges(analysis),
     )
     flagged = len(analysis.flags.any_flag)
     last = (
@@ -98,6 +99,22 @@ def methods(analysis: StudyAnalysis) -> list[str]:
         "effects."
     )
     return [part for part in (*parts, last, _over_careful(analysis)) if part]
+
+
+_OVER_ITEMS = (
+    "items compared with themselves, repeats and prompts of a model averaged, answers to one "
+    "request counted once, Student’s t on the jackknife over items"
+)
+
+
+def _judges(analysis: StudyAnalysis) -> str:
+    """How the numbers of single models came about."""
+    if not analysis.judge_effects.height or all_models(analysis.data):
+        return ""
+    return (
+        f"Effects on each language model have intervals over items ({_OVER_ITEMS}): one model is "
+        "no sample of models. Differences from people are tested with Welch’s t."
+    )
 
 
 def _retest(analysis: StudyAnalysis) -> str:
@@ -159,6 +176,12 @@ def _anchor_repeated(data: StudyData) -> bool:
 
 def _effects(analysis: StudyAnalysis) -> str:
     draws = analysis.draws
+    if all_models(analysis.data) and (analysis.effects["random"] == "item").any():
+        pulled = ", that of a pull after Fieller" if "anchor" in analysis.data.factors else ""
+        return (
+            f"Effects are those on these language models, with intervals over items ({_OVER_ITEMS}"
+            f"{pulled}): few models are no sample of models."
+        )
     effects = (
         "Effects are contrasts of a linear mixed model with crossed random effects of raters and "
         "items, and of their own response to factors that vary within them, fitted by restricted "

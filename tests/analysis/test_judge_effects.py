@@ -1,0 +1,221 @@
+"""Effects on one language model: over items, repeats averaged, an answer counted once."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats
+
+from dialens.analysis.bias import Resampling, analyse_study, study_data
+from dialens.analysis.judges import distinct_answers, judges_against_people, one_rater_a_judge
+from dialens.report.bias import write_study
+from dialens.statistics.judges import over_items
+
+FEW = Resampling(resamples=50)
+NONE = [4.0, 6.0, 5.0, 3.0, 7.0, 5.0, 4.0, 6.0, 5.0]
+SHOWN = [6.0, 7.0, 8.0, 4.0, 8.0, 9.0, 5.0, 8.0, 6.0]
+
+
+def judged(
+    repeats: int = 1, *, none: list[float] = NONE, shown: list[float] = SHOWN, asks: bool = True
+) -> list[dict[str, object]]:
+    """One model under both conditions, with the same answers in every repeat."""
+    return [
+        {
+            "rater": f"m#{repeat}", "rater_kind": "llm", "judge": "m", "repeat": repeat,
+            "dialog": f"d{at}", "agent": "a", "quality": "q", "order": at, "value": value,
+            "anchor": number, "factors": json.dumps({"anchor": level}), "condition": level,
+            "ask": f"{repeat}-{level}-{at}" if asks else None,
+        }
+        for repeat in range(1, repeats + 1)
+        for level, number, values in (("none", None, none), ("both", 10.0, shown))
+        for at, value in enumerate(values)
+    ]  # fmt: skip
+
+
+def people(raters: int = 12, pull: float = 0.1) -> list[dict[str, object]]:
+    rng = np.random.default_rng(3)
+    rows: list[dict[str, object]] = []
+    for rater in range(raters):
+        level = ("none", "both")[rater % 2]
+        for at, own in enumerate(NONE):
+            value = own + rng.normal(0, 1)
+            value += pull * (10 - value) if level == "both" else 0.0
+            rows.append(
+                {
+                    "rater": f"p{rater}", "rater_kind": "human", "dialog": f"d{at}", "agent": "a",
+                    "quality": "q", "order": at, "value": value, "condition": level,
+                    "anchor": 10.0 if level == "both" else None,
+                    "factors": json.dumps({"anchor": level}),
+                }
+            )  # fmt: skip
+    return rows
+
+
+def table(rows: list[dict[str, object]]) -> pl.DataFrame:
+    from dialens.corpus import RATINGS
+
+    more = {"judge": pl.String, "repeat": pl.Int64, "ask": pl.String}
+    return pl.DataFrame(rows, schema={**RATINGS, **more})
+
+
+def effect(rows: list[dict[str, object]], name: str = "anchor") -> dict[str, object]:
+    found = analyse_study(study_data(table(rows)), draws=FEW)
+    return found.judge_effects.filter(effect=name).row(0, named=True)
+
+
+def test_the_effect_on_one_judge_is_the_paired_t_test_of_its_items() -> None:
+    row = effect(judged())
+    wanted = stats.ttest_rel(SHOWN, NONE)
+    assert row["value"] == pytest.approx(np.mean(SHOWN) - np.mean(NONE))
+    interval = wanted.confidence_interval()
+    assert (row["low"], row["high"]) == pytest.approx((interval.low, interval.high))
+    assert row["p"] == pytest.approx(wanted.pvalue)
+    assert row["degrees"] == pytest.approx(8)
+
+
+@pytest.mark.parametrize("asks", [True, False])
+def test_equal_repeats_make_no_interval_narrower(asks: bool) -> None:
+    once, often = effect(judged(1)), effect(judged(6, asks=asks))
+    for name in ("value", "low", "high", "p", "degrees"):
+        assert often[name] == pytest.approx(once[name])
+
+
+def test_the_pull_is_fiellers_ratio_over_items() -> None:
+    row = effect(judged(), "anchor pull")
+    # The set of all θ for which shown − none − θ (10 − none) could have mean 0, item by item.
+    none, shown = np.array(NONE), np.array(SHOWN)
+    assert row["value"] == pytest.approx((shown - none).sum() / (10 - none).sum())
+    for end in (row["low"], row["high"]):
+        p = stats.ttest_1samp(shown - none - end * (10 - none), 0.0).pvalue
+        assert p == pytest.approx(0.05, abs=1e-6)
+
+
+def test_items_of_one_request_are_left_out_together() -> None:
+    x, y = [0.0, 1.0] * 6, np.array([1.0, 2, 2, 5, 3, 3, 1, 4, 2, 2, 4, 9])
+    items, clusters = np.repeat(np.arange(6), 2), np.repeat(np.arange(3), 4)
+    found = over_items(y, {"x": x}, items, clusters).effect("x")
+    sums = (y[1::2] - y[::2]).reshape(3, 2).mean(axis=1)  # equal clusters: a t test of their means
+    interval = stats.ttest_1samp(sums, 0.0).confidence_interval()
+    assert (found.low, found.high) == pytest.approx((interval.low, interval.high))
+    assert found.n == 3
+
+
+def test_conditions_with_items_of_their_own_are_compared_between_items() -> None:
+    a, b = [1.0, 4, 2, 6, 3], [5.0, 9, 4, 8, 7]
+    made = over_items([*a, *b], {"x": [0.0] * 5 + [1.0] * 5}, range(10), within=False)
+    found = made.effect("x")
+    assert found.value == pytest.approx(np.mean(b) - np.mean(a))
+    welch = stats.ttest_ind(b, a, equal_var=False).confidence_interval()
+    assert found.low == pytest.approx(welch.low, abs=0.25)
+    assert found.low < welch.low  # a little wider
+    inside = over_items([*a, *b], {"x": [0.0] * 5 + [1.0] * 5}, range(10)).effect("x")
+    assert inside.value is None
+    assert inside.reason is not None
+
+
+def test_conditions_that_read_the_same_cannot_differ() -> None:
+    rows = judged(2, shown=NONE)
+    for row in rows:
+        row["ask"] = f"{row['repeat']}-{row['dialog']}"
+    row = effect(rows)
+    assert row["value"] is None
+    assert "read the same in both conditions" in str(row["reason"])
+
+
+def test_a_judge_with_one_answer_to_everything_has_no_test() -> None:
+    row = effect(judged(3, none=[5.0] * 9, shown=[5.0] * 9))
+    assert (row["value"], row["low"], row["p"]) == (None, None, None)
+    assert "no variance, and no test" in str(row["reason"])
+    row = effect(judged(3, none=[5.0] * 9, shown=[7.0] * 9))  # moved, every time by two points
+    assert row["value"] == pytest.approx(2.0)
+    assert (row["low"], row["p"]) == (None, None)
+    assert row["reason"] == "no interval: the effect is the same for every item"
+
+
+def test_the_same_answer_in_several_cells_is_one_answer() -> None:
+    """Test–retest by hand: five items that read the same in both cells are five, not ten."""
+    first, second = [1.0, 2, 3, 4, 6], [2.0, 2, 4, 5, 5]
+    rows = [
+        {
+            "item": f"i{at}", "rater": f"m#{repeat}", "rater_kind": "llm", "judge": "m",
+            "quality": "q", "repeat": repeat, "condition": cell, "value": values[at],
+            "ask": f"{repeat}-{at}",
+        }
+        for repeat, values in ((1, first), (2, second))
+        for cell in ("a", "b")
+        for at in range(5)
+    ]  # fmt: skip
+    twice = pl.DataFrame(rows)
+    once = twice.filter(condition="a")
+    columns = ["test_retest", "test_retest_low", "test_retest_high"]
+    found, wanted = (judges_against_people(one).select(columns).row(0) for one in (twice, once))
+    assert found == pytest.approx(wanted)
+    assert distinct_answers(twice).height == 10
+    assert distinct_answers(twice, ["condition"]).height == 20
+
+
+def test_flips_of_repeats_are_flips_of_items() -> None:
+    """Eight items, three equal repeats: the interval is that of eight, not of 24."""
+
+    def rows(repeats: int) -> pl.DataFrame:
+        made = [
+            {
+                "item": f"i{at}", "pair": f"i{at}", "rater": f"m#{repeat}", "rater_kind": "llm",
+                "judge": "m", "quality": "q", "repeat": repeat, "screen": f"s{at}-{order}",
+                "order_shown": order, "place": 1 if at < 2 else order, "value": 1.0,
+                "ask": f"{repeat}-{at}-{order}",
+            }
+            for repeat in range(1, repeats + 1)
+            for at in range(8)
+            for order in (1, 2)
+        ]  # fmt: skip
+        return pl.DataFrame(made)
+
+    one, three = (judges_against_people(rows(n)).row(0, named=True) for n in (1, 3))
+    assert one["flip_rate"] == three["flip_rate"] == 0.25
+    wilson = stats.binomtest(2, 8).proportion_ci(method="wilson")
+    assert (one["flip_rate_low"], one["flip_rate_high"]) == pytest.approx((wilson.low, wilson.high))
+    assert three["flip_rate_high"] - three["flip_rate_low"] > 0.9 * (wilson.high - wilson.low)
+
+
+def test_people_stand_beside_each_judge(tmp_path: Path) -> None:
+    rows = [*people(), *judged(2)]
+    found = analyse_study(study_data(table(rows)), draws=FEW)
+    pull = found.beside.filter(effect="anchor pull").row(0, named=True)
+    own = found.judge_effects.filter(effect="anchor pull").row(0, named=True)
+    assert pull["judge"] == "m"
+    assert pull["models"] == pytest.approx(own["value"])
+    assert pull["difference"] == pytest.approx(own["value"] - pull["people"])
+    assert pull["low"] < pull["difference"] < pull["high"]
+    write_study(found, tmp_path, title="Both")
+    told = (tmp_path / "report.html").read_text("utf-8")
+    assert "one model is no sample of models" in told
+    assert "for m and" in told
+
+
+@pytest.mark.parametrize("repeats", [1, 3])
+def test_one_judge_alone_is_analysed(repeats: int, tmp_path: Path) -> None:
+    found = analyse_study(study_data(table(judged(repeats))), draws=FEW)
+    assert found.data.raters["rater"].to_list() == ["m"]
+    anchor = found.effects.filter(effect="anchor").row(0, named=True)
+    assert anchor["p_adjusted"] < 0.05
+    summary = write_study(found, tmp_path, title="Alone")
+    told = (tmp_path / "report.html").read_text("utf-8")
+    assert "fewer than 5 participants" not in " ".join(line for line in [summary.answer])
+    assert "1 language model took this study, and no person was asked" in told
+
+
+def test_a_judge_is_one_rater_with_the_choice_it_made_most_often() -> None:
+    rows = [
+        {"rater": f"m#{k}", "judge": "m", "item": side, "screen": "s", "quality": "q", "value": v}
+        for k, winner in enumerate("aab")
+        for side in "ab"
+        for v in [float(side == winner)]
+    ]
+    made = one_rater_a_judge(pl.DataFrame(rows), pl.Series([True] * 6))
+    assert dict(made.select("item", "value").iter_rows()) == {"a": 1.0, "b": 0.0}
+    tied = pl.DataFrame(rows[:2] + rows[4:])
+    assert one_rater_a_judge(tied, pl.Series([True] * 4)).height == 0
