@@ -250,7 +250,14 @@ def only_models(ratings: pl.DataFrame) -> bool:
 def _timed(table: pl.DataFrame) -> pl.DataFrame:
     active = pl.col("active_ms") / 1000
     between = (pl.col("answered_at") - pl.col("shown_at")).dt.total_milliseconds() / 1000
-    return table.with_columns(seconds=pl.coalesce(active, between))
+    return table.with_columns(seconds=pl.when(_reads(table)).then(pl.coalesce(active, between)))
+
+
+def _reads(table: pl.DataFrame) -> pl.Expr:
+    """Who takes time to read: how long a model computes says nothing."""
+    if "rater_kind" not in table.columns:
+        return pl.lit(value=True)
+    return ~pl.col("rater_kind").is_in(MODELS).fill_null(value=False)
 
 
 def _lopsided(table: pl.DataFrame, notes: list[Note]) -> None:
@@ -289,7 +296,7 @@ def _raters(table: pl.DataFrame, answers: pl.DataFrame) -> pl.DataFrame:
             active=pl.when(pl.col("active_ms").is_not_null().all())
             .then(pl.col("active_ms").sum() / 60_000)
             .first(),
-            whole=whole / 60_000,
+            whole=pl.when(_reads(table).first()).then(whole / 60_000),
         )
         .with_columns(minutes=pl.coalesce("active", "whole"))
         .drop("active", "whole")

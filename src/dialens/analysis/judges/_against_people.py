@@ -31,6 +31,7 @@ JUDGES = pl.Schema(
         "judge": pl.String,
         "quality": pl.String,
         "n": pl.Int64,
+        "distinct": pl.Int64,
         "r": pl.Float64,
         "r_low": pl.Float64,
         "r_high": pl.Float64,
@@ -49,7 +50,8 @@ JUDGES = pl.Schema(
         "reason": pl.String,
     }
 )
-"""A row a judge and quality; `ceiling` is the correlation with people's means that people's own
+"""A row a judge and quality; `distinct` is how many different ratings it gave (one: no variance,
+and nothing to test), `ceiling` is the correlation with people's means that people's own
 errors allow, `saving_most` the share of human ratings saved if the judge rated without end."""
 
 _FEWEST = 4
@@ -115,7 +117,7 @@ def _row(
     row = _Row({"judge": judge, "quality": quality})
     by_judge = machine.group_by("item", maintain_order=True).agg(pl.col("value").mean())
     both = by_judge.join(people.select("item").unique(), on="item", how="semi")
-    row.values["n"] = both.height
+    row.values |= {"n": both.height, "distinct": machine["value"].n_unique()}
     _beside(row, people, machine, by_judge)
     _standing_in(row, people, by_judge, machine, epsilon)
     row.put_estimate("test_retest", own_agreement(machine))

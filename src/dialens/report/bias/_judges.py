@@ -14,6 +14,7 @@ from dialens.report.bias._judge_effects import alone_table, judge_effect_finding
 _TOPIC = "judges"
 _ALL = "all"
 _MOST_JUDGES = 6
+_EQUAL = 1 - 1e-9
 
 
 def judge_remarks(analysis: StudyAnalysis) -> list[Remark]:
@@ -40,11 +41,17 @@ def judge_findings(analysis: StudyAnalysis) -> Iterator[Finding]:
 
 
 def _worth(judge: str, rows: pl.DataFrame) -> Iterator[Finding]:
+    flat = rows.filter(pl.col("distinct") == 1)["quality"].to_list()
+    if flat:
+        claim = f"{judge} gave everything the same rating on {listed(flat)}"
+        yield Finding(claim, "there is no variance, and no test", clear=False, topic=_TOPIC)
     known = rows.drop_nulls("r")
     for row in known.iter_rows(named=True):
-        low = row["r_low"]
-        goes = "goes" if low is not None and low > 0 else "does not clearly go"
-        claim = f"{judge} {goes} with people on {row['quality']}: r = {number(row['r'], 2)}"
+        low, high = row["r_low"], row["r_high"]
+        goes = "does not clearly go with"
+        if low is not None and high is not None:
+            goes = "goes with" if low > 0 else "goes against" if high < 0 else goes
+        claim = f"{judge} {goes} people on {row['quality']}: r = {number(row['r'], 2)}"
         told = [f"95 % interval {interval(row['r_low'], row['r_high'], 2)}, {row['n']:,} items"]
         if row["ceiling"] is not None:
             told.append(f"people’s own errors allow {number(row['ceiling'], 2)}")
@@ -58,14 +65,7 @@ def _worth(judge: str, rows: pl.DataFrame) -> Iterator[Finding]:
                 "of the people (alternative annotator test)"
             )
         yield Finding(claim, "; ".join(told), clear=low is not None and low > 0, topic=_TOPIC)
-    again = rows.drop_nulls("test_retest")
-    steady = pl.col("test_retest_low") > 0
-    for part, verb in (
-        (again.filter(steady), "agrees"),
-        (again.filter(~steady.fill_null(value=False)), "does not clearly agree"),
-    ):
-        if part.height:
-            yield _again(judge, part, verb)
+    yield from _again(judge, rows.drop_nulls("test_retest"))
     for row in rows.drop_nulls("flip_rate").iter_rows(named=True):
         bounds = interval(100 * row["flip_rate_low"], 100 * row["flip_rate_high"], 0)
         yield Finding(
@@ -77,15 +77,29 @@ def _worth(judge: str, rows: pl.DataFrame) -> Iterator[Finding]:
         )
 
 
-def _again(judge: str, rows: pl.DataFrame, verb: str) -> Finding:
-    parts = [
-        f"{row['quality']} {number(row['test_retest'], 2)} "
-        f"({interval(row['test_retest_low'], row['test_retest_high'], 2)})"
-        for row in rows.iter_rows(named=True)
-    ]
-    claim = f"Asked again, {judge} {verb} with itself"
-    told = f"ICC(2,1), 95 % interval: {listed(parts)}"
-    return Finding(claim, told, clear=verb == "agrees", topic=_TOPIC)
+def _again(judge: str, rows: pl.DataFrame) -> Iterator[Finding]:
+    """Whether a judge says the same when it is asked again."""
+    same = rows.filter(pl.col("test_retest") > _EQUAL)["quality"].to_list()
+    if same:
+        claim = f"Asked again, {judge} gave the same answers on {listed(same)}"
+        told = "repeats that are equal count once"
+        yield Finding(claim, told, clear=True, topic=_TOPIC)
+    steady = (pl.col("test_retest_low") > 0).fill_null(value=False)
+    rest = rows.filter(pl.col("test_retest") <= _EQUAL)
+    for part, verb in (
+        (rest.filter(steady), "agrees"),
+        (rest.filter(~steady), "does not clearly agree"),
+    ):
+        if not part.height:
+            continue
+        parts = [
+            f"{row['quality']} {number(row['test_retest'], 2)} "
+            f"({interval(row['test_retest_low'], row['test_retest_high'], 2)})"
+            for row in part.iter_rows(named=True)
+        ]
+        claim = f"Asked again, {judge} {verb} with itself"
+        told = f"ICC(2,1), 95 % interval: {listed(parts)}"
+        yield Finding(claim, told, clear=verb == "agrees", topic=_TOPIC)
 
 
 def judge_tables(analysis: StudyAnalysis) -> dict[str, Table]:
@@ -126,7 +140,8 @@ def _judges(data: pl.DataFrame) -> Table:
         "of a prediction-powered mean. Winning rate: alternative annotator test (Calderon et al. "
         "2025). Test–retest: ICC(2,1) over repeats. Flips: pairs judged otherwise when swapped."
     )
-    return Table("judges", "Judges beside people", heads, rows, note, data)
+    title = "Judges beside people" if (data["n"] > 0).any() else "Judges"
+    return Table("judges", title, heads, rows, note, data)
 
 
 def _beside(data: pl.DataFrame) -> Table:

@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from dialens.analysis.bias import UNFINISHED, StudyAnalysis, StudyData
+from dialens.analysis.bias import FEWEST_RATERS, UNFINISHED, StudyAnalysis, StudyData
 from dialens.base import capitalised, counted, listed
 from dialens.report.bias._remarks import all_models, rater_word
 from dialens.report.bias._wording import answers_counted
@@ -94,10 +94,15 @@ def methods(analysis: StudyAnalysis) -> list[str]:
     last = (
         "P-values were corrected within each table (differences between agents, effects, "
         "differences of agreement, groups of raters, other biases) after Benjamini and Hochberg "
-        "(1995); the size of the family stands beside every corrected p. No rater was removed; "
-        f"{flagged} with unusual answering behaviour were left out in a separate view of the main "
-        "effects."
+        "(1995); the size of the family stands beside every corrected p. No rater was removed"
     )
+    if flagged:
+        were = "was" if flagged == 1 else "were"
+        last += (
+            f"; {flagged} with unusual answering behaviour {were} left out in a separate view of "
+            "the main effects"
+        )
+    last += "."
     return [part for part in (*parts, last, _over_careful(analysis)) if part]
 
 
@@ -176,7 +181,9 @@ def _anchor_repeated(data: StudyData) -> bool:
 
 def _effects(analysis: StudyAnalysis) -> str:
     draws = analysis.draws
-    if all_models(analysis.data) and (analysis.effects["random"] == "item").any():
+    if all_models(analysis.data) and analysis.data.raters.height < FEWEST_RATERS:
+        if not analysis.data.factors:
+            return ""
         pulled = ", that of a pull after Fieller" if "anchor" in analysis.data.factors else ""
         return (
             f"Effects are those on these language models, with intervals over items ({_OVER_ITEMS}"
@@ -203,7 +210,7 @@ def _effects(analysis: StudyAnalysis) -> str:
 
 
 def _agreement(analysis: StudyAnalysis) -> str:
-    if not analysis.table("table5").height:
+    if not analysis.table("table5").height or analysis.data.raters.height < 2:
         return _scale(analysis.data)
     return (
         f"{_scale(analysis.data)}Agreement is the intraclass correlation ICC(2,k) with missing "
