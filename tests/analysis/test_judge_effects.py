@@ -219,3 +219,40 @@ def test_a_judge_is_one_rater_with_the_choice_it_made_most_often() -> None:
     assert dict(made.select("item", "value").iter_rows()) == {"a": 1.0, "b": 0.0}
     tied = pl.DataFrame(rows[:2] + rows[4:])
     assert one_rater_a_judge(tied, pl.Series([True] * 4)).height == 0
+
+
+def test_a_judge_of_one_number_is_told_and_compared_with_nobody(tmp_path: Path) -> None:
+    rows = [*people(), *judged(3, none=[5.0] * 9, shown=[5.0] * 9)]
+    found = analyse_study(study_data(table(rows)), draws=FEW)
+    both = found.beside.filter(effect="anchor").row(0, named=True)
+    assert both["people"] is not None
+    assert (both["models"], both["difference"], both["p"]) == (None, None, None)
+    write_study(found, tmp_path, title="Flat")
+    content = json.loads((tmp_path / "analysis.json").read_text("utf-8"))
+    (told,) = (f["claim"] for f in content["findings"] if "gave everything the same" in f["claim"])
+    assert told == "m gave everything the same rating on q"
+    assert not any("for m and" in f["claim"] for f in content["findings"])
+
+
+def test_how_long_a_model_computes_is_no_time_of_reading() -> None:
+    from datetime import UTC, datetime
+
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    rows = [row | {"shown_at": now, "answered_at": now} for row in [*people(6), *judged(2)]]
+    data = study_data(table(rows))
+    models = data.ratings.filter(pl.col("rater_kind") == "llm")
+    assert models["seconds"].null_count() == models.height
+    assert data.ratings.filter(pl.col("rater_kind") == "human")["seconds"].null_count() == 0
+    alone = analyse_study(study_data(table(rows[6 * 9 :])), draws=FEW)
+    assert not alone.flags.any_flag
+
+
+def test_a_judge_that_always_takes_the_first_has_an_interval_below_one() -> None:
+    from dialens.statistics.judges import both_orders
+
+    rows = [(f"p{n}", order, 1) for n in range(8) for order in (1, 2)]
+    first = both_orders(pl.DataFrame(rows, ["pair", "order", "place"], orient="row")).first
+    wilson = stats.binomtest(8, 8).proportion_ci(method="wilson")
+    assert first.value == 1.0
+    assert first.high == 1.0
+    assert first.low == pytest.approx((1 + wilson.low) / 2)  # one half if half of them turned

@@ -210,7 +210,9 @@ def _effects(analysis: StudyAnalysis) -> str:
 
 
 def _agreement(analysis: StudyAnalysis) -> str:
-    if not analysis.table("table5").height or analysis.data.raters.height < 2:
+    if analysis.data.raters.height < 2:
+        return ""
+    if not analysis.table("table5").height:
         return _scale(analysis.data)
     return (
         f"{_scale(analysis.data)}Agreement is the intraclass correlation ICC(2,k) with missing "
