@@ -199,6 +199,25 @@ def _factors(ratings: pl.DataFrame) -> pl.DataFrame:
     return table
 
 
+def by_number(data: StudyData) -> tuple[StudyData, list[str]]:
+    """The study with a column for the number shown as a level, and that column's name, if any.
+
+    One rater may see the same item with several numbers, and each is another condition. Where
+    qualities have numbers of their own, the level that the study file names tells them apart.
+    """
+    table = data.ratings
+    levels = _from_json(table, "anchor_value")
+    if levels is None:
+        shown = table.group_by("quality").agg(pl.col("anchor_value").drop_nulls().unique().sort())
+        if shown["anchor_value"].n_unique() > 1:
+            return data, []
+        levels = table["anchor_value"].cast(pl.String)
+    return replace(data, ratings=table.with_columns(levels.fill_null(NONE).alias(LEVEL))), [LEVEL]
+
+
+LEVEL = "number_level"
+
+
 def _from_json(ratings: pl.DataFrame, key: str) -> pl.Series | None:
     if "factors" not in ratings.columns:
         return None

@@ -12,7 +12,7 @@ import polars as pl
 
 from dialens.analysis.bias._cells import USUAL, CellMeans, Resampling
 from dialens.analysis.bias._contrasts import Contrast, anchor_contrast, contrasts
-from dialens.analysis.bias._data import StudyData
+from dialens.analysis.bias._data import StudyData, by_number
 from dialens.analysis.bias._scope_model import ALL, Scope, ScopeModel, scopes
 from dialens.analysis.people import no_variance
 from dialens.base import DialensError, Estimate
@@ -192,8 +192,9 @@ def _anchoring_index(
     """
     if data.ratings["anchor_value"].drop_nulls().n_unique() < 2:
         return
+    data, level = by_number(data)
     for scope in wanted:
-        table = scope.table(data, ["anchor"]).drop_nulls("anchor_value")
+        table = scope.table(data, ["anchor", *level]).drop_nulls("anchor_value")
         shown = table.group_by("rater").agg(pl.col("anchor_value").n_unique())["anchor_value"]
         raters = "anchor_value | rater" if (shown > 1).any() else "rater"
         terms = [raters, "item"]

@@ -12,7 +12,7 @@ import polars as pl
 
 from dialens.analysis.bias._cells import FEWEST_RATERS, USUAL, Resampling
 from dialens.analysis.bias._contrasts import Contrast, anchor_contrast, contrasts
-from dialens.analysis.bias._data import StudyData
+from dialens.analysis.bias._data import StudyData, by_number
 from dialens.analysis.bias._effects import (
     EFFECTS,
     INDEX,
@@ -70,7 +70,8 @@ def effects_over_items(data: StudyData, *, draws: Resampling = USUAL) -> pl.Data
     data = data.points()
     if not data.ratings.height:
         return EFFECTS.to_frame()
-    data = data.with_ratings(distinct_answers(data.ratings, data.factors))
+    numbered, level = by_number(data)
+    data = data.with_ratings(distinct_answers(numbered.ratings, [*data.factors, *level]))
     rows: list[dict[str, object]] = []
     wanted = scopes(data)
     if data.factors:
@@ -227,8 +228,9 @@ def _index(data: StudyData, wanted: list[Scope], confidence: float) -> Iterator[
     """How far ratings follow the number shown, where several were."""
     if data.ratings["anchor_value"].drop_nulls().n_unique() < 2:
         return
+    data, level = by_number(data)
     for scope in wanted:
-        rows = scope.table(data, ["anchor_value"]).drop_nulls("anchor_value")
+        rows = scope.table(data, ["anchor", *level]).drop_nulls("anchor_value")
         table = (
             rows.group_by("item", "anchor_value", maintain_order=True)
             .agg(pl.col("value").mean())
