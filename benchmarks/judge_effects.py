@@ -8,6 +8,8 @@ other people. Printed are the share of 95 % intervals that hold what was put in,
 tests below .05 where nothing was.
 
     python benchmarks/judge_effects.py [REPLICATIONS] [PEOPLE] [LINE]
+
+Without people (0), which take most of the time, only the judge's own numbers are printed.
 """
 
 import hashlib
@@ -134,11 +136,13 @@ def analysed(rows: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
     data = study_data(table.with_columns(levels.struct.unnest()))
     models = data.without([name for name in data.raters["rater"] if name.startswith("p")])
     people = data.without([name for name in data.raters["rater"] if name.startswith("m")])
-    moved, equal = leanings(people)
-    known = {
-        "effects": effects(people), "leanings": moved, "equal_length": equal,
-        "response_biases": response_biases(people),
-    }  # fmt: skip
+    known = {}
+    if people.raters.height:
+        moved, equal = leanings(people)
+        known = {
+            "effects": effects(people), "leanings": moved, "equal_length": equal,
+            "response_biases": response_biases(people),
+        }  # fmt: skip
     found = judge_tables(data, models, Resampling(), known)
     own = {row["effect"]: row for row in found["judge_effects"].iter_rows(named=True)}
     own |= {
@@ -147,7 +151,7 @@ def analysed(rows: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
     }
     gaps = {
         row["effect"]: row | {"value": row["difference"]}
-        for row in found["beside"].iter_rows(named=True)
+        for row in (found["beside"].iter_rows(named=True) if known else ())
     }
     return {f"{name}, judge": own[name] for name in NAMES} | {
         f"{name}, judge − people": gaps[name] for name in NAMES if name in gaps

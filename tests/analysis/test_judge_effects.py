@@ -256,3 +256,61 @@ def test_a_judge_that_always_takes_the_first_has_an_interval_below_one() -> None
     assert first.value == 1.0
     assert first.high == 1.0
     assert first.low == pytest.approx((1 + wilson.low) / 2)  # one half if half of them turned
+
+
+def test_both_sides_of_a_choice_are_one_item() -> None:
+    """Six pairs judged by a model and two people: six observations, not twelve."""
+    rng = np.random.default_rng(4)
+    rows = []
+    for who, kind in (("m", "llm"), ("a", "human"), ("b", "human")):
+        for at in range(6):
+            first = float(rng.random() < 0.5)
+            for agent, value in (("x", first), ("y", 1 - first)):
+                rows.append(
+                    {
+                        "item": f"{agent} / d{at}", "dialog": f"d{at}", "agent": agent,
+                        "rater": who, "rater_kind": kind, "quality": "q", "value": value,
+                        "scale": '{"kind": "pairwise"}',
+                    }
+                )  # fmt: skip
+    ratings = pl.DataFrame(rows)
+    row = judges_against_people(ratings).row(0, named=True)
+    assert row["n"] == 6
+    part = ratings.filter(agent="x")
+    judge = part.filter(rater="m").sort("item")["value"]
+    mean = part.filter(rater_kind="human").group_by("item").agg(pl.col("value").mean())
+    wanted = np.corrcoef(judge, mean.sort("item")["value"])[0, 1]
+    assert row["r"] == pytest.approx(wanted)
+
+
+def test_a_judge_that_answers_one_condition_only_is_told(tmp_path: Path) -> None:
+    rows = [*people(), *(row for row in judged() if row["condition"] == "none")]
+    found = analyse_study(study_data(table(rows)), draws=FEW)
+    row = found.judge_effects.row(0, named=True)
+    assert row["value"] is None
+    assert row["reason"] == "of anchor it answered under “none” only"
+    write_study(found, tmp_path, title="One cell")
+    told = (tmp_path / "report.html").read_text("utf-8")
+    assert "No effect of the design on m can be told" in told
+
+
+def test_the_numbers_of_an_index_have_one_unit(tmp_path: Path) -> None:
+    rows = []
+    for rater in range(8):
+        rng = np.random.default_rng(rater)
+        for at in range(8):
+            number = (20.0, 60.0)[(rater + at) % 2]
+            value = 40 + 0.3 * number + rng.normal(0, 1)
+            rows.append(
+                {
+                    "rater": f"p{rater}", "dialog": f"d{at}", "agent": "a", "quality": "q",
+                    "value": value, "anchor": number, "order": at,
+                }
+            )  # fmt: skip
+    found = analyse_study(study_data(table(rows)), draws=FEW)
+    index = found.effects.filter(effect="anchoring index").row(0, named=True)
+    write_study(found, tmp_path, title="Index")
+    content = json.loads((tmp_path / "analysis.json").read_text("utf-8"))
+    (told,) = (f for f in content["findings"] if "For every 10 points" in f["claim"])
+    assert told["claim"].endswith(f"moved {10 * index['value']:.1f}")
+    assert f"{10 * index['low']:.1f} to {10 * index['high']:.1f}" in told["numbers"]

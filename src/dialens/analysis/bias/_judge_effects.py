@@ -82,9 +82,23 @@ def effects_over_items(data: StudyData, *, draws: Resampling = USUAL) -> pl.Data
             rows += model.pull(data)
         if wanted[0].name == ALL:
             rows += _between_qualities(data, cells, draws.confidence)
+        rows += _unanswered(data, wanted)
     first = wanted[:1] if wanted[0].name == ALL else wanted
     rows += _index(data, first, draws.confidence)
     return corrected(pl.DataFrame(rows, schema=EFFECTS))
+
+
+def _unanswered(data: StudyData, wanted: list[Scope]) -> Iterator[dict[str, object]]:
+    """Factors of the study of which the judge answered one level only."""
+    for factor in data.factors:
+        seen = data.levels(factor)
+        if len(seen) < 2:
+            why = Estimate(reason=f"of {factor} it answered under “{''.join(seen)}” only")
+            for scope in wanted:
+                yield _row(factor, f"the effect of {factor}", scope.name, why, "points", None) | {
+                    "n_raters": data.raters.height,
+                    "n_items": data.ratings["item"].n_unique(),
+                }
 
 
 class _Model:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import polars as pl
 
-from dialens.analysis.judges._answers import MODELS, distinct_answers, with_judge
+from dialens.analysis.judges._answers import MODELS, distinct_answers, one_side, with_judge
 from dialens.analysis.judges._orders import order_shares, verdicts
 from dialens.analysis.validation import mean_ratings
 from dialens.base import DialensError, Estimate
@@ -115,13 +115,14 @@ def _row(
     judge: str, quality: str, machine: pl.DataFrame, people: pl.DataFrame, epsilon: float
 ) -> dict[str, object]:
     row = _Row({"judge": judge, "quality": quality})
+    row.put_estimate("flip_rate", _flips(machine))
+    people, machine = one_side(people), one_side(machine)
     by_judge = machine.group_by("item", maintain_order=True).agg(pl.col("value").mean())
     both = by_judge.join(people.select("item").unique(), on="item", how="semi")
     row.values |= {"n": both.height, "distinct": machine["value"].n_unique()}
     _beside(row, people, machine, by_judge)
     _standing_in(row, people, by_judge, machine, epsilon)
     row.put_estimate("test_retest", own_agreement(machine))
-    row.put_estimate("flip_rate", _flips(machine))
     whys: dict[str, list[str]] = {}
     for name, why in row.reasons.items():
         whys.setdefault(why, []).append(name)

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from dialens.analysis.people import choice_kinds
+
 MODELS = ("llm",)
 """Kinds of raters that are language models."""
 
@@ -40,6 +42,28 @@ def distinct_answers(ratings: pl.DataFrame, apart: Sequence[str] = ()) -> pl.Dat
     keys = [name for name in dict.fromkeys((*_SAME, *apart)) if name in ratings.columns]
     first = pl.struct(keys).is_first_distinct() | pl.col("ask").is_null()
     return ratings.filter(first)
+
+
+def one_side(ratings: pl.DataFrame) -> pl.DataFrame:
+    """Of choices between two, the rows of one of them: what one won, the other lost.
+
+    Args:
+        ratings: Perhaps with `dialog` and `agent`; ratings that are no choices are kept as they
+            are, and so are choices between more than two.
+
+    Examples:
+        >>> rows = {"dialog": ["d", "d"], "agent": ["a", "b"], "value": [1.0, 0.0]}
+        >>> scale = pl.lit('{"kind": "pairwise"}')
+        >>> one_side(pl.DataFrame(rows).with_columns(quality=pl.lit("q"), scale=scale)).height
+        1
+    """
+    if not {"dialog", "agent", "quality"} <= set(ratings.columns):
+        return ratings
+    chosen = choice_kinds(ratings).is_not_null()
+    over = ("quality", "dialog")
+    two = pl.col("agent").n_unique().over(over) == 2
+    other = pl.col("agent") != pl.col("agent").min().over(over)
+    return ratings.filter(~(pl.lit(chosen) & two & other).fill_null(value=False))
 
 
 def asked_together(ratings: pl.DataFrame) -> pl.DataFrame:

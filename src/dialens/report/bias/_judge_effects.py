@@ -6,7 +6,7 @@ from typing import Any
 import polars as pl
 
 from dialens.analysis.bias import StudyAnalysis
-from dialens.base import interval, number, p_value
+from dialens.base import interval, listed, number, p_value
 from dialens.report._page import Finding
 from dialens.report._table import Table
 
@@ -41,13 +41,17 @@ def judge_effect_findings(analysis: StudyAnalysis) -> Iterator[Finding]:
                 yield _alone(row)
             else:
                 yield _beside(row, both)
-        if not known.height:
-            yield _untested(str(judge), part)
+        unknown = part.filter(pl.col("value").is_null(), pl.col("effect") != "anchor pull")
+        if unknown.height:
+            yield _untested(str(judge), unknown, whole=not known.height)
 
 
-def _untested(judge: str, part: pl.DataFrame) -> Finding:
+def _untested(judge: str, part: pl.DataFrame, *, whole: bool) -> Finding:
     reasons = part["reason"].drop_nulls().unique(maintain_order=True).to_list()
+    which = listed(part["effect"].unique(maintain_order=True).to_list())
     claim = f"No effect of the design on {judge} can be told"
+    if not whole:
+        claim = f"The effect of the {which} on {judge} cannot be told"
     return Finding(claim, "; ".join(reasons) or "no reason is known", clear=False, topic=_TOPIC)
 
 

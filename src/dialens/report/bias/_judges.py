@@ -10,6 +10,7 @@ from dialens.base import counted, interval, listed, number, p_value
 from dialens.report._page import Block, Finding, Findings, Remark, Section, Text, folded
 from dialens.report._table import Table
 from dialens.report.bias._judge_effects import alone_table, judge_effect_findings
+from dialens.report.bias._remarks import all_models
 
 _TOPIC = "judges"
 _ALL = "all"
@@ -19,7 +20,7 @@ _EQUAL = 1 - 1e-9
 
 def judge_remarks(analysis: StudyAnalysis) -> list[Remark]:
     """Says that language models rated too, and where they are."""
-    if not analysis.judges.height or not analysis.beside.height:
+    if not analysis.judges.height or all_models(analysis.data):
         return []
     names = analysis.judges["judge"].unique(maintain_order=True).to_list()
     text = (
