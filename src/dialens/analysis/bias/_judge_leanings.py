@@ -35,6 +35,7 @@ from dialens.statistics import corrected
 from dialens.statistics.judges import OverItems, over_items
 
 PLACE = "position"
+_SIZE = "characters"
 FURTHER = "a place further down"
 
 _FLAT = "it gave everything the same rating: there is no variance, and no test"
@@ -172,18 +173,22 @@ def _agents_rated(
     table = with_length(part) if {"agent", "dialog"} <= set(part.columns) else None
     if table is None or table["agent"].n_unique() < 2:
         return
-    keys = ["agent", "dialog", "item", *([TAG] if TAG in varied_factors(part) else [])]
-    once = once_each(table, data, keys)
-    fixed = ["agent", *([TAG] if TAG in keys else []), *conditions_of(once, keys)]
+    tag = [TAG] if TAG in varied_factors(part) else []
+    keys = ["agent", "dialog", "item", _SIZE, *tag]
+    once = once_each(table.with_columns(pl.col("length").cast(pl.String).alias(_SIZE)), data, keys)
+    others = [*tag, *conditions_of(once, keys)]
     once = _clustered(once, part)
-    fit, why = _fitted(once, [*fixed, LENGTH], "dialog", confidence)
-    bare, _ = _fitted(once, fixed, "dialog", confidence)
-    slope = _known(fit, why, LENGTH, _WITH_AGENTS)
-    degrees = None if fit is None else fit.degrees({LENGTH: 1.0})
+    fit, why = _fitted(once, ["agent", *others, LENGTH], "dialog", confidence)
+    bare, _ = _fitted(once, ["agent", *others], "dialog", confidence)
+    # A response in several lengths says most: what it is like otherwise stays the same.
+    inside, _ = _fitted(once, [*others, LENGTH], "item", confidence)
+    used = fit if inside is None or inside.effect(LENGTH).low is None else inside
+    slope = _known(used, why, LENGTH, _WITH_AGENTS)
+    degrees = None if used is None else used.degrees({LENGTH: 1.0})
     rows.append(_row("length", "twice as long", quality, slope, once, degrees))
     for agent, other in combinations(sorted(once["agent"].unique().to_list()), 2):
-        found = Estimate(reason=slope.reason)
-        if slope.value is not None:
+        found = Estimate(reason=_WITH_AGENTS if why is None else why)
+        if fit is not None and fit.effect(LENGTH).value is not None:
             found = _apart(fit, agent, other)
         yield {
             "quality": quality, "agent": agent, "other": other, "measure": POINTS,
