@@ -314,3 +314,34 @@ def test_the_numbers_of_an_index_have_one_unit(tmp_path: Path) -> None:
     (told,) = (f for f in content["findings"] if "For every 10 points" in f["claim"])
     assert told["claim"].endswith(f"moved {10 * index['value']:.1f}")
     assert f"{10 * index['low']:.1f} to {10 * index['high']:.1f}" in told["numbers"]
+
+
+def test_an_agreement_that_is_no_number_is_missing() -> None:
+    """Means of items 2.5, 3.5, 3.5: the denominator of ICC(2,1) is 0."""
+    values = {1: [2.0, 3.0, 5.0], 2: [3.0, 4.0, 2.0]}
+    rows = [
+        {
+            "item": f"i{at}", "rater": f"m#{repeat}", "rater_kind": "llm", "judge": "m",
+            "quality": "q", "repeat": repeat, "value": value,
+        }
+        for repeat, given in values.items()
+        for at, value in enumerate(given)
+    ]  # fmt: skip
+    row = judges_against_people(pl.DataFrame(rows)).row(0, named=True)
+    assert row["test_retest"] is None
+    assert row["test_retest_low"] is None
+    assert "test_retest: too few items" in row["reason"]
+
+
+def test_bookkeeping_of_an_export_is_no_factor(tmp_path: Path) -> None:
+    rows = [
+        {
+            "rater": f"p{r}", "dialog": f"d{i}", "agent": "a", "quality": "q", "order": i,
+            "value": float((r + i) % 4),
+        }
+        for r in range(5)
+        for i in range(4)
+    ]  # fmt: skip
+    made = table(rows).with_columns(screen=pl.col("dialog"))
+    found = analyse_study(study_data(made), draws=FEW)
+    assert "--factor" not in write_study(found, tmp_path, title="Plain").scope

@@ -71,6 +71,8 @@ class _Row:
             self.reasons[name] = reason or "not known"
 
     def put_estimate(self, name: str, found: Estimate) -> None:
+        if found.value is not None and not np.isfinite(found.value):
+            found = Estimate(reason="too few items, which differ too little, for a number")
         self.put(name, found.value, found.reason)
         self.values |= {f"{name}_low": found.low, f"{name}_high": found.high}
 

@@ -32,6 +32,10 @@ _OTHERS = {
     "agreement": "differences of agreement",
     "pushes": "biases",
 }
+_OF_EXPORTS = (
+    "screen", "session_state", "version", "pair", "judge", "prompt", "memory", "think",
+    "answer_mode", "ask", "language", "tag", "variant",
+)  # fmt: skip
 _MOST_NAMED = 4
 _MOST_LEVELS = 8
 
@@ -332,7 +336,7 @@ def _opinions(analysis: StudyAnalysis) -> Iterator[Finding]:
 
 def _perhaps(data: StudyData) -> str:
     """The column that may be a factor, with the option that makes it one."""
-    known = {*RATINGS, "item", "seconds", "normalised", "anchor_value", "label"} - {"condition"}
+    known = {*RATINGS, *_OF_EXPORTS, "item", "seconds", "anchor_value", "label"} - {"condition"}
     for column in data.ratings:
         levels = column.drop_nulls().n_unique()
         if column.name not in known and column.dtype == pl.String and 2 <= levels <= _MOST_LEVELS:
