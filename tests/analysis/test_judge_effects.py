@@ -345,3 +345,17 @@ def test_bookkeeping_of_an_export_is_no_factor(tmp_path: Path) -> None:
     made = table(rows).with_columns(screen=pl.col("dialog"))
     found = analyse_study(study_data(made), draws=FEW)
     assert "--factor" not in write_study(found, tmp_path, title="Plain").scope
+
+
+def test_a_judges_category_is_the_most_frequent_one() -> None:
+    scales = ('{"kind": "yes_no"}', '{"kind": "likert", "low": 1, "high": 7}')
+    rows = [
+        {"rater": f"m#{k}", "judge": "m", "item": "i", "quality": s, "scale": s, "value": v}
+        for s in scales
+        for k, v in enumerate((0.0, 1.0, 1.0))
+    ]
+    made = one_rater_a_judge(pl.DataFrame(rows), pl.Series([False] * 6))
+    assert dict(made.select("quality", "value").iter_rows()) == {
+        scales[0]: 1.0,
+        scales[1]: pytest.approx(2 / 3),
+    }

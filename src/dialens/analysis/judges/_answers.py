@@ -13,6 +13,7 @@ from dialens.analysis.people import choice_kinds
 MODELS = ("llm",)
 """Kinds of raters that are language models."""
 
+_CATEGORIES = r'"kind": "(yes_no|choice)"'
 _SAME = ("ask", "item", "quality", "position")
 
 
@@ -101,7 +102,8 @@ def one_rater_a_judge(ratings: pl.DataFrame, chosen: pl.Series) -> pl.DataFrame:
     Args:
         ratings: Of language models alone, with `item`.
         chosen: For each row whether it is one side of a choice. Of choices, the one that was made
-            most often counts; none where several were made equally often.
+            most often counts; none where several were made equally often. Of categories (yes or
+            no) the most frequent counts, the earlier of two that are equally so.
     """
     table = with_judge(ratings).with_columns(chosen=chosen)
     keys = [n for n in ("judge", "condition", "attempt", "screen", "item", "quality", "position",
@@ -109,6 +111,10 @@ def one_rater_a_judge(ratings: pl.DataFrame, chosen: pl.Series) -> pl.DataFrame:
     facets = ("rater", "repeat", "prompt", "temperature", "memory", "think", "answer_mode", "ask")
     rest = [n for n in table.columns if n not in (*keys, *facets, "value", "normalised", "chosen")]
     means = [pl.col(n).mean() for n in ("value", "normalised") if n in table.columns]
+    if "scale" in table.columns:
+        often = pl.col("value").filter(pl.col("value").is_in(pl.col("value").mode().implode()))
+        label = pl.col("scale").cast(pl.String).str.contains(_CATEGORIES).fill_null(value=False)
+        means[0] = pl.when(label.first()).then(often.first()).otherwise(means[0])
     ask = [pl.col("ask").first()] if "ask" in table.columns else []
     rated = (
         table.filter(~pl.col("chosen"))

@@ -20,7 +20,7 @@ CODEBOOK: dict[str, str] = {
     "raw_value": "the plain difference of participants’ means",
     "anchor": "level of the anchor factor: none, numerical, textual, both",
     "layout": "level of the layout factor",
-    "leanings": "what tags, variants, length and place did, by kind of rater",
+    "leanings": "what tags, variants, length and place did, to people and to each judge",
     "equal_length": "differences between agents with the length of responses taken out",
     "group": "group of raters: time below or above the mean of all, or a yes/no answer",
     "form, also": "form of the ICC after Shrout & Fleiss (1979) and McGraw & Wong (1996)",
