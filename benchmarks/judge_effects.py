@@ -37,11 +37,11 @@ from dialens.studies.plan import plan
 from dialens.studies.simulation import Population, World
 
 SHOWN = 80.0
-PLANTED = {
+PLANTED: dict[str, dict[str, Any]] = {
     "people": {"anchor_pull": 0.2, "first_place": 2.0, "length_effect": 1.0, "tags": {"own": 3.0}},
     "judge": {"anchor_pull": 0.5, "first_place": 6.0, "length_effect": 4.0, "tags": {"own": 8.0}},
 }
-NOTHING = {"anchor_pull": 0.0}
+NOTHING: dict[str, Any] = {"anchor_pull": 0.0}
 _PARTICIPATIONS = 4
 _MORE = {
     "length": pl.Int64, "pair": pl.String, "order_shown": pl.Int64, "place": pl.Int64,
@@ -136,7 +136,7 @@ def analysed(rows: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
     data = study_data(table.with_columns(levels.struct.unnest()))
     models = data.without([name for name in data.raters["rater"] if name.startswith("p")])
     people = data.without([name for name in data.raters["rater"] if name.startswith("m")])
-    known = {}
+    known: dict[str, pl.DataFrame] = {}
     if people.raters.height:
         moved, equal = leanings(people)
         known = {
@@ -144,14 +144,14 @@ def analysed(rows: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
             "response_biases": response_biases(people),
         }  # fmt: skip
     found = judge_tables(data, models, Resampling(), known)
-    own = {row["effect"]: row for row in found["judge_effects"].iter_rows(named=True)}
+    own = {row["effect"]: row for row in found.effects.iter_rows(named=True)}
     own |= {
         f"{row['bias']}: {row['of']}": row
-        for row in found["leanings"].filter(raters="m", measure="points").iter_rows(named=True)
+        for row in found.leanings.filter(raters="m", measure="points").iter_rows(named=True)
     }
     gaps = {
         row["effect"]: row | {"value": row["difference"]}
-        for row in (found["beside"].iter_rows(named=True) if known else ())
+        for row in (found.beside.iter_rows(named=True) if known else ())
     }
     return {f"{name}, judge": own[name] for name in NAMES} | {
         f"{name}, judge − people": gaps[name] for name in NAMES if name in gaps
@@ -183,17 +183,18 @@ LINES = ((8, 2, False), (8, 3, True), (20, 3, False), (40, 2, True))
 
 def main(replications: int, people: int, line: int) -> None:
     """Every number of items, with repeats drawn anew and with equal ones; or one line from 1."""
-    plain = {
+    plain: dict[str, Any] = {
         "agent_spread": 0.0,
         "scale_spread": 0.1,
         "item_spread": 8.0,
         "noise": 6.0,
         "level": 50.0,
     }
-    for name, planted in {
+    conditions: dict[str, dict[str, dict[str, Any]]] = {
         "nothing planted": {"people": NOTHING, "judge": NOTHING},
         "planted": PLANTED,
-    }.items():
+    }
+    for name, planted in conditions.items():
         for items, repeats, cold in LINES[line - 1 : line] if line else LINES:
             held, clear, values = defaultdict(list), defaultdict(list), defaultdict(list)
             begun = time.perf_counter()

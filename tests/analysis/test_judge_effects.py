@@ -96,7 +96,7 @@ def test_the_pull_is_fiellers_ratio_over_items() -> None:
 def test_items_of_one_request_are_left_out_together() -> None:
     x, y = [0.0, 1.0] * 6, np.array([1.0, 2, 2, 5, 3, 3, 1, 4, 2, 2, 4, 9])
     items, clusters = np.repeat(np.arange(6), 2), np.repeat(np.arange(3), 4)
-    found = over_items(y, {"x": x}, items, clusters).effect("x")
+    found = over_items(y, {"x": x}, items.tolist(), clusters.tolist()).effect("x")
     sums = (y[1::2] - y[::2]).reshape(3, 2).mean(axis=1)  # equal clusters: a t test of their means
     interval = stats.ttest_1samp(sums, 0.0).confidence_interval()
     assert (found.low, found.high) == pytest.approx((interval.low, interval.high))

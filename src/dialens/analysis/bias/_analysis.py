@@ -220,14 +220,22 @@ def _of_models(data: StudyData, found: StudyAnalysis, draws: Resampling) -> pl.D
 
 def _with_judges(found: StudyAnalysis, whole: StudyData, draws: Resampling) -> StudyAnalysis:
     """The same with what language models did, each by itself and beside people."""
-    models, people = whole, {}
+    models, people = whole, dict[str, pl.DataFrame]()
     if not only_models(whole.ratings):
         models = whole.without(found.data.raters["rater"].to_list())
         kinds = ("effects", "leanings", "equal_length", "response_biases")
         people = {name: getattr(found, name) for name in kinds}
     tables = judge_tables(whole, models, draws, people)
-    notes = (*found.notes, *few_items(tables["judge_effects"]))
-    return replace(found, **tables, notes=tuple(dict.fromkeys(notes)))
+    notes = (*found.notes, *few_items(tables.effects))
+    return replace(
+        found,
+        judges=tables.judges,
+        judge_effects=tables.effects,
+        beside=tables.beside,
+        leanings=tables.leanings,
+        equal_length=tables.equal_length,
+        notes=tuple(dict.fromkeys(notes)),
+    )
 
 
 def _models(data: StudyData) -> list[str]:

@@ -1,6 +1,7 @@
 """Everything about language models in a study: each by itself, and beside people."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import polars as pl
 
@@ -10,16 +11,35 @@ from dialens.analysis.bias._judge_effects import judge_effects, together
 from dialens.analysis.bias._judge_leanings import FURTHER, PLACE, judge_leanings
 from dialens.analysis.bias._leanings import leanings
 from dialens.analysis.bias._scales import Note
-from dialens.analysis.judges import effects_beside, judges_against_people, with_judge
+from dialens.analysis.judges import BESIDE, effects_beside, judges_against_people, with_judge
 from dialens.statistics.judges import FEW_ITEMS
 
 _PLACES = "how far the place on the screen moves ratings"
 
 
+@dataclass(frozen=True)
+class JudgeTables:
+    """What judges did, as the tables of an analysis; its `leanings` and `equal_length` are of all.
+
+    Attributes:
+        judges: Each judge held against people.
+        effects: The design's effects on each judge.
+        beside: The same beside people's.
+        leanings: What tags, variants, length and place did.
+        equal_length: Differences between agents at equal length.
+    """
+
+    judges: pl.DataFrame
+    effects: pl.DataFrame
+    beside: pl.DataFrame
+    leanings: pl.DataFrame
+    equal_length: pl.DataFrame
+
+
 def judge_tables(
     whole: StudyData, models: StudyData, draws: Resampling, people: Mapping[str, pl.DataFrame]
-) -> dict[str, pl.DataFrame]:
-    """What judges did, as tables by the names they have in an analysis.
+) -> JudgeTables:
+    """What judges did, each by itself and beside people.
 
     Args:
         whole: The study, people and models.
@@ -32,18 +52,18 @@ def judge_tables(
     each = _leanings(models, draws.confidence)
     leaned = pl.concat([one for one, _ in each])
     equal = pl.concat([one for _, one in each])
-    found = {"judges": judges_against_people(whole.ratings), "judge_effects": moved}
+    beside = BESIDE.to_frame()
     if people:
         ours = [people["effects"], _as_effects(people["leanings"]), _places(people, models)]
         theirs = [moved, _as_effects(leaned).with_columns(judge=leaned["raters"])]
-        found["beside"] = effects_beside(
+        beside = effects_beside(
             pl.concat(ours, how="diagonal"),
             pl.concat(theirs, how="diagonal"),
             confidence=draws.confidence,
         )
         leaned = pl.concat([people["leanings"], leaned])
         equal = pl.concat([people["equal_length"], equal])
-    return found | {"leanings": leaned, "equal_length": equal}
+    return JudgeTables(judges_against_people(whole.ratings), moved, beside, leaned, equal)
 
 
 def _leanings(models: StudyData, confidence: float) -> list[tuple[pl.DataFrame, pl.DataFrame]]:

@@ -27,7 +27,7 @@ from dialens.base import Estimate
 from dialens.statistics import Floats, corrected
 from dialens.statistics.judges import OverItems, over_items
 
-JUDGE_EFFECTS = pl.Schema({"judge": pl.String, **EFFECTS})
+JUDGE_EFFECTS = pl.Schema([("judge", pl.String), *EFFECTS.items()])
 """As `EFFECTS`, of each judge; `random` is `item`, `n_raters` its prompts and repeats."""
 
 _CELL = "\x1f"

@@ -145,13 +145,14 @@ def _effect(row: Mapping[str, Any]) -> Finding:
         doubt = f"No clear pull of the anchor towards its own value{on}"
         return _finding("design", row, claim, doubt, percent=True)
     if effect == "anchoring index":
-        tenfold = {k: None if row[k] is None else 10 * row[k] for k in ("value", "low", "high")}
+        ends = ("value", "low", "high")
+        tenfold = {**row, **{k: None if row[k] is None else 10 * row[k] for k in ends}}
         way = "moved" if up else "moved the other way by"
         size = number(abs(tenfold["value"]))
         claim = f"For every 10 points more on the anchor, {ratings} {way} {size}"
         doubt = f"{capitalised(ratings)} do not clearly follow the number shown"
         what = "for every 10 points more they move"
-        return _finding("design", row | tenfold, claim, doubt, what=what)
+        return _finding("design", tenfold, claim, doubt, what=what)
     if effect == "anchor":
         claim = f"Raters who saw the anchor rated {size} points {more}{on}"
         doubt = f"No clear effect of the anchor{on}"
