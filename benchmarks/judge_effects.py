@@ -1,11 +1,11 @@
 """Whether a judge's planted leanings are found again, and its difference from people.
 
-One simulated language model takes a small study in memory, every cell and several participations,
-beside simulated people: the same plan, the same screens, the same rows as `dialens study judge`
-and `dialens study simulate` would give, no database. Screens that read the same share one answer a
-repeat; at temperature 0 repeats are equal too. Each replication has other opinions of the items and
-other people. Printed are the share of 95 % intervals that hold what was put in, and the share of
-tests below .05 where nothing was.
+One simulated language model is asked everything that `dialens study judge` would ask it in a small
+study, every cell and several participations, beside simulated people who take one cell each: the
+screens, texts and rows are those of the study's plan, answers follow the formula of `dialens study
+simulate`. Screens that read the same share one answer a repeat; at temperature 0 repeats are equal
+too. Each replication has other opinions of the items and other people. Printed are the share of
+95 % intervals that hold what was put in, and the share of tests below .05 where nothing was.
 
     python benchmarks/judge_effects.py [REPLICATIONS] [PEOPLE] [LINE]
 
@@ -17,7 +17,6 @@ import sys
 import time
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -34,14 +33,15 @@ from dialens.studies._judgements import rating_rows
 from dialens.studies.instruments import validate
 from dialens.studies.judges._rendering import render
 from dialens.studies.plan import plan
-from dialens.studies.simulation import Population, World
 
 SHOWN = 80.0
 PLANTED: dict[str, dict[str, Any]] = {
-    "people": {"anchor_pull": 0.2, "first_place": 2.0, "length_effect": 1.0, "tags": {"own": 3.0}},
-    "judge": {"anchor_pull": 0.5, "first_place": 6.0, "length_effect": 4.0, "tags": {"own": 8.0}},
+    "people": {"anchor_pull": 0.2, "first_place": 2.0, "length_effect": 1.0, "tag": 3.0},
+    "judge": {"anchor_pull": 0.5, "first_place": 6.0, "length_effect": 4.0, "tag": 8.0},
 }
 NOTHING: dict[str, Any] = {"anchor_pull": 0.0}
+LEVEL, ITEMS, SCALE, NOISE = 50.0, 8.0, 0.1, 6.0
+"""Mean opinion, and how far responses, people's scales and answers scatter."""
 _PARTICIPATIONS = 4
 _MORE = {
     "length": pl.Int64, "pair": pl.String, "order_shown": pl.Int64, "place": pl.Int64,
@@ -80,60 +80,79 @@ def study(items: int) -> Study:
     )  # fmt: skip
 
 
-@cache
-def _screens(items: int, cell: str, seed: int) -> tuple[tuple[Any, Any, str], ...]:
-    """Rating screens as planned, as seen, and as a judge reads them."""
-    made = study(items)
-    rated = [screen for screen in plan(made, cell, seed) if screen.kind == "rating"]
-    return tuple((one, seen(one), render(seen(one), made.texts)) for one in rated)
-
-
-def _rows(made: Study, answer: Any, cell: str, seed: int) -> list[dict[str, Any]]:
+def _rows(made: Study, cell: str, seed: int) -> list[dict[str, Any]]:
+    """What somebody would be asked, as rows of ratings that still have no value of their own."""
     found = []
-    for screen, shown, text in _screens(len(made.items), cell, seed):
-        who, ask = answer(text)
-        reply = who.reply(shown)
+    for screen in plan(made, cell, seed):
+        if screen.kind != "rating":
+            continue
+        text = hashlib.sha256(render(seen(screen), made.texts).encode()).hexdigest()[:16]
         for one in screen.fields:
-            value = validate(one, reply.answers[one.name])
             found += [
-                row | {"screen": screen.id, "ask": ask, "attempt": seed}
-                for row in rating_rows(screen, one, value)
+                row | {"screen": screen.id, "ask": text, "attempt": seed}
+                for row in rating_rows(screen, one, validate(one, 50))
             ]
     return found
 
 
-def of_people(made: Study, world: World, count: int) -> list[dict[str, Any]]:
-    """People, one cell each."""
-    cells, found = [cell.name for cell in made.cells], []
-    for number in range(1, count + 1):
-        who = world.person(number)
-        rows = _rows(made, lambda _, who=who: (who, None), cells[number % len(cells)], number)
-        found += [row | {"rater": f"p{number}", "rater_kind": "human"} for row in rows]
-    return found
-
-
-def of_judge(made: Study, world: World, repeats: int, *, cold: bool) -> list[dict[str, Any]]:
-    """One model in all cells: its answers follow the text, and the repeat if it is not cold."""
-    usual, found = replace(world.person(1), scale=1.0, habit=1.0), []
+@cache
+def design(items: int, people: int, repeats: int) -> pl.DataFrame:
+    """Who is shown what: people one cell each, the judge all cells, participations and repeats."""
+    made, found = study(items), []
+    cells = [cell.name for cell in made.cells]
+    for number in range(1, people + 1):
+        rows = _rows(made, cells[number % len(cells)], number)
+        person = {"rater": f"p{number}", "rater_kind": "human", "ask": None}
+        found += [row | person for row in rows]
+    asked = [
+        row for cell in cells for seed in range(1, _PARTICIPATIONS + 1)
+        for row in _rows(made, cell, seed)
+    ]  # fmt: skip
     for repeat in range(1, repeats + 1):
-
-        def asked(text: str, repeat: int = repeat) -> tuple[Any, str]:
-            key = hashlib.sha256(f"{'' if cold else repeat} {text}".encode()).hexdigest()
-            return replace(usual, number=int(key[:12], 16), _screens=[]), f"{repeat}-{key[:16]}"
-
-        for cell in made.cells:
-            for seed in range(1, _PARTICIPATIONS + 1):
-                rows = _rows(made, asked, cell.name, seed)
-                more = {"rater": f"m#{repeat}", "rater_kind": "llm", "judge": "m", "repeat": repeat}
-                found += [row | more for row in rows]
-    return found
-
-
-def analysed(rows: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """The judge's numbers and the differences, by what they are."""
-    table = pl.DataFrame(rows, schema={**RATINGS, **_MORE})
+        more = {"rater": f"m#{repeat}", "rater_kind": "llm", "judge": "m", "repeat": repeat}
+        found += [row | more | {"ask": f"{repeat}-{row['ask']}"} for row in asked]
+    table = pl.DataFrame(found, schema={**RATINGS, **_MORE})
     levels = pl.col("factors").str.json_decode(pl.Struct({"tag": pl.String, "variant": pl.String}))
-    data = study_data(table.with_columns(levels.struct.unnest()))
+    return table.with_columns(levels.struct.unnest())
+
+
+def answered(
+    table: pl.DataFrame, planted: Mapping[str, Mapping[str, Any]], seed: int, *, cold: bool
+) -> pl.DataFrame:
+    """The same rows with answers, made as simulated participants make them.
+
+    (1 − pull) · (scale · opinion + leaning + noise) + pull · number, on a slider of 0 to 100.
+    """
+    rng = np.random.default_rng([seed, 18])
+    human = (table["rater_kind"] == "human").to_numpy()
+
+    def each(name: str, default: float = 0.0) -> np.ndarray:
+        ours, theirs = (planted[who].get(name, default) for who in ("people", "judge"))
+        return np.where(human, ours, theirs)
+
+    def drawn(keys: pl.Expr, spread: float) -> np.ndarray:
+        index = table.select(keys.rank("dense").cast(pl.Int64) - 1).to_series().to_numpy()
+        return rng.normal(0, spread, int(index.max()) + 1)[index]
+
+    opinion = LEVEL + drawn(pl.concat_str("dialog", "agent", separator="|"), ITEMS)
+    scale = np.where(human, 1 + drawn(pl.col("rater"), SCALE), 1.0)
+    # One text has one answer a repeat; at temperature 0 in all repeats.
+    text = pl.col("ask").str.split("-").list.last() if cold else pl.col("ask")
+    shown = pl.concat_str("rater", "screen", separator="|")
+    moment = pl.when(pl.col("rater_kind") == "human").then(shown).otherwise(text)
+    noise = drawn(pl.concat_str(moment, "agent", separator="|"), NOISE)
+    own = opinion * scale + noise
+    own += each("first_place") * (table["position"] == 0).to_numpy()
+    own += each("length_effect") * np.log2(table["length"].to_numpy() / 100)
+    own += each("tag") * (table["tag"] == "own").to_numpy()
+    pull = each("anchor_pull") * table["anchor"].is_not_null().to_numpy()
+    value = np.clip(np.round((1 - pull) * own + pull * SHOWN), 0, 100)
+    return table.with_columns(value=pl.Series(value))
+
+
+def analysed(table: pl.DataFrame) -> dict[str, dict[str, Any]]:
+    """The judge's numbers and the differences, by what they are."""
+    data = study_data(table)
     models = data.without([name for name in data.raters["rater"] if name.startswith("p")])
     people = data.without([name for name in data.raters["rater"] if name.startswith("m")])
     known: dict[str, pl.DataFrame] = {}
@@ -171,7 +190,7 @@ def truth(name: str, given: Mapping[str, Any]) -> float:
         return float(pull)
     kept = 1 - pull / 2
     if name.startswith("tag"):
-        return float(kept * given.get("tags", {}).get("own", 0.0))
+        return float(kept * given.get("tag", 0.0))
     if name.startswith("length"):
         return float(kept * given.get("length_effect", 0.0))
     return float(-kept * given.get("first_place", 0.0))
@@ -183,13 +202,6 @@ LINES = ((8, 2, False), (8, 3, True), (20, 3, False), (40, 2, True))
 
 def main(replications: int, people: int, line: int) -> None:
     """Every number of items, with repeats drawn anew and with equal ones; or one line from 1."""
-    plain: dict[str, Any] = {
-        "agent_spread": 0.0,
-        "scale_spread": 0.1,
-        "item_spread": 8.0,
-        "noise": 6.0,
-        "level": 50.0,
-    }
     conditions: dict[str, dict[str, dict[str, Any]]] = {
         "nothing planted": {"people": NOTHING, "judge": NOTHING},
         "planted": PLANTED,
@@ -198,15 +210,10 @@ def main(replications: int, people: int, line: int) -> None:
         for items, repeats, cold in LINES[line - 1 : line] if line else LINES:
             held, clear, values = defaultdict(list), defaultdict(list), defaultdict(list)
             begun = time.perf_counter()
-            made = study(items)
+            shown = design(items, people, repeats)
             for number in range(replications):
-                worlds = {
-                    who: World(made, Population(**plain, **planted[who]), seed=number)
-                    for who in planted
-                }
-                rows = of_people(made, worlds["people"], people)
-                rows += of_judge(made, worlds["judge"], repeats, cold=cold)
-                for key, row in analysed(rows).items():
+                table = answered(shown, planted, number, cold=cold)
+                for key, row in analysed(table).items():
                     what, _, whose = key.partition(", ")
                     right = truth(what, planted["judge"])
                     if whose != "judge":
