@@ -359,3 +359,31 @@ def test_a_judges_category_is_the_most_frequent_one() -> None:
         scales[0]: 1.0,
         scales[1]: pytest.approx(2 / 3),
     }
+
+
+def test_two_people_have_no_interval_anywhere(tmp_path: Path) -> None:
+    """No sentence says that nothing could be tested beside one that tests."""
+    rows = []
+    for rater in range(2):
+        rng = np.random.default_rng(rater)
+        for at in range(12):
+            number = (20.0, 60.0)[(rater + at) % 2]
+            rows.append(
+                {
+                    "rater": f"p{rater}", "dialog": f"d{at}", "agent": "a", "quality": "q",
+                    "value": 40 + 0.3 * number + rng.normal(0, 1), "anchor": number, "order": at,
+                    "tag": ("none", "ai")[(at // 2 + rater) % 2],
+                }
+            )  # fmt: skip
+    tags = [str(row.pop("tag")) for row in rows]
+    made = table(rows).with_columns(tag=pl.Series(tags))
+    found = analyse_study(study_data(made), draws=FEW)
+    index = found.effects.filter(effect="anchoring index").row(0, named=True)
+    tag = found.leanings.filter(bias="tag").row(0, named=True)
+    for row in (index, tag):
+        assert row["value"] is not None
+        assert (row["low"], row["high"], row["p"]) == (None, None, None)
+        assert "fewer than 5" in row["reason"]
+    write_study(found, tmp_path, title="Two")
+    content = json.loads((tmp_path / "analysis.json").read_text("utf-8"))
+    assert not [f for f in content["findings"] if "corrected p" in f["numbers"]]

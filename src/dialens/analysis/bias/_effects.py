@@ -10,7 +10,7 @@ from collections.abc import Iterable
 import numpy as np
 import polars as pl
 
-from dialens.analysis.bias._cells import USUAL, CellMeans, Resampling
+from dialens.analysis.bias._cells import FEWEST_RATERS, TOO_FEW_RATERS, USUAL, CellMeans, Resampling
 from dialens.analysis.bias._contrasts import Contrast, anchor_contrast, contrasts
 from dialens.analysis.bias._data import StudyData, by_number
 from dialens.analysis.bias._scope_model import ALL, Scope, ScopeModel, scopes
@@ -204,6 +204,8 @@ def _anchoring_index(
                 raise DialensError(flat)
             fit = fit_mixed(table, "value", ["anchor_value"], terms, confidence=confidence)
             slope: Estimate = fit.effect("anchor_value")
+            if table["rater"].n_unique() < FEWEST_RATERS:
+                slope = Estimate(slope.value, reason=TOO_FEW_RATERS)
         except DialensError as error:
             slope = Estimate(reason=str(error))
         yield {

@@ -12,6 +12,7 @@ from itertools import combinations
 import polars as pl
 from scipy import special
 
+from dialens.analysis.bias._cells import FEWEST_RATERS
 from dialens.analysis.bias._data import NONE, StudyData
 from dialens.analysis.bias._scales import is_choice
 from dialens.analysis.judges import order_shares, verdicts
@@ -186,6 +187,7 @@ def _on_ratings(
                 term = f"{name}[{level}]"
                 lost = fit.dropped.get(term)
                 found = fit.effect(term) if lost is None else Estimate(reason=f"it {lost}")
+                found = _of_enough(found, table)
             yield leaning_row(name, f"{level} against {first}", quality, POINTS, found, table)
 
 
@@ -207,6 +209,13 @@ def _fitted(
     except DialensError as error:
         return None, str(error)
     return fit, None
+
+
+def _of_enough(found: Estimate, table: pl.DataFrame) -> Estimate:
+    """The same without an interval where raters are too few for one."""
+    if found.value is None or table["rater"].n_unique() >= FEWEST_RATERS:
+        return found
+    return Estimate(found.value, reason=f"no interval: fewer than {FEWEST_RATERS} raters")
 
 
 def with_length(part: pl.DataFrame) -> pl.DataFrame | None:
@@ -242,12 +251,15 @@ def _agents_rated(
     bare, _ = _fitted(once, fixed, random, confidence)
     if fit is not None and LENGTH in fit.dropped:
         fit, why = None, "length goes with the agents: the two cannot be told apart"
-    slope = Estimate(reason=why) if fit is None else fit.effect(LENGTH)
+    slope = Estimate(reason=why) if fit is None else _of_enough(fit.effect(LENGTH), once)
     rows.append(leaning_row("length", "twice as long", quality, POINTS, slope, once))
     for agent, other in combinations(sorted(once["agent"].unique().to_list()), 2):
         yield {
             "quality": quality, "agent": agent, "other": other, "measure": POINTS,
-            **numbers_of(Estimate(reason=why) if fit is None else _apart(fit, agent, other)),
+            **numbers_of(
+                Estimate(reason=why) if fit is None
+                else _of_enough(_apart(fit, agent, other), once)
+            ),
             "uncontrolled": None if bare is None else _apart(bare, agent, other).value,
         }  # fmt: skip
 

@@ -68,14 +68,20 @@ def _worth(judge: str, rows: pl.DataFrame) -> Iterator[Finding]:
         yield Finding(claim, "; ".join(told), clear=low is not None and low > 0, topic=_TOPIC)
     yield from _again(judge, rows.drop_nulls("test_retest"))
     for row in rows.drop_nulls("flip_rate").iter_rows(named=True):
-        bounds = interval(100 * row["flip_rate_low"], 100 * row["flip_rate_high"], 0)
         yield Finding(
-            f"{judge} changes its choice on {row['quality']} in "
+            f"{judge} changes its verdict on {row['quality']} in "
             f"{number(row['flip_rate'], percent=True)} of the pairs when they change places",
-            f"95 % interval {bounds} %",
-            clear=True,
+            _flip_bounds(row),
+            clear=row["flip_rate_low"] is not None,
             topic=_TOPIC,
         )
+
+
+def _flip_bounds(row: Mapping[str, Any]) -> str:
+    low, high = row["flip_rate_low"], row["flip_rate_high"]
+    if low is None or high is None:
+        return "too few for an interval"
+    return f"95 % interval {interval(100 * low, 100 * high, 0)} %"
 
 
 def _again(judge: str, rows: pl.DataFrame) -> Iterator[Finding]:
