@@ -387,3 +387,33 @@ def test_two_people_have_no_interval_anywhere(tmp_path: Path) -> None:
     write_study(found, tmp_path, title="Two")
     content = json.loads((tmp_path / "analysis.json").read_text("utf-8"))
     assert not [f for f in content["findings"] if "corrected p" in f["numbers"]]
+
+
+def test_repeats_of_a_judge_keep_their_verdicts_apart() -> None:
+    """Two repeats of eight pairs: three flip in both, so 3 of 8, with an interval over items."""
+    rows = []
+    for repeat in (1, 2):
+        for at in range(8):
+            for order in (1, 2):
+                winner = "x" if at >= 3 or order == 1 else "y"
+                for place, agent in enumerate("xy" if order == 1 else "yx"):
+                    rows.append(
+                        {
+                            "rater": f"m#{repeat}", "rater_kind": "llm", "judge": "m",
+                            "repeat": repeat, "dialog": f"d{at}", "agent": agent, "quality": "q",
+                            "position": place, "value": 5.0 if agent == winner else 3.0,
+                            "order": 2 * at + order, "ask": f"{repeat}-{at}-{order}",
+                        }
+                    )  # fmt: skip
+    shown = {
+        "pair": [row["dialog"] for row in rows],
+        "order_shown": [1 + (at // 2) % 2 for at in range(len(rows))],
+        "screen": [f"s{at // 2 % 16}" for at in range(len(rows))],
+    }
+    made = table(rows).with_columns(pl.Series(name, given) for name, given in shown.items())
+    found = analyse_study(study_data(made), draws=FEW).leanings
+    flips = found.filter(bias="order").row(0, named=True)
+    assert flips["raters"] == "m"
+    assert flips["value"] == pytest.approx(3 / 8)
+    wilson = stats.binomtest(3, 8).proportion_ci(method="wilson")
+    assert flips["high"] - flips["low"] > 0.9 * (wilson.high - wilson.low)

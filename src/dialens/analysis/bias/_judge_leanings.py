@@ -29,7 +29,7 @@ from dialens.analysis.bias._leanings import (
     with_length,
 )
 from dialens.analysis.bias._scales import is_choice
-from dialens.analysis.judges import asked_together, distinct_answers
+from dialens.analysis.judges import asked_together, distinct_answers, verdicts
 from dialens.base import Estimate
 from dialens.statistics import corrected
 from dialens.statistics.judges import OverItems, over_items
@@ -71,7 +71,7 @@ def judge_leanings(
             own = part.with_columns(rater=pl.lit(None, pl.String))  # repeats are no raters
             rows += on_choices(own, quality, confidence)
             equal += agents_chosen(own, quality, confidence)
-    rows += in_both_orders(table.with_columns(rater=pl.lit(name)), confidence)
+    rows += in_both_orders(verdicts(table).with_columns(rater=pl.lit(name)), confidence)
     moved = pl.DataFrame([row | {"raters": name, "n_raters": 1} for row in rows], schema=LEANINGS)
     apart = pl.DataFrame([row | {"raters": name} for row in equal], schema=EQUAL_LENGTH)
     return corrected(moved), corrected(apart)

@@ -98,7 +98,7 @@ def leanings(
         if part.height:
             rows += on_choices(part, quality, confidence)
             equal += agents_chosen(part, quality, confidence)
-    rows += in_both_orders(data.ratings, confidence)
+    rows += in_both_orders(verdicts(data.ratings), confidence)
     moved = pl.DataFrame([{"raters": raters, **row} for row in rows], schema=LEANINGS)
     apart = pl.DataFrame([{"raters": raters, **row} for row in equal], schema=EQUAL_LENGTH)
     return corrected(moved), corrected(apart)
@@ -385,9 +385,8 @@ def agents_chosen(
         }  # fmt: skip
 
 
-def in_both_orders(ratings: pl.DataFrame, confidence: float) -> Iterable[dict[str, object]]:
+def in_both_orders(shown: pl.DataFrame, confidence: float) -> Iterable[dict[str, object]]:
     """How often verdicts change with the order, and how often the first place wins."""
-    shown = verdicts(ratings)
     for (quality,), part in shown.group_by("quality", maintain_order=True):
         if part["order"].n_unique() < 2:
             continue

@@ -17,7 +17,8 @@ def leaning_findings(analysis: StudyAnalysis) -> Iterator[Finding]:
     """A sentence for every clear leaning, and for flips; agents at equal length if it matters."""
     for row in analysis.leanings.drop_nulls("value").iter_rows(named=True):
         if row["bias"] == "order":
-            yield _flips(row)
+            if _several(row):  # those of one judge stand under “Judges”
+                yield _flips(row)
         elif is_clear(row):
             yield Finding(_claim(row), _numbers(row), topic="pushes")
     matters = {
@@ -30,10 +31,13 @@ def leaning_findings(analysis: StudyAnalysis) -> Iterator[Finding]:
             yield _at_equal_length(row)
 
 
+def _several(row: Mapping[str, Any]) -> bool:
+    """Whether a row is of people, or of models as a sample."""
+    return str(row["raters"]).startswith((_PEOPLE, "all "))
+
+
 def _who(row: Mapping[str, Any]) -> str:
-    return (
-        capitalised(row["raters"]) if row["raters"].startswith((_PEOPLE, "all ")) else row["raters"]
-    )
+    return capitalised(row["raters"]) if _several(row) else str(row["raters"])
 
 
 def _numbers(row: Mapping[str, Any]) -> str:
@@ -63,9 +67,8 @@ def _claim(row: Mapping[str, Any]) -> str:
 
 def _flips(row: Mapping[str, Any]) -> Finding:
     share = number(row["value"], percent=True)
-    whose = "their" if row["raters"] == _PEOPLE or row["raters"].startswith("all ") else "its"
     claim = (
-        f"{_who(row)} changed {whose} verdict on {row['quality']} in {share} of pairs when the "
+        f"{_who(row)} changed their verdict on {row['quality']} in {share} of pairs when the "
         "same two came in the other order"
     )
     return Finding(claim, bounds(row, percent=True), topic="pushes")
