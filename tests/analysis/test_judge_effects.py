@@ -417,3 +417,13 @@ def test_repeats_of_a_judge_keep_their_verdicts_apart() -> None:
     assert flips["value"] == pytest.approx(3 / 8)
     wilson = stats.binomtest(3, 8).proportion_ci(method="wilson")
     assert flips["high"] - flips["low"] > 0.9 * (wilson.high - wilson.low)
+
+
+def test_few_items_carry_a_warning() -> None:
+    def noted(items: int) -> list[str]:
+        rows = judged(none=NONE[:items], shown=SHOWN[:items])
+        found = analyse_study(study_data(table(rows)), draws=FEW)
+        return [note.reason for note in found.notes if note.part == "judge m"]
+
+    assert noted(8) == []
+    assert "fewer than 8 items" in noted(7)[0]

@@ -119,11 +119,14 @@ def few_items(moved: pl.DataFrame) -> list[Note]:
     Args:
         moved: What `judge_effects` gives.
     """
-    few = moved.filter(pl.col("n_items") < FEW_ITEMS, pl.col("low").is_not_null())
+    # The degrees of freedom count screens where several items share one.
+    few = moved.filter(pl.col("degrees") < FEW_ITEMS - 1.5, pl.col("low").is_not_null())
+    few = few.filter(pl.col("random") == "item")
     return [
         Note(
             f"judge {name}",
-            f"intervals rest on fewer than {FEW_ITEMS} items: other items may well say otherwise",
+            f"intervals rest on fewer than {FEW_ITEMS} items, or screens where several share one: "
+            "other items may well say otherwise",
         )
         for name in few["judge"].unique(maintain_order=True)
     ]
