@@ -391,7 +391,7 @@ def test_two_people_have_no_interval_anywhere(tmp_path: Path) -> None:
 
 def test_repeats_of_a_judge_keep_their_verdicts_apart() -> None:
     """Two repeats of eight pairs: three flip in both, so 3 of 8, with an interval over items."""
-    rows = []
+    rows: list[dict[str, object]] = []
     for repeat in (1, 2):
         for at in range(8):
             for order in (1, 2):
@@ -405,7 +405,7 @@ def test_repeats_of_a_judge_keep_their_verdicts_apart() -> None:
                             "order": 2 * at + order, "ask": f"{repeat}-{at}-{order}",
                         }
                     )  # fmt: skip
-    shown = {
+    shown: dict[str, list[object]] = {
         "pair": [row["dialog"] for row in rows],
         "order_shown": [1 + (at // 2) % 2 for at in range(len(rows))],
         "screen": [f"s{at // 2 % 16}" for at in range(len(rows))],
