@@ -30,7 +30,9 @@ def test_kinds_are_not_pooled(tmp_path: Path) -> None:
     found = analyse_study(study_data(ratings, asked), draws=draws)
     people = analyse_study(study_data(alone, asked), draws=draws)
     assert found.effects.equals(people.effects)
-    pull = found.beside.filter(effect="anchor pull", quality="all").row(0, named=True)
+    pull = found.beside.filter(judge="all 32 models", effect="anchor pull", quality="all").row(
+        0, named=True
+    )
     assert pull["people"] == pytest.approx(0.3, abs=0.12)
     assert pull["models"] == pytest.approx(0.8, abs=0.12)
     assert pull["low"] < 0.5 < pull["high"]
@@ -59,7 +61,8 @@ def test_effects_of_two_kinds_as_two_samples_are_compared() -> None:
             schema_overrides={"reason": pl.String},
         )  # fmt: skip
 
-    row = effects_beside(one(1.0, 0.3, 10), one(3.0, 0.4, 20)).row(0, named=True)
+    model = one(3.0, 0.4, 20).with_columns(judge=pl.lit("m"))
+    row = effects_beside(one(1.0, 0.3, 10), model).row(0, named=True)
     # Error √(.09 + .16) = .5; degrees .0625 / (.0081/10 + .0256/20) = 29.9.
     assert row["difference"] == pytest.approx(2.0)
     assert (row["high"] - row["low"]) / 2 == pytest.approx(0.5 * 2.0423, abs=0.002)

@@ -127,16 +127,17 @@ def test_models_stand_beside_people_and_the_report_says_what_moved_them(tmp_path
         [ratings(raters=10, items=8, tag=-9), ratings(raters=6, items=8, kind="llm", first=9)]
     )
     found = analyse_study(study_data(table), draws=ENOUGH)
-    assert set(found.leanings["raters"]) == {"people", "judges"}
+    models = {f"llm{number}" for number in range(6)}
+    assert set(found.leanings["raters"]) == {"people", "all 6 models"} | models
     people = one(found.leanings, raters="people", bias="tag", measure="points")
-    judges = one(found.leanings, raters="judges", bias="tag", measure="points")
+    judges = one(found.leanings, raters="all 6 models", bias="tag", measure="points")
     assert people["high"] < 0
     assert judges["low"] < 0 < judges["high"]
     write_study(found, tmp_path, title="Study")
     told = json.loads((tmp_path / "analysis.json").read_text("utf-8"))
     claims = " ".join(finding["claim"] for finding in told["findings"])
     assert "when it was tagged “ai” instead of “none”" in claims
-    assert "Judges changed their verdict on better" in claims
+    assert "All 6 models changed their verdict on better" in claims
     assert (tmp_path / "tables" / "leanings.csv").exists()
 
 

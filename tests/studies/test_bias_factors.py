@@ -31,6 +31,8 @@ from dialens.studies.judges import render
 from dialens.studies.plan import Planner, plan
 from dialens.studies.simulation import Population, World, simulate_study
 from dialens.studies.store import Store
+from dialens.studies.templates import TEMPLATES
+from tests.studies.samples import load_template
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -344,3 +346,18 @@ def test_an_invalid_answer_is_asked_again_then_missing_with_a_reason(tmp_path: P
     assert refused["field"].unique().to_list() == ["better"]
     assert refused.height == len(made.items)
     assert "Please" in refused["detail"][0]
+
+
+@pytest.mark.parametrize("template", sorted(TEMPLATES))
+def test_the_documented_rater_ends_no_template_with_an_error(template: str, tmp_path: Path) -> None:
+    """50 to everything: what an instrument refuses is asked for again, then missing."""
+    made, rater = load_template(template), _Fifty()
+    with Store.open(f"sqlite:///{tmp_path}/fifty.db") as store:
+        store.register(made, now=NOW)
+        door = Entrance(store, Planner(made), "judges", lambda: NOW)
+        list(take_part(door, rater, tie_breaker=1))
+        answers, events = store.answers_frame(made.hash), store.events_frame(made.hash)
+    assert rater.asked > 1
+    refused = events.filter(pl.col("kind") == "refused")
+    missing = answers.filter(pl.col("value") == "null")
+    assert set(refused["field"].drop_nulls()) <= set(missing["field"])

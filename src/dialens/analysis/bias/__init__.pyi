@@ -1,5 +1,5 @@
 from ._analysis import StudyAnalysis, analyse_study
-from ._cells import Resampling
+from ._cells import FEWEST_RATERS, Resampling
 from ._consistency import consistency, consistency_differences
 from ._data import StudyData, study_data
 from ._effects import effects
@@ -13,6 +13,7 @@ from ._simulation import SimulatedStudy
 
 __all__ = [
     "EQUAL_LENGTH",
+    "FEWEST_RATERS",
     "FLAGS",
     "LEANINGS",
     "LEFT_OUT",

@@ -10,11 +10,13 @@ from dialens.analysis.bias._agreement_differences import (
     AGREEMENT_DIFFERENCES,
     agreement_differences,
 )
+from dialens.analysis.bias._beside_people import few_items, judge_tables
 from dialens.analysis.bias._categories import category_agreement, item_labels, label_raters
-from dialens.analysis.bias._cells import USUAL, Resampling
+from dialens.analysis.bias._cells import FEWEST_RATERS, USUAL, Resampling
 from dialens.analysis.bias._consistency import consistency_differences
-from dialens.analysis.bias._data import StudyData
+from dialens.analysis.bias._data import StudyData, only_models
 from dialens.analysis.bias._effects import effects
+from dialens.analysis.bias._judge_effects import JUDGE_EFFECTS, effects_over_items
 from dialens.analysis.bias._leanings import leanings
 from dialens.analysis.bias._paper import PaperTable, paper_tables, split_effects
 from dialens.analysis.bias._raters import FLAGS, RaterFlags, flag_raters, robustness
@@ -30,13 +32,12 @@ from dialens.analysis.judges import (
     MODELS,
     JudgeDesigns,
     changed_behind,
-    effects_beside,
     judge_designs,
     judge_drift,
     judged_agents,
-    judges_against_people,
     judges_joining,
     later_raters,
+    with_judge,
 )
 from dialens.analysis.people import People, what_people_said
 from dialens.base import DialensError, one_thread
@@ -57,7 +58,7 @@ VARIANCE = pl.Schema(
 """`low` and `high` are the interval of `share`."""
 
 _FEW_RATERS = 8
-_PEOPLE, _JUDGES = "people", "judges"
+_PEOPLE = "people"
 _LEVELS = ("system", "agent", "dialog", "turn")
 
 
@@ -83,7 +84,8 @@ class StudyAnalysis:
         people: What people said of the agents.
         retest: How far raters agree with themselves in later waves.
         judges: Language models held against people, a row a judge and quality.
-        beside: The design's effects on people and on language models, where both rated.
+        beside: The design's effects on people and on each language model, where both rated.
+        judge_effects: The design's effects on each language model.
         leanings: What tags, variants, length and place did to ratings and choices.
         equal_length: Differences between agents if their responses were equally long.
         judged_agents: Agents from people's ratings of a part and a judge's of more.
@@ -112,6 +114,7 @@ class StudyAnalysis:
     retest: pl.DataFrame
     judges: pl.DataFrame
     beside: pl.DataFrame
+    judge_effects: pl.DataFrame
     leanings: pl.DataFrame
     equal_length: pl.DataFrame
     judged_agents: pl.DataFrame = field(default_factory=JUDGED_AGENTS.to_frame)
@@ -177,6 +180,7 @@ class StudyAnalysis:
             "judge_variance": self.judge_designs.variance.to_dicts(),
             "judge_designs": self.judge_designs.designs.to_dicts(),
             "judge_panel": self.judge_panel.to_dicts(),
+            "judge_effects": self.judge_effects.to_dicts(),
             "leanings": self.leanings.to_dicts(),
             "equal_length": self.equal_length.to_dicts(),
             "drift": self.drift.to_dicts(),
@@ -217,39 +221,68 @@ def analyse_study(
     report = progress or (lambda _: None)
     drift = judge_drift(data.ratings, confidence=draws.confidence)
     data = _first_occasion(data)
-    whole, (data, models) = data, _by_kind(data)
     with one_thread():
-        report("what people said")
-        people = what_people_said(
-            data.ratings,
-            smallest=smallest,
-            scales=scales,
-            lower=lower,
-            confidence=draws.confidence,
-        )
-        found = replace(_analysed(data, people, draws, report), drift=drift)
-        if models is None and not _models(whole):
+        models = _models(data)
+        if only_models(data.ratings):
+            found = _described(data.judges_as_raters(), smallest, scales, lower, draws, report)
+            found = replace(found, effects=_of_models(data, found, draws))
+        else:
+            people = data.without(models) if models else data
+            found = _described(people, smallest, scales, lower, draws, report)
+        found = replace(found, drift=drift)
+        if not models:
             return found
         report("people and judges")
-        judges = judges_against_people(whole.ratings)
-        found = _with_judges(found, whole)
-        if models is None:
-            return replace(found, judges=judges)
-        beside = effects_beside(
-            found.effects, effects(models, draws=draws), confidence=draws.confidence
-        )
-        moved, equal = leanings(models, raters=_JUDGES, confidence=draws.confidence)
+        found = _with_steadiness(_with_judges(found, data, draws), data)
+        if only_models(data.ratings):
+            return found
         compared = judged_agents(
-            whole.ratings, scales=scales, confidence=draws.confidence, seed=draws.seed
+            data.ratings, scales=scales, confidence=draws.confidence, seed=draws.seed
         )
-        return replace(
-            found,
-            judges=judges,
-            beside=beside,
-            judged_agents=compared,
-            leanings=pl.concat([found.leanings, moved]),
-            equal_length=pl.concat([found.equal_length, equal]),
-        )
+        return replace(found, judged_agents=compared)
+
+
+def _described(
+    data: StudyData,
+    smallest: float | Mapping[str, float] | None,
+    scales: Mapping[str, str] | None,
+    lower: Sequence[str],
+    draws: Resampling,
+    report: Callable[[str], None],
+) -> StudyAnalysis:
+    """Everything about one kind of raters."""
+    report("what people said")
+    people = what_people_said(
+        data.ratings, smallest=smallest, scales=scales, lower=lower, confidence=draws.confidence
+    )
+    return _analysed(data, people, draws, report)
+
+
+def _of_models(data: StudyData, found: StudyAnalysis, draws: Resampling) -> pl.DataFrame:
+    """Effects on models alone: a sample of models from five on, else these few, over items."""
+    if found.data.raters.height >= FEWEST_RATERS:
+        return found.effects
+    return effects_over_items(data, draws=draws)
+
+
+def _with_judges(found: StudyAnalysis, whole: StudyData, draws: Resampling) -> StudyAnalysis:
+    """The same with what language models did, each by itself and beside people."""
+    models, people = whole, dict[str, pl.DataFrame]()
+    if not only_models(whole.ratings):
+        models = whole.without(found.data.raters["rater"].to_list())
+        kinds = ("effects", "leanings", "equal_length", "response_biases")
+        people = {name: getattr(found, name) for name in kinds}
+    tables = judge_tables(whole, models, draws, people)
+    notes = (*found.notes, *few_items(tables.effects))
+    return replace(
+        found,
+        judges=tables.judges,
+        judge_effects=tables.effects,
+        beside=tables.beside,
+        leanings=tables.leanings,
+        equal_length=tables.equal_length,
+        notes=tuple(dict.fromkeys(notes)),
+    )
 
 
 def _first_occasion(data: StudyData) -> StudyData:
@@ -260,12 +293,11 @@ def _first_occasion(data: StudyData) -> StudyData:
     return replace(data, notes=(*data.notes, *behind))
 
 
-def _with_judges(found: StudyAnalysis, whole: StudyData) -> StudyAnalysis:
+def _with_steadiness(found: StudyAnalysis, whole: StudyData) -> StudyAnalysis:
     """The same with what makes judges vary, and what they do to a panel of people."""
     data = whole.points()
     machine = pl.col("rater_kind").is_in(MODELS).fill_null(value=False)
-    named = pl.col("judge" if "judge" in data.ratings.columns else "rater")
-    judged = data.ratings.filter(machine).with_columns(judge=named.fill_null(pl.col("rater")))
+    judged = with_judge(data.ratings.filter(machine))
     scales = data.ratings.select("quality", "scale").unique(maintain_order=True)
     kinds = {quality: scale_kind(scale) for quality, scale in scales.iter_rows()}
     logs = [quality for quality, how in data.normalise.items() if how == LOG]
@@ -290,15 +322,6 @@ def _models(data: StudyData) -> list[str]:
     return machines["rater"].unique(maintain_order=True).to_list()
 
 
-def _by_kind(data: StudyData) -> tuple[StudyData, StudyData | None]:
-    """What is analysed, and the models beside it: people and models where both rated."""
-    models = _models(data)
-    people = [rater for rater in data.raters["rater"] if rater not in set(models)]
-    if not models or not people:
-        return data, None
-    return data.without(models), data.without(people)
-
-
 def _analysed(
     data: StudyData, people: People, draws: Resampling, report: Callable[[str], None]
 ) -> StudyAnalysis:
@@ -312,8 +335,7 @@ def _analysed(
     categories = category_agreement(data, draws=draws)
     report("response biases")
     others = response_biases(data, draws=draws)
-    who = _JUDGES if len(_models(data)) == data.raters.height else _PEOPLE
-    moved, equal = leanings(data, raters=who, confidence=draws.confidence)
+    moved, equal = leanings(data, raters=_PEOPLE, confidence=draws.confidence)
     flags = flag_raters(data)
     report("robustness")
     robust = robustness(data, flags, draws=draws)
@@ -345,9 +367,10 @@ def _analysed(
         again,
         JUDGES.to_frame(),
         BESIDE.to_frame(),
+        JUDGE_EFFECTS.to_frame(),
         moved,
         equal,
-        agreement_differences(data, draws=draws),
+        agreement_differences=agreement_differences(data, draws=draws),
     )
 
 

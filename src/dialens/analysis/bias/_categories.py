@@ -182,7 +182,12 @@ def _labelled(data: StudyData) -> Iterator[tuple[str, pl.DataFrame]]:
 
 
 def _kinds(data: StudyData) -> dict[str, str]:
-    """The instrument of every quality that is judged in categories, by one instrument only."""
+    """The instrument of every quality that is judged in categories, by one instrument only.
+
+    Means over a judge's repeats, or over the answers it weighed, are no categories.
+    """
+    whole = pl.col("value") == pl.col("value").round()
+    between = set(data.ratings.filter(~whole)["quality"])
     found: dict[str, set[str]] = {}
     pairs = data.ratings.select("quality", "scale").unique(maintain_order=True)
     for quality, scale in pairs.iter_rows():
@@ -190,5 +195,5 @@ def _kinds(data: StudyData) -> dict[str, str]:
     return {
         quality: next(iter(kinds))
         for quality, kinds in found.items()
-        if len(kinds) == 1 and kinds <= set(_STATISTICS)
+        if len(kinds) == 1 and kinds <= set(_STATISTICS) and quality not in between
     }

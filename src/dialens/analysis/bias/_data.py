@@ -17,6 +17,7 @@ from dialens.analysis.bias._scales import (
     scale_notes,
     share_a_scale,
 )
+from dialens.analysis.judges import MODELS, distinct_answers, one_rater_a_judge
 from dialens.analysis.people import name_choices
 from dialens.base import DialensError, counted
 from dialens.statistics import LABEL, rated_items
@@ -85,6 +86,17 @@ class StudyData:
     def points(self) -> "StudyData":
         """The same study without choices: ratings that each stand for themselves."""
         return replace(self, ratings=self.ratings.filter(~is_choice(self.ratings)))
+
+    def with_ratings(self, ratings: pl.DataFrame) -> "StudyData":
+        """The same study with other ratings, and the raters who gave them."""
+        there = pl.col("rater").is_in(ratings["rater"].unique().to_list())
+        return replace(self, ratings=ratings, raters=self.raters.filter(there))
+
+    def judges_as_raters(self) -> "StudyData":
+        """The same study of language models, each of them one rater (`one_rater_a_judge`)."""
+        table = distinct_answers(self.ratings, self.factors)
+        table = one_rater_a_judge(table, is_choice(table))
+        return replace(self, ratings=table, raters=_raters(table, self.answers))
 
     def levels(self, factor: str) -> list[str]:
         """The levels of a factor, the one that others are compared with first."""
@@ -187,6 +199,25 @@ def _factors(ratings: pl.DataFrame) -> pl.DataFrame:
     return table
 
 
+def by_number(data: StudyData) -> tuple[StudyData, list[str]]:
+    """The study with a column for the number shown as a level, and that column's name, if any.
+
+    One rater may see the same item with several numbers, and each is another condition. Where
+    qualities have numbers of their own, the level that the study file names tells them apart.
+    """
+    table = data.ratings
+    levels = _from_json(table, "anchor_value")
+    if levels is None:
+        shown = table.group_by("quality").agg(pl.col("anchor_value").drop_nulls().unique().sort())
+        if shown["anchor_value"].n_unique() > 1:
+            return data, []
+        levels = table["anchor_value"].cast(pl.String)
+    return replace(data, ratings=table.with_columns(levels.fill_null(NONE).alias(LEVEL))), [LEVEL]
+
+
+LEVEL = "number_level"
+
+
 def _from_json(ratings: pl.DataFrame, key: str) -> pl.Series | None:
     if "factors" not in ratings.columns:
         return None
@@ -220,7 +251,7 @@ def _usable(table: pl.DataFrame, notes: list[Note]) -> pl.DataFrame:
             "No rating has a rater and a number, so nothing can be analysed. Check the column "
             "`value`: words and empty cells do not count."
         )
-    if kept["rater"].n_unique() < 2:
+    if kept["rater"].n_unique() < 2 and not only_models(kept):
         raise DialensError(
             f"All ratings come from one rater ({kept['rater'][0]}): biases show between raters. "
             "Collect ratings from at least two, better twenty in each condition."
@@ -228,10 +259,24 @@ def _usable(table: pl.DataFrame, notes: list[Note]) -> pl.DataFrame:
     return kept
 
 
+def only_models(ratings: pl.DataFrame) -> bool:
+    """Whether all ratings are of language models, of which one may stand alone."""
+    if "rater_kind" not in ratings.columns:
+        return False
+    return bool(ratings["rater_kind"].is_in(MODELS).fill_null(value=False).all())
+
+
 def _timed(table: pl.DataFrame) -> pl.DataFrame:
     active = pl.col("active_ms") / 1000
     between = (pl.col("answered_at") - pl.col("shown_at")).dt.total_milliseconds() / 1000
-    return table.with_columns(seconds=pl.coalesce(active, between))
+    return table.with_columns(seconds=pl.when(_reads(table)).then(pl.coalesce(active, between)))
+
+
+def _reads(table: pl.DataFrame) -> pl.Expr:
+    """Who takes time to read: how long a model computes says nothing."""
+    if "rater_kind" not in table.columns:
+        return pl.lit(value=True)
+    return ~pl.col("rater_kind").is_in(MODELS).fill_null(value=False)
 
 
 def _lopsided(table: pl.DataFrame, notes: list[Note]) -> None:
@@ -270,7 +315,7 @@ def _raters(table: pl.DataFrame, answers: pl.DataFrame) -> pl.DataFrame:
             active=pl.when(pl.col("active_ms").is_not_null().all())
             .then(pl.col("active_ms").sum() / 60_000)
             .first(),
-            whole=whole / 60_000,
+            whole=pl.when(_reads(table).first()).then(whole / 60_000),
         )
         .with_columns(minutes=pl.coalesce("active", "whole"))
         .drop("active", "whole")

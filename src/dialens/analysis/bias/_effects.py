@@ -10,9 +10,9 @@ from collections.abc import Iterable
 import numpy as np
 import polars as pl
 
-from dialens.analysis.bias._cells import USUAL, CellMeans, Resampling
+from dialens.analysis.bias._cells import FEWEST_RATERS, TOO_FEW_RATERS, USUAL, CellMeans, Resampling
 from dialens.analysis.bias._contrasts import Contrast, anchor_contrast, contrasts
-from dialens.analysis.bias._data import StudyData
+from dialens.analysis.bias._data import StudyData, by_number
 from dialens.analysis.bias._scope_model import ALL, Scope, ScopeModel, scopes
 from dialens.analysis.people import no_variance
 from dialens.base import DialensError, Estimate
@@ -36,6 +36,10 @@ EFFECTS = pl.Schema(
 )
 """`effect` is what it is called, `question` what it asks; `random` are the model's random terms;
 `raw_value` is the difference of participants' means; `unit` is `points` or `share`."""
+
+PULL = ("anchor pull", "the share of the way from the unanchored mean to the anchor’s value")
+INDEX = ("anchoring index", "how far ratings follow the number shown, where numbers differ")
+"""Name and question of the two that are shares."""
 
 
 def effects(data: StudyData, *, main_only: bool = False, draws: Resampling = USUAL) -> pl.DataFrame:
@@ -130,16 +134,31 @@ def _pull(
     anchor = anchor_contrast(data, means.cells)
     if anchor is None:
         return
-    question = "the share of the way from the unanchored mean to the anchor’s value"
-    contrast = Contrast("anchor pull", question, anchor.weights)
+    target, why = pull_target(data)
+    estimate = Estimate(reason=why)
+    if target is not None:
+        estimate = model.share(anchor.weights, target)
+    row = _row(
+        Contrast(*PULL, anchor.weights), scope, model, means, estimate, unit="share", raw=False
+    )
+    if estimate.low is not None:  # of the difference that it is a share of
+        row["degrees"] = _numbers(model.contrast(anchor.weights))["degrees"]
+    yield row
+
+
+def pull_target(data: StudyData) -> tuple[float | None, str | None]:
+    """The one number that was shown, or None and why there is none."""
     values = data.ratings["anchor_value"].drop_nulls().unique().to_list()
     if len(values) == 1:
-        estimate = model.share(anchor.weights, float(values[0]))
-    elif values:
-        estimate = Estimate(reason="anchors of several values: see the anchoring index")
-    else:
-        estimate = Estimate(reason="no anchor’s value is known")
-    yield _row(contrast, scope, model, means, estimate, unit="share", raw=False)
+        return float(values[0]), None
+    if values:
+        return None, "anchors of several values: see the anchoring index"
+    return None, "no anchor’s value is known"
+
+
+def judged(data: StudyData) -> pl.DataFrame:
+    """The conditions in which anything was rated, in the order of their levels."""
+    return CellMeans.of(data, data.factors).cells
 
 
 def _between_qualities(
@@ -168,8 +187,9 @@ def _anchoring_index(
     """
     if data.ratings["anchor_value"].drop_nulls().n_unique() < 2:
         return
+    data, level = by_number(data)
     for scope in wanted:
-        table = scope.table(data, ["anchor"]).drop_nulls("anchor_value")
+        table = scope.table(data, ["anchor", *level]).drop_nulls("anchor_value")
         shown = table.group_by("rater").agg(pl.col("anchor_value").n_unique())["anchor_value"]
         raters = "anchor_value | rater" if (shown > 1).any() else "rater"
         terms = [raters, "item"]
@@ -179,11 +199,13 @@ def _anchoring_index(
                 raise DialensError(flat)
             fit = fit_mixed(table, "value", ["anchor_value"], terms, confidence=confidence)
             slope: Estimate = fit.effect("anchor_value")
+            if table["rater"].n_unique() < FEWEST_RATERS:
+                slope = Estimate(slope.value, reason=TOO_FEW_RATERS)
         except DialensError as error:
             slope = Estimate(reason=str(error))
         yield {
-            "effect": "anchoring index",
-            "question": "how far ratings follow the number shown, where numbers differ",
+            "effect": INDEX[0],
+            "question": INDEX[1],
             "quality": scope.name,
             **_numbers(slope),
             "random": ", ".join(terms),

@@ -12,6 +12,7 @@ from itertools import combinations
 import polars as pl
 from scipy import special
 
+from dialens.analysis.bias._cells import FEWEST_RATERS
 from dialens.analysis.bias._data import NONE, StudyData
 from dialens.analysis.bias._scales import is_choice
 from dialens.analysis.judges import order_shares, verdicts
@@ -29,14 +30,15 @@ LEANINGS = pl.Schema(
         "quality": pl.String,
         "measure": pl.String,
         **TESTED,
+        "degrees": pl.Float64,
         "n_raters": pl.Int64,
         "n": pl.Int64,
         "reason": pl.String,
     }
 )
-"""`raters` are people or judges; `of` the level against another; `measure` what `value` is:
-`points`, `share` of choices between two that are otherwise equal (one half: no effect), or
-`share of pairs`."""
+"""`raters` are people, or the judge by name; `of` the level against another; `measure` what `value`
+is: `points`, `share` of choices between two that are otherwise equal (one half: no effect), or
+`share of pairs`. `degrees` of freedom, where known."""
 
 EQUAL_LENGTH = pl.Schema(
     {
@@ -55,8 +57,8 @@ difference from the model without length."""
 
 TAG, VARIANT = "tag", "variant"
 _PLAIN = "plain"
-_LENGTH = "log2_length"
-_POINTS, _SHARE, _PAIRS = "points", "share", "share of pairs"
+LENGTH = "log2_length"
+POINTS, SHARE, _PAIRS = "points", "share", "share of pairs"
 _FEWEST = 3
 
 
@@ -82,17 +84,17 @@ def leanings(
         rows += _on_ratings(part, quality, data, confidence)
         equal += _agents_rated(part, quality, data, confidence, rows)
     for quality in data.choices:
-        part = _comparisons(data.ratings.filter(chosen, pl.col("quality") == quality))
+        part = comparisons_of(data.ratings.filter(chosen, pl.col("quality") == quality))
         if part.height:
-            rows += _on_choices(part, quality, confidence)
-            equal += _agents_chosen(part, quality, confidence)
-    rows += _both_orders(data.ratings, confidence)
+            rows += on_choices(part, quality, confidence)
+            equal += agents_chosen(part, quality, confidence)
+    rows += in_both_orders(verdicts(data.ratings), confidence)
     moved = pl.DataFrame([{"raters": raters, **row} for row in rows], schema=LEANINGS)
     apart = pl.DataFrame([{"raters": raters, **row} for row in equal], schema=EQUAL_LENGTH)
     return corrected(moved), corrected(apart)
 
 
-def _row(
+def leaning_row(
     bias: str,
     of: str,
     quality: str,
@@ -105,13 +107,14 @@ def _row(
         "of": of,
         "quality": quality,
         "measure": measure,
-        **_numbers(estimate),
+        **numbers_of(estimate),
+        "degrees": getattr(estimate, "degrees", None),
         "n_raters": table["rater"].n_unique(),
         "n": table.height,
     }
 
 
-def _numbers(estimate: Estimate) -> dict[str, object]:
+def numbers_of(estimate: Estimate) -> dict[str, object]:
     return {name: getattr(estimate, name) for name in ("value", "low", "high", "p", "reason")}
 
 
@@ -123,12 +126,12 @@ def _levels(table: pl.DataFrame, factor: str) -> list[str]:
     return sorted(found, key=lambda name: name not in (NONE, _PLAIN))
 
 
-def _varied(table: pl.DataFrame) -> dict[str, list[str]]:
+def varied_factors(table: pl.DataFrame) -> dict[str, list[str]]:
     found = {name: _levels(table, name) for name in (TAG, VARIANT)}
     return {name: levels for name, levels in found.items() if len(levels) > 1}
 
 
-def _once(part: pl.DataFrame, data: StudyData, keys: Sequence[str]) -> pl.DataFrame:
+def once_each(part: pl.DataFrame, data: StudyData, keys: Sequence[str]) -> pl.DataFrame:
     """One row a rater, response and condition: the mean over both orders."""
     asked = [name for name in data.factors if name not in keys]
     conditions = [name for name in asked if part[name].drop_nulls().n_unique() > 1]
@@ -140,23 +143,23 @@ def _once(part: pl.DataFrame, data: StudyData, keys: Sequence[str]) -> pl.DataFr
     return (
         table.drop_nulls(group)
         .group_by(group, maintain_order=True)
-        .agg(pl.col("value").mean(), *([pl.col(_LENGTH).mean()] if _LENGTH in part.columns else []))
+        .agg(pl.col("value").mean(), *([pl.col(LENGTH).mean()] if LENGTH in part.columns else []))
     )
 
 
-def _conditions(table: pl.DataFrame, keys: Sequence[str]) -> list[str]:
-    return [name for name in table.columns if name not in (*keys, "value", _LENGTH)]
+def conditions_of(table: pl.DataFrame, keys: Sequence[str]) -> list[str]:
+    return [name for name in table.columns if name not in (*keys, "value", LENGTH)]
 
 
 def _on_ratings(
     part: pl.DataFrame, quality: str, data: StudyData, confidence: float
 ) -> Iterator[dict[str, object]]:
     """Points that tags and variants add, within raters and responses."""
-    varied = _varied(part)
+    varied = varied_factors(part)
     if not varied:
         return
     keys = ["rater", "item", *varied]
-    table = _once(part, data, keys)
+    table = once_each(part, data, keys)
     random = ["rater", "item"]
     for unit in ("rater", "item"):
         random += [
@@ -164,7 +167,7 @@ def _on_ratings(
             for name in varied
             if table.select(unit, name).n_unique() * 1.2 <= table.height
         ]
-    fixed = [*varied, *_conditions(table, keys)]
+    fixed = [*varied, *conditions_of(table, keys)]
     reference = {name: levels[0] for name, levels in varied.items()}
     fit, why = _fitted(table, fixed, random, confidence, reference)
     for name, (first, *others) in varied.items():
@@ -174,7 +177,8 @@ def _on_ratings(
                 term = f"{name}[{level}]"
                 lost = fit.dropped.get(term)
                 found = fit.effect(term) if lost is None else Estimate(reason=f"it {lost}")
-            yield _row(name, f"{level} against {first}", quality, _POINTS, found, table)
+                found = _of_enough(found, table)
+            yield leaning_row(name, f"{level} against {first}", quality, POINTS, found, table)
 
 
 def _fitted(
@@ -197,14 +201,21 @@ def _fitted(
     return fit, None
 
 
-def _with_length(part: pl.DataFrame) -> pl.DataFrame | None:
+def _of_enough(found: Estimate, table: pl.DataFrame) -> Estimate:
+    """The same without an interval where raters are too few for one."""
+    if found.value is None or table["rater"].n_unique() >= FEWEST_RATERS:
+        return found
+    return Estimate(found.value, reason=f"no interval: fewer than {FEWEST_RATERS} raters")
+
+
+def with_length(part: pl.DataFrame) -> pl.DataFrame | None:
     """Ratings with the doublings of their response's length; None where lengths are not known."""
     if "length" not in part.columns:
         return None
     length = pl.col("length").cast(pl.Float64, strict=False)
-    table = part.with_columns(pl.when(length > 0).then(length.log(2.0)).alias(_LENGTH))
-    table = table.drop_nulls([_LENGTH, "agent", "dialog"])
-    return table if table.height and table[_LENGTH].n_unique() > 1 else None
+    table = part.with_columns(pl.when(length > 0).then(length.log(2.0)).alias(LENGTH))
+    table = table.drop_nulls([LENGTH, "agent", "dialog"])
+    return table if table.height and table[LENGTH].n_unique() > 1 else None
 
 
 def _agents_rated(
@@ -215,27 +226,30 @@ def _agents_rated(
     rows: list[dict[str, object]],
 ) -> Iterator[dict[str, object]]:
     """Differences of agents' ratings with length taken out, and without; length goes to `rows`."""
-    table = _with_length(part) if {"agent", "dialog"} <= set(part.columns) else None
+    table = with_length(part) if {"agent", "dialog"} <= set(part.columns) else None
     if table is None or table["agent"].n_unique() < 2:
         return
-    keys = ["rater", "agent", "dialog", "item", *([TAG] if TAG in _varied(part) else [])]
-    once = _once(table, data, keys)
+    keys = ["rater", "agent", "dialog", "item", *([TAG] if TAG in varied_factors(part) else [])]
+    once = once_each(table, data, keys)
     random = [
         term
         for term in ("rater", "dialog", "item", "rater:agent")
         if once.select(term.split(":")).n_unique() * 1.2 <= once.height
     ]
-    fixed = ["agent", *([TAG] if TAG in keys else []), *_conditions(once, keys)]
-    fit, why = _fitted(once, [*fixed, _LENGTH], random, confidence)
+    fixed = ["agent", *([TAG] if TAG in keys else []), *conditions_of(once, keys)]
+    fit, why = _fitted(once, [*fixed, LENGTH], random, confidence)
     bare, _ = _fitted(once, fixed, random, confidence)
-    if fit is not None and _LENGTH in fit.dropped:
+    if fit is not None and LENGTH in fit.dropped:
         fit, why = None, "length goes with the agents: the two cannot be told apart"
-    slope = Estimate(reason=why) if fit is None else fit.effect(_LENGTH)
-    rows.append(_row("length", "twice as long", quality, _POINTS, slope, once))
+    slope = Estimate(reason=why) if fit is None else _of_enough(fit.effect(LENGTH), once)
+    rows.append(leaning_row("length", "twice as long", quality, POINTS, slope, once))
     for agent, other in combinations(sorted(once["agent"].unique().to_list()), 2):
         yield {
-            "quality": quality, "agent": agent, "other": other, "measure": _POINTS,
-            **_numbers(Estimate(reason=why) if fit is None else _apart(fit, agent, other)),
+            "quality": quality, "agent": agent, "other": other, "measure": POINTS,
+            **numbers_of(
+                Estimate(reason=why) if fit is None
+                else _of_enough(_apart(fit, agent, other), once)
+            ),
             "uncontrolled": None if bare is None else _apart(bare, agent, other).value,
         }  # fmt: skip
 
@@ -246,7 +260,7 @@ def _apart(fit: MixedFit, agent: str, other: str) -> Estimate:
     return fit.contrast({name: w for name, w in weights.items() if name in known})
 
 
-def _comparisons(part: pl.DataFrame) -> pl.DataFrame:
+def comparisons_of(part: pl.DataFrame) -> pl.DataFrame:
     """Choices between two, one row each: who stood first, who won, what else differed."""
     schema = {"first": pl.String, "second": pl.String, "outcome": pl.Float64, "rater": pl.String}
     empty = pl.DataFrame(schema={**schema, "item": pl.String})
@@ -297,7 +311,7 @@ def _differences(table: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, list[str]
     if "length_0" in table.columns:
         one, two = (pl.col(f"length_{at}").cast(pl.Float64) for at in (0, 1))
         table = table.with_columns(
-            pl.when((one > 0) & (two > 0)).then((one / two).log(2.0)).alias(_LENGTH)
+            pl.when((one > 0) & (two > 0)).then((one / two).log(2.0)).alias(LENGTH)
         )
     return table, varied
 
@@ -320,7 +334,7 @@ def _pairs(
         return None, str(error)
 
 
-def _on_choices(part: pl.DataFrame, quality: str, confidence: float) -> Iterator[dict[str, object]]:
+def on_choices(part: pl.DataFrame, quality: str, confidence: float) -> Iterator[dict[str, object]]:
     """Shares of choices between two that differ in tag, form, length or place alone."""
     table, varied = _differences(part)
     covariates = [f"{name} {level}" for name, levels in varied.items() for level in levels[1:]]
@@ -331,45 +345,44 @@ def _on_choices(part: pl.DataFrame, quality: str, confidence: float) -> Iterator
                 found = Estimate(reason=why)
                 if fit is not None:
                     found = _shares(fit.effect(f"{name} {level}"))
-                yield _row(name, f"{level} against {first}", quality, _SHARE, found, table)
-    if _LENGTH in table.columns and table[_LENGTH].drop_nulls().n_unique() > 1:
+                yield leaning_row(name, f"{level} against {first}", quality, SHARE, found, table)
+    if LENGTH in table.columns and table[LENGTH].drop_nulls().n_unique() > 1:
         tags = [name for name in covariates if name.startswith(f"{TAG} ")]
-        fit, why = _pairs(table, [*tags, _LENGTH], confidence)
-        found = Estimate(reason=why) if fit is None else _shares(fit.effect(_LENGTH))
-        yield _row("length", "twice as long", quality, _SHARE, found, table)
+        fit, why = _pairs(table, [*tags, LENGTH], confidence)
+        found = Estimate(reason=why) if fit is None else _shares(fit.effect(LENGTH))
+        yield leaning_row("length", "twice as long", quality, SHARE, found, table)
 
 
-def _agents_chosen(
+def agents_chosen(
     part: pl.DataFrame, quality: str, confidence: float
 ) -> Iterator[dict[str, object]]:
     """Shares of choices between two agents if their responses were equally long."""
     table, varied = _differences(part)
-    if _LENGTH not in table.columns or table[_LENGTH].drop_nulls().n_unique() < 2:
+    if LENGTH not in table.columns or table[LENGTH].drop_nulls().n_unique() < 2:
         return
     tags = [f"{TAG} {level}" for level in varied.get(TAG, [""])[1:]]
-    fit, why = _pairs(table, [*tags, _LENGTH], confidence)
+    fit, why = _pairs(table, [*tags, LENGTH], confidence)
     bare, _ = _pairs(table, tags, confidence)
     agents = sorted({*table["first"].unique(), *table["second"].unique()})
     for agent, other in combinations(agents, 2):
         found = Estimate(reason=why) if fit is None else _shares(fit.difference(agent, other))
-        if fit is not None and _LENGTH in fit.unknown:
-            found = fit.effect(_LENGTH)
+        if fit is not None and LENGTH in fit.unknown:
+            found = fit.effect(LENGTH)
         plain = None if bare is None else _shares(bare.difference(agent, other)).value
         yield {
-            "quality": quality, "agent": agent, "other": other, "measure": _SHARE,
-            **_numbers(found), "uncontrolled": plain,
+            "quality": quality, "agent": agent, "other": other, "measure": SHARE,
+            **numbers_of(found), "uncontrolled": plain,
         }  # fmt: skip
 
 
-def _both_orders(ratings: pl.DataFrame, confidence: float) -> Iterable[dict[str, object]]:
+def in_both_orders(shown: pl.DataFrame, confidence: float) -> Iterable[dict[str, object]]:
     """How often verdicts change with the order, and how often the first place wins."""
-    shown = verdicts(ratings)
     for (quality,), part in shown.group_by("quality", maintain_order=True):
         if part["order"].n_unique() < 2:
             continue
         found = order_shares(part, confidence=confidence)
         of = "the same two in the other order"
-        yield _row("order", of, str(quality), _PAIRS, found.flip_rate, part)
-        yield _row(
-            "first place", "verdicts in both orders", str(quality), _SHARE, found.first, part
+        yield leaning_row("order", of, str(quality), _PAIRS, found.flip_rate, part)
+        yield leaning_row(
+            "first place", "verdicts in both orders", str(quality), SHARE, found.first, part
         )

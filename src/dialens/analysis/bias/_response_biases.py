@@ -132,8 +132,10 @@ def _varies(table: pl.DataFrame, column: str) -> bool:
 
 
 def _why_not(table: pl.DataFrame, column: str, response: str, raters: int) -> str | None:
-    source = {"progress": "order", "log_seconds": "active_ms", "deviation": "value"}
+    source = {"progress": "order", "log_seconds": "active_ms"}
     for name in (column, response):
+        if name == "deviation" and table[name].null_count() == table.height:
+            return "nobody else rated the same items"
         if name not in table.columns or table[name].null_count() == table.height:
             return f"the column `{source.get(name, name)}` is empty"
     if not _varies(table, column):

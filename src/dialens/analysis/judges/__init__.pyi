@@ -1,6 +1,13 @@
 from ._again import own_agreement
-from ._against_people import JUDGES, MODELS, PEOPLE, judges_against_people
+from ._against_people import JUDGES, PEOPLE, judges_against_people
 from ._agents import JUDGED_AGENTS, judged_agents
+from ._answers import (
+    MODELS,
+    asked_together,
+    distinct_answers,
+    one_rater_a_judge,
+    with_judge,
+)
 from ._beside import BESIDE, effects_beside
 from ._designs import (
     ALL_JUDGES,
@@ -29,7 +36,9 @@ __all__ = [
     "PEOPLE_ALONE",
     "JudgeDesigns",
     "JudgeMetrics",
+    "asked_together",
     "changed_behind",
+    "distinct_answers",
     "effects_beside",
     "judge_designs",
     "judge_drift",
@@ -38,7 +47,9 @@ __all__ = [
     "judges_against_people",
     "judges_joining",
     "later_raters",
+    "one_rater_a_judge",
     "order_shares",
     "own_agreement",
     "verdicts",
+    "with_judge",
 ]

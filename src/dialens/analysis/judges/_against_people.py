@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 
 from dialens.analysis.judges._again import own_agreement
+from dialens.analysis.judges._answers import MODELS, distinct_answers, one_side, with_judge
 from dialens.analysis.judges._orders import order_shares, verdicts
 from dialens.analysis.validation import mean_ratings
 from dialens.base import Estimate
@@ -24,13 +25,13 @@ from dialens.statistics.judges import (
 )
 
 PEOPLE = ("human", "person", "simulated")
-MODELS = ("llm",)
 
 JUDGES = pl.Schema(
     {
         "judge": pl.String,
         "quality": pl.String,
         "n": pl.Int64,
+        "distinct": pl.Int64,
         "r": pl.Float64,
         "r_low": pl.Float64,
         "r_high": pl.Float64,
@@ -49,7 +50,8 @@ JUDGES = pl.Schema(
         "reason": pl.String,
     }
 )
-"""A row a judge and quality; `ceiling` is the correlation with people's means that people's own
+"""A row a judge and quality; `distinct` is how many different ratings it gave (one: no variance,
+and nothing to test), `ceiling` is the correlation with people's means that people's own
 errors allow, `saving_most` the share of human ratings saved if the judge rated without end."""
 
 _FEWEST = 4
@@ -68,6 +70,8 @@ class _Row:
             self.reasons[name] = reason or "not known"
 
     def put_estimate(self, name: str, found: Estimate) -> None:
+        if found.value is not None and not np.isfinite(found.value):
+            found = Estimate(reason="too few items, which differ too little, for a number")
         self.put(name, found.value, found.reason)
         self.values |= {f"{name}_low": found.low, f"{name}_high": found.high}
 
@@ -98,8 +102,7 @@ def judges_against_people(ratings: pl.DataFrame, *, epsilon: float = EPSILON) ->
     kind = pl.col("rater_kind").fill_null("human")
     people = ratings.filter(kind.is_in(PEOPLE), pl.col("value").is_not_null())
     machines = ratings.filter(kind.is_in(MODELS), pl.col("value").is_not_null())
-    judge = "judge" if "judge" in ratings.columns else "rater"
-    machines = machines.with_columns(pl.col(judge).fill_null(pl.col("rater")).alias("judge"))
+    machines = distinct_answers(with_judge(machines))
     rows = [
         _row(str(name), str(quality), part, people.filter(pl.col("quality") == quality), epsilon)
         for (name, quality), part in machines.sort("judge", "quality").group_by(
@@ -113,13 +116,14 @@ def _row(
     judge: str, quality: str, machine: pl.DataFrame, people: pl.DataFrame, epsilon: float
 ) -> dict[str, object]:
     row = _Row({"judge": judge, "quality": quality})
+    row.put_estimate("flip_rate", _flips(machine))
+    people, machine = one_side(people), one_side(machine)
     by_judge = machine.group_by("item", maintain_order=True).agg(pl.col("value").mean())
     both = by_judge.join(people.select("item").unique(), on="item", how="semi")
-    row.values["n"] = both.height
+    row.values |= {"n": both.height, "distinct": machine["value"].n_unique()}
     _beside(row, people, machine, by_judge)
     _standing_in(row, people, by_judge, machine, epsilon)
     row.put_estimate("test_retest", own_agreement(machine))
-    row.put_estimate("flip_rate", _flips(machine))
     whys: dict[str, list[str]] = {}
     for name, why in row.reasons.items():
         whys.setdefault(why, []).append(name)
@@ -209,4 +213,4 @@ def _flips(machine: pl.DataFrame) -> Estimate:
     shown = verdicts(machine)
     if shown["order"].n_unique() != 2:
         return Estimate(reason="no pair was judged in both orders")
-    return order_shares(shown).flip_rate
+    return order_shares(shown.with_columns(rater=pl.lit("the judge"))).flip_rate

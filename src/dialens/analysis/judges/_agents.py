@@ -14,7 +14,8 @@ import numpy as np
 import polars as pl
 from scipy import stats
 
-from dialens.analysis.judges._against_people import MODELS, PEOPLE
+from dialens.analysis.judges._against_people import PEOPLE
+from dialens.analysis.judges._answers import MODELS
 from dialens.analysis.judges._candidates import Beside, few_dialogs, judge_beside
 from dialens.analysis.people import (
     MAGNITUDE,

@@ -1,7 +1,9 @@
 """Effects of the design on people and on language models, side by side; never pooled.
 
-The interval of people's effect is over participants and items, that of models over items and over
-the judges and repeats that were asked: one model is no sample of models.
+The interval of people's effect is over participants and items, that of a model over items, with its
+repeats and prompts averaged: one model is no sample of models. Both rate the same items, and what
+an item does to both is counted as if it were not shared, so that intervals of the difference are
+rather too wide than too narrow.
 """
 
 import numpy as np
@@ -12,6 +14,7 @@ from dialens.statistics import corrected
 
 BESIDE = pl.Schema(
     {
+        "judge": pl.String,
         "effect": pl.String,
         "question": pl.String,
         "quality": pl.String,
@@ -31,7 +34,7 @@ BESIDE = pl.Schema(
         "reason": pl.String,
     }
 )
-"""A row an effect; `difference` is models − people."""
+"""A row a judge and effect; `difference` is models − people, `models` that judge."""
 
 _KEYS = ("effect", "question", "quality", "unit")
 _MANY = 1e6
@@ -44,13 +47,13 @@ def effects_beside(
 
     Args:
         people: In the columns of `EFFECTS`, of people alone.
-        models: The same of language models alone.
+        models: The same of language models, with the column `judge`.
         confidence: Of the intervals of both, and of the difference.
     """
     numbers = ("value", "low", "high", "degrees", "reason")
     joined = people.select(*_KEYS, *numbers).join(
-        models.select(*_KEYS, *numbers), on=_KEYS, how="inner", suffix="_models", nulls_equal=True,
-        maintain_order="left",
+        models.select("judge", *_KEYS, *numbers), on=_KEYS, how="inner", suffix="_models",
+        nulls_equal=True, maintain_order="right_left",
     )  # fmt: skip
     rows = [_row(one, confidence) for one in joined.iter_rows(named=True)]
     table = pl.DataFrame(rows, schema={k: v for k, v in BESIDE.items() if k not in _ADDED})
@@ -61,7 +64,7 @@ _ADDED = ("p_adjusted", "family")
 
 
 def _row(one: dict[str, float | str | None], confidence: float) -> dict[str, object]:
-    row: dict[str, object] = {key: one[key] for key in _KEYS}
+    row: dict[str, object] = {key: one[key] for key in ("judge", *_KEYS)}
     for name, suffix in (("people", ""), ("models", "_models")):
         row[name] = one[f"value{suffix}"]
         row[f"{name}_low"], row[f"{name}_high"] = one[f"low{suffix}"], one[f"high{suffix}"]

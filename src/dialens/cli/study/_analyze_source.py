@@ -19,6 +19,7 @@ from dialens.cli.study._database import (
     recorded_versions,
 )
 from dialens.cli.study._extra import studies_extra
+from dialens.cli.study._judges_missing import judges_missing
 from dialens.cli.study._simulate import put_in, simulated_database
 from dialens.report import Remark
 
@@ -68,7 +69,11 @@ def open_source(
     for option, value in (("--db", db), ("--version", chosen.named or chosen.every)):
         if value:
             raise DialensError(f"{option} goes with a study, and {source} is a table of ratings.")
-    remarks = [*_of_export(source, announced), *_together(_exported_versions(source))]
+    remarks = [
+        *_of_export(source, announced),
+        *judges_missing(source),
+        *_together(_exported_versions(source)),
+    ]
     return StudySource(source, f"Study: {source.stem}", remarks)
 
 
@@ -108,10 +113,11 @@ def _from_study(
         if not done.ratings:
             cells = [cell for one in hashes for cell in store.progress(one)]
             begun = sum(c.completed + c.live + c.expired + c.restarted for c in cells)
+            asked = " ".join(f"{one.title}: {one.text}" for one in judges_missing(folder))
             raise DialensError(
-                f"The study {record.name!r} has no ratings yet: {begun:,} began it, "
-                f"{sum(c.completed for c in cells):,} completed it. Simulate it with "
-                f"`dialens study simulate {source}`, or wait for people."
+                f"The study {record.name!r} has no ratings yet: {begun:,} people began it, "
+                f"{sum(c.completed for c in cells):,} completed it. {asked}{' ' if asked else ''}"
+                f"Simulate it with `dialens study simulate {source}`, or wait for people."
             )
         lines = [
             f"Put in by {run.participants:,} participants with seed {run.seed}: "
@@ -126,7 +132,7 @@ def _from_study(
     check = NOT_PREREGISTERED
     if preregistered is not None:
         check = check_study(preregistered, taken, first_answer=first, changes=changes)
-    remarks = [_remark(check)]
+    remarks = [_remark(check), *judges_missing(folder)]
     remarks += _together([one.version for one in records])
     if load_study(source).hash != record.hash:
         text = "The study file was changed after this study was taken; it is analysed as taken."

@@ -32,6 +32,10 @@ _OTHERS = {
     "agreement": "differences of agreement",
     "pushes": "biases",
 }
+_OF_EXPORTS = (
+    "screen", "session_state", "version", "pair", "judge", "prompt", "memory", "think",
+    "answer_mode", "ask", "language", "tag", "variant",
+)  # fmt: skip
 _MOST_NAMED = 4
 _MOST_LEVELS = 8
 
@@ -141,9 +145,14 @@ def _effect(row: Mapping[str, Any]) -> Finding:
         doubt = f"No clear pull of the anchor towards its own value{on}"
         return _finding("design", row, claim, doubt, percent=True)
     if effect == "anchoring index":
-        claim = f"For every 10 points more on the anchor, {ratings} moved {10 * row['value']:.1f}"
+        ends = ("value", "low", "high")
+        tenfold = {**row, **{k: None if row[k] is None else 10 * row[k] for k in ends}}
+        way = "moved" if up else "moved the other way by"
+        size = number(abs(tenfold["value"]))
+        claim = f"For every 10 points more on the anchor, {ratings} {way} {size}"
         doubt = f"{capitalised(ratings)} do not clearly follow the number shown"
-        return _finding("design", row, claim, doubt)
+        what = "for every 10 points more they move"
+        return _finding("design", tenfold, claim, doubt, what=what)
     if effect == "anchor":
         claim = f"Raters who saw the anchor rated {size} points {more}{on}"
         doubt = f"No clear effect of the anchor{on}"
@@ -328,7 +337,7 @@ def _opinions(analysis: StudyAnalysis) -> Iterator[Finding]:
 
 def _perhaps(data: StudyData) -> str:
     """The column that may be a factor, with the option that makes it one."""
-    known = {*RATINGS, "item", "seconds", "normalised", "anchor_value", "label"} - {"condition"}
+    known = {*RATINGS, *_OF_EXPORTS, "item", "seconds", "anchor_value", "label"} - {"condition"}
     for column in data.ratings:
         levels = column.drop_nulls().n_unique()
         if column.name not in known and column.dtype == pl.String and 2 <= levels <= _MOST_LEVELS:

@@ -10,15 +10,18 @@ from dialens.base import counted, interval, listed, number, p_value
 from dialens.report._page import Block, Finding, Findings, Remark, Section, Text, folded
 from dialens.report._table import Table
 from dialens.report.bias._judge_designs import cheapest_findings
+from dialens.report.bias._judge_effects import alone_table, judge_effect_findings
+from dialens.report.bias._remarks import all_models
 
 _TOPIC = "judges"
 _ALL = "all"
 _MOST_JUDGES = 6
+_EQUAL = 1 - 1e-9
 
 
 def judge_remarks(analysis: StudyAnalysis) -> list[Remark]:
     """Says that language models rated too, and where they are."""
-    if not analysis.judges.height or not analysis.beside.height:
+    if not analysis.judges.height or all_models(analysis.data):
         return []
     names = analysis.judges["judge"].unique(maintain_order=True).to_list()
     text = (
@@ -29,7 +32,7 @@ def judge_remarks(analysis: StudyAnalysis) -> list[Remark]:
 
 
 def judge_findings(analysis: StudyAnalysis) -> Iterator[Finding]:
-    """Which judges are enough, what each is worth, what the design did to judges and people."""
+    """Which judges are enough, what each is worth, what the design did to it and to people."""
     yield from cheapest_findings(analysis)
     rows = analysis.judges
     if not rows.height:
@@ -37,18 +40,21 @@ def judge_findings(analysis: StudyAnalysis) -> Iterator[Finding]:
     names = rows["judge"].unique(maintain_order=True).to_list()
     for name in names[:_MOST_JUDGES]:
         yield from _worth(name, rows.filter(pl.col("judge") == name))
-    tested = analysis.beside.drop_nulls("difference")
-    together = _ALL in tested["quality"]
-    for row in tested.iter_rows(named=True):
-        main = row["effect"] in ("anchor", "anchor pull", "layout", "deadline", "anchoring index")
-        if main and (row["quality"] == _ALL or not together):
-            yield _effect(row)
+    yield from judge_effect_findings(analysis)
 
 
 def _worth(judge: str, rows: pl.DataFrame) -> Iterator[Finding]:
+    flat = rows.filter(pl.col("distinct") == 1)["quality"].to_list()
+    if flat:
+        claim = f"{judge} gave everything the same rating on {listed(flat)}"
+        yield Finding(claim, "there is no variance, and no test", clear=False, topic=_TOPIC)
     known = rows.drop_nulls("r")
     for row in known.iter_rows(named=True):
-        claim = f"{judge} goes with people on {row['quality']} by r = {number(row['r'], 2)}"
+        low, high = row["r_low"], row["r_high"]
+        goes = "does not clearly go with"
+        if low is not None and high is not None:
+            goes = "goes with" if low > 0 else "goes against" if high < 0 else goes
+        claim = f"{judge} {goes} people on {row['quality']}: r = {number(row['r'], 2)}"
         told = [f"95 % interval {interval(row['r_low'], row['r_high'], 2)}, {row['n']:,} items"]
         if row["ceiling"] is not None:
             told.append(f"people’s own errors allow {number(row['ceiling'], 2)}")
@@ -61,51 +67,48 @@ def _worth(judge: str, rows: pl.DataFrame) -> Iterator[Finding]:
                 f"{verdict}: as near to the others as {number(row['winning_rate'], percent=True)} "
                 "of the people (alternative annotator test)"
             )
-        low = row["r_low"]
         yield Finding(claim, "; ".join(told), clear=low is not None and low > 0, topic=_TOPIC)
-    again = rows.drop_nulls("test_retest")
-    if again.height:
+    yield from _again(judge, rows.drop_nulls("test_retest"))
+    for row in rows.drop_nulls("flip_rate").iter_rows(named=True):
+        yield Finding(
+            f"{judge} changes its verdict on {row['quality']} in "
+            f"{number(row['flip_rate'], percent=True)} of the pairs when they change places",
+            _flip_bounds(row),
+            clear=row["flip_rate_low"] is not None,
+            topic=_TOPIC,
+        )
+
+
+def _flip_bounds(row: Mapping[str, Any]) -> str:
+    low, high = row["flip_rate_low"], row["flip_rate_high"]
+    if low is None or high is None:
+        return "too few for an interval"
+    return f"95 % interval {interval(100 * low, 100 * high, 0)} %"
+
+
+def _again(judge: str, rows: pl.DataFrame) -> Iterator[Finding]:
+    """Whether a judge says the same when it is asked again."""
+    same = rows.filter(pl.col("test_retest") > _EQUAL)["quality"].to_list()
+    if same:
+        claim = f"Asked again, {judge} gave the same answers on {listed(same)}"
+        told = "repeats that are equal count once"
+        yield Finding(claim, told, clear=True, topic=_TOPIC)
+    steady = (pl.col("test_retest_low") > 0).fill_null(value=False)
+    rest = rows.filter(pl.col("test_retest") <= _EQUAL)
+    for part, verb in (
+        (rest.filter(steady), "agrees"),
+        (rest.filter(~steady), "does not clearly agree"),
+    ):
+        if not part.height:
+            continue
         parts = [
             f"{row['quality']} {number(row['test_retest'], 2)} "
             f"({interval(row['test_retest_low'], row['test_retest_high'], 2)})"
-            for row in again.iter_rows(named=True)
+            for row in part.iter_rows(named=True)
         ]
-        yield Finding(
-            f"Asked again, {judge} agrees with itself",
-            f"ICC(2,1), 95 % interval: {listed(parts)}",
-            clear=True,
-            topic=_TOPIC,
-        )
-    for row in rows.drop_nulls("flip_rate").iter_rows(named=True):
-        bounds = interval(100 * row["flip_rate_low"], 100 * row["flip_rate_high"], 0)
-        yield Finding(
-            f"{judge} changes its choice on {row['quality']} in "
-            f"{number(row['flip_rate'], percent=True)} of the pairs when they change places",
-            f"95 % interval {bounds} %",
-            clear=True,
-            topic=_TOPIC,
-        )
-
-
-def _effect(row: Mapping[str, Any]) -> Finding:
-    share = row["unit"] == "share"
-    on = "" if row["quality"] == _ALL else f" on {row['quality']}"
-    models, people = (number(row[name], percent=share) for name in ("models", "people"))
-    what = {"anchor pull": "The anchor’s pull"}.get(
-        row["effect"], f"The effect of the {row['effect']}"
-    )
-    claim = f"{what}{on} is {models} for language models and {people} for people"
-    if row["low"] is None:
-        return Finding(claim, row["reason"] or "no interval", clear=False, topic=_TOPIC)
-    unit = 100.0 if share else 1.0
-    bounds = interval(unit * row["low"], unit * row["high"], 0 if share else 1)
-    told = (
-        f"difference {number(row['difference'], percent=share)}, 95 % interval {bounds}"
-        f"{' %' if share else ''}; corrected p {p_value(row['p_adjusted'])}; over participants and "
-        "items for people, over items and repeats for models: few models are no sample of models"
-    )
-    clear = row["p_adjusted"] is not None and row["p_adjusted"] < 0.05
-    return Finding(claim, told, clear=clear, topic=_TOPIC)
+        claim = f"Asked again, {judge} {verb} with itself"
+        told = f"ICC(2,1), 95 % interval: {listed(parts)}"
+        yield Finding(claim, told, clear=verb == "agrees", topic=_TOPIC)
 
 
 def judge_tables(analysis: StudyAnalysis) -> dict[str, Table]:
@@ -115,6 +118,8 @@ def judge_tables(analysis: StudyAnalysis) -> dict[str, Table]:
         made.append(_judges(analysis.judges))
     if analysis.beside.height:
         made.append(_beside(analysis.beside))
+    elif analysis.judge_effects.height:
+        made.append(alone_table(analysis.judge_effects))
     return {table.key: table for table in made}
 
 
@@ -144,12 +149,14 @@ def _judges(data: pl.DataFrame) -> Table:
         "of a prediction-powered mean. Winning rate: alternative annotator test (Calderon et al. "
         "2025). Test–retest: ICC(2,1) over repeats. Flips: pairs judged otherwise when swapped."
     )
-    return Table("judges", "Judges beside people", heads, rows, note, data)
+    title = "Judges beside people" if (data["n"] > 0).any() else "Judges"
+    return Table("judges", title, heads, rows, note, data)
 
 
 def _beside(data: pl.DataFrame) -> Table:
     rows = [
         (
+            row["judge"],
             row["effect"],
             row["quality"],
             _value(row, "people"),
@@ -160,8 +167,15 @@ def _beside(data: pl.DataFrame) -> Table:
         )
         for row in data.iter_rows(named=True)
     ]
-    heads = ("Effect", "Quality", "People", "Models", "Models − people", "Corrected p", "Why not")
-    note = "95 % intervals; shares for the anchor’s pull, points otherwise."
+    heads = (
+        "Judge", "Effect", "Quality", "People", "Judge’s", "Judge − people", "Corrected p",
+        "Why not",
+    )  # fmt: skip
+    note = (
+        "95 % intervals, of people over participants and items, of a judge over items with its "
+        "repeats averaged: one model is no sample of models. Shares for the anchor’s pull and for "
+        "choices, points otherwise."
+    )
     return Table("people_and_judges", "Effects on people and on judges", heads, rows, note, data)
 
 
@@ -181,7 +195,7 @@ def judge_section(analysis: StudyAnalysis, tables: Mapping[str, Table]) -> Itera
         "of people, never replace all of them: what it is worth is measured against theirs."
     )
     found = list(judge_findings(analysis))
-    keys = [key for key in ("judges", "people_and_judges") if key in tables]
+    keys = [key for key in ("judges", "people_and_judges", "judge_effects") if key in tables]
     blocks: list[Block] = [lead, *([Findings(found)] if found else [])]
     blocks += [folded(tables[key], open=key == "judges") for key in keys]
     yield Section("judges", "Judges", blocks)

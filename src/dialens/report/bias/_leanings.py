@@ -4,20 +4,21 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from dialens.analysis.bias import StudyAnalysis
-from dialens.base import interval, number, p_value
+from dialens.base import capitalised, interval, number, p_value
 from dialens.report._page import Finding
 from dialens.report._table import Table
 from dialens.report.bias._wording import bounds, is_clear, with_family
 
 _SHARE = "share"
-_JUDGES = "judges"
+_PEOPLE = "people"
 
 
 def leaning_findings(analysis: StudyAnalysis) -> Iterator[Finding]:
     """A sentence for every clear leaning, and for flips; agents at equal length if it matters."""
     for row in analysis.leanings.drop_nulls("value").iter_rows(named=True):
         if row["bias"] == "order":
-            yield _flips(row)
+            if _several(row):  # those of one judge stand under “Judges”
+                yield _flips(row)
         elif is_clear(row):
             yield Finding(_claim(row), _numbers(row), topic="pushes")
     matters = {
@@ -30,8 +31,13 @@ def leaning_findings(analysis: StudyAnalysis) -> Iterator[Finding]:
             yield _at_equal_length(row)
 
 
+def _several(row: Mapping[str, Any]) -> bool:
+    """Whether a row is of people, or of models as a sample."""
+    return str(row["raters"]).startswith((_PEOPLE, "all "))
+
+
 def _who(row: Mapping[str, Any]) -> str:
-    return "Judges" if row["raters"] == _JUDGES else "People"
+    return capitalised(row["raters"]) if _several(row) else str(row["raters"])
 
 
 def _numbers(row: Mapping[str, Any]) -> str:
@@ -46,6 +52,7 @@ def _claim(row: Mapping[str, Any]) -> str:
         "tag": f"tagged “{level}” instead of “{other}”",
         "variant": f"in the form “{level}” instead of “{other}”",
         "length": "twice as long",
+        "position": "a place further down",
     }.get(row["bias"], "")
     on = row["quality"]
     if row["measure"] == _SHARE:
@@ -61,8 +68,8 @@ def _claim(row: Mapping[str, Any]) -> str:
 def _flips(row: Mapping[str, Any]) -> Finding:
     share = number(row["value"], percent=True)
     claim = (
-        f"{_who(row)} changed their verdict on {row['quality']} in {share} of pairs when the same "
-        "two came in the other order"
+        f"{_who(row)} changed their verdict on {row['quality']} in {share} of pairs when the "
+        "same two came in the other order"
     )
     return Finding(claim, bounds(row, percent=True), topic="pushes")
 

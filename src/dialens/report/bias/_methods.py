@@ -2,9 +2,9 @@
 
 import polars as pl
 
-from dialens.analysis.bias import UNFINISHED, StudyAnalysis, StudyData
+from dialens.analysis.bias import FEWEST_RATERS, UNFINISHED, StudyAnalysis, StudyData
 from dialens.base import capitalised, counted, listed
-from dialens.report.bias._remarks import rater_word
+from dialens.report.bias._remarks import all_models, rater_word
 from dialens.report.bias._wording import answers_counted
 
 CODEBOOK: dict[str, str] = {
@@ -20,7 +20,7 @@ CODEBOOK: dict[str, str] = {
     "raw_value": "the plain difference of participants’ means",
     "anchor": "level of the anchor factor: none, numerical, textual, both",
     "layout": "level of the layout factor",
-    "leanings": "what tags, variants, length and place did, by kind of rater",
+    "leanings": "what tags, variants, length and place did, to people and to each judge",
     "equal_length": "differences between agents with the length of responses taken out",
     "group": "group of raters: time below or above the mean of all, or a yes/no answer",
     "form, also": "form of the ICC after Shrout & Fleiss (1979) and McGraw & Wong (1996)",
@@ -97,16 +97,38 @@ def methods(analysis: StudyAnalysis) -> list[str]:
         _agreement(analysis),
         _retest(analysis),
         _judged_agents(analysis),
+        _judges(analysis),
     )
     flagged = len(analysis.flags.any_flag)
     last = (
         "P-values were corrected within each table (differences between agents, effects, "
         "differences of agreement, groups of raters, other biases) after Benjamini and Hochberg "
-        "(1995); the size of the family stands beside every corrected p. No rater was removed; "
-        f"{flagged} with unusual answering behaviour were left out in a separate view of the main "
-        "effects."
+        "(1995); the size of the family stands beside every corrected p. No rater was removed"
     )
+    if flagged:
+        were = "was" if flagged == 1 else "were"
+        last += (
+            f"; {flagged} with unusual answering behaviour {were} left out in a separate view of "
+            "the main effects"
+        )
+    last += "."
     return [part for part in (*parts, last, _over_careful(analysis)) if part]
+
+
+_OVER_ITEMS = (
+    "items compared with themselves, repeats and prompts of a model averaged, answers to one "
+    "request counted once, Student’s t on the jackknife over items"
+)
+
+
+def _judges(analysis: StudyAnalysis) -> str:
+    """How the numbers of single models came about."""
+    if not analysis.judge_effects.height or all_models(analysis.data):
+        return ""
+    return (
+        f"Effects on each language model have intervals over items ({_OVER_ITEMS}): one model is "
+        "no sample of models. Differences from people are tested with Welch’s t."
+    )
 
 
 def _retest(analysis: StudyAnalysis) -> str:
@@ -180,6 +202,14 @@ def _anchor_repeated(data: StudyData) -> bool:
 
 def _effects(analysis: StudyAnalysis) -> str:
     draws = analysis.draws
+    if all_models(analysis.data) and analysis.data.raters.height < FEWEST_RATERS:
+        if not analysis.data.factors:
+            return ""
+        pulled = ", that of a pull after Fieller" if "anchor" in analysis.data.factors else ""
+        return (
+            f"Effects are those on these language models, with intervals over items ({_OVER_ITEMS}"
+            f"{pulled}): few models are no sample of models."
+        )
     effects = (
         "Effects are contrasts of a linear mixed model with crossed random effects of raters and "
         "items, and of their own response to factors that vary within them, fitted by restricted "
@@ -201,6 +231,8 @@ def _effects(analysis: StudyAnalysis) -> str:
 
 
 def _agreement(analysis: StudyAnalysis) -> str:
+    if analysis.data.raters.height < 2:
+        return ""
     if not analysis.table("table5").height:
         return _scale(analysis.data)
     return (

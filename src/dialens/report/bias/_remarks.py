@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from dialens.analysis.bias import LEFT_OUT, TAKEN_AS_POINTS, UNFINISHED, StudyData
+from dialens.analysis.judges import MODELS
 from dialens.base import capitalised, counted
 from dialens.report._page import Remark
 
@@ -27,8 +28,15 @@ def all_simulated(data: StudyData) -> bool:
     return set(kinds_of(data)) == {SIMULATED}
 
 
+def all_models(data: StudyData) -> bool:
+    """Whether only language models took the study."""
+    return set(kinds_of(data)) == set(MODELS)
+
+
 def rater_word(data: StudyData) -> str:
     """What raters are called where they are counted."""
+    if all_models(data):
+        return "language model"
     return "simulated rater" if all_simulated(data) else "rater"
 
 
@@ -78,8 +86,11 @@ def who_rated(data: StudyData, put_in: Sequence[str] = ()) -> list[Remark]:
         return [Remark("Simulated data", text, list(put_in), warning=True)]
     total = sum(kinds.values())
     parts = [f"{count:,} {_WORDS.get(kind, kind)}" for kind, count in strange.items()]
-    if set(kinds) == {"llm"}:
-        text = f"All {counted(total, 'rater')} are language models. No person was asked."
+    if all_models(data):
+        text = (
+            f"{capitalised(counted(total, 'language model'))} took this study, and no person was "
+            "asked. Each counts as one rater: its repeats and prompts are averaged."
+        )
         return [Remark("No people", text, list(put_in), warning=True)]
     text = (
         f"Of {counted(total, 'rater')}, {' and '.join(parts)} and {kinds.get(_HUMAN, 0):,} people. "

@@ -116,7 +116,7 @@ class ClusteredErrors:
         """A linear combination with interval and the p-value of its being zero."""
         for kind, spread in self.kinds.items():
             if spread.effective(weights) < _FEWEST:
-                return Estimate(value, n=n, reason=f"rests on fewer than three {kind}s")
+                return Estimate(value, n=n, reason=f"fewer than three {kind}s")
         if self.cells is not None and self.cells.clusters < 2:
             return Estimate(value, n=n, reason="rests on one choice alone")
         variance, degrees = self.variance(weights)

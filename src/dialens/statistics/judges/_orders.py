@@ -83,6 +83,9 @@ def _ratio(first: np.ndarray, decided: np.ndarray, confidence: float) -> Estimat
     pulls = (first - value * decided)[decided > 0] / total
     error = np.sqrt(np.square(pulls).sum() * units / (units - 1))
     reach = float(error * special.stdtrit(units - 1, (1 + confidence) / 2))
+    if error == 0:  # all pairs went alike: as far as Wilson's interval of n of n reaches
+        all_alike = stats.binomtest(units, units).proportion_ci(confidence, method="wilson")
+        reach = float(1 - all_alike.low) / 2
     low, high = max(value - reach, 0.0), min(value + reach, 1.0)
     p = float(2 * special.stdtr(units - 1, -abs(value - 0.5) / error)) if error > 0 else None
     return Estimate(value, low, high, p=p, n=total, basis="clusters")
