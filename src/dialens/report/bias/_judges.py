@@ -6,7 +6,7 @@ from typing import Any
 import polars as pl
 
 from dialens.analysis.bias import StudyAnalysis
-from dialens.base import counted, interval, listed, number, p_value
+from dialens.base import counted, interval, number, p_value
 from dialens.report._page import Block, Finding, Findings, Remark, Section, Text, folded
 from dialens.report._table import Table
 
@@ -61,28 +61,33 @@ def _worth(judge: str, rows: pl.DataFrame) -> Iterator[Finding]:
             )
         low = row["r_low"]
         yield Finding(claim, "; ".join(told), clear=low is not None and low > 0, topic=_TOPIC)
-    again = rows.drop_nulls("test_retest")
-    if again.height:
-        parts = [
-            f"{row['quality']} {number(row['test_retest'], 2)} "
-            f"({interval(row['test_retest_low'], row['test_retest_high'], 2)})"
-            for row in again.iter_rows(named=True)
-        ]
+    for row in rows.drop_nulls("test_retest").iter_rows(named=True):
+        low = row["test_retest_low"]
         yield Finding(
-            f"Asked again, {judge} agrees with itself",
-            f"ICC(2,1), 95 % interval: {listed(parts)}",
-            clear=True,
+            f"Asked again, {judge} agrees with itself on {row['quality']} by "
+            f"{number(row['test_retest'], 2)}",
+            f"ICC(2,1){_reach(row, 'test_retest')}; 1 is the same answer every time, 0 chance",
+            clear=low is not None and low > 0,
             topic=_TOPIC,
         )
     for row in rows.drop_nulls("flip_rate").iter_rows(named=True):
-        bounds = interval(100 * row["flip_rate_low"], 100 * row["flip_rate_high"], 0)
         yield Finding(
             f"{judge} changes its choice on {row['quality']} in "
             f"{number(row['flip_rate'], percent=True)} of the pairs when they change places",
-            f"95 % interval {bounds} %",
-            clear=True,
+            _reach(row, "flip_rate", percent=True).removeprefix(", "),
+            clear=row["flip_rate_low"] is not None,
             topic=_TOPIC,
         )
+
+
+def _reach(row: Mapping[str, Any], name: str, *, percent: bool = False) -> str:
+    """The interval of a number, or that there is none."""
+    low, high = row[f"{name}_low"], row[f"{name}_high"]
+    if low is None or high is None:
+        return ", too few items for an interval"
+    if percent:
+        return f", 95 % interval {interval(100 * low, 100 * high, 0)} %"
+    return f", 95 % interval {interval(low, high, 2)}"
 
 
 def _effect(row: Mapping[str, Any]) -> Finding:

@@ -48,7 +48,13 @@ from dialens.report.bias._judges import (
 )
 from dialens.report.bias._leanings import leaning_findings, leaning_tables
 from dialens.report.bias._methods import CODEBOOK, methods
-from dialens.report.bias._remarks import all_simulated, how_taken, rater_subject, who_rated
+from dialens.report.bias._remarks import (
+    all_simulated,
+    how_taken,
+    only_judges,
+    rater_subject,
+    who_rated,
+)
 from dialens.report.bias._tables import study_tables
 from dialens.report.bias._wording import below_zero, no_agreement
 from dialens.report.people import (
@@ -57,6 +63,7 @@ from dialens.report.people import (
     people_sections,
     people_tables,
     said,
+    some,
 )
 
 ANALYSIS = "analysis.json"
@@ -157,13 +164,17 @@ def _terms(quality: RatedQuality) -> list[str]:
 
 
 def _answer(analysis: StudyAnalysis, findings: Sequence[Finding]) -> str:
-    """Which agent people preferred; else what the design did; else how the one agent was rated."""
+    """Which agent people preferred; else what the design did; else how the one agent was rated.
+
+    Where nobody but judges rated, the first sentence says so and names them.
+    """
     who = rater_subject(analysis.data)
-    compared = people_answer(analysis.people, who)
-    if compared is not None:
-        return compared
-    alone = None if analysis.effects.height else one_agent_answer(analysis.people, who)
-    return alone or answer(findings)
+    found = people_answer(analysis.people, who)
+    if found is None and not analysis.effects.height:
+        found = one_agent_answer(analysis.people, who)
+    judges = only_judges(analysis.data)
+    lead = f"Judged by {some(judges)} and by no person. " if judges else ""
+    return lead + (found or answer(findings))
 
 
 def _write_json(
@@ -240,7 +251,9 @@ class _Report:
         }
 
     def sections(self) -> Iterator[Section]:
-        yield from people_sections(self.analysis.people, self.participants)
+        yield from people_sections(
+            self.analysis.people, self.participants, judged=bool(only_judges(self.analysis.data))
+        )
         yield self._design()
         yield from judge_section(self.analysis, self.tables)
         yield Section(
