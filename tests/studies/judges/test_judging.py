@@ -312,6 +312,7 @@ def test_pairs_in_both_orders_say_which_place_won(ledger: Ledger, answer: str) -
         "order_shown"
     ].to_list() == [[1, 2]] * len(study.items)
     assert ratings["length"].null_count() == 0
+    assert ratings["shown_at"].null_count() == ratings.height  # nobody reads too fast
     (found,) = judges_against_people(
         ratings.with_columns(item=pl.col("dialog")).filter(pl.col("quality") == "overall")
     ).iter_rows(named=True)

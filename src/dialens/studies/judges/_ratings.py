@@ -116,10 +116,10 @@ def _shared(study: Study, screen: Screen, given: Mapping[str, JSON]) -> dict[str
             "rater_kind": LLM,
             "normalised": None,
             "active_ms": None,
-            "shown_at": at,
+            "shown_at": None,  # how long a model computes is no time of reading
             "answered_at": at,
             "screen": screen.id,
-            "screen_active_ms": None,  # how long a model computes is no time of reading
+            "screen_active_ms": None,
             "attempt": given["seed"],
             "session_state": "completed",
             "language": study.design.language,
