@@ -244,31 +244,3 @@ def test_numbers_of_their_own_for_each_quality_are_averaged_as_ratings_are() -> 
     assert index["quality"] == "all"
     assert index["value"] == pytest.approx(0.25, abs=0.02)
     assert index["low"] < 0.25 < index["high"]
-
-
-def test_asking_one_judge_again_neither_loses_nor_narrows_its_interval() -> None:
-    """Repeats of a judge are no raters: what is drawn are items."""
-    rng = np.random.default_rng(5)
-    once = pl.DataFrame(
-        [
-            (f"i{item}", order, int(place))
-            for item in range(40)
-            for order, place in ((1, rng.integers(1, 3)), (2, rng.integers(1, 3)))
-        ],
-        ["item", "order", "place"],
-        orient="row",
-    )
-
-    def asked(times: int) -> pl.DataFrame:
-        repeats = pl.DataFrame({"rater": [f"mini#{n}" for n in range(times)]})
-        pair = pl.concat_str("rater", "item", separator="|")
-        return once.join(repeats, how="cross").with_columns(pair=pair)
-
-    single = order_shares(asked(1), one_judge=True).flip_rate
-    for times in (2, 5):
-        found = order_shares(asked(times), one_judge=True).flip_rate
-        assert found.value == single.value
-        assert found.low is not None
-        assert found.high - found.low == pytest.approx(single.high - single.low, rel=0.1)
-        assert found.low < single.value < found.high
-    assert order_shares(asked(2)).flip_rate.low is None  # two raters are too few to be drawn

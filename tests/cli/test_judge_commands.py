@@ -119,6 +119,7 @@ def four_commands(
     said = page(Path("s/analysis/report.html"))
     assert f"Judged by {judge['name']} and by no person. " in said[:200]
     assert "What people said" not in said
+    assert "people took part" not in said
     assert {row["judge"] for row in analysis["judges"]} == {judge["name"]}
     assert {row["quality"] for row in analysis["judges"]} == {"helpfulness", "overall"}
     for row in analysis["judges"]:
@@ -147,7 +148,7 @@ def test_with_a_stand_in() -> None:
     rows = {row["quality"]: row for row in analysis["judges"]}
     assert 0 <= rows["overall"]["flip_rate"] <= 1
     assert rows["helpfulness"]["test_retest"] is not None
-    assert "mini changes its choice on overall in" in said
+    assert "mini changes its verdict on overall in" in said
 
 
 @here

@@ -374,11 +374,10 @@ def _agents_chosen(
 def _both_orders(ratings: pl.DataFrame, confidence: float) -> Iterable[dict[str, object]]:
     """How often verdicts change with the order, and how often the first place wins."""
     shown = verdicts(ratings)
-    alone = "judge" in ratings.columns and ratings["judge"].drop_nulls().n_unique() == 1
     for (quality,), part in shown.group_by("quality", maintain_order=True):
         if part["order"].n_unique() < 2:
             continue
-        found = order_shares(part, one_judge=alone, confidence=confidence)
+        found = order_shares(part, confidence=confidence)
         of = "the same two in the other order"
         yield _row("order", of, str(quality), _PAIRS, found.flip_rate, part)
         yield _row(

@@ -236,4 +236,4 @@ def _flips(machine: pl.DataFrame) -> Estimate:
     shown = verdicts(machine)
     if shown["order"].n_unique() != 2:
         return Estimate(reason="no pair was judged in both orders")
-    return order_shares(shown, one_judge=True).flip_rate
+    return order_shares(shown).flip_rate

@@ -72,17 +72,13 @@ def _lower_is_better(ratings: pl.DataFrame) -> list[str]:
     return ratings.filter(small)["quality"].unique().to_list()
 
 
-def order_shares(
-    shown: pl.DataFrame, *, one_judge: bool = False, confidence: float = 0.95
-) -> Orders:
+def order_shares(shown: pl.DataFrame, *, confidence: float = 0.95) -> Orders:
     """Flip rate and the share of the first place, with intervals over raters and items.
 
     With one rater, or few pairs, the interval of the flip rate is Wilson's over pairs.
 
     Args:
         shown: What `verdicts` gives, of one quality.
-        one_judge: Whether the raters are prompts and repeats of one judge: intervals are then over
-            items alone, however often each was asked.
         confidence: Of the intervals.
     """
     plain = both_orders(shown, confidence=confidence)
@@ -97,8 +93,6 @@ def order_shares(
         .agg(n=pl.len(), kinds=pl.col("winner").n_unique())
         .filter(pl.col("n") == 2)
     )
-    if one_judge:
-        each, shown = (table.with_columns(rater=pl.lit(None, pl.String)) for table in (each, shown))
     flips = each.select("rater", "item", share=(pl.col("kinds") == 2).cast(pl.Float64))
     decided = shown.filter(pl.col("place").is_in([1, 2])).select(
         "rater", "item", share=(pl.col("place") == 1).cast(pl.Float64)

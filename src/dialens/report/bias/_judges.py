@@ -6,13 +6,21 @@ from typing import Any
 import polars as pl
 
 from dialens.analysis.bias import StudyAnalysis
-from dialens.base import counted, interval, number, p_value
+from dialens.base import counted, interval, listed, number, p_value
 from dialens.report._page import Block, Finding, Findings, Remark, Section, Text, folded
-from dialens.report._table import Table
+from dialens.report._table import Cell, Table, explained
+from dialens.report.bias._remarks import kinds_of
 
 _TOPIC = "judges"
 _ALL = "all"
 _MOST_JUDGES = 6
+
+
+def only_judges(analysis: StudyAnalysis) -> list[str]:
+    """The names of the judges where language models rated and nobody else; else none."""
+    if set(kinds_of(analysis.data)) != {"llm"}:
+        return []
+    return analysis.judges["judge"].unique(maintain_order=True).to_list()
 
 
 def judge_remarks(analysis: StudyAnalysis) -> list[Remark]:
@@ -61,33 +69,34 @@ def _worth(judge: str, rows: pl.DataFrame) -> Iterator[Finding]:
             )
         low = row["r_low"]
         yield Finding(claim, "; ".join(told), clear=low is not None and low > 0, topic=_TOPIC)
-    for row in rows.drop_nulls("test_retest").iter_rows(named=True):
-        low = row["test_retest_low"]
+    again = rows.drop_nulls("test_retest")
+    if again.height:
+        parts = [
+            f"{row['quality']} {number(row['test_retest'], 2)} "
+            f"({interval(row['test_retest_low'], row['test_retest_high'], 2)})"
+            for row in again.iter_rows(named=True)
+        ]
         yield Finding(
-            f"Asked again, {judge} agrees with itself on {row['quality']} by "
-            f"{number(row['test_retest'], 2)}",
-            f"ICC(2,1){_reach(row, 'test_retest')}; 1 is the same answer every time, 0 chance",
-            clear=low is not None and low > 0,
+            f"Asked again, {judge} agrees with itself",
+            f"ICC(2,1), 95 % interval: {listed(parts)}",
+            clear=True,
             topic=_TOPIC,
         )
     for row in rows.drop_nulls("flip_rate").iter_rows(named=True):
         yield Finding(
-            f"{judge} changes its choice on {row['quality']} in "
+            f"{judge} changes its verdict on {row['quality']} in "
             f"{number(row['flip_rate'], percent=True)} of the pairs when they change places",
-            _reach(row, "flip_rate", percent=True).removeprefix(", "),
+            _flip_bounds(row),
             clear=row["flip_rate_low"] is not None,
             topic=_TOPIC,
         )
 
 
-def _reach(row: Mapping[str, Any], name: str, *, percent: bool = False) -> str:
-    """The interval of a number, or that there is none."""
-    low, high = row[f"{name}_low"], row[f"{name}_high"]
+def _flip_bounds(row: Mapping[str, Any]) -> str:
+    low, high = row["flip_rate_low"], row["flip_rate_high"]
     if low is None or high is None:
-        return ", too few items for an interval"
-    if percent:
-        return f", 95 % interval {interval(100 * low, 100 * high, 0)} %"
-    return f", 95 % interval {interval(low, high, 2)}"
+        return "too few for an interval"
+    return f"95 % interval {interval(100 * low, 100 * high, 0)} %"
 
 
 def _effect(row: Mapping[str, Any]) -> Finding:
@@ -127,20 +136,19 @@ def _judges(data: pl.DataFrame) -> Table:
             row["judge"],
             row["quality"],
             f"{row['n']:,}",
-            number(row["r"], 2),
+            _or_why(row, "r"),
             interval(row["r_low"], row["r_high"], 2),
-            number(row["r_corrected"], 2),
-            number(row["saving_most"], percent=True),
-            number(row["winning_rate"], percent=True),
-            number(row["test_retest"], 2),
-            number(row["flip_rate"], percent=True),
-            row["reason"] or "",
+            _or_why(row, "r_corrected"),
+            _or_why(row, "saving_most", percent=True),
+            _or_why(row, "winning_rate", percent=True),
+            _or_why(row, "test_retest"),
+            _or_why(row, "flip_rate", percent=True),
         )
         for row in data.iter_rows(named=True)
     ]
     heads = (
-        "Judge", "Quality", "Items", "r", "95 % interval", "r corrected", "Saves at most",
-        "Winning rate", "Test–retest", "Flips", "Why not",
+        "Judge", "Quality", "Items of both", "r", "95 % interval", "r corrected", "Saves at most",
+        "Winning rate", "Test–retest", "Flips",
     )  # fmt: skip
     note = (
         "r: with the mean of people; corrected for the unreliability of both. Saves: human ratings "
@@ -148,6 +156,15 @@ def _judges(data: pl.DataFrame) -> Table:
         "2025). Test–retest: ICC(2,1) over repeats. Flips: pairs judged otherwise when swapped."
     )
     return Table("judges", "Judges beside people", heads, rows, note, data)
+
+
+def _or_why(row: Mapping[str, Any], name: str, *, percent: bool = False) -> Cell:
+    """A number, or why there is none: `reason` says it by column, `r, ceiling: no people; …`."""
+    value, why = row[name], None
+    if value is None and row["reason"]:
+        parts = [part.split(": ", 1) for part in row["reason"].split("; ")]
+        why = next((told[-1] for told in parts if name in told[0].split(", ")), row["reason"])
+    return explained(number(value, percent=True) if percent else number(value, 2), value, why)
 
 
 def _beside(data: pl.DataFrame) -> Table:

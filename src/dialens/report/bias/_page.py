@@ -45,16 +45,11 @@ from dialens.report.bias._judges import (
     judge_remarks,
     judge_section,
     judge_tables,
+    only_judges,
 )
 from dialens.report.bias._leanings import leaning_findings, leaning_tables
 from dialens.report.bias._methods import CODEBOOK, methods
-from dialens.report.bias._remarks import (
-    all_simulated,
-    how_taken,
-    only_judges,
-    rater_subject,
-    who_rated,
-)
+from dialens.report.bias._remarks import all_simulated, how_taken, rater_subject, who_rated
 from dialens.report.bias._tables import study_tables
 from dialens.report.bias._wording import below_zero, no_agreement
 from dialens.report.people import (
@@ -93,7 +88,7 @@ def write_study(
         stopping: How it was decided that enough people had come, where that followed the data.
     """
     told = [*methods(analysis), *([stopping] if stopping else [])]
-    report = _Report(analysis, participants, told)
+    report = _Report(analysis, None if only_judges(analysis) else participants, told)
     page = Page(
         f"{title} (simulated data)" if all_simulated(analysis.data) else title,
         _answer(analysis, report.findings),
@@ -172,7 +167,7 @@ def _answer(analysis: StudyAnalysis, findings: Sequence[Finding]) -> str:
     found = people_answer(analysis.people, who)
     if found is None and not analysis.effects.height:
         found = one_agent_answer(analysis.people, who)
-    judges = only_judges(analysis.data)
+    judges = only_judges(analysis)
     lead = f"Judged by {some(judges)} and by no person. " if judges else ""
     return lead + (found or answer(findings))
 
@@ -252,7 +247,7 @@ class _Report:
 
     def sections(self) -> Iterator[Section]:
         yield from people_sections(
-            self.analysis.people, self.participants, judged=bool(only_judges(self.analysis.data))
+            self.analysis.people, self.participants, judged=bool(only_judges(self.analysis))
         )
         yield self._design()
         yield from judge_section(self.analysis, self.tables)

@@ -10,8 +10,7 @@ from dialens.report._page import Remark
 
 SIMULATED = "simulated"
 _HUMAN = "human"
-_MODEL = "llm"
-_WORDS = {SIMULATED: "simulated", _MODEL: "language models"}
+_WORDS = {SIMULATED: "simulated", "llm": "language models"}
 
 
 def kinds_of(data: StudyData) -> dict[str, int]:
@@ -35,17 +34,9 @@ def rater_word(data: StudyData) -> str:
 
 def rater_subject(data: StudyData) -> str:
     """Who preferred something, as a sentence about all raters begins."""
-    subjects = {_HUMAN: "People", SIMULATED: "Simulated raters", _MODEL: "Language models"}
+    subjects = {_HUMAN: "People", SIMULATED: "Simulated raters", "llm": "Language models"}
     kinds = list(kinds_of(data))
     return subjects.get(kinds[0], "Raters") if len(kinds) == 1 else "Raters"
-
-
-def only_judges(data: StudyData) -> list[str]:
-    """The names of the judges where language models rated and nobody else; else none."""
-    if set(kinds_of(data)) != {_MODEL}:
-        return []
-    named = "judge" if "judge" in data.ratings.columns else "rater"
-    return data.ratings[named].drop_nulls().unique(maintain_order=True).to_list()
 
 
 def how_taken(data: StudyData) -> list[Remark]:
@@ -87,13 +78,8 @@ def who_rated(data: StudyData, put_in: Sequence[str] = ()) -> list[Remark]:
         return [Remark("Simulated data", text, list(put_in), warning=True)]
     total = sum(kinds.values())
     parts = [f"{count:,} {_WORDS.get(kind, kind)}" for kind, count in strange.items()]
-    if set(kinds) == {_MODEL}:
-        text = (
-            f"All {counted(total, 'rater')} are {counted(len(only_judges(data)), 'language model')}"
-            ", each prompt, temperature and repeat a rater of its own. No person was asked. "
-            "Intervals are over items and such raters: they say how a judge answers, and nothing "
-            "about people or other models."
-        )
+    if set(kinds) == {"llm"}:
+        text = f"All {counted(total, 'rater')} are language models. No person was asked."
         return [Remark("No people", text, list(put_in), warning=True)]
     text = (
         f"Of {counted(total, 'rater')}, {' and '.join(parts)} and {kinds.get(_HUMAN, 0):,} people. "
