@@ -136,7 +136,7 @@ def judged(folder: Path, model: Path, threads: int, **settings: Any) -> None:
     judge = {
         "name": model.stem,
         "agent": f"llama:{model.resolve()}",
-        "set": {"threads": threads, "context": 4096, "max_tokens": 200},
+        "set": {"threads": threads, "context": 4096},
     }
     file = folder / "judges.yaml"
     file.write_text(json.dumps({"judges": [judge], **settings}), "utf-8")
