@@ -30,6 +30,7 @@ import polars as pl
 from scipy import stats
 
 from dialens.analysis.judges import judges_against_people
+from dialens.studies import load_study
 from dialens.studies.judges import Ledger
 
 SET = "usr_personachat.jsonl.gz"
@@ -146,7 +147,7 @@ def judged(folder: Path, model: Path, threads: int, **settings: Any) -> None:
 def pace(folder: Path) -> str:
     """How many were asked, and how long one took."""
     with Ledger.open(folder / "judges.db") as ledger:
-        asked = ledger.frame()
+        asked = ledger.frame([load_study(folder / "study.yaml").hash])
     times = asked.filter(~pl.col("saved"))["asked_at"].str.to_datetime().sort()
     gap = times.diff().drop_nulls().dt.total_milliseconds().median()
     lost = asked.filter(pl.col("state") != "answered").height
