@@ -212,12 +212,12 @@ def of_template(folder: Path) -> None:
     told("answer", found["answer"])
     for row in found["judges"]:
         told("judge", {name: value for name, value in row.items() if value is not None})
+    effect = ("effect", "quality", "value", "low", "high", "p_adjusted", "reason")
     for row in found["effects"]:
-        names = ("effect", "quality", "value", "low", "high", "p_adjusted", "reason")
-        told("effect", {name: row[name] for name in names})
+        told("effect", {name: row[name] for name in effect})
+    leaning = ("bias", "of", "quality", "measure", "value", "low", "high", "reason")
     for row in found["leanings"]:
-        names = ("bias", "of", "quality", "measure", "value", "low", "high", "reason")
-        told("leaning", {name: row[name] for name in names})
+        told("leaning", {name: row[name] for name in leaning})
 
 
 def told(name: str, value: object) -> None:
