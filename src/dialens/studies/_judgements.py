@@ -3,6 +3,8 @@
 import json
 from collections.abc import Mapping
 
+import polars as pl
+
 from dialens.studies._types import JSON, LOWER, Answer, Field, Screen
 from dialens.studies.design import PER_RESPONSE
 from dialens.studies.instruments import Rows, instrument
@@ -10,6 +12,13 @@ from dialens.studies.plan import understood
 
 PASSED, FAILED = "passed", "failed"
 COMPREHENSION = "check_comprehension"
+SWAPPED: dict[str, pl.DataType | type[pl.DataType]] = {
+    "pair": pl.String,
+    "order_shown": pl.Int64,
+    "place": pl.Int64,
+}
+"""Further columns of ratings where items came in both orders."""
+
 _FACTOR = "factor."
 _TARGET = ("level", "system", "agent", "dialog", "turn", "position", "length")
 

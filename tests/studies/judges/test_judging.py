@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from dialens.analysis.judges import judges_against_people
 from dialens.base import DialensError
 from dialens.corpus import RATINGS
 from dialens.studies import Study, study_of
@@ -296,6 +297,32 @@ def test_pairs_weighed_give_expected_preferences(ledger: Ledger) -> None:
     assert ratings.filter(pl.col("position") == 0)["value"].to_list() == pytest.approx(
         [first] * (ratings.height // 2)
     )
+
+
+@pytest.mark.parametrize("answer", ["json", "probabilities"])
+def test_pairs_in_both_orders_say_which_place_won(ledger: Ledger, answer: str) -> None:
+    """A judge that always takes what stands first changes its choice with every swap."""
+    study = load_template("judge-bias")
+    model = Scripted(first_listed, weighs=True, chances={"1": 0.7, "2": 0.3})
+    judge_study(planned(study, model, answer=answer), ledger)
+    ratings = judge_ratings(study, ledger)
+    choices = ratings.filter(pl.col("quality") == "overall")
+    assert choices["place"].unique().to_list() == [1]
+    assert choices.group_by("pair").agg(pl.col("order_shown").unique().sort())[
+        "order_shown"
+    ].to_list() == [[1, 2]] * len(study.items)
+    assert ratings["length"].null_count() == 0
+    assert ratings["shown_at"].null_count() == ratings.height  # nobody reads too fast
+    (found,) = judges_against_people(
+        ratings.with_columns(item=pl.col("dialog")).filter(pl.col("quality") == "overall")
+    ).iter_rows(named=True)
+    assert found["flip_rate"] == 1.0
+
+
+def first_listed(said: Sequence[Said], schema: Mapping[str, Any] | None, seed: int) -> str:
+    """The first of the allowed answers, everywhere."""
+    assert schema is not None
+    return json.dumps({name: one["enum"][0] for name, one in schema["properties"].items()})
 
 
 def test_chats_and_pictures_are_not_judged(ledger: Ledger, tmp_path: Path) -> None:

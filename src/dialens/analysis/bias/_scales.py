@@ -148,7 +148,7 @@ def scale_notes(table: pl.DataFrame, notes: list[Note]) -> None:
             Note(
                 f"agreement and biases of {listed(choices)}",
                 "won and lost rows of one choice are one observation: analysed as choices in "
-                "“What people said”",
+                "the comparison of agents",
             )
         )
     if "scale" not in table.columns:

@@ -204,7 +204,7 @@ def analyze(
                 remarks=opened.remarks,
                 put_in=opened.put_in,
                 stopping=opened.stopping,
-                participants=who_took_part(data.ratings, opened.folder),
+                participants=who_took_part(analysis.data.ratings, opened.folder),
             )
             drawn = write_asked(summary, scratch / FIGURES, figures)
         recorder.finish(scratch / RUN)

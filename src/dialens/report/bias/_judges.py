@@ -8,7 +8,7 @@ import polars as pl
 from dialens.analysis.bias import StudyAnalysis
 from dialens.base import counted, interval, listed, number, p_value
 from dialens.report._page import Block, Finding, Findings, Remark, Section, Text, folded
-from dialens.report._table import Table
+from dialens.report._table import Cell, Table, explained
 from dialens.report.bias._judge_designs import cheapest_findings
 from dialens.report.bias._judge_effects import alone_table, judge_effect_findings
 from dialens.report.bias._remarks import all_models
@@ -17,6 +17,13 @@ _TOPIC = "judges"
 _ALL = "all"
 _MOST_JUDGES = 6
 _EQUAL = 1 - 1e-9
+
+
+def only_judges(analysis: StudyAnalysis) -> list[str]:
+    """The names of the judges where language models rated and nobody else; else none."""
+    if not all_models(analysis.data):
+        return []
+    return analysis.judges["judge"].unique(maintain_order=True).to_list()
 
 
 def judge_remarks(analysis: StudyAnalysis) -> list[Remark]:
@@ -129,20 +136,19 @@ def _judges(data: pl.DataFrame) -> Table:
             row["judge"],
             row["quality"],
             f"{row['n']:,}",
-            number(row["r"], 2),
+            _or_why(row, "r"),
             interval(row["r_low"], row["r_high"], 2),
-            number(row["r_corrected"], 2),
-            number(row["saving_most"], percent=True),
-            number(row["winning_rate"], percent=True),
-            number(row["test_retest"], 2),
-            number(row["flip_rate"], percent=True),
-            row["reason"] or "",
+            _or_why(row, "r_corrected"),
+            _or_why(row, "saving_most", percent=True),
+            _or_why(row, "winning_rate", percent=True),
+            _or_why(row, "test_retest"),
+            _or_why(row, "flip_rate", percent=True),
         )
         for row in data.iter_rows(named=True)
     ]
     heads = (
-        "Judge", "Quality", "Items", "r", "95 % interval", "r corrected", "Saves at most",
-        "Winning rate", "Test–retest", "Flips", "Why not",
+        "Judge", "Quality", "Items of both", "r", "95 % interval", "r corrected", "Saves at most",
+        "Winning rate", "Test–retest", "Flips",
     )  # fmt: skip
     note = (
         "r: with the mean of people; corrected for the unreliability of both. Saves: human ratings "
@@ -151,6 +157,15 @@ def _judges(data: pl.DataFrame) -> Table:
     )
     title = "Judges beside people" if (data["n"] > 0).any() else "Judges"
     return Table("judges", title, heads, rows, note, data)
+
+
+def _or_why(row: Mapping[str, Any], name: str, *, percent: bool = False) -> Cell:
+    """A number, or why there is none: `reason` says it by column, `r, ceiling: no people; …`."""
+    value, why = row[name], None
+    if value is None and row["reason"]:
+        parts = [part.split(": ", 1) for part in row["reason"].split("; ")]
+        why = next((told[-1] for told in parts if name in told[0].split(", ")), row["reason"])
+    return explained(number(value, percent=True) if percent else number(value, 2), value, why)
 
 
 def _beside(data: pl.DataFrame) -> Table:

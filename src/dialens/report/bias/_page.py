@@ -57,6 +57,7 @@ from dialens.report.bias._judges import (
     judge_remarks,
     judge_section,
     judge_tables,
+    only_judges,
 )
 from dialens.report.bias._leanings import leaning_findings, leaning_tables
 from dialens.report.bias._methods import CODEBOOK, methods
@@ -69,6 +70,7 @@ from dialens.report.people import (
     people_sections,
     people_tables,
     said,
+    some,
 )
 
 ANALYSIS = "analysis.json"
@@ -98,7 +100,7 @@ def write_study(
         stopping: How it was decided that enough people had come, where that followed the data.
     """
     told = [*methods(analysis), *([stopping] if stopping else [])]
-    report = _Report(analysis, participants, told)
+    report = _Report(analysis, None if only_judges(analysis) else participants, told)
     page = Page(
         f"{title} (simulated data)" if all_simulated(analysis.data) else title,
         _answer(analysis, report.findings),
@@ -170,13 +172,17 @@ def _terms(quality: RatedQuality) -> list[str]:
 
 
 def _answer(analysis: StudyAnalysis, findings: Sequence[Finding]) -> str:
-    """Which agent people preferred; else what the design did; else how the one agent was rated."""
+    """Which agent people preferred; else what the design did; else how the one agent was rated.
+
+    Where nobody but judges rated, the first sentence says so and names them.
+    """
     who = rater_subject(analysis.data)
-    compared = people_answer(analysis.people, who)
-    if compared is not None:
-        return compared
-    alone = None if analysis.effects.height else one_agent_answer(analysis.people, who)
-    return alone or answer(findings)
+    found = people_answer(analysis.people, who)
+    if found is None and not analysis.effects.height:
+        found = one_agent_answer(analysis.people, who)
+    judges = only_judges(analysis)
+    lead = f"Judged by {some(judges)} and by no person. " if judges else ""
+    return lead + (found or answer(findings))
 
 
 def _write_json(
@@ -259,7 +265,9 @@ class _Report:
         }
 
     def sections(self) -> Iterator[Section]:
-        yield from people_sections(self.analysis.people, self.participants)
+        yield from people_sections(
+            self.analysis.people, self.participants, judged=bool(only_judges(self.analysis))
+        )
         yield self._design()
         yield from judged_agent_section(self.analysis, self.tables)
         yield from judge_section(self.analysis, self.tables)

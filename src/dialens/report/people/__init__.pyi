@@ -1,5 +1,5 @@
 from ._section import people_sections, people_tables
-from ._words import Said, headline, one_agent_answer, people_answer, said
+from ._words import Said, headline, one_agent_answer, people_answer, said, some
 
 __all__ = [
     "Said",
@@ -9,4 +9,5 @@ __all__ = [
     "people_sections",
     "people_tables",
     "said",
+    "some",
 ]

@@ -22,12 +22,21 @@ def people_tables(people: People) -> dict[str, Table]:
     return {table.key: table for table in tables if table.rows}
 
 
-def people_sections(people: People, participants: Participants | None) -> Iterator[Section]:
-    """What people said of agents, where they judged any, and who took part."""
+def people_sections(
+    people: People, participants: Participants | None, *, judged: bool = False
+) -> Iterator[Section]:
+    """What people said of agents, where they judged any, and who took part.
+
+    Args:
+        people: What raters said.
+        participants: Who took part, where that is known.
+        judged: Whether nobody but language models rated.
+    """
     tables = people_tables(people)
     names = people.agents.drop_nulls("mean")["quality"].unique(maintain_order=True).to_list()
     if names:
-        yield Section("people", "What people said", list(_blocks(people, tables, names)), "Answer")
+        title = "What judges said" if judged else "What people said"
+        yield Section("people", title, list(_blocks(people, tables, names)), "Answer")
     if participants is not None:
         yield Section("participants", "Who took part", list(_who(participants)), "Who")
 

@@ -236,20 +236,20 @@ def _rest(
         if beaten <= set(there):
             same.append(name)
         elif there:
-            only.setdefault(_some(there), []).append(name)
+            only.setdefault(some(there), []).append(name)
         elif found and not above:
             between.append(name)
         elif not found:
             none.append(name)
         over += [name] if above else []
-    parts = [f"also on {_some(same)}"] if same else []
-    parts += [f"on {_some(kept)} only to {losers}" for losers, kept in only.items()]
+    parts = [f"also on {some(same)}"] if same else []
+    parts += [f"on {some(kept)} only to {losers}" for losers, kept in only.items()]
     high = [name for name in over if name not in people.lower]
     low = [name for name in over if name in people.lower]
-    parts += [f"another agent was rated higher on {_some(high)}"] if high else []
-    parts += [f"another agent was rated lower, which is better, on {_some(low)}"] if low else []
-    parts += [f"on {_some(between)} clear differences only between others"] if between else []
-    parts += [f"no clear difference on {_some(none)}"] if none else []
+    parts += [f"another agent was rated higher on {some(high)}"] if high else []
+    parts += [f"another agent was rated lower, which is better, on {some(low)}"] if low else []
+    parts += [f"on {some(between)} clear differences only between others"] if between else []
+    parts += [f"no clear difference on {some(none)}"] if none else []
     return "; ".join([text, *parts])
 
 
@@ -263,7 +263,7 @@ def _losers(people: People, wins: list[Said]) -> str:
     if len(wins) == count - 1:
         both = "both others" if count == 3 else f"all {count - 1} others"
         return f"{both} on {closest.quality}, to {closest.worse}, the next best, {by}"
-    beaten = _some([one.worse for one in reversed(wins)])
+    beaten = some([one.worse for one in reversed(wins)])
     return f"{beaten} on {closest.quality}, to {closest.worse} {by}"
 
 
@@ -292,7 +292,7 @@ def _inside(who: str) -> str:
     return who[:1].lower() + who[1:]
 
 
-def _some(names: Sequence[str]) -> str:
+def some(names: Sequence[str]) -> str:
     """A few names; the rest is counted."""
     if len(names) <= _MOST_NAMED:
         return listed(names)

@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from dialens.corpus import RATINGS
-from dialens.studies._judgements import check_outcomes, rating_rows
+from dialens.studies._judgements import SWAPPED, check_outcomes, rating_rows
 from dialens.studies._study import Study
 from dialens.studies._types import Field, Screen
 from dialens.studies.design import LANGUAGE
@@ -18,11 +18,6 @@ from dialens.studies.export._reading import Reading
 from dialens.studies.export._talks import dialog_name
 from dialens.studies.store import RESTARTED
 
-_SWAPPED: dict[str, pl.DataType | type[pl.DataType]] = {
-    "pair": pl.String,
-    "order_shown": pl.Int64,
-    "place": pl.Int64,
-}
 _BESIDE: dict[str, pl.DataType | type[pl.DataType]] = {
     "length": pl.Int64,
     "screen": pl.String,
@@ -98,7 +93,7 @@ def tables(
     for row in made.ratings:
         levels = json.loads(row["factors"] or "{}")
         row |= {name: _text(levels.get(name)) for name in factors}
-    swapped = _SWAPPED if any("pair" in row for row in made.ratings) else {}
+    swapped = SWAPPED if any("pair" in row for row in made.ratings) else {}
     columns = {**RATINGS, **dict.fromkeys(factors, pl.String), **swapped, **_BESIDE}
     return (
         pl.DataFrame(made.ratings, schema=columns),

@@ -8,7 +8,7 @@ import polars as pl
 
 from dialens.base import DialensError
 from dialens.corpus import RATINGS
-from dialens.studies._judgements import rating_rows
+from dialens.studies._judgements import SWAPPED, rating_rows
 from dialens.studies._raters import LLM
 from dialens.studies._study import Study
 from dialens.studies._types import JSON, Field, Screen
@@ -37,6 +37,7 @@ FACETS: _Columns = {
 text stands in several cells, and `cost` is what that ask cost, once for all its rows."""
 
 _BESIDE: _Columns = {
+    "length": pl.Int64,
     "screen": pl.String,
     "screen_active_ms": pl.Int64,
     "attempt": pl.Int64,
@@ -85,7 +86,8 @@ def judge_ratings(study: Study, ledger: Ledger) -> pl.DataFrame:
     for row in rows:
         levels = json.loads(row["factors"] or "{}")
         row |= {name: None if levels.get(name) is None else str(levels[name]) for name in named}
-    columns = {**RATINGS, **dict.fromkeys(named, pl.String), **_BESIDE, **FACETS}
+    swapped = SWAPPED if any("pair" in row for row in rows) else {}
+    columns = {**RATINGS, **dict.fromkeys(named, pl.String), **swapped, **_BESIDE, **FACETS}
     return pl.DataFrame(rows, schema=columns)
 
 
@@ -97,18 +99,16 @@ def _ratings(screen: Screen, given: Mapping[str, JSON], study: Study) -> list[di
         rows = rating_rows(screen, field, value)
         if field.name in weighed and rows:
             texts = study.said_in(given["language"]).texts
-            rows = _expected(screen, field, weighed[field.name]["probabilities"], texts)
+            rows = _expected(rows, field, weighed[field.name]["probabilities"], texts)
         found += rows
     return found
 
 
 def _expected(
-    screen: Screen, field: Field, probabilities: Mapping[str, float], texts: Texts
+    rows: list[dict[str, JSON]], field: Field, probabilities: Mapping[str, float], texts: Texts
 ) -> list[dict[str, JSON]]:
-    """The rows of an answer that gives every slot a number, with the mean numbers in them."""
-    answers = allowed_answers(field, texts) or []
-    means = expected_ratings(field, answers, probabilities)
-    rows = next(rows for answer in answers if (rows := rating_rows(screen, field, answer)))
+    """The rows of the likeliest answer, with the mean numbers in them."""
+    means = expected_ratings(field, allowed_answers(field, texts) or [], probabilities)
     return [row | {"value": mean} for row, mean in zip(rows, means.values(), strict=True)]
 
 
@@ -121,10 +121,10 @@ def _shared(study: Study, screen: Screen, given: Mapping[str, JSON]) -> dict[str
             "rater_kind": LLM,
             "normalised": None,
             "active_ms": None,
-            "shown_at": at,
+            "shown_at": None,  # how long a model computes is no time of reading
             "answered_at": at,
             "screen": screen.id,
-            "screen_active_ms": None,  # how long a model computes is no time of reading
+            "screen_active_ms": None,
             "attempt": given["seed"],
             "session_state": "completed",
             "language": given["language"] or study.design.language,

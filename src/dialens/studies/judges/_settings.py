@@ -322,7 +322,7 @@ _START = f"""\
 # Which models take this study. `dialens study judge . --dry-run` says what that comes to.
 judges:
   - name: mini                      # its name in the data
-    agent: openai:gpt-4o-mini       # or gguf:FILE, transformers:FOLDER, command:'PROGRAM' …
+    agent: openai:gpt-4o-mini       # or llama:FILE.gguf, transformers:FOLDER, command:'PROGRAM' …
     set:                            # `dialens agents kinds openai` lists the settings
       price_in: 0.15                # of a million tokens; check your provider's list
       price_out: 0.60
