@@ -1,4 +1,4 @@
-from ._analysis import StudyAnalysis, analyse_study
+from ._analysis import analyse_study
 from ._cells import FEWEST_RATERS, Resampling
 from ._consistency import consistency, consistency_differences
 from ._data import StudyData, study_data
@@ -10,6 +10,7 @@ from ._reading import read_study
 from ._response_biases import response_biases
 from ._scales import LEFT_OUT, TAKEN_AS_POINTS, UNFINISHED
 from ._simulation import SimulatedStudy
+from ._study_analysis import StudyAnalysis
 
 __all__ = [
     "EQUAL_LENGTH",

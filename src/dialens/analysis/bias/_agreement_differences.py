@@ -15,7 +15,7 @@ import polars as pl
 from dialens.analysis.bias._cells import USUAL, Resampling
 from dialens.analysis.bias._data import StudyData
 from dialens.analysis.bias._scales import scale_kind
-from dialens.statistics import corrected
+from dialens.statistics import TESTED, corrected
 from dialens.statistics.agreement import RatingMatrix, agreement_difference
 
 AGREEMENT_DIFFERENCES = pl.Schema(
@@ -25,12 +25,7 @@ AGREEMENT_DIFFERENCES = pl.Schema(
         "statistic": pl.String,
         "first": pl.Float64,
         "second": pl.Float64,
-        "value": pl.Float64,
-        "low": pl.Float64,
-        "high": pl.Float64,
-        "p": pl.Float64,
-        "p_adjusted": pl.Float64,
-        "family": pl.Int64,
+        **TESTED,
         "n_items": pl.Int64,
         "n_raters": pl.Int64,
         "paired": pl.Boolean,
