@@ -121,7 +121,16 @@ def test_shipped_vectors_know_what_is_near() -> None:
         [Unit((), "my cat sleeps", ("the dog sleeps",)), Unit((), "my cat sleeps", ("pay taxes",))]
     )
     assert (near - far > 0.2).all()
-    assert embedding.FAMILY.version == 2  # numbers of the first are nobody's
+    assert embedding.FAMILY.version == 3  # numbers of the first two are nobody's
+
+
+def test_words_that_cannot_be_spelled_have_no_vector() -> None:
+    """Two unrelated Thai sentences were one unknown word each, and so exactly alike."""
+    opened = embedding.FAMILY.open(ScorerContext())
+    (row,) = opened.score([Unit((), "ฉันชอบฝนมาก", ("แมวของเธอหายไป",))])
+    assert np.isnan(row).all()
+    (mixed,) = opened.score([Unit((), "hello แมว", ("hello",))])
+    assert mixed == pytest.approx([1.0, 1.0, 1.0])
 
 
 def test_files_that_will_not_do_are_named(tmp_path: Path) -> None:

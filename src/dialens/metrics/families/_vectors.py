@@ -138,6 +138,7 @@ class ShippedVectors:
         folder = model.card.folder
         self._tokenizer = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
         make_plain(self._tokenizer)  # its file asks for padding, whose rows are no part of a word
+        self._unknown = self._tokenizer.token_to_id("[UNK]")
         pieces = self._tokenizer.get_vocab_size()
         data = np.memmap(folder / "weights.bin", np.int8, "r")
         width = model.embed(["a"]).shape[1]
@@ -149,9 +150,10 @@ class ShippedVectors:
         self.signature = f"{model.card.signature.replace('|', '/')}/words"
 
     def rows(self, words: Sequence[str]) -> list[Floats | None]:
-        """A vector for each word: there is none that it cannot spell."""
+        """A vector for each word; none for those in a script that it cannot spell."""
         means: list[Floats | None] = []
         for coded in self._tokenizer.encode_batch(list(words), add_special_tokens=False):
-            table = self._rows[coded.ids].astype(np.float64) * self._scales[coded.ids]
-            means.append(table.reshape(len(coded.ids), -1).mean(axis=0) if coded.ids else None)
+            ids = [piece for piece in coded.ids if piece != self._unknown]
+            table = self._rows[ids].astype(np.float64) * self._scales[ids]
+            means.append(table.reshape(len(ids), -1).mean(axis=0) if ids else None)
         return means
