@@ -16,8 +16,9 @@ CORE      := $(VENV)/.stamp-core
 DEV       := $(VENV)/.stamp-dev
 
 # Two tests at a time, the tests of a file one after the other: they share what they started.
+# Networks compute in one thread each: those of two tests would wait for each other.
 WORKERS ?= 2
-PYTEST  := $(BIN)/pytest -n $(WORKERS) --dist loadfile
+PYTEST  := OMP_NUM_THREADS=1 $(BIN)/pytest -n $(WORKERS) --dist loadfile
 
 BROWSERS := chromium chromium-browser google-chrome
 OUTPUTS  := demo site dist build

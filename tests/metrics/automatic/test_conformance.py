@@ -1,6 +1,7 @@
 """What every metric must keep, for the automatic ones: with references, and with tiny weights."""
 
 import string
+from random import Random
 
 import polars as pl
 import pytest
@@ -68,22 +69,17 @@ def table(talks: list[Dialogue], *, batch: int = 1000, threads: int = 1) -> pl.D
 
 
 @BRIEFLY
-@given(referenced(), st.integers(1, 4))
-def test_batches_and_threads_do_not_matter(talks: list[Dialogue], batch: int) -> None:
-    assert_frame_equal(table(talks), table(talks, batch=batch, threads=2), abs_tol=TOLERANCE)
+@given(referenced(), st.integers(1, 4), st.randoms(use_true_random=False))
+def test_every_promise_is_kept(talks: list[Dialogue], batch: int, random: Random) -> None:
+    rows = table(talks)
+    assert_frame_equal(rows, table(talks, batch=batch, threads=2), abs_tol=TOLERANCE)
+    assert_frame_equal(rows, table(random.sample(talks, len(talks))), abs_tol=TOLERANCE)
+    account_for_every_turn(rows.filter(pl.col("level") != "position"), talks)
+    lie_in_the_declared_range(rows)
+    lack_only_what_is_needed(rows)
 
 
-@BRIEFLY
-@given(referenced(), st.randoms(use_true_random=False))
-def test_the_order_of_dialogues_does_not_matter(talks, random) -> None:
-    shuffled = random.sample(talks, len(talks))
-    assert_frame_equal(table(talks), table(shuffled), abs_tol=TOLERANCE)
-
-
-@BRIEFLY
-@given(referenced())
-def test_rows_are_complete_and_account_for_every_turn(talks: list[Dialogue]) -> None:
-    rows = table(talks).filter(pl.col("level") != "position")
+def account_for_every_turn(rows: pl.DataFrame, talks: list[Dialogue]) -> None:
     agent_turns = sum(turn.role == "agent" for talk in talks for turn in talk.turns)
     systems = rows.filter(pl.col("level") == "system")
     counted = systems.group_by("metric").agg((pl.col("n") + pl.col("n_missing")).sum())
@@ -95,10 +91,7 @@ def test_rows_are_complete_and_account_for_every_turn(talks: list[Dialogue]) -> 
     assert turns.group_by("metric").len()["len"].unique().to_list() in ([agent_turns], [])
 
 
-@BRIEFLY
-@given(referenced())
-def test_values_lie_in_the_declared_range(talks: list[Dialogue]) -> None:
-    rows = table(talks)
+def lie_in_the_declared_range(rows: pl.DataFrame) -> None:
     for card in CARDS:
         low, high = card.range
         got = rows.filter(pl.col("metric") == card.name)["value"].drop_nulls()
@@ -106,11 +99,9 @@ def test_values_lie_in_the_declared_range(talks: list[Dialogue]) -> None:
         assert all((high is None or v <= high + 1e-6) for v in got), card.name
 
 
-@BRIEFLY
-@given(referenced())
-def test_what_is_needed_decides_what_is_missing(talks: list[Dialogue]) -> None:
+def lack_only_what_is_needed(rows: pl.DataFrame) -> None:
     """A turn lacks a value for want of a reference exactly where the metric needs one."""
-    turns = table(talks).filter(pl.col("level") == "turn", pl.col("reason").is_not_null())
+    turns = rows.filter(pl.col("level") == "turn", pl.col("reason").is_not_null())
     for card in READY:
         reasons = set(turns.filter(pl.col("metric") == card.name)["reason"])
         allowed = {"nothing said", "no value"}
