@@ -16,8 +16,7 @@ from dialens.cli.study._extra import studies_extra
 if TYPE_CHECKING:
     import polars as pl
 
-    from dialens.studies import Study
-    from dialens.studies.judges import Judged, JudgePlan, Judges, Ledger, PlannedCosts
+    from dialens.studies.judges import Judged, JudgePlan, Ledger, PlannedCosts
 
 _MOST_ROWS = 24
 _MOST_REASONS = 5
@@ -190,7 +189,7 @@ def _show_plan(plan: "JudgePlan", costs: Sequence["PlannedCosts"], at_once: int)
         taken = sum(one or 0.0 for one in paces) / at_once
         time = f", in about {duration(taken)} with {at_once} at once"
     print(
-        f"{_who(plan.judges, plan.study)}: {screens:,} screens to answer, for which "
+        f"{_who(plan)}: {screens:,} screens to answer, for which "
         f"{counted(requests, 'request')} with about {tokens:,} tokens would be made {price}{time}."
     )
     heads = ("raters", "cells", "screens", "known", "saved", "requests", "tokens", "cost")
@@ -221,17 +220,13 @@ def _show_budget(plan: "JudgePlan", requests: int, tokens: int, costs: Sequence[
             print(f"! That is more than budget.{name} allows ({allowed:g}): asking stops there.")
 
 
-def _who(judges: "Judges", study: "Study") -> str:
-    names = listed([judge.name for judge in judges.judges])
-    raters = sum(1 for judge in judges.judges for _ in judges.raters(judge))
-    taken = {
-        cell
-        for judge in judges.judges
-        for cell in (judges.cells_of(judge) or [one.name for one in study.cells])
-    }
+def _who(plan: "JudgePlan") -> str:
+    names = listed([judge.name for judge in plan.judges.judges])
+    raters = counted(len(plan.raters), "rater")
+    taken = {sitting.cell for sitting in plan.all_sittings()}
     return (
-        f"{names} ({counted(raters, 'rater')} by prompt, temperature, memory, thought and repeat) "
-        f"in {counted(len(taken), 'cell')} of {study.name}"
+        f"{names} ({raters} by prompt, temperature, memory, thought and repeat) "
+        f"in {counted(len(taken), 'cell')} of {plan.study.name}"
     )
 
 
@@ -245,7 +240,7 @@ def _show_done(plan: "JudgePlan", done: "Judged", ledger: "Ledger", study: Path)
     priced = all(model.prices is not None for model in plan.models.values())
     cost = f", cost {done.spent.cost:,.4f}" if priced else ", cost not known"
     print(
-        f"{_who(plan.judges, plan.study)} judged: {answered:,} of {total:,} screens answered, "
+        f"{_who(plan)} judged: {answered:,} of {total:,} screens answered, "
         f"{missing}; {counted(done.spent.requests, 'request')}, {done.spent.tokens:,} "
         f"tokens{cost}; saved: {done.saved:,} screens that read the same as another"
         + (f" ({done.saved_cost:,.4f})" if done.saved_cost else "")
@@ -263,7 +258,8 @@ def _show_done(plan: "JudgePlan", done: "Judged", ledger: "Ledger", study: Path)
         print("  The same command tries them again.")
     _show_missing(ledger.frame([plan.study.hash]).filter(occasion=plan.occasion))
     for judge in plan.judges.judges:
-        prints = ledger.fingerprints(plan.models[judge.name].identity)
+        identity = plan.models[judge.name].identity
+        prints = ledger.fingerprints(identity, plan.study.hash, plan.occasion)
         if len(prints) > 1:
             print(
                 f"! What runs behind {judge.name} changed while it judged: fingerprints "
