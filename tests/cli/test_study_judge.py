@@ -217,6 +217,18 @@ def test_local_kinds_judge_too(tmp_path: Path) -> None:
     assert "gives no probabilities" in fails("judge", "s")
 
 
+def test_a_price_that_nobody_set_is_not_zero(endpoint: Endpoint) -> None:
+    folder = judged(endpoint)
+    entry = {"name": "judge", "agent": "openai:judge", "set": {"endpoint": endpoint.url}}
+    (folder / "judges.yaml").write_text(json.dumps({"judges": [entry]}))
+    told = run("judge", folder, "--dry-run").replace("\n", " ")
+    assert "at a price that is not known" in told
+    assert "0.00" not in told
+    told = run("judge", folder).replace("\n", " ")
+    assert "cost not known" in told
+    assert "0.0000" not in told
+
+
 def test_the_budget_says_that_it_stopped(endpoint: Endpoint) -> None:
     folder = judged(endpoint, budget={"requests": 3})
     assert "more than budget.requests allows (3)" in run("judge", folder, "--dry-run")
