@@ -199,6 +199,24 @@ def test_nothing_is_sent_to_a_host_that_is_not_named(monkeypatch: pytest.MonkeyP
     assert "5 failed" in run("judge", "s").replace("\n", " ")  # allowed now, and not to be found
 
 
+def test_a_model_that_does_not_open_leaves_no_file(
+    endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("new", "--template", "likert", "-o", "s")
+    file, asked = Path("s/judges.yaml"), ("judge", "s", "--agent", "openai:judge", "--dry-run")
+    assert "OPENAI_API_KEY" in fails(*asked, "--send-to", "api.openai.com")
+    assert not file.exists()
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+    assert "--send-to api.openai.com" in run(*asked).replace("\n", " ")
+    assert not file.exists()
+    assert "can be set there" in run(*asked, "--send-to", "api.openai.com")
+    written = file.read_text()
+    assert "Nobody was asked." in run(*asked, "--send-to", "api.openai.com")  # it says the same
+    assert file.read_text() == written
+    assert "exists and says something else" in fails("judge", "s", "--agent", "openai:other")
+    assert "exists and says something else" in fails(*asked, "--send-to", "example.org")
+
+
 def test_local_kinds_judge_too(tmp_path: Path) -> None:
     run("new", "--template", "likert", "-o", "s")
     study = load_study(Path("s"))

@@ -16,7 +16,7 @@ from dialens.cli.study._extra import studies_extra
 if TYPE_CHECKING:
     import polars as pl
 
-    from dialens.studies.judges import Judged, JudgePlan, Ledger, PlannedCosts
+    from dialens.studies.judges import Judged, JudgePlan, Judges, Ledger, PlannedCosts
 
 _MOST_ROWS = 24
 _MOST_REASONS = 5
@@ -106,21 +106,21 @@ def judge(
     path = judges or file.parent / JUDGES
     if send_to and agent is None:
         raise DialensError("--send-to goes with --agent; else hosts stand in judges.yaml.")
-    if agent is not None:
-        _refuse_existing(path)
-        write_judge(path, agent, send_to or [])
-        print(f"{shown(path)}: {agent}. Prompts, repeats and a budget can be set there.")
-    if not path.exists():
+    if agent is None and not path.exists():
         raise DialensError(
             f"{path} does not exist. `dialens study judge {study} --new` writes one to start from."
         )
-    loaded, wanted = load_study(file), read_judges(path)
+    loaded = load_study(file)
+    wanted = read_judges(path) if agent is None else _single(path, agent, send_to or [])
     from dialens.cli.study._judge_models import forbidden, open_models
 
     models = open_models(wanted, path.parent)
     try:
         plan = JudgePlan(loaded, wanted, models)
         refusal = forbidden(wanted, models)
+        if not path.exists() and not refusal:
+            write_judge(path, wanted)
+            print(f"{shown(path)}: {agent}. Prompts, repeats and a budget can be set there.")
         place = file.parent / LEDGER
         if dry_run:
             with Ledger.open(place) if place.exists() else nullcontext() as ledger:
@@ -146,6 +146,22 @@ def _of_occasion(plan: "JudgePlan", ledger: "Ledger | None") -> "JudgePlan":
     plan, told = asked_again(plan, ledger)
     print(*told, f"Occasion {plan.occasion}:", sep="\n")
     return plan
+
+
+def _single(path: Path, agent: str, send_to: Sequence[str]) -> "Judges":
+    """One judge alone: the file's where it says the same, else one that is still to be written."""
+    from dialens.studies.judges import one_judge, read_judges
+
+    if not path.exists():
+        return one_judge(path, agent, send_to)
+    there = read_judges(path)
+    if [judge.agent for judge in there.judges] != [agent] or not {*send_to} <= {*there.send_to}:
+        raise DialensError(
+            f"{path} exists and says something else than --agent {agent}"
+            f"{''.join(f' --send-to {host}' for host in send_to)}. Edit it and leave these away, "
+            "or move it away first."
+        )
+    return there
 
 
 def _refuse_existing(path: Path) -> None:

@@ -209,7 +209,8 @@ def forbidden(judges: Judges, models: Mapping[str, AgentModel]) -> str:
         if place and place.lower() not in allowed:
             return (
                 f"The texts of this study would be sent to {place} ({name}), and judges.yaml does "
-                f"not allow that. If they may be: send_to: [{place}]."
+                f"not allow that. If they may be: send_to: [{place}] there, or --send-to {place} "
+                "with --agent."
             )
     return ""
 
