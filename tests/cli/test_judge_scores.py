@@ -266,7 +266,7 @@ def test_answers_from_before_there_were_occasions_are_kept() -> None:
         for name in ("language", "occasion", "prompt_hash"):
             connection.execute(f"ALTER TABLE places DROP COLUMN {name}")
         connection.execute("PRAGMA user_version = 1")
-    assert "4 screens had been answered by an earlier run" in run("study", "judge", "judged")
+    assert "an earlier run had 4 answered." in run("study", "judge", "judged")
 
 
 @pytest.mark.slow

@@ -121,7 +121,11 @@ def test_a_judge_takes_all_cells_and_identical_screens_are_asked_once(ledger: Le
     assert len({one["seed"] for one in model.asked}) == len(model.asked)
     assert set(frame["render_hash"]) == {render_hash(text) for text in texts}
     again = judge_study(first, ledger)
-    assert (again.spent.requests, again.known, again.saved) == (0, len(model.asked), done.saved)
+    assert (again.spent.requests, again.known["answered"], again.saved) == (
+        0,
+        len(model.asked),
+        done.saved,
+    )
 
 
 def test_what_a_judge_reads_is_the_prompt_the_instructions_and_the_screen(ledger: Ledger) -> None:

@@ -77,7 +77,8 @@ def judge(
     a budget, and the hosts to which texts may be sent; nothing is sent to any other. A judge reads
     what stands on a person's screen and answers under the same rules; what it cannot answer is
     missing, with a reason. Answers are kept in judges.db beside the study, each before it counts:
-    after an interruption the same command asks only what is missing. They take up no places.
+    after an interruption the same command asks only what is missing. They take up no places. The
+    exit status is 1 where requests failed; refused or malformed answers are results.
 
     [bold]Examples[/]
 
@@ -248,7 +249,7 @@ def _who(plan: "JudgePlan") -> str:
 
 def _show_done(plan: "JudgePlan", done: "Judged", ledger: "Ledger", study: Path) -> None:
     from dialens.cli.study._judge_again import show_drift
-    from dialens.studies.judges import ANSWERED, FIRST_OCCASION
+    from dialens.studies.judges import ANSWERED, FAILED, FIRST_OCCASION
 
     total, answered = sum(done.states.values()), done.states[ANSWERED]
     lost = [f"{n:,} {_WORDS[s]}" for s, n in sorted(done.states.items()) if s != ANSWERED]
@@ -262,8 +263,8 @@ def _show_done(plan: "JudgePlan", done: "Judged", ledger: "Ledger", study: Path)
         + (f" ({done.saved_cost:,.4f})" if done.saved_cost else "")
         + "."
     )
-    if done.known:
-        print(f"{done.known:,} screens had been answered by an earlier run.")
+    if known := [f"{n:,} {_WORDS.get(s, s)}" for s, n in sorted(done.known.items()) if n]:
+        print(f"Of these, an earlier run had {listed(known)}.")
     if done.repaired:
         print(f"{counted(done.repaired, 'answer')} counted at the second try.")
     if done.stopped:
@@ -272,7 +273,9 @@ def _show_done(plan: "JudgePlan", done: "Judged", ledger: "Ledger", study: Path)
         print(f"  {who} failed, {count:,} ×: {reason}")
     if done.reasons:
         print("  The same command tries them again.")
-    _show_missing(ledger.frame([plan.study.hash]).filter(occasion=plan.occasion))
+    raters = [rater.name for rater in plan.raters]
+    rows = ledger.frame([plan.study.hash])
+    _show_missing(rows.filter(rows["rater"].is_in(raters)))
     for judge in plan.judges.judges:
         identity = plan.models[judge.name].identity
         prints = ledger.fingerprints(identity, plan.study.hash, plan.occasion)
@@ -284,6 +287,8 @@ def _show_done(plan: "JudgePlan", done: "Judged", ledger: "Ledger", study: Path)
     if plan.occasion != FIRST_OCCASION:
         show_drift(plan, ledger)
     print(f"{shown(ledger.path)} holds everything. Next: dialens study analyze {study}")
+    if done.states[FAILED]:
+        raise typer.Exit(1)
 
 
 def _show_missing(frame: "pl.DataFrame") -> None:

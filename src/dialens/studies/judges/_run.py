@@ -47,7 +47,7 @@ class Judged:
     Attributes:
         states: Places by how they ended: `answered`, or why they are missing.
         spent: What this run used.
-        known: Places that an earlier run had filled.
+        known: Places that an earlier run had filled, by how they ended.
         saved: Places that were filled by an answer to the same text, without asking.
         saved_cost: What they would have cost.
         repaired: Answers that were right at the second try.
@@ -57,7 +57,7 @@ class Judged:
 
     states: Counter[str] = field(default_factory=Counter)
     spent: Spent = field(default_factory=Spent)
-    known: int = 0
+    known: Counter[str] = field(default_factory=Counter)
     saved: int = 0
     saved_cost: float = 0.0
     repaired: int = 0
@@ -168,7 +168,7 @@ class _Runner:
                 if holds is None:
                     self.ledger.reuse(place, key)
                 with self._lock:
-                    self.done.known += holds is True
+                    self.done.known[before.state] += holds is True
                     self.done.saved += holds is not True
                     self.done.saved_cost += 0.0 if holds else before.cost or 0.0
                 return before
