@@ -179,9 +179,9 @@ def _write_new(folder: Path) -> None:
 
 
 def _asked(plan: "JudgePlan", ledger: "Ledger", at_once: int) -> "Judged":
-    from dialens.studies.judges import judge_study
+    from dialens.studies.judges import judge_study, planned_costs
 
-    total = sum(len(plan.questions(sitting)) for sitting in plan.all_sittings())
+    total = sum(cost.requests for cost in planned_costs(plan, ledger))
     try:
         with progress("Judging", total=total, unit="screens") as advance:
             return judge_study(plan, ledger, at_once=at_once, advance=advance)
