@@ -249,7 +249,7 @@ def _who(plan: "JudgePlan") -> str:
 
 def _show_done(plan: "JudgePlan", done: "Judged", ledger: "Ledger", study: Path) -> None:
     from dialens.cli.study._judge_again import show_drift
-    from dialens.studies.judges import ANSWERED, FAILED, FIRST_OCCASION
+    from dialens.studies.judges import ANSWERED, FAILED, FIRST_OCCASION, with_conditions
 
     total, answered = sum(done.states.values()), done.states[ANSWERED]
     lost = [f"{n:,} {_WORDS[s]}" for s, n in sorted(done.states.items()) if s != ANSWERED]
@@ -275,7 +275,7 @@ def _show_done(plan: "JudgePlan", done: "Judged", ledger: "Ledger", study: Path)
         print("  The same command tries them again.")
     raters = [rater.name for rater in plan.raters]
     rows = ledger.frame([plan.study.hash])
-    _show_missing(rows.filter(rows["rater"].is_in(raters)))
+    _show_missing(with_conditions(plan.study, rows.filter(rows["rater"].is_in(raters))))
     for judge in plan.judges.judges:
         identity = plan.models[judge.name].identity
         prints = ledger.fingerprints(identity, plan.study.hash, plan.occasion)
@@ -298,7 +298,7 @@ def _show_missing(frame: "pl.DataFrame") -> None:
     missing = frame.filter(pl.col("state") != "answered")
     if missing.is_empty():
         return
-    keys = ["judge", "cell"]
+    keys = ["judge", "condition"]
     counts = frame.group_by(keys, maintain_order=True).agg(
         pl.len().alias("screens"),
         *(
